@@ -102,7 +102,7 @@ fn elements_of_arrays_are_columns() {
     const MARCH: Column<Account, i32> = Account::MONTHS.at(2);
     with_accounts(|tx, accounts| {
         for (index, visits) in account(1).visits.into_iter().enumerate() {
-            assert_eq!(accounts.read(tx, &1, Account::VISITS.at(index))?, visits);
+            assert_eq!(accounts.read(tx, 1, Account::VISITS.at(index))?, visits);
         }
         accounts.update(
             tx,
@@ -113,7 +113,7 @@ fn elements_of_arrays_are_columns() {
         after.months[2] -= 1_000;
         after.visits[8] = 0;
         after.visits[7] = 255;
-        assert_eq!(accounts.read(tx, &1, Whole)?, after);
+        assert_eq!(accounts.read(tx, 1, Whole)?, after);
         Ok(())
     });
 }
@@ -122,7 +122,7 @@ fn elements_of_arrays_are_columns() {
 fn columns_are_updated_without_touching_their_neighbours() {
     with_accounts(|tx, accounts| {
         let mut after = account(2);
-        let row = accounts.find(tx, &2)?;
+        let row = accounts.find(tx, 2)?;
         row.update((
             Account::FROZEN.set(true),
             Account::CENTS.sub(8).at_least(0),
@@ -151,17 +151,17 @@ fn columns_are_updated_without_touching_their_neighbours() {
 fn indexed_columns_are_read_and_modified() {
     with_accounts(|tx, accounts| {
         let indexed: Column<Account, CustomerId, Indexed> = Account::OWNER;
-        let old = accounts.modify(tx, &3, (indexed, Account::LEVEL), |(owner, level)| {
+        let old = accounts.modify(tx, 3, (indexed, Account::LEVEL), |(owner, level)| {
             *level = Level::High;
             std::mem::replace(owner, CustomerId(77))
         })?;
         assert_eq!(old, account(3).owner);
         assert_eq!(
-            accounts.read(tx, &3, (Account::OWNER, Account::LEVEL))?,
+            accounts.read(tx, 3, (Account::OWNER, Account::LEVEL))?,
             (CustomerId(77), Level::High)
         );
         accounts.put(tx, account(3))?;
-        assert_eq!(accounts.read(tx, &3, Whole)?, account(3));
+        assert_eq!(accounts.read(tx, 3, Whole)?, account(3));
         Ok(())
     });
 }
@@ -169,11 +169,11 @@ fn indexed_columns_are_read_and_modified() {
 #[test]
 fn parts_of_the_key_are_read_and_say_whether_there_is_a_row() {
     with_accounts(|tx, accounts| {
-        assert_eq!(accounts.read(tx, &3, Account::ID)?, 3);
-        assert_eq!(accounts.get(tx, &4, Account::ID)?, None);
-        accounts.find(tx, &3)?.prefetch((Account::ID, Account::CENTS));
-        accounts.delete(tx, &3)?;
-        assert_eq!(accounts.get(tx, &3, Account::ID)?, None);
+        assert_eq!(accounts.read(tx, 3, Account::ID)?, 3);
+        assert_eq!(accounts.get(tx, 4, Account::ID)?, None);
+        accounts.find(tx, 3)?.prefetch((Account::ID, Account::CENTS));
+        accounts.delete(tx, 3)?;
+        assert_eq!(accounts.get(tx, 3, Account::ID)?, None);
         Ok(())
     });
 }
@@ -181,7 +181,7 @@ fn parts_of_the_key_are_read_and_say_whether_there_is_a_row() {
 #[test]
 #[should_panic(expected = "a row keeps its key")]
 fn parts_of_the_key_are_not_changed() {
-    with_accounts(|tx, accounts| accounts.modify(tx, &3, Account::ID, |id| *id = 4));
+    with_accounts(|tx, accounts| accounts.modify(tx, 3, Account::ID, |id| *id = 4));
 }
 
 /// Raises the limit, but not above what there is.
@@ -205,8 +205,8 @@ impl Updater<Account> for RaiseLimit {
 #[test]
 fn updaters_work_on_derived_columns() {
     with_accounts(|tx, accounts| {
-        accounts.update_with(tx, &1, RaiseLimit(99))?;
-        assert_eq!(accounts.read(tx, &1, Account::LIMIT)?, Some(99));
+        accounts.update_with(tx, 1, RaiseLimit(99))?;
+        assert_eq!(accounts.read(tx, 1, Account::LIMIT)?, Some(99));
         Ok(())
     });
 }

@@ -103,8 +103,8 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
             let token = level == Level::WARN;
             let looked = db.with(once).run(|tx| match token {
                 // Writers give way to the token.
-                true => table.read(tx, &7, Account::CENTS),
-                false => table.read_for_update(tx, &7, Account::CENTS),
+                true => table.read(tx, 7, Account::CENTS),
+                false => table.read_for_update(tx, 7, Account::CENTS),
             });
             assert_eq!(looked.map(drop), Ok(()));
             hear(level, line);
@@ -112,12 +112,12 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
     };
     let result = listening(listener, || {
         session.with(RunOptions::new().named("add").attempts_max(34)).run(|tx| {
-            table.read(tx, &7, Account::CENTS)?;
+            table.read(tx, 7, Account::CENTS)?;
             if tx.attempt_number() <= 32 {
-                db.run(|tx| table.update(tx, &7, Account::CENTS.add(1)))?;
+                db.run(|tx| table.update(tx, 7, Account::CENTS.add(1)))?;
             }
-            table.read_for_update(tx, &7, Account::CENTS)?;
-            table.update(tx, &7, Account::CENTS.add(1))
+            table.read_for_update(tx, 7, Account::CENTS)?;
+            table.update(tx, 7, Account::CENTS.add(1))
         })
     });
     assert_eq!(result, Ok(()));
@@ -147,16 +147,16 @@ fn a_subscriber_that_panics_leaves_nothing_behind() {
         || {
             catch_unwind(AssertUnwindSafe(|| {
                 session.run(|tx| {
-                    table.read(tx, &7, Account::CENTS)?;
-                    db.run(|tx| table.update(tx, &7, Account::CENTS.add(1)))?;
-                    table.update(tx, &7, Account::CENTS.add(1))
+                    table.read(tx, 7, Account::CENTS)?;
+                    db.run(|tx| table.update(tx, 7, Account::CENTS.add(1)))?;
+                    table.update(tx, 7, Account::CENTS.add(1))
                 })
             }))
         },
     );
     assert!(caught.is_err());
     assert_eq!(db.health().oldest_pin, None);
-    assert_eq!(session.run(|tx| table.read_for_update(tx, &7, Account::CENTS)), Ok(1));
+    assert_eq!(session.run(|tx| table.read_for_update(tx, 7, Account::CENTS)), Ok(1));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn an_attempt_without_a_listener_reports_nothing() {
     let table = db.table::<Account>("accounts").unwrap();
     let once = RunOptions::new().attempts_max(1);
     let result = db.session().unwrap().with(once).run(|tx| {
-        table.get(tx, &1, Account::CENTS)?;
+        table.get(tx, 1, Account::CENTS)?;
         db.run(|tx| table.insert(tx, Account { id: 1, cents: 0 }))?;
         table.put(tx, Account { id: 2, cents: 0 })
     });

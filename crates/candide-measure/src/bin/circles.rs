@@ -70,7 +70,7 @@ fn play(policy: Policy, threads: usize, rounds: usize) -> Result<Times, candide:
                 let run = session.run(|tx| {
                     attempts.fetch_add(1, Ordering::Relaxed);
                     let next = if threads == 2 {
-                        counters.read(tx, &0, Counter::COUNT)?;
+                        counters.read(tx, 0, Counter::COUNT)?;
                         0
                     } else {
                         counters.update(tx, &thread, Counter::COUNT.add(1))?;

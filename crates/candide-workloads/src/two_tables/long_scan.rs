@@ -211,7 +211,7 @@ impl<P: Protocol> Tables<P> {
         range: Range<u64>,
         think: Think,
     ) -> Result<bool, Abort> {
-        let row = self.small.find(tx, &0)?;
+        let row = self.small.find(tx, 0)?;
         let before = row.read(Whole)?;
         think.work();
         let is_whole = scan_all(&self.large, tx, range)?;

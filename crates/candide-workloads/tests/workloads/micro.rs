@@ -96,9 +96,9 @@ fn damage_beside_range_scans_is_noticed() {
     run(&db, &loaded, 1, 100);
     assert_eq!(check(&db, &loaded).failed, Vec::<String>::new());
     must(db.run(|tx| {
-        loaded.rows.table.modify(tx, &1, Whole, |row| row.columns = [Value::from_fn(|_| 0); 10])
+        loaded.rows.table.modify(tx, 1, Whole, |row| row.columns = [Value::from_fn(|_| 0); 10])
     }));
-    must(db.run(|tx| loaded.rows.table.delete(tx, &2)));
+    must(db.run(|tx| loaded.rows.table.delete(tx, 2)));
     run(&db, &loaded, 1, 100);
     let consistency = check(&db, &loaded);
     assert_failed(&consistency, "scans did not give");
@@ -127,12 +127,12 @@ fn damage_to_balances_is_noticed() {
 
     let (db, loaded) = looked();
     let move_all = |tx: &candide::Tx<'_, Occ>| {
-        loaded.table.update(tx, &0, Balance::AMOUNT.sub(1500))?;
-        loaded.table.update(tx, &1, Balance::AMOUNT.add(1500))
+        loaded.table.update(tx, 0, Balance::AMOUNT.sub(1500))?;
+        loaded.table.update(tx, 1, Balance::AMOUNT.add(1500))
     };
     must(db.run(move_all));
     assert_failed(&check(&db, &loaded), "2 balances are not from 10 to 1010");
-    must(db.run(|tx| loaded.table.delete(tx, &2)));
+    must(db.run(|tx| loaded.table.delete(tx, 2)));
     assert_failed(&check(&db, &loaded), "2 rows where 3 were loaded");
 }
 
@@ -140,7 +140,7 @@ fn damage_to_balances_is_noticed() {
 fn balances_are_filled_up_in_time() {
     let db = database(true, true);
     let loaded = load(&db, &Predicate { rows: 1, ..predicate() }, 1);
-    let amount = || db.run(|tx| loaded.table.read(tx, &0, Balance::AMOUNT)).unwrap();
+    let amount = || db.run(|tx| loaded.table.read(tx, 0, Balance::AMOUNT)).unwrap();
     run(&db, &loaded, 1, 990);
     assert_eq!(amount(), 10);
     run(&db, &loaded, 1, 1);

@@ -59,28 +59,28 @@ fn unaccounted_commits_are_noticed() {
 fn every_kind_of_damage_is_noticed_by_name() {
     // Item 39 has sold little, item 0 has sold out.
     assert_noticed("1 items do not say how many bids", |auction, tx| {
-        auction.items.update(tx, &39, Item::BIDS.add(1))
+        auction.items.update(tx, 39, Item::BIDS.add(1))
     });
     assert_noticed("1 items do not say what their highest bid is", |auction, tx| {
-        auction.items.update(tx, &39, Item::MAX_BID.add(1))
+        auction.items.update(tx, 39, Item::MAX_BID.add(1))
     });
     assert_noticed("1 items are not there as often", |auction, tx| {
-        auction.items.update(tx, &39, Item::QUANTITY.sub(1))
+        auction.items.update(tx, 39, Item::QUANTITY.sub(1))
     });
     assert_noticed("1 items have been sold more often", |auction, tx| {
-        auction.items.update(tx, &0, Item::QUANTITY.sub(1))
+        auction.items.update(tx, 0, Item::QUANTITY.sub(1))
     });
     assert_noticed("1 items ended neither", |auction, tx| {
-        auction.items.update(tx, &0, Item::END_DATE.set(1))
+        auction.items.update(tx, 0, Item::END_DATE.set(1))
     });
     assert_noticed("1 items ended neither", |auction, tx| {
-        auction.items.update(tx, &39, Item::END_DATE.set(2_000_000_000))
+        auction.items.update(tx, 39, Item::END_DATE.set(2_000_000_000))
     });
     assert_noticed("1 items do not say how many bids", |auction, tx| {
         let ((item, user, id), ()) = auction.bids.iter(tx, ()).next().expect("bids")?;
         auction.bids.delete(tx, &(item, user, id))
     });
-    assert_noticed("are of items that are not there", |auction, tx| auction.items.delete(tx, &39));
+    assert_noticed("are of items that are not there", |auction, tx| auction.items.delete(tx, 39));
     assert_noticed("were loaded or committed", |auction, tx| {
         let (key, ()) = auction.purchases.iter(tx, ()).next().expect("purchases")?;
         auction.purchases.delete(tx, &key)

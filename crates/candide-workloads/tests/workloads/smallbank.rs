@@ -44,9 +44,9 @@ fn damage_is_noticed() {
     let mut session = db.session().expect("a session");
     let damage = session.run(|tx| {
         tables.bank.savings.put(tx, Balance { id: 3, cents: -1 })?;
-        let other = tables.bank.accounts.read(tx, &8, Account::NAME)?;
+        let other = tables.bank.accounts.read(tx, 8, Account::NAME)?;
         tables.bank.accounts.put(tx, Account { id: 7, name: other })?;
-        tables.bank.checking.delete(tx, &9)
+        tables.bank.checking.delete(tx, 9)
     });
     damage.unwrap();
     drop(session);

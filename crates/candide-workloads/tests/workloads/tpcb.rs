@@ -58,26 +58,26 @@ fn unaccounted_commits_are_noticed() {
 #[test]
 fn every_kind_of_damage_is_noticed_by_name() {
     assert_noticed("1 branches do not hold what history says", |bank, tx| {
-        bank.branches.update(tx, &1, Branch::BALANCE.add(1))
+        bank.branches.update(tx, 1, Branch::BALANCE.add(1))
     });
     assert_noticed("1 tellers do not hold what history says", |bank, tx| {
-        bank.tellers.update(tx, &7, Teller::BALANCE.add(1))
+        bank.tellers.update(tx, 7, Teller::BALANCE.add(1))
     });
     assert_noticed("1 accounts do not hold what history says", |bank, tx| {
-        bank.accounts.update(tx, &60, Account::BALANCE.add(1))
+        bank.accounts.update(tx, 60, Account::BALANCE.add(1))
     });
     assert_noticed("branches do not hold what their tellers hold", |bank, tx| {
-        bank.tellers.update(tx, &7, Teller::BALANCE.sub(1))?;
-        bank.tellers.update(tx, &17, Teller::BALANCE.add(1))
+        bank.tellers.update(tx, 7, Teller::BALANCE.sub(1))?;
+        bank.tellers.update(tx, 17, Teller::BALANCE.add(1))
     });
-    assert_noticed("add up to", |bank, tx| bank.accounts.update(tx, &60, Account::BALANCE.add(1)));
+    assert_noticed("add up to", |bank, tx| bank.accounts.update(tx, 60, Account::BALANCE.add(1)));
     assert_noticed("names another branch than its own", |bank, tx| {
-        bank.tellers.update(tx, &7, Teller::BRANCH.set(1))
+        bank.tellers.update(tx, 7, Teller::BRANCH.set(1))
     });
     assert_noticed("were loaded or committed", |bank, tx| bank.history.delete(tx, &(0, 3)));
-    assert_noticed("something that is not there", |bank, tx| bank.accounts.delete(tx, &60));
+    assert_noticed("something that is not there", |bank, tx| bank.accounts.delete(tx, 60));
     assert_noticed("do not read the same", |bank, tx| {
-        let row = bank.accounts.read(tx, &60, candide::Whole)?;
+        let row = bank.accounts.read(tx, 60, candide::Whole)?;
         bank.accounts.insert(tx, Account { id: 1_000, ..row })
     });
 }

@@ -202,7 +202,7 @@ fn oldest_new(tx: &Tx<'_, Occ>, tables: &Tables<Occ>) -> Result<(u16, u8, u32), 
 #[test]
 fn takings_that_do_not_add_up_are_noticed() {
     let damage_warehouse = |tx: &Tx<'_, Occ>, tables: &Tables<Occ>| {
-        tables.warehouses.update(tx, &2, Warehouse::YTD.add(7))
+        tables.warehouses.update(tx, 2, Warehouse::YTD.add(7))
     };
     assert_noticed("1", "warehouse 2 has taken", damage_warehouse);
     assert_noticed("8", "warehouse 2 has taken", damage_warehouse);
@@ -309,7 +309,7 @@ fn wrong_stocks_and_lines_are_noticed() {
             OrderLine::DIST_INFO.set(Bytes::new([b'?'; 24])),
         )
     });
-    assert_noticed("rows", "1 items are missing", |tx, tables| tables.items.delete(tx, &200));
+    assert_noticed("rows", "1 items are missing", |tx, tables| tables.items.delete(tx, 200));
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn rows_that_no_key_leads_to_are_noticed() {
     let (db, tables) = numbered(OrderIds::Once);
     let items = &tables.tables().items;
     let damage = db.run(|tx| {
-        let item = items.read(tx, &1, candide::Whole)?;
+        let item = items.read(tx, 1, candide::Whole)?;
         items.insert(tx, Item { id: 201, ..item })
     });
     damage.unwrap();
@@ -392,7 +392,7 @@ fn audited(damage: impl Fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>, wor
 #[test]
 fn audits_notice_what_is_wrong_while_others_work() {
     audited(
-        |tx, tables| tables.warehouses.update(tx, &1, Warehouse::YTD.add(7)),
+        |tx, tables| tables.warehouses.update(tx, 1, Warehouse::YTD.add(7)),
         "condition 1 (audited): warehouse 1",
     );
     audited(

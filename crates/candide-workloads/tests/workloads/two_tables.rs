@@ -65,7 +65,7 @@ fn scans_without_a_write_and_writes_that_were_lost_are_noticed() {
 
     let (db, loaded) = honest(&long_scan(), 100);
     let small = &loaded.tables.small.table;
-    let before = db.run(|tx| small.read(tx, &0, Whole)).unwrap();
+    let before = db.run(|tx| small.read(tx, 0, Whole)).unwrap();
     run(&db, &loaded, 1, 10);
     must(db.run(|tx| small.put(tx, before)));
     assert_failed(&check(&db, &loaded), "the counters add up to 100, committed were 110");
@@ -75,7 +75,7 @@ fn scans_without_a_write_and_writes_that_were_lost_are_noticed() {
 fn damage_to_the_large_table_is_noticed() {
     let (db, loaded) = honest(&long_scan(), 100);
     let large = &loaded.tables.large.table;
-    must(db.run(|tx| large.modify(tx, &7, Whole, |row| row.columns[3] = Value::from_fn(|_| 1))));
+    must(db.run(|tx| large.modify(tx, 7, Whole, |row| row.columns[3] = Value::from_fn(|_| 1))));
     assert_failed(&check(&db, &loaded), "large table: read by raw iteration: 1 columns hold");
 }
 
@@ -83,7 +83,7 @@ fn damage_to_the_large_table_is_noticed() {
 fn a_scan_that_misses_a_row_is_noticed() {
     let (db, loaded) = honest(&LongScan { scan: 500, ..long_scan() }, 100);
     let large = &loaded.tables.large.table;
-    must(db.run(|tx| large.delete(tx, &7)));
+    must(db.run(|tx| large.delete(tx, 7)));
     run(&db, &loaded, 1, 3);
     let consistency = check(&db, &loaded);
     assert_failed(&consistency, "3 scans did not give 500 rows");
@@ -168,7 +168,7 @@ fn damage_beside_shifts_is_noticed() {
 
     let large = &loaded.tables.large.table;
     must(db.run(|tx| {
-        large.modify(tx, &7, Whole, |row| row.columns = [Value::from_fn(|index| index as u8); 10])
+        large.modify(tx, 7, Whole, |row| row.columns = [Value::from_fn(|index| index as u8); 10])
     }));
     run(&db, &loaded, 1, 200);
     let consistency = check(&db, &loaded);

@@ -84,7 +84,7 @@ fn every_kind_of_damage_is_noticed_by_name() {
         contest.state_counts.delete(tx, &InState { contestant, state })
     });
     assert_noticed("contestants or area codes are not those", |contest, tx| {
-        contest.contestants.delete(tx, &6)
+        contest.contestants.delete(tx, 6)
     });
     assert_noticed("from another state", |contest, tx| {
         let area = (some_vote(contest, tx)?.telephone / 10_000_000) as u16;

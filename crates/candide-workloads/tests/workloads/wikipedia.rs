@@ -73,16 +73,16 @@ fn title(text: &str) -> Text<160> {
 #[test]
 fn damage_to_pages_and_texts_is_noticed_by_name() {
     assert_noticed("1 pages do not end in a revision of theirs", |tables, tx| {
-        tables.pages.update(tx, &1, Page::LEN.add(1))
+        tables.pages.update(tx, 1, Page::LEN.add(1))
     });
     assert_noticed("1 pages do not end in the last edit of a user", |tables, tx| {
         // An edit of the page, but not the last one.
-        let latest = tables.pages.read(tx, &1, Page::LATEST)?;
+        let latest = tables.pages.read(tx, 1, Page::LATEST)?;
         let parent = tables.revisions.read(tx, &latest, Revision::PARENT)?;
-        tables.pages.update(tx, &1, Page::LATEST.set(parent))
+        tables.pages.update(tx, 1, Page::LATEST.set(parent))
     });
     assert_noticed("1 pages are not found by their names", |tables, tx| {
-        tables.pages.update(tx, &1, Page::TITLE.set(title("else")))
+        tables.pages.update(tx, 1, Page::TITLE.set(title("else")))
     });
 }
 
@@ -90,7 +90,7 @@ fn damage_to_pages_and_texts_is_noticed_by_name() {
 fn damage_to_lists_is_noticed_by_name() {
     let name = PageName { namespace: 0, title: title("nowhere") };
     assert_noticed("1 revisions have no text", |tables, tx| {
-        tables.revisions.update(tx, &1, Revision::PAGE.set(5))
+        tables.revisions.update(tx, 1, Revision::PAGE.set(5))
     });
     assert_noticed("1 texts lack characters", |tables, tx| {
         let mut part = tables.parts.read(tx, &(1, 0), candide::Whole)?;
@@ -100,13 +100,13 @@ fn damage_to_lists_is_noticed_by_name() {
     });
     assert_noticed("parts of texts are there", |tables, tx| tables.parts.delete(tx, &(1, 0)));
     assert_noticed("1 users have not as many revisions", |tables, tx| {
-        tables.users.update(tx, &3, User::EDIT_COUNT.add(1))
+        tables.users.update(tx, 3, User::EDIT_COUNT.add(1))
     });
     assert_noticed("1 recent changes have no text", |tables, tx| {
-        tables.recent_changes.update(tx, &1, RecentChange::NEW_LEN.add(1))
+        tables.recent_changes.update(tx, 1, RecentChange::NEW_LEN.add(1))
     });
     assert_noticed("edits are in one of recent changes and log only", |tables, tx| {
-        tables.log.delete(tx, &1)
+        tables.log.delete(tx, 1)
     });
     assert_noticed("1 watchers do not watch", |tables, tx| {
         tables.watchers.insert(tx, Watcher { key: WatcherKey { page: name, user: 1 } })

@@ -42,7 +42,7 @@ const STEPS: usize = 1_000;
 /// The row that is written most.
 fn hottest(db: &Database<Occ>, tables: &YcsbTables<Occ>) -> UserRow {
     let mut session = db.session().expect("a session");
-    session.run(|tx| tables.table.read(tx, &0, Whole)).unwrap()
+    session.run(|tx| tables.table.read(tx, 0, Whole)).unwrap()
 }
 
 fn put(db: &Database<Occ>, tables: &YcsbTables<Occ>, row: UserRow) {
@@ -105,7 +105,7 @@ fn damage_to_values_and_missing_rows_are_noticed() {
     for verify in VERIFICATIONS {
         let (db, tables) = honest(&knobs(verify), STEPS);
         let mut session = db.session().expect("a session");
-        session.run(|tx| tables.table.delete(tx, &7)).unwrap();
+        session.run(|tx| tables.table.delete(tx, 7)).unwrap();
         drop(session);
         assert_failed(&check(&db, &tables), "202 rows where 203 were loaded");
     }

@@ -113,7 +113,7 @@ fn damage_is_noticed<L: Layout>(workload: impl Fn(Verify) -> Ycsb<L>) {
     assert_failed(&check(&db, &tables), "the first is column 3 of row 7");
 
     let (db, tables) = honest(&workload(Verify::Counts), STEPS);
-    db.run(|tx| tables.table.delete(tx, &7)).unwrap();
+    db.run(|tx| tables.table.delete(tx, 7)).unwrap();
     assert_failed(&check(&db, &tables), "rows where");
 }
 

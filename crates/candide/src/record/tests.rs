@@ -26,7 +26,7 @@ impl Scene {
     }
 
     fn row(&self) -> Item {
-        self.db.run(|tx| self.items.read(tx, &1, Whole)).unwrap()
+        self.db.run(|tx| self.items.read(tx, 1, Whole)).unwrap()
     }
 }
 
@@ -103,21 +103,21 @@ impl Updater<Item> for Hesitant {
 }
 
 fn add(tx: &Tx<'_, Mvto>, items: &Items, summand: i64) -> Result<(), Abort> {
-    items.update(tx, &1, Item::COUNT.wrapping_add(summand))
+    items.update(tx, 1, Item::COUNT.wrapping_add(summand))
 }
 
 #[test]
 fn total_updaters_are_put_off_among_other_updates() {
     let mut scene = scene();
     let Scene { items, first, .. } = &mut scene;
-    run(first, |tx| items.update_with(tx, &1, Linear(3, 1)));
+    run(first, |tx| items.update_with(tx, 1, Linear(3, 1)));
     // The count becomes 31, 62, 63, 126.
     run(first, |tx| {
-        items.update_with(tx, &1, Double)?;
+        items.update_with(tx, 1, Double)?;
         add(tx, items, 1)?;
-        items.update_with(tx, &1, Double)
+        items.update_with(tx, 1, Double)
     });
-    run(first, |tx| items.update(tx, &1, Item::SMALL.wrapping_sub(1)));
+    run(first, |tx| items.update(tx, 1, Item::SMALL.wrapping_sub(1)));
     assert_eq!(chain(items), [true, true, true, false]);
     assert_eq!(scene.row(), Item { count: 126, small: 6, ..Item::new(1, 0) });
     let Scene { items, first, .. } = &mut scene;
@@ -125,11 +125,11 @@ fn total_updaters_are_put_off_among_other_updates() {
     // An update that may be refused is not stored as a delta. Then the other updates of the same
     // unit are not stored as deltas either.
     run(first, |tx| {
-        items.update_with(tx, &1, Double)?;
-        items.update(tx, &1, Item::COUNT.sub(2).at_least(0))
+        items.update_with(tx, 1, Double)?;
+        items.update(tx, 1, Item::COUNT.sub(2).at_least(0))
     });
     assert_eq!(chain(items)[..2], [false, false]);
-    run(first, |tx| items.update_with(tx, &1, Hesitant));
+    run(first, |tx| items.update_with(tx, 1, Hesitant));
     assert_eq!(chain(items)[..2], [false, false]);
     assert_eq!(scene.row(), Item { count: 252, small: 6, flag: true, ..Item::new(1, 0) });
 }
@@ -139,12 +139,12 @@ fn what_there_is_no_room_for_is_applied_by_the_commit() {
     let mut scene = scene();
     let Scene { items, first, .. } = &mut scene;
     // The unit has two words, and its blocks have two spare words.
-    run(first, |tx| items.update_with(tx, &1, Sum([1, 2, 3])));
+    run(first, |tx| items.update_with(tx, 1, Sum([1, 2, 3])));
     assert_eq!(chain(items), [true, false]);
-    run(first, |tx| items.update_with(tx, &1, Sum([1, 2, 3, 4])));
+    run(first, |tx| items.update_with(tx, 1, Sum([1, 2, 3, 4])));
     assert_eq!(chain(items), [false, false, false]);
     run(first, |tx| {
-        items.update_with(tx, &1, Sum([1, 2]))?;
+        items.update_with(tx, 1, Sum([1, 2]))?;
         add(tx, items, 1)
     });
     assert_eq!(chain(items), [false, false, false, false]);
@@ -159,12 +159,12 @@ fn total_updaters_apply_in_the_order_of_their_timestamps_however_they_are_linked
         // commits before the first. Neither of the two has to retry.
         let rows = items.clone();
         let meanwhile = move || {
-            run(&mut second, |tx| rows.update_with(tx, &1, Linear(3, 1)));
+            run(&mut second, |tx| rows.update_with(tx, 1, Linear(3, 1)));
             run(&mut second, |tx| add(tx, &rows, 5));
         };
-        acting(point, meanwhile, || run(&mut first, |tx| items.update_with(tx, &1, Double)));
+        acting(point, meanwhile, || run(&mut first, |tx| items.update_with(tx, 1, Double)));
         assert_eq!(chain(&items), [true, true, true, false]);
-        let count = db.run(|tx| items.read(tx, &1, Item::COUNT));
+        let count = db.run(|tx| items.read(tx, 1, Item::COUNT));
         assert_eq!(count, Ok(3 * 20 + 1 + 5), "{point:?}");
     }
 }
@@ -173,13 +173,13 @@ fn total_updaters_apply_in_the_order_of_their_timestamps_however_they_are_linked
 fn a_transaction_sees_what_it_puts_off() {
     let mut scene = scene();
     let Scene { items, first, .. } = &mut scene;
-    let read = |tx: &Tx<'_, Mvto>| items.read(tx, &1, (Item::COUNT, Item::FLAG));
+    let read = |tx: &Tx<'_, Mvto>| items.read(tx, 1, (Item::COUNT, Item::FLAG));
     run(first, |tx| {
-        items.update_with(tx, &1, Double)?;
+        items.update_with(tx, 1, Double)?;
         assert_eq!(read(tx), Ok((20, true)));
         add(tx, items, 1)?;
         assert_eq!(read(tx), Ok((21, true)));
-        items.update_with(tx, &1, Double)?;
+        items.update_with(tx, 1, Double)?;
         assert_eq!(read(tx), Ok((42, false)));
         Ok(())
     });
@@ -188,10 +188,10 @@ fn a_transaction_sees_what_it_puts_off() {
     // A replacement of the row needs no version below it, even if the version below is a deferred
     // update.
     let Scene { items, first, .. } = &mut scene;
-    run(first, |tx| items.update_with(tx, &1, Sum([1, 2, 3])));
+    run(first, |tx| items.update_with(tx, 1, Sum([1, 2, 3])));
     run(first, |tx| {
         items.put(tx, Item::new(1, 7))?;
-        items.update_with(tx, &1, Double)
+        items.update_with(tx, 1, Double)
     });
     assert_eq!(chain(items)[..2], [false, true]);
     assert_eq!(scene.row(), Item { flag: true, ..Item::new(1, 14) });
@@ -201,21 +201,18 @@ fn a_transaction_sees_what_it_puts_off() {
 fn a_row_is_not_deleted_below_a_total_updater() {
     let Scene { db, items, mut first, mut second } = scene();
     let rows = items.clone();
-    let delete = |tx: &Tx<'_, Mvto>| items.delete(tx, &1);
-    let meanwhile = move || run(&mut second, |tx| rows.update_with(tx, &1, Double));
+    let delete = |tx: &Tx<'_, Mvto>| items.delete(tx, 1);
+    let meanwhile = move || run(&mut second, |tx| rows.update_with(tx, 1, Double));
     assert_eq!(acting(Point::Unlocked, meanwhile, || first.with(ONCE()).run(delete)), CONFLICT);
     assert_eq!(chain(&items), [true, false]);
     run(&mut first, delete);
-    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok(None));
-    assert_eq!(
-        first.with(ONCE()).run(|tx| items.update_with(tx, &1, Double)),
-        Err(Abort::NotFound)
-    );
+    assert_eq!(db.run(|tx| items.get(tx, 1, Whole)), Ok(None));
+    assert_eq!(first.with(ONCE()).run(|tx| items.update_with(tx, 1, Double)), Err(Abort::NotFound));
     // The row can be inserted again, even when no version below is left.
     for _ in 0..2 {
         run(&mut first, |tx| items.put(tx, Item::new(1, 1)));
-        run(&mut first, |tx| items.update_with(tx, &1, Double));
-        assert_eq!(db.run(|tx| items.read(tx, &1, Item::COUNT)), Ok(2));
+        run(&mut first, |tx| items.update_with(tx, 1, Double));
+        assert_eq!(db.run(|tx| items.read(tx, 1, Item::COUNT)), Ok(2));
         run(&mut first, delete);
         for _ in 0..5 {
             db.inner.engine.epochs.pass();
@@ -230,14 +227,14 @@ fn snapshots_among_total_updaters_see_their_own() {
     let (mut snapshots, mut count) = (Vec::new(), 10);
     for round in 0..2 * DELTAS_MAX as i64 {
         let Scene { db, items, first, .. } = &mut scene;
-        run(first, |tx| items.update_with(tx, &1, Linear(3, round)));
+        run(first, |tx| items.update_with(tx, 1, Linear(3, round)));
         count = 3 * count + round;
         if round % 3 == 0 {
             snapshots.push((db.snapshot(), count));
         }
     }
     let look = |scene: &Scene, snapshot: &crate::Snapshot<Mvto>| {
-        snapshot.run(|tx| scene.items.read(tx, &1, Item::COUNT)).unwrap()
+        snapshot.run(|tx| scene.items.read(tx, 1, Item::COUNT)).unwrap()
     };
     for (snapshot, wanted) in snapshots.iter().rev().step_by(2) {
         assert_eq!(look(&scene, snapshot), *wanted);
@@ -467,21 +464,19 @@ fn an_updater_that_breaks_its_word_has_no_effect_wherever_it_is_evaluated() {
     let finders: [Finder; 6] = [
         ("one who reads", |scene| assert_eq!(scene.row().count, 32)),
         ("a snapshot", |scene| {
-            let read = |tx: &Tx<'_, Mvto>| scene.items.read(tx, &1, Item::COUNT);
+            let read = |tx: &Tx<'_, Mvto>| scene.items.read(tx, 1, Item::COUNT);
             assert_eq!(scene.db.snapshot().run(read), Ok(32));
         }),
         ("one who has to look at the row to change it", |scene| {
-            run(&mut scene.second, |tx| {
-                scene.items.update(tx, &1, Item::COUNT.sub(0).at_least(32))
-            });
+            run(&mut scene.second, |tx| scene.items.update(tx, 1, Item::COUNT.sub(0).at_least(32)));
         }),
         ("one who changes what is there", |scene| {
             let Scene { items, second, .. } = scene;
-            run(second, |tx| items.modify(tx, &1, Item::COUNT, |count| assert_eq!(*count, 32)));
+            run(second, |tx| items.modify(tx, 1, Item::COUNT, |count| assert_eq!(*count, 32)));
         }),
         ("one who comes when there are many", |scene| {
             for _ in 0..DELTAS_MAX {
-                run(&mut scene.second, |tx| scene.items.update_with(tx, &1, Linear(1, 0)));
+                run(&mut scene.second, |tx| scene.items.update_with(tx, 1, Linear(1, 0)));
             }
         }),
         ("one who collects", |scene| {
@@ -496,10 +491,10 @@ fn an_updater_that_breaks_its_word_has_no_effect_wherever_it_is_evaluated() {
             let Scene { items, first, .. } = &mut scene;
             run(first, |tx| add(tx, items, 1));
             run(first, |tx| {
-                items.update_with(tx, &1, Breaks(how))?;
+                items.update_with(tx, 1, Breaks(how))?;
                 add(tx, items, 5)
             });
-            run(first, |tx| items.update_with(tx, &1, Double));
+            run(first, |tx| items.update_with(tx, 1, Double));
             assert_eq!((chain(items), BROKEN.get()), (vec![true, true, true, false], 0));
             finds(&mut scene);
             assert_eq!(BROKEN.get(), 1, "{how:?}, {who}");
@@ -509,7 +504,7 @@ fn an_updater_that_breaks_its_word_has_no_effect_wherever_it_is_evaluated() {
                 assert_eq!(scene.row(), Item { flag: true, ..Item::new(1, 32) }, "{how:?}, {who}");
             }
             assert_eq!(BROKEN.get(), 1, "{how:?}, {who}");
-            run(&mut scene.second, |tx| scene.items.update_with(tx, &1, Linear(1, 1)));
+            run(&mut scene.second, |tx| scene.items.update_with(tx, 1, Linear(1, 1)));
             scene.collect();
             assert_eq!(chain(&scene.items), [false]);
             assert_eq!(scene.row(), Item { flag: true, ..Item::new(1, 33) }, "{how:?}, {who}");
@@ -529,14 +524,14 @@ fn an_updater_whose_transaction_can_be_told_fails_that() {
         let ends: [Step; 3] = [
             // Three steps after which the update is not deferred: the transaction reads the changed
             // row, or makes an update that may fail, or has no room for another update.
-            |tx, items| items.read(tx, &1, Item::COUNT).map(drop),
-            |tx, items| items.update(tx, &1, Item::COUNT.add(1)),
-            |tx, items| items.update_with(tx, &1, Sum([1, 2, 3])),
+            |tx, items| items.read(tx, 1, Item::COUNT).map(drop),
+            |tx, items| items.update(tx, 1, Item::COUNT.add(1)),
+            |tx, items| items.update_with(tx, 1, Sum([1, 2, 3])),
         ];
         for end in ends {
             let mut body = |tx: &Tx<'_, Mvto>| {
-                items.update_with(tx, &1, Double)?;
-                items.update_with(tx, &1, Breaks(how))?;
+                items.update_with(tx, 1, Double)?;
+                items.update_with(tx, 1, Breaks(how))?;
                 end(tx, items)
             };
             assert!(catch_unwind(AssertUnwindSafe(|| first.with(ONCE()).run(&mut body))).is_err());
@@ -600,10 +595,10 @@ fn an_updater_that_fails_half_way_leaves_nothing_behind() {
     let pairs = db.table::<Pair>("pairs").unwrap();
     let mut session = db.session().unwrap();
     run(&mut session, |tx| pairs.insert(tx, Pair { id: 1, one: 1, other: Touchy(2) }));
-    run(&mut session, |tx| pairs.update_with(tx, &1, Half(100)));
-    run(&mut session, |tx| pairs.update(tx, &1, Pair::ONE.wrapping_add(1)));
+    run(&mut session, |tx| pairs.update_with(tx, 1, Half(100)));
+    run(&mut session, |tx| pairs.update(tx, 1, Pair::ONE.wrapping_add(1)));
     assert_eq!(chain_of(&pairs, 1, 0), [true, true, false]);
-    let row = db.run(|tx| pairs.read(tx, &1, Whole));
+    let row = db.run(|tx| pairs.read(tx, 1, Whole));
     assert_eq!(row, Ok(Pair { id: 1, one: 2, other: Touchy(2) }));
 }
 
@@ -616,16 +611,16 @@ fn the_collector_in_the_background_survives_a_broken_word() {
         for how in HOW {
             let mut session = db.session().unwrap();
             let done: Result<(), Abort> = session.run(|tx| {
-                items.update_with(tx, &1, Breaks(how))?;
-                items.update(tx, &1, Item::OTHER.wrapping_add(1))
+                items.update_with(tx, 1, Breaks(how))?;
+                items.update(tx, 1, Item::OTHER.wrapping_add(1))
             });
             assert_eq!(done, Ok(()));
-            assert_eq!(session.run(|tx| items.update_with(tx, &1, Linear(1, 1))), Ok(()));
+            assert_eq!(session.run(|tx| items.update_with(tx, 1, Linear(1, 1))), Ok(()));
         }
         // All sessions have ended, so only the advancer collects.
         await_one_version(&db, &items);
         assert_eq!(chain(&items), [false]);
-        let count = db.run(|tx| items.read(tx, &1, (Item::COUNT, Item::SMALL)));
+        let count = db.run(|tx| items.read(tx, 1, (Item::COUNT, Item::SMALL)));
         assert_eq!(count, Ok((3 * round, 7)));
     }
 }
@@ -645,9 +640,9 @@ fn total_updaters_of_many_threads_lose_nothing() {
                 for round in 0..ROUNDS {
                     let mut add = |breaks: bool| {
                         let added = session.run(|tx| {
-                            items.update_with(tx, &1, Sum([1]))?;
+                            items.update_with(tx, 1, Sum([1]))?;
                             if breaks {
-                                items.update_with(tx, &1, Breaks(How::Panics))
+                                items.update_with(tx, 1, Breaks(How::Panics))
                             } else {
                                 Ok(())
                             }
@@ -664,14 +659,14 @@ fn total_updaters_of_many_threads_lose_nothing() {
                         add(false);
                     }
                     if round % 500 == 0 {
-                        let seen = session.run(|tx| items.read(tx, &1, Item::COUNT));
+                        let seen = session.run(|tx| items.read(tx, 1, Item::COUNT));
                         assert!(seen.unwrap() > round);
                     }
                 }
             });
         }
     });
-    let row = db.run(|tx| items.read(tx, &1, Whole));
+    let row = db.run(|tx| items.read(tx, 1, Whole));
     assert_eq!(row, Ok(Item::new(1, THREADS * ROUNDS)));
     assert!(told.into_inner() < (THREADS * ROUNDS) as u64 / 16, "none was put off");
 }

@@ -222,7 +222,7 @@ fn the_watch_sees_what_is_allocated_between_locks<P: Protocol>() {
     // Before its first lock and after its last, a commit may allocate.
     let (put, seen) = watch(Some(Point::Copied), || {
         db.run(|tx| {
-            table.read(tx, &1, Item::COUNT)?;
+            table.read(tx, 1, Item::COUNT)?;
             table.put(tx, Item::new(1, 2))
         })
     });

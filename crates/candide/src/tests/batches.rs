@@ -197,7 +197,7 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
             inner = second.with(once()).run(|tx| {
                 // This read excludes a serial order of the two transactions: it does not see the
                 // first one's write.
-                beside.read(tx, &0, Item::COUNT)?;
+                beside.read(tx, 0, Item::COUNT)?;
                 disturbing.map_or(Ok(()), |key| lines.insert(tx, line(key, 7)))
             });
         };
@@ -211,7 +211,7 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
         if at == 20 {
             disturb();
         }
-        beside.update(tx, &0, Item::COUNT.add(1))
+        beside.update(tx, 0, Item::COUNT.add(1))
     });
     for result in [outer, inner] {
         assert!(result == Ok(()) || result == Err(Abort::AttemptsExhausted), "{result:?}");

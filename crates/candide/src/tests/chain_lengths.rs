@@ -17,7 +17,7 @@ fn versions<P: Protocol>(items: &Items<P>, session: &mut Session<P>, id: u64) ->
 }
 
 fn add<P: Protocol>(tx: &Tx<'_, P>, items: &Items<P>) -> Result<(), Abort> {
-    items.update(tx, &1, Item::COUNT.wrapping_add(1))
+    items.update(tx, 1, Item::COUNT.wrapping_add(1))
 }
 
 protocol_tests!(all: a_row_has_a_version_and_no_row_has_none);
@@ -40,14 +40,14 @@ fn row_and_no_row<P: Protocol>(options: TableOptions) {
     let items = db.table_with::<Item>("items", options).unwrap();
     let mut session = db.session().unwrap();
     assert_eq!(versions(&items, &mut session, 1), None, "no transaction has searched it");
-    assert_eq!(run(&mut session, |tx| items.get(tx, &1, ())), None);
+    assert_eq!(run(&mut session, |tx| items.get(tx, 1, ())), None);
     assert_eq!(versions(&items, &mut session, 1), None);
     run(&mut session, |tx| items.insert(tx, Item::new(1, 10)));
     assert_eq!(
         (versions(&items, &mut session, 1), versions(&items, &mut session, 2)),
         (Some(1), None)
     );
-    run(&mut session, |tx| items.delete(tx, &1));
+    run(&mut session, |tx| items.delete(tx, 1));
     assert_eq!(versions(&items, &mut session, 1), None, "whatever is left of it");
     run(&mut session, |tx| items.insert(tx, Item::new(1, 11)));
     assert!(versions(&items, &mut session, 1).is_some_and(|versions| versions >= 1));
@@ -77,7 +77,7 @@ fn sessions_of_other_databases_and_transactions_around_it_are_told_apart<P: Prot
     // The call is made inside a transaction of the same database, by another session. Uncommitted
     // versions are not counted.
     let nested = session.run(|tx| {
-        items.delete(tx, &1)?;
+        items.delete(tx, 1)?;
         items.insert(tx, Item::new(2, 0))?;
         Ok([1, 2].map(|id| items.versions_of(&mut inner, &id)))
     });
@@ -128,14 +128,14 @@ fn a_snapshot_keeps_what_it_sees<P: Versioned>() {
         "{}: the newest, and that of the snapshot",
         P::NAME
     );
-    run(&mut session, |tx| items.delete(tx, &1));
+    run(&mut session, |tx| items.delete(tx, 1));
     assert_eq!(
         versions(&items, &mut session, 1),
         None,
         "{}: it is there for the snapshot alone",
         P::NAME
     );
-    assert_eq!(snapshot.run(|tx| items.read(tx, &1, Item::COUNT)), Ok(0));
+    assert_eq!(snapshot.run(|tx| items.read(tx, 1, Item::COUNT)), Ok(0));
     run(&mut session, |tx| items.insert(tx, Item::new(1, 5)));
     collect(&db, &mut session);
     assert_eq!(versions(&items, &mut session, 1), Some(2), "{}", P::NAME);
@@ -149,7 +149,7 @@ fn of_several_column_groups_the_longest_chain_counts<P: Versioned>() {
     for splitting in [true, false] {
         let (_db, items, mut session) = by_hand::<P>(splitting);
         for _ in 0..3 {
-            run(&mut session, |tx| items.update(tx, &1, Item::OTHER.wrapping_add(1)));
+            run(&mut session, |tx| items.update(tx, 1, Item::OTHER.wrapping_add(1)));
         }
         assert_eq!(versions(&items, &mut session, 1), Some(4), "{}", P::NAME);
         for _ in 0..2 {
@@ -208,10 +208,10 @@ fn what_a_commit_has_linked_is_counted_and_is_no_row_before_it_stands() {
     // A failed commit removes the version that it has linked.
     let amid = {
         let (mut other, rows) = (db.session().unwrap(), items.clone());
-        move || run(&mut other, |tx| rows.update(tx, &1, Item::COUNT.sub(1)))
+        move || run(&mut other, |tx| rows.update(tx, 1, Item::COUNT.sub(1)))
     };
     let lost = acting(Point::Unlocked, amid, || {
-        session.with(ONCE()).run(|tx| items.modify(tx, &1, Item::COUNT, |_| ()))
+        session.with(ONCE()).run(|tx| items.modify(tx, 1, Item::COUNT, |_| ()))
     });
     assert_eq!((lost, versions(&items, &mut session, 1)), (CONFLICT, Some(3)));
 }
@@ -246,8 +246,8 @@ fn no_writer_is_in_its_way<P: Versioned>() {
                             add(tx, items)?;
                             match (thread, round % 2) {
                                 (0, 0) => items.insert(tx, Item::new(2, 0)),
-                                (0, _) => items.delete(tx, &2),
-                                _ => items.modify(tx, &1, Item::OTHER, |other| *other += 1),
+                                (0, _) => items.delete(tx, 2),
+                                _ => items.modify(tx, 1, Item::OTHER, |other| *other += 1),
                             }
                         });
                         done.unwrap();

@@ -35,11 +35,11 @@ fn write_skew_fails_one_of_the_two<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>();
     let mut inner = Ok(());
     let outer = first.with(ONCE()).run(|tx| {
-        let zero = table.read(tx, &0, Item::COUNT)?;
-        table.update(tx, &1, Item::COUNT.set(zero + 1))?;
+        let zero = table.read(tx, 0, Item::COUNT)?;
+        table.update(tx, 1, Item::COUNT.set(zero + 1))?;
         inner = second.with(ONCE()).run(|tx| {
-            let one = table.read(tx, &1, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.set(one + 1))
+            let one = table.read(tx, 1, Item::COUNT)?;
+            table.update(tx, 0, Item::COUNT.set(one + 1))
         });
         Ok(())
     });
@@ -59,15 +59,15 @@ fn a_lock_between_locking_and_validating_is_respected<P: Protocol>() {
                 // The second session reads row 1, which the first has locked, and writes row 0,
                 // which the first has read.
                 inner_result.set(second.with(ONCE()).run(|tx| {
-                    let one = inner_table.read(tx, &1, Item::COUNT)?;
-                    inner_table.update(tx, &0, Item::COUNT.set(one + 1))
+                    let one = inner_table.read(tx, 1, Item::COUNT)?;
+                    inner_table.update(tx, 0, Item::COUNT.set(one + 1))
                 }));
             }
         },
         || {
             first.with(ONCE()).run(|tx| {
-                let zero = table.read(tx, &0, Item::COUNT)?;
-                table.update(tx, &1, Item::COUNT.set(zero + 1))
+                let zero = table.read(tx, 0, Item::COUNT)?;
+                table.update(tx, 1, Item::COUNT.set(zero + 1))
             })
         },
     );
@@ -124,19 +124,19 @@ fn deleting_and_reinserting_is_not_nothing() {
     let Scene { db, table, mut first, mut second } = scene::<Occ>();
     let epochs = db.inner.engine.epochs.clone();
     let outer = first.with(ONCE()).run(|tx| {
-        let row = table.find(tx, &0)?;
+        let row = table.find(tx, 0)?;
         row.read(Item::COUNT)?;
-        second.run(|tx| table.delete(tx, &0))?;
+        second.run(|tx| table.delete(tx, 0))?;
         second.run(|tx| table.insert(tx, Item::new(0, 0)))?;
         // The row has the same bytes in the same place again, but another version.
-        table.update(tx, &1, Item::COUNT.add(1))
+        table.update(tx, 1, Item::COUNT.add(1))
     });
     assert_eq!(outer, CONFLICT);
     // If a record is unlinked while a transaction has a handle on it, the record's memory is not
     // reused before the handle ends.
     let outer = first.with(ONCE()).run(|tx| {
-        let row = table.find(tx, &0)?;
-        second.run(|tx| table.delete(tx, &0))?;
+        let row = table.find(tx, 0)?;
+        second.run(|tx| table.delete(tx, 0))?;
         for key in 1_000..1_400 {
             epochs.pass();
             second.run(|tx| {
@@ -157,14 +157,14 @@ fn deleting_and_reinserting_is_not_nothing() {
 protocol_tests!(overlapping: an_insert_of_a_row_while_its_record_is_buried_is_not_lost);
 fn an_insert_of_a_row_while_its_record_is_buried_is_not_lost<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>();
-    run(&mut first, |tx| table.delete(tx, &1));
+    run(&mut first, |tx| table.delete(tx, 1));
     (0..3).for_each(|_| db.inner.engine.epochs.pass());
     let (told, rows) = (Rc::new(Cell::new(None)), table.clone());
     let inserted = told.clone();
     let insert =
         move || inserted.set(Some(second.with(ONCE()).run(|tx| rows.insert(tx, Item::new(1, 7)))));
     acting(Point::Reaping, insert, || run(&mut first, |_| Ok(())));
-    let is_there = run(&mut first, |tx| Ok(table.get(tx, &1, ())?.is_some()));
+    let is_there = run(&mut first, |tx| Ok(table.get(tx, 1, ())?.is_some()));
     assert_eq!(told.get().map(|told| told.is_ok()), Some(is_there), "{}: {told:?}", P::NAME);
     if !is_there {
         run(&mut first, |tx| table.insert(tx, Item::new(1, 8)));
@@ -186,13 +186,13 @@ fn an_update_is_evaluated_under_the_lock() {
         move |point| {
             if point == Point::Unlocked && !done {
                 done = true;
-                second.run(|tx| inner_table.update(tx, &0, Item::COUNT.add(10))).unwrap();
+                second.run(|tx| inner_table.update(tx, 0, Item::COUNT.add(10))).unwrap();
             }
         },
-        || first.with(ONCE()).run(|tx| table.update(tx, &0, Item::COUNT.add(1))),
+        || first.with(ONCE()).run(|tx| table.update(tx, 0, Item::COUNT.add(1))),
     );
     assert_eq!(updated, Ok(()));
-    assert_eq!(first.run(|tx| table.read(tx, &0, Item::COUNT)), Ok(11));
+    assert_eq!(first.run(|tx| table.read(tx, 0, Item::COUNT)), Ok(11));
 }
 
 /// A reader is stopped after it has copied the words and before it loads the cell a second time.
@@ -208,7 +208,7 @@ fn a_torn_read_is_read_again() {
                 second.run(|tx| inner_table.put(tx, Item { small: 9, ..Item::new(0, 4) })).unwrap();
             }
         },
-        || first.with(ONCE()).run(|tx| table.read(tx, &0, Whole)),
+        || first.with(ONCE()).run(|tx| table.read(tx, 0, Whole)),
     );
     let row = row.unwrap();
     // The transaction has committed, so both groups are from the new row.
@@ -225,7 +225,7 @@ fn versions_never_carry_and_end_with_a_refusal() {
     session.run(|tx| table.insert(tx, Item::new(0, 0))).unwrap();
     let mut commits = 0;
     let end = loop {
-        match session.run(|tx| table.update(tx, &0, Item::COUNT.add(1))) {
+        match session.run(|tx| table.update(tx, 0, Item::COUNT.add(1))) {
             Ok(()) => commits += 1,
             Err(abort) => break abort,
         }
@@ -234,5 +234,5 @@ fn versions_never_carry_and_end_with_a_refusal() {
     assert_eq!((end, commits), (Abort::VersionsExhausted, 2 * (1 << 14) - 1));
     assert_eq!((db.inner.engine.epochs.now(), db.health().epochs_used_up), (last, 1));
     // Reads still succeed, and nothing is locked.
-    assert_eq!(session.run(|tx| table.read(tx, &0, Item::COUNT)), Ok(commits));
+    assert_eq!(session.run(|tx| table.read(tx, 0, Item::COUNT)), Ok(commits));
 }

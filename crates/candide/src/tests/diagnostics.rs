@@ -69,9 +69,9 @@ fn a_conflict_is_one_readable_line() {
             session.last_conflict().unwrap().to_string()
         };
         let read_changed = line(&|tx| {
-            items.read(tx, &7, Item::OTHER)?;
-            db.run(|tx| items.update(tx, &7, Item::OTHER.add(1)))?;
-            items.update(tx, &7, Item::COUNT.add(1))
+            items.read(tx, 7, Item::OTHER)?;
+            db.run(|tx| items.update(tx, 7, Item::OTHER.add(1)))?;
+            items.update(tx, 7, Item::COUNT.add(1))
         });
         let group = if splitting { "cold" } else { "*" };
         assert_eq!(read_changed, format!("read_changed on accounts.{group}, key 7"));
@@ -85,14 +85,14 @@ fn a_conflict_is_one_readable_line() {
             format!(r#"existence on longs.{group}, key b"{}".."#, shown_bytes(4))
         );
         let phantom = line(&|tx| {
-            items.get(tx, &8, Item::COUNT)?;
+            items.get(tx, 8, Item::COUNT)?;
             db.run(|tx| items.insert(tx, Item::new(8, 0)))?;
-            items.update(tx, &7, Item::COUNT.add(1))
+            items.update(tx, 7, Item::COUNT.add(1))
         });
         assert_eq!(phantom, "phantom on accounts, an absent key");
         let yielded = line(&|tx| {
             db.inner.engine.token.try_take(999);
-            items.update(tx, &7, Item::COUNT.add(1))
+            items.update(tx, 7, Item::COUNT.add(1))
         });
         assert_eq!(yielded, "yielded");
         db.inner.engine.token.release(999);
@@ -131,9 +131,9 @@ fn limits_on_retrying_at_their_edges() {
         let mut made = 0;
         let hopeless = session.with(options).run(|tx| {
             made = tx.attempt_number();
-            table.read(tx, &1, Item::COUNT)?;
-            db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
-            table.update(tx, &1, Item::COUNT.add(1))
+            table.read(tx, 1, Item::COUNT)?;
+            db.run(|tx| table.update(tx, 1, Item::COUNT.add(1)))?;
+            table.update(tx, 1, Item::COUNT.add(1))
         });
         assert_eq!((hopeless, made), (Err(refusal), attempts), "{options:?}");
         assert_eq!(session.with(options).run(|tx| Ok(tx.attempt_number())), Ok(1), "{options:?}");
@@ -143,16 +143,16 @@ fn limits_on_retrying_at_their_edges() {
     let sleep = || std::thread::sleep(Duration::from_millis(4));
     let late = session.with(soon()).run(|tx| {
         sleep();
-        table.update(tx, &1, Item::COUNT.add(1))
+        table.update(tx, 1, Item::COUNT.add(1))
     });
     assert_eq!(late, Ok(()));
     let mut made = 0;
     let late = session.with(soon()).run(|tx| {
         made = tx.attempt_number();
-        table.read(tx, &1, Item::COUNT)?;
-        db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
+        table.read(tx, 1, Item::COUNT)?;
+        db.run(|tx| table.update(tx, 1, Item::COUNT.add(1)))?;
         sleep();
-        table.update(tx, &1, Item::COUNT.add(1))
+        table.update(tx, 1, Item::COUNT.add(1))
     });
     assert_eq!((late, made), (Err(Abort::DeadlinePassed), 1));
     // An error of the closure is returned even after the deadline.
@@ -162,7 +162,7 @@ fn limits_on_retrying_at_their_edges() {
     // the token beyond the limits.
     db.inner.engine.token.try_take(999);
     let mut blocked =
-        |options| session.with(options).run(|tx| table.update(tx, &1, Item::COUNT.add(1)));
+        |options| session.with(options).run(|tx| table.update(tx, 1, Item::COUNT.add(1)));
     assert_eq!(blocked(none.attempts_max(1)), Err(Abort::AttemptsExhausted));
     assert_eq!(blocked(none.deadline(past)), Err(Abort::DeadlinePassed));
     assert_eq!(blocked(none.deadline(far)), Ok(()), "no session waits for the token for ever");
@@ -196,7 +196,7 @@ fn health_tells_which_session_holds_memory_back<P: Protocol>() {
     assert_eq!(db.health().epoch_lag_ms, 5);
     pass(1);
     assert_eq!(db.health().epoch_lag_ms, 0);
-    unwrap(session.run(|tx| table.delete(tx, &1)));
+    unwrap(session.run(|tx| table.delete(tx, 1)));
     // The garbage is the record. Under protocols with separate versions, there is also one version
     // of each of the record's two units.
     let garbage = if P::Versions::SHORT_WORDS > 0 { 3 } else { 1 };
@@ -231,7 +231,7 @@ fn tables_tell_what_they_take<P: Protocol>() {
     let large = db.table_with::<Item>("large", TableOptions::default().capacity(100_000)).unwrap();
     unwrap(db.run(|tx| (0..5_000).try_for_each(|id| large.insert(tx, Item::new(id, 0)))));
     assert_eq!(db.tables()[1].version_bytes, 0, "each row has one version");
-    unwrap(db.run(|tx| large.update(tx, &1, Item::COUNT.add(1))));
+    unwrap(db.run(|tx| large.update(tx, 1, Item::COUNT.add(1))));
     let tables = db.tables();
     assert_eq!(tables[1].version_bytes > 0, P::Versions::WORDS > 0);
     let names: Vec<_> = tables.iter().map(|table| &*table.name).collect();
@@ -255,7 +255,7 @@ fn a_row_is_shown_by_its_table_and_key() {
     let db = Database::new();
     let (items, longs) = (db.table::<Item>("rows").unwrap(), db.table::<Long>("longs").unwrap());
     unwrap(db.run(|tx| {
-        let row = items.find(tx, &7)?;
+        let row = items.find(tx, 7)?;
         assert_eq!(
             (format!("{row:?}"), row.to_string()),
             (r#"Row { table: "rows", key: 7 }"#.into(), "rows[7]".into())

@@ -124,7 +124,7 @@ fn conflicts_unwind_if_they_are_to<P: Protocol>() {
             items.read_for_update(holder, &0, Item::COUNT)?;
             let refused = session.with(ONCE()).run(|tx| {
                 let _witness = Witness(&unwound);
-                let read = items.read_for_update(tx, &0, Item::COUNT);
+                let read = items.read_for_update(tx, 0, Item::COUNT);
                 returned.set(returned.get() + u32::from(read.is_err()));
                 read.map(drop)
             });
@@ -136,11 +136,11 @@ fn conflicts_unwind_if_they_are_to<P: Protocol>() {
 
         // A conflict at the commit unwinds only the commit, not the closure.
         let count = session.run(|tx| {
-            let count = items.read(tx, &0, Item::COUNT)?;
+            let count = items.read(tx, 0, Item::COUNT)?;
             if tx.attempt_number() == 1 {
-                run(&mut other, |tx| items.update(tx, &0, Item::COUNT.add(1)));
+                run(&mut other, |tx| items.update(tx, 0, Item::COUNT.add(1)));
             }
-            items.update(tx, &0, Item::COUNT.set(10 * count)).map(|()| count)
+            items.update(tx, 0, Item::COUNT.set(10 * count)).map(|()| count)
         });
         assert_eq!((count, db.stats().total_aborts()), (Ok(1), 2), "{}", P::NAME);
 
@@ -159,13 +159,13 @@ fn read_of_two_times<P: Protocol>() {
         let Scene { db, items, mut session } = scene;
         let mut other = db.session().unwrap();
         let read = session.run(|tx| {
-            let first = items.read(tx, &0, Item::COUNT)?;
+            let first = items.read(tx, 0, Item::COUNT)?;
             if tx.attempt_number() == 1 {
                 run(&mut other, |tx| {
                     (0..2).try_for_each(|key| items.update(tx, &key, Item::COUNT.add(10)))
                 });
             }
-            Ok((first, items.read(tx, &1, Item::COUNT)?, tx.attempt_number()))
+            Ok((first, items.read(tx, 1, Item::COUNT)?, tx.attempt_number()))
         });
         assert_eq!(read, Ok((10, 11, 2)), "{}", P::NAME);
         assert_eq!((db.stats().total_aborts(), session.stats().commits), (1, 3), "{}", P::NAME);

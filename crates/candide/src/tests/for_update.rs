@@ -97,32 +97,30 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
         for writes in [true, false] {
             let Scene { table, mut first, mut second, .. } = scene::<P>(splitting, sorted);
             let result = first.with(ONCE()).run(|tx| {
-                assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
+                assert_eq!(table.read_for_update(tx, 0, Item::COUNT)?, 0);
                 assert_eq!(locked(&table), [0]);
                 // An attempt fails if it writes the held row, reads it for update, replaces it or
                 // deletes it.
                 conflicts(&mut second, Abort::Locked, |tx| {
-                    table.read_for_update(tx, &0, Item::COUNT).map(drop)
+                    table.read_for_update(tx, 0, Item::COUNT).map(drop)
                 });
                 conflicts(&mut second, Abort::Locked, |tx| {
-                    table.read_for_update(tx, &0, Whole).map(drop)
+                    table.read_for_update(tx, 0, Whole).map(drop)
                 });
+                conflicts(&mut second, Abort::Locked, |tx| table.update(tx, 0, Item::COUNT.add(1)));
                 conflicts(&mut second, Abort::Locked, |tx| {
-                    table.update(tx, &0, Item::COUNT.add(1))
-                });
-                conflicts(&mut second, Abort::Locked, |tx| {
-                    table.modify(tx, &0, Item::COUNT, |count| *count += 1)
+                    table.modify(tx, 0, Item::COUNT, |count| *count += 1)
                 });
                 conflicts(&mut second, Abort::Locked, |tx| table.put(tx, Item::new(0, 5)));
-                conflicts(&mut second, Abort::Locked, |tx| table.delete(tx, &0));
+                conflicts(&mut second, Abort::Locked, |tx| table.delete(tx, 0));
                 // An attempt that only reads the held row passes, whatever other rows it writes.
                 passes(&mut second, |tx| {
-                    assert_eq!(table.read(tx, &0, Whole)?, Item::new(0, 0));
+                    assert_eq!(table.read(tx, 0, Whole)?, Item::new(0, 0));
                     Ok(())
                 });
                 passes(&mut second, |tx| {
-                    table.read(tx, &0, Item::COUNT)?;
-                    table.update(tx, &1, Item::COUNT.add(1))
+                    table.read(tx, 0, Item::COUNT)?;
+                    table.update(tx, 1, Item::COUNT.add(1))
                 });
                 assert_eq!(
                     second.with(ONCE()).run(|tx| table.insert(tx, Item::new(0, 1))),
@@ -130,19 +128,19 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
                 );
                 // A write of another group does not conflict if the table's rows have several
                 // units.
-                let mut other = |tx: &Tx<'_, P>| table.update(tx, &0, Item::OTHER.add(1));
+                let mut other = |tx: &Tx<'_, P>| table.update(tx, 0, Item::OTHER.add(1));
                 if splitting {
                     passes(&mut second, &mut other);
                 } else {
                     conflicts(&mut second, Abort::Locked, &mut other);
                 }
-                if writes { table.update(tx, &0, Item::COUNT.add(1)) } else { Ok(()) }
+                if writes { table.update(tx, 0, Item::COUNT.add(1)) } else { Ok(()) }
             });
             assert_eq!(result, Ok(()));
             assert_eq!(locked(&table), [0; 0]);
             passes(&mut second, |tx| {
-                assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, i64::from(writes));
-                table.update(tx, &0, Item::COUNT.add(1))
+                assert_eq!(table.read_for_update(tx, 0, Item::COUNT)?, i64::from(writes));
+                table.update(tx, 0, Item::COUNT.add(1))
             });
         }
     }
@@ -161,12 +159,12 @@ fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under<P: Pro
     // free again.
     for ends_first in [true, false] {
         let reader = second.with(ONCE()).run(|tx| {
-            let before = table.read(tx, &0, Item::COUNT)?;
+            let before = table.read(tx, 0, Item::COUNT)?;
             passes(&mut first, |tx| {
-                table.read_for_update(tx, &0, Item::COUNT)?;
-                if ends_first { Ok(()) } else { table.update(tx, &0, Item::COUNT.set(before + 1)) }
+                table.read_for_update(tx, 0, Item::COUNT)?;
+                if ends_first { Ok(()) } else { table.update(tx, 0, Item::COUNT.set(before + 1)) }
             });
-            table.update(tx, &1, Item::COUNT.add(1))
+            table.update(tx, 1, Item::COUNT.add(1))
         });
         assert_eq!(reader, if ends_first { Ok(()) } else { CONFLICT });
     }
@@ -189,10 +187,10 @@ fn a_read_that_a_lock_slips_into_is_good_under<P: Protocol>() {
         move |point| {
             if point == Point::Copied {
                 seen.set(seen.get() + 1);
-                passes(&mut second, |tx| inner.read_for_update(tx, &0, Item::COUNT).map(drop));
+                passes(&mut second, |tx| inner.read_for_update(tx, 0, Item::COUNT).map(drop));
             }
         },
-        || first.with(ONCE()).run(|tx| table.read(tx, &0, Item::COUNT)),
+        || first.with(ONCE()).run(|tx| table.read(tx, 0, Item::COUNT)),
     );
     assert_eq!((read, entered.get()), (Ok(0), 1));
 }
@@ -215,21 +213,21 @@ fn a_holder_that_commits_stops_readers_under<P: Protocol>() {
             move |point| {
                 if point == Point::Validated {
                     inner_result.set(second.with(ONCE()).run(|tx| {
-                        let zero = inner_table.read(tx, &0, Item::COUNT)?;
-                        inner_table.update(tx, &2, Item::COUNT.set(zero + 1))
+                        let zero = inner_table.read(tx, 0, Item::COUNT)?;
+                        inner_table.update(tx, 2, Item::COUNT.set(zero + 1))
                     }));
                 }
             },
             || {
                 first.with(ONCE()).run(|tx| {
-                    table.read_for_update(tx, &0, Item::COUNT)?;
-                    let two = table.read(tx, &2, Item::COUNT)?;
-                    table.update(tx, &0, Item::COUNT.set(two + 1))
+                    table.read_for_update(tx, 0, Item::COUNT)?;
+                    let two = table.read(tx, 2, Item::COUNT)?;
+                    table.update(tx, 0, Item::COUNT.set(two + 1))
                 })
             },
         );
         assert_eq!((outer, result.get()), (Ok(()), CONFLICT));
-        assert_eq!(db.run(|tx| table.read(tx, &2, Item::COUNT)), Ok(0));
+        assert_eq!(db.run(|tx| table.read(tx, 2, Item::COUNT)), Ok(0));
     }
 }
 
@@ -244,10 +242,10 @@ fn a_holder_that_commits_stops_readers() {
 fn a_lock_taken_later_does_not_make_an_earlier_read_true_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
     let result = first.with(ONCE()).run(|tx| {
-        let before = table.read(tx, &0, Item::COUNT)?;
-        passes(&mut second, |tx| table.update(tx, &0, Item::COUNT.add(10)));
-        assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 10);
-        table.update(tx, &0, Item::COUNT.set(before + 1))
+        let before = table.read(tx, 0, Item::COUNT)?;
+        passes(&mut second, |tx| table.update(tx, 0, Item::COUNT.add(10)));
+        assert_eq!(table.read_for_update(tx, 0, Item::COUNT)?, 10);
+        table.update(tx, 0, Item::COUNT.set(before + 1))
     });
     assert_eq!(result, CONFLICT);
     assert_eq!(locked(&table), [0; 0]);
@@ -288,23 +286,23 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
     // Before each end, the attempt has read rows 0 and 1 for update, updated row 0, and read row 3.
     let ends: [(&str, End<P>, Result<(), Abort>); 15] = [
         ("commit", |_, _| Ok(()), Ok(())),
-        ("commit of both", |scene, tx| scene.table.update(tx, &1, Item::COUNT.add(1)), Ok(())),
+        ("commit of both", |scene, tx| scene.table.update(tx, 1, Item::COUNT.add(1)), Ok(())),
         (
             "commit of others first",
-            |scene, tx| scene.table.update(tx, &2, Item::COUNT.add(1)),
+            |scene, tx| scene.table.update(tx, 2, Item::COUNT.add(1)),
             Ok(()),
         ),
         ("error", |_, _| Err(Abort::NotFound), Err(Abort::NotFound)),
         ("panic", |_, _| panic!("deliberate"), CONFLICT),
         (
             "a read has changed",
-            |scene, _| scene.db.run(|tx| scene.table.update(tx, &3, Item::COUNT.add(1))),
+            |scene, _| scene.db.run(|tx| scene.table.update(tx, 3, Item::COUNT.add(1))),
             CONFLICT,
         ),
         (
             "an error after a read has changed",
             |scene, _| {
-                scene.db.run(|tx| scene.table.update(tx, &3, Item::COUNT.add(1)))?;
+                scene.db.run(|tx| scene.table.update(tx, 3, Item::COUNT.add(1)))?;
                 Err(Abort::NotFound)
             },
             // The attempt has written nothing. So it may be serialized before the change, if its
@@ -313,29 +311,26 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
         ),
         (
             "guard",
-            |scene, tx| scene.table.update(tx, &1, Item::COUNT.sub(1).at_least(0)),
+            |scene, tx| scene.table.update(tx, 1, Item::COUNT.sub(1).at_least(0)),
             Err(Abort::Guard),
         ),
         (
             "guard that was seen",
             |scene, tx| {
-                scene.table.update(tx, &1, Item::COUNT.sub(1).at_least(0))?;
-                assert_eq!(scene.table.read(tx, &1, Item::COUNT), Err(Abort::Guard));
+                scene.table.update(tx, 1, Item::COUNT.sub(1).at_least(0))?;
+                assert_eq!(scene.table.read(tx, 1, Item::COUNT), Err(Abort::Guard));
                 Ok(())
             },
             Err(Abort::Guard),
         ),
-        ("panic of an updater", |scene, tx| scene.table.update_with(tx, &1, Panics), CONFLICT),
+        ("panic of an updater", |scene, tx| scene.table.update_with(tx, 1, Panics), CONFLICT),
         (
             "doomed, and ignored",
             |scene, tx| {
                 let mut other = scene.db.session().unwrap();
                 let _ = other.with(ONCE()).run(|inner| {
                     scene.table.read_for_update(inner, &2, Item::COUNT)?;
-                    assert_eq!(
-                        scene.table.read_for_update(tx, &2, Item::COUNT),
-                        Err(Abort::Locked)
-                    );
+                    assert_eq!(scene.table.read_for_update(tx, 2, Item::COUNT), Err(Abort::Locked));
                     Ok(())
                 });
                 Ok(())
@@ -345,10 +340,10 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
         (
             "locked out in phase 1, with a held row before and after",
             |scene, tx| {
-                scene.table.update(tx, &2, Item::COUNT.add(1))?;
-                scene.table.update(tx, &1, Item::COUNT.add(1))?;
-                scene.table.delete(tx, &0)?;
-                scene.db.run(|tx| scene.table.delete(tx, &2))
+                scene.table.update(tx, 2, Item::COUNT.add(1))?;
+                scene.table.update(tx, 1, Item::COUNT.add(1))?;
+                scene.table.delete(tx, 0)?;
+                scene.db.run(|tx| scene.table.delete(tx, 2))
             },
             CONFLICT,
         ),
@@ -364,23 +359,23 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
             "yielded at a read for update",
             |scene, tx| {
                 scene.db.inner.engine.token.try_take(999);
-                assert_eq!(scene.table.read_for_update(tx, &2, Item::COUNT), Err(Abort::Yielded));
+                assert_eq!(scene.table.read_for_update(tx, 2, Item::COUNT), Err(Abort::Yielded));
                 // The attempt may still read the rows that it holds.
                 Ok(())
             },
             CONFLICT,
         ),
-        ("delete", |scene, tx| scene.table.delete(tx, &1), Ok(())),
+        ("delete", |scene, tx| scene.table.delete(tx, 1), Ok(())),
     ];
     for (name, end, expected) in ends {
         for (splitting, sorted) in [(true, false), (true, true), (false, false)] {
             let Scene { db, table, mut first, mut second } = scene::<P>(splitting, sorted);
             let result = catch_unwind(AssertUnwindSafe(|| {
                 first.with(ONCE()).run(|tx| {
-                    table.read(tx, &3, Item::COUNT)?;
-                    table.read_for_update(tx, &0, Whole)?;
-                    table.read_for_update(tx, &1, Item::COUNT)?;
-                    table.update(tx, &0, Item::COUNT.add(1))?;
+                    table.read(tx, 3, Item::COUNT)?;
+                    table.read_for_update(tx, 0, Whole)?;
+                    table.read_for_update(tx, 1, Item::COUNT)?;
+                    table.update(tx, 0, Item::COUNT.add(1))?;
                     assert_eq!(locked(&table), [0, 1], "{name}");
                     end(&Parts { db: &db, table: &table }, tx)
                 })
@@ -395,7 +390,7 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
                 table.put(tx, Item::new(0, 3))?;
                 table.put(tx, Item::new(1, 3))
             });
-            passes(&mut first, |tx| table.read_for_update(tx, &1, Whole).map(drop));
+            passes(&mut first, |tx| table.read_for_update(tx, 1, Whole).map(drop));
         }
     }
 }
@@ -408,17 +403,17 @@ fn every_end_of_an_attempt_gives_back_what_it_holds() {
 
 fn an_absent_row_is_observed_and_not_locked_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
-    passes(&mut first, |tx| table.delete(tx, &1));
+    passes(&mut first, |tx| table.delete(tx, 1));
     // One key has a record, and the other has none.
     for key in [1, 70] {
         let result = first.with(ONCE()).run(|tx| {
             assert_eq!(table.get_for_update(tx, &key, Item::COUNT)?, None);
             assert_eq!(locked(&table), [0; 0]);
             passes(&mut second, |tx| {
-                table.update(tx, &0, Item::COUNT.add(1))?;
+                table.update(tx, 0, Item::COUNT.add(1))?;
                 table.insert(tx, Item::new(key, 1))
             });
-            table.update(tx, &0, Item::COUNT.add(1))
+            table.update(tx, 0, Item::COUNT.add(1))
         });
         assert_eq!(result, CONFLICT);
     }
@@ -435,28 +430,28 @@ fn an_absent_row_is_observed_and_not_locked() {
 /// for update.
 fn a_held_row_in_a_burial_queue_is_left_alone_under<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
-    passes(&mut second, |tx| table.delete(tx, &0));
+    passes(&mut second, |tx| table.delete(tx, 0));
     passes(&mut second, |tx| table.insert(tx, Item::new(0, 5)));
     assert_eq!(db.memory().garbage, 1);
     let pass = |second: &mut Session<P>| {
         for _ in 0..4 {
             db.inner.engine.epochs.pass();
             // This transaction collects garbage.
-            passes(second, |tx| table.update(tx, &1, Item::COUNT.add(1)));
+            passes(second, |tx| table.update(tx, 1, Item::COUNT.add(1)));
         }
     };
     for delete in [false, true] {
         passes(&mut first, |tx| {
-            assert_eq!(table.read_for_update(tx, &0, Whole)?.count, 5);
+            assert_eq!(table.read_for_update(tx, 0, Whole)?.count, 5);
             pass(&mut second);
             assert_eq!(db.memory().garbage, 1, "it could not be looked at");
-            if delete { table.delete(tx, &0) } else { Ok(()) }
+            if delete { table.delete(tx, 0) } else { Ok(()) }
         });
         if !delete {
             // After the release, the record leaves the queue. The delete queues it again.
             pass(&mut second);
             assert_eq!(db.memory().garbage, 0);
-            passes(&mut second, |tx| table.delete(tx, &0));
+            passes(&mut second, |tx| table.delete(tx, 0));
             passes(&mut second, |tx| table.insert(tx, Item::new(0, 5)));
         }
     }
@@ -480,19 +475,19 @@ fn holders_give_way_to_the_token_under<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     let id = first.number();
     let outer = second.with(ONCE()).run(|tx| {
-        table.read_for_update(tx, &0, Item::COUNT)?;
+        table.read_for_update(tx, 0, Item::COUNT)?;
         // The first session takes the token, as a session does that has failed too often because of
         // this transaction.
         db.inner.engine.token.try_take(id);
-        conflicts(&mut first, Abort::Locked, |tx| table.update(tx, &0, Item::COUNT.add(1)));
-        table.update(tx, &0, Item::COUNT.add(10))
+        conflicts(&mut first, Abort::Locked, |tx| table.update(tx, 0, Item::COUNT.add(1)));
+        table.update(tx, 0, Item::COUNT.add(10))
     });
     assert_eq!(outer, CONFLICT);
     assert_eq!(second.last_conflict().unwrap().cause, Abort::Yielded);
-    passes(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+    passes(&mut first, |tx| table.update(tx, 0, Item::COUNT.add(1)));
     db.inner.engine.token.release(id);
     passes(&mut second, |tx| {
-        assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 1);
+        assert_eq!(table.read_for_update(tx, 0, Item::COUNT)?, 1);
         Ok(())
     });
 }
@@ -507,7 +502,7 @@ fn holders_give_way_to_the_token() {
 protocol_tests!(overlapping: an_attempt_first_locks_what_the_one_before_wanted);
 fn an_attempt_first_locks_what_the_one_before_wanted<P: Protocol>() {
     let Scene { db, table, mut first, .. } = scene::<P>(true, false);
-    let delete = |_: &Conflict| db.run(|tx| table.delete(tx, &2)).unwrap();
+    let delete = |_: &Conflict| db.run(|tx| table.delete(tx, 2)).unwrap();
     let mut attempts = 0;
     let result = first.with(RunOptions::new().on_conflict(&delete)).run(|tx| {
         attempts += 1;
@@ -519,10 +514,10 @@ fn an_attempt_first_locks_what_the_one_before_wanted<P: Protocol>() {
             );
             return Ok(());
         }
-        table.read_for_update(tx, &2, Item::COUNT)?;
-        table.read_for_update(tx, &0, Item::COUNT)?;
+        table.read_for_update(tx, 2, Item::COUNT)?;
+        table.read_for_update(tx, 0, Item::COUNT)?;
         while_held(&db, &table, 1, || {
-            assert_eq!(table.read_for_update(tx, &1, Item::COUNT), Err(Abort::Locked));
+            assert_eq!(table.read_for_update(tx, 1, Item::COUNT), Err(Abort::Locked));
         });
         Ok(())
     });
@@ -552,10 +547,10 @@ fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good<P: Protocol
         if attempts.len() == 2 {
             return Ok(());
         }
-        table.read_for_update(tx, &0, Item::COUNT)?;
+        table.read_for_update(tx, 0, Item::COUNT)?;
         if attempts.len() == 1 {
             while_held(&db, &table, 1, || {
-                assert_eq!(table.read_for_update(tx, &1, Item::COUNT), Err(Abort::Locked));
+                assert_eq!(table.read_for_update(tx, 1, Item::COUNT), Err(Abort::Locked));
             });
         }
         Ok(())
@@ -588,16 +583,13 @@ fn a_lock_taken_ahead_in_one_database_is_no_business_of_another<P: Protocol>() {
                     return Ok(());
                 }
                 while_held(&other.db, &other.table, 1, || {
-                    assert_eq!(
-                        other.table.read_for_update(tx, &1, Item::COUNT),
-                        Err(Abort::Locked)
-                    );
+                    assert_eq!(other.table.read_for_update(tx, 1, Item::COUNT), Err(Abort::Locked));
                 });
                 Ok(())
             }));
         } else if attempts == 1 {
             while_held(&db, &table, 0, || {
-                assert_eq!(table.read_for_update(tx, &0, Item::COUNT), Err(Abort::Locked));
+                assert_eq!(table.read_for_update(tx, 0, Item::COUNT), Err(Abort::Locked));
             });
         }
         Ok(())
@@ -627,11 +619,11 @@ fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
                     receive("the end of the wait", &go.1);
                 }
             };
-            with_hook(stop, || passes(&mut first, |tx| table.update(tx, &0, Item::COUNT.set(1))));
+            with_hook(stop, || passes(&mut first, |tx| table.update(tx, 0, Item::COUNT.set(1))));
         });
         receive("a pending version", &linked.1);
         scope.spawn(move || {
-            let read = second.run(|tx| table.read_for_update(tx, &0, Item::COUNT));
+            let read = second.run(|tx| table.read_for_update(tx, 0, Item::COUNT));
             assert_eq!(read, Ok(1));
         });
         let mut places = Vec::new();
@@ -663,8 +655,8 @@ fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
     while_held(&db, &table, 0, || {
         with_hook(look_on, || {
             conflicts(&mut first, Abort::Locked, |tx| {
-                table.update(tx, &1, Item::COUNT.add(1))?;
-                table.update(tx, &0, Item::COUNT.add(1))
+                table.update(tx, 1, Item::COUNT.add(1))?;
+                table.update(tx, 0, Item::COUNT.add(1))
             });
         });
     });
@@ -678,7 +670,7 @@ fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
 fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() {
     let Scene { db, table, mut first, mut second } = scene::<TicToc>(false, false);
     for _ in 0..9 {
-        passes(&mut first, |tx| table.update(tx, &1, Item::COUNT.add(1)));
+        passes(&mut first, |tx| table.update(tx, 1, Item::COUNT.add(1)));
     }
     let rts_of = |table: &Table<Item, TicToc>, key: u64| {
         let core = table.core();
@@ -721,7 +713,7 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
                 if point == Point::HandedOver {
                     passes(&mut reader, |tx| {
                         rows.read(tx, &key, Item::COUNT)?;
-                        rows.update(tx, &1, Item::COUNT.add(1))
+                        rows.update(tx, 1, Item::COUNT.add(1))
                     });
                     extended_by_reader.set(rts_of(&rows, key));
                 }

@@ -48,9 +48,9 @@ fn reads_by_themselves<P: Protocol>(options: TableOptions) {
         (now(&items, &mut session, 1), now(&items, &mut session, 2)),
         (Some(Item::new(1, 10)), None)
     );
-    run(&mut session, |tx| items.update(tx, &1, (Item::COUNT.add(1), Item::OTHER.set(5))));
+    run(&mut session, |tx| items.update(tx, 1, (Item::COUNT.add(1), Item::OTHER.set(5))));
     assert_eq!(now(&items, &mut session, 1), Some(Item { other: 5, ..Item::new(1, 11) }));
-    run(&mut session, |tx| items.delete(tx, &1));
+    run(&mut session, |tx| items.delete(tx, 1));
     assert_eq!(now(&items, &mut session, 1), None, "an absent record");
     run(&mut session, |tx| items.insert(tx, Item::new(1, 12)));
     assert_eq!(now(&items, &mut session, 1), Some(Item::new(1, 12)));
@@ -63,7 +63,7 @@ fn garbage_does_not_wait_under<P: Protocol>() {
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
     run(&mut session, |tx| (1..4).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-    run(&mut session, |tx| items.delete(tx, &1));
+    run(&mut session, |tx| items.delete(tx, 1));
     assert!(db.memory().garbage > 0, "{}", P::NAME);
     for _ in 0..8 {
         db.inner.engine.epochs.pass();

@@ -44,7 +44,7 @@ fn applied<P: Protocol>(
     APPLIED.set(0);
     let result = db.run(|tx| body(tx, &items));
     let applied = APPLIED.get();
-    (applied, result, db.run(|tx| items.read(tx, &1, Item::COUNT)).unwrap())
+    (applied, result, db.run(|tx| items.read(tx, 1, Item::COUNT)).unwrap())
 }
 
 protocol_tests!(all: reads_between_updates_of_a_row_apply_each_a_few_times);
@@ -55,8 +55,8 @@ protocol_tests!(
 fn reads_between_updates_of_a_row_apply_each_a_few_times<P: Protocol>() {
     let (applied, result, count) = applied::<P>(|tx, items| {
         for turn in 1..=TURNS {
-            items.update_with(tx, &1, NO_LIMIT)?;
-            assert_eq!(items.read(tx, &1, Item::COUNT)?, turn);
+            items.update_with(tx, 1, NO_LIMIT)?;
+            assert_eq!(items.read(tx, 1, Item::COUNT)?, turn);
         }
         Ok(())
     });
@@ -70,10 +70,10 @@ fn scans_between_updates_of_a_row_apply_each_a_few_times<P: Protocol>() {
         for turn in 0..TURNS {
             // The scan sees the row before the update, and continues after it.
             let scan = items.iter(tx, Item::COUNT);
-            items.update_with(tx, &1, NO_LIMIT)?;
+            items.update_with(tx, 1, NO_LIMIT)?;
             let counts = scan.collect::<Result<Vec<_>, _>>()?;
             assert_eq!(counts, [(1, turn)]);
-            assert_eq!(items.read(tx, &1, Item::COUNT)?, turn + 1);
+            assert_eq!(items.read(tx, 1, Item::COUNT)?, turn + 1);
         }
         Ok(())
     });
@@ -87,10 +87,10 @@ fn reads_after_an_update_that_is_refused_apply_few<P: Protocol>() {
         let last = TURNS - 1;
         // The updates are staged without a read. The last one is refused: at once, or at the first
         // read.
-        let staged = (0..TURNS).try_for_each(|_| items.update_with(tx, &1, Counted(last)));
+        let staged = (0..TURNS).try_for_each(|_| items.update_with(tx, 1, Counted(last)));
         if staged.is_ok() {
             for _ in 0..TURNS {
-                assert_eq!(items.read(tx, &1, Item::COUNT), Err(Abort::Guard), "{}", P::NAME);
+                assert_eq!(items.read(tx, 1, Item::COUNT), Err(Abort::Guard), "{}", P::NAME);
             }
         }
         Ok(())
@@ -151,8 +151,8 @@ fn each_row_whose_update_fails_says_so_and_others_do_not<P: Protocol>() {
         for id in [1, 2, 1] {
             items.update(tx, &id, Item::COUNT.sub(1).at_least(0))?;
         }
-        items.update(tx, &3, Item::COUNT.add(i64::MAX))?;
-        items.update(tx, &3, Item::COUNT.add(1))?;
+        items.update(tx, 3, Item::COUNT.add(i64::MAX))?;
+        items.update(tx, 3, Item::COUNT.add(1))?;
         let read = [0, 1, 2, 3].map(|id| items.read(tx, &id, Item::COUNT));
         assert_eq!(
             read,
@@ -163,7 +163,7 @@ fn each_row_whose_update_fails_says_so_and_others_do_not<P: Protocol>() {
         Ok(())
     });
     assert_eq!(ended, Err(Abort::Guard));
-    let after = session.run(|tx| items.read(tx, &1, Item::COUNT));
+    let after = session.run(|tx| items.read(tx, 1, Item::COUNT));
     assert_eq!(after, Ok(0));
 }
 

@@ -183,7 +183,7 @@ fn reads_at_once_are_noted() {
     run(&mut session, |tx| (1..3).try_for_each(|id| items.insert(tx, Item::new(id, 7))));
     db.take_history();
     run(&mut session, |tx| {
-        assert_eq!(items.get(tx, &3, Item::COUNT)?, None);
+        assert_eq!(items.get(tx, 3, Item::COUNT)?, None);
         let Found::Record(record) = items.core().index.find(&[1]) else { panic!("it is there") };
         let first = items.core().layout.first_of(record);
         let at_once = tx.state.borrow_mut().read_at_once(first, |_| {});
@@ -192,8 +192,8 @@ fn reads_at_once_are_noted() {
             Some(true),
             "histories are of another way than the one that users take"
         );
-        assert_eq!(items.get(tx, &2, Item::COUNT)?, Some(7));
-        items.update(tx, &1, Item::COUNT.add(1))
+        assert_eq!(items.get(tx, 2, Item::COUNT)?, Some(7));
+        items.update(tx, 1, Item::COUNT.add(1))
     });
     let Event::Transaction(transaction) = &db.take_history().events[0] else {
         panic!("nothing was deleted")
@@ -241,8 +241,8 @@ fn attempts_that_end_in_an_updater_s_panic_are_recorded<P: Protocol>() {
     let before = db.take_history();
     let broken = || {
         session.run(|tx| {
-            items.get(tx, &1, Item::COUNT)?;
-            items.update_with(tx, &0, Breaks)?;
+            items.get(tx, 1, Item::COUNT)?;
+            items.update_with(tx, 0, Breaks)?;
             Err::<(), _>(Abort::NotFound)
         })
     };
@@ -282,6 +282,6 @@ fn what_raw_iteration_reads_is_no_transaction<P: Protocol>() {
         P::NAME
     );
     assert_eq!((db.stats().commits, db.stats().total_aborts()), (1, 0), "{}", P::NAME);
-    run(&mut session, |tx| items.get(tx, &1, Item::COUNT).map(drop));
+    run(&mut session, |tx| items.get(tx, 1, Item::COUNT).map(drop));
     assert_eq!(db.take_history().events.len(), 1, "{}: the next transaction", P::NAME);
 }

@@ -29,8 +29,7 @@ fn a_row_that_goes_while_it_is_modified_leaves_no_entries<P: Protocol>() {
     });
     assert_eq!(changed, Ok(()));
     let options = crate::RunOptions::new().attempts_max(3);
-    let found =
-        session.with(options).run(|tx| filed.index(Filed::BY_CODE).get(tx, &5, Filed::NOTE));
+    let found = session.with(options).run(|tx| filed.index(Filed::BY_CODE).get(tx, 5, Filed::NOTE));
     assert_eq!(found, Ok(None), "{}", P::NAME);
 }
 
@@ -162,7 +161,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
                     step.reach(2);
                     wait_until(is_readable);
                 }
-                let found = by_code().get(tx, &1_100, Parcel::NUMBER)?;
+                let found = by_code().get(tx, 1_100, Parcel::NUMBER)?;
                 Ok((note, found))
             })
             .unwrap();
@@ -273,7 +272,7 @@ fn a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen<P:
         });
         let refused = scope.spawn(|| {
             waits.wait_for(1);
-            assert_eq!(db.run(|tx| by_code.get(tx, &1_001, Parcel::CODE)), Err(Abort::NoIndex));
+            assert_eq!(db.run(|tx| by_code.get(tx, 1_001, Parcel::CODE)), Err(Abort::NoIndex));
             be_refused(&db, &parcels, &step)
         });
         let seen = look_in_between(&db, &parcels, &step, &waits);
@@ -432,7 +431,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it_was_known<P: Protocol>() 
                 let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
                 step.reach(2);
                 wait_until(|| is_at(Stage::Readable));
-                Ok((note, by_code.get(tx, &1_129, Parcel::NUMBER)?))
+                Ok((note, by_code.get(tx, 1_129, Parcel::NUMBER)?))
             })
             .unwrap();
         assert!(

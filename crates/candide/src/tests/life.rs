@@ -53,7 +53,7 @@ fn the_memory_limit_is_an_outcome_and_costs_nothing_else<P: Protocol>() {
             let inserted = db.run(|tx| {
                 let inserted = table.insert(tx, Item::new(rows, 0));
                 if rows > 0 {
-                    table.update(tx, &0, Item::COUNT.add(1))?;
+                    table.update(tx, 0, Item::COUNT.add(1))?;
                 }
                 match inserted {
                     Err(Abort::MemoryLimit) => Ok(false),
@@ -80,9 +80,9 @@ fn the_memory_limit_is_an_outcome_and_costs_nothing_else<P: Protocol>() {
             let again = || Item::new(0, 0);
             assert_eq!(db.run(|tx| table.insert(tx, again())), Err(Abort::Duplicate));
             assert_eq!(db.run(|tx| table.insert_many(tx, [again()])), Err(Abort::Duplicate));
-            assert_eq!(db.run(|tx| table.read(tx, &0, Item::COUNT)), Ok(updates));
+            assert_eq!(db.run(|tx| table.read(tx, 0, Item::COUNT)), Ok(updates));
             // A delete frees room for a record, and room in the record's bucket.
-            db.run(|tx| table.delete(tx, &0)).unwrap();
+            db.run(|tx| table.delete(tx, 0)).unwrap();
             eventually("room", || db.run(|tx| table.insert(tx, Item::new(0, 0))).is_ok());
         }
     }

@@ -134,12 +134,12 @@ fn write_skew<P: Protocol>() {
         &db,
         &table,
         move |table, tx| {
-            let zero = table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &1, Item::COUNT.set(zero + 1))
+            let zero = table.read(tx, 0, Item::COUNT)?;
+            table.update(tx, 1, Item::COUNT.set(zero + 1))
         },
         move |table, tx| {
-            let one = table.read(tx, &1, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.set(one + 1))
+            let one = table.read(tx, 1, Item::COUNT)?;
+            table.update(tx, 0, Item::COUNT.set(one + 1))
         },
     );
     let rows = count(&db, &table, [0, 1]);
@@ -166,11 +166,11 @@ fn loom_view_moves_on_against_a_commit() {
         });
         let seen = Cell::new(None);
         attempt(&mut mine, |tx| {
-            let zero = table.read(tx, &0, Item::COUNT)?;
-            attempt(&mut own, |tx| table.update(tx, &2, Item::COUNT.set(1)));
+            let zero = table.read(tx, 0, Item::COUNT)?;
+            attempt(&mut own, |tx| table.update(tx, 2, Item::COUNT.set(1)));
             advance();
-            table.read(tx, &2, Item::COUNT)?;
-            seen.set(Some((zero, table.read(tx, &1, Item::COUNT)?)));
+            table.read(tx, 2, Item::COUNT)?;
+            seen.set(Some((zero, table.read(tx, 1, Item::COUNT)?)));
             Ok(())
         });
         assert!(!matches!(seen.get(), Some((0, 1) | (1, 0))), "{seen:?}");
@@ -218,7 +218,7 @@ fn read_against_install<P: Protocol>() {
         &table,
         move |table, tx| table.put(tx, new),
         move |table, tx| {
-            let row = table.read(tx, &0, Whole)?;
+            let row = table.read(tx, 0, Whole)?;
             assert!(row == new || row == Item::new(0, 0), "{row:?}");
             Ok(())
         },
@@ -253,9 +253,9 @@ fn columns_against_install<P: Protocol>() {
     race(
         &db,
         &table,
-        move |table, tx| table.update(tx, &0, (Item::COUNT.set(1), Item::OTHER.set(1))),
+        move |table, tx| table.update(tx, 0, (Item::COUNT.set(1), Item::OTHER.set(1))),
         move |table, tx| {
-            let columns = table.read(tx, &0, (Item::COUNT, Item::OTHER))?;
+            let columns = table.read(tx, 0, (Item::COUNT, Item::OTHER))?;
             assert!(columns == (1, 1) || columns == (old.count, old.other), "{columns:?}");
             Ok(())
         },
@@ -324,11 +324,11 @@ fn loom_two_rows_of_one_time_in_versions() {
             &db,
             &table,
             move |table, tx| {
-                table.update(tx, &0, Item::COUNT.set(1))?;
-                table.update(tx, &1, Item::COUNT.set(1))
+                table.update(tx, 0, Item::COUNT.set(1))?;
+                table.update(tx, 1, Item::COUNT.set(1))
             },
             move |table, tx| {
-                let counts = [table.read(tx, &0, Item::COUNT)?, table.read(tx, &1, Item::COUNT)?];
+                let counts = [table.read(tx, 0, Item::COUNT)?, table.read(tx, 1, Item::COUNT)?];
                 assert!(counts[0] == counts[1], "{counts:?}");
                 Ok(())
             },
@@ -353,7 +353,7 @@ fn loom_read_against_two_installs_in_versions() {
         };
         let reader = thread::spawn(move || {
             attempt(&mut other, |tx| {
-                let row = inner.read(tx, &0, Whole)?;
+                let row = inner.read(tx, 0, Whole)?;
                 assert!(row == Item::new(0, 0) || row == with(1) || row == with(2), "{row:?}");
                 Ok(())
             });
@@ -375,9 +375,9 @@ fn loom_looking_back_against_install_in_versions() {
         let (mut here, mut there, inner) =
             (db.session().unwrap(), db.session().unwrap(), table.clone());
         let snapshot = db.snapshot();
-        assert!(attempt(&mut here, |tx| table.update(tx, &0, Item::OTHER.set(1))));
+        assert!(attempt(&mut here, |tx| table.update(tx, 0, Item::OTHER.set(1))));
         let reader = thread::spawn(move || {
-            let seen = snapshot.run_in(&mut there, |tx| inner.get(tx, &0, Whole));
+            let seen = snapshot.run_in(&mut there, |tx| inner.get(tx, 0, Whole));
             assert_eq!(seen, Ok(Some(Item::new(0, 0))));
             drop((there, snapshot));
         });
@@ -399,11 +399,11 @@ fn loom_looking_back_against_delete_in_versions() {
             (db.session().unwrap(), db.session().unwrap(), table.clone());
         let snapshot = db.snapshot();
         let reader = thread::spawn(move || {
-            let seen = snapshot.run_in(&mut there, |tx| inner.get(tx, &0, Whole));
+            let seen = snapshot.run_in(&mut there, |tx| inner.get(tx, 0, Whole));
             assert_eq!(seen, Ok(Some(Item::new(0, 0))));
             drop((there, snapshot));
         });
-        assert!(attempt(&mut here, |tx| table.delete(tx, &0)));
+        assert!(attempt(&mut here, |tx| table.delete(tx, 0)));
         reader.join().unwrap();
     });
 }
@@ -415,7 +415,7 @@ fn counting_against_install<P: Protocol>() {
     let (mut here, mut there, inner) =
         (db.session().unwrap(), db.session().unwrap(), table.clone());
     let mut write =
-        |count| assert!(attempt(&mut here, |tx| table.update(tx, &0, Item::COUNT.set(count))));
+        |count| assert!(attempt(&mut here, |tx| table.update(tx, 0, Item::COUNT.set(count))));
     write(1);
     let counting = thread::spawn(move || {
         let versions = inner.versions_of(&mut there, &0).unwrap();
@@ -454,7 +454,7 @@ fn loom_committed_reads_by_timestamps() {
                 [0, 1].iter().try_for_each(|id| table.update(tx, id, Item::COUNT.set(1)))
             },
             move |table, tx| {
-                let counts = [table.read(tx, &0, Item::COUNT)?, table.read(tx, &1, Item::COUNT)?];
+                let counts = [table.read(tx, 0, Item::COUNT)?, table.read(tx, 1, Item::COUNT)?];
                 *sees.lock().unwrap() = counts;
                 Ok(())
             },
@@ -494,9 +494,8 @@ fn loom_report_against_commits_by_timestamps() {
             drop(second);
         });
         let least = over.load(Ordering::Acquire) as i64;
-        let counts = mine.read_view(|tx| {
-            Ok([table.read(tx, &0, Item::COUNT)?, table.read(tx, &1, Item::COUNT)?])
-        });
+        let counts = mine
+            .read_view(|tx| Ok([table.read(tx, 0, Item::COUNT)?, table.read(tx, 1, Item::COUNT)?]));
         let counts = counts.unwrap();
         assert!(counts[0] == counts[1] && counts[0] >= least, "{counts:?} after {least}");
         other.join().unwrap();
@@ -511,9 +510,9 @@ fn report_against_a_commit(commits: bool, reports_here: bool) {
     // Both sessions get their places here. Later no thread searches the places under a lock, which
     // would order the threads, too.
     for session in [&mut mine, &mut other] {
-        assert!(attempt(session, |tx| table.update(tx, &2, Item::COUNT.set(4))));
+        assert!(attempt(session, |tx| table.update(tx, 2, Item::COUNT.set(4))));
     }
-    let before = mine.read_view(|tx| table.read(tx, &2, Item::COUNT));
+    let before = mine.read_view(|tx| table.read(tx, 2, Item::COUNT));
     assert_eq!(before, Ok(4));
     let items = table.clone();
     let writes = move || {
@@ -525,14 +524,14 @@ fn report_against_a_commit(commits: bool, reports_here: bool) {
     };
     let items = table.clone();
     let reports = move || {
-        assert!(!commits || attempt(&mut mine, |tx| items.update(tx, &2, Item::COUNT.set(5))));
+        assert!(!commits || attempt(&mut mine, |tx| items.update(tx, 2, Item::COUNT.set(5))));
         let counts = mine.read_view(|tx| {
             assert_eq!(
-                items.read(tx, &2, Item::COUNT)?,
+                items.read(tx, 2, Item::COUNT)?,
                 4 + i64::from(commits),
                 "what has been committed is there"
             );
-            Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?])
+            Ok([items.read(tx, 0, Item::COUNT)?, items.read(tx, 1, Item::COUNT)?])
         });
         let counts = counts.unwrap();
         assert!(counts[0] == counts[1], "{counts:?}");
@@ -589,7 +588,7 @@ fn explore_collection_beside_a_read(
         let inner = table.clone();
         let reader = thread::spawn(move || {
             attempt(&mut other, |tx| {
-                assert_eq!(inner.read(tx, &0, Whole)?, Item::new(0, expected));
+                assert_eq!(inner.read(tx, 0, Whole)?, Item::new(0, expected));
                 Ok(())
             });
             drop(other);
@@ -608,8 +607,8 @@ fn explore_collection_beside_a_read(
 #[test]
 fn loom_collecting_against_read_by_timestamps() {
     let updates = |mine: &mut Session<Mvto>, table: &Table<Item, Mvto>| {
-        assert!(attempt(mine, |tx| table.update(tx, &0, Item::COUNT.wrapping_add(1))));
-        assert!(attempt(mine, |tx| table.update_with(tx, &0, Linear(3, -1))));
+        assert!(attempt(mine, |tx| table.update(tx, 0, Item::COUNT.wrapping_add(1))));
+        assert!(attempt(mine, |tx| table.update_with(tx, 0, Linear(3, -1))));
     };
     explore_collection_beside_a_read(updates, 2);
 }
@@ -619,7 +618,7 @@ fn loom_collecting_against_read_by_timestamps() {
 #[test]
 fn loom_merging_against_read_by_timestamps() {
     let updates = |mine: &mut Session<Mvto>, table: &Table<Item, Mvto>| {
-        assert!(attempt(mine, |tx| table.update(tx, &0, Item::COUNT.add(1))));
+        assert!(attempt(mine, |tx| table.update(tx, 0, Item::COUNT.add(1))));
     };
     explore_collection_beside_a_read(updates, 1);
 }
@@ -636,13 +635,13 @@ fn loom_delta_against_delete_by_timestamps() {
             &table,
             move |table, tx| {
                 *finds.lock().unwrap() =
-                    table.update_if_present(tx, &0, Item::COUNT.wrapping_add(1))?;
+                    table.update_if_present(tx, 0, Item::COUNT.wrapping_add(1))?;
                 Ok(())
             },
-            move |table, tx| table.delete(tx, &0),
+            move |table, tx| table.delete(tx, 0),
         );
         let mut session = db.session().unwrap();
-        let left = session.run(|tx| table.get(tx, &0, Item::COUNT)).unwrap();
+        let left = session.run(|tx| table.get(tx, 0, Item::COUNT)).unwrap();
         let found = updated && *found.lock().unwrap();
         assert_eq!(left, (!deleted).then_some(i64::from(found)));
     });
@@ -656,13 +655,13 @@ fn loom_late_link_against_flattening_by_timestamps() {
         let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
         let inner = table.clone();
         let late = thread::spawn(move || {
-            let committed = attempt(&mut other, |tx| inner.update(tx, &0, Item::COUNT.set(10)));
+            let committed = attempt(&mut other, |tx| inner.update(tx, 0, Item::COUNT.set(10)));
             drop(other);
             committed
         });
-        let added = attempt(&mut mine, |tx| table.update_with(tx, &0, Linear(1, 1)));
+        let added = attempt(&mut mine, |tx| table.update_with(tx, 0, Linear(1, 1)));
         let read =
-            mine.with(RunOptions::new().attempts_max(1)).run(|tx| table.read(tx, &0, Item::COUNT));
+            mine.with(RunOptions::new().attempts_max(1)).run(|tx| table.read(tx, 0, Item::COUNT));
         let set = late.join().unwrap();
         let last = count(&db, &table, [0])[0];
         match (set, added) {
@@ -687,11 +686,11 @@ fn absent_read_against_insert<P: Protocol>() {
         &db,
         &table,
         move |table, tx| {
-            let there = table.get(tx, &9, Item::COUNT)?.is_some();
-            table.update(tx, &0, Item::COUNT.set(if there { 5 } else { 1 }))
+            let there = table.get(tx, 9, Item::COUNT)?.is_some();
+            table.update(tx, 0, Item::COUNT.set(if there { 5 } else { 1 }))
         },
         move |table, tx| {
-            let count = table.read(tx, &0, Item::COUNT)?;
+            let count = table.read(tx, 0, Item::COUNT)?;
             table.insert(tx, Item::new(9, count))
         },
     );
@@ -736,20 +735,20 @@ fn loom_absent_read_against_insert_in_one_tick() {
         let (db, table) = database::<Mvto>(1);
         let (mut inserting, mut missing) = (db.session().unwrap(), db.session().unwrap());
         for session in [&mut inserting, &mut missing] {
-            assert!(attempt(session, |tx| table.update(tx, &0, Item::COUNT.set(0))));
+            assert!(attempt(session, |tx| table.update(tx, 0, Item::COUNT.set(0))));
         }
         let inner = table.clone();
         let inserting = thread::spawn(move || {
             let inserted = attempt(&mut inserting, |tx| {
-                let count = inner.read(tx, &0, Item::COUNT)?;
+                let count = inner.read(tx, 0, Item::COUNT)?;
                 inner.insert(tx, Item::new(9, count))
             });
             drop(inserting);
             inserted
         });
         let missed = attempt(&mut missing, |tx| {
-            let there = table.get(tx, &9, Item::COUNT)?.is_some();
-            table.update(tx, &0, Item::COUNT.set(if there { 5 } else { 1 }))
+            let there = table.get(tx, 9, Item::COUNT)?.is_some();
+            table.update(tx, 0, Item::COUNT.set(if there { 5 } else { 1 }))
         });
         if inserting.join().unwrap() && missed {
             let rows = count(&db, &table, [0, 9]);
@@ -768,8 +767,8 @@ fn loom_two_updates_under_one_lock() {
         let committed = race(
             &db,
             &table,
-            move |table, tx| table.update(tx, &0, Item::COUNT.add(1)),
-            move |table, tx| table.update(tx, &0, Item::COUNT.add(1)),
+            move |table, tx| table.update(tx, 0, Item::COUNT.add(1)),
+            move |table, tx| table.update(tx, 0, Item::COUNT.add(1)),
         );
         assert_eq!(committed, (true, true));
         assert_eq!(count(&db, &table, [0]), [2]);
@@ -787,10 +786,10 @@ fn loom_iteration_against_insert() {
             &table,
             move |table, tx| {
                 let rows = table.iter(tx, ()).collect::<Result<Vec<_>, _>>()?.len();
-                table.update(tx, &0, Item::COUNT.set(rows as i64))
+                table.update(tx, 0, Item::COUNT.set(rows as i64))
             },
             move |table, tx| {
-                let count = table.read(tx, &0, Item::COUNT)?;
+                let count = table.read(tx, 0, Item::COUNT)?;
                 table.insert(tx, Item::new(9, count))
             },
         );
@@ -811,10 +810,10 @@ fn loom_many_lookups_against_insert() {
             &table,
             move |table, tx| {
                 let there = table.find_many(tx, &[0, 9])?[1].get(Item::COUNT)?.is_some();
-                table.update(tx, &0, Item::COUNT.set(if there { 5 } else { 1 }))
+                table.update(tx, 0, Item::COUNT.set(if there { 5 } else { 1 }))
             },
             move |table, tx| {
-                let count = table.read(tx, &0, Item::COUNT)?;
+                let count = table.read(tx, 0, Item::COUNT)?;
                 table.insert(tx, Item::new(9, count))
             },
         );
@@ -919,7 +918,7 @@ fn burial_against_insert<P: Protocol>() {
     for step in 0..2 {
         let act = |tx: &crate::Tx<'_, P>| match step {
             0 => table.insert(tx, Item::new(1, 0)),
-            _ => table.delete(tx, &1),
+            _ => table.delete(tx, 1),
         };
         gravedigger.run(act).unwrap();
     }
@@ -935,7 +934,7 @@ fn burial_against_insert<P: Protocol>() {
     attempt(&mut gravedigger, |_| Ok(()));
     let inserted = other.join().unwrap();
     let mut last = db.session().unwrap();
-    let row = last.run(|tx| table.get(tx, &1, Whole)).unwrap();
+    let row = last.run(|tx| table.get(tx, 1, Whole)).unwrap();
     assert_eq!(row, inserted.then_some(Item { other: 5, ..Item::new(1, 5) }));
 }
 
@@ -957,13 +956,13 @@ fn lookup_against_growth<P: Protocol>(rows: u64) {
         &db,
         &table,
         move |table, tx| {
-            let zero = table.read(tx, &0, Item::COUNT)?;
+            let zero = table.read(tx, 0, Item::COUNT)?;
             table.insert(tx, Item::new(rows, zero))
         },
         move |table, tx| {
-            assert_eq!(table.read(tx, &3, Item::COUNT)?, 0);
+            assert_eq!(table.read(tx, 3, Item::COUNT)?, 0);
             let there = table.get(tx, &rows, Item::COUNT)?.is_some();
-            table.update(tx, &0, Item::COUNT.set(if there { 5 } else { 1 }))
+            table.update(tx, 0, Item::COUNT.set(if there { 5 } else { 1 }))
         },
     );
     if first && second {
@@ -1038,8 +1037,8 @@ fn two_updates_of_one_row<P: Protocol>() {
     let (first, second) = race(
         &db,
         &table,
-        move |table, tx| table.update(tx, &0, Item::COUNT.add(1)),
-        move |table, tx| table.update(tx, &0, Item::COUNT.add(1)),
+        move |table, tx| table.update(tx, 0, Item::COUNT.add(1)),
+        move |table, tx| table.update(tx, 0, Item::COUNT.add(1)),
     );
     assert_eq!(count(&db, &table, [0]), [i64::from(first) + i64::from(second)]);
 }
@@ -1072,7 +1071,7 @@ fn loom_two_inserts_into_one_bucket() {
         );
         let mut session = db.session().unwrap();
         let found = session
-            .run(|tx| Ok((table.get(tx, &1, Item::COUNT)?, table.get(tx, &2, Item::COUNT)?)))
+            .run(|tx| Ok((table.get(tx, 1, Item::COUNT)?, table.get(tx, 2, Item::COUNT)?)))
             .unwrap();
         assert_eq!(found, (first.then_some(1), second.then_some(2)));
     });
@@ -1170,7 +1169,7 @@ fn loom_lookup_in_a_moving_bucket() {
         });
         let mut mine = db.session().unwrap();
         assert!(attempt(&mut mine, |tx| {
-            assert_eq!(table.read(tx, &3, Item::COUNT)?, 0);
+            assert_eq!(table.read(tx, 3, Item::COUNT)?, 0);
             Ok(())
         }));
         other.join().unwrap();
@@ -1186,13 +1185,13 @@ fn held_write_skew<P: Protocol>() {
         &db,
         &table,
         move |table, tx| {
-            table.read_for_update(tx, &0, Item::COUNT)?;
-            let one = table.read(tx, &1, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.set(one + 1))
+            table.read_for_update(tx, 0, Item::COUNT)?;
+            let one = table.read(tx, 1, Item::COUNT)?;
+            table.update(tx, 0, Item::COUNT.set(one + 1))
         },
         move |table, tx| {
-            let zero = table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &1, Item::COUNT.set(zero + 1))
+            let zero = table.read(tx, 0, Item::COUNT)?;
+            table.update(tx, 1, Item::COUNT.set(zero + 1))
         },
     );
     let rows = count(&db, &table, [0, 1]);
@@ -1222,10 +1221,10 @@ fn held_against_a_blind_update<P: Protocol>() {
         &db,
         &table,
         move |table, tx| {
-            let count = table.read_for_update(tx, &0, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.set(count + 1))
+            let count = table.read_for_update(tx, 0, Item::COUNT)?;
+            table.update(tx, 0, Item::COUNT.set(count + 1))
         },
-        move |table, tx| table.update(tx, &0, Item::COUNT.add(10)),
+        move |table, tx| table.update(tx, 0, Item::COUNT.add(10)),
     );
     assert_eq!(count(&db, &table, [0]), [i64::from(first) + 10 * i64::from(second)]);
 }
@@ -1248,12 +1247,12 @@ fn two_holders_of_one_row<P: Protocol>() {
         &db,
         &table,
         move |table, tx| {
-            let count = table.read_for_update(tx, &0, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.set(count + 1))
+            let count = table.read_for_update(tx, 0, Item::COUNT)?;
+            table.update(tx, 0, Item::COUNT.set(count + 1))
         },
         move |table, tx| {
-            let count = table.read_for_update(tx, &0, Item::COUNT)?;
-            table.update(tx, &1, Item::COUNT.set(count + 10))
+            let count = table.read_for_update(tx, 0, Item::COUNT)?;
+            table.update(tx, 1, Item::COUNT.set(count + 10))
         },
     );
     let rows = count(&db, &table, [0, 1]);
@@ -1298,7 +1297,7 @@ fn cell(table: &Table<Item, Occ>) -> CellAt {
 
 /// Reads row 0. If the reader then holds the second word for reading, no commit installs the row.
 fn read_under_the_second_word(table: &Table<Item, Occ>, tx: &Tx<'_, Occ>) -> Result<(), Abort> {
-    table.read(tx, &0, Item::COUNT)?;
+    table.read(tx, 0, Item::COUNT)?;
     let at = cell(table);
     let tid = || Tid(at.cell_word(0).load(Ordering::Acquire));
     if Lock::of(&at).word().readers() > 0 && tid().has(RASK) {
@@ -1319,7 +1318,7 @@ fn loom_reader_by_policy_against_a_writer() {
         race(
             &db,
             &table,
-            |table, tx| table.update(tx, &0, Item::COUNT.set(1)),
+            |table, tx| table.update(tx, 0, Item::COUNT.set(1)),
             |table, tx| read_under_the_second_word(table, tx),
         );
         expect_free(&table);
@@ -1336,7 +1335,7 @@ fn loom_last_reader_against_a_writer_that_waits() {
         let rows = table.clone();
         let mut session = db.session().unwrap();
         let writer = thread::spawn(move || {
-            attempt(&mut session, |tx| rows.update(tx, &0, Item::COUNT.set(1)));
+            attempt(&mut session, |tx| rows.update(tx, 0, Item::COUNT.set(1)));
             drop(session);
         });
         Lock::of(&at).release_reader();
@@ -1352,7 +1351,7 @@ fn flags_that_are_set_against_a_writer(asks_before: bool) {
         let (db, [table, other]) = two_tables(Policy::Optimistic);
         let (rows, mut session) = (table.clone(), db.session().unwrap());
         let ask =
-            |other: &Table<Item, Occ>, tx: &Tx<'_, Occ>| other.update(tx, &0, Item::COUNT.set(1));
+            |other: &Table<Item, Occ>, tx: &Tx<'_, Occ>| other.update(tx, 0, Item::COUNT.set(1));
         if !asks_before {
             // The session gets a desk, without which it would lock nothing by policy.
             attempt(&mut session, |tx| ask(&other, tx));
@@ -1362,7 +1361,7 @@ fn flags_that_are_set_against_a_writer(asks_before: bool) {
                 if asks_before {
                     ask(&other, tx)?;
                 }
-                rows.update(tx, &0, Item::COUNT.set(1))
+                rows.update(tx, 0, Item::COUNT.set(1))
             });
             drop(session);
         });
@@ -1392,11 +1391,11 @@ fn read_against_a_holder_that_installs<P: Protocol>() {
         &db,
         &table,
         move |table, tx| {
-            table.read_for_update(tx, &0, Item::COUNT)?;
+            table.read_for_update(tx, 0, Item::COUNT)?;
             table.put(tx, new)
         },
         move |table, tx| {
-            let row = table.read(tx, &0, Whole)?;
+            let row = table.read(tx, 0, Whole)?;
             assert!(row == new || row == Item::new(0, 0), "{row:?}");
             Ok(())
         },
@@ -1460,10 +1459,10 @@ fn loom_scan_against_insert() {
             &table,
             move |table, tx| {
                 let rows = table.scan(tx, 1..5, ()).collect::<Result<Vec<_>, _>>()?.len();
-                table.update(tx, &9, Ticket::PRICE.set(rows as i64))
+                table.update(tx, 9, Ticket::PRICE.set(rows as i64))
             },
             move |table, tx| {
-                let price = table.read(tx, &9, Ticket::PRICE)?;
+                let price = table.read(tx, 9, Ticket::PRICE)?;
                 table.insert(tx, Ticket { id: 3, seat: 3, price })
             },
         );
@@ -1492,12 +1491,12 @@ fn loom_scan_against_delete() {
             &table,
             move |table, tx| {
                 let rows = table.scan_rev(tx, ..5, ()).collect::<Result<Vec<_>, _>>()?.len();
-                table.update(tx, &9, Ticket::PRICE.set(rows as i64))
+                table.update(tx, 9, Ticket::PRICE.set(rows as i64))
             },
             move |table, tx| {
-                let price = table.read(tx, &9, Ticket::PRICE)?;
-                table.delete(tx, &3)?;
-                table.update(tx, &1, Ticket::PRICE.set(price))
+                let price = table.read(tx, 9, Ticket::PRICE)?;
+                table.delete(tx, 3)?;
+                table.update(tx, 1, Ticket::PRICE.set(price))
             },
         );
         let rows = all_tickets(&db, &table);
@@ -1534,7 +1533,7 @@ fn loom_two_inserts_of_one_unique_key() {
         assert!(rows.len() <= 1, "{rows:?}");
         let mut session = db.session().unwrap();
         let by_seat = table.index(Ticket::BY_SEAT);
-        let found = session.run(|tx| by_seat.get(tx, &7, Ticket::ID)).unwrap();
+        let found = session.run(|tx| by_seat.get(tx, 7, Ticket::ID)).unwrap();
         assert_eq!(found, rows.first().map(|row| row.0));
     });
 }

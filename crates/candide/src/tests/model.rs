@@ -315,7 +315,7 @@ fn all_sequences_of_up_to_five_operations_on_one_key<P: Protocol>() {
                     let mut model = Model::default();
                     session
                         .run(|tx| {
-                            table.delete_if_present(tx, &1)?;
+                            table.delete_if_present(tx, 1)?;
                             if present { table.put(tx, Item::new(1, 3)) } else { Ok(()) }
                         })
                         .unwrap();

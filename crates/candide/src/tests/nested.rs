@@ -32,18 +32,18 @@ fn a_transaction_within_one_that_others_give_way_to_is_refused<P: Protocol>() {
     let attempts = Cell::new(0);
     let ended = outer.with(MANY.attempts_max(ATTEMPTS_MAX)).run(|tx| {
         attempts.set(attempts.get() + 1);
-        let count = items.read(tx, &1, Item::COUNT)?;
+        let count = items.read(tx, 1, Item::COUNT)?;
         // The inner transaction blocks the enclosing one, until other transactions give way to the
         // enclosing one.
         let options = MANY.attempts_max(ATTEMPTS_MAX);
-        inner.with(options).run(|tx| items.update(tx, &1, Item::COUNT.add(1)))?;
-        items.update(tx, &1, Item::COUNT.set(count + 1))
+        inner.with(options).run(|tx| items.update(tx, 1, Item::COUNT.add(1)))?;
+        items.update(tx, 1, Item::COUNT.set(count + 1))
     });
     assert_eq!(ended, Err(Abort::Nested), "{}", P::NAME);
     assert!(attempts.get() <= 40, "{}: {} attempts", P::NAME, attempts.get());
     // The refused transaction leaves no effect.
     for session in [&mut outer, &mut inner] {
-        let added = session.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+        let added = session.run(|tx| items.update(tx, 1, Item::COUNT.add(1)));
         assert_eq!(added, Ok(()), "{}", P::NAME);
     }
 }
@@ -57,7 +57,7 @@ fn a_transaction_within_one_that_holds_its_row_is_refused<P: Protocol>() {
     filled.unwrap();
     let tried = Cell::new(0);
     let ended = outer.run(|tx| {
-        items.read_for_update(tx, &1, Item::COUNT)?;
+        items.read_for_update(tx, 1, Item::COUNT)?;
         let mut update = |id: u64| {
             inner.with(MANY.attempts_max(ATTEMPTS_MAX)).run(|tx| {
                 tried.set(tried.get() + 1);
@@ -72,35 +72,35 @@ fn a_transaction_within_one_that_holds_its_row_is_refused<P: Protocol>() {
             "{}",
             P::NAME
         );
-        items.update(tx, &1, Item::COUNT.add(1))
+        items.update(tx, 1, Item::COUNT.add(1))
     });
     assert_eq!(ended, Ok(()), "{}", P::NAME);
     assert!(tried.get() <= 3, "{}: {} attempts", P::NAME, tried.get());
-    let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+    let updated = inner.run(|tx| items.update(tx, 1, Item::COUNT.add(1)));
     assert_eq!(updated, Ok(()), "{}", P::NAME);
-    assert_eq!(outer.run(|tx| items.read(tx, &1, Item::COUNT)), Ok(2));
+    assert_eq!(outer.run(|tx| items.read(tx, 1, Item::COUNT)), Ok(2));
 }
 
 protocol_tests!(overlapping: a_transaction_does_without_the_turn_of_the_one_around_it);
 fn a_transaction_does_without_the_turn_of_the_one_around_it<P: Protocol>() {
     let Scene { db, items, sessions: [mut outer, mut inner, mut other] } = scene::<P>();
-    let mut disturb = || other.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+    let mut disturb = || other.run(|tx| items.update(tx, 1, Item::COUNT.add(1)));
     let (mut attempts, mut inner_attempts) = (0, 0);
     let ended = outer.run(|tx| {
         attempts += 1;
         if attempts == 2 {
             return inner.run(|tx| {
                 inner_attempts += 1;
-                let count = items.read(tx, &1, Item::COUNT)?;
+                let count = items.read(tx, 1, Item::COUNT)?;
                 if inner_attempts == 1 {
                     disturb()?;
                 }
-                items.update(tx, &1, Item::COUNT.set(count + 1))
+                items.update(tx, 1, Item::COUNT.set(count + 1))
             });
         }
-        let count = items.read(tx, &1, Item::COUNT)?;
+        let count = items.read(tx, 1, Item::COUNT)?;
         disturb()?;
-        items.update(tx, &1, Item::COUNT.set(count + 1))
+        items.update(tx, 1, Item::COUNT.set(count + 1))
     });
     assert_eq!((ended, attempts, inner_attempts), (Ok(()), 2, 2), "{}", P::NAME);
     let entered = db.inner.engine.parking.entered();
@@ -113,9 +113,9 @@ protocol_tests!(
 fn a_transaction_within_one_that_holds_its_row_is_refused_without_sleeping<P: Protocol>() {
     let Scene { db, items, sessions: [mut outer, mut inner, _] } = scene::<P>();
     let ended = outer.run(|tx| {
-        items.read_for_update(tx, &1, Item::COUNT)?;
-        let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
-        let read = inner.run(|tx| items.read_for_update(tx, &1, Item::COUNT));
+        items.read_for_update(tx, 1, Item::COUNT)?;
+        let updated = inner.run(|tx| items.update(tx, 1, Item::COUNT.add(1)));
+        let read = inner.run(|tx| items.read_for_update(tx, 1, Item::COUNT));
         assert_eq!(
             (updated, read),
             (Err::<(), _>(Abort::Nested), Err(Abort::Nested)),

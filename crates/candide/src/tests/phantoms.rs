@@ -65,11 +65,11 @@ pub(super) fn both_commit<P: Protocol>(
         look(parcels, tx)?;
         inner = second.with(ONCE()).run(|tx| {
             if in_a_circle {
-                beside.read(tx, &0, Item::COUNT)?;
+                beside.read(tx, 0, Item::COUNT)?;
             }
             disturb(parcels, tx)
         });
-        beside.update(tx, &0, Item::COUNT.add(1))
+        beside.update(tx, 0, Item::COUNT.add(1))
     });
     for result in [outer, inner] {
         assert!(result == Ok(()) || result == CONFLICT, "{result:?}");
@@ -228,11 +228,11 @@ fn own_splits_keep_a_scan_and_others_inserts_spoil_it<P: Protocol>() {
     let outer = first.with(ONCE()).run(|tx| {
         drain(parcels.scan(tx, Prefix((1,)), ()))?;
         inner = second.with(ONCE()).run(|tx| {
-            beside.read(tx, &0, Item::COUNT)?;
+            beside.read(tx, 0, Item::COUNT)?;
             insert(&parcels, tx, 115)
         });
         parcels.insert_many(tx, (51..59).map(|number| Parcel::new(1, number)))?;
-        beside.update(tx, &0, Item::COUNT.add(1))
+        beside.update(tx, 0, Item::COUNT.add(1))
     });
     assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
 }
@@ -292,10 +292,10 @@ fn a_row_that_comes_again_among_others_that_have_gone_is_noticed<P: Protocol>() 
             let outer = first.with(ONCE()).run(|tx| {
                 look(&parcels, tx)?;
                 inner = second.with(ONCE()).run(|tx| {
-                    beside.read(tx, &0, Item::COUNT)?;
+                    beside.read(tx, 0, Item::COUNT)?;
                     insert(&parcels, tx, back)
                 });
-                beside.update(tx, &0, Item::COUNT.add(1))
+                beside.update(tx, 0, Item::COUNT.add(1))
             });
             assert!(
                 outer == CONFLICT || inner == CONFLICT,
@@ -365,11 +365,11 @@ pub(super) fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: Filed
             look(&filed, tx)?;
             inner = second.with(ONCE()).run(|tx| {
                 if in_a_circle {
-                    beside.read(tx, &0, Item::COUNT)?;
+                    beside.read(tx, 0, Item::COUNT)?;
                 }
                 disturb(&filed, tx)
             });
-            beside.update(tx, &0, Item::COUNT.add(1))
+            beside.update(tx, 0, Item::COUNT.add(1))
         });
         assert!(outer == CONFLICT || inner == CONFLICT, "{} {outer:?} {inner:?}", P::NAME);
         assert_entries_match_rows(&mut first, &filed);
@@ -384,9 +384,9 @@ fn another() -> Filed {
 protocol_tests!(overlapping: a_key_that_an_index_does_not_have_is_not_inserted_unnoticed);
 fn a_key_that_an_index_does_not_have_is_not_inserted_unnoticed<P: Protocol>() {
     let looks: [FiledAct<P>; 6] = [
-        |filed, tx| filed.index(Filed::BY_CODE).get(tx, &5, ()).map(|none| assert_eq!(none, None)),
-        |filed, tx| filed.index(Filed::BY_CODE).find(tx, &5).map(|none| assert!(none.is_none())),
-        |filed, tx| drain(filed.index(Filed::BY_COLOUR).rows(tx, &3, ())),
+        |filed, tx| filed.index(Filed::BY_CODE).get(tx, 5, ()).map(|none| assert_eq!(none, None)),
+        |filed, tx| filed.index(Filed::BY_CODE).find(tx, 5).map(|none| assert!(none.is_none())),
+        |filed, tx| drain(filed.index(Filed::BY_COLOUR).rows(tx, 3, ())),
         |filed, tx| drain(filed.index(Filed::BY_PLACE).rows(tx, &(3, 3), ())),
         |filed, tx| drain(filed.index(Filed::BY_PLACE).scan(tx, (2, -5)..(4, 0), ())),
         |filed, tx| drain(filed.index(Filed::BY_PLACE).scan_rev(tx, Prefix((3,)), ())),
@@ -405,9 +405,9 @@ protocol_tests!(overlapping: a_reader_by_an_index_notices_that_the_indexed_colum
 fn a_reader_by_an_index_notices_that_the_indexed_column_changes<P: Protocol>() {
     // The transaction reads no part of the row that changes.
     let looks: [FiledAct<P>; 5] = [
-        |filed, tx| filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE).map(drop),
-        |filed, tx| filed.index(Filed::BY_CODE).find(tx, &1_002).map(|row| assert!(row.is_some())),
-        |filed, tx| drain(filed.index(Filed::BY_COLOUR).rows(tx, &1, Filed::NOTE)),
+        |filed, tx| filed.index(Filed::BY_CODE).read(tx, 1_002, Filed::NOTE).map(drop),
+        |filed, tx| filed.index(Filed::BY_CODE).find(tx, 1_002).map(|row| assert!(row.is_some())),
+        |filed, tx| drain(filed.index(Filed::BY_COLOUR).rows(tx, 1, Filed::NOTE)),
         |filed, tx| drain(filed.index(Filed::BY_PLACE).rows(tx, &(1, 0), Filed::NOTE)),
         |filed, tx| drain(filed.index(Filed::BY_PLACE).scan_rev(tx, .., Filed::NOTE)),
     ];
@@ -428,11 +428,11 @@ fn a_reader_by_an_index_does_not_notice_other_columns<P: Protocol>() {
     first
         .with(ONCE())
         .run(|tx| {
-            filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE)?;
+            filed.index(Filed::BY_CODE).read(tx, 1_002, Filed::NOTE)?;
             drain(filed.index(Filed::BY_PLACE).scan(tx, .., Filed::NOTE))?;
             second
                 .run(|tx| filed.update(tx, &(1, 2), (Filed::WEIGHT.add(1), Filed::COUNT.add(1))))?;
-            beside.update(tx, &0, Item::COUNT.add(1))
+            beside.update(tx, 0, Item::COUNT.add(1))
         })
         .unwrap();
 }
@@ -471,12 +471,12 @@ fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there<P: Protocol>()
     let Scene { mut first, mut second, beside, .. } = scene;
     let by_code = filed.index(Filed::BY_CODE);
     let outer = first.with(ONCE()).run(|tx| {
-        let row = by_code.find(tx, &1_002)?.expect("it is there");
+        let row = by_code.find(tx, 1_002)?.expect("it is there");
         second.run(|tx| {
-            beside.read(tx, &0, Item::COUNT)?;
+            beside.read(tx, 0, Item::COUNT)?;
             filed.delete(tx, &(1, 2))
         })?;
-        beside.update(tx, &0, Item::COUNT.add(1))?;
+        beside.update(tx, 0, Item::COUNT.add(1))?;
         row.get(Whole).map(drop)
     });
     assert_eq!(outer, CONFLICT);
@@ -555,7 +555,7 @@ fn a_unique_index_that_cannot_be_leaves_nothing<P: Protocol>() {
         .unwrap();
     let by_code = make().unwrap();
     assert_entries_match_rows(&mut first, &parcels);
-    assert_eq!(first.run(|tx| by_code.read(tx, &9, Parcel::DISTRICT)), Ok(2));
+    assert_eq!(first.run(|tx| by_code.read(tx, 9, Parcel::DISTRICT)), Ok(2));
 }
 
 /// Returns the number of entries of an index, whether or not the index can be read.
@@ -571,12 +571,12 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
     assert_eq!(first.run(|tx| old.rows(tx, 1, ()).count()), Ok(40));
     parcels.drop_index("by_shelf").unwrap();
     let refused = first.run(|tx| {
-        assert_eq!(old.find(tx, &1).map(drop), Err(Abort::NoIndex));
-        assert_eq!(old.get(tx, &1, ()), Err(Abort::NoIndex));
+        assert_eq!(old.find(tx, 1).map(drop), Err(Abort::NoIndex));
+        assert_eq!(old.get(tx, 1, ()), Err(Abort::NoIndex));
         // The scan returns one error, and then ends.
         let rows: Vec<_> = old.scan_rev(tx, .., ()).take(5).collect();
         assert_eq!(rows, [Err(Abort::NoIndex)]);
-        old.read(tx, &1, ())
+        old.read(tx, 1, ())
     });
     assert_eq!(refused, Err(Abort::NoIndex));
     assert!(matches!(parcels.drop_index("by_shelf"), Err(Error::NoIndex { .. })));
@@ -603,7 +603,7 @@ fn a_scan_gives_nothing_after_an_error() {
         parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();
     let outer: Result<(), Abort> = first.with(ONCE()).run(|tx| {
         let mut scan = parcels.scan(tx, .., Parcel::WEIGHT);
-        let mut rows = by_shelf.rows(tx, &1, Parcel::WEIGHT);
+        let mut rows = by_shelf.rows(tx, 1, Parcel::WEIGHT);
         scan.next().expect("there is one")?;
         rows.next().expect("there is one")?;
         db.run(|tx| parcels.update(tx, &(1, 0), Parcel::WEIGHT.add(1)))?;

@@ -52,13 +52,13 @@ fn versions_written(db: &Database<Recorded<Occ>>) -> Vec<Tid> {
 fn a_commit_that_builds_on_another_has_the_greater_version() {
     let Scene { db, table, mut first, mut second } = scene::<Recorded<Occ>>();
     for _ in 0..5 {
-        run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+        run(&mut first, |tx| table.update(tx, 0, Item::COUNT.add(1)));
     }
     // The second transaction replaces no write of the first, and its session has no version yet. A
     // log that keeps the greater of two versions could take the copy to be older than the original.
     run(&mut second, |tx| {
-        let count = table.read(tx, &0, Item::COUNT)?;
-        table.update(tx, &1, Item::COUNT.set(count))
+        let count = table.read(tx, 0, Item::COUNT)?;
+        table.update(tx, 1, Item::COUNT.set(count))
     });
     let versions = versions_written(&db);
     assert!(versions.windows(2).all(|pair| pair[0].version() < pair[1].version()), "{versions:?}");
@@ -70,12 +70,12 @@ fn a_row_never_has_the_same_version_twice() {
     // A session that has no version yet replaces the row that was read, in the same epoch in which
     // the row was inserted.
     let lost = first.with(ONCE()).run(|tx| {
-        let count = table.read(tx, &0, Item::COUNT)?;
-        run(&mut second, |tx| table.update(tx, &0, Item::COUNT.add(10)));
-        table.update(tx, &0, Item::COUNT.set(count + 1))
+        let count = table.read(tx, 0, Item::COUNT)?;
+        run(&mut second, |tx| table.update(tx, 0, Item::COUNT.add(10)));
+        table.update(tx, 0, Item::COUNT.set(count + 1))
     });
     assert_eq!(lost, CONFLICT);
-    assert_eq!(run(&mut first, |tx| table.read(tx, &0, Item::COUNT)), 10);
+    assert_eq!(run(&mut first, |tx| table.read(tx, 0, Item::COUNT)), 10);
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn a_commit_that_replaces_what_another_has_read_is_of_no_earlier_epoch() {
     let meanwhile = move || {
         epochs.pass();
         run(&mut second, |tx| {
-            let count = inner.read(tx, &0, Item::COUNT)?;
-            inner.update(tx, &1, Item::COUNT.set(count + 1))
+            let count = inner.read(tx, 0, Item::COUNT)?;
+            inner.update(tx, 1, Item::COUNT.set(count + 1))
         });
     };
     acting(Point::Unlocked, meanwhile, || {
-        run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)))
+        run(&mut first, |tx| table.update(tx, 0, Item::COUNT.add(1)))
     });
     let epochs: Vec<_> = versions_written(&db).into_iter().map(Tid::epoch).collect();
     assert_eq!(epochs, [2, 2], "of the reader, and of who replaced what it had read");
@@ -108,7 +108,7 @@ fn what_was_searched_in_vain_is_observed_as_it_was_then_under<P: Protocol>() {
     // scans of both. The rows are inserted before the transaction has noted the nodes. It must not
     // commit with the rows' absence and the nodes' new versions.
     let looks: [Look<P>; 4] = [
-        |scene, _, tx| Ok(scene.table.get(tx, &9, Item::COUNT)?.is_some()),
+        |scene, _, tx| Ok(scene.table.get(tx, 9, Item::COUNT)?.is_some()),
         |scene, _, tx| Ok(scene.table.iter(tx, ()).collect::<Result<Vec<_>, _>>()?.len() == 5),
         |_, parcels, tx| Ok(parcels.get(tx, &(1, 9), ())?.is_some()),
         |_, parcels, tx| Ok(parcels.scan(tx, .., ()).next().transpose()?.is_some()),
@@ -122,14 +122,14 @@ fn what_was_searched_in_vain_is_observed_as_it_was_then_under<P: Protocol>() {
             run(&mut second, |tx| {
                 rows.insert(tx, Item::new(9, 1))?;
                 others.insert(tx, Parcel::new(1, 9))?;
-                rows.update(tx, &0, Item::COUNT.set(1))
+                rows.update(tx, 0, Item::COUNT.set(1))
             });
         };
         let mut first = scene.db.session().unwrap();
         let looked = acting(Point::Searched, fill, || {
             first.with(ONCE()).run(|tx| {
                 let found = look(&scene, &parcels, tx)?;
-                Ok((found, scene.table.read(tx, &0, Item::COUNT)?))
+                Ok((found, scene.table.read(tx, 0, Item::COUNT)?))
             })
         });
         assert!(
@@ -149,14 +149,14 @@ fn what_was_searched_in_vain_is_observed_as_it_was_then() {
 fn an_attempt_that_does_not_validate_has_stored_nothing_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>();
     let failed = first.with(ONCE()).run(|tx| {
-        let count = table.read(tx, &0, Item::COUNT)?;
-        table.update(tx, &0, Item::COUNT.set(count + 5))?;
-        table.update(tx, &1, Item::COUNT.add(5))?;
+        let count = table.read(tx, 0, Item::COUNT)?;
+        table.update(tx, 0, Item::COUNT.set(count + 5))?;
+        table.update(tx, 1, Item::COUNT.add(5))?;
         // Only the commit can notice the change: the closure reads no further rows.
         run(&mut second, |tx| {
-            let count = table.read(tx, &0, Item::COUNT)?;
-            table.read(tx, &1, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.set(count + 1))
+            let count = table.read(tx, 0, Item::COUNT)?;
+            table.read(tx, 1, Item::COUNT)?;
+            table.update(tx, 0, Item::COUNT.set(count + 1))
         });
         Ok(())
     });
@@ -178,12 +178,12 @@ fn a_row_whose_words_are_being_stored_is_not_read() {
     let (inner, seen) = (table.clone(), Rc::new(Cell::new(None)));
     let result = seen.clone();
     let read =
-        move || result.set(Some(second.with(ONCE()).run(|tx| inner.read(tx, &0, Item::COUNT))));
+        move || result.set(Some(second.with(ONCE()).run(|tx| inner.read(tx, 0, Item::COUNT))));
     acting(Point::Installing, read, || {
-        run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)))
+        run(&mut first, |tx| table.update(tx, 0, Item::COUNT.add(1)))
     });
     assert_eq!(seen.get(), Some(Err(Abort::AttemptsExhausted)));
-    assert_eq!(run(&mut first, |tx| table.read(tx, &0, Item::COUNT)), 1);
+    assert_eq!(run(&mut first, |tx| table.read(tx, 0, Item::COUNT)), 1);
 }
 
 /// An updater that ends in a given way.

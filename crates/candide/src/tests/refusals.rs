@@ -222,7 +222,7 @@ fn an_index_that_is_dropped_is_kept_for_writers_it_has_refused<P: Protocol>() {
             with_hook(at_waits(&parcels, &waits), || parcels.drop_index("by_code")).unwrap();
         });
         waits.wait_for(1);
-        assert_eq!(db.run(|tx| by_code.get(tx, &100, Parcel::CODE)), Err(Abort::NoIndex));
+        assert_eq!(db.run(|tx| by_code.get(tx, 100, Parcel::CODE)), Err(Abort::NoIndex));
         assert_refused_with_reason(&db, &parcels, &waits, || step.reach(2));
     });
 }

@@ -87,25 +87,25 @@ fn what_a_failed_part_has_written_is_undone<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     run(&mut scene.session, |tx| {
-        items.delete(tx, &0)?;
-        items.update(tx, &1, Item::COUNT.set(11))?;
+        items.delete(tx, 0)?;
+        items.update(tx, 1, Item::COUNT.set(11))?;
         items.insert(tx, Item::new(20, 200))?;
         fail(tx, |tx| {
             items.put(tx, Item::new(0, 1))?;
-            items.update(tx, &1, (Item::COUNT.add(1), Item::OTHER.set(1)))?;
-            items.delete(tx, &2)?;
-            items.modify(tx, &3, Whole, |item| item.count = 1)?;
-            items.delete(tx, &20)?;
+            items.update(tx, 1, (Item::COUNT.add(1), Item::OTHER.set(1)))?;
+            items.delete(tx, 2)?;
+            items.modify(tx, 3, Whole, |item| item.count = 1)?;
+            items.delete(tx, 20)?;
             items.insert(tx, Item::new(21, 1))?;
-            assert_eq!(items.get(tx, &1, Item::COUNT)?, Some(12));
+            assert_eq!(items.get(tx, 1, Item::COUNT)?, Some(12));
             assert_eq!(counts_in(&items, tx)?.len(), 10);
             Ok(())
         })?;
-        assert_eq!(items.get(tx, &0, Item::COUNT)?, None);
-        assert_eq!(items.get(tx, &21, Item::COUNT)?, None);
-        assert_eq!(items.read(tx, &1, (Item::COUNT, Item::OTHER))?, (11, 100));
-        assert_eq!(items.read(tx, &20, Item::COUNT)?, 200);
-        items.update(tx, &3, Item::COUNT.add(3))?;
+        assert_eq!(items.get(tx, 0, Item::COUNT)?, None);
+        assert_eq!(items.get(tx, 21, Item::COUNT)?, None);
+        assert_eq!(items.read(tx, 1, (Item::COUNT, Item::OTHER))?, (11, 100));
+        assert_eq!(items.read(tx, 20, Item::COUNT)?, 200);
+        items.update(tx, 3, Item::COUNT.add(3))?;
         items.insert(tx, Item::new(21, 210))
     });
     let wanted = [(1, 11), (2, 20), (3, 33), (4, 40), (5, 50), (6, 60), (7, 70), (8, 80), (9, 90)];
@@ -118,16 +118,16 @@ fn parts_within_parts_are_undone_one_by_one<P: Protocol>() {
     let items = scene.items.clone();
     run(&mut scene.session, |tx| {
         tx.attempt(|tx| {
-            items.update(tx, &1, Item::COUNT.add(1))?;
+            items.update(tx, 1, Item::COUNT.add(1))?;
             fail(tx, |tx| {
-                items.update(tx, &1, Item::COUNT.add(100))?;
-                tx.attempt(|tx| items.update(tx, &2, Item::COUNT.add(100)))
+                items.update(tx, 1, Item::COUNT.add(100))?;
+                tx.attempt(|tx| items.update(tx, 2, Item::COUNT.add(100)))
             })?;
-            tx.attempt(|tx| items.update(tx, &3, Item::COUNT.add(1)))?;
-            items.update(tx, &1, Item::COUNT.add(1))
+            tx.attempt(|tx| items.update(tx, 3, Item::COUNT.add(1)))?;
+            items.update(tx, 1, Item::COUNT.add(1))
         })?;
         fail(tx, |tx| {
-            items.delete(tx, &4)?;
+            items.delete(tx, 4)?;
             fail(tx, |tx| items.insert(tx, Item::new(4, 1)))?;
             tx.attempt(|tx| items.insert(tx, Item::new(4, 2)))
         })
@@ -213,23 +213,23 @@ fn an_update_that_fails_fails_its_part<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     run(&mut scene.session, |tx| {
-        items.update(tx, &1, Item::COUNT.add(5))?;
+        items.update(tx, 1, Item::COUNT.add(5))?;
         let guarded = tx.attempt(|tx| {
             items.insert(tx, Item::new(30, 1))?;
-            items.update(tx, &1, Item::COUNT.sub(16).at_least(0))?;
-            items.update(tx, &2, Item::COUNT.set(1))
+            items.update(tx, 1, Item::COUNT.sub(16).at_least(0))?;
+            items.update(tx, 2, Item::COUNT.set(1))
         });
         assert_eq!(guarded, Err(Abort::Guard));
-        assert_eq!(tx.attempt(|tx| items.update(tx, &1, Item::COUNT.sub(15).at_least(0))), Ok(()));
-        let overflown = tx.attempt(|tx| items.update(tx, &3, Item::SMALL.add(250)));
+        assert_eq!(tx.attempt(|tx| items.update(tx, 1, Item::COUNT.sub(15).at_least(0))), Ok(()));
+        let overflown = tx.attempt(|tx| items.update(tx, 3, Item::SMALL.add(250)));
         assert_eq!(overflown, Err(Abort::Overflow));
-        assert_eq!(tx.attempt(|tx| items.update_with(tx, &5, Halve)), Ok(()));
-        assert_eq!(tx.attempt(|tx| items.update_with(tx, &5, Halve)), Err(Abort::Guard));
+        assert_eq!(tx.attempt(|tx| items.update_with(tx, 5, Halve)), Ok(()));
+        assert_eq!(tx.attempt(|tx| items.update_with(tx, 5, Halve)), Err(Abort::Guard));
         // The first failure counts, also if the part deletes the row.
         let both = tx.attempt(|tx| {
-            items.update(tx, &6, Item::SMALL.add(250))?;
-            items.update(tx, &4, Item::COUNT.sub(100).at_least(0))?;
-            items.delete(tx, &6)
+            items.update(tx, 6, Item::SMALL.add(250))?;
+            items.update(tx, 4, Item::COUNT.sub(100).at_least(0))?;
+            items.delete(tx, 6)
         });
         assert_eq!(both, Err(Abort::Overflow));
         Ok(())
@@ -246,18 +246,18 @@ fn a_failure_that_a_part_has_seen_ends_with_the_part<P: Protocol>() {
     run(&mut scene.session, |tx| {
         // The part goes on after its update has failed, and still fails.
         let swallowed = tx.attempt(|tx| {
-            items.update(tx, &1, Item::COUNT.sub(11).at_least(0))?;
-            assert_eq!(items.get(tx, &1, Item::COUNT), Err(Abort::Guard));
+            items.update(tx, 1, Item::COUNT.sub(11).at_least(0))?;
+            assert_eq!(items.get(tx, 1, Item::COUNT), Err(Abort::Guard));
             Ok(())
         });
         assert_eq!(swallowed, Err(Abort::Guard));
         fail(tx, |tx| {
-            items.update(tx, &1, Item::COUNT.sub(11).at_least(0))?;
-            assert_eq!(items.get(tx, &1, Item::COUNT), Err(Abort::Guard));
+            items.update(tx, 1, Item::COUNT.sub(11).at_least(0))?;
+            assert_eq!(items.get(tx, 1, Item::COUNT), Err(Abort::Guard));
             Ok(())
         })?;
-        assert_eq!(items.get(tx, &1, Item::COUNT), Ok(Some(10)));
-        items.update(tx, &1, Item::COUNT.sub(10).at_least(0))
+        assert_eq!(items.get(tx, 1, Item::COUNT), Ok(Some(10)));
+        items.update(tx, 1, Item::COUNT.sub(10).at_least(0))
     });
     assert_eq!(scene.counts()[1], (1, 0), "{}", P::NAME);
 }
@@ -267,15 +267,15 @@ fn a_failure_from_before_a_part_ends_the_transaction<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     let ends = scene.session.run(|tx| {
-        items.update(tx, &1, Item::COUNT.sub(11).at_least(0))?;
+        items.update(tx, 1, Item::COUNT.sub(11).at_least(0))?;
         fail(tx, |tx| {
-            items.update(tx, &2, Item::SMALL.add(250))?;
-            assert_eq!(items.get(tx, &2, Item::SMALL), Err(Abort::Overflow));
-            assert_eq!(items.get(tx, &1, Item::COUNT), Err(Abort::Guard));
+            items.update(tx, 2, Item::SMALL.add(250))?;
+            assert_eq!(items.get(tx, 2, Item::SMALL), Err(Abort::Overflow));
+            assert_eq!(items.get(tx, 1, Item::COUNT), Err(Abort::Guard));
             Ok(())
         })?;
-        assert_eq!(items.get(tx, &2, Item::SMALL), Ok(Some(7)));
-        items.update(tx, &3, Item::COUNT.set(1))
+        assert_eq!(items.get(tx, 2, Item::SMALL), Ok(Some(7)));
+        items.update(tx, 3, Item::COUNT.set(1))
     });
     assert_eq!(ends, Err(Abort::Guard), "{}", P::NAME);
     let before = (0..10).map(|id| (id, 10 * id as i64)).collect::<Vec<_>>();
@@ -290,29 +290,29 @@ fn a_part_that_panics_is_undone<P: Protocol>() {
         catch_unwind(AssertUnwindSafe(part)).expect_err("it panics")
     };
     run(&mut scene.session, |tx| {
-        items.update(tx, &1, Item::COUNT.set(13))?;
+        items.update(tx, 1, Item::COUNT.set(13))?;
         // By itself, and by an updater.
         let panic = quietly(&mut || {
             tx.attempt(|tx| {
-                items.delete(tx, &2)?;
+                items.delete(tx, 2)?;
                 std::panic::resume_unwind(Box::new("enough"))
             })
         });
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"enough"));
         quietly(&mut || {
             tx.attempt(|tx| {
-                items.delete(tx, &3)?;
-                items.update_with(tx, &1, Halve)
+                items.delete(tx, 3)?;
+                items.update_with(tx, 1, Halve)
             })
         });
-        assert_eq!(items.read(tx, &1, Item::COUNT)?, 13);
+        assert_eq!(items.read(tx, 1, Item::COUNT)?, 13);
         // An undone updater is not called.
-        fail(tx, |tx| items.update_with(tx, &1, Halve))
+        fail(tx, |tx| items.update_with(tx, 1, Halve))
     });
     assert_eq!(scene.counts()[1..4], [(1, 13), (2, 20), (3, 30)], "{}", P::NAME);
     // A panic that is not caught ends the transaction.
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        scene.session.run(|tx| tx.attempt(|tx| items.update_with(tx, &1, Halve)))
+        scene.session.run(|tx| tx.attempt(|tx| items.update_with(tx, 1, Halve)))
     }));
     assert!(ended.is_err(), "{}", P::NAME);
     assert_eq!(scene.counts()[1], (1, 13), "{}", P::NAME);
@@ -323,13 +323,13 @@ fn the_panic_of_an_update_ends_with_its_part<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     let ended = scene.session.run(|tx| {
-        items.update(tx, &1, Item::COUNT.sub(11).at_least(0))?;
-        items.update(tx, &2, Item::COUNT.set(13))?;
-        fail(tx, |tx| items.update_with(tx, &2, Halve))?;
+        items.update(tx, 1, Item::COUNT.sub(11).at_least(0))?;
+        items.update(tx, 2, Item::COUNT.set(13))?;
+        fail(tx, |tx| items.update_with(tx, 2, Halve))?;
         // The update that failed before the part does not hide the panic.
-        let part = || tx.attempt(|tx| items.update_with(tx, &2, Halve));
+        let part = || tx.attempt(|tx| items.update_with(tx, 2, Halve));
         assert!(catch_unwind(AssertUnwindSafe(part)).is_err(), "{}", P::NAME);
-        fail(tx, |tx| items.update_with(tx, &3, Halve))
+        fail(tx, |tx| items.update_with(tx, 3, Halve))
     });
     assert_eq!(ended, Err(Abort::Guard), "{}", P::NAME);
     assert_eq!(scene.counts()[1..3], [(1, 10), (2, 20)], "{}", P::NAME);
@@ -383,9 +383,9 @@ fn a_part_that_writes_nothing_that_may_fail_observes_nothing<P: Protocol>() {
     let mut scene = scene::<P>();
     let (items, mut other) = (scene.items.clone(), scene.db.session().unwrap());
     let added = scene.session.with(ONCE()).run(|tx| {
-        tx.attempt(|tx| items.update(tx, &1, Item::COUNT.wrapping_add(1)))?;
+        tx.attempt(|tx| items.update(tx, 1, Item::COUNT.wrapping_add(1)))?;
         // Under policies that lock what a transaction is going to write, this fails.
-        let _ = other.with(ONCE()).run(|tx| items.update(tx, &1, Item::COUNT.wrapping_add(1)));
+        let _ = other.with(ONCE()).run(|tx| items.update(tx, 1, Item::COUNT.wrapping_add(1)));
         Ok(())
     });
     assert_eq!(added, Ok(()), "{}", P::NAME);
@@ -397,14 +397,14 @@ fn what_an_undone_part_has_read_stays_observed<P: Protocol>() {
     let (items, mut other) = (scene.items.clone(), scene.db.session().unwrap());
     let mut changed = Ok(());
     let ended = scene.session.with(ONCE()).run(|tx| {
-        let read = tx.attempt(|tx| match items.read(tx, &1, Item::COUNT)? {
+        let read = tx.attempt(|tx| match items.read(tx, 1, Item::COUNT)? {
             10 => Err::<(), _>(Abort::Indexed),
             other => panic!("{other}"),
         });
         assert_eq!(read, Err(Abort::Indexed));
-        changed = other.with(ONCE()).run(|tx| items.update(tx, &1, Item::COUNT.set(0)));
-        items.update(tx, &2, Item::COUNT.set(0))?;
-        items.read(tx, &1, Item::COUNT).map(drop)
+        changed = other.with(ONCE()).run(|tx| items.update(tx, 1, Item::COUNT.set(0)));
+        items.update(tx, 2, Item::COUNT.set(0))?;
+        items.read(tx, 1, Item::COUNT).map(drop)
     });
     assert!((changed == Ok(())) == (ended == CONFLICT), "{}: {changed:?} {ended:?}", P::NAME);
 }
@@ -416,11 +416,11 @@ protocol_tests!(overlapping: what_undone_writes_have_assumed_is_observed);
 fn what_undone_writes_have_assumed_is_observed<P: Protocol>() {
     let acts: [Act<P>; 3] = [
         |items, tx| items.insert(tx, Item::new(50, 1)),
-        |items, tx| items.update(tx, &5, Item::OTHER.set(1)),
-        |items, tx| items.delete(tx, &5),
+        |items, tx| items.update(tx, 5, Item::OTHER.set(1)),
+        |items, tx| items.delete(tx, 5),
     ];
     let undo = |items: &Table<Item, P>, tx: &Tx<'_, P>, exists: bool| match exists {
-        true => items.delete(tx, &5),
+        true => items.delete(tx, 5),
         false => items.insert(tx, Item::new(50, 2)),
     };
     for (place, act) in acts.into_iter().enumerate() {
@@ -436,11 +436,11 @@ fn what_undone_writes_have_assumed_is_observed<P: Protocol>() {
             assert!(has_worked);
             changed = other.with(ONCE()).run(|tx| {
                 undo(&items, tx, place > 0)?;
-                items.update(tx, &2, Item::COUNT.set(0))
+                items.update(tx, 2, Item::COUNT.set(0))
             });
             // The other transaction comes first, and then the part would have failed.
-            let seen = items.read(tx, &2, Item::COUNT)?;
-            items.update(tx, &3, Item::COUNT.set(seen))
+            let seen = items.read(tx, 2, Item::COUNT)?;
+            items.update(tx, 3, Item::COUNT.set(seen))
         });
         let counts = scene.counts();
         let is_before = counts[3] != (3, 0);
@@ -456,17 +456,17 @@ fn a_conflict_in_a_part_dooms_the_attempt<P: Protocol>() {
     let mut changed = Ok(());
     let result = scene.session.run(|tx| {
         let first = tx.attempt_number() == 1;
-        let seen = items.read(tx, &1, Item::COUNT)?;
+        let seen = items.read(tx, 1, Item::COUNT)?;
         let part = tx.attempt(|tx| {
             if first {
-                changed = other.with(ONCE()).run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+                changed = other.with(ONCE()).run(|tx| items.update(tx, 1, Item::COUNT.add(1)));
                 tx.validate()?;
             }
-            items.update(tx, &1, Item::COUNT.set(seen + 10))
+            items.update(tx, 1, Item::COUNT.set(seen + 10))
         });
         if first && changed.is_ok() {
             assert!(part.is_err_and(|abort| abort.is_conflict()), "{part:?}");
-            assert!(items.get(tx, &2, Item::COUNT).is_err_and(|abort| abort.is_conflict()));
+            assert!(items.get(tx, 2, Item::COUNT).is_err_and(|abort| abort.is_conflict()));
             return Ok(()); // which does not count
         }
         part
@@ -491,16 +491,16 @@ fn index_entries_of_a_failed_part_are_undone<P: Protocol>() {
             filed.delete(tx, &(1, 2))?;
             filed.modify(tx, &(1, 3), Filed::CODE, |code| *code = 333)?;
             filed.insert(tx, row(5))?;
-            assert_eq!(by_code.get(tx, &11, Filed::NUMBER)?, Some(1));
-            assert_eq!(by_code.get(tx, &1_002, ())?, None);
+            assert_eq!(by_code.get(tx, 11, Filed::NUMBER)?, Some(1));
+            assert_eq!(by_code.get(tx, 1_002, ())?, None);
             Ok(())
         })?;
-        assert_eq!(by_code.get(tx, &11, ())?, None);
-        assert_eq!(by_code.get(tx, &1_001, Filed::NUMBER)?, Some(1));
-        assert_eq!(by_code.get(tx, &1_002, Filed::NUMBER)?, Some(2));
-        assert_eq!((by_code.get(tx, &33, ())?, by_code.get(tx, &333, ())?), (Some(()), None));
-        assert_eq!(by_colour.rows(tx, &9, ()).count(), Ok(0));
-        assert_eq!(by_colour.rows(tx, &1, ()).count(), Ok(4));
+        assert_eq!(by_code.get(tx, 11, ())?, None);
+        assert_eq!(by_code.get(tx, 1_001, Filed::NUMBER)?, Some(1));
+        assert_eq!(by_code.get(tx, 1_002, Filed::NUMBER)?, Some(2));
+        assert_eq!((by_code.get(tx, 33, ())?, by_code.get(tx, 333, ())?), (Some(()), None));
+        assert_eq!(by_colour.rows(tx, 9, ()).count(), Ok(0));
+        assert_eq!(by_colour.rows(tx, 1, ()).count(), Ok(4));
         // The keys are free again.
         filed.insert(tx, Filed { code: 11, ..row(7) })
     });

@@ -183,12 +183,12 @@ protocol_tests!(versioned: deleted_rows_and_younger_ones_are_as_they_were);
 fn deleted_rows_and_younger_ones_are_as_they_were<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let before = session.snapshot();
-    ok(session.run(|tx| items.delete(tx, &1)));
+    ok(session.run(|tx| items.delete(tx, 1)));
     ok(session.run(|tx| items.insert(tx, Item::new(9, 9))));
     let between = session.snapshot();
     collect(&db, &mut session);
     ok(session.run(|tx| items.insert(tx, Item::new(1, 5))));
-    ok(session.run(|tx| items.delete(tx, &9)));
+    ok(session.run(|tx| items.delete(tx, 9)));
     collect(&db, &mut session);
     let rows = |snapshot: &Snapshot<P>| {
         let mut rows =
@@ -261,7 +261,7 @@ fn ranges_and_indexes_are_of_the_same_moment<P: Chained>() {
             assert_eq!(by_code.get(tx, &row.code, Whole)?, Some(*row));
         }
         assert_eq!(by_code.get(tx, &(rows[1].1.code + (1 << 20)), ())?, None);
-        assert_eq!(too_young.get(tx, &0, ()), Err(Abort::NoIndex));
+        assert_eq!(too_young.get(tx, 0, ()), Err(Abort::NoIndex));
         Ok(())
     }));
     // A transaction that reads current rows finds them by this index.
@@ -330,7 +330,7 @@ fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too<P: Chained>() {
     assert_eq!(refused, Err(Abort::NoIndex));
     let mut ids = Vec::new();
     let counted = snapshot.for_each_unordered(&items, Item::COUNT, |id, count| {
-        assert!(db.run(|tx| items.get(tx, &1, ())).is_ok_and(|found| found.is_some()));
+        assert!(db.run(|tx| items.get(tx, 1, ())).is_ok_and(|found| found.is_some()));
         assert_eq!(count, 1);
         ids.push(id);
     });
@@ -363,11 +363,11 @@ fn a_transaction_that_only_reads_writes_nothing<P: Chained>() {
         attempts.set(tx.attempt_number());
         assert_eq!(items.insert(tx, Item::new(9, 0)), Err(Abort::ReadOnly));
         assert_eq!(items.put(tx, Item::new(1, 7)), Err(Abort::ReadOnly));
-        assert_eq!(items.update(tx, &1, Item::COUNT.add(1)), Err(Abort::ReadOnly));
-        assert_eq!(items.modify(tx, &1, Item::COUNT, |count| *count += 1), Err(Abort::ReadOnly));
-        assert_eq!(items.delete(tx, &1), Err(Abort::ReadOnly));
-        assert_eq!(items.read_for_update(tx, &1, Item::COUNT), Err(Abort::ReadOnly));
-        items.read(tx, &1, Item::COUNT)
+        assert_eq!(items.update(tx, 1, Item::COUNT.add(1)), Err(Abort::ReadOnly));
+        assert_eq!(items.modify(tx, 1, Item::COUNT, |count| *count += 1), Err(Abort::ReadOnly));
+        assert_eq!(items.delete(tx, 1), Err(Abort::ReadOnly));
+        assert_eq!(items.read_for_update(tx, 1, Item::COUNT), Err(Abort::ReadOnly));
+        items.read(tx, 1, Item::COUNT)
     };
     assert_eq!((snapshot.run(refused), attempts.get()), (Ok(0), 1));
     assert_eq!((snapshot.run_in(&mut session, refused), attempts.get()), (Ok(0), 1));
@@ -381,7 +381,7 @@ fn a_transaction_that_only_reads_writes_nothing<P: Chained>() {
     }));
     assert!(panicked.is_err());
     add(&mut session, &items, 1);
-    assert_eq!(ok(session.read_view(|tx| items.read(tx, &1, Item::COUNT))), 1);
+    assert_eq!(ok(session.read_view(|tx| items.read(tx, 1, Item::COUNT))), 1);
     assert_eq!(count(&snapshot, &items, 1), Some(0));
 }
 

@@ -24,8 +24,8 @@ fn scene<P: Protocol>(counts: bool) -> Scene<P> {
     // Under `tictoc`, row 0 is then known to be valid for longer than the others.
     for _ in 0..3 {
         run(&mut second, |tx| {
-            table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &3, Item::COUNT.add(1))
+            table.read(tx, 0, Item::COUNT)?;
+            table.update(tx, 3, Item::COUNT.add(1))
         });
     }
     Scene { table, first, second }
@@ -41,11 +41,11 @@ fn overtaken<P: Protocol>(
     table: &Table<Item, P>,
     other: &mut Session<P>,
 ) -> Result<(), Abort> {
-    table.read(tx, &0, Item::COUNT)?;
+    table.read(tx, 0, Item::COUNT)?;
     if tx.attempt_number() == 1 {
-        run(other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+        run(other, |tx| table.update(tx, 0, Item::COUNT.add(1)));
     }
-    table.read(tx, &1, Item::COUNT).map(drop)
+    table.read(tx, 1, Item::COUNT).map(drop)
 }
 
 protocol_tests!(overlapping: a_reader_that_is_overtaken_is_counted_if_that_was_asked_for);
@@ -59,7 +59,7 @@ fn a_reader_that_is_overtaken_is_counted_if_that_was_asked_for<P: Protocol>() {
         assert_eq!(stats.stale_commits, expected, "{} {counts} {read_only}", P::NAME);
         assert_eq!(stats.retries, 0, "{}", P::NAME);
         // The count is of single transactions.
-        first.with(options).run(|tx| table.read(tx, &0, Item::COUNT)).unwrap();
+        first.with(options).run(|tx| table.read(tx, 0, Item::COUNT)).unwrap();
         assert_eq!(first.stats().stale_commits, expected, "{} {counts} {read_only}", P::NAME);
     }
 }
@@ -70,12 +70,12 @@ fn a_reader_of_an_old_version_is_counted<P: Protocol>() {
         let Scene { table, mut first, mut second, .. } = scene::<P>(true);
         let options = if read_only { RunOptions::new().read_only() } else { RunOptions::new() };
         let seen = first.with(options).run(|tx| {
-            let before = table.read(tx, &0, Item::COUNT)?;
+            let before = table.read(tx, 0, Item::COUNT)?;
             run(&mut second, |tx| {
-                table.update(tx, &0, Item::COUNT.add(1))?;
-                table.update(tx, &1, Item::COUNT.add(1))
+                table.update(tx, 0, Item::COUNT.add(1))?;
+                table.update(tx, 1, Item::COUNT.add(1))
             });
-            Ok((before, table.read(tx, &1, Item::COUNT)?))
+            Ok((before, table.read(tx, 1, Item::COUNT)?))
         });
         assert_eq!(seen, Ok((0, 0)), "{}", P::NAME);
         assert_eq!(first.stats().stale_commits, 1, "{} {read_only}", P::NAME);
@@ -86,11 +86,11 @@ protocol_tests!(overlapping: own_writes_and_the_writes_of_others_elsewhere_are_n
 fn own_writes_and_the_writes_of_others_elsewhere_are_not_counted<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true);
     run(&mut first, |tx| {
-        table.modify(tx, &0, Item::COUNT, |count| *count += 1)?;
-        table.get(tx, &7, ())?;
+        table.modify(tx, 0, Item::COUNT, |count| *count += 1)?;
+        table.get(tx, 7, ())?;
         table.insert(tx, Item::new(8, 0))?;
-        run(&mut second, |tx| table.update(tx, &1, Item::COUNT.add(1)));
-        table.read(tx, &2, Item::COUNT).map(drop)
+        run(&mut second, |tx| table.update(tx, 1, Item::COUNT.add(1)));
+        table.read(tx, 2, Item::COUNT).map(drop)
     });
     assert_eq!((first.stats().stale_commits, first.stats().retries), (0, 0), "{}", P::NAME);
 }
@@ -100,11 +100,11 @@ fn a_writer_is_counted_if_it_commits_before_the_one_that_overtook_it<P: Protocol
     let Scene { table, mut first, mut second, .. } = scene::<P>(true);
     let inner = table.clone();
     // The first has drawn its timestamp, under `mvto`, and has locked row 1.
-    let overtake = move || run(&mut second, |tx| inner.update(tx, &0, Item::COUNT.set(9)));
+    let overtake = move || run(&mut second, |tx| inner.update(tx, 0, Item::COUNT.set(9)));
     acting(Point::Locked, overtake, || {
         first.run(|tx| {
-            let zero = table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &1, Item::COUNT.set(zero + 1))
+            let zero = table.read(tx, 0, Item::COUNT)?;
+            table.update(tx, 1, Item::COUNT.set(zero + 1))
         })
     })
     .unwrap();

@@ -46,9 +46,9 @@ fn a_row_of_words_is_the_row<P: Protocol>() {
         let (words, mut session) = (items.as_words(), db.session().unwrap());
         run(&mut session, |tx| (0..5).try_for_each(|id| items.insert(tx, Item::new(id, 10))));
         run(&mut session, |tx| {
-            items.update(tx, &1, Item::COUNT.add(1))?;
-            items.update(tx, &2, (Item::OTHER.set(7), Item::SMALL.set(9)))?;
-            items.delete(tx, &3)?;
+            items.update(tx, 1, Item::COUNT.add(1))?;
+            items.update(tx, 2, (Item::OTHER.set(7), Item::SMALL.set(9)))?;
+            items.delete(tx, 3)?;
             items.insert(tx, Item::new(9, 90))?;
             for id in 0..10 {
                 assert_eq!(get(words, tx, id)?, items.get(tx, &id, crate::Whole)?, "{id}");
@@ -66,8 +66,8 @@ fn a_row_of_words_is_the_row<P: Protocol>() {
             assert_eq!(scanned(tx, Unbounded, Unbounded, 2)?, rows[..2]);
             assert_eq!(scanned(tx, Included(1), Excluded(4), 9)?, rows[1..3]);
             assert_eq!(scanned(tx, Excluded(1), Included(4), 9)?, rows[2..4]);
-            items.update(tx, &4, Item::COUNT.add(5))?;
-            items.delete(tx, &9)?;
+            items.update(tx, 4, Item::COUNT.add(5))?;
+            items.delete(tx, 9)?;
             let written = Item { count: 15, ..rows[3] };
             assert_eq!(scanned(tx, Included(3), Unbounded, 9)?, [written]);
             Ok(())
@@ -122,14 +122,14 @@ fn what_is_read_as_words_is_observed<P: Protocol>() {
                 }
                 // Each of the two transactions reads what the other one writes.
                 other.run(|tx| {
-                    items.read(tx, &0, Item::COUNT)?;
+                    items.read(tx, 0, Item::COUNT)?;
                     match (is_there, scanning) {
                         (true, _) => items.update(tx, &read, Item::COUNT.add(1)),
                         (false, true) => items.insert(tx, Item::new(8, 1)),
                         (false, false) => items.insert(tx, Item::new(7, 1)),
                     }
                 })?;
-                items.update(tx, &0, Item::COUNT.add(1))
+                items.update(tx, 0, Item::COUNT.add(1))
             });
             assert_eq!(ended, CONFLICT, "{}: {read} {scanning}", P::NAME);
         }

@@ -205,11 +205,11 @@ fn a_key_that_two_rows_have_at_the_end_is_refused<P: Protocol>() {
     // The index finds the row that had the key, until that row gives it up.
     run(&mut scene.session, |tx| {
         give(&filed, tx, 1, 2)?;
-        assert_eq!(by_code.get(tx, &2, Filed::NUMBER)?, Some(2));
-        assert_eq!(by_code.get(tx, &1, ())?, None);
+        assert_eq!(by_code.get(tx, 2, Filed::NUMBER)?, Some(2));
+        assert_eq!(by_code.get(tx, 1, ())?, None);
         assert_eq!(filed.read(tx, &(1, 1), Filed::CODE)?, 2);
         give(&filed, tx, 2, 1)?;
-        assert_eq!(by_code.get(tx, &2, Filed::NUMBER)?, Some(1));
+        assert_eq!(by_code.get(tx, 2, Filed::NUMBER)?, Some(1));
         Ok(())
     });
     scene.assert_codes(&[(1, 2), (2, 1), (3, 3)]);
@@ -255,7 +255,7 @@ fn parts_around_exchanged_keys_are_undone<P: Protocol>() {
         fail(tx, |filed, tx| give(filed, tx, 2, 1));
         fail(tx, |filed, tx| filed.delete(tx, &(1, 2)));
         fail(tx, |filed, tx| give(filed, tx, 1, 7));
-        assert_eq!(by_code.get(tx, &2, Filed::NUMBER)?, Some(2));
+        assert_eq!(by_code.get(tx, 2, Filed::NUMBER)?, Some(2));
         // A part is not refused for a row that has waited before it.
         tx.attempt(|tx| give(&filed, tx, 3, 8))?;
         tx.attempt(|tx| give(&filed, tx, 2, 1))

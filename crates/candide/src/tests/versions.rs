@@ -67,7 +67,7 @@ fn database(splitting: bool) -> (Database<Mvcc>, Items) {
 fn counts(db: &Database<Mvcc>, items: &Items) -> [Option<i64>; 2] {
     let mut session = db.session().unwrap();
     let read =
-        session.run(|tx| Ok([items.get(tx, &1, Item::COUNT)?, items.get(tx, &2, Item::COUNT)?]));
+        session.run(|tx| Ok([items.get(tx, 1, Item::COUNT)?, items.get(tx, 2, Item::COUNT)?]));
     read.unwrap()
 }
 
@@ -124,9 +124,8 @@ fn add(session: &mut Session<Mvcc>, items: &Items, id: u64) {
 #[test]
 fn a_transaction_that_only_reads_sees_the_time_it_began_and_never_fails() {
     let (db, items) = database(true);
-    let both = |tx: &Tx<'_, Mvcc>| {
-        Ok((items.read(tx, &1, Item::COUNT)?, items.read(tx, &2, Item::COUNT)?))
-    };
+    let both =
+        |tx: &Tx<'_, Mvcc>| Ok((items.read(tx, 1, Item::COUNT)?, items.read(tx, 2, Item::COUNT)?));
     let (attempts, seen) = overtaken(
         &db,
         |tx| both(tx).map(drop),
@@ -139,7 +138,7 @@ fn a_transaction_that_only_reads_sees_the_time_it_began_and_never_fails() {
         &db,
         |tx| both(tx).map(drop),
         |other| {
-            assert_eq!(other.run(|tx| items.delete(tx, &1)), Ok(()));
+            assert_eq!(other.run(|tx| items.delete(tx, 1)), Ok(()));
             assert_eq!(other.run(|tx| items.insert(tx, Item::new(3, 3))), Ok(()));
             add(other, &items, 2);
         },
@@ -159,20 +158,20 @@ fn a_look_at_a_key_that_comes_meanwhile_stays_what_it_was() {
     let (db, items) = database(true);
     let (attempts, seen) = overtaken(
         &db,
-        |tx| items.get(tx, &9, Item::COUNT).map(|found| assert_eq!(found, None)),
+        |tx| items.get(tx, 9, Item::COUNT).map(|found| assert_eq!(found, None)),
         |other| {
             assert_eq!(other.run(|tx| items.insert(tx, Item::new(9, 0))), Ok(()));
             add(other, &items, 1);
         },
-        |tx| Ok((items.get(tx, &9, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?)),
+        |tx| Ok((items.get(tx, 9, Item::COUNT)?, items.read(tx, 1, Item::COUNT)?)),
     );
     assert_eq!((attempts, seen), (1, (None, 0)));
     // A transaction that writes after such a read does not count as a reader.
     let (attempts, ()) = overtaken(
         &db,
-        |tx| items.get(tx, &10, Item::COUNT).map(drop),
+        |tx| items.get(tx, 10, Item::COUNT).map(drop),
         |other| assert_eq!(other.run(|tx| items.insert(tx, Item::new(10, 0))), Ok(())),
-        |tx| items.update(tx, &1, Item::COUNT.add(1)),
+        |tx| items.update(tx, 1, Item::COUNT.add(1)),
     );
     assert_eq!(attempts, 2);
 }
@@ -182,10 +181,10 @@ fn an_attempt_that_writes_takes_a_newer_time_when_all_it_has_read_permits() {
     for staged_before in [false, true] {
         let (db, items) = database(true);
         let add_to_second =
-            |tx: &Tx<'_, Mvcc>| items.modify(tx, &2, Item::COUNT, |count| *count += 1);
+            |tx: &Tx<'_, Mvcc>| items.modify(tx, 2, Item::COUNT, |count| *count += 1);
         let early = |tx: &Tx<'_, Mvcc>| {
-            items.read(tx, &1, Item::COUNT)?;
-            if staged_before { items.update(tx, &1, Item::FIRST.set(7)) } else { Ok(()) }
+            items.read(tx, 1, Item::COUNT)?;
+            if staged_before { items.update(tx, 1, Item::FIRST.set(7)) } else { Ok(()) }
         };
         let (attempts, ()) = overtaken(&db, early, |other| add(other, &items, 2), add_to_second);
         assert_eq!((attempts, counts(&db, &items)), (1, [Some(0), Some(2)]));
@@ -206,18 +205,18 @@ fn a_newer_time_is_not_taken_past_what_a_write_assumes() {
         &db,
         |tx| {
             items
-                .update(tx, &1, Item::COUNT.add(1))
+                .update(tx, 1, Item::COUNT.add(1))
                 .or_else(|abort| (abort == Abort::NotFound).then_some(()).ok_or(abort))
         },
         |other| {
             let swapped = other.run(|tx| {
-                items.delete(tx, &1)?;
-                items.update(tx, &2, Item::COUNT.set(100))
+                items.delete(tx, 1)?;
+                items.update(tx, 2, Item::COUNT.set(100))
             });
             assert_eq!(swapped, Ok(()));
         },
         |tx| {
-            let count = items.read(tx, &2, Item::COUNT)?;
+            let count = items.read(tx, 2, Item::COUNT)?;
             seen_by.borrow_mut().push((tx.attempt_number(), count));
             Ok(())
         },
@@ -230,14 +229,14 @@ fn a_newer_time_is_not_taken_past_what_a_write_assumes() {
 fn a_reader_of_much_and_then_of_an_old_version_starts_over_when_it_writes() {
     let (db, items) = database(true);
     let read =
-        |tx: &Tx<'_, Mvcc>| (0..100).try_for_each(|_| items.read(tx, &1, Item::COUNT).map(drop));
+        |tx: &Tx<'_, Mvcc>| (0..100).try_for_each(|_| items.read(tx, 1, Item::COUNT).map(drop));
     let (attempts, ()) = overtaken(
         &db,
         read,
         |other| add(other, &items, 2),
         |tx| {
-            let count = items.read(tx, &2, Item::COUNT)?;
-            items.update(tx, &1, Item::COUNT.set(10 * count))
+            let count = items.read(tx, 2, Item::COUNT)?;
+            items.update(tx, 1, Item::COUNT.set(10 * count))
         },
     );
     assert_eq!((attempts, counts(&db, &items)), (2, [Some(10), Some(1)]));
@@ -248,15 +247,15 @@ fn of_two_that_write_what_the_other_has_read_one_starts_over() {
     let (db, items) = database(true);
     let (attempts, ()) = overtaken(
         &db,
-        |tx| items.read(tx, &1, Item::COUNT).map(drop),
+        |tx| items.read(tx, 1, Item::COUNT).map(drop),
         |other| {
             let skewed = other.run(|tx| {
-                items.read(tx, &2, Item::COUNT)?;
-                items.update(tx, &1, Item::COUNT.set(1))
+                items.read(tx, 2, Item::COUNT)?;
+                items.update(tx, 1, Item::COUNT.set(1))
             });
             assert_eq!(skewed, Ok(()));
         },
-        |tx| items.update(tx, &2, Item::COUNT.set(1)),
+        |tx| items.update(tx, 2, Item::COUNT.set(1)),
     );
     assert_eq!(attempts, 2);
 }
@@ -269,20 +268,20 @@ fn a_commit_stops_readers_that_might_have_to_see_it_and_no_others() {
     let hook = move |point| {
         if point == Point::Validated {
             let once = RunOptions::new().attempts_max(1);
-            let read = later.with(once).run(|tx| own.read(tx, &1, Item::COUNT).map(drop));
+            let read = later.with(once).run(|tx| own.read(tx, 1, Item::COUNT).map(drop));
             assert_eq!(
                 (read, later.last_conflict().unwrap().cause),
                 (Err(Abort::AttemptsExhausted), Abort::Locked)
             );
-            let write = later.with(once).run(|tx| own.update(tx, &1, Item::COUNT.add(1)));
+            let write = later.with(once).run(|tx| own.update(tx, 1, Item::COUNT.add(1)));
             assert_eq!(
                 (write, later.last_conflict().unwrap().cause),
                 (Err(Abort::AttemptsExhausted), Abort::Locked)
             );
-            assert_eq!(later.with(once).run(|tx| own.read(tx, &1, Item::FIRST)), Ok(1));
+            assert_eq!(later.with(once).run(|tx| own.read(tx, 1, Item::FIRST)), Ok(1));
         }
     };
-    let written = with_hook(hook, || writer.run(|tx| items.update(tx, &1, Item::COUNT.add(1))));
+    let written = with_hook(hook, || writer.run(|tx| items.update(tx, 1, Item::COUNT.add(1))));
     assert_eq!((written, writer.stats().retries), (Ok(()), 0));
     assert_eq!(counts(&db, &items), [Some(1), Some(0)]);
 }
@@ -314,13 +313,13 @@ fn a_reader_that_moves_on_to_still_newer_versions_misses_none_in_between() {
         },
         || {
             reader.run(|tx| {
-                let one = items.read(tx, &1, Item::COUNT)?;
+                let one = items.read(tx, 1, Item::COUNT)?;
                 if tx.attempt_number() == 1 {
                     first.run(|tx| {
                         [2, 3].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.add(1)))
                     })?;
                 }
-                Ok((one, items.read(tx, &2, Item::COUNT)?, items.read(tx, &3, Item::COUNT)?))
+                Ok((one, items.read(tx, 2, Item::COUNT)?, items.read(tx, 3, Item::COUNT)?))
             })
         },
     );
@@ -339,7 +338,7 @@ fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
         if point == Point::LookedAgain && std::mem::take(&mut is_first) {
             let back = second.run(|tx| {
                 own.insert(tx, Item::new(1, 7))?;
-                own.update(tx, &3, Item::COUNT.set(1))
+                own.update(tx, 3, Item::COUNT.set(1))
             });
             assert_eq!(back, Ok(()));
         }
@@ -347,15 +346,15 @@ fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
     let mut seen = Vec::new();
     let done = with_hook(hook, || {
         session.run(|tx| {
-            let three = items.read(tx, &3, Item::COUNT)?;
-            let has_one = items.update_if_present(tx, &1, Item::COUNT.add(1))?;
+            let three = items.read(tx, 3, Item::COUNT)?;
+            let has_one = items.update_if_present(tx, 1, Item::COUNT.add(1))?;
             if tx.attempt_number() == 1 {
                 first.run(|tx| {
-                    items.delete(tx, &1)?;
-                    items.update(tx, &2, Item::COUNT.set(100))
+                    items.delete(tx, 1)?;
+                    items.update(tx, 2, Item::COUNT.set(100))
                 })?;
             }
-            seen.push((has_one, items.read(tx, &2, Item::COUNT)?, three));
+            seen.push((has_one, items.read(tx, 2, Item::COUNT)?, three));
             Ok(())
         })
     });
@@ -386,10 +385,10 @@ fn what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time() {
         });
         steps.0.wait();
         db.run(|tx| {
-            let before = items.read(tx, &1, Item::COUNT)?;
+            let before = items.read(tx, 1, Item::COUNT)?;
             steps.1.wait();
             steps.2.wait();
-            Ok((tx.attempt_number(), before, items.read(tx, &1, Item::COUNT)?))
+            Ok((tx.attempt_number(), before, items.read(tx, 1, Item::COUNT)?))
         })
     });
     assert_eq!(seen, Ok((1, 0, 0)));
@@ -412,13 +411,13 @@ fn versions_stay_under<P: Chained>(of_the_epoch: usize) {
     let (db, items, mut session) = snapshots::by_hand::<P>();
     let mut reader = db.session().unwrap();
     let seen = reader.run(|tx| {
-        let before = items.read(tx, &1, Item::COUNT)?;
+        let before = items.read(tx, 1, Item::COUNT)?;
         for _ in 0..5 {
             snapshots::add(&mut session, &items, 1);
             snapshots::collect(&db, &mut session);
         }
         assert_eq!(snapshots::versions(&db, &items, 1), 6, "the reader began before all of them");
-        Ok((before, items.read(tx, &1, Item::COUNT)?))
+        Ok((before, items.read(tx, 1, Item::COUNT)?))
     });
     assert_eq!(seen, Ok((0, 0)));
     snapshots::collect(&db, &mut session);
@@ -428,11 +427,11 @@ fn versions_stay_under<P: Chained>(of_the_epoch: usize) {
     (0..3).for_each(|_| snapshots::add(&mut session, &items, 1));
     db.inner.engine.epochs.pass();
     let seen = reader.run(|tx| {
-        items.read(tx, &1, Item::COUNT)?;
+        items.read(tx, 1, Item::COUNT)?;
         (0..3).for_each(|_| snapshots::add(&mut session, &items, 1));
         snapshots::collect(&db, &mut session);
         assert_eq!(snapshots::versions(&db, &items, 1), 4 + of_the_epoch);
-        items.read(tx, &1, Item::COUNT)
+        items.read(tx, 1, Item::COUNT)
     });
     assert_eq!(seen, Ok(8));
     snapshots::collect(&db, &mut session);
@@ -452,11 +451,11 @@ fn a_deleted_row_is_buried_when_no_reader_can_come_to_see_it() {
         assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 5))), Ok(()));
         let is_linked = || matches!(items.core().index.find(&[1]), Found::Record(_));
         let seen = reader.run(|tx| {
-            items.read(tx, &1, Item::COUNT)?;
-            assert_eq!(session.run(|tx| items.delete(tx, &1)), Ok(()));
+            items.read(tx, 1, Item::COUNT)?;
+            assert_eq!(session.run(|tx| items.delete(tx, 1)), Ok(()));
             collect(&db, &mut session);
             assert!(is_linked());
-            items.get(tx, &1, Item::COUNT)
+            items.get(tx, 1, Item::COUNT)
         });
         assert_eq!(seen, Ok(Some(5)));
         // Each round collects the due entries, and queues the rest again.
@@ -464,14 +463,14 @@ fn a_deleted_row_is_buried_when_no_reader_can_come_to_see_it() {
         assert!(!is_linked());
         assert_eq!(db.memory().garbage, 0);
         assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 6))), Ok(()));
-        assert_eq!(session.run(|tx| items.get(tx, &1, Item::COUNT)), Ok(Some(6)));
+        assert_eq!(session.run(|tx| items.get(tx, 1, Item::COUNT)), Ok(Some(6)));
     }
 }
 
 #[test]
 fn a_lookup_of_a_row_that_is_buried_meanwhile_finds_none() {
     let (db, items, mut session) = by_hand();
-    assert_eq!(session.run(|tx| items.delete(tx, &1)), Ok(()));
+    assert_eq!(session.run(|tx| items.delete(tx, 1)), Ok(()));
     let mut reader = db.session().unwrap();
     let (own, epochs_of) = (items.clone(), db.clone());
     let looked = reader.run(|tx| {
@@ -479,7 +478,7 @@ fn a_lookup_of_a_row_that_is_buried_meanwhile_finds_none() {
         let record = count_cell(&own, 1);
         (0..3).for_each(|_| collect(&epochs_of, &mut session));
         assert!(Tid(record.cell_word(0).load(Ordering::Acquire)).has(Tid::QUEUED));
-        items.get(tx, &1, Item::COUNT)
+        items.get(tx, 1, Item::COUNT)
     });
     assert_eq!((looked, reader.stats().retries), (Ok(None), 0));
 }
@@ -530,18 +529,18 @@ fn a_limit_on_memory_is_an_outcome_and_nothing_is_lost() {
     assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 0))), Ok(()));
     let mut count = 0;
     let refused = loop {
-        match session.run(|tx| items.update(tx, &1, Item::COUNT.add(1))) {
+        match session.run(|tx| items.update(tx, 1, Item::COUNT.add(1))) {
             Ok(()) => count += 1,
             Err(abort) => break abort,
         }
     };
     assert_eq!(refused, Abort::MemoryLimit);
     assert!(db.memory().reserved_bytes <= limit && count > 1_000);
-    assert_eq!(session.run(|tx| items.read(tx, &1, Item::COUNT)), Ok(count));
+    assert_eq!(session.run(|tx| items.read(tx, 1, Item::COUNT)), Ok(count));
     // After the next epoch updates succeed.
     collect(&db, &mut session);
     add(&mut session, &items, 1);
-    assert_eq!(session.run(|tx| items.read(tx, &1, Item::COUNT)), Ok(count + 1));
+    assert_eq!(session.run(|tx| items.read(tx, 1, Item::COUNT)), Ok(count + 1));
 }
 
 #[test]

@@ -33,17 +33,17 @@ fn a_row_that_all_threads_change_loses_no_update_whatever_the_waits<P: Protocol>
                     let mut session = db.session().unwrap();
                     for _ in 0..share(TRANSACTIONS) {
                         let added = session.run(|tx| {
-                            let count = items.read(tx, &1, Item::COUNT)?;
+                            let count = items.read(tx, 1, Item::COUNT)?;
                             // Other threads run between the read and the write, also on one core.
                             std::thread::yield_now();
-                            items.update(tx, &1, Item::COUNT.set(count + 1))
+                            items.update(tx, 1, Item::COUNT.set(count + 1))
                         });
                         assert_eq!(added, Ok(()));
                     }
                 });
             }
         });
-        let count = db.run(|tx| items.read(tx, &1, Item::COUNT));
+        let count = db.run(|tx| items.read(tx, 1, Item::COUNT));
         let expected = (THREADS * share(TRANSACTIONS)) as i64;
         assert_eq!(count, Ok(expected), "{}, {waiting:?}", P::NAME);
     }

@@ -136,7 +136,7 @@ impl Tables {
     /// Makes the accounts, in one transaction, unless they are there.
     fn fill(&self, session: &mut Session<Erased>) -> Result<(), Abort> {
         session.run(|tx| {
-            if self.accounts.get(tx, &0, Whole)?.is_some() {
+            if self.accounts.get(tx, 0, Whole)?.is_some() {
                 return Ok(());
             }
             (0..ACCOUNTS)

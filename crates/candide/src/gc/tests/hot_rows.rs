@@ -79,14 +79,14 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own<P: Chained>() {
     add(&mut reader, &items, 1);
     let snapshot = db.snapshot();
     ok(snapshot.run_in(&mut reader, |tx| {
-        assert_eq!(items.read(tx, &1, Item::COUNT)?, 1);
+        assert_eq!(items.read(tx, 1, Item::COUNT)?, 1);
         for round in 0..2_000 {
             add(&mut writer, &items, 1);
             if round % 10 == 5 {
                 // A row that the report does not see is inserted and deleted.
                 ok(writer.run(|tx| items.insert(tx, Item::new(100, 0))));
             } else if round % 10 == 0 {
-                ok(writer.run(|tx| items.delete_if_present(tx, &100).map(drop)));
+                ok(writer.run(|tx| items.delete_if_present(tx, 100).map(drop)));
             }
             epochs.pass();
             db.inner.collect(epochs.now().saturating_sub(8));
@@ -95,8 +95,8 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own<P: Chained>() {
         }
         let garbage = db.memory().garbage;
         assert!(garbage > 1_900, "{garbage} pieces, though a reader may still see all of them");
-        assert_eq!(items.get(tx, &100, Item::COUNT)?, None);
-        assert_eq!(items.read(tx, &1, Item::COUNT)?, 1);
+        assert_eq!(items.get(tx, 100, Item::COUNT)?, None);
+        assert_eq!(items.read(tx, 1, Item::COUNT)?, 1);
         // Another session begins a long transaction. All garbage that need not wait is collected
         // here.
         epochs.pin(&busy);
@@ -113,7 +113,7 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own<P: Chained>() {
     assert!(before > 1_900 && garbage < 100, "{before} pieces, and then {garbage}");
     epochs.unpin(&busy);
     epochs.unregister(&busy);
-    ok(writer.run(|tx| items.delete_if_present(tx, &100).map(drop)));
+    ok(writer.run(|tx| items.delete_if_present(tx, 100).map(drop)));
     drop(snapshot);
     collect(&db, &mut writer);
     collect(&db, &mut reader);
@@ -132,7 +132,7 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot<P: Chai
     for ends in [true, false] {
         let before = count(&db.snapshot(), &items, 1);
         let ended = reader.read_view(|tx| {
-            assert_eq!(items.get(tx, &1, Item::COUNT)?, before);
+            assert_eq!(items.get(tx, 1, Item::COUNT)?, before);
             // A younger snapshot is opened, so that the reader's view is not the last one of the
             // list.
             add(&mut writer, &items, 1);
@@ -141,9 +141,9 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot<P: Chai
             for round in 0..400 {
                 add(&mut writer, &items, 1);
                 if round == 300 {
-                    ok(writer.run(|tx| items.delete(tx, &100)));
+                    ok(writer.run(|tx| items.delete(tx, 100)));
                 }
-                assert_eq!(items.get(tx, &1, Item::COUNT)?, before);
+                assert_eq!(items.get(tx, 1, Item::COUNT)?, before);
                 epochs.pass();
                 // The row may be in the queue of the reader's session.
                 db.inner.collect(epochs.now().saturating_sub(8));
@@ -153,11 +153,11 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot<P: Chai
             }
             assert!(longest <= 16, "{longest} versions");
             assert_eq!(
-                (count(&younger, &items, 1), items.get(tx, &100, Item::COUNT)?),
+                (count(&younger, &items, 1), items.get(tx, 100, Item::COUNT)?),
                 (before.map(|n| n + 1), Some(3))
             );
             assert!(db.health().oldest_snapshot.is_some_and(|oldest| oldest.age_ms >= 400));
-            assert_eq!(items.delete(tx, &1), Err(Abort::ReadOnly));
+            assert_eq!(items.delete(tx, 1), Err(Abort::ReadOnly));
             if ends { Ok(()) } else { Err(Abort::NotFound) }
         });
         assert_eq!(ended, if ends { Ok(()) } else { Err(Abort::NotFound) });
@@ -168,7 +168,7 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot<P: Chai
     let unwound = catch_unwind(AssertUnwindSafe(|| {
         reader.read_view(|tx| {
             for _ in 0..200 {
-                items.get(tx, &1, Item::COUNT)?;
+                items.get(tx, 1, Item::COUNT)?;
                 epochs.pass();
             }
             assert!(db.health().oldest_snapshot.is_some());
@@ -191,7 +191,7 @@ fn short_transactions_that_only_read_write_nothing_that_others_look_at<P: Chaine
         ok(session.read_view(|tx| {
             (0..passes).for_each(|_| db.inner.engine.epochs.pass());
             for _ in 0..1_000 {
-                items.get(tx, &1, Item::COUNT)?;
+                items.get(tx, 1, Item::COUNT)?;
             }
             Ok(db.health().oldest_snapshot.map(|oldest| oldest.age_ms))
         }))

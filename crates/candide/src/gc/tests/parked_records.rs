@@ -125,9 +125,9 @@ protocol_tests!(versioned: of_a_deleted_row_only_what_a_snapshot_sees_is_kept);
 fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let snapshot = db.snapshot();
-    ok(session.run(|tx| items.update(tx, &1, Item::OTHER.set(5))));
+    ok(session.run(|tx| items.update(tx, 1, Item::OTHER.set(5))));
     collect(&db, &mut session);
-    ok(session.run(|tx| items.delete(tx, &1)));
+    ok(session.run(|tx| items.delete(tx, 1)));
     (0..3).for_each(|_| collect(&db, &mut session));
     let layout = &items.core().layout;
     let Found::Record(record) = items.core().index.find(&[1]) else {
@@ -139,7 +139,7 @@ fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept<P: Chained>() {
         layout.cells(record).map(|at| P::versions(&db.inner.engine.clock, at)).collect::<Vec<_>>(),
         [2; 2]
     );
-    assert_eq!(ok(snapshot.run(|tx| items.get(tx, &1, Item::OTHER))), Some(100));
+    assert_eq!(ok(snapshot.run(|tx| items.get(tx, 1, Item::OTHER))), Some(100));
     drop(snapshot);
     (0..3).for_each(|_| collect(&db, &mut session));
     assert!(!is_linked(&items, 1) && db.memory().garbage == 0);
@@ -157,10 +157,10 @@ fn a_record_of_which_something_is_parked_is_buried_or_not_under<P: Chained>(is_r
     let mut other = db.session().unwrap();
     let snapshot = db.snapshot();
     // `session` parks the second group's old version, and then does nothing for a while.
-    ok(session.run(|tx| items.update(tx, &1, Item::OTHER.set(5))));
+    ok(session.run(|tx| items.update(tx, 1, Item::OTHER.set(5))));
     collect(&db, &mut session);
     drop(snapshot);
-    ok(other.run(|tx| items.delete(tx, &1)));
+    ok(other.run(|tx| items.delete(tx, 1)));
     (0..3).for_each(|_| collect(&db, &mut other));
     assert_eq!(is_linked(&items, 1), !is_reaped);
     (0..3).for_each(|_| collect(&db, &mut session));
@@ -180,7 +180,7 @@ fn a_row_that_an_old_snapshot_has_never_seen_is_not_kept_for_it() {
     add(&mut writing, &items, 10);
     let young = db.snapshot();
     add(&mut writing, &items, 10);
-    ok(deleting.run(|tx| items.delete(tx, &10)));
+    ok(deleting.run(|tx| items.delete(tx, 10)));
     for _ in 0..3 {
         collect(&db, &mut writing);
         collect(&db, &mut deleting);
@@ -217,7 +217,7 @@ fn what_was_parked_by_one_and_queued_by_another_is_collected_once<P: Chained>() 
     add(&mut other, &items, 1);
     drop(snapshot);
     collect(&db, &mut session);
-    ok(other.run(|tx| items.delete(tx, &1)));
+    ok(other.run(|tx| items.delete(tx, 1)));
     collect(&db, &mut other);
     (0..2).for_each(|_| collect(&db, &mut other));
     assert_eq!((is_linked(&items, 1), db.memory().garbage), (false, 0));

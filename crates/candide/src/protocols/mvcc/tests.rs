@@ -208,12 +208,12 @@ fn a_reader_of_old_versions_sees_no_part_of_a_write_under_way() {
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     ok(session.run(|tx| rows.insert(tx, Wide::new(1, 0))));
     let snapshot = db.snapshot();
-    ok(session.run(|tx| rows.update(tx, &1, Wide::ONE.set(1))));
+    ok(session.run(|tx| rows.update(tx, 1, Wide::ONE.set(1))));
     let written = rows.clone();
     let seen = acting(
         Point::LookingBack,
-        move || ok(other.run(|tx| written.update(tx, &1, Wide::FEW.set([2; 3])))),
-        || ok(snapshot.run(|tx| rows.get(tx, &1, Whole))),
+        move || ok(other.run(|tx| written.update(tx, 1, Wide::FEW.set([2; 3])))),
+        || ok(snapshot.run(|tx| rows.get(tx, 1, Whole))),
     );
     assert_eq!(seen, Some(Wide::new(1, 0)));
 }
@@ -230,8 +230,8 @@ fn thinning_a_chain_is_in_the_way_of_writers_only() {
     let (there, rows) = (snapshot.clone(), items.clone());
     let meanwhile = move || {
         assert_eq!(count(&there, &rows, 1), Some(0));
-        assert_eq!(other.with(ONCE()).run(|tx| rows.get(tx, &1, Item::COUNT)), Ok(Some(5)));
-        assert_eq!(other.with(ONCE()).run(|tx| rows.update(tx, &1, Item::COUNT.add(1))), CONFLICT);
+        assert_eq!(other.with(ONCE()).run(|tx| rows.get(tx, 1, Item::COUNT)), Ok(Some(5)));
+        assert_eq!(other.with(ONCE()).run(|tx| rows.update(tx, 1, Item::COUNT.add(1))), CONFLICT);
         assert_eq!(other.last_conflict().map(|conflict| conflict.cause), Some(Abort::Locked));
     };
     acting(Point::Pruning, meanwhile, || ok(session.run(|_| Ok(()))));
@@ -312,16 +312,16 @@ fn what_stays_in_a_chain_has_the_words_of_what_goes() {
     let mut session = db.session().unwrap();
     ok(session.run(|tx| rows.insert(tx, Wide::new(1, 0))));
     let snapshot = db.snapshot();
-    ok(session.run(|tx| rows.update(tx, &1, Wide::FEW.set([1; 3]))));
-    ok(session.run(|tx| rows.update(tx, &1, Wide::ONE.set(2))));
-    ok(session.run(|tx| rows.update(tx, &1, Wide::FLAG.set(true))));
+    ok(session.run(|tx| rows.update(tx, 1, Wide::FEW.set([1; 3]))));
+    ok(session.run(|tx| rows.update(tx, 1, Wide::ONE.set(2))));
+    ok(session.run(|tx| rows.update(tx, 1, Wide::FLAG.set(true))));
     let newer = db.snapshot();
-    ok(session.run(|tx| rows.update(tx, &1, Wide::MANY.set([4; 16]))));
+    ok(session.run(|tx| rows.update(tx, 1, Wide::MANY.set([4; 16]))));
     collect(&db, &mut session);
     let core = rows.core();
     let Found::Record(record) = core.index.find(&[1]) else { panic!("the row is there") };
     assert_eq!(db.inner.engine.clock.count_versions(core.layout.first_of(record)), 3);
-    let seen = |snapshot: &Snapshot<Mvcc>| ok(snapshot.run(|tx| rows.get(tx, &1, Whole)));
+    let seen = |snapshot: &Snapshot<Mvcc>| ok(snapshot.run(|tx| rows.get(tx, 1, Whole)));
     assert_eq!(seen(&snapshot), Some(Wide::new(1, 0)));
     assert_eq!(seen(&newer), Some(Wide { few: [1; 3], one: 2, flag: true, ..Wide::new(1, 0) }));
     drop((snapshot, newer));
@@ -344,7 +344,7 @@ fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it<P: Chained>()
         }
     }
     // A row that the snapshot sees is deleted, too.
-    ok(session.run(|tx| items.delete(tx, &1)));
+    ok(session.run(|tx| items.delete(tx, 1)));
     (0..3).for_each(|_| collect(&db, &mut session));
     let linked = (0..60).filter(|&id| matches!(items.core().index.find(&[id]), Found::Record(_)));
     assert_eq!(linked.collect::<Vec<_>>(), [0, 1, 2, 3], "{}", P::NAME);
@@ -363,8 +363,8 @@ fn thinning_a_chain_does_not_wait_for_a_waiter_for_the_list_of_tables() {
     let mut session = db.session().unwrap();
     ok(session.run(|tx| rows.insert(tx, Wide::new(1, 0))));
     let snapshot = db.snapshot();
-    ok(session.run(|tx| rows.update(tx, &1, Wide::FEW.set([1; 3]))));
-    ok(session.run(|tx| rows.update(tx, &1, Wide::ONE.set(2))));
+    ok(session.run(|tx| rows.update(tx, 1, Wide::FEW.set([1; 3]))));
+    ok(session.run(|tx| rows.update(tx, 1, Wide::ONE.set(2))));
     drop(session);
     (0..2).for_each(|_| db.inner.engine.epochs.pass());
     let there = db.clone();
@@ -375,7 +375,7 @@ fn thinning_a_chain_does_not_wait_for_a_waiter_for_the_list_of_tables() {
         assert!(!asking.is_finished());
     };
     acting(Point::Collecting, ask, || Collect::collect(&*db.inner, db.inner.engine.epochs.now()));
-    assert_eq!(ok(snapshot.run(|tx| rows.get(tx, &1, Whole))), Some(Wide::new(1, 0)));
+    assert_eq!(ok(snapshot.run(|tx| rows.get(tx, 1, Whole))), Some(Wide::new(1, 0)));
 }
 
 /// A row is written while a session prunes the row's chain. The session prunes by the time of the
@@ -411,8 +411,8 @@ fn room_is_made_for_each_unit_once() {
     let versions = || db.tables()[0].version_bytes;
     let mut updates = |count: u64| {
         ok(session.run(|tx| {
-            rows.update(tx, &1, Wide::ONE.set(1))?;
-            (0..count).try_for_each(|value| rows.update(tx, &1, Wide::MANY.set([value; 16])))
+            rows.update(tx, 1, Wide::ONE.set(1))?;
+            (0..count).try_for_each(|value| rows.update(tx, 1, Wide::MANY.set([value; 16])))
         }));
         versions()
     };
@@ -460,16 +460,16 @@ fn what_a_snapshot_sees_of_a_row_is_kept_in_three_pieces() {
     let mut session = db.session().unwrap();
     ok(session.run(|tx| rows.insert(tx, Wide::new(1, 0))));
     let snapshot = db.snapshot();
-    ok(session.run(|tx| rows.update(tx, &1, Wide::ONE.set(1))));
+    ok(session.run(|tx| rows.update(tx, 1, Wide::ONE.set(1))));
     (0..4).for_each(|_| collect(&db, &mut session));
-    ok(session.run(|tx| rows.update(tx, &1, Wide::FEW.set([1; 3]))));
+    ok(session.run(|tx| rows.update(tx, 1, Wide::FEW.set([1; 3]))));
     (0..4).for_each(|_| collect(&db, &mut session));
-    ok(session.run(|tx| rows.update(tx, &1, Wide::MANY.set([1; 16]))));
+    ok(session.run(|tx| rows.update(tx, 1, Wide::MANY.set([1; 16]))));
     (0..4).for_each(|_| collect(&db, &mut session));
-    ok(session.run(|tx| rows.update(tx, &1, (Wide::NARROW.set(1), Wide::FLAG.set(true)))));
+    ok(session.run(|tx| rows.update(tx, 1, (Wide::NARROW.set(1), Wide::FLAG.set(true)))));
     (0..4).for_each(|_| collect(&db, &mut session));
     assert_eq!(db.memory().garbage, 3);
-    assert_eq!(ok(snapshot.run(|tx| rows.get(tx, &1, Whole))), Some(Wide::new(1, 0)));
+    assert_eq!(ok(snapshot.run(|tx| rows.get(tx, 1, Whole))), Some(Wide::new(1, 0)));
     drop(snapshot);
     (0..4).for_each(|_| collect(&db, &mut session));
     assert_eq!(db.memory().garbage, 0);

@@ -97,10 +97,10 @@ fn without_opacity_it_does_and_the_attempt_fails_all_the_same() {
 fn an_absent_key_and_a_row_are_of_one_time() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     let between = |tx: &Tx<'_, Occ>| {
-        assert_eq!(items.get(tx, &9, Item::COUNT), Ok(None));
+        assert_eq!(items.get(tx, 9, Item::COUNT), Ok(None));
         run(&mut writer, |tx| {
             items.insert(tx, Item::new(9, 1))?;
-            items.update(tx, &1, Item::COUNT.set(1))
+            items.update(tx, 1, Item::COUNT.set(1))
         });
         Ok(())
     };
@@ -111,27 +111,27 @@ fn an_absent_key_and_a_row_are_of_one_time() {
 fn that_a_row_could_be_updated_and_what_another_says_are_of_one_time() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     let between = |tx: &Tx<'_, Occ>| {
-        items.update(tx, &0, Item::COUNT.add(1))?;
+        items.update(tx, 0, Item::COUNT.add(1))?;
         run(&mut writer, |tx| {
-            items.delete(tx, &0)?;
-            items.update(tx, &1, Item::COUNT.set(1))
+            items.delete(tx, 0)?;
+            items.update(tx, 1, Item::COUNT.set(1))
         });
         Ok(())
     };
     told_nothing(&mut reader, between, |tx| count(tx, &items, 1));
     // The reverse case: the row can be updated now, but did not exist before.
     let Scene { db, items, mut reader, mut writer } = scene();
-    run(&mut writer, |tx| items.delete(tx, &0));
+    run(&mut writer, |tx| items.delete(tx, 0));
     db.inner.engine.epochs.pass();
     let between = |tx: &Tx<'_, Occ>| {
         assert_eq!(count(tx, &items, 1), Ok(0));
         run(&mut writer, |tx| {
             items.put(tx, Item::new(0, 1))?;
-            items.update(tx, &1, Item::COUNT.set(1))
+            items.update(tx, 1, Item::COUNT.set(1))
         });
         Ok(())
     };
-    told_nothing(&mut reader, between, |tx| items.update(tx, &0, Item::COUNT.add(1)));
+    told_nothing(&mut reader, between, |tx| items.update(tx, 0, Item::COUNT.add(1)));
 }
 
 /// During a look, a commit deletes a row that the look has passed, and inserts again a row that the
@@ -144,15 +144,15 @@ fn rows_that_go_and_come_back_during_a_look_are_noticed() {
     let change = move || {
         run(&mut other.borrow_mut(), |tx| {
             again.put(tx, Item::new(1, 2))?;
-            again.delete(tx, &0)
+            again.delete(tx, 0)
         });
     };
     let between = |tx: &Tx<'_, Occ>| {
-        items.update(tx, &0, Item::COUNT.add(1))?;
-        items.update(tx, &1, Item::COUNT.add(1))?;
+        items.update(tx, 0, Item::COUNT.add(1))?;
+        items.update(tx, 1, Item::COUNT.add(1))?;
         run(&mut writer, |tx| {
-            items.delete(tx, &1)?;
-            items.update(tx, &2, Item::COUNT.set(1))
+            items.delete(tx, 1)?;
+            items.update(tx, 2, Item::COUNT.set(1))
         });
         Ok(())
     };
@@ -166,7 +166,7 @@ fn that_a_row_could_be_inserted_and_what_another_says_are_of_one_time() {
         items.insert(tx, Item::new(9, 5))?;
         run(&mut writer, |tx| {
             items.insert(tx, Item::new(9, 1))?;
-            items.update(tx, &1, Item::COUNT.set(1))
+            items.update(tx, 1, Item::COUNT.set(1))
         });
         Ok(())
     };
@@ -177,7 +177,7 @@ fn that_a_row_could_be_inserted_and_what_another_says_are_of_one_time() {
 fn a_row_held_for_update_and_one_read_before_are_of_one_time() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     told_nothing(&mut reader, read_and_replaced(&items, &mut writer), |tx| {
-        items.read_for_update(tx, &1, Item::COUNT)
+        items.read_for_update(tx, 1, Item::COUNT)
     });
     // After the conflict, the row is not held any more.
     set(&mut writer, &items, &[1], 2);
@@ -187,9 +187,9 @@ fn a_row_held_for_update_and_one_read_before_are_of_one_time() {
 fn own_writes_and_held_rows_stand_in_no_ones_way() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     let sums = reader.with(ONCE()).run(|tx| {
-        items.update(tx, &0, Item::COUNT.add(1))?;
+        items.update(tx, 0, Item::COUNT.add(1))?;
         items.insert(tx, Item::new(9, 5))?;
-        let held = items.read_for_update(tx, &2, Item::COUNT)?;
+        let held = items.read_for_update(tx, 2, Item::COUNT)?;
         set(&mut writer, &items, &[1, 3], 1);
         Ok((held, count(tx, &items, 1)?, count(tx, &items, 0)?, count(tx, &items, 9)?))
     });
@@ -245,11 +245,11 @@ fn validation_notices_half_a_commit<P: Protocol>() {
     let (half, done) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let (writer, seen) = (RefCell::new(Some(writer)), Cell::new(None));
     let result = reader.with(ONCE()).run(|tx| {
-        let first = items.read(tx, &0, Item::COUNT)?;
-        items.update(tx, &0, Item::COUNT.add(1))?;
+        let first = items.read(tx, 0, Item::COUNT)?;
+        items.update(tx, 0, Item::COUNT.add(1))?;
         half_a_commit(writer.take().expect("once"), &items, [&half, &done]);
         half.wait();
-        seen.set(Some((first, items.read(tx, &1, Item::COUNT))));
+        seen.set(Some((first, items.read(tx, 1, Item::COUNT))));
         tx.validate()
     });
     done.wait();
@@ -362,11 +362,11 @@ fn a_version_that_the_session_has_met_needs_no_look() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     let own = looks_of(|| {
         set(&mut reader, &items, &[0, 1], 1);
-        run(&mut reader, |tx| items.delete(tx, &2));
+        run(&mut reader, |tx| items.delete(tx, 2));
         run(&mut reader, |tx| {
-            items.update(tx, &0, Item::COUNT.add(1))?;
+            items.update(tx, 0, Item::COUNT.add(1))?;
             assert_eq!((count(tx, &items, 0), count(tx, &items, 1)), (Ok(2), Ok(1)));
-            assert_eq!(items.get(tx, &2, Item::COUNT), Ok(None));
+            assert_eq!(items.get(tx, 2, Item::COUNT), Ok(None));
             Ok(())
         });
     });
@@ -376,7 +376,7 @@ fn a_version_that_the_session_has_met_needs_no_look() {
         looks_of(|| {
             run(&mut reader, |tx| {
                 assert_eq!((count(tx, &items, 1), count(tx, &items, 3)), (Ok(5), Ok(5)));
-                items.update(tx, &1, Item::COUNT.add(0))
+                items.update(tx, 1, Item::COUNT.add(0))
             });
         })
     });
@@ -405,18 +405,18 @@ fn a_version_that_a_row_never_had_is_not_met() {
     // the row is absent before and after.
     run(&mut reader, |tx| {
         items.insert(tx, Item::new(9, 1))?;
-        items.delete(tx, &9)
+        items.delete(tx, 9)
     });
     let between = |tx: &Tx<'_, Occ>| {
         assert_eq!(count(tx, &items, 1), Ok(0));
         run(&mut writer, |tx| items.insert(tx, Item::new(9, 2)));
         run(&mut writer, |tx| {
-            items.delete(tx, &9)?;
-            items.update(tx, &1, Item::COUNT.set(1))
+            items.delete(tx, 9)?;
+            items.update(tx, 1, Item::COUNT.set(1))
         });
         Ok(())
     };
-    told_nothing(&mut reader, between, |tx| items.get(tx, &9, Item::COUNT));
+    told_nothing(&mut reader, between, |tx| items.get(tx, 9, Item::COUNT));
 }
 
 #[test]
@@ -424,15 +424,15 @@ fn validation_in_the_middle_says_whether_all_is_as_it_was() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     let between = |tx: &Tx<'_, Occ>| {
         count(tx, &items, 0)?;
-        items.update(tx, &2, Item::COUNT.add(1))?;
+        items.update(tx, 2, Item::COUNT.add(1))?;
         assert_eq!(tx.validate(), Ok(()));
         set(&mut writer, &items, &[0], 1);
         Ok(())
     };
     told_nothing(&mut reader, between, |tx| tx.validate());
     let deleted = |tx: &Tx<'_, Occ>| {
-        items.update(tx, &2, Item::COUNT.add(1))?;
-        run(&mut writer, |tx| items.delete(tx, &2));
+        items.update(tx, 2, Item::COUNT.add(1))?;
+        run(&mut writer, |tx| items.delete(tx, 2));
         Ok(())
     };
     told_nothing(&mut reader, deleted, |tx| tx.validate());

@@ -202,10 +202,9 @@ fn an_image_of_other_words_is_refused<P: Protocol>() {
     let message = "another number of words than before";
     refused(message, || session.run(|tx| rows.insert(tx, Shrunk(2, 2))));
     refused(message, || session.run(|tx| rows.put(tx, Shrunk(1, 2))));
-    refused(message, || session.run(|tx| rows.modify(tx, &1, Whole, |row| row.1 = 3).map(drop)));
+    refused(message, || session.run(|tx| rows.modify(tx, 1, Whole, |row| row.1 = 3).map(drop)));
     SHRUNK.set(0);
-    let found =
-        commits(&mut session, |tx| Ok((rows.get(tx, &1, Whole)?, rows.get(tx, &2, Whole)?)));
+    let found = commits(&mut session, |tx| Ok((rows.get(tx, 1, Whole)?, rows.get(tx, 2, Whole)?)));
     assert_eq!(found, (Some(Shrunk(1, 1)), None));
     commits(&mut session, |tx| rows.insert(tx, Shrunk(2, 2)));
 }

@@ -204,9 +204,9 @@ impl<P: Protocol> Scene<P> {
             Err(Abort::NotUnique)
         );
         between(tx)?;
-        let coded = by_code.find(tx, &1_005)?.expect("it is there");
+        let coded = by_code.find(tx, 1_005)?.expect("it is there");
         coded.update((Parcel::WEIGHT.sub(2), Parcel::NOTE.set(5)))?;
-        by_code.find(tx, &1_006)?.expect("it is there").update(Parcel::WEIGHT.add(2))?;
+        by_code.find(tx, 1_006)?.expect("it is there").update(Parcel::WEIGHT.add(2))?;
         between(tx)?;
         parcels.insert(tx, weightless(4, 1))?;
         parcels.delete(tx, &(4, 1))?;

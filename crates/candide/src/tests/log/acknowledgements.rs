@@ -103,45 +103,42 @@ protocol_tests!(
 /// Row 1 has count 1 since a commit that is not durable. All ends tell of that.
 fn every_end_rests_on_what_it_tells<P: Protocol>() {
     let looks: [Look<P>; 13] = [
-        (|items, tx| items.get(tx, &1, Item::COUNT).map(drop), Ok(())),
-        (|items, tx| items.get_for_update(tx, &1, Item::COUNT).map(drop), Ok(())),
+        (|items, tx| items.get(tx, 1, Item::COUNT).map(drop), Ok(())),
+        (|items, tx| items.get_for_update(tx, 1, Item::COUNT).map(drop), Ok(())),
         (|items, tx| items.iter(tx, Item::COUNT).for_each(drop), Ok(())),
         (|items, tx| items.insert(tx, Item::new(1, 0)), Err(Abort::Duplicate)),
         (|items, tx| items.insert_if_absent(tx, Item::new(1, 0)).map(drop), Ok(())),
         // The closure's own error and panic, after a read.
-        (
-            |items, tx| items.get(tx, &1, Item::COUNT).and(Err(Abort::NotFound)),
-            Err(Abort::NotFound),
-        ),
+        (|items, tx| items.get(tx, 1, Item::COUNT).and(Err(Abort::NotFound)), Err(Abort::NotFound)),
         (
             |items, tx| {
-                items.get(tx, &1, Item::COUNT)?;
+                items.get(tx, 1, Item::COUNT)?;
                 resume_unwind(Box::new(Deliberate))
             },
             Err(Abort::Nested),
         ),
         // An error after an update that has assumed the row.
         (
-            |items, tx| items.update(tx, &1, Item::COUNT.add(1)).and(Err(Abort::NotFound)),
+            |items, tx| items.update(tx, 1, Item::COUNT.add(1)).and(Err(Abort::NotFound)),
             Err(Abort::NotFound),
         ),
         // Outcomes that the commit finds.
-        (|items, tx| items.update(tx, &1, Item::COUNT.sub(5).at_least(0)), Err(Abort::Guard)),
-        (|items, tx| items.update(tx, &1, Item::COUNT.sub(i64::MIN)), Err(Abort::Overflow)),
-        (|items, tx| items.update_with(tx, &1, Breaks), Err(Abort::Nested)),
+        (|items, tx| items.update(tx, 1, Item::COUNT.sub(5).at_least(0)), Err(Abort::Guard)),
+        (|items, tx| items.update(tx, 1, Item::COUNT.sub(i64::MIN)), Err(Abort::Overflow)),
+        (|items, tx| items.update_with(tx, 1, Breaks), Err(Abort::Nested)),
         // A commit that leaves no record.
         (
             |items, tx| {
-                items.get(tx, &1, Item::COUNT)?;
+                items.get(tx, 1, Item::COUNT)?;
                 items.insert(tx, Item::new(9, 0))?;
-                items.delete(tx, &9)
+                items.delete(tx, 9)
             },
             Ok(()),
         ),
         // A commit that writes something else.
         (
             |items, tx| {
-                let count = items.read(tx, &1, Item::COUNT)?;
+                let count = items.read(tx, 1, Item::COUNT)?;
                 items.put(tx, Item::new(8, count))
             },
             Ok(()),
@@ -152,7 +149,7 @@ fn every_end_rests_on_what_it_tells<P: Protocol>() {
         // The session that looks has acknowledged results of its own.
         assert_eq!(scene.look(|items, tx| items.insert(tx, Item::new(50, 0))).0, Ok(()));
         scene.write(|items, tx| items.insert(tx, Item::new(1, 0)));
-        let stamp = scene.write(|items, tx| items.update(tx, &1, Item::COUNT.set(1)));
+        let stamp = scene.write(|items, tx| items.update(tx, 1, Item::COUNT.set(1)));
         let (ended, rests_on) = scene.look(look);
         assert_eq!(ended, end, "{}: number {number}", P::NAME);
         assert!(stamp <= rests_on, "{}: number {number} is acknowledged early", P::NAME);
@@ -164,18 +161,18 @@ fn every_end_rests_on_what_it_tells<P: Protocol>() {
 protocol_tests!(all: the_absence_of_a_row_rests_on_its_delete);
 fn the_absence_of_a_row_rests_on_its_delete<P: Protocol>() {
     let looks: [Look<P>; 6] = [
-        (|items, tx| items.get(tx, &1, Item::COUNT).map(drop), Ok(())),
-        (|items, tx| items.read(tx, &1, Item::COUNT).map(drop), Err(Abort::NotFound)),
-        (|items, tx| items.get_for_update(tx, &1, Item::COUNT).map(drop), Ok(())),
+        (|items, tx| items.get(tx, 1, Item::COUNT).map(drop), Ok(())),
+        (|items, tx| items.read(tx, 1, Item::COUNT).map(drop), Err(Abort::NotFound)),
+        (|items, tx| items.get_for_update(tx, 1, Item::COUNT).map(drop), Ok(())),
         (|items, tx| items.iter(tx, ()).for_each(drop), Ok(())),
-        (|items, tx| items.delete_if_present(tx, &1).map(drop), Ok(())),
-        (|items, tx| items.update(tx, &1, Item::COUNT.add(1)), Err(Abort::NotFound)),
+        (|items, tx| items.delete_if_present(tx, 1).map(drop), Ok(())),
+        (|items, tx| items.update(tx, 1, Item::COUNT.add(1)), Err(Abort::NotFound)),
     ];
     for (number, (look, end)) in looks.into_iter().enumerate() {
         for is_buried in [false, true] {
             let mut scene = Scene::<P>::new();
             scene.write(|items, tx| items.insert(tx, Item::new(1, 0)));
-            let stamp = scene.write(|items, tx| items.delete(tx, &1));
+            let stamp = scene.write(|items, tx| items.delete(tx, 1));
             if is_buried {
                 scene.bury(1);
             }
@@ -223,8 +220,8 @@ fn rows_that_are_durable_are_acknowledged_at_once() {
     let mut scene = Scene::<Occ>::new();
     let old =
         scene.write(|items, tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-    scene.write(|items, tx| items.update(tx, &2, Item::COUNT.set(1)));
-    let (ended, rests_on) = scene.look(|items, tx| items.get(tx, &1, Item::COUNT));
+    scene.write(|items, tx| items.update(tx, 2, Item::COUNT.set(1)));
+    let (ended, rests_on) = scene.look(|items, tx| items.get(tx, 1, Item::COUNT));
     assert_eq!((ended, rests_on), (Ok(Some(0)), old));
     assert!(rests_on <= scene.logged.durable());
 }
@@ -234,9 +231,9 @@ fn a_snapshot_rests_on_what_was_there_when_it_was_opened<P: Versioned>() {
     let mut scene = Scene::<P>::new();
     let old = scene.write(|items, tx| items.insert(tx, Item::new(1, 0)));
     let snapshot = scene.logged.db.snapshot();
-    let new = scene.write(|items, tx| items.update(tx, &1, Item::COUNT.set(1)));
+    let new = scene.write(|items, tx| items.update(tx, 1, Item::COUNT.set(1)));
     let (items, reader) = (scene.items.clone(), scene.other.as_mut().expect("there are two"));
-    let seen = snapshot.run_in(reader, |tx| items.get(tx, &1, Item::COUNT));
+    let seen = snapshot.run_in(reader, |tx| items.get(tx, 1, Item::COUNT));
     assert_eq!(seen, Ok(Some(0)));
     let rests_on = reader.rests_on();
     assert!((old..new).contains(&rests_on), "{}: {rests_on}, not {old} to {new}", P::NAME);

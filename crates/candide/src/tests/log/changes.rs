@@ -64,29 +64,29 @@ fn script<P: Protocol>() -> Vec<Play<P>> {
     vec![
         |all, tx| (0..8).try_for_each(|id| all.items.insert(tx, Item::new(id, id as i64))),
         |all, tx| {
-            all.items.update(tx, &0, Item::COUNT.add(5))?;
-            all.items.update(tx, &1, (Item::SMALL.set(1), Item::FLAG.set(true)))?;
-            all.items.update(tx, &2, Item::OTHER.set(4))?;
-            all.items.update(tx, &3, Item::COUNT.wrapping_add(6))?;
-            all.items.update(tx, &4, (Item::COUNT.max(9), Item::OTHER.min(3)))
+            all.items.update(tx, 0, Item::COUNT.add(5))?;
+            all.items.update(tx, 1, (Item::SMALL.set(1), Item::FLAG.set(true)))?;
+            all.items.update(tx, 2, Item::OTHER.set(4))?;
+            all.items.update(tx, 3, Item::COUNT.wrapping_add(6))?;
+            all.items.update(tx, 4, (Item::COUNT.max(9), Item::OTHER.min(3)))
         },
         // Several operations on the same words, and words of both groups.
         |all, tx| {
-            all.items.update(tx, &0, Item::COUNT.add(1))?;
-            all.items.update(tx, &0, Item::COUNT.add(2))?;
-            all.items.update(tx, &0, Item::SMALL.set(3))?;
-            all.items.update(tx, &0, (Item::COUNT.set(9), Item::OTHER.add(1)))?;
-            all.items.update(tx, &0, Item::COUNT.sub(1).at_least(0))
+            all.items.update(tx, 0, Item::COUNT.add(1))?;
+            all.items.update(tx, 0, Item::COUNT.add(2))?;
+            all.items.update(tx, 0, Item::SMALL.set(3))?;
+            all.items.update(tx, 0, (Item::COUNT.set(9), Item::OTHER.add(1)))?;
+            all.items.update(tx, 0, Item::COUNT.sub(1).at_least(0))
         },
-        |all, tx| all.items.update_with(tx, &0, Triple),
+        |all, tx| all.items.update_with(tx, 0, Triple),
         |all, tx| {
-            all.items.update_with(tx, &3, Triple)?;
-            all.items.update(tx, &3, Item::COUNT.add(1))?;
-            all.items.update_with(tx, &3, Triple)
+            all.items.update_with(tx, 3, Triple)?;
+            all.items.update(tx, 3, Item::COUNT.add(1))?;
+            all.items.update_with(tx, 3, Triple)
         },
-        |all, tx| all.items.modify(tx, &4, (Item::COUNT, Item::OTHER), |it| (it.0, it.1) = (1, 2)),
+        |all, tx| all.items.modify(tx, 4, (Item::COUNT, Item::OTHER), |it| (it.0, it.1) = (1, 2)),
         |all, tx| {
-            let row = all.items.get_for_update(tx, &5, Whole)?.expect("it is there");
+            let row = all.items.get_for_update(tx, 5, Whole)?.expect("it is there");
             all.items.put(tx, Item { count: row.count + 1, ..row })
         },
         // Rows that come over rows, and rows that come and go.
@@ -96,41 +96,41 @@ fn script<P: Protocol>() -> Vec<Play<P>> {
         |all, tx| all.items.upsert(tx, Item::new(21, 7), Item::COUNT.add(1)).map(drop),
         |all, tx| {
             all.items.insert(tx, Item::new(30, 1))?;
-            all.items.update(tx, &30, Item::COUNT.add(1))?;
-            all.items.update(tx, &30, Item::OTHER.set(8))
+            all.items.update(tx, 30, Item::COUNT.add(1))?;
+            all.items.update(tx, 30, Item::OTHER.set(8))
         },
         |all, tx| {
             all.items.insert(tx, Item::new(31, 1))?;
-            all.items.delete(tx, &31)
+            all.items.delete(tx, 31)
         },
         |all, tx| {
             all.items.put(tx, Item::new(32, 1))?;
-            all.items.delete(tx, &32)
+            all.items.delete(tx, 32)
         },
         |all, tx| {
             all.items.put(tx, Item::new(6, 1))?;
-            all.items.delete(tx, &6)
+            all.items.delete(tx, 6)
         },
-        |all, tx| all.items.delete(tx, &7),
+        |all, tx| all.items.delete(tx, 7),
         |all, tx| all.items.insert(tx, Item::new(7, 70)),
         |all, tx| {
-            all.items.delete(tx, &7)?;
+            all.items.delete(tx, 7)?;
             all.items.insert(tx, Item::new(7, 71))?;
-            all.items.update(tx, &7, Item::COUNT.add(1))
+            all.items.update(tx, 7, Item::COUNT.add(1))
         },
         |all, tx| {
-            all.items.update(tx, &7, Item::COUNT.add(1))?;
-            all.items.delete(tx, &7)?;
+            all.items.update(tx, 7, Item::COUNT.add(1))?;
+            all.items.delete(tx, 7)?;
             all.items.put(tx, Item::new(7, 5))?;
-            all.items.delete(tx, &7)
+            all.items.delete(tx, 7)
         },
         |all, tx| all.items.insert_if_absent(tx, Item::new(7, 3)).map(drop),
         |all, tx| all.items.insert_if_absent(tx, Item::new(7, 4)).map(drop),
         |all, tx| {
             all.items.insert(tx, Item::new(33, 1))?;
-            all.items.delete(tx, &33)?;
+            all.items.delete(tx, 33)?;
             all.items.insert(tx, Item::new(33, 2))?;
-            all.items.delete(tx, &33)?;
+            all.items.delete(tx, 33)?;
             all.items.insert(tx, Item::new(33, 3))
         },
         // Rows with indexes, whose entries are not logged.
@@ -161,19 +161,19 @@ fn script<P: Protocol>() -> Vec<Play<P>> {
         },
         // Parts that are undone, after other changes of the same rows and before some.
         |all, tx| {
-            all.items.update(tx, &1, Item::COUNT.add(1))?;
+            all.items.update(tx, 1, Item::COUNT.add(1))?;
             all.items.insert(tx, Item::new(40, 1))?;
             undone(tx, |tx| {
-                all.items.update(tx, &1, (Item::COUNT.add(7), Item::OTHER.set(7)))?;
-                all.items.update_with(tx, &2, Triple)?;
-                all.items.delete(tx, &40)?;
-                all.items.delete(tx, &4)?;
+                all.items.update(tx, 1, (Item::COUNT.add(7), Item::OTHER.set(7)))?;
+                all.items.update_with(tx, 2, Triple)?;
+                all.items.delete(tx, 40)?;
+                all.items.delete(tx, 4)?;
                 all.items.insert(tx, Item::new(41, 1))?;
                 all.items.insert(tx, Item::new(42, 1))?;
                 all.parcels.modify(tx, &(1, 3), Parcel::CODE, |code| *code = 77)
             })?;
             all.items.insert(tx, Item::new(42, 2))?;
-            tx.attempt(|tx| all.items.update(tx, &40, Item::COUNT.add(5)))
+            tx.attempt(|tx| all.items.update(tx, 40, Item::COUNT.add(5)))
         },
         |all, tx| undone(tx, |tx| all.items.put(tx, Item::new(43, 1))),
         // Keys that the table keeps packed.
@@ -204,11 +204,11 @@ fn script<P: Protocol>() -> Vec<Play<P>> {
         // What the log does not contain.
         |all, tx| {
             all.volatile.put(tx, Item::new(1, 1))?;
-            all.items.update(tx, &1, Item::COUNT.add(1))
+            all.items.update(tx, 1, Item::COUNT.add(1))
         },
         |all, tx| all.volatile.put(tx, Item::new(2, 1)),
         |_, _| Ok(()),
-        |all, tx| all.items.update_if_present(tx, &99, Item::COUNT.add(1)).map(drop),
+        |all, tx| all.items.update_if_present(tx, 99, Item::COUNT.add(1)).map(drop),
     ]
 }
 
@@ -227,20 +227,20 @@ fn undone<P: Protocol>(
 fn failures<P: Protocol>() -> Vec<Play<P>> {
     vec![
         |all, tx| {
-            all.items.update(tx, &0, Item::OTHER.set(77))?;
+            all.items.update(tx, 0, Item::OTHER.set(77))?;
             Err(Abort::Duplicate)
         },
         |all, tx| {
-            all.items.update(tx, &1, Item::OTHER.set(77))?;
-            all.items.update(tx, &2, Item::COUNT.sub(1_000).at_least(0))
+            all.items.update(tx, 1, Item::OTHER.set(77))?;
+            all.items.update(tx, 2, Item::COUNT.sub(1_000).at_least(0))
         },
         |all, tx| {
             all.items.insert(tx, Item::new(60, 1))?;
-            all.items.update(tx, &2, Item::COUNT.set(99))?;
-            all.items.update_with(tx, &2, Triple)
+            all.items.update(tx, 2, Item::COUNT.set(99))?;
+            all.items.update_with(tx, 2, Triple)
         },
         |all, tx| {
-            all.items.delete(tx, &1)?;
+            all.items.delete(tx, 1)?;
             all.parcels.put(tx, Parcel::new(1, 1))?;
             resume_unwind(Box::new("by a test"))
         },
@@ -305,12 +305,12 @@ fn a_row_that_came_and_went_is_not_in_the_log<P: Protocol>() {
     let passing: [Play<P>; 3] = [
         |all, tx| {
             all.items.insert(tx, Item::new(1, 1))?;
-            all.items.delete(tx, &1)
+            all.items.delete(tx, 1)
         },
         |all, tx| {
             all.items.put(tx, Item::new(1, 1))?;
-            all.items.update(tx, &1, Item::COUNT.add(1))?;
-            all.items.delete(tx, &1)
+            all.items.update(tx, 1, Item::COUNT.add(1))?;
+            all.items.delete(tx, 1)
         },
         |all, tx| {
             all.parcels.insert(tx, Parcel::new(1, 1))?;
@@ -349,7 +349,7 @@ fn entries_of_indexes_are_not_in_the_log<P: Protocol>() {
 fn what_could_be_put_off_is_logged_as_its_result() {
     let logged = Logged::new(Database::<Mvto>::builder().manual_epochs(5));
     let (tables, mut session) = (tables(&logged), logged.db.session().unwrap());
-    let add: Play<Mvto> = |all, tx| all.items.update(tx, &1, Item::COUNT.wrapping_add(10));
+    let add: Play<Mvto> = |all, tx| all.items.update(tx, 1, Item::COUNT.wrapping_add(10));
     assert!(play(&tables, &mut session, |all, tx| all.items.insert(tx, Item::new(1, 5))));
     assert!(play(&tables, &mut session, add));
     assert!(play(&tables, &mut session, add));

@@ -33,7 +33,7 @@ fn scene<P: Protocol>() -> Scene<P> {
     for transaction in 0..2 {
         run(&mut first, |tx| match transaction {
             0 => (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0))),
-            _ => items.update(tx, &1, Item::COUNT.set(1)),
+            _ => items.update(tx, 1, Item::COUNT.set(1)),
         });
         witness.note(&mut first);
     }
@@ -61,14 +61,14 @@ fn overtaken<P: Protocol>(at: Point) -> (Logged<Recorded<P>>, Story, bool) {
     let comes = came.clone();
     let meanwhile = move || {
         // Under a policy that locks what is read, this may fail.
-        let _ = second.with(ONCE()).run(|tx| rows.update(tx, &1, Item::COUNT.add(10)));
+        let _ = second.with(ONCE()).run(|tx| rows.update(tx, 1, Item::COUNT.add(10)));
         let (cut, witness) = &mut *comes.borrow_mut();
         witness.note(&mut second);
         *cut = cuts.cut();
     };
     let copy = |tx: &Tx<'_, Recorded<P>>| {
-        let count = items.read(tx, &1, Item::COUNT)?;
-        items.update(tx, &2, Item::COUNT.set(count))
+        let count = items.read(tx, 1, Item::COUNT)?;
+        items.update(tx, 2, Item::COUNT.set(count))
     };
     let copied = acting(at, meanwhile, || first.with(ONCE()).run(copy));
     witness.note(&mut first);

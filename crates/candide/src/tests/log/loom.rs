@@ -42,7 +42,7 @@ fn a_round_against_a_commit<P: Protocol>() {
     let (logged, items) = logged::<P>(1);
     let mut session = logged.db.session().unwrap();
     let writer = thread::spawn(move || {
-        assert!(attempt(&mut session, |tx| items.update(tx, &0, Item::COUNT.set(1))));
+        assert!(attempt(&mut session, |tx| items.update(tx, 0, Item::COUNT.set(1))));
         drop(session);
     });
     logged.round();
@@ -83,15 +83,15 @@ type Racer<P> = fn(&mut Session<P>, &Table<Item, P>) -> Option<(u64, i64)>;
 fn copy<P: Protocol>(session: &mut Session<P>, items: &Table<Item, P>) -> Option<(u64, i64)> {
     let mut seen = 0;
     let copied = attempt(session, |tx| {
-        seen = items.read(tx, &0, Item::COUNT)?;
-        items.update(tx, &1, Item::COUNT.set(seen + 1))
+        seen = items.read(tx, 0, Item::COUNT)?;
+        items.update(tx, 1, Item::COUNT.set(seen + 1))
     });
     copied.then(|| (session.rests_on(), seen))
 }
 
 /// Replaces row 0.
 fn replace<P: Protocol>(session: &mut Session<P>, items: &Table<Item, P>) -> Option<(u64, i64)> {
-    attempt(session, |tx| items.update(tx, &0, Item::COUNT.set(1))).then(|| (session.rests_on(), 0))
+    attempt(session, |tx| items.update(tx, 0, Item::COUNT.set(1))).then(|| (session.rests_on(), 0))
 }
 
 /// Runs two transactions, while this thread takes a cut. In the first execution the cut comes

@@ -148,7 +148,7 @@ fn a_full_disk_loses_nothing_and_goes_on_when_there_is_room<P: Protocol>() {
     assert_eq!(refused, Err(Abort::DiskFull), "{}", P::NAME);
     // The refusal tells nothing about rows. So it need not wait for room.
     assert_eq!(scene.session.rests_on(), 0, "{}", P::NAME);
-    let read = scene.session.run(|tx| scene.items.get(tx, &1, Item::COUNT));
+    let read = scene.session.run(|tx| scene.items.get(tx, 1, Item::COUNT));
     assert_eq!(read, Ok(Some(1)), "{}: reads go on", P::NAME);
     assert!(scene.logged.durable() < stamps[0]);
     scene.logged.disk.fail_by(None);
@@ -195,7 +195,7 @@ fn after_a_failure_nothing_is_written_or_acknowledged<P: Protocol>() {
     assert_eq!(scene.session.rests_on(), 0, "{}", P::NAME);
     // What is not durable is not shown to callers that wait for it.
     let durable = RunOptions::new().acknowledge(Level::Durable);
-    let read = scene.session.with(durable).run(|tx| scene.items.get(tx, &1, Item::COUNT));
+    let read = scene.session.with(durable).run(|tx| scene.items.get(tx, 1, Item::COUNT));
     assert_eq!(read, Err(Abort::LogFailed), "{}", P::NAME);
     assert_eq!(scene.logged.round(), Round::Ended, "{}: a failed log stays so", P::NAME);
     assert_eq!(scene.recovered(), [0], "{}", P::NAME);

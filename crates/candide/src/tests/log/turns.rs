@@ -33,8 +33,8 @@ fn a_commit_that_gets_no_lock_does_not_keep_its_turn<P: Protocol>() {
     let [mut holder, mut second, mut third] = [0; 3].map(|_| logged.db.session().unwrap());
     let rounds = Rc::new(Cell::new(0));
     run(&mut holder, |tx| {
-        items.get_for_update(tx, &1, Item::COUNT)?;
-        run(&mut second, |tx| items.update(tx, &2, Item::COUNT.add(1)));
+        items.get_for_update(tx, 1, Item::COUNT)?;
+        run(&mut second, |tx| items.update(tx, 2, Item::COUNT.add(1)));
         let (log, cuts, made) = (logged.log.clone(), logged.cuts(), rounds.clone());
         let visit = move |point| {
             // `Mvto` takes its timestamp before it finds the lock. It gives up its turn, and waits.
@@ -44,7 +44,7 @@ fn a_commit_that_gets_no_lock_does_not_keep_its_turn<P: Protocol>() {
             assert!(log.is_free(), "{}: a turn is taken at {point:?}", P::NAME);
             made.set(made.get() + u32::from(log.round(&cuts) == Round::Written));
         };
-        let update = || third.with(ONCE()).run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+        let update = || third.with(ONCE()).run(|tx| items.update(tx, 1, Item::COUNT.add(1)));
         assert_eq!(with_hook(visit, update), CONFLICT, "{}", P::NAME);
         assert!(logged.log.is_free(), "{}: a turn is kept", P::NAME);
         logged.settle();
@@ -59,11 +59,11 @@ protocol_tests!(concurrent: a_round_is_made_while_others_wait_for_a_lock);
 fn a_round_is_made_while_others_wait_for_a_lock<P: Protocol>() {
     let (logged, items) = two_rows::<P>();
     let [mut holder, mut second] = [0; 2].map(|_| logged.db.session().unwrap());
-    run(&mut second, |tx| items.update(tx, &2, Item::COUNT.add(1)));
+    run(&mut second, |tx| items.update(tx, 2, Item::COUNT.add(1)));
     let has_come = Arc::new(AtomicBool::new(false));
     let mut waiter = None;
     let held = holder.run(|tx| {
-        items.get_for_update(tx, &1, Item::COUNT)?;
+        items.get_for_update(tx, 1, Item::COUNT)?;
         if waiter.is_some() {
             return Ok(());
         }
@@ -75,7 +75,7 @@ fn a_round_is_made_while_others_wait_for_a_lock<P: Protocol>() {
             with_hook(at_points, || {
                 third.run(|tx| {
                     came.store(true, Ordering::Relaxed);
-                    items.update(tx, &1, Item::COUNT.add(1))
+                    items.update(tx, 1, Item::COUNT.add(1))
                 })
             })
         }));
@@ -86,6 +86,6 @@ fn a_round_is_made_while_others_wait_for_a_lock<P: Protocol>() {
     });
     assert_eq!(held, Ok(()));
     assert_eq!(waiter.expect("it was begun").join().unwrap(), Ok(()));
-    let count = run(&mut second, |tx| items.read(tx, &1, Item::COUNT));
+    let count = run(&mut second, |tx| items.read(tx, 1, Item::COUNT));
     assert_eq!(count, 1, "{}", P::NAME);
 }

@@ -103,12 +103,12 @@ fn a_row_that_is_said_to_be_locked_is_validated() {
     never_both(
         Point::Unlocked,
         |table, tx| {
-            let zero = table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &1, Item::COUNT.set(zero + 1))
+            let zero = table.read(tx, 0, Item::COUNT)?;
+            table.update(tx, 1, Item::COUNT.set(zero + 1))
         },
         |table, tx| {
-            let one = table.read(tx, &1, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.set(one + 1))
+            let one = table.read(tx, 1, Item::COUNT)?;
+            table.update(tx, 0, Item::COUNT.set(one + 1))
         },
     );
 }
@@ -118,12 +118,12 @@ fn a_commit_stops_readers_of_its_rows_before_it_validates() {
     never_both(
         Point::Validated,
         |table, tx| {
-            let two = table.read(tx, &2, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.set(two + 1))
+            let two = table.read(tx, 2, Item::COUNT)?;
+            table.update(tx, 0, Item::COUNT.set(two + 1))
         },
         |table, tx| {
-            let zero = table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &2, Item::COUNT.set(zero + 1))
+            let zero = table.read(tx, 0, Item::COUNT)?;
+            table.update(tx, 2, Item::COUNT.set(zero + 1))
         },
     );
 }
@@ -133,13 +133,13 @@ fn a_holder_stops_readers_of_its_rows_before_it_validates() {
     never_both(
         Point::Validated,
         |table, tx| {
-            table.read_for_update(tx, &0, Item::COUNT)?;
-            let two = table.read(tx, &2, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.set(two + 1))
+            table.read_for_update(tx, 0, Item::COUNT)?;
+            let two = table.read(tx, 2, Item::COUNT)?;
+            table.update(tx, 0, Item::COUNT.set(two + 1))
         },
         |table, tx| {
-            let zero = table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &2, Item::COUNT.set(zero + 1))
+            let zero = table.read(tx, 0, Item::COUNT)?;
+            table.update(tx, 2, Item::COUNT.set(zero + 1))
         },
     );
 }

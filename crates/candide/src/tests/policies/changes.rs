@@ -30,7 +30,7 @@ fn a_table_without_room_keeps_its_policy() {
         );
         assert!(matches!(error, Error::PolicyWithoutRoom { wanted, .. } if wanted == policy));
         assert_eq!((table.policy(), flags(&table, 0)), (Policy::Optimistic, 0), "{policy}");
-        let updated = session.run(|tx| table.update(tx, &0, Item::COUNT.add(1)));
+        let updated = session.run(|tx| table.update(tx, 0, Item::COUNT.add(1)));
         assert_eq!(updated, Ok(()), "{policy}");
     }
     assert_eq!(table.set_policy(Policy::Optimistic), Ok(()));
@@ -88,7 +88,7 @@ fn flags_are_not_set_while_a_commit_has_locked_the_row() {
             noted.set((flags(&rows, 0), flags(&rows, 1)));
         };
         acting(Point::Locked, change, || {
-            run(&mut session, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+            run(&mut session, |tx| table.update(tx, 0, Item::COUNT.add(1)));
         });
         assert_eq!(seen.get(), (0, flags_of(policy, MoccOptions::new())), "{policy}");
         assert_free(&table, policy.name());
@@ -110,7 +110,7 @@ fn a_lock_that_is_granted_too_late_is_given_back() {
         let waiter = scope.spawn(move || {
             let mut second = None;
             let updated = waiter.run(|tx| {
-                table.update(tx, &0, Item::COUNT.add(1))?;
+                table.update(tx, 0, Item::COUNT.add(1))?;
                 second = Some(Lock::of(&cell(table, 0)).word().is_written());
                 Ok(())
             });

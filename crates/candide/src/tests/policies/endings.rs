@@ -13,17 +13,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Uses rows in every way in which a transaction may lock them.
 fn use_rows(table: &Table<Item, Occ>, tx: &Tx<'_, Occ>) -> Result<(), Abort> {
-    table.read(tx, &0, Item::COUNT)?;
-    table.read_for_update(tx, &1, Item::COUNT)?;
-    table.update(tx, &2, Item::COUNT.add(1))?;
-    table.modify(tx, &3, Item::COUNT, |count| *count += 1)?;
-    table.read(tx, &4, Whole)?;
-    table.update(tx, &4, Item::OTHER.add(1))?;
-    table.delete(tx, &5)?;
+    table.read(tx, 0, Item::COUNT)?;
+    table.read_for_update(tx, 1, Item::COUNT)?;
+    table.update(tx, 2, Item::COUNT.add(1))?;
+    table.modify(tx, 3, Item::COUNT, |count| *count += 1)?;
+    table.read(tx, 4, Whole)?;
+    table.update(tx, 4, Item::OTHER.add(1))?;
+    table.delete(tx, 5)?;
     table.insert(tx, Item::new(5, 1))?;
-    table.delete(tx, &6)?;
+    table.delete(tx, 6)?;
     table.insert(tx, Item::new(20, 1))?;
-    table.get(tx, &30, Item::COUNT)?;
+    table.get(tx, 30, Item::COUNT)?;
     table.iter(tx, Item::COUNT).for_each(drop)
 }
 
@@ -42,11 +42,11 @@ const ENDINGS: [Ending; 8] = [
     }),
     ("a guard", Some(Err(Abort::Guard)), |table, tx| {
         use_rows(table, tx)?;
-        table.update(tx, &7, Item::COUNT.sub(1).at_least(0))
+        table.update(tx, 7, Item::COUNT.sub(1).at_least(0))
     }),
     ("a row that is missing", Some(Err(Abort::NotFound)), |table, tx| {
         use_rows(table, tx)?;
-        table.update(tx, &31, Item::COUNT.add(1))
+        table.update(tx, 31, Item::COUNT.add(1))
     }),
     ("a row that is there", Some(Err(Abort::Duplicate)), |table, tx| {
         use_rows(table, tx)?;
@@ -58,7 +58,7 @@ const ENDINGS: [Ending; 8] = [
     }),
     ("a panic of an updater", None, |table, tx| {
         use_rows(table, tx)?;
-        table.update_with(tx, &7, Breaks)
+        table.update_with(tx, 7, Breaks)
     }),
     ("reads alone", Some(Ok(())), |table, tx| table.iter(tx, Item::COUNT).for_each(drop)),
 ];
@@ -80,7 +80,7 @@ fn every_end_of_an_attempt_releases_all_second_words() {
             let reads_only = what == "reads alone" && policy == Policy::Swiss;
             let takes = !reads_only && !(policy == Policy::Adaptive);
             assert!(taken > 0 || !takes, "{when}: no lock was taken");
-            run(&mut other, |tx| table.update(tx, &7, Item::COUNT.add(1)));
+            run(&mut other, |tx| table.update(tx, 7, Item::COUNT.add(1)));
         }
     }
 }
@@ -91,19 +91,19 @@ fn an_attempt_that_meets_a_conflict_releases_all_second_words() {
         let Scene { table, sessions: [mut session, mut other, _], .. } = scene(policy);
         // The transaction of the same thread does without the lock.
         let ended = session.with(ONCE()).run(|tx| {
-            table.read(tx, &7, Item::COUNT)?;
+            table.read(tx, 7, Item::COUNT)?;
             use_rows(&table, tx)?;
-            run(&mut other, |tx| table.update(tx, &7, Item::COUNT.add(1)));
+            run(&mut other, |tx| table.update(tx, 7, Item::COUNT.add(1)));
             Ok(())
         });
         assert_eq!(ended, CONFLICT, "{policy}");
         assert_free(&table, policy.name());
         // The row is deleted between the closure and the lock.
         let (rows, mut killer) = (table.clone(), other);
-        let delete = move || run(&mut killer, |tx| rows.delete(tx, &7));
+        let delete = move || run(&mut killer, |tx| rows.delete(tx, 7));
         let ended = acting(Point::Unlocked, delete, || {
             session.with(ONCE()).run(|tx| {
-                table.update(tx, &7, Item::COUNT.add(1))?;
+                table.update(tx, 7, Item::COUNT.add(1))?;
                 use_rows(&table, tx)
             })
         });
@@ -155,11 +155,11 @@ fn a_record_that_dies_under_a_lock_is_given_back() {
         for looks_first in [false, true] {
             let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
             let epochs = &db.inner.engine.epochs;
-            run(&mut other, |tx| table.delete(tx, &0));
+            run(&mut other, |tx| table.delete(tx, 0));
             (0..3).for_each(|_| epochs.pass());
             let at = cell(&table, 0);
             let ended = session.with(ONCE()).run(|tx| {
-                let row = table.find(tx, &0)?;
+                let row = table.find(tx, 0)?;
                 if looks_first {
                     assert_eq!(row.get(Item::COUNT)?, None);
                     // Under the adaptive policy, that depends on chance after a write.
@@ -171,7 +171,7 @@ fn a_record_that_dies_under_a_lock_is_given_back() {
                 // The other session collects its garbage after its next transactions.
                 for _ in 0..3 {
                     epochs.pass();
-                    run(&mut other, |tx| table.update(tx, &1, Item::COUNT.add(1)));
+                    run(&mut other, |tx| table.update(tx, 1, Item::COUNT.add(1)));
                 }
                 assert!(is_dead(at), "{policy}: the record is not dead");
                 let read = row.get(Item::COUNT).map(drop);
@@ -202,14 +202,14 @@ fn sessions_without_a_desk_commit() {
             run(&mut first, |tx| use_rows(&table, tx));
             assert_free(&table, policy.name());
             let ended = second.with(ONCE()).run(|tx| {
-                table.read(tx, &0, Item::COUNT)?;
-                table.update(tx, &1, Item::COUNT.add(1))?;
+                table.read(tx, 0, Item::COUNT)?;
+                table.update(tx, 1, Item::COUNT.add(1))?;
                 Err(Abort::NotFound)
             });
             assert_eq!(ended, Err::<(), _>(Abort::NotFound), "{policy}");
             assert_free(&table, policy.name());
             run(&mut first, |tx| {
-                table.delete(tx, &20)?;
+                table.delete(tx, 20)?;
                 table.insert(tx, Item::new(6, 1))
             });
         }

@@ -56,9 +56,9 @@ pub(super) fn in_order(table: &Table<Item>) -> [u64; 8] {
 fn fail(scene: &mut Scene) {
     let Scene { table, sessions: [session, other, _], .. } = scene;
     let ended = session.with(ONCE()).run(|tx| {
-        table.read(tx, &0, Item::COUNT)?;
-        run(other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
-        table.update(tx, &1, Item::COUNT.add(1))
+        table.read(tx, 0, Item::COUNT)?;
+        run(other, |tx| table.update(tx, 0, Item::COUNT.add(1)));
+        table.update(tx, 1, Item::COUNT.add(1))
     });
     assert_eq!(ended, CONFLICT);
 }
@@ -93,7 +93,7 @@ fn a_row_whose_reads_fail_becomes_hot_and_cools_when_its_locks_are_of_no_use() {
             // Nodes of queue locks come back as epochs pass.
             db.inner.engine.epochs.pass();
             run(session, |tx| {
-                table.read(tx, &0, Item::COUNT)?;
+                table.read(tx, 0, Item::COUNT)?;
                 assert_eq!(locked(table, 0), (1, false));
                 Ok(())
             });
@@ -119,8 +119,8 @@ fn a_transaction_without_conflicts_looks_at_no_temperature_and_takes_no_lock() {
     for policy in [Policy::Mocc, Policy::Hybrid] {
         let Scene { db, table, sessions: [mut session, ..] } = scene(policy);
         run(&mut session, |tx| {
-            table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.add(1))?;
+            table.read(tx, 0, Item::COUNT)?;
+            table.update(tx, 0, Item::COUNT.add(1))?;
             table.iter(tx, Item::COUNT).for_each(drop)
         });
         assert!(db.inner.engine.temperatures.is_unused(), "{policy}");
@@ -149,11 +149,11 @@ fn the_next_attempt_locks_what_would_have_spared_the_conflict() {
                 let readers = u64::from(locks_all);
                 assert_eq!(locked(&table, 2), (readers, false), "{policy}: another read");
             }
-            table.read(tx, &0, Item::COUNT)?;
-            table.read(tx, &2, Item::COUNT)?;
-            table.update(tx, &1, Item::COUNT.add(1))?;
+            table.read(tx, 0, Item::COUNT)?;
+            table.read(tx, 2, Item::COUNT)?;
+            table.update(tx, 1, Item::COUNT.add(1))?;
             if tx.attempt_number() == 1 {
-                run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+                run(&mut other, |tx| table.update(tx, 0, Item::COUNT.add(1)));
             }
             Ok(())
         });
@@ -172,15 +172,15 @@ fn rows_that_vanish_are_left_out_of_the_list() {
         for is_reaped in [false, true] {
             let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
             let ended = session.run(|tx| {
-                table.get(tx, &0, Item::COUNT)?;
+                table.get(tx, 0, Item::COUNT)?;
                 if tx.attempt_number() == 1 {
-                    run(&mut other, |tx| table.delete(tx, &0));
+                    run(&mut other, |tx| table.delete(tx, 0));
                     if is_reaped {
                         (0..4).for_each(|_| db.inner.engine.epochs.pass());
-                        run(&mut other, |tx| table.update(tx, &3, Item::COUNT.add(1)));
+                        run(&mut other, |tx| table.update(tx, 3, Item::COUNT.add(1)));
                     }
                 }
-                table.update(tx, &1, Item::COUNT.add(1))
+                table.update(tx, 1, Item::COUNT.add(1))
             });
             assert_eq!(ended, Ok(()), "{policy}, {is_reaped}");
             let locks = db.stats().locks;
@@ -196,10 +196,10 @@ fn a_transaction_forgets_its_list_when_it_ends() {
     let mut conflict_once = |session: &mut crate::Session<Occ>, give_up: bool| {
         let options = if give_up { ONCE() } else { crate::RunOptions::new() };
         session.with(options).run(|tx| {
-            table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &1, Item::COUNT.add(1))?;
+            table.read(tx, 0, Item::COUNT)?;
+            table.update(tx, 1, Item::COUNT.add(1))?;
             if tx.attempt_number() == 1 {
-                run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+                run(&mut other, |tx| table.update(tx, 0, Item::COUNT.add(1)));
             }
             Ok(())
         })
@@ -207,7 +207,7 @@ fn a_transaction_forgets_its_list_when_it_ends() {
     assert_eq!(conflict_once(&mut session, true), CONFLICT);
     assert_eq!(conflict_once(&mut session, false), Ok(()));
     assert_eq!(db.stats().locks.retrospective, 2, "only those of the second transaction");
-    run(&mut session, |tx| table.update(tx, &1, Item::COUNT.add(1)));
+    run(&mut session, |tx| table.update(tx, 1, Item::COUNT.add(1)));
     assert_eq!(db.stats().locks.retrospective, 2);
 }
 
@@ -330,11 +330,11 @@ fn read_and_write_by_turns(kind: Kind) {
     let Scene { table, sessions: [mut session, ..], .. } = scene(kind(0));
     let read = |session: &mut crate::Session<Occ>, writes: bool| {
         run(session, |tx| {
-            table.read(tx, &0, Item::COUNT)?;
+            table.read(tx, 0, Item::COUNT)?;
             let (readers, is_written) = locked(&table, 0);
             assert_eq!(readers, u64::from(!is_written));
             if writes {
-                table.update(tx, &0, Item::COUNT.add(1))?;
+                table.update(tx, 0, Item::COUNT.add(1))?;
                 assert_eq!(locked(&table, 0), (0, true));
             }
             Ok(is_written)
@@ -357,11 +357,11 @@ fn wait_in_vain(kind: Kind) {
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let goes_on = Cell::new(false);
     let ended = session.with(ONCE()).run(|tx| {
-        table.read(tx, &0, Item::COUNT)?;
+        table.read(tx, 0, Item::COUNT)?;
         // The transaction of the same thread does without the lock.
-        run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+        run(&mut other, |tx| table.update(tx, 0, Item::COUNT.add(1)));
         let _stuck = Stuck::on(&scene, 0, Mode::Read);
-        table.update(tx, &0, Item::COUNT.add(1))?;
+        table.update(tx, 0, Item::COUNT.add(1))?;
         goes_on.set(true);
         Ok(())
     });
@@ -405,14 +405,14 @@ fn a_hot_write_skew_is_seen_at_validation() {
             let noted = ended.clone();
             let second = move || {
                 noted.set(Some(inner.with(ONCE()).run(|tx| {
-                    let one = rows.read(tx, &1, Item::COUNT)?;
-                    rows.update(tx, &0, Item::COUNT.set(one + 1))
+                    let one = rows.read(tx, 1, Item::COUNT)?;
+                    rows.update(tx, 0, Item::COUNT.set(one + 1))
                 })));
             };
             let first = acting(Point::Validated, second, || {
                 outer.with(ONCE()).run(|tx| {
-                    let zero = table.read(tx, &0, Item::COUNT)?;
-                    table.update(tx, &1, Item::COUNT.set(zero + 1))
+                    let zero = table.read(tx, 0, Item::COUNT)?;
+                    table.update(tx, 1, Item::COUNT.set(zero + 1))
                 })
             });
             assert_eq!((first, ended.get()), (Ok(()), Some(CONFLICT)));
@@ -431,15 +431,15 @@ fn insert_and_delete(kind: Kind) {
     let Scene { db, table, sessions: [mut session, ..] } = scene(kind(0));
     for _ in 0..20 {
         run(&mut session, |tx| {
-            table.read(tx, &0, Item::COUNT)?;
-            table.delete(tx, &0)?;
+            table.read(tx, 0, Item::COUNT)?;
+            table.delete(tx, 0)?;
             table.insert(tx, Item::new(50, 0))
         });
         db.inner.engine.epochs.pass();
         run(&mut session, |tx| {
             table.insert(tx, Item::new(0, 0))?;
-            table.read(tx, &50, Item::COUNT)?;
-            table.delete(tx, &50)
+            table.read(tx, 50, Item::COUNT)?;
+            table.delete(tx, 50)
         });
         assert_free(&table, "after a round");
     }
@@ -456,7 +456,7 @@ fn a_row_that_others_have_locked_stays_hot() {
         let mut read = || {
             scene.db.inner.engine.epochs.pass();
             run(&mut session, |tx| {
-                scene.table.read(tx, &0, Item::COUNT)?;
+                scene.table.read(tx, 0, Item::COUNT)?;
                 assert!((1..=2).contains(&locked(&scene.table, 0).0));
                 Ok(())
             });
@@ -478,8 +478,8 @@ fn a_transaction_commits_beside_a_lock_that_is_never_released() {
         let stuck = Stuck::on(&scene, 0, Mode::Write);
         let options = crate::RunOptions::new().attempts_max(64);
         let ended = scene.db.session().unwrap().with(options).run(|tx| {
-            let count = scene.table.read(tx, &0, Item::COUNT)?;
-            scene.table.update(tx, &0, Item::COUNT.set(count + 1))
+            let count = scene.table.read(tx, 0, Item::COUNT)?;
+            scene.table.update(tx, 0, Item::COUNT.set(count + 1))
         });
         assert_eq!(ended, Ok(()));
         drop(stuck);
@@ -493,12 +493,12 @@ fn a_transaction_writes_what_another_one_of_its_thread_has_locked() {
     for kind in KINDS {
         let Scene { table, sessions: [mut outer, mut inner, _], .. } = scene(kind(0));
         let ended = outer.with(ONCE()).run(|tx| {
-            let count = table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.set(count + 1))?;
+            let count = table.read(tx, 0, Item::COUNT)?;
+            table.update(tx, 0, Item::COUNT.set(count + 1))?;
             assert_eq!(locked(&table, 0), (0, true));
             let ended = inner.with(ONCE()).run(|tx| {
-                let count = table.read(tx, &0, Item::COUNT)?;
-                table.update(tx, &0, Item::COUNT.set(count + 1))
+                let count = table.read(tx, 0, Item::COUNT)?;
+                table.update(tx, 0, Item::COUNT.set(count + 1))
             });
             assert_eq!(ended, Ok(()));
             Ok(())

@@ -43,7 +43,7 @@ fn an_attempt_with_a_request_in_a_queue_does_not_sleep_for_a_cell() {
     let (at, slept) = (cell(&cold, keys[1]), Cell::new(0));
     let ended = session.with(ONCE()).run(|tx| {
         cold.read_for_update(tx, &keys[0], Item::COUNT)?;
-        scene.table.read(tx, &0, Item::COUNT)?;
+        scene.table.read(tx, 0, Item::COUNT)?;
         let before = db.inner.engine.parking.entered();
         at.cell_word(0).fetch_or(Tid::LOCK, Ordering::Relaxed);
         let ended = cold.read_for_update(tx, &keys[1], Item::COUNT).map(drop);
@@ -66,8 +66,8 @@ fn a_transaction_inside_another_one_does_not_sleep_for_a_lock() {
         let stuck = Stuck::on(&scene, 3, Mode::Write);
         let before = db.inner.engine.parking.entered();
         run(&mut outer, |tx| {
-            table.read(tx, &5, Item::COUNT)?;
-            run(&mut inner, |tx| table.read(tx, &3, Item::COUNT));
+            table.read(tx, 5, Item::COUNT)?;
+            run(&mut inner, |tx| table.read(tx, 3, Item::COUNT));
             Ok(())
         });
         assert_eq!(db.inner.engine.parking.entered() - before, 0);
@@ -83,7 +83,7 @@ fn an_attempt_sleeps_in_vain_for_a_row_once() {
         let stuck = Stuck::on(&scene, 0, Mode::Write);
         let before = scene.db.inner.engine.parking.entered();
         run(&mut scene.db.session().unwrap(), |tx| {
-            (0..3).try_for_each(|_| scene.table.read(tx, &0, Item::COUNT).map(drop))
+            (0..3).try_for_each(|_| scene.table.read(tx, 0, Item::COUNT).map(drop))
         });
         assert_eq!(scene.db.inner.engine.parking.entered() - before, 1);
         drop(stuck);
@@ -99,9 +99,9 @@ fn an_attempt_that_does_not_commit_says_nothing_about_its_reads() {
         let mut change = |ended: Result<(), Abort>| {
             let was_written = Cell::new(false);
             let result = session.with(ONCE()).run(|tx| {
-                table.read(tx, &0, Item::COUNT)?;
+                table.read(tx, 0, Item::COUNT)?;
                 was_written.set(locked(&table, 0) == (0, true));
-                table.update(tx, &0, Item::COUNT.add(1))?;
+                table.update(tx, 0, Item::COUNT.add(1))?;
                 ended
             });
             assert_eq!(result, ended);
@@ -131,7 +131,7 @@ fn the_rows_of_a_page_stay_hot_together() {
     assert_ne!(first, last, "two pages of memory");
     heat(&mut scene);
     assert_eq!(flags(&scene.table, 1), FLAGS, "the row beside it");
-    run(&mut scene.sessions[1], |tx| scene.table.read(tx, &1, Item::COUNT));
+    run(&mut scene.sessions[1], |tx| scene.table.read(tx, 1, Item::COUNT));
     assert_eq!(flags(&scene.table, 1), FLAGS, "after one lock");
 }
 
@@ -139,9 +139,9 @@ fn the_rows_of_a_page_stay_hot_together() {
 fn reads_of_a_row_in_one_attempt_raise_its_temperature_once() {
     let Scene { table, sessions: [mut session, mut other, _], .. } = scene(mocc(5));
     let ended = session.with(ONCE()).run(|tx| {
-        (0..400).try_for_each(|_| table.read(tx, &0, Item::COUNT).map(drop))?;
-        run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
-        table.update(tx, &1, Item::COUNT.add(1))
+        (0..400).try_for_each(|_| table.read(tx, 0, Item::COUNT).map(drop))?;
+        run(&mut other, |tx| table.update(tx, 0, Item::COUNT.add(1)));
+        table.update(tx, 1, Item::COUNT.add(1))
     });
     assert_eq!((ended, flags(&table, 0)), (CONFLICT, 0));
 }
@@ -174,7 +174,7 @@ fn a_policy_that_does_not_wait_leaves_no_request_in_a_queue() {
     table.set_policy(Policy::Pessimistic).unwrap();
     let mut stuck = Some(Stuck::on(&scene, 0, Mode::Write));
     run(&mut scene.db.session().unwrap(), |tx| {
-        table.read(tx, &0, Item::COUNT)?;
+        table.read(tx, 0, Item::COUNT)?;
         drop(stuck.take());
         assert_eq!(locked(table, 0), (0, false), "no lock was taken later");
         Ok(())
@@ -190,7 +190,7 @@ fn a_row_that_is_read_as_the_policy_changes_follows_when_its_lock_is_released() 
 fn change_while_read(kind: Kind) {
     let Scene { table, sessions: [mut session, ..], .. } = scene(kind(0));
     run(&mut session, |tx| {
-        table.read(tx, &0, Item::COUNT)?;
+        table.read(tx, 0, Item::COUNT)?;
         table.set_policy(Policy::Optimistic).unwrap();
         Ok(())
     });
@@ -426,7 +426,7 @@ fn a_session_without_nodes_goes_on_without_locks_until_a_long_transaction_has_en
         let before = scene.db.stats().locks;
         for _ in 0..1_100 {
             scene.db.inner.engine.epochs.pass();
-            run(&mut short, |tx| scene.table.read(tx, &0, Item::COUNT));
+            run(&mut short, |tx| scene.table.read(tx, 0, Item::COUNT));
         }
         let locks = scene.db.stats().locks.since(before);
         (locks.taken, locks.forgone)

@@ -77,7 +77,7 @@ fn spawn_older<'s>(
     let older = scope.spawn(move || {
         let mut session = db.session().unwrap();
         let _ = session.with(RunOptions::new().attempts_max(attempts)).run(|tx| {
-            rows.read(tx, &7, Item::COUNT)?;
+            rows.read(tx, 7, Item::COUNT)?;
             if tx.attempt_number() == 1 {
                 say.send(()).unwrap();
                 let _ = go.recv();
@@ -107,13 +107,13 @@ fn a_dreadlock_reader_that_turns_writer_waits_for_the_other_reader() {
         let mut session = db.session().unwrap();
         while_open(
             &db,
-            |tx| rows.read(tx, &0, Item::COUNT).map(drop),
+            |tx| rows.read(tx, 0, Item::COUNT).map(drop),
             || {
                 let _ = session.with(ONCE()).run(|tx| {
                     if reads_first {
-                        rows.read(tx, &0, Item::COUNT)?;
+                        rows.read(tx, 0, Item::COUNT)?;
                     }
-                    rows.update(tx, &0, Item::COUNT.set(1))
+                    rows.update(tx, 0, Item::COUNT.set(1))
                 });
             },
         );
@@ -130,12 +130,12 @@ fn a_doomed_attempt_ends_at_its_next_lock() {
     let mut session = db.session().unwrap();
     let mut second = Ok(());
     let _ = session.with(ONCE()).run(|tx| {
-        rows.update(tx, &0, Item::COUNT.set(1))?;
+        rows.update(tx, 0, Item::COUNT.set(1))?;
         let at = cell(&rows, 0);
         let owner = Lock::of(&at).word().owner();
         let desk = db.inner.engine.desks.desk(owner);
         desk.doom(desk.attempt());
-        second = rows.update(tx, &1, Item::COUNT.set(1));
+        second = rows.update(tx, 1, Item::COUNT.set(1));
         second
     });
     assert_eq!(second, Err(Abort::Locked));
@@ -154,8 +154,8 @@ fn a_commit_that_owns_a_cell_does_not_sleep() {
             let mut first = true;
             let mut session = db.session().unwrap();
             session.with(RunOptions::new().attempts_max(3)).run(|tx| {
-                rows.read(tx, &5, Item::COUNT)?;
-                plain.update(tx, &0, Item::COUNT.set(1))?;
+                rows.read(tx, 5, Item::COUNT)?;
+                plain.update(tx, 0, Item::COUNT.set(1))?;
                 rows.insert(tx, Item::new(9, 0))?;
                 if std::mem::take(&mut first) {
                     say.send(()).unwrap();
@@ -168,7 +168,7 @@ fn a_commit_that_owns_a_cell_does_not_sleep() {
         let mut slept_owning = false;
         while_open(
             db,
-            |tx| rows.read(tx, &9, Item::COUNT).map(drop).or(Ok(())),
+            |tx| rows.read(tx, 9, Item::COUNT).map(drop).or(Ok(())),
             || {
                 drop(open);
                 let (owned, wanted) = (cell(plain, 0), cell(rows, 9).address() + 8);
@@ -195,19 +195,19 @@ fn no_two_attempts_sleep_for_one_another() {
         let (db, plain, rows) = (&db, &plain, &rows);
         let older = scope.spawn(move || {
             let _ = db.session().unwrap().with(ONCE()).run(|tx| {
-                rows.read(tx, &5, Item::COUNT)?;
-                plain.read_for_update(tx, &0, Item::COUNT)?;
+                rows.read(tx, 5, Item::COUNT)?;
+                plain.read_for_update(tx, 0, Item::COUNT)?;
                 say_held.send(()).unwrap();
                 receive("the lock", &locked);
-                rows.update(tx, &0, Item::COUNT.set(1))
+                rows.update(tx, 0, Item::COUNT.set(1))
             });
         });
         receive("the older one", &held);
         let younger = scope.spawn(move || {
             let _ = db.session().unwrap().with(ONCE()).run(|tx| {
-                rows.update(tx, &0, Item::COUNT.set(1))?;
+                rows.update(tx, 0, Item::COUNT.set(1))?;
                 say_locked.send(()).unwrap();
-                plain.read_for_update(tx, &0, Item::COUNT).map(drop)
+                plain.read_for_update(tx, 0, Item::COUNT).map(drop)
             });
         });
         let places = [cell(plain, 0).address(), cell(rows, 0).address() + 8];
@@ -237,10 +237,10 @@ fn is_seen_to_leave_the_wish() -> bool {
     let mut is_seen = false;
     std::thread::scope(|scope| {
         let (older, open) =
-            spawn_older(scope, &db, &rows, 1, |tx| rows.update(tx, &0, Item::COUNT.set(1)));
+            spawn_older(scope, &db, &rows, 1, |tx| rows.update(tx, 0, Item::COUNT.set(1)));
         while_open(
             &db,
-            |tx| rows.read(tx, &0, Item::COUNT).map(drop),
+            |tx| rows.read(tx, 0, Item::COUNT).map(drop),
             || {
                 drop(open);
                 let at = cell(&rows, 0);
@@ -251,7 +251,7 @@ fn is_seen_to_leave_the_wish() -> bool {
                     std::thread::yield_now();
                 }
                 let entered = parking.entered();
-                let died = session.with(ONCE()).run(|tx| rows.update(tx, &0, Item::COUNT.set(2)));
+                let died = session.with(ONCE()).run(|tx| rows.update(tx, 0, Item::COUNT.set(2)));
                 let is_wanted = Lock::of(&at).word().is_wanted();
                 is_seen = sleeps() && parking.entered() == entered;
                 assert!(
@@ -293,13 +293,13 @@ fn a_row_that_was_locked_during_a_change_of_the_policy_follows_later() {
     rows.set_policy(Policy::Optimistic).unwrap();
     while_open(
         &db,
-        |tx| rows.read_for_update(tx, &0, Item::COUNT).map(drop),
+        |tx| rows.read_for_update(tx, 0, Item::COUNT).map(drop),
         || {
             rows.set_policy(Policy::NoWait).unwrap();
         },
     );
     for _ in 0..3 {
-        db.run(|tx| rows.update(tx, &0, Item::COUNT.add(1))).unwrap();
+        db.run(|tx| rows.update(tx, 0, Item::COUNT.add(1))).unwrap();
     }
     assert_eq!(tid(cell(&rows, 0)).0 & (RASK | WASK), RASK | WASK, "it was locked again since");
 }
@@ -338,10 +338,10 @@ fn an_attempt_that_gets_a_desk_late_keeps_its_locks() {
     let mut session = db.session().unwrap();
     let mut again = Ok(());
     let _ = session.with(ONCE()).run(|tx| {
-        rows.update(tx, &0, Item::COUNT.set(1))?;
+        rows.update(tx, 0, Item::COUNT.set(1))?;
         desks.leave(taken[0]);
-        rows.update(tx, &1, Item::COUNT.set(1))?;
-        again = rows.update(tx, &0, Item::COUNT.set(2));
+        rows.update(tx, 1, Item::COUNT.set(1))?;
+        again = rows.update(tx, 0, Item::COUNT.set(2));
         again
     });
     assert_eq!(again, Ok(()), "the attempt itself has locked the row");

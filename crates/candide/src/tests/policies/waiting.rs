@@ -15,7 +15,7 @@ use std::sync::Barrier;
 fn update(scene: &Scene, passes: bool) -> LockStats {
     let (table, mut session) = (&scene.table, scene.db.session().unwrap());
     let before = scene.db.stats().locks;
-    let ended = session.with(ONCE()).run(|tx| table.update(tx, &0, Item::COUNT.add(1)));
+    let ended = session.with(ONCE()).run(|tx| table.update(tx, 0, Item::COUNT.add(1)));
     assert_eq!(ended, if passes { Ok(()) } else { CONFLICT }, "{}", table.policy());
     scene.db.stats().locks.since(before)
 }
@@ -41,7 +41,7 @@ fn a_reader_that_meets_a_writer_s_lock_waits_aborts_or_does_without() {
         let scene = scene(policy);
         let _stuck = Stuck::on(&scene, 0, Mode::Write);
         let mut session = scene.db.session().unwrap();
-        let ended = session.with(ONCE()).run(|tx| scene.table.read(tx, &0, Item::COUNT).map(drop));
+        let ended = session.with(ONCE()).run(|tx| scene.table.read(tx, 0, Item::COUNT).map(drop));
         let locks = scene.db.stats().locks;
         let (passes, forgone) = match policy {
             Policy::Swiss | Policy::Adaptive => (true, 0),
@@ -64,9 +64,9 @@ fn an_attempt_gives_up_its_lock_for_reading_before_it_waits_to_write() {
         let readers = || Lock::of(&cell(table, 0)).word().readers();
         let counted = Cell::new((0, 0));
         let ended = session.with(ONCE()).run(|tx| {
-            table.read(tx, &0, Item::COUNT)?;
+            table.read(tx, 0, Item::COUNT)?;
             let before = readers();
-            let ended = table.update(tx, &0, Item::COUNT.add(1));
+            let ended = table.update(tx, 0, Item::COUNT.add(1));
             counted.set((before, readers()));
             ended
         });
@@ -81,9 +81,9 @@ fn the_only_reader_becomes_the_writer() {
         let (table, mut session) = (&scene.table, scene.db.session().unwrap());
         run(&mut session, |tx| {
             let word = || Lock::of(&cell(table, 0)).word();
-            table.read(tx, &0, Item::COUNT)?;
+            table.read(tx, 0, Item::COUNT)?;
             assert_eq!((word().readers(), word().is_written()), (1, false), "{policy}");
-            table.update(tx, &0, Item::COUNT.add(1))?;
+            table.update(tx, 0, Item::COUNT.add(1))?;
             // This policy locks what it writes at the commit.
             let is_late = policy == Policy::Pessimistic;
             assert_eq!(word().is_written(), !is_late, "{policy}");
@@ -113,10 +113,10 @@ fn a_circle_is_seen_before_the_wait() {
     let stuck = Stuck::on(&scene, 0, Mode::Write);
     let (table, mut session) = (&scene.table, scene.db.session().unwrap());
     let ended = session.with(ONCE()).run(|tx| {
-        table.update(tx, &1, Item::COUNT.add(1))?;
+        table.update(tx, 1, Item::COUNT.add(1))?;
         let me = Lock::of(&cell(table, 1)).word().owner();
         scene.db.inner.engine.desks.desk(stuck.desk).set_waits_for(class_of(me));
-        table.update(tx, &0, Item::COUNT.add(1))
+        table.update(tx, 0, Item::COUNT.add(1))
     });
     let locks = scene.db.stats().locks;
     assert_eq!(ended, CONFLICT);
@@ -132,16 +132,16 @@ fn an_age_is_kept_by_attempts_and_not_by_runs() {
         for ages in &mut ages {
             engine.epochs.pass();
             let ended = session.run(|tx| {
-                let count = table.read(tx, &7, Item::COUNT)?;
-                table.read_for_update(tx, &0, Item::COUNT)?;
+                let count = table.read(tx, 7, Item::COUNT)?;
+                table.read_for_update(tx, 0, Item::COUNT)?;
                 let word = Lock::of(&cell(&table, 0)).word();
                 assert!(word.is_written(), "{policy}");
                 ages.push(engine.desks.desk(word.owner()).age());
                 if ages.len() < 4 {
                     engine.epochs.pass();
-                    run(&mut other, |tx| table.update(tx, &7, Item::COUNT.set(count + 1)));
+                    run(&mut other, |tx| table.update(tx, 7, Item::COUNT.set(count + 1)));
                 }
-                table.update(tx, &1, Item::COUNT.add(1))
+                table.update(tx, 1, Item::COUNT.add(1))
             });
             assert_eq!(ended, Ok(()), "{policy}");
             assert_eq!(ages.len(), 4, "{policy}: attempts");
@@ -173,15 +173,15 @@ fn a_transaction_within_one_that_locks_its_rows_does_without_locks() {
         let Scene { db, table, sessions: [mut outer, mut inner, _] } = scene(outer_policy);
         let attempts = Cell::new(0);
         let ended = outer.with(ONCE()).run(|tx| {
-            table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &1, Item::COUNT.add(1))?;
+            table.read(tx, 0, Item::COUNT)?;
+            table.update(tx, 1, Item::COUNT.add(1))?;
             table.set_policy(inner_policy).unwrap();
             let ended = inner.run(|tx| {
                 attempts.set(attempts.get() + 1);
-                table.read(tx, &1, Item::COUNT)?;
-                table.update(tx, &0, Item::COUNT.add(1))?;
-                table.read(tx, &2, Item::COUNT)?;
-                table.update(tx, &2, Item::COUNT.add(1))
+                table.read(tx, 1, Item::COUNT)?;
+                table.update(tx, 0, Item::COUNT.add(1))?;
+                table.read(tx, 2, Item::COUNT)?;
+                table.update(tx, 2, Item::COUNT.add(1))
             });
             assert_eq!(ended, Ok(()), "{inner_policy} in {outer_policy}");
             Ok(())
@@ -244,8 +244,8 @@ fn meet<const N: usize>(
 fn transactions_that_read_a_row_and_then_write_it_end() {
     meet::<2>(
         Policy::ALL.into_iter().filter(|policy| policy.locks()).map(Into::into),
-        |table, tx, _| table.read(tx, &0, Item::COUNT).map(drop),
-        |table, tx, _| table.update(tx, &0, Item::COUNT.add(1)),
+        |table, tx, _| table.read(tx, 0, Item::COUNT).map(drop),
+        |table, tx, _| table.update(tx, 0, Item::COUNT.add(1)),
         20,
     );
 }

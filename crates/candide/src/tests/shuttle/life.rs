@@ -89,9 +89,9 @@ pub(super) fn stale_handle<P: Protocol>() -> Scene<P> {
         .part(|me| {
             let (items, mut other) = (me.items(), None);
             me.run(|tx| {
-                let row = items.find(tx, &0)?;
+                let row = items.find(tx, 0)?;
                 let first = row.get(Whole)?;
-                (0..3).try_for_each(|_| items.get(tx, &1, ()).map(drop))?;
+                (0..3).try_for_each(|_| items.get(tx, 1, ()).map(drop))?;
                 // This is also checked for attempts that are going to fail: they may see the row as
                 // it was at another time, but never another row.
                 other = first.or(row.get(Whole)?).filter(|row| row.count != count_of(0)).or(other);
@@ -111,11 +111,11 @@ pub(super) fn reinsert<P: Protocol>() -> Scene<P> {
             me.run(|tx| {
                 // The number of a turn is one more than the number that the last turn has written
                 // to row 1.
-                let turns = items.read(tx, &1, Item::COUNT)?;
-                if !items.delete_if_present(tx, &0)? {
+                let turns = items.read(tx, 1, Item::COUNT)?;
+                if !items.delete_if_present(tx, 0)? {
                     items.insert(tx, Item::new(0, turns + 1))?;
                 }
-                items.update(tx, &1, Item::COUNT.set(turns + 1))
+                items.update(tx, 1, Item::COUNT.set(turns + 1))
             });
             me.advance();
         }
@@ -128,7 +128,7 @@ pub(super) fn reinsert<P: Protocol>() -> Scene<P> {
             let items = me.items();
             for _ in 0..2 {
                 let (row, turns) = me.run(|tx| {
-                    Ok((items.get(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?))
+                    Ok((items.get(tx, 0, Item::COUNT)?, items.read(tx, 1, Item::COUNT)?))
                 });
                 // Turns insert and delete alternately.
                 assert_eq!(row, (turns % 2 == 1).then_some(turns));
@@ -137,7 +137,7 @@ pub(super) fn reinsert<P: Protocol>() -> Scene<P> {
         })
         .after(|me| {
             let items = me.items();
-            let turns = me.run(|tx| items.read(tx, &1, Item::COUNT));
+            let turns = me.run(|tx| items.read(tx, 1, Item::COUNT));
             assert_eq!(turns, 4);
         })
         .shows("burial")
@@ -154,7 +154,7 @@ pub(super) fn take_over<P: Protocol>() -> Scene<P> {
         .part(|me| {
             let items = me.items();
             me.run(|tx| {
-                let noted = items.read(tx, &1, Item::COUNT)?;
+                let noted = items.read(tx, 1, Item::COUNT)?;
                 items.put(tx, Item::new(0, noted + 1))
             });
         })
@@ -165,16 +165,16 @@ pub(super) fn take_over<P: Protocol>() -> Scene<P> {
         .part(|me| {
             let items = me.items();
             me.run(|tx| {
-                let seen = items.get(tx, &0, Item::COUNT)?.unwrap_or(0);
-                items.update(tx, &1, Item::COUNT.set(seen + 1))
+                let seen = items.get(tx, 0, Item::COUNT)?.unwrap_or(0);
+                items.update(tx, 1, Item::COUNT.set(seen + 1))
             });
-            let other = me.run(|tx| items.get(tx, &0, Item::OTHER));
+            let other = me.run(|tx| items.get(tx, 0, Item::OTHER));
             assert!(other.is_none_or(|other| other == 100), "{other:?}");
         })
         .after(|me| {
             let items = me.items();
-            let rows = me
-                .run(|tx| Ok((items.get(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?)));
+            let rows =
+                me.run(|tx| Ok((items.get(tx, 0, Item::COUNT)?, items.read(tx, 1, Item::COUNT)?)));
             // If this were so, each of the last two transactions would have come before the other.
             assert!(!matches!(rows, (Some(2), 2)), "{rows:?}");
         })
@@ -219,10 +219,10 @@ pub(super) fn growth<P: Protocol>() -> Scene<P> {
 fn with_a_past<P: Protocol>(me: &mut Actor<'_, P>) {
     me.fill(0..4, 0);
     let items = me.items();
-    (0..3).for_each(|_| me.run(|tx| items.update(tx, &0, Item::COUNT.add(1))));
+    (0..3).for_each(|_| me.run(|tx| items.update(tx, 0, Item::COUNT.add(1))));
     me.run(|tx| {
-        items.read(tx, &1, Item::COUNT)?;
-        items.update(tx, &0, Item::COUNT.add(1))
+        items.read(tx, 1, Item::COUNT)?;
+        items.update(tx, 0, Item::COUNT.add(1))
     });
 }
 
@@ -230,9 +230,9 @@ fn with_a_past<P: Protocol>(me: &mut Actor<'_, P>) {
 fn miss<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
     let items = me.items();
     me.run(|tx| {
-        let writes = items.read(tx, &0, Item::COUNT)?;
+        let writes = items.read(tx, 0, Item::COUNT)?;
         match items.get(tx, &key, ())? {
-            None => items.update(tx, &1, Item::COUNT.set(writes)),
+            None => items.update(tx, 1, Item::COUNT.set(writes)),
             Some(()) => Ok(()),
         }
     });
@@ -242,8 +242,8 @@ fn miss<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
 fn look_for<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
     let items = me.items();
     let found = me.run(|tx| {
-        items.read(tx, &1, Item::COUNT)?;
-        (0..4).try_for_each(|_| items.read(tx, &3, Item::COUNT).map(drop))?;
+        items.read(tx, 1, Item::COUNT)?;
+        (0..4).try_for_each(|_| items.read(tx, 3, Item::COUNT).map(drop))?;
         items.get(tx, &key, Item::COUNT)
     });
     me.saw(if found.is_some() { "found" } else { "missed" });
@@ -271,17 +271,17 @@ pub(super) fn held_meanwhile<P: Protocol>() -> Scene<P> {
         .part(|me| {
             let items = me.items();
             me.run(|tx| {
-                items.read_for_update(tx, &2, Item::COUNT)?;
-                (0..4).try_for_each(|_| items.read(tx, &3, Item::COUNT).map(drop))?;
-                items.update(tx, &2, Item::COUNT.set(1))
+                items.read_for_update(tx, 2, Item::COUNT)?;
+                (0..4).try_for_each(|_| items.read(tx, 3, Item::COUNT).map(drop))?;
+                items.update(tx, 2, Item::COUNT.set(1))
             });
         })
         .part(|me| {
             let items = me.items();
             me.run(|tx| {
-                let writes = items.read(tx, &0, Item::COUNT)?;
-                let held = items.read(tx, &2, Item::COUNT)?;
-                items.update(tx, &1, Item::COUNT.set(writes + held))
+                let writes = items.read(tx, 0, Item::COUNT)?;
+                let held = items.read(tx, 2, Item::COUNT)?;
+                items.update(tx, 1, Item::COUNT.set(writes + held))
             });
         })
         .part(|me| look_for(me, 2))
@@ -317,15 +317,15 @@ pub(super) fn requeue<P: Protocol>() -> Scene<P> {
     fn take<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
         me.run(|tx| {
-            let Some(count) = items.get(tx, &0, Item::COUNT)? else { return Ok(()) };
-            items.delete(tx, &0)?;
-            items.update(tx, &1, Item::COUNT.add(count))
+            let Some(count) = items.get(tx, 0, Item::COUNT)? else { return Ok(()) };
+            items.delete(tx, 0)?;
+            items.update(tx, 1, Item::COUNT.add(count))
         });
     }
     fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
         let counts =
-            me.run(|tx| Ok([items.get(tx, &0, Item::COUNT)?, items.get(tx, &1, Item::COUNT)?]));
+            me.run(|tx| Ok([items.get(tx, 0, Item::COUNT)?, items.get(tx, 1, Item::COUNT)?]));
         assert_eq!(counts.iter().flatten().sum::<i64>(), 20, "{counts:?}");
     }
     Scene::peaceful("requeue")
@@ -334,7 +334,7 @@ pub(super) fn requeue<P: Protocol>() -> Scene<P> {
             take(me);
             let items = me.items();
             me.run(|tx| {
-                items.update(tx, &1, Item::COUNT.sub(5))?;
+                items.update(tx, 1, Item::COUNT.sub(5))?;
                 items.insert(tx, Item::new(0, 5))
             });
             (0..2).for_each(|_| me.pass());

@@ -37,16 +37,16 @@ pub(super) fn lock_kinds<P: Protocol>() -> Scene<P> {
                 steps.iter().try_for_each(|&(what, table)| {
                     let table = &tables[table];
                     match what {
-                        0 => table.read(tx, &0, Item::COUNT).map(drop),
-                        1 => table.update(tx, &0, Item::COUNT.add(1)),
-                        2 => table.modify(tx, &0, Item::COUNT, |count| *count += 1),
+                        0 => table.read(tx, 0, Item::COUNT).map(drop),
+                        1 => table.update(tx, 0, Item::COUNT.add(1)),
+                        2 => table.modify(tx, 0, Item::COUNT, |count| *count += 1),
                         3 => {
-                            let count = table.read(tx, &0, Item::COUNT)?;
-                            table.update(tx, &0, Item::COUNT.set(count + 1))
+                            let count = table.read(tx, 0, Item::COUNT)?;
+                            table.update(tx, 0, Item::COUNT.set(count + 1))
                         }
                         _ => {
-                            table.read_for_update(tx, &0, Item::COUNT)?;
-                            table.update(tx, &0, Item::COUNT.add(1))
+                            table.read_for_update(tx, 0, Item::COUNT)?;
+                            table.update(tx, 0, Item::COUNT.add(1))
                         }
                     }
                 })
@@ -73,8 +73,8 @@ pub(super) fn upgraders<P: Protocol>() -> Scene<P> {
         let items = me.items();
         for _ in 0..2 {
             me.run(|tx| {
-                let count = items.read(tx, &0, Item::COUNT)?;
-                items.update(tx, &0, Item::COUNT.set(count + 1))
+                let count = items.read(tx, 0, Item::COUNT)?;
+                items.update(tx, 0, Item::COUNT.set(count + 1))
             });
         }
     }
@@ -85,7 +85,7 @@ pub(super) fn upgraders<P: Protocol>() -> Scene<P> {
         .part(increment)
         .after(|me| {
             let items = me.items();
-            assert_eq!(me.run(|tx| items.read(tx, &0, Item::COUNT)), 4, "an increment is lost");
+            assert_eq!(me.run(|tx| items.read(tx, 0, Item::COUNT)), 4, "an increment is lost");
             me.expect_free();
         })
         .shows("lock")
@@ -140,7 +140,7 @@ pub(super) fn killed_late<P: Protocol>() -> Scene<P> {
         .part(|me| {
             let items = me.items();
             for own in FIRST..FIRST + TURNS {
-                me.run(|tx| items.update(tx, &0, Item::COUNT.add(1)));
+                me.run(|tx| items.update(tx, 0, Item::COUNT.add(1)));
                 me.run(|tx| {
                     assert_eq!(
                         tx.attempt_number(),
@@ -157,7 +157,7 @@ pub(super) fn killed_late<P: Protocol>() -> Scene<P> {
         })
         .after(|me| {
             let items = me.items();
-            assert_eq!(me.run(|tx| items.read(tx, &0, Item::COUNT)), TURNS as i64 + 1);
+            assert_eq!(me.run(|tx| items.read(tx, 0, Item::COUNT)), TURNS as i64 + 1);
             me.expect_free();
         })
         .shows("lock awaited")
@@ -182,8 +182,8 @@ pub(super) fn hot_skew<P: Protocol>() -> Scene<P> {
         .part(copy)
         .after(|me| {
             let items = me.items();
-            let counts = me
-                .run(|tx| Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?]));
+            let counts =
+                me.run(|tx| Ok([items.read(tx, 0, Item::COUNT)?, items.read(tx, 1, Item::COUNT)?]));
             assert!([[1, 2], [2, 1]].contains(&counts), "{counts:?}");
             me.expect_free();
         })
@@ -233,26 +233,26 @@ pub(super) fn list_gone<P: Protocol>() -> Scene<P> {
             let items = me.items();
             for _ in 0..2 {
                 me.run(|tx| {
-                    let count = items.get(tx, &0, Item::COUNT)?.unwrap_or(0);
-                    let other = items.read(tx, &1, Item::COUNT)?;
-                    items.update(tx, &2, Item::COUNT.set(count + other))
+                    let count = items.get(tx, 0, Item::COUNT)?.unwrap_or(0);
+                    let other = items.read(tx, 1, Item::COUNT)?;
+                    items.update(tx, 2, Item::COUNT.set(count + other))
                 });
             }
         })
         .part(|me| {
             let items = me.items();
-            me.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
-            me.run(|tx| items.delete(tx, &0));
+            me.run(|tx| items.update(tx, 1, Item::COUNT.add(1)));
+            me.run(|tx| items.delete(tx, 0));
             me.run(|tx| items.insert(tx, Item::new(7, 5)));
-            me.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+            me.run(|tx| items.update(tx, 1, Item::COUNT.add(1)));
             me.run(|tx| items.insert(tx, Item::new(0, 9)));
         })
         .part(|me| {
             let items = me.items();
             for _ in 0..2 {
                 me.run(|tx| {
-                    let count = items.read(tx, &2, Item::COUNT)?;
-                    items.update(tx, &1, Item::COUNT.set(count))
+                    let count = items.read(tx, 2, Item::COUNT)?;
+                    items.update(tx, 1, Item::COUNT.set(count))
                 });
             }
         })

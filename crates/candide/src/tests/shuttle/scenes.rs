@@ -62,7 +62,7 @@ pub(super) fn write_skew<P: Protocol>() -> Scene<P> {
         let (items, own) = (me.items(), me.number - 1);
         for _ in 0..2 {
             me.run(|tx| {
-                let both = items.read(tx, &0, Item::COUNT)? + items.read(tx, &1, Item::COUNT)? == 2;
+                let both = items.read(tx, 0, Item::COUNT)? + items.read(tx, 1, Item::COUNT)? == 2;
                 items.update(tx, &own, Item::COUNT.set(i64::from(!both)))
             });
         }
@@ -70,7 +70,7 @@ pub(super) fn write_skew<P: Protocol>() -> Scene<P> {
     fn look<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
         let left =
-            me.run(|tx| Ok(items.read(tx, &0, Item::COUNT)? + items.read(tx, &1, Item::COUNT)?));
+            me.run(|tx| Ok(items.read(tx, 0, Item::COUNT)? + items.read(tx, 1, Item::COUNT)?));
         assert!(left >= 1, "both are taken");
     }
     Scene::new("write-skew")
@@ -87,14 +87,13 @@ pub(super) fn lost_update<P: Protocol>() -> Scene<P> {
         .before(|me| me.fill(0..1, 0))
         .part(|me| {
             let items = me.items();
-            (0..2)
-                .for_each(|_| me.run(|tx| items.modify(tx, &0, Item::COUNT, |count| *count += 1)));
+            (0..2).for_each(|_| me.run(|tx| items.modify(tx, 0, Item::COUNT, |count| *count += 1)));
         })
         .part(|me| {
             let items = me.items();
             for _ in 0..2 {
                 me.run(|tx| {
-                    let row = items.read(tx, &0, Whole)?;
+                    let row = items.read(tx, 0, Whole)?;
                     items.put(tx, Item { count: row.count + 1, ..row })
                 });
             }
@@ -102,12 +101,12 @@ pub(super) fn lost_update<P: Protocol>() -> Scene<P> {
         .part(|me| {
             let items = me.items();
             (0..2).for_each(|_| {
-                me.run(|tx| items.update(tx, &0, (Item::COUNT.add(1), Item::OTHER.add(1))))
+                me.run(|tx| items.update(tx, 0, (Item::COUNT.add(1), Item::OTHER.add(1))))
             });
         })
         .after(|me| {
             let items = me.items();
-            let row = me.run(|tx| items.read(tx, &0, Whole));
+            let row = me.run(|tx| items.read(tx, 0, Whole));
             assert_eq!((row.count, row.other), (6, 102), "an increment is lost");
         })
 }
@@ -118,9 +117,9 @@ pub(super) fn guards<P: Protocol>() -> Scene<P> {
     fn want<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
         let taken = me.session.run(|tx| {
-            items.update(tx, &1, Item::COUNT.add(1))?;
-            items.update(tx, &0, Item::COUNT.sub(1).at_least(0))?;
-            items.update(tx, &2, Item::OTHER.add(1))
+            items.update(tx, 1, Item::COUNT.add(1))?;
+            items.update(tx, 0, Item::COUNT.sub(1).at_least(0))?;
+            items.update(tx, 2, Item::OTHER.add(1))
         });
         match taken {
             Ok(()) => {}
@@ -132,7 +131,7 @@ pub(super) fn guards<P: Protocol>() -> Scene<P> {
         .before(|me| {
             me.fill(0..3, 0);
             let items = me.items();
-            me.run(|tx| items.update(tx, &0, Item::COUNT.set(2)));
+            me.run(|tx| items.update(tx, 0, Item::COUNT.set(2)));
         })
         .part(want)
         .part(want)
@@ -141,9 +140,9 @@ pub(super) fn guards<P: Protocol>() -> Scene<P> {
             let items = me.items();
             let rows = me.run(|tx| {
                 Ok((
-                    items.read(tx, &0, Item::COUNT)?,
-                    items.read(tx, &1, Item::COUNT)?,
-                    items.read(tx, &2, Item::OTHER)?,
+                    items.read(tx, 0, Item::COUNT)?,
+                    items.read(tx, 1, Item::COUNT)?,
+                    items.read(tx, 2, Item::OTHER)?,
                 ))
             });
             assert_eq!(rows, (0, 2, 102), "two of three");
@@ -171,8 +170,8 @@ pub(super) fn held_skew<P: Protocol>() -> Scene<P> {
         .part(|me| level(me, 1, 0))
         .after(|me| {
             let items = me.items();
-            let rows = me
-                .run(|tx| Ok([items.read(tx, &0, Item::OTHER)?, items.read(tx, &1, Item::OTHER)?]));
+            let rows =
+                me.run(|tx| Ok([items.read(tx, 0, Item::OTHER)?, items.read(tx, 1, Item::OTHER)?]));
             assert_ne!(rows[0], rows[1], "the second transaction has seen the first");
         })
 }
@@ -251,7 +250,7 @@ fn insert_unless_other<P: Protocol>(me: &mut Actor<'_, P>) {
 /// Asserts that exactly one of two keys has a row.
 fn one_of_two<P: Protocol>(me: &mut Actor<'_, P>) {
     let items = me.items();
-    let rows = me.run(|tx| Ok((items.get(tx, &0, Item::COUNT)?, items.get(tx, &1, Item::COUNT)?)));
+    let rows = me.run(|tx| Ok((items.get(tx, 0, Item::COUNT)?, items.get(tx, 1, Item::COUNT)?)));
     assert!(matches!(rows, (Some(1), None) | (None, Some(1))), "{rows:?}");
 }
 
@@ -305,8 +304,8 @@ pub(super) fn own_split<P: Protocol>() -> Scene<P> {
         })
         .after(|me| {
             let items = me.items();
-            let mut met = me
-                .run(|tx| Ok([items.read(tx, &1, Item::COUNT)?, items.read(tx, &2, Item::COUNT)?]));
+            let mut met =
+                me.run(|tx| Ok([items.read(tx, 1, Item::COUNT)?, items.read(tx, 2, Item::COUNT)?]));
             met.sort_unstable();
             assert!(
                 (3..=4).contains(&met[0]) && met[1] >= 2 * met[0],
@@ -323,7 +322,7 @@ pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
         me.run(|tx| {
             // The delete depends on the count that the other thread has written. That count depends
             // on the existing rows.
-            items.get(tx, &9, Item::COUNT)?;
+            items.get(tx, 9, Item::COUNT)?;
             let Some(weight) = parcels.get(tx, &(1, from), Parcel::WEIGHT)? else { return Ok(()) };
             parcels.delete(tx, &(1, from))?;
             match parcels.get(tx, &(1, to), Parcel::WEIGHT)? {
@@ -400,7 +399,7 @@ pub(super) fn twins<P: Protocol>() -> Scene<P> {
     Scene::new("twins").part(turns).part(turns).shows("duplicate").after(|me| {
         let (filed, items) = (me.filed(), me.items());
         let left =
-            me.run(|tx| Ok(items.read(tx, &1, Item::COUNT)? + items.read(tx, &2, Item::COUNT)?));
+            me.run(|tx| Ok(items.read(tx, 1, Item::COUNT)? + items.read(tx, 2, Item::COUNT)?));
         let rows = me.run(|tx| filed.iter(tx, ()).try_fold(0, |rows, row| row.map(|_| rows + 1)));
         assert_eq!(left, rows, "rows that were inserted and not deleted");
     })
@@ -417,7 +416,7 @@ pub(super) fn indexes<P: Protocol>() -> Scene<P> {
         .part(|me| {
             let (filed, items) = (me.filed(), me.items());
             let changed = me.session.run(|tx| {
-                items.get(tx, &0, Item::COUNT)?;
+                items.get(tx, 0, Item::COUNT)?;
                 filed.modify(tx, &(1, 0), (Filed::CODE, Filed::SHELF), |columns| *columns = (5, 2))
             });
             assert!(matches!(changed, Ok(()) | Err(Abort::NotUnique)), "{changed:?}");
@@ -426,7 +425,7 @@ pub(super) fn indexes<P: Protocol>() -> Scene<P> {
         .part(|me| {
             let (filed, items) = (me.filed(), me.items());
             me.run(|tx| {
-                let note = filed.index(Filed::BY_CODE).get(tx, &1_000, Filed::NOTE)?;
+                let note = filed.index(Filed::BY_CODE).get(tx, 1_000, Filed::NOTE)?;
                 items.put(tx, Item::new(0, i64::from(note.is_some())))
             });
             let inserted = me
@@ -446,7 +445,7 @@ pub(super) fn indexes<P: Protocol>() -> Scene<P> {
                     .try_fold(0, |rows, row| row.map(|_| rows + 1))?;
                 items.put(tx, Item::new(0, rows))
             });
-            let code = me.run(|tx| match filed.index(Filed::BY_CODE).find(tx, &5)? {
+            let code = me.run(|tx| match filed.index(Filed::BY_CODE).find(tx, 5)? {
                 Some(row) => row.get(Filed::CODE),
                 None => Ok(None),
             });
@@ -522,15 +521,15 @@ pub(super) fn put_off<P: Protocol>() -> Scene<P> {
         .part(|me| {
             let items = me.items();
             for _ in 0..2 {
-                let rows = me.run(|tx| Ok([items.get(tx, &0, Whole)?, items.get(tx, &1, Whole)?]));
+                let rows = me.run(|tx| Ok([items.get(tx, 0, Whole)?, items.get(tx, 1, Whole)?]));
                 let [one, other] = rows.map(|row| row.map(|row| (row.count, row.small)));
                 assert_eq!(one, other);
             }
         })
         .after(|me| {
             let items = me.items();
-            let rows = me
-                .run(|tx| Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?]));
+            let rows =
+                me.run(|tx| Ok([items.read(tx, 0, Item::COUNT)?, items.read(tx, 1, Item::COUNT)?]));
             assert_eq!(rows[0], rows[1]);
         })
 }
@@ -539,14 +538,14 @@ pub(super) fn put_off<P: Protocol>() -> Scene<P> {
 pub(super) fn counters<P: Protocol>() -> Scene<P> {
     fn count<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
-        me.run(|tx| items.update(tx, &0, Item::COUNT.wrapping_add(1)));
-        let seen = me.run(|tx| items.read(tx, &0, Item::COUNT));
+        me.run(|tx| items.update(tx, 0, Item::COUNT.wrapping_add(1)));
+        let seen = me.run(|tx| items.read(tx, 0, Item::COUNT));
         assert!((1..=3).contains(&seen), "{seen}");
     }
     Scene::new("counters").before(|me| me.fill(0..1, 0)).part(count).part(count).part(count).after(
         |me| {
             let items = me.items();
-            assert_eq!(me.run(|tx| items.read(tx, &0, Item::COUNT)), 3);
+            assert_eq!(me.run(|tx| items.read(tx, 0, Item::COUNT)), 3);
         },
     )
 }
@@ -557,15 +556,15 @@ pub(super) fn swept<P: Protocol>() -> Scene<P> {
         .before(|me| me.fill(0..1, 0))
         .part(|me| {
             let items = me.items();
-            let updated = me.session.run(|tx| items.update(tx, &0, Item::COUNT.wrapping_add(1)));
+            let updated = me.session.run(|tx| items.update(tx, 0, Item::COUNT.wrapping_add(1)));
             assert!(matches!(updated, Ok(()) | Err(Abort::NotFound)), "{updated:?}");
         })
         .part(|me| {
             let items = me.items();
-            me.run(|tx| items.delete(tx, &0));
+            me.run(|tx| items.delete(tx, 0));
         })
         .after(|me| {
             let items = me.items();
-            assert_eq!(me.run(|tx| items.get(tx, &0, Item::COUNT)), None);
+            assert_eq!(me.run(|tx| items.get(tx, 0, Item::COUNT)), None);
         })
 }

@@ -76,7 +76,7 @@ pub(super) fn parked<P: Versioned>() -> Scene<P> {
         let items = me.items();
         for (from, to) in [(0, 1), (1, 0)] {
             move_all(me, from, to);
-            me.run(|tx| items.update(tx, &2, Item::OTHER.add(1)));
+            me.run(|tx| items.update(tx, 2, Item::OTHER.add(1)));
             me.advance();
         }
     }
@@ -205,10 +205,10 @@ pub(super) fn pruned<P: Versioned>() -> Scene<P> {
         let items = me.items();
         for value in 1..5 {
             me.run(|tx| {
-                let small = items.read(tx, &0, Item::SMALL)?;
+                let small = items.read(tx, 0, Item::SMALL)?;
                 if is_first {
-                    items.update(tx, &0, Item::COUNT.add(1))?;
-                    items.update(tx, &1, Item::COUNT.add(-1))
+                    items.update(tx, 0, Item::COUNT.add(1))?;
+                    items.update(tx, 1, Item::COUNT.add(-1))
                 } else {
                     items.update(
                         tx,
@@ -272,8 +272,8 @@ pub(super) fn hot<P: Versioned>() -> Scene<P> {
         let items = me.items();
         for _ in 0..5 {
             me.run(|tx| {
-                items.update(tx, &0, Item::COUNT.add(1))?;
-                items.update(tx, &1, Item::COUNT.add(-1))
+                items.update(tx, 0, Item::COUNT.add(1))?;
+                items.update(tx, 1, Item::COUNT.add(-1))
             });
             me.advance();
             if !me.stage.db.inner.engine.hot.is_empty() {

@@ -50,21 +50,21 @@ impl<P: Protocol> Scene<P> {
 
     /// Gives item 1 timestamps far above those of all other items and nodes.
     fn age_item_1(&self, session: &mut Session<P>) {
-        (0..20).for_each(|_| run(session, |tx| self.items.update(tx, &1, Item::COUNT.set(0))));
+        (0..20).for_each(|_| run(session, |tx| self.items.update(tx, 1, Item::COUNT.set(0))));
     }
 
     /// Extends the first version of item 1, so that it is valid far beyond its write timestamp.
     fn extend_item_1(&self, session: &mut Session<P>) {
-        (0..20).for_each(|_| run(session, |tx| self.items.update(tx, &3, Item::COUNT.add(1))));
+        (0..20).for_each(|_| run(session, |tx| self.items.update(tx, 3, Item::COUNT.add(1))));
         run(session, |tx| {
-            assert_eq!(self.items.read(tx, &1, Item::COUNT)?, 0);
-            self.items.read(tx, &3, Item::COUNT).map(drop)
+            assert_eq!(self.items.read(tx, 1, Item::COUNT)?, 0);
+            self.items.read(tx, 3, Item::COUNT).map(drop)
         });
     }
 
     /// Overwrites item 1. The commit's timestamp is above all other timestamps.
     fn overwrite_item_1(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {
-        self.items.update(tx, &1, Item::COUNT.add(1))
+        self.items.update(tx, 1, Item::COUNT.add(1))
     }
 }
 
@@ -95,7 +95,7 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
     scene.pass();
     scene.age_item_1(&mut session);
     let attempts = session.run(|tx| {
-        let old = scene.items.read(tx, &1, Item::COUNT)?;
+        let old = scene.items.read(tx, 1, Item::COUNT)?;
         if tx.attempt_number() == 1 {
             run(&mut other, |tx| {
                 (script.miss)(&scene, tx)?;
@@ -160,12 +160,12 @@ fn missed_key<P: Protocol>() -> Script<P> {
         name: "a key that was missed",
         before: vec![],
         miss: |scene, tx| {
-            assert_eq!(scene.items.get(tx, &9, ())?, None);
+            assert_eq!(scene.items.get(tx, 9, ())?, None);
             Ok(())
         },
         between: vec![],
         make: |scene, tx| scene.items.insert(tx, Item::new(9, 1)),
-        see: |scene, tx| scene.items.read(tx, &9, ()),
+        see: |scene, tx| scene.items.read(tx, 9, ()),
     }
 }
 
@@ -202,7 +202,7 @@ fn buried_tombstone<P: Protocol>() -> Script<P> {
     Script {
         name: "a row that was deleted, and reaped",
         before: vec![|scene, tx| scene.items.insert(tx, Item::new(9, 1)), |scene, tx| {
-            scene.items.delete(tx, &9)
+            scene.items.delete(tx, 9)
         }],
         between: vec![|scene, _| {
             let mut linked = 0;
@@ -322,12 +322,12 @@ fn unique_index<P: Protocol>() -> Script<P> {
         name: "a unique index without an entry",
         before: vec![],
         miss: |scene, tx| {
-            assert_eq!(scene.filed.index(Filed::BY_CODE).get(tx, &1_009, ())?, None);
+            assert_eq!(scene.filed.index(Filed::BY_CODE).get(tx, 1_009, ())?, None);
             Ok(())
         },
         between: vec![],
         make: |scene, tx| scene.filed.insert(tx, parcel(9).into()),
-        see: |scene, tx| scene.filed.index(Filed::BY_CODE).read(tx, &1_009, ()),
+        see: |scene, tx| scene.filed.index(Filed::BY_CODE).read(tx, 1_009, ()),
     }
 }
 
@@ -352,9 +352,9 @@ fn ordered_index<P: Protocol>() -> Script<P> {
 fn read_row<P: Protocol>() -> Script<P> {
     Script {
         name: "a row that was read",
-        miss: |scene, tx| scene.items.read(tx, &2, Item::COUNT).map(drop),
-        make: |scene, tx| scene.items.update(tx, &2, Item::COUNT.add(1)),
-        see: |scene, tx| scene.items.read(tx, &2, Item::COUNT).map(drop),
+        miss: |scene, tx| scene.items.read(tx, 2, Item::COUNT).map(drop),
+        make: |scene, tx| scene.items.update(tx, 2, Item::COUNT.add(1)),
+        see: |scene, tx| scene.items.read(tx, 2, Item::COUNT).map(drop),
         ..missed_key()
     }
 }
@@ -420,16 +420,16 @@ fn no_holder_commits_below_a_reader_of_its_row() {
     let [mut t1, mut t2, mut t3] = [(); 3].map(|()| scene.session());
     scene.age_item_1(&mut t1);
     let ended = t3.with(ONCE()).run(|tx| {
-        assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
+        assert_eq!(scene.items.read(tx, 1, Item::COUNT)?, 0);
         run(&mut t2, |tx| {
-            scene.items.read_for_update(tx, &2, Item::COUNT)?;
+            scene.items.read_for_update(tx, 2, Item::COUNT)?;
             run(&mut t1, |tx| {
-                scene.items.read(tx, &2, Item::COUNT)?;
+                scene.items.read(tx, 2, Item::COUNT)?;
                 scene.overwrite_item_1(tx)
             });
-            scene.items.update(tx, &2, Item::COUNT.add(1))
+            scene.items.update(tx, 2, Item::COUNT.add(1))
         });
-        scene.items.read(tx, &2, Item::COUNT).map(drop)
+        scene.items.read(tx, 2, Item::COUNT).map(drop)
     });
     assert_eq!(ended, CONFLICT);
 }
@@ -441,15 +441,15 @@ fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
     let (mut session, mut other) = (scene.session(), scene.session());
     scene.age_item_1(&mut session);
     let ended = session.with(ONCE()).run(|tx| {
-        scene.items.read(tx, &1, Item::COUNT)?;
+        scene.items.read(tx, 1, Item::COUNT)?;
         run(&mut other, |tx| scene.overwrite_item_1(tx));
         let refused = other.with(ONCE()).run(|tx| {
-            scene.items.read(tx, &1, Item::COUNT)?;
-            scene.items.update(tx, &2, Item::COUNT.sub(1).at_least(0))
+            scene.items.read(tx, 1, Item::COUNT)?;
+            scene.items.update(tx, 2, Item::COUNT.sub(1).at_least(0))
         });
         assert_eq!(refused, Err(Abort::Guard));
-        run(&mut other, |tx| scene.items.update(tx, &2, Item::COUNT.add(1)));
-        scene.items.read(tx, &2, Item::COUNT).map(drop)
+        run(&mut other, |tx| scene.items.update(tx, 2, Item::COUNT.add(1)));
+        scene.items.read(tx, 2, Item::COUNT).map(drop)
     });
     assert_eq!(ended, CONFLICT);
 }
@@ -461,15 +461,15 @@ fn no_insert_slips_below_one_that_was_taken_back() {
     let (mut session, mut other) = (scene.session(), scene.session());
     scene.age_item_1(&mut session);
     let ended = session.with(ONCE()).run(|tx| {
-        scene.items.read(tx, &1, Item::COUNT)?;
+        scene.items.read(tx, 1, Item::COUNT)?;
         run(&mut other, |tx| scene.overwrite_item_1(tx));
         run(&mut other, |tx| {
-            scene.items.read(tx, &1, Item::COUNT)?;
+            scene.items.read(tx, 1, Item::COUNT)?;
             scene.items.insert(tx, Item::new(9, 1))?;
-            scene.items.delete(tx, &9)
+            scene.items.delete(tx, 9)
         });
         run(&mut other, |tx| scene.items.insert(tx, Item::new(9, 2)));
-        scene.items.read(tx, &9, Item::COUNT).map(drop)
+        scene.items.read(tx, 9, Item::COUNT).map(drop)
     });
     assert_eq!(ended, CONFLICT);
 }
@@ -490,30 +490,30 @@ fn a_reader_that_misses_a_key_comes_after_the_delete() {
         let (scene, begun, goes_on) = (&scene, &begun, &goes_on);
         let w = scope.spawn(move || {
             run(&mut w, |tx| {
-                scene.items.read(tx, &1, Item::COUNT)?;
+                scene.items.read(tx, 1, Item::COUNT)?;
                 begun.wait();
                 goes_on.wait();
-                scene.items.update(tx, &2, Item::COUNT.add(1))
+                scene.items.update(tx, 2, Item::COUNT.add(1))
             });
         });
         let (mut other, mut t) = (scene.session(), scene.session());
         begun.wait();
         run(&mut other, |tx| {
             scene.overwrite_item_1(tx)?;
-            scene.items.delete(tx, &9)
+            scene.items.delete(tx, 9)
         });
         scene.pass();
         let mut w = Some(w);
         t.with(ONCE()).run(|tx| {
-            assert_eq!(scene.items.read(tx, &2, Item::COUNT)?, 0);
+            assert_eq!(scene.items.read(tx, 2, Item::COUNT)?, 0);
             goes_on.wait();
             w.take().expect("one attempt").join().unwrap();
             scene.pass();
-            run(&mut other, |tx| scene.items.read(tx, &3, Item::COUNT).map(drop));
+            run(&mut other, |tx| scene.items.read(tx, 3, Item::COUNT).map(drop));
             let mut linked = 0;
             scene.items.core().index.for_each(&mut |_| linked += 1);
             assert_eq!(linked, 3, "it is reaped");
-            assert_eq!(scene.items.get(tx, &9, ())?, None);
+            assert_eq!(scene.items.get(tx, 9, ())?, None);
             Ok(())
         })
     });
@@ -524,8 +524,8 @@ fn a_reader_that_misses_a_key_comes_after_the_delete() {
 /// transaction run at a point of the commit.
 fn read_old_and_new(scene: &Scene<TicToc>, session: &mut Session<TicToc>) -> Result<(), Abort> {
     session.with(ONCE()).run(|tx| {
-        assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
-        scene.items.read(tx, &3, Item::COUNT).map(drop)
+        assert_eq!(scene.items.read(tx, 1, Item::COUNT)?, 0);
+        scene.items.read(tx, 3, Item::COUNT).map(drop)
     })
 }
 
@@ -533,9 +533,9 @@ fn read_old_and_new(scene: &Scene<TicToc>, session: &mut Session<TicToc>) -> Res
 fn a_version_that_is_replaced_while_it_is_looked_at_is_not_extended() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
-    (0..20).for_each(|_| run(&mut other, |tx| scene.items.update(tx, &3, Item::COUNT.add(1))));
+    (0..20).for_each(|_| run(&mut other, |tx| scene.items.update(tx, 3, Item::COUNT.add(1))));
     let items = scene.items.clone();
-    let overwrite = move || run(&mut other, |tx| items.update(tx, &1, Item::COUNT.add(1)));
+    let overwrite = move || run(&mut other, |tx| items.update(tx, 1, Item::COUNT.add(1)));
     let ended = acting(Point::Extending, overwrite, || read_old_and_new(&scene, &mut session));
     assert_eq!(ended, CONFLICT);
 }
@@ -544,15 +544,15 @@ fn a_version_that_is_replaced_while_it_is_looked_at_is_not_extended() {
 fn a_version_that_is_about_to_be_replaced_is_not_extended() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
-    (0..20).for_each(|_| run(&mut other, |tx| scene.items.update(tx, &3, Item::COUNT.add(1))));
+    (0..20).for_each(|_| run(&mut other, |tx| scene.items.update(tx, 3, Item::COUNT.add(1))));
     let (read, ended) = (Barrier::new(2), std::sync::Arc::new(Barrier::new(2)));
     let validated = std::sync::Arc::new(Barrier::new(2));
     let result = std::thread::scope(|scope| {
         let (scene, read, its_end, its_turn) = (&scene, &read, ended.clone(), validated.clone());
         let reader = scope.spawn(move || {
             let result = session.with(ONCE()).run(|tx| {
-                assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
-                scene.items.read(tx, &3, Item::COUNT)?;
+                assert_eq!(scene.items.read(tx, 1, Item::COUNT)?, 0);
+                scene.items.read(tx, 3, Item::COUNT)?;
                 read.wait();
                 its_turn.wait();
                 Ok(())
@@ -568,7 +568,7 @@ fn a_version_that_is_about_to_be_replaced_is_not_extended() {
             ended.wait();
         };
         acting(Point::Validated, pause, || {
-            run(&mut other, |tx| scene.items.update(tx, &1, Item::COUNT.add(1)))
+            run(&mut other, |tx| scene.items.update(tx, 1, Item::COUNT.add(1)))
         });
         reader.join().unwrap()
     });
@@ -582,13 +582,13 @@ fn a_value_is_that_of_the_timestamps_it_is_read_with() {
     let items = scene.items.clone();
     let both = move || {
         run(&mut other, |tx| {
-            items.update(tx, &1, Item::COUNT.add(1))?;
-            items.update(tx, &2, Item::COUNT.add(1))
+            items.update(tx, 1, Item::COUNT.add(1))?;
+            items.update(tx, 2, Item::COUNT.add(1))
         });
     };
     let seen = acting(Point::Copied, both, || {
         session.with(ONCE()).run(|tx| {
-            Ok([scene.items.read(tx, &1, Item::COUNT)?, scene.items.read(tx, &2, Item::COUNT)?])
+            Ok([scene.items.read(tx, 1, Item::COUNT)?, scene.items.read(tx, 2, Item::COUNT)?])
         })
     });
     assert!(matches!(seen, Ok([0, 0] | [1, 1]) | Err(Abort::AttemptsExhausted)), "{seen:?}");
@@ -601,11 +601,11 @@ fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)
     let (mut session, mut other) = (scene.session(), scene.session());
     prepare(&scene, &mut other);
     let attempts = session.run(|tx| {
-        scene.items.read(tx, &1, Item::COUNT)?;
+        scene.items.read(tx, 1, Item::COUNT)?;
         if tx.attempt_number() == 1 {
             run(&mut other, |tx| scene.overwrite_item_1(tx));
         }
-        scene.items.update(tx, &2, Item::COUNT.add(1))?;
+        scene.items.update(tx, 2, Item::COUNT.add(1))?;
         Ok(tx.attempt_number())
     });
     attempts.unwrap()
@@ -636,8 +636,8 @@ fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
     // This reader reads both keys. So the versions that R reads are valid at one common time,
     // whatever happens to them later.
     run(&mut other, |tx| {
-        assert_eq!(scene.items.get(tx, &9, ())?, None);
-        scene.items.read(tx, &1, Item::COUNT).map(drop)
+        assert_eq!(scene.items.get(tx, 9, ())?, None);
+        scene.items.read(tx, 1, Item::COUNT).map(drop)
     });
     scene.pass();
     let linked = || {
@@ -646,22 +646,22 @@ fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
         linked
     };
     run(&mut r, |tx| {
-        assert_eq!(scene.items.get(tx, &9, ())?, None);
-        assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
+        assert_eq!(scene.items.get(tx, 9, ())?, None);
+        assert_eq!(scene.items.read(tx, 1, Item::COUNT)?, 0);
         run(&mut other, |tx| {
             scene.items.insert(tx, Item::new(9, 2))?;
             scene.overwrite_item_1(tx)
         });
-        run(&mut other, |tx| scene.items.delete(tx, &9));
+        run(&mut other, |tx| scene.items.delete(tx, 9));
         for _ in 0..4 {
-            run(&mut failing, |tx| scene.items.read(tx, &3, Item::COUNT).map(drop));
+            run(&mut failing, |tx| scene.items.read(tx, 3, Item::COUNT).map(drop));
             scene.pass();
         }
         Ok(())
     });
     assert_eq!(linked(), 4);
     for _ in 0..4 {
-        run(&mut failing, |tx| scene.items.read(tx, &3, Item::COUNT).map(drop));
+        run(&mut failing, |tx| scene.items.read(tx, 3, Item::COUNT).map(drop));
         scene.pass();
     }
     assert_eq!(linked(), 3);

@@ -10,9 +10,9 @@ fn each_name_chooses_the_protocol_that_has_it() {
         assert_eq!(db.properties().name, name);
         let items: AnyTable<Item> = db.table("items").unwrap();
         assert_eq!(db.run(|tx| items.insert(tx, Item::new(1, 5))), Ok(()), "{name}");
-        assert_eq!(db.read_view(|tx| items.read(tx, &1, Item::COUNT)), Ok(5), "{name}");
+        assert_eq!(db.read_view(|tx| items.read(tx, 1, Item::COUNT)), Ok(5), "{name}");
         let mut session: AnySession = db.session().unwrap();
-        assert_eq!(session.run(|tx| items.delete(tx, &1)), Ok(()), "{name}");
+        assert_eq!(session.run(|tx| items.delete(tx, 1)), Ok(()), "{name}");
     }
 }
 
@@ -53,13 +53,13 @@ fn a_read_view_is_a_snapshot_exactly_if_the_chosen_protocol_keeps_versions() {
         let mut other = db.session().unwrap();
         let seen = db.read_view(|tx| {
             if tx.attempt_number() == 1 {
-                other.run(|tx| items.update(tx, &1, Item::COUNT.set(7)))?;
+                other.run(|tx| items.update(tx, 1, Item::COUNT.set(7)))?;
             }
-            items.read(tx, &1, Item::COUNT)
+            items.read(tx, 1, Item::COUNT)
         });
         let expected = if db.properties().keeps_versions() { 0 } else { 7 };
         assert_eq!(seen, Ok(expected), "{name}");
-        let refused = db.read_view(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+        let refused = db.read_view(|tx| items.update(tx, 1, Item::COUNT.add(1)));
         assert_eq!(refused, Err(Abort::ReadOnly), "{name}");
     }
 }

@@ -28,7 +28,7 @@ fn program(name: &str, protocol: &str, bytes: &[u8]) -> Result<u64, Error> {
     db.run(|tx| people.insert(tx, named(2, name)?))?;
     people.load([named(3, name)?], LoadOptions::new())?;
     let mut stream = Vec::new();
-    db.read_view(|tx| people.read(tx, &1, Person::NAME))?;
+    db.read_view(|tx| people.read(tx, 1, Person::NAME))?;
     people.export(&mut stream)?;
     Ok(people.import(&mut &*bytes)?)
 }
@@ -55,7 +55,7 @@ fn a_text_that_is_too_long_ends_a_transaction_without_effect() {
     });
     assert_eq!(ended, Err(Abort::TextTooLong));
     assert!(!Abort::TextTooLong.is_conflict());
-    assert_eq!(db.run(|tx| people.get(tx, &1, ())), Ok(None));
+    assert_eq!(db.run(|tx| people.get(tx, 1, ())), Ok(None));
     assert_eq!(db.stats().user_errors, 1);
 }
 

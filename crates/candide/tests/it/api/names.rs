@@ -21,16 +21,16 @@ fn transactions_are_counted_by_name_in_present_and_past_sessions<P: Protocol>() 
     assert_eq!(db.named_stats(), [], "a transaction without a name is not counted");
     let add = Item::COUNT.add(1).at_most(2);
     for _ in 0..2 {
-        ok(db.with(PAY).run(|tx| items.update(tx, &1, add)));
+        ok(db.with(PAY).run(|tx| items.update(tx, 1, add)));
     }
-    assert_eq!(db.with(PAY).run(|tx| items.update(tx, &1, add)), Err(Abort::Guard));
+    assert_eq!(db.with(PAY).run(|tx| items.update(tx, 1, add)), Err(Abort::Guard));
     let refused = db.with(PAY).try_run(|_| Err::<(), Box<dyn std::error::Error>>("no".into()));
     assert!(refused.is_err());
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         db.with(PAY).run(|_| -> Result<(), Abort> { panic!("deliberate") })
     }));
     assert!(panicked.is_err());
-    ok(db.with(PAY.named("look").read_only()).run(|tx| items.read(tx, &1, Item::COUNT)));
+    ok(db.with(PAY.named("look").read_only()).run(|tx| items.read(tx, 1, Item::COUNT)));
     let pending = db.with(RunOptions::new().named("log")).run_logged(|_| Ok(()));
     assert_eq!(pending.wait(), Ok(()));
     let expected = [("log", 1, 0, 0), ("look", 1, 0, 0), ("pay", 2, 0, 3)];
@@ -59,11 +59,11 @@ fn conflicts_are_counted_and_say_the_name() {
     ok(first.with(PAY.on_conflict(&tell)).run(|tx| {
         let before = tx.last_conflict().map(|conflict| conflict.transaction);
         assert_eq!(before, (tx.attempt_number() > 1).then_some(Some("pay")));
-        let count = items.read(tx, &1, Item::COUNT)?;
+        let count = items.read(tx, 1, Item::COUNT)?;
         if tx.attempt_number() < 3 {
-            ok(second.run(|tx| items.update(tx, &1, Item::COUNT.add(1))));
+            ok(second.run(|tx| items.update(tx, 1, Item::COUNT.add(1))));
         }
-        items.update(tx, &1, Item::COUNT.set(count))
+        items.update(tx, 1, Item::COUNT.set(count))
     }));
     assert_eq!(counts(db.named_stats()), [("pay", 1, 2, 0)]);
     let line = "pay: read_changed on items.hot, key 1";
@@ -71,17 +71,17 @@ fn conflicts_are_counted_and_say_the_name() {
     assert_eq!(first.last_conflict().map(|conflict| conflict.to_string()).as_deref(), Some(line));
     // A later transaction without a name, in the same session.
     let ended = first.with(RunOptions::new().attempts_max(1)).run(|tx| {
-        items.read(tx, &1, Item::COUNT)?;
-        ok(second.run(|tx| items.update(tx, &1, Item::COUNT.add(1))));
-        items.update(tx, &1, Item::COUNT.add(1))
+        items.read(tx, 1, Item::COUNT)?;
+        ok(second.run(|tx| items.update(tx, 1, Item::COUNT.add(1))));
+        items.update(tx, 1, Item::COUNT.add(1))
     });
     assert_eq!(ended, Err(Abort::AttemptsExhausted));
     assert_eq!(first.last_conflict().and_then(|conflict| conflict.transaction), None);
     // The last conflict of a transaction that is given up is no retry.
     let ended = first.with(PAY.attempts_max(2)).run(|tx| {
-        items.read(tx, &1, Item::COUNT)?;
-        ok(second.run(|tx| items.update(tx, &1, Item::COUNT.add(1))));
-        items.update(tx, &1, Item::COUNT.add(1))
+        items.read(tx, 1, Item::COUNT)?;
+        ok(second.run(|tx| items.update(tx, 1, Item::COUNT.add(1))));
+        items.update(tx, 1, Item::COUNT.add(1))
     });
     assert_eq!(ended, Err(Abort::AttemptsExhausted));
     assert_eq!(counts(db.named_stats()), [("pay", 1, 3, 1)]);

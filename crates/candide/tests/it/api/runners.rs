@@ -27,9 +27,9 @@ fn scene<P: Protocol>() -> (Database<P>, Table<Item, P>) {
 protocol_tests!(all: every_way_to_run_a_transaction_gives_its_value_or_its_own_error);
 fn every_way_to_run_a_transaction_gives_its_value_or_its_own_error<P: Protocol>() {
     let (db, items) = scene::<P>();
-    let count = |tx: &Tx<'_, P>| items.read(tx, &1, Item::COUNT);
+    let count = |tx: &Tx<'_, P>| items.read(tx, 1, Item::COUNT);
     let own = |tx: &Tx<'_, P>| Err::<(), _>(Own::Refused(count(tx)?));
-    let missing = |tx: &Tx<'_, P>| Ok::<_, Own>(items.read(tx, &2, Item::COUNT)?);
+    let missing = |tx: &Tx<'_, P>| Ok::<_, Own>(items.read(tx, 2, Item::COUNT)?);
     let (refused, not_found) = (Err(Own::Refused(5)), Err(Own::Engine(Abort::NotFound)));
     let options = RunOptions::new().attempts_max(3);
 
@@ -60,7 +60,7 @@ fn every_way_to_run_a_transaction_gives_its_value_or_its_own_error<P: Protocol>(
 protocol_tests!(all: the_options_of_a_runner_apply_to_each_of_its_transactions);
 fn the_options_of_a_runner_apply_to_each_of_its_transactions<P: Protocol>() {
     let (db, items) = scene::<P>();
-    let update = |tx: &Tx<'_, P>| items.update(tx, &1, Item::COUNT.add(1));
+    let update = |tx: &Tx<'_, P>| items.update(tx, 1, Item::COUNT.add(1));
     let reading = RunOptions::new().read_only();
     let runner = db.with(reading);
     for _ in 0..2 {
@@ -78,7 +78,7 @@ fn the_options_of_a_runner_apply_to_each_of_its_transactions<P: Protocol>() {
     }
     assert_eq!(session.read_view(update), Err(Abort::ReadOnly));
     assert_eq!(session.run(update), Ok(()), "options apply to nothing else");
-    assert_eq!(session.run(|tx| items.read(tx, &1, Item::COUNT)), Ok(6));
+    assert_eq!(session.run(|tx| items.read(tx, 1, Item::COUNT)), Ok(6));
 }
 
 #[test]
@@ -88,9 +88,9 @@ fn a_callback_made_for_one_call_can_be_given_in_it() {
     let conflicts = std::cell::Cell::new(0);
     let past = RunOptions::new().deadline(Instant::now());
     let ended = db.with(past.on_conflict(&|_| conflicts.set(conflicts.get() + 1))).run(|tx| {
-        items.read(tx, &1, Item::COUNT)?;
-        ok(other.run(|tx| items.update(tx, &1, Item::COUNT.add(1))));
-        items.update(tx, &1, Item::COUNT.add(1))
+        items.read(tx, 1, Item::COUNT)?;
+        ok(other.run(|tx| items.update(tx, 1, Item::COUNT.add(1))));
+        items.update(tx, 1, Item::COUNT.add(1))
     });
     assert_eq!((ended, conflicts.get()), (Err(Abort::DeadlinePassed), 1));
 }
@@ -99,8 +99,8 @@ protocol_tests!(versioned: a_snapshot_is_read_in_any_session_of_its_database);
 fn a_snapshot_is_read_in_any_session_of_its_database<P: Versioned>() {
     let (db, items) = scene::<P>();
     let (snapshot, mut session) = (db.snapshot(), db.session().unwrap());
-    ok(session.run(|tx| items.update(tx, &1, Item::COUNT.set(9))));
-    let count = |tx: &Tx<'_, P>| items.read(tx, &1, Item::COUNT);
+    ok(session.run(|tx| items.update(tx, 1, Item::COUNT.set(9))));
+    let count = |tx: &Tx<'_, P>| items.read(tx, 1, Item::COUNT);
     let own = |tx: &Tx<'_, P>| Err::<(), _>(Own::Refused(count(tx)?));
     assert_eq!((snapshot.run(count), snapshot.try_run(own)), (Ok(5), Err(Own::Refused(5))));
     assert_eq!(snapshot.run_in(&mut session, count), Ok(5));

@@ -60,16 +60,16 @@ fn appended_bytes_are_those_that_a_read_returns<P: Protocol>() {
         // The transaction sees its own writes: a whole row, a column, a deletion.
         run(&mut session, |tx| {
             table.put(tx, document(0, 77))?;
-            table.update(tx, &1, Document::TAIL.set(Bytes::new(*b"new")))?;
-            table.delete(tx, &2)?;
+            table.update(tx, 1, Document::TAIL.set(Bytes::new(*b"new")))?;
+            table.delete(tx, 2)?;
             let mut content = Vec::new();
-            table.find(tx, &0)?.append_bytes(Document::BODY, &mut content)?;
+            table.find(tx, 0)?.append_bytes(Document::BODY, &mut content)?;
             assert_eq!(content, document(0, 77).body.as_bytes());
-            table.find(tx, &1)?.append_bytes(Document::TAIL, &mut content)?;
+            table.find(tx, 1)?.append_bytes(Document::TAIL, &mut content)?;
             assert_eq!(content[1000..], *b"new");
-            let gone = table.find(tx, &2)?.append_bytes(Document::BODY, &mut content);
+            let gone = table.find(tx, 2)?.append_bytes(Document::BODY, &mut content);
             assert_eq!((gone, content.len()), (Err(Abort::NotFound), 1003));
-            let never = table.find(tx, &3)?.append_bytes(Document::BODY, &mut content);
+            let never = table.find(tx, 3)?.append_bytes(Document::BODY, &mut content);
             assert_eq!((never, content.len()), (Err(Abort::NotFound), 1003));
             Ok(())
         });
@@ -85,14 +85,14 @@ fn appended_bytes_are_of_one_version<P: Protocol>() {
     let table = db.table::<Document>("documents").unwrap();
     db.run(|tx| table.insert(tx, document(0, 0))).unwrap();
     let constant = |byte| Bytes::new([byte; 1000]);
-    db.run(|tx| table.update(tx, &0, Document::BODY.set(constant(0)))).unwrap();
+    db.run(|tx| table.update(tx, 0, Document::BODY.set(constant(0)))).unwrap();
     std::thread::scope(|scope| {
         for writer in 0..2u8 {
             let (db, table) = (&db, &table);
             scope.spawn(move || {
                 for number in 0..500u32 {
                     let body = constant(number as u8 ^ writer << 7);
-                    db.run(|tx| table.update(tx, &0, Document::BODY.set(body))).unwrap();
+                    db.run(|tx| table.update(tx, 0, Document::BODY.set(body))).unwrap();
                 }
             });
         }
@@ -100,7 +100,7 @@ fn appended_bytes_are_of_one_version<P: Protocol>() {
         for _ in 0..1_000 {
             db.run(|tx| {
                 content.clear();
-                table.find(tx, &0)?.append_bytes(Document::BODY, &mut content)
+                table.find(tx, 0)?.append_bytes(Document::BODY, &mut content)
             })
             .unwrap();
             assert!(content.iter().all(|&byte| byte == content[0]), "{}", P::NAME);

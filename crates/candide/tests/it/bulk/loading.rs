@@ -80,7 +80,7 @@ fn clearing_is_part_of_its_transaction<P: Protocol>() {
     let before = rows(&table);
     let cleared_and_filled_again = |tx: &Tx<'_, P>| {
         table.insert(tx, Item::new(1_000, 0))?;
-        table.delete(tx, &3)?;
+        table.delete(tx, 3)?;
         assert_eq!(table.clear(tx)?, 500, "what the transaction sees: one more and one less");
         assert_eq!(table.clear(tx)?, 0);
         // Some rows are inserted again, and some of these are deleted again.
@@ -117,7 +117,7 @@ fn insert_many_refuses_like_insert<P: Protocol>() {
             table.insert_many(tx, [5, 1, 6].map(|id| Item::new(id, 9))),
             Err(Abort::Duplicate)
         );
-        table.get(tx, &6, Item::COUNT)
+        table.get(tx, 6, Item::COUNT)
     });
     assert_eq!(gone_on, Ok(None));
     assert_eq!(rows(&table).iter().map(|row| row.id).collect::<Vec<_>>(), [0, 1, 2, 5]);

@@ -136,7 +136,7 @@ fn rows_of_another_type_and_rows_that_are_there_are_refused() {
         r#"the rows of the stream are not the table's: the table has no field "id: u64 (key)"; "#;
     assert!(refused.to_string().starts_with(message), "{refused}");
     assert!(
-        db.run(|tx| other.get(tx, &1, Other::COUNT)).is_ok_and(|row: Option<i64>| row.is_none())
+        db.run(|tx| other.get(tx, 1, Other::COUNT)).is_ok_and(|row: Option<i64>| row.is_none())
     );
     match table.import(&mut stream.as_slice()) {
         Err(StreamError::Refused(Error::Load { rows: 0, cause: Abort::Duplicate })) => {}
@@ -149,7 +149,7 @@ fn a_table_in_use_is_not_exported() {
     let (db, table) = filled::<Occ>(3);
     let mut session = db.session().unwrap();
     let inside = session.run(|tx| {
-        table.read(tx, &1, Whole)?;
+        table.read(tx, 1, Whole)?;
         Ok(table.export(&mut Vec::new()))
     });
     assert!(matches!(inside, Ok(Err(StreamError::Refused(Error::NotQuiescent)))));

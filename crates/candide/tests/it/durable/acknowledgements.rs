@@ -37,7 +37,7 @@ fn a_result_is_pending_until_it_is_durable<P: Protocol>() {
     assert_eq!(written.peek(), Ok(&17));
     assert!(!written.is_at(Level::Written));
     // A transaction that has read what is not durable is pending, and so are errors.
-    let read = db.run_logged(|tx| items.get(tx, &1, Whole));
+    let read = db.run_logged(|tx| items.get(tx, 1, Whole));
     assert_eq!(read.peek().unwrap().map(|row| row.count), Some(5));
     let refused = db.run_logged(|tx| items.insert(tx, Item::new(1, 6)));
     assert_eq!(refused.peek(), Err(&Abort::Duplicate));
@@ -106,7 +106,7 @@ fn a_database_without_a_log_has_nothing_to_wait_for() {
     let pending = db.run_logged(|tx| items.insert(tx, Item::new(1, 5)));
     assert!(pending.is_at(Level::Durable));
     assert_eq!(pending.wait(), Ok(()));
-    assert_eq!(block_on(db.run_logged(|tx| items.get(tx, &2, Whole))), Ok(None));
+    assert_eq!(block_on(db.run_logged(|tx| items.get(tx, 2, Whole))), Ok(None));
     assert!(db.durability().is_none() && db.log_failure().is_none());
     assert_eq!(db.sync(), Ok(()));
     assert_eq!(db.checkpoint().unwrap_err(), candide::Error::NotDurable);

@@ -102,7 +102,7 @@ fn rows_in_bulk_are_repeated_exactly<P: Protocol>() {
     items.export(&mut stream).unwrap();
     ok(db.run(|tx| items.clear(tx)));
     assert_eq!(items.import(&mut &stream[..]).unwrap(), 700);
-    ok(db.run(|tx| items.delete(tx, &9)));
+    ok(db.run(|tx| items.delete(tx, 9)));
     let seats = db.table::<Seat>("seats").unwrap();
     ok(db.run(|tx| {
         seats.insert_many(tx, (0..40).map(|number| seat(number % 3, number, number)))?;

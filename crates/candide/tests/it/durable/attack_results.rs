@@ -75,7 +75,7 @@ fn the_panic_of_an_updater_waits_for_what_the_updater_has_seen<P: Protocol>() {
         let (db, items) = open_with_pending_item::<P>(&disk);
         let ended = catch_unwind(AssertUnwindSafe(|| {
             db.run(|tx| {
-                items.update_with(tx, &1, Panics)?;
+                items.update_with(tx, 1, Panics)?;
                 if ends_in_an_error { Err(Abort::Duplicate) } else { Ok(()) }
             })
         }));
@@ -92,12 +92,12 @@ fn an_error_waits_for_what_its_writes_have_assumed<P: Protocol>() {
     let cases: [(Case<P>, Abort); 4] = [
         // Without the row, these two would end in `NotFound`.
         (
-            |items, tx| items.update(tx, &1, Item::COUNT.add(1)).and(Err(Abort::Indexed)),
+            |items, tx| items.update(tx, 1, Item::COUNT.add(1)).and(Err(Abort::Indexed)),
             Abort::Indexed,
         ),
-        (|items, tx| items.delete(tx, &1).and(Err(Abort::Indexed)), Abort::Indexed),
+        (|items, tx| items.delete(tx, 1).and(Err(Abort::Indexed)), Abort::Indexed),
         (|items, tx| items.insert(tx, Item::new(1, 1)), Abort::Duplicate),
-        (|items, tx| items.update(tx, &1, Item::COUNT.add(-9).at_least(0)), Abort::Guard),
+        (|items, tx| items.update(tx, 1, Item::COUNT.add(-9).at_least(0)), Abort::Guard),
     ];
     for (body, expected) in cases {
         let disk = SimDisk::new();

@@ -36,7 +36,7 @@ fn a_session_with_a_large_backlog_is_told_that_the_disk_is_full() {
             let rows = (0..300_000).map(|id| Item::new(id, 5));
             ok(db.run(|tx| items.insert_many(tx, rows.clone())));
             sender.send(insert(&db, &items, 300_000, 5)).unwrap();
-            sender.send(db.run(|tx| items.get(tx, &0, Whole)).map(drop)).unwrap();
+            sender.send(db.run(|tx| items.get(tx, 0, Whole)).map(drop)).unwrap();
         }
     });
     assert_eq!(receive("the session is told", &receiver), Err(Abort::DiskFull));
@@ -181,7 +181,7 @@ fn two_databases_wait_for_each_other_inside_closures_and_effects() {
                 Ok(())
             });
             one.run(|tx| {
-                of_one.update(tx, &1, Item::COUNT.add(1))?;
+                of_one.update(tx, 1, Item::COUNT.add(1))?;
                 let (one, of_one, two, of_two) =
                     (one.clone(), of_one.clone(), two.clone(), of_two.clone());
                 tx.on_commit(move || {

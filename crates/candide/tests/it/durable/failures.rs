@@ -17,12 +17,12 @@ fn a_failed_sync_ends_all_writing_and_no_reading<P: Protocol>() {
     assert!(db.log_failure().is_some());
     for _ in 0..3 {
         assert_eq!(insert(&db, &items, 3, 5), Err(Abort::LogFailed));
-        let pending = db.run_logged(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+        let pending = db.run_logged(|tx| items.update(tx, 1, Item::COUNT.add(1)));
         assert_eq!(pending.wait(), Err(Abort::LogFailed));
     }
     // What rests on durable commits only is still shown; the row that may be lost is not.
     let memory = candide::RunOptions::new().acknowledge(Level::Memory);
-    let row = db.with(memory).run(|tx| items.get(tx, &1, Whole));
+    let row = db.with(memory).run(|tx| items.get(tx, 1, Whole));
     assert_eq!(row, Ok(Some(Item::new(1, 5))));
     assert!(db.sync().is_err());
     drop((db, items));
@@ -46,7 +46,7 @@ fn a_full_disk_refuses_writes_until_there_is_room() {
         }
     };
     assert_eq!(refused, Abort::DiskFull);
-    assert_eq!(db.run_logged(|tx| items.get(tx, &0, Whole)).peek(), Ok(&Some(Item::new(0, 5))));
+    assert_eq!(db.run_logged(|tx| items.get(tx, 0, Whole)).peek(), Ok(&Some(Item::new(0, 5))));
     assert!(db.durability().unwrap().is_full);
     disk.set_quota(None);
     crate::common::eventually("there is room", || insert(&db, &items, id, 5).is_ok());

@@ -18,16 +18,16 @@ fn everything_is_there_again<P: Protocol>() {
     }
     // One transaction with all kinds of changes, some of them of the same row.
     db.run(|tx| {
-        items.update(tx, &1, Item::COUNT.add(100))?;
-        items.update(tx, &1, Item::OTHER.set(7))?;
-        items.delete(tx, &2)?;
-        items.delete(tx, &3)?;
+        items.update(tx, 1, Item::COUNT.add(100))?;
+        items.update(tx, 1, Item::OTHER.set(7))?;
+        items.delete(tx, 2)?;
+        items.delete(tx, 3)?;
         items.insert(tx, Item::new(3, -3))?;
         items.insert(tx, Item::new(60, 60))?;
-        items.delete(tx, &60)?;
+        items.delete(tx, 60)?;
         items.put(tx, Item::new(4, -4))?;
         items.put(tx, Item::new(61, 61))?;
-        items.update(tx, &61, Item::COUNT.add(1))
+        items.update(tx, 61, Item::COUNT.add(1))
     })
     .unwrap();
     // A transaction without effect leaves nothing.
@@ -48,7 +48,7 @@ fn everything_is_there_again<P: Protocol>() {
     insert(&db, &items, 100, 1).unwrap();
     db.checkpoint().unwrap();
     insert(&db, &items, 101, 2).unwrap();
-    db.run(|tx| items.update(tx, &1, Item::COUNT.add(1))).unwrap();
+    db.run(|tx| items.update(tx, 1, Item::COUNT.add(1))).unwrap();
     let before = contents(&items);
     drop((db, items));
     let (_db, items) = open_items::<P>(&disk);
@@ -114,7 +114,7 @@ fn a_database_is_in_the_directory_of_its_name() {
     drop((db, items));
     let db = Database::open(&path).unwrap();
     let items = db.table::<Item>("items").unwrap();
-    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok(Some(Item::new(1, 1))));
+    assert_eq!(db.run(|tx| items.get(tx, 1, Whole)), Ok(Some(Item::new(1, 1))));
     let backup = directory.join("copy.candide");
     db.backup(&backup).unwrap();
     drop((db, items));
@@ -147,8 +147,8 @@ fn nothing_is_written_by_transactions_that_change_nothing() {
     db.sync().unwrap();
     let log_bytes = db.durability().unwrap().log_bytes;
     for _ in 0..100 {
-        db.run(|tx| items.get(tx, &1, Whole)).unwrap();
-        assert_eq!(db.run(|tx| items.get(tx, &2, Whole)), Ok(None));
+        db.run(|tx| items.get(tx, 1, Whole)).unwrap();
+        assert_eq!(db.run(|tx| items.get(tx, 2, Whole)), Ok(None));
         assert_eq!(insert(&db, &items, 1, 5), Err(Abort::Duplicate));
     }
     assert_eq!(db.durability().unwrap().log_bytes, log_bytes);

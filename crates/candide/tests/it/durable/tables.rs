@@ -25,7 +25,7 @@ fn declared_indexes_are_made_again<P: Protocol>() {
         let car = Car { id, owner: (id % 7) as u32, plate: 100 + id };
         db.run(|tx| cars.insert(tx, car)).unwrap();
     }
-    db.run(|tx| cars.delete(tx, &5)).unwrap();
+    db.run(|tx| cars.delete(tx, 5)).unwrap();
     drop((db, cars));
     let db = open::<P>(&disk).unwrap();
     let cars = db.table::<Car>("cars").unwrap();
@@ -34,7 +34,7 @@ fn declared_indexes_are_made_again<P: Protocol>() {
     db.run(|tx| cars.insert(tx, Car { plate: 105, ..twin })).unwrap();
     let by_owner = cars.index(Car::BY_OWNER);
     let of_one =
-        db.run(|tx| by_owner.rows(tx, &1, Whole).collect::<Result<Vec<_>, Abort>>()).unwrap();
+        db.run(|tx| by_owner.rows(tx, 1, Whole).collect::<Result<Vec<_>, Abort>>()).unwrap();
     assert_eq!(of_one.len(), 6);
 }
 
@@ -47,10 +47,10 @@ fn exchanged_keys_and_undone_parts_are_recovered_as_they_stand<P: Protocol>() {
     let car = |id, plate| Car { id, owner: 1, plate };
     db.run(|tx| cars.insert_many(tx, (1..=3).map(|id| car(id, id)))).unwrap();
     db.run(|tx| {
-        cars.modify(tx, &1, Car::PLATE, |plate| *plate = 2)?;
-        cars.modify(tx, &2, Car::PLATE, |plate| *plate = 1)?;
+        cars.modify(tx, 1, Car::PLATE, |plate| *plate = 2)?;
+        cars.modify(tx, 2, Car::PLATE, |plate| *plate = 1)?;
         let refused = tx.attempt(|tx| {
-            cars.delete(tx, &1)?;
+            cars.delete(tx, 1)?;
             cars.insert(tx, car(4, 3))
         });
         assert_eq!(refused, Err(Abort::NotUnique));
@@ -84,7 +84,7 @@ fn a_table_with_another_row_type_is_refused_and_stays() {
     assert!(matches!(&refused, Error::Schema { table, .. } if table == "items"), "{refused}");
     assert!(refused.to_string().contains("groups"), "{refused}");
     let items = db.table::<Item>("items").unwrap();
-    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok(Some(Item::new(1, 1))));
+    assert_eq!(db.run(|tx| items.get(tx, 1, Whole)), Ok(Some(Item::new(1, 1))));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_volatile_table_is_empty_again() {
     drop((db, durable, volatile));
     let (db, durable, volatile) = open_both();
     let (kept, gone) =
-        db.run(|tx| Ok((durable.get(tx, &1, Whole)?, volatile.get(tx, &1, Whole)?))).unwrap();
+        db.run(|tx| Ok((durable.get(tx, 1, Whole)?, volatile.get(tx, 1, Whole)?))).unwrap();
     assert_eq!((kept, gone), (Some(Item::new(1, 1)), None));
 }
 
@@ -123,5 +123,5 @@ fn tables_that_are_not_named_stay_in_the_files() {
         db.checkpoint().unwrap();
     }
     let (db, items) = open_items::<Occ>(&disk);
-    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok(Some(Item::new(1, 1))));
+    assert_eq!(db.run(|tx| items.get(tx, 1, Whole)), Ok(Some(Item::new(1, 1))));
 }

@@ -120,9 +120,7 @@ fn an_index_made_again_has_the_key_it_is_given<P: Protocol>() {
     table.drop_index("by_part").unwrap();
     let by_seat = table.create_index("by_part", Seat::SEAT, IndexOptions::ordered()).unwrap();
     let found =
-        ok(db.run(|tx| {
-            Ok([by_seat.get(tx, &1, ())?.is_some(), by_seat.get(tx, &5, ())?.is_some()])
-        }));
+        ok(db.run(|tx| Ok([by_seat.get(tx, 1, ())?.is_some(), by_seat.get(tx, 5, ())?.is_some()])));
     assert_eq!(found, [false, true]);
     table.drop_index("by_part").unwrap();
     // A dropped index leaves room for further indexes.

@@ -14,11 +14,11 @@ fn effects_run_once_after_the_commit() {
         .run(|tx| {
             let (effects, attempt) = (effects.clone(), tx.attempt_number());
             tx.on_commit(move || effects.borrow_mut().push(attempt));
-            let count = table.read(tx, &1, Item::COUNT)?;
+            let count = table.read(tx, 1, Item::COUNT)?;
             if attempt < 3 {
-                other.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
+                other.run(|tx| table.update(tx, 1, Item::COUNT.add(1)))?;
             }
-            table.update(tx, &1, Item::OTHER.set(count as u64))
+            table.update(tx, 1, Item::OTHER.set(count as u64))
         })
         .unwrap();
     assert_eq!(*effects.borrow(), [3]);
@@ -39,5 +39,5 @@ fn an_effect_may_run_a_transaction<P: Protocol>() {
         Ok(())
     })
     .unwrap();
-    assert_eq!(db.run(|tx| table.read(tx, &2, Item::COUNT)), Ok(2));
+    assert_eq!(db.run(|tx| table.read(tx, 2, Item::COUNT)), Ok(2));
 }

@@ -22,7 +22,7 @@ fn a_scan_gives_one_error_and_then_nothing<P: Protocol>() {
         assert_eq!(errors, [Err(Abort::ForeignTable)]);
         let errors: Vec<_> = foreign.iter(tx, ()).take(5).collect();
         assert_eq!(errors, [Err(Abort::ForeignTable)]);
-        let errors: Vec<_> = foreign_index.rows(tx, &0, ()).take(5).collect();
+        let errors: Vec<_> = foreign_index.rows(tx, 0, ()).take(5).collect();
         assert_eq!(errors, [Err(Abort::ForeignTable)]);
         // An empty range of a foreign table is refused, too.
         let errors: Vec<_> = foreign.scan(tx, (1, 0)..(0, 0), ()).take(5).collect();
@@ -31,7 +31,7 @@ fn a_scan_gives_one_error_and_then_nothing<P: Protocol>() {
     }));
     table.drop_index("by_owner").unwrap();
     ok(db.run(|tx| {
-        let errors: Vec<_> = by_owner.rows(tx, &0, ()).take(5).collect();
+        let errors: Vec<_> = by_owner.rows(tx, 0, ()).take(5).collect();
         assert_eq!(errors, [Err(Abort::NoIndex)]);
         Ok(())
     }));
@@ -263,7 +263,7 @@ fn scans_count_what_moves<P: Protocol>() {
                     Ok([
                         count(&mut table.scan(tx, .., Seat::OWNER).map(|row| row.map(drop)))?,
                         count(&mut table.scan_rev(tx, .., ()).map(|row| row.map(drop)))?,
-                        count(&mut by_owner.rows(tx, &7, Seat::PRICE).map(|row| row.map(drop)))?,
+                        count(&mut by_owner.rows(tx, 7, Seat::PRICE).map(|row| row.map(drop)))?,
                         count(&mut by_coat.rows(tx, &(7, 0), ()).map(|row| row.map(drop)))?,
                     ])
                 });

@@ -11,7 +11,7 @@ fn what_was_committed_before_is_read<P: Protocol>() {
     let (mut reader, mut writer) = (db.session().unwrap(), db.session().unwrap());
     run(&mut writer, |tx| items.insert(tx, Item::new(1, 0)));
     for round in 1..100 {
-        run(&mut writer, |tx| items.update(tx, &1, Item::COUNT.add(1)));
+        run(&mut writer, |tx| items.update(tx, 1, Item::COUNT.add(1)));
         assert_eq!(items.get_now(&mut reader, &1, Item::COUNT), Ok(Some(round)), "{}", P::NAME);
     }
 }
@@ -26,7 +26,7 @@ fn a_foreign_table_is_refused_and_what_is_not_committed_is_not_read<P: Protocol>
     assert_eq!(items.get_now(&mut foreign, &1, Item::COUNT), Err(Abort::ForeignTable));
     // The read runs inside another session's transaction, which has written and not committed.
     let within = session.run(|tx| {
-        items.update(tx, &1, Item::COUNT.add(1))?;
+        items.update(tx, 1, Item::COUNT.add(1))?;
         Ok(items.get_now(&mut inner, &1, Item::COUNT))
     });
     let waits_for_itself = properties::<P>().name == "global-lock";
@@ -78,7 +78,7 @@ fn columns_read_by_themselves_belong_together<P: Protocol>() {
                 Item::SMALL.set(count as u8),
                 Item::OTHER.set(count as u64),
             );
-            session.run(|tx| items.update(tx, &1, columns)).unwrap();
+            session.run(|tx| items.update(tx, 1, columns)).unwrap();
         }
         done.store(true, Ordering::Relaxed);
         assert!(reads.load(Ordering::Relaxed) >= 100, "{}: no session reads", P::NAME);

@@ -40,12 +40,12 @@ fn own_inserts_keep_own_absent_reads_and_others_spoil_them() {
     // But a commit by another session that inserts such a key invalidates the read, even if the
     // first transaction has linked the key's record.
     let overwritten = first.with(ONCE()).run(|tx| {
-        assert_eq!(table.get(tx, &200, Item::COUNT)?, None);
+        assert_eq!(table.get(tx, 200, Item::COUNT)?, None);
         table.put(tx, Item::new(200, 1))?;
         second.run(|tx| table.insert(tx, Item::new(200, 7)))
     });
     assert_eq!(overwritten, CONFLICT);
-    assert_eq!(second.run(|tx| table.read(tx, &200, Item::COUNT)), Ok(7));
+    assert_eq!(second.run(|tx| table.read(tx, 200, Item::COUNT)), Ok(7));
 }
 
 #[test]
@@ -56,28 +56,28 @@ fn an_uncommitted_record_is_an_absence_that_is_observed() {
     let mut inner = Ok(());
     let outer = first.with(ONCE()).run(|tx| {
         table.insert(tx, Item::new(50, 1))?;
-        let z = table.read(tx, &0, Item::COUNT)?;
+        let z = table.read(tx, 0, Item::COUNT)?;
         inner = second.with(ONCE()).run(|tx| {
-            assert_eq!(table.get(tx, &50, Item::COUNT)?, None);
-            table.update(tx, &0, Item::COUNT.set(z + 1))
+            assert_eq!(table.get(tx, 50, Item::COUNT)?, None);
+            table.update(tx, 0, Item::COUNT.set(z + 1))
         });
         Ok(())
     });
     assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
     // The other way round: a transaction that found k absent commits only if k is not inserted.
     let outer = first.with(ONCE()).run(|tx| {
-        assert_eq!(table.get(tx, &60, Item::COUNT)?, None);
+        assert_eq!(table.get(tx, 60, Item::COUNT)?, None);
         db.run(|tx| table.insert(tx, Item::new(60, 1)))?;
-        table.update(tx, &1, Item::COUNT.add(1))
+        table.update(tx, 1, Item::COUNT.add(1))
     });
     assert_eq!(outer, CONFLICT);
     // The same holds for the record of a deleted row.
     db.run(|tx| table.insert(tx, Item::new(70, 1))).unwrap();
-    db.run(|tx| table.delete(tx, &70)).unwrap();
+    db.run(|tx| table.delete(tx, 70)).unwrap();
     let outer = first.with(ONCE()).run(|tx| {
-        assert_eq!(table.get(tx, &70, Item::COUNT)?, None);
+        assert_eq!(table.get(tx, 70, Item::COUNT)?, None);
         db.run(|tx| table.insert(tx, Item::new(70, 1)))?;
-        table.update(tx, &1, Item::COUNT.add(1))
+        table.update(tx, 1, Item::COUNT.add(1))
     });
     assert_eq!(outer, CONFLICT);
 }
@@ -85,14 +85,14 @@ fn an_uncommitted_record_is_an_absence_that_is_observed() {
 #[test]
 fn a_delete_is_seen_by_readers_of_every_group() {
     for change in [
-        |table: &Table<Item, Occ>, tx: &Tx<'_, Occ>| table.delete(tx, &0),
+        |table: &Table<Item, Occ>, tx: &Tx<'_, Occ>| table.delete(tx, 0),
         |table: &Table<Item, Occ>, tx: &Tx<'_, Occ>| table.put(tx, Item::new(0, 9)),
     ] {
         let Scene { table, mut first, mut second, .. } = scene::<Occ>();
         let outer = first.with(ONCE()).run(|tx| {
-            table.read(tx, &0, Item::OTHER)?;
+            table.read(tx, 0, Item::OTHER)?;
             second.run(|tx| change(&table, tx))?;
-            table.update(tx, &1, Item::COUNT.add(1))
+            table.update(tx, 1, Item::COUNT.add(1))
         });
         assert_eq!(outer, CONFLICT);
     }
@@ -101,9 +101,9 @@ fn a_delete_is_seen_by_readers_of_every_group() {
     first
         .with(ONCE())
         .run(|tx| {
-            table.read(tx, &0, Item::OTHER)?;
-            second.run(|tx| table.update(tx, &0, Item::COUNT.add(1)))?;
-            table.update(tx, &1, Item::COUNT.add(1))
+            table.read(tx, 0, Item::OTHER)?;
+            second.run(|tx| table.update(tx, 0, Item::COUNT.add(1)))?;
+            table.update(tx, 1, Item::COUNT.add(1))
         })
         .unwrap();
 }
@@ -114,11 +114,11 @@ fn existence_is_checked_when_an_update_commits() {
     // row must not exist when the insert commits.
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
     let outer = first.with(ONCE()).run(|tx| {
-        table.update(tx, &0, Item::COUNT.add(1))?;
-        second.run(|tx| table.delete(tx, &0))
+        table.update(tx, 0, Item::COUNT.add(1))?;
+        second.run(|tx| table.delete(tx, 0))
     });
     assert_eq!(outer, CONFLICT);
-    assert_eq!(first.run(|tx| table.update(tx, &0, Item::COUNT.add(1))), Err(Abort::NotFound));
+    assert_eq!(first.run(|tx| table.update(tx, 0, Item::COUNT.add(1))), Err(Abort::NotFound));
     let outer = first.with(ONCE()).run(|tx| {
         table.insert(tx, Item::new(0, 5))?;
         second.run(|tx| table.insert(tx, Item::new(0, 6)))
@@ -136,14 +136,14 @@ fn what_is_shown_to_the_caller_is_true() {
         let attempts = Cell::new(0);
         let result = first.run(|tx| {
             attempts.set(tx.attempt_number());
-            let zero = table.read(tx, &0, Item::COUNT)?;
+            let zero = table.read(tx, 0, Item::COUNT)?;
             if tx.attempt_number() == 1 {
                 second.run(|tx| {
-                    table.update(tx, &0, Item::COUNT.add(1))?;
-                    table.update(tx, &1, Item::COUNT.add(1))
+                    table.update(tx, 0, Item::COUNT.add(1))?;
+                    table.update(tx, 1, Item::COUNT.add(1))
                 })?;
             }
-            let one = table.get(tx, &1, Item::COUNT);
+            let one = table.get(tx, 1, Item::COUNT);
             if one != Ok(Some(zero)) {
                 match kind {
                     0 => return Err(Abort::NotFound),
@@ -159,16 +159,16 @@ fn what_is_shown_to_the_caller_is_true() {
     let attempts = Cell::new(0);
     let result: Result<(), Abort> = first.run(|tx| {
         attempts.set(tx.attempt_number());
-        let there = table.update_if_present(tx, &2, Item::COUNT.add(1))?;
+        let there = table.update_if_present(tx, 2, Item::COUNT.add(1))?;
         if tx.attempt_number() == 1 {
-            second.run(|tx| table.delete(tx, &2))?;
+            second.run(|tx| table.delete(tx, 2))?;
         }
         Err(if there { Abort::Duplicate } else { Abort::NotFound })
     });
     assert_eq!((result, attempts.get()), (Err(Abort::NotFound), 2));
     // If a guard has failed before the error, the guard's failure is returned.
     let result: Result<(), Abort> = first.run(|tx| {
-        table.update(tx, &3, Item::COUNT.sub(100).at_least(0))?;
+        table.update(tx, 3, Item::COUNT.sub(100).at_least(0))?;
         Err(Abort::NotFound)
     });
     assert_eq!(result, Err(Abort::Guard));
@@ -181,14 +181,14 @@ fn a_loop_on_inconsistent_values_ends<P: Protocol>() {
     // revalidation of the read set ends the attempt.
     first
         .run(|tx| {
-            let zero = table.read(tx, &0, Item::COUNT)?;
+            let zero = table.read(tx, 0, Item::COUNT)?;
             if tx.attempt_number() == 1 {
                 second.run(|tx| {
-                    table.update(tx, &0, Item::COUNT.add(1))?;
-                    table.update(tx, &1, Item::COUNT.add(1))
+                    table.update(tx, 0, Item::COUNT.add(1))?;
+                    table.update(tx, 1, Item::COUNT.add(1))
                 })?;
             }
-            while table.read(tx, &1, Item::COUNT)? != zero {}
+            while table.read(tx, 1, Item::COUNT)? != zero {}
             Ok(())
         })
         .unwrap();
@@ -217,15 +217,15 @@ fn a_panic_leaves_the_database_as_if_the_transaction_had_never_been<P: Protocol>
     let Scene { table, mut first, mut second, .. } = scene::<P>();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         first.run(|tx| {
-            table.update(tx, &0, Item::COUNT.add(5))?;
+            table.update(tx, 0, Item::COUNT.add(5))?;
             table.insert(tx, Item::new(77, 1))?;
-            table.update_with(tx, &1, Panics(true))?;
-            table.delete(tx, &2)
+            table.update_with(tx, 1, Panics(true))?;
+            table.delete(tx, 2)
         })
     }));
     assert!(caught.is_err());
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        first.run(|tx| table.modify(tx, &0, Item::COUNT, |_| -> () { panic!("deliberate") }))
+        first.run(|tx| table.modify(tx, 0, Item::COUNT, |_| -> () { panic!("deliberate") }))
     }));
     assert!(caught.is_err());
     // No row is locked, no row has changed, and both sessions can continue.
@@ -236,9 +236,9 @@ fn a_panic_leaves_the_database_as_if_the_transaction_had_never_been<P: Protocol>
                 for key in 0..4 {
                     assert_eq!(table.read(tx, &key, Whole)?, Item::new(key, 0));
                 }
-                assert_eq!(table.get(tx, &77, Whole)?, None);
-                table.update_with(tx, &3, Panics(false))?;
-                table.update(tx, &3, Item::COUNT.sub(1))
+                assert_eq!(table.get(tx, 77, Whole)?, None);
+                table.update_with(tx, 3, Panics(false))?;
+                table.update(tx, 3, Item::COUNT.sub(1))
             })
             .unwrap();
     }
@@ -253,12 +253,12 @@ fn blind_updates_do_not_conflict_and_none_is_lost() {
     first
         .with(ONCE())
         .run(|tx| {
-            table.update(tx, &0, Item::COUNT.add(1))?;
+            table.update(tx, 0, Item::COUNT.add(1))?;
             if other.take().is_some() {
-                second.run(|tx| inner_table.update(tx, &0, Item::COUNT.add(10)))?;
+                second.run(|tx| inner_table.update(tx, 0, Item::COUNT.add(10)))?;
             }
             Ok(())
         })
         .unwrap();
-    assert_eq!(first.run(|tx| table.read(tx, &0, Item::COUNT)), Ok(11));
+    assert_eq!(first.run(|tx| table.read(tx, 0, Item::COUNT)), Ok(11));
 }

@@ -73,6 +73,6 @@ fn the_limit_holds_for<P: Protocol>(allocator: Factor) {
         assert_eq!(refused, Some(Abort::MemoryLimit));
         let reserved = db.memory().reserved_bytes;
         assert!(reserved <= limit + beyond, "{}, {allocator}: {reserved} bytes", P::NAME);
-        assert_eq!(db.run(|tx| items.get(tx, &0, ())), Ok(Some(())));
+        assert_eq!(db.run(|tx| items.get(tx, 0, ())), Ok(Some(())));
     }
 }

@@ -76,23 +76,23 @@ fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protoc
     // One session is idle, one is dropped by a panic, one is dropped at the end of its thread, and
     // one is used while its thread ends.
     let mut idle = db.session().unwrap();
-    idle.run(|tx| table.read(tx, &1, Item::COUNT)).unwrap();
+    idle.run(|tx| table.read(tx, 1, Item::COUNT)).unwrap();
     std::thread::scope(|scope| {
         let panicking = scope.spawn(|| {
             let mut session = db.session().unwrap();
             let _: Result<(), Abort> = session.run(|tx| {
-                table.update(tx, &1, Item::COUNT.add(1))?;
+                table.update(tx, 1, Item::COUNT.add(1))?;
                 panic!("deliberate");
             });
         });
         assert!(panicking.join().is_err());
-        scope.spawn(|| db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))).unwrap());
+        scope.spawn(|| db.run(|tx| table.update(tx, 1, Item::COUNT.add(1))).unwrap());
     });
     struct AtThreadEnd<P: Protocol>(Database<P>, Table<Item, P>);
     impl<P: Protocol> Drop for AtThreadEnd<P> {
         fn drop(&mut self) {
             let Self(db, table) = self;
-            db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))).unwrap();
+            db.run(|tx| table.update(tx, 1, Item::COUNT.add(1))).unwrap();
         }
     }
     let (inner_db, inner_table) = (db.clone(), table.clone());
@@ -103,12 +103,12 @@ fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protoc
         // This value is registered before the thread's list of cached sessions. The two may be
         // destroyed in either order.
         KEPT.with(|kept| *kept.borrow_mut() = Some(Box::new(AtThreadEnd(inner_db.clone(), inner_table.clone()))));
-        inner_db.run(|tx| inner_table.read(tx, &1, Item::COUNT)).unwrap();
+        inner_db.run(|tx| inner_table.read(tx, 1, Item::COUNT)).unwrap();
     })
     .join()
     .unwrap();
-    assert_eq!(db.run(|tx| table.read(tx, &1, Item::COUNT)), Ok(2));
-    db.run(|tx| table.delete(tx, &1)).unwrap();
+    assert_eq!(db.run(|tx| table.read(tx, 1, Item::COUNT)), Ok(2));
+    db.run(|tx| table.delete(tx, 1)).unwrap();
     eventually("freeing behind idle and dead sessions", || db.memory().garbage == 0);
     drop(idle);
 }

@@ -67,8 +67,8 @@ fn misuse_is_answered_precisely_and_changes_nothing<P: Protocol>() {
         db.run(|tx| table.put(tx, Item::new(2, 1)))
     });
     assert_eq!(nested, Err(Abort::Nested));
-    assert_eq!(db.run(|tx| table.get(tx, &1, Item::COUNT)), Ok(None));
-    assert_eq!(other.run(|tx| foreign.get(tx, &1, Item::COUNT)), Ok(Some(1)));
+    assert_eq!(db.run(|tx| table.get(tx, 1, Item::COUNT)), Ok(None));
+    assert_eq!(other.run(|tx| foreign.get(tx, 1, Item::COUNT)), Ok(Some(1)));
 
     let running = db.run(|_| Ok(table.for_each_quiescent(|_| {})));
     assert_eq!(running, Ok(Err(Error::NotQuiescent)));
@@ -219,7 +219,7 @@ fn an_index_of_another_database_is_refused_as_such<P: Protocol>() {
     let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
     for options in [RunOptions::new(), RunOptions::new().read_only()] {
         let found =
-            db.with(options.attempts_max(3)).run(|tx| by_code.get(tx, &1_001, Parcel::NUMBER));
+            db.with(options.attempts_max(3)).run(|tx| by_code.get(tx, 1_001, Parcel::NUMBER));
         assert_eq!(found, Err(Abort::ForeignTable), "{}", P::NAME);
     }
 }

@@ -22,21 +22,21 @@ fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction<P: Protocol
     let table = db.table::<Item>("rows").unwrap();
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap();
     let caught = catch_unwind(AssertUnwindSafe(|| {
-        db.try_run(|tx| table.update(tx, &1, Item::COUNT.sub(500).at_least(0)).map_err(|_| Bomb))
+        db.try_run(|tx| table.update(tx, 1, Item::COUNT.sub(500).at_least(0)).map_err(|_| Bomb))
             .is_ok()
     }));
     assert!(caught.is_err());
-    assert_eq!(db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))), Ok(()));
-    assert_eq!(db.run(|tx| table.read(tx, &1, Item::COUNT)), Ok(1));
+    assert_eq!(db.run(|tx| table.update(tx, 1, Item::COUNT.add(1))), Ok(()));
+    assert_eq!(db.run(|tx| table.read(tx, 1, Item::COUNT)), Ok(1));
     // A panic of an updater ends the transaction, even if the closure catches the panic.
     let caught = catch_unwind(AssertUnwindSafe(|| {
         db.run(|tx| {
-            let _ = catch_unwind(AssertUnwindSafe(|| table.update_with(tx, &1, Boom)));
-            table.update(tx, &1, Item::OTHER.add(1))
+            let _ = catch_unwind(AssertUnwindSafe(|| table.update_with(tx, 1, Boom)));
+            table.update(tx, 1, Item::OTHER.add(1))
         })
     }));
     assert!(caught.is_err());
-    assert_eq!(db.run(|tx| table.read(tx, &1, Item::OTHER)), Ok(100));
+    assert_eq!(db.run(|tx| table.read(tx, 1, Item::OTHER)), Ok(100));
 }
 
 /// An updater that always panics.

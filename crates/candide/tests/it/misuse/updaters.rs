@@ -40,16 +40,15 @@ protocol_tests!(all: an_updater_is_held_to_being_total);
 fn an_updater_is_held_to_being_total<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("items").unwrap();
-    let count = || db.run(|tx| table.read(tx, &1, Item::COUNT));
+    let count = || db.run(|tx| table.read(tx, 1, Item::COUNT));
     assert_eq!(db.run(|tx| table.insert(tx, Item::new(1, 0))), Ok(()));
-    assert_eq!(db.run(|tx| table.update_with(tx, &1, Bold(7))), Ok(()));
-    let bold =
-        || catch_unwind(AssertUnwindSafe(|| db.run(|tx| table.update_with(tx, &1, Bold(7)))));
+    assert_eq!(db.run(|tx| table.update_with(tx, 1, Bold(7))), Ok(()));
+    let bold = || catch_unwind(AssertUnwindSafe(|| db.run(|tx| table.update_with(tx, 1, Bold(7)))));
     let looks = || {
         catch_unwind(AssertUnwindSafe(|| {
             db.run(|tx| {
-                table.update_with(tx, &1, Bold(7))?;
-                table.read(tx, &1, Item::COUNT).map(drop)
+                table.update_with(tx, 1, Bold(7))?;
+                table.read(tx, 1, Item::COUNT).map(drop)
             })
         }))
     };

@@ -36,7 +36,7 @@ fn districts_are_apart<P: Protocol>(
         };
         assert_eq!(rows, 3);
         second.run(|tx| orders.insert(tx, order(2, other)))?;
-        beside.update(tx, &0, Item::COUNT.add(1))
+        beside.update(tx, 0, Item::COUNT.add(1))
     });
     assert!(outer == Ok(()) || outer == CONFLICT, "{outer:?}");
     outer == Ok(())

@@ -21,21 +21,21 @@ fn a_closure_sees_why_its_last_attempt_failed() {
             // The attempt adapts: it locks the row that has changed.
             match tx.last_conflict() {
                 Some(conflict) if conflict.key == Some(vec![0]) => {
-                    _ = table.read_for_update(tx, &0, Item::COUNT)?;
+                    _ = table.read_for_update(tx, 0, Item::COUNT)?;
                 }
-                _ => drop(table.read(tx, &0, Item::COUNT)?),
+                _ => drop(table.read(tx, 0, Item::COUNT)?),
             }
             match tx.attempt_number() {
-                1 => db.run(|tx| table.update(tx, &0, Item::COUNT.add(1)))?,
+                1 => db.run(|tx| table.update(tx, 0, Item::COUNT.add(1)))?,
                 2 => {
-                    table.read(tx, &1, Item::COUNT)?;
-                    db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
+                    table.read(tx, 1, Item::COUNT)?;
+                    db.run(|tx| table.update(tx, 1, Item::COUNT.add(1)))?;
                 }
                 _ => {}
             }
             // A conflict of this attempt does not yet replace the conflict of the attempt before.
             assert_eq!(tx.last_conflict(), *seen.last().unwrap());
-            table.update(tx, &0, Item::OTHER.add(1))
+            table.update(tx, 0, Item::OTHER.add(1))
         }));
         let keys: Vec<_> = seen
             .iter()
@@ -82,7 +82,7 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
             // During the callback no session is locked out. The callback is not part of the
             // transaction.
             let mut other = db.session().unwrap();
-            unwrap(other.run(|tx| table.update(tx, &0, Item::COUNT.add(1))));
+            unwrap(other.run(|tx| table.update(tx, 0, Item::COUNT.add(1))));
             let nested = db.run(|_| Ok(()));
             assert_eq!(nested, if cached { Err(Abort::Nested) } else { Ok(()) });
             told.borrow_mut().push(conflict.key.clone().unwrap());
@@ -106,9 +106,9 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
         };
         assert_eq!(end, Err(Abort::AttemptsExhausted));
         assert_eq!(told.take(), [[0], [1], [2]]);
-        assert_eq!(unwrap(db.run(|tx| table.read(tx, &0, Item::COUNT))), 4);
+        assert_eq!(unwrap(db.run(|tx| table.read(tx, 0, Item::COUNT))), 4);
         // Without a conflict the callback is not called.
-        unwrap(db.with(options).run(|tx| table.update(tx, &1, Item::COUNT.add(1))));
+        unwrap(db.with(options).run(|tx| table.update(tx, 1, Item::COUNT.add(1))));
         assert_eq!(told.take(), Vec::<Vec<u64>>::new());
     }
 }

@@ -43,15 +43,15 @@ fn attempts_are_counted_by_what_they_ended_in() {
     // Two attempts end in conflicts, and the third attempt is refused.
     type Body<'a> = &'a dyn Fn(&Tx<'_, Occ>) -> Result<(), Abort>;
     let read_changed: Body<'_> = &|tx| {
-        items.read(tx, &1, Item::OTHER)?;
-        db.run(|tx| items.update(tx, &1, Item::OTHER.add(1)))?;
-        items.update(tx, &2, Item::COUNT.add(1))
+        items.read(tx, 1, Item::OTHER)?;
+        db.run(|tx| items.update(tx, 1, Item::OTHER.add(1)))?;
+        items.update(tx, 2, Item::COUNT.add(1))
     };
     let phantom: Body<'_> = &|tx| {
         let absent = 100 + db.stats().commits;
         items.get(tx, &absent, ())?;
         db.run(|tx| items.insert(tx, Item::new(absent, 0)))?;
-        items.update(tx, &2, Item::COUNT.add(1))
+        items.update(tx, 2, Item::COUNT.add(1))
     };
     for (cause, body) in [(Abort::ReadChanged, read_changed), (Abort::Phantom, phantom)] {
         let stats = causes(&mut session, Abort::AttemptsExhausted, body);
@@ -62,11 +62,11 @@ fn attempts_are_counted_by_what_they_ended_in() {
         );
     }
     let locked = |session: &mut Session<Occ>, expected| {
-        causes(session, expected, &|tx| items.update(tx, &1, Item::COUNT.add(1)))
+        causes(session, expected, &|tx| items.update(tx, 1, Item::COUNT.add(1)))
     };
     let mut holder = db.session().unwrap();
     unwrap(holder.run(|tx| {
-        items.read_for_update(tx, &1, Item::COUNT)?;
+        items.read_for_update(tx, 1, Item::COUNT)?;
         let other = || locked(&mut session, Abort::AttemptsExhausted);
         let stats = std::thread::scope(|scope| scope.spawn(other).join().unwrap());
         assert_eq!(
@@ -81,8 +81,8 @@ fn attempts_are_counted_by_what_they_ended_in() {
 
     // The engine finds the outcomes of updates, and counts them by cause. Any other abort that a
     // closure returns counts as the closure's own error.
-    let guard: Body<'_> = &|tx| items.update(tx, &1, Item::COUNT.sub(1).at_least(0));
-    let overflow: Body<'_> = &|tx| items.update(tx, &1, Item::OTHER.sub(1_000));
+    let guard: Body<'_> = &|tx| items.update(tx, 1, Item::COUNT.sub(1).at_least(0));
+    let overflow: Body<'_> = &|tx| items.update(tx, 1, Item::OTHER.sub(1_000));
     for (cause, body) in [(Abort::Guard, guard), (Abort::Overflow, overflow)] {
         let stats = causes(&mut session, cause, body);
         assert_eq!(counts(&stats), [(cause.name(), 1)]);
@@ -92,8 +92,8 @@ fn attempts_are_counted_by_what_they_ended_in() {
         );
     }
     let duplicate: Body<'_> = &|tx| items.insert(tx, Item::new(1, 0));
-    let absent: Body<'_> = &|tx| items.read(tx, &9_999, ());
-    let elsewhere: Body<'_> = &|tx| foreign.read(tx, &1, ());
+    let absent: Body<'_> = &|tx| items.read(tx, 9_999, ());
+    let elsewhere: Body<'_> = &|tx| foreign.read(tx, 1, ());
     for (cause, body) in
         [(Abort::Duplicate, duplicate), (Abort::NotFound, absent), (Abort::ForeignTable, elsewhere)]
     {
@@ -150,8 +150,7 @@ fn the_panic_of_an_updater_is_counted() {
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
     unwrap(session.run(|tx| items.insert(tx, Item::new(1, 0))));
-    let ended =
-        catch_unwind(AssertUnwindSafe(|| session.run(|tx| items.update_with(tx, &1, Boom))));
+    let ended = catch_unwind(AssertUnwindSafe(|| session.run(|tx| items.update_with(tx, 1, Boom))));
     assert!(ended.is_err());
     assert_eq!((session.stats().commits, session.stats().user_errors), (1, 1));
 }
@@ -177,20 +176,20 @@ fn sets_are_counted_when_their_transactions_commit<P: Protocol>() {
         run(&mut session, |tx| (1..=4).try_for_each(|id| items.put(tx, Item::new(id, 0))));
         added(&session, (0, 4 * units), "puts");
         run(&mut session, |tx| {
-            items.read(tx, &1, Item::COUNT)?;
-            items.read(tx, &2, Whole)?;
-            items.get(tx, &9, ()).map(drop)
+            items.read(tx, 1, Item::COUNT)?;
+            items.read(tx, 2, Whole)?;
+            items.get(tx, 9, ()).map(drop)
         });
         added(&session, (1 + units + 1, 0), "two rows and an absent one");
-        run(&mut session, |tx| items.update(tx, &3, Item::COUNT.add(1)));
+        run(&mut session, |tx| items.update(tx, 3, Item::COUNT.add(1)));
         added(&session, (if blind { 0 } else { 1 }, 1), "an update");
-        run(&mut session, |tx| items.modify(tx, &3, Item::COUNT, |count| *count += 1));
+        run(&mut session, |tx| items.modify(tx, 3, Item::COUNT, |count| *count += 1));
         added(&session, (if blind { 1 } else { 2 }, 1), "a modification");
         assert_eq!(items.get_now(&mut session, &4, Item::COUNT), Ok(Some(0)));
         added(&session, (1, 0), "a read by itself");
 
         let refused = session.run(|tx| {
-            items.modify(tx, &3, Item::COUNT, |count| *count += 1)?;
+            items.modify(tx, 3, Item::COUNT, |count| *count += 1)?;
             Err::<(), _>(Abort::Duplicate)
         });
         assert_eq!(refused, Err(Abort::Duplicate));
@@ -205,11 +204,11 @@ fn sets_of_failed_attempts_are_not_counted<P: Protocol>() {
     let [mut session, mut other] = [(); 2].map(|()| db.session().unwrap());
     run(&mut other, |tx| items.insert(tx, Item::new(1, 0)));
     unwrap(session.run(|tx| {
-        let count = items.read(tx, &1, Item::COUNT)?;
+        let count = items.read(tx, 1, Item::COUNT)?;
         if tx.attempt_number() == 1 {
-            other.run(|tx| items.update(tx, &1, Item::COUNT.add(1)))?;
+            other.run(|tx| items.update(tx, 1, Item::COUNT.add(1)))?;
         }
-        items.update(tx, &1, Item::COUNT.set(count + 10))
+        items.update(tx, 1, Item::COUNT.set(count + 10))
     }));
     let stats = session.stats();
     assert_eq!((stats.commits, stats.retries), (1, 1), "{}", P::NAME);

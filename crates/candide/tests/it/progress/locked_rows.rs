@@ -25,52 +25,52 @@ fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
         let count = |key: u64| db.run(|tx| table.get(tx, &key, Item::COUNT)).unwrap();
         // The row is read for update twice, and in parts.
         run(&mut |tx| {
-            assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
-            assert_eq!(table.read_for_update(tx, &0, Whole)?, Item::new(0, 0));
-            assert_eq!(table.find(tx, &0)?.get_for_update(Item::COUNT)?, Some(0));
-            table.modify(tx, &0, Item::COUNT, |count| *count += 1)?;
-            assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 1);
-            table.update(tx, &0, Item::OTHER.add(1))
+            assert_eq!(table.read_for_update(tx, 0, Item::COUNT)?, 0);
+            assert_eq!(table.read_for_update(tx, 0, Whole)?, Item::new(0, 0));
+            assert_eq!(table.find(tx, 0)?.get_for_update(Item::COUNT)?, Some(0));
+            table.modify(tx, 0, Item::COUNT, |count| *count += 1)?;
+            assert_eq!(table.read_for_update(tx, 0, Item::COUNT)?, 1);
+            table.update(tx, 0, Item::OTHER.add(1))
         });
         assert_eq!(count(0), Some(1));
         // The row is read for update after the transaction's own updates of a part or of the whole
         // row, and before and after its own delete.
         run(&mut |tx| {
-            table.update(tx, &0, Item::COUNT.add(1))?;
-            assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 2);
-            table.update(tx, &1, Item::OTHER.set(7))?;
-            assert_eq!(table.read_for_update(tx, &1, Whole)?, Item { other: 7, ..Item::new(1, 0) });
-            table.read_for_update(tx, &2, Item::OTHER)?;
-            table.delete(tx, &2)?;
-            assert_eq!(table.get_for_update(tx, &2, Whole)?, None);
-            assert_eq!(table.read_for_update(tx, &2, Item::COUNT), Err(Abort::NotFound));
+            table.update(tx, 0, Item::COUNT.add(1))?;
+            assert_eq!(table.read_for_update(tx, 0, Item::COUNT)?, 2);
+            table.update(tx, 1, Item::OTHER.set(7))?;
+            assert_eq!(table.read_for_update(tx, 1, Whole)?, Item { other: 7, ..Item::new(1, 0) });
+            table.read_for_update(tx, 2, Item::OTHER)?;
+            table.delete(tx, 2)?;
+            assert_eq!(table.get_for_update(tx, 2, Whole)?, None);
+            assert_eq!(table.read_for_update(tx, 2, Item::COUNT), Err(Abort::NotFound));
             table.put(tx, Item::new(3, 4))?;
-            assert_eq!(table.read_for_update(tx, &3, Item::COUNT)?, 4);
+            assert_eq!(table.read_for_update(tx, 3, Item::COUNT)?, 4);
             Ok(())
         });
         assert_eq!([count(0), count(1), count(2), count(3)], [Some(2), Some(0), None, Some(4)]);
         // The row is deleted and inserted again. It is read for update before the delete, and
         // between the two.
         run(&mut |tx| {
-            table.read_for_update(tx, &3, Item::COUNT)?;
-            table.delete(tx, &3)?;
-            assert_eq!(table.get_for_update(tx, &3, Item::COUNT)?, None);
+            table.read_for_update(tx, 3, Item::COUNT)?;
+            table.delete(tx, 3)?;
+            assert_eq!(table.get_for_update(tx, 3, Item::COUNT)?, None);
             table.insert(tx, Item::new(3, 5))?;
-            assert_eq!(table.read_for_update(tx, &3, Item::COUNT)?, 5);
+            assert_eq!(table.read_for_update(tx, 3, Item::COUNT)?, 5);
             Ok(())
         });
         assert_eq!(count(3), Some(5));
         // A key without a record, whose row the transaction itself inserts; and a key with the
         // record of a deleted row.
         run(&mut |tx| {
-            assert_eq!(table.get_for_update(tx, &50, Item::COUNT)?, None);
-            let row = table.find(tx, &50)?;
+            assert_eq!(table.get_for_update(tx, 50, Item::COUNT)?, None);
+            let row = table.find(tx, 50)?;
             assert_eq!(row.read_for_update(Item::COUNT), Err(Abort::NotFound));
             table.insert(tx, Item::new(50, 1))?;
             assert_eq!(row.read_for_update(Whole)?, Item::new(50, 1));
-            table.update(tx, &50, Item::COUNT.add(1))?;
-            assert_eq!(table.read_for_update(tx, &50, Item::COUNT)?, 2);
-            assert_eq!(table.get_for_update(tx, &2, Item::COUNT)?, None);
+            table.update(tx, 50, Item::COUNT.add(1))?;
+            assert_eq!(table.read_for_update(tx, 50, Item::COUNT)?, 2);
+            assert_eq!(table.get_for_update(tx, 2, Item::COUNT)?, None);
             table.insert(tx, Item::new(2, 9))
         });
         assert_eq!([count(50), count(2)], [Some(2), Some(9)]);
@@ -78,9 +78,9 @@ fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
         // transactions.
         run(&mut |tx| {
             table.insert(tx, Item::new(60, 1))?;
-            assert_eq!(table.read_for_update(tx, &60, Item::COUNT)?, 1);
-            table.delete(tx, &60)?;
-            assert_eq!(table.get_for_update(tx, &60, Item::COUNT)?, None);
+            assert_eq!(table.read_for_update(tx, 60, Item::COUNT)?, 1);
+            table.delete(tx, 60)?;
+            assert_eq!(table.get_for_update(tx, 60, Item::COUNT)?, None);
             Ok(())
         });
         assert_eq!(count(60), None);
@@ -147,9 +147,9 @@ fn no_increment_of_a_locked_counter_is_lost<P: Protocol>() {
                         session
                             .run(|tx| {
                                 if blind {
-                                    return table.update(tx, &0, Item::COUNT.add(1));
+                                    return table.update(tx, 0, Item::COUNT.add(1));
                                 }
-                                let row = table.find(tx, &0)?;
+                                let row = table.find(tx, 0)?;
                                 let count = match locking {
                                     true => row.read_for_update(Item::COUNT)?,
                                     false => row.read(Item::COUNT)?,
@@ -163,14 +163,14 @@ fn no_increment_of_a_locked_counter_is_lost<P: Protocol>() {
                             })
                             .unwrap();
                         if round % 16 == 0 {
-                            session.run(|tx| table.read(tx, &0, Whole)).unwrap();
+                            session.run(|tx| table.read(tx, 0, Whole)).unwrap();
                             others.fetch_add(1, Ordering::Relaxed);
                         }
                     }
                 });
             }
         });
-        let count = db.run(|tx| table.read(tx, &0, Item::COUNT));
+        let count = db.run(|tx| table.read(tx, 0, Item::COUNT));
         assert_eq!(count, Ok((THREADS * ROUNDS) as i64));
         *aborts = db.stats().total_aborts();
     }

@@ -15,9 +15,9 @@ fn attempts_and_deadlines_end_retrying() {
         session.with(options).run(|tx| {
             // The deadline passes before other transactions give way.
             std::thread::sleep(Duration::from_millis(1));
-            table.read(tx, &1, Item::COUNT)?;
-            other.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
-            table.update(tx, &1, Item::COUNT.add(1))
+            table.read(tx, 1, Item::COUNT)?;
+            other.run(|tx| table.update(tx, 1, Item::COUNT.add(1)))?;
+            table.update(tx, 1, Item::COUNT.add(1))
         })
     };
     assert_eq!(hopeless(RunOptions::new().attempts_max(3)), Err(Abort::AttemptsExhausted));

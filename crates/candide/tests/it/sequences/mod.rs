@@ -79,12 +79,12 @@ fn draw_again<P: Protocol>() {
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let mut drawn = Vec::new();
     ok(session.run(|tx| {
-        let count = items.read(tx, &0, Item::COUNT)?;
+        let count = items.read(tx, 0, Item::COUNT)?;
         drawn.push(numbers.next(tx)?);
         if drawn.len() < 3 {
-            other.run(|tx| items.update(tx, &0, Item::COUNT.add(1)))?;
+            other.run(|tx| items.update(tx, 0, Item::COUNT.add(1)))?;
         }
-        items.update(tx, &0, Item::COUNT.set(count + 1))
+        items.update(tx, 0, Item::COUNT.set(count + 1))
     }));
     assert_eq!(drawn, [1, 2, 3], "{}", P::NAME);
 }

@@ -225,7 +225,7 @@ fn a_long_transaction_gets_through_among_short_ones<P: Protocol>() {
                     for key in 0..ROWS {
                         sum += table.read(tx, &key, Item::COUNT)?;
                     }
-                    table.update(tx, &0, Item::OTHER.set(sum as u64))
+                    table.update(tx, 0, Item::OTHER.set(sum as u64))
                 })
                 .unwrap();
             // After 32 attempts the transaction asks for the token. It may need a few more

@@ -46,7 +46,7 @@ fn a_scan_does_not_go_twice_through_what_a_leaf_inherits<P: Protocol>() {
         db.inner.engine.epochs.pass();
 
         let scanned = first.with(ONCE()).run(|tx| {
-            beside.update(tx, &0, Item::COUNT.add(1))?;
+            beside.update(tx, 0, Item::COUNT.add(1))?;
             let mut scan: Box<dyn Iterator<Item = _>> = match backwards {
                 false => Box::new(parcels.scan(tx, .., ())),
                 true => Box::new(parcels.scan_rev(tx, ..(1, 20 * node), ())),

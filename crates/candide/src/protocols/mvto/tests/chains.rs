@@ -26,7 +26,7 @@ fn database() -> (Database<Mvto>, Items) {
 
 fn counts(db: &Database<Mvto>, items: &Items) -> [i64; 2] {
     let counts =
-        db.run(|tx| Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?]));
+        db.run(|tx| Ok([items.read(tx, 0, Item::COUNT)?, items.read(tx, 1, Item::COUNT)?]));
     counts.unwrap()
 }
 
@@ -49,14 +49,14 @@ fn a_write_below_a_reader_starts_over() {
         // timestamp, the row that the first one is about to replace.
         let meanwhile = move || {
             run(&mut second, |tx| {
-                assert_eq!(rows.read(tx, &0, Item::COUNT)?, 0);
-                if writes { rows.update(tx, &1, Item::COUNT.set(5)) } else { Ok(()) }
+                assert_eq!(rows.read(tx, 0, Item::COUNT)?, 0);
+                if writes { rows.update(tx, 1, Item::COUNT.set(5)) } else { Ok(()) }
             });
         };
         let lost = acting(Point::Unlocked, meanwhile, || {
             first
                 .with(ONCE())
-                .run(|tx| items.update(tx, &0, (Item::COUNT.set(1), Item::SMALL.set(1))))
+                .run(|tx| items.update(tx, 0, (Item::COUNT.set(1), Item::SMALL.set(1))))
         });
         assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
         assert_eq!(counts(&db, &items), [0, if writes { 5 } else { 0 }]);
@@ -70,8 +70,8 @@ fn a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it() {
     let rows = items.clone();
     let meanwhile = move || {
         run(&mut second, |tx| {
-            assert_eq!(rows.get(tx, &9, ())?, None);
-            rows.update(tx, &1, Item::COUNT.set(5))
+            assert_eq!(rows.get(tx, 9, ())?, None);
+            rows.update(tx, 1, Item::COUNT.set(5))
         });
     };
     let lost = acting(Point::Unlocked, meanwhile, || {
@@ -89,10 +89,10 @@ fn a_read_just_before_a_version_is_linked_below_is_noticed() {
     let (db, items) = database();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let rows = items.clone();
-    let meanwhile = move || assert_eq!(run(&mut second, |tx| rows.read(tx, &0, Item::COUNT)), 0);
+    let meanwhile = move || assert_eq!(run(&mut second, |tx| rows.read(tx, 0, Item::COUNT)), 0);
     let lost = acting(Point::Linking, meanwhile, || {
         first.with(ONCE()).run(|tx| {
-            items.update(tx, &0, (Item::COUNT.set(1), Item::SMALL.set(1), Item::FLAG.set(true)))
+            items.update(tx, 0, (Item::COUNT.set(1), Item::SMALL.set(1), Item::FLAG.set(true)))
         })
     });
     assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
@@ -106,10 +106,10 @@ fn what_was_read_is_held_against_the_time_of_the_commit() {
     let (db, items) = database();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let lost = first.with(ONCE()).run(|tx| {
-        assert_eq!(items.read(tx, &0, Item::COUNT)?, 0);
+        assert_eq!(items.read(tx, 0, Item::COUNT)?, 0);
         // This commit has a later timestamp than the time at which the first transaction reads.
-        run(&mut second, |tx| items.update(tx, &0, Item::COUNT.set(7)));
-        items.update(tx, &1, (Item::COUNT.set(1), Item::SMALL.set(1)))
+        run(&mut second, |tx| items.update(tx, 0, Item::COUNT.set(7)));
+        items.update(tx, 1, (Item::COUNT.set(1), Item::SMALL.set(1)))
     });
     assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
     assert_eq!(counts(&db, &items), [7, 0]);
@@ -198,9 +198,9 @@ fn looks_amid_a_commit(
 fn a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it() {
     looks_amid_a_commit(|db, items, mut between| {
         let snapshot = db.snapshot();
-        let first = snapshot.run(|tx| items.read(tx, &0, Item::COUNT))?;
+        let first = snapshot.run(|tx| items.read(tx, 0, Item::COUNT))?;
         between();
-        Ok([first, snapshot.run(|tx| items.read(tx, &1, Item::COUNT))?])
+        Ok([first, snapshot.run(|tx| items.read(tx, 1, Item::COUNT))?])
     });
 }
 
@@ -208,9 +208,9 @@ fn a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it() {
 fn a_reader_does_not_begin_amid_a_commit_that_belongs_to_it() {
     looks_amid_a_commit(|db, items, mut between| {
         db.read_view(|tx| {
-            let first = items.read(tx, &0, Item::COUNT)?;
+            let first = items.read(tx, 0, Item::COUNT)?;
             between();
-            Ok([first, items.read(tx, &1, Item::COUNT)?])
+            Ok([first, items.read(tx, 1, Item::COUNT)?])
         })
     });
 }
@@ -223,14 +223,14 @@ fn a_transaction_that_turns_out_to_have_only_read_is_validated_against_commits_t
     // The writer has linked its versions. The reader's time is not before the timestamp of these
     // versions.
     let meanwhile = move || {
-        let read = |tx: &Tx<'_, Mvto>| rows.read(tx, &0, Item::COUNT).map(drop);
+        let read = |tx: &Tx<'_, Mvto>| rows.read(tx, 0, Item::COUNT).map(drop);
         assert_eq!(
             reader.with(ONCE()).run(read),
             CONFLICT,
             "it waits for what is pending, for a moment"
         );
         let other =
-            |tx: &Tx<'_, Mvto>| rows.get(tx, &7, Item::COUNT).map(|found| assert_eq!(found, None));
+            |tx: &Tx<'_, Mvto>| rows.get(tx, 7, Item::COUNT).map(|found| assert_eq!(found, None));
         assert_eq!(reader.with(ONCE()).run(other), Ok(()), "what is not written does not wait");
     };
     acting(Point::Locked, meanwhile, || run(&mut writer, |tx| add_to_both(tx, &items)));
@@ -244,8 +244,8 @@ fn sessions_that_are_gone_leave_their_places_to_others() {
         let mut sessions: Vec<_> = (0..4).map(|_| db.session().unwrap()).collect();
         sessions
             .iter_mut()
-            .for_each(|session| run(session, |tx| items.update(tx, &0, Item::COUNT.add(1))));
-        assert_eq!(sessions[3].read_view(|tx| items.read(tx, &0, Item::COUNT)), Ok(4 * round));
+            .for_each(|session| run(session, |tx| items.update(tx, 0, Item::COUNT.add(1))));
+        assert_eq!(sessions[3].read_view(|tx| items.read(tx, 0, Item::COUNT)), Ok(4 * round));
     }
     assert!(db.inner.engine.clock.parts() <= 6, "{}", db.inner.engine.clock.parts());
 }
@@ -265,7 +265,7 @@ fn sessions_do_not_share_a_place_that_was_left() {
         let waits = opened.clone();
         thread::spawn(move || {
             let snapshot = with_hook(telling(waits), || there.snapshot());
-            let _ = opened.send(Some(snapshot.run(|tx| rows.read(tx, &1, Item::COUNT))));
+            let _ = opened.send(Some(snapshot.run(|tx| rows.read(tx, 1, Item::COUNT))));
         });
         let first = receive("it waits, or is opened", &is_opened);
         assert_eq!(first, None, "a commit that belongs to it is going on");

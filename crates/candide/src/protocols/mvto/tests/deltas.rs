@@ -61,15 +61,15 @@ pub(crate) fn await_one_version(db: &Database<Mvto>, items: &Items) {
 }
 
 fn count(db: &Database<Mvto>, items: &Items) -> i64 {
-    db.run(|tx| items.read(tx, &1, Item::COUNT)).unwrap()
+    db.run(|tx| items.read(tx, 1, Item::COUNT)).unwrap()
 }
 
 fn double_up(tx: &Tx<'_, Mvto>, items: &Items) -> Result<(), Abort> {
-    items.update(tx, &1, (Item::COUNT.set(100), Item::SMALL.wrapping_add(250)))
+    items.update(tx, 1, (Item::COUNT.set(100), Item::SMALL.wrapping_add(250)))
 }
 
 fn add(tx: &Tx<'_, Mvto>, items: &Items, summand: i64) -> Result<(), Abort> {
-    items.update(tx, &1, Item::COUNT.wrapping_add(summand))
+    items.update(tx, 1, Item::COUNT.wrapping_add(summand))
 }
 
 #[test]
@@ -83,16 +83,16 @@ fn updates_are_put_off_until_the_row_is_read() {
     assert_eq!(count(&db, &items), 13);
     assert_eq!(chain(&items), [false, true, true, false], "only what was read has become a row");
     // An update that may fail reads the row below, and does not become a delta.
-    run(&mut first, |tx| items.update(tx, &1, (Item::COUNT.set(5), Item::SMALL.set(1))));
+    run(&mut first, |tx| items.update(tx, 1, (Item::COUNT.set(5), Item::SMALL.set(1))));
     assert_eq!(chain(&items)[..2], [true, false]);
-    run(&mut first, |tx| items.update(tx, &1, Item::COUNT.add(1)));
+    run(&mut first, |tx| items.update(tx, 1, Item::COUNT.add(1)));
     assert_eq!(chain(&items)[..2], [false, false]);
     // Nor does an update that takes more words than a version has room for.
     run(&mut first, |tx| {
-        items.update(tx, &1, (Item::COUNT.max(6), Item::SMALL.set(1), Item::FLAG.set(true)))
+        items.update(tx, 1, (Item::COUNT.max(6), Item::SMALL.set(1), Item::FLAG.set(true)))
     });
     assert_eq!(chain(&items)[..2], [false, false]);
-    let row = db.run(|tx| items.read(tx, &1, Whole));
+    let row = db.run(|tx| items.read(tx, 1, Whole));
     assert_eq!(row, Ok(Item { count: 6, small: 1, flag: true, ..Item::new(1, 0) }));
 }
 
@@ -111,7 +111,7 @@ fn updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_li
             || run(&mut first, |tx| double_up(tx, &items)),
         );
         assert_eq!(chain(&items), [true, true, false], "{linked_late}");
-        let row = db.run(|tx| items.read(tx, &1, Whole));
+        let row = db.run(|tx| items.read(tx, 1, Whole));
         assert_eq!(row, Ok(Item { count: 105, small: 1, ..Item::new(1, 0) }), "{point:?}");
     }
 }
@@ -127,13 +127,13 @@ fn no_version_is_linked_below_one_that_was_read() {
             run(&mut second, |tx| add(tx, &rows, 5));
             // The count is read by a transaction, in a snapshot, or by a transaction that writes a
             // value computed from the count.
-            let read = |tx: &Tx<'_, Mvto>| rows.read(tx, &1, Item::COUNT);
+            let read = |tx: &Tx<'_, Mvto>| rows.read(tx, 1, Item::COUNT);
             let counted = match reader {
                 0 => second.with(ONCE()).run(read),
-                1 => return run(&mut second, |tx| rows.update(tx, &1, Item::COUNT.add(1))),
+                1 => return run(&mut second, |tx| rows.update(tx, 1, Item::COUNT.add(1))),
                 _ => other
                     .with(ONCE())
-                    .run(|tx| rows.modify(tx, &1, Item::COUNT, |count| *count += 1).map(|()| 15)),
+                    .run(|tx| rows.modify(tx, 1, Item::COUNT, |count| *count += 1).map(|()| 15)),
             };
             *sees.borrow_mut() = counted.unwrap();
         };
@@ -153,7 +153,7 @@ fn a_reader_waits_for_versions_that_are_pending_below() {
     let (rows, other) = (items.clone(), db.clone());
     let meanwhile = move || {
         run(&mut second, |tx| add(tx, &rows, 5));
-        let read = other.with(ONCE()).run(|tx| rows.read(tx, &1, Item::COUNT).map(drop));
+        let read = other.with(ONCE()).run(|tx| rows.read(tx, 1, Item::COUNT).map(drop));
         assert_eq!(read, CONFLICT, "whether the first stands is not known");
         assert_eq!(chain(&rows), [true, true, false]);
     };
@@ -174,7 +174,7 @@ fn what_fails_leaves_the_deltas_above_it_as_they_are() {
         || {
             first.with(ONCE()).run(|tx| {
                 double_up(tx, &items)?;
-                items.update(tx, &2, Item::COUNT.sub(1).at_least(0))
+                items.update(tx, 2, Item::COUNT.sub(1).at_least(0))
             })
         },
     );
@@ -187,7 +187,7 @@ fn what_fails_leaves_the_deltas_above_it_as_they_are() {
 fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     let Scene { db, items, mut first, mut second } = scene();
     let rows = items.clone();
-    let delete = |tx: &Tx<'_, Mvto>| items.delete(tx, &1);
+    let delete = |tx: &Tx<'_, Mvto>| items.delete(tx, 1);
     let refused = acting(
         Point::Unlocked,
         move || run(&mut second, |tx| add(tx, &rows, 5)),
@@ -200,7 +200,7 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     let attempts = RefCell::new(0);
     let missing = acting(
         Point::Unlocked,
-        move || run(&mut second, |tx| rows.delete(tx, &1)),
+        move || run(&mut second, |tx| rows.delete(tx, 1)),
         || {
             first.run(|tx| {
                 *attempts.borrow_mut() = tx.attempt_number();
@@ -217,8 +217,8 @@ fn an_update_does_not_rest_on_a_row_that_is_being_deleted() {
     let Scene { items, mut first, mut second, .. } = scene();
     let rows = items.clone();
     let meanwhile = move || assert_eq!(second.with(ONCE()).run(|tx| add(tx, &rows, 5)), CONFLICT);
-    acting(Point::Validated, meanwhile, || run(&mut first, |tx| items.delete(tx, &1)));
-    assert_eq!(run(&mut first, |tx| items.get(tx, &1, Item::COUNT)), None);
+    acting(Point::Validated, meanwhile, || run(&mut first, |tx| items.delete(tx, 1)));
+    assert_eq!(run(&mut first, |tx| items.get(tx, 1, Item::COUNT)), None);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn deltas_do_not_pile_up_on_a_pending_version() {
         assert_eq!(attempts.filter(|outcome| *outcome == CONFLICT).count(), 1);
     };
     acting(Point::Validated, meanwhile, || {
-        run(&mut first, |tx| items.update(tx, &1, Item::COUNT.add(1)))
+        run(&mut first, |tx| items.update(tx, 1, Item::COUNT.add(1)))
     });
     assert_eq!(chain(&items), [vec![true; DELTAS_MAX], vec![false]].concat());
     assert_eq!(count(&db, &items), 10 + DELTAS_MAX as i64);
@@ -266,8 +266,7 @@ fn snapshots_between_deltas_see_their_own() {
             snapshots.push((db.snapshot(), 11 + round));
         }
     }
-    let look =
-        |snapshot: &crate::Snapshot<Mvto>| snapshot.run(|tx| items.read(tx, &1, Item::COUNT));
+    let look = |snapshot: &crate::Snapshot<Mvto>| snapshot.run(|tx| items.read(tx, 1, Item::COUNT));
     for collected in [false, true] {
         for (snapshot, wanted) in snapshots.iter().rev().step_by(2) {
             assert_eq!(look(snapshot), Ok(*wanted), "{collected}");
@@ -304,7 +303,7 @@ fn counters_of_many_threads_lose_nothing_and_abort_nothing() {
                 for round in 0..ROUNDS {
                     session.run(|tx| add(tx, &items, 1)).unwrap();
                     if round % 1_000 == 0 {
-                        let seen = session.run(|tx| items.read(tx, &1, Item::COUNT));
+                        let seen = session.run(|tx| items.read(tx, 1, Item::COUNT));
                         assert!(seen.unwrap() > round);
                     }
                 }

@@ -35,10 +35,10 @@ fn scene() -> Scene {
 fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
     for (count, outcome) in [(3, Err(Abort::Guard)), (5, Ok(()))] {
         let Scene { items, mut first, .. } = scene();
-        run(&mut first, |tx| items.update(tx, &1, Item::COUNT.set(count)));
+        run(&mut first, |tx| items.update(tx, 1, Item::COUNT.set(count)));
         let deleted = first.with(ONCE()).run(|tx| {
-            items.update(tx, &1, Item::COUNT.sub(5).at_least(0))?;
-            items.delete(tx, &1)
+            items.update(tx, 1, Item::COUNT.sub(5).at_least(0))?;
+            items.delete(tx, 1)
         });
         assert_eq!(deleted, outcome, "{count}");
     }
@@ -68,10 +68,10 @@ fn a_transaction_that_only_reads_fails_on_rows_of_different_times() {
         has_drawn.recv().unwrap();
         let mut looks = 0;
         let read = first.with(ONCE()).run(|tx| {
-            let before = items.read(tx, &1, Item::COUNT)?;
+            let before = items.read(tx, 1, Item::COUNT)?;
             go.send(()).unwrap();
             is_done.recv().unwrap();
-            while looks < looks_max && items.read(tx, &2, Item::COUNT)? != before {
+            while looks < looks_max && items.read(tx, 2, Item::COUNT)? != before {
                 looks += 1;
             }
             Ok(())
@@ -94,7 +94,7 @@ fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
             // With timestamps from the clock, a reader that begins in the tick of the writer's
             // timestamp reads at an earlier time.
             std::thread::sleep(Duration::from_micros(1));
-            let read = second.with(ONCE()).run(|tx| rows.read(tx, &1, Item::COUNT));
+            let read = second.with(ONCE()).run(|tx| rows.read(tx, 1, Item::COUNT));
             assert!(matches!(read, Ok(10) | Err(Abort::AttemptsExhausted)), "{read:?}");
         }
     };
@@ -102,7 +102,7 @@ fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
     let written = with_hook(read_each_time, || {
         first.with(RunOptions::new().attempts_max(100)).run(|tx| {
             attempts = tx.attempt_number();
-            items.update(tx, &1, Item::COUNT.set(1))
+            items.update(tx, 1, Item::COUNT.set(1))
         })
     });
     assert_eq!(written, Ok(()));
@@ -119,9 +119,9 @@ fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
         let counts = || {
             items.iter(tx, ()).map(|row| row.map(|(id, ())| id)).collect::<Result<Vec<_>, Abort>>()
         };
-        let found = (items.get(tx, &3, ())?, counts()?);
+        let found = (items.get(tx, 3, ())?, counts()?);
         run(&mut second, |tx| items.insert(tx, Item::new(3, 10)));
-        assert_eq!((items.get(tx, &3, ())?, counts()?), found);
+        assert_eq!((items.get(tx, 3, ())?, counts()?), found);
         *rows.borrow_mut() = found.1;
         Ok(())
     });
@@ -130,9 +130,9 @@ fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
     assert_eq!(rows, [1, 2]);
     // But if the transaction writes, its reads have to be valid at its timestamp.
     let refused = first.with(ONCE()).run(|tx| {
-        let fourth = items.get(tx, &4, ())?;
+        let fourth = items.get(tx, 4, ())?;
         run(&mut second, |tx| items.insert(tx, Item::new(4, 10)));
-        items.update(tx, &1, Item::COUNT.set(if fourth.is_some() { 1 } else { 0 }))
+        items.update(tx, 1, Item::COUNT.set(if fourth.is_some() { 1 } else { 0 }))
     });
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
@@ -143,11 +143,11 @@ fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
 fn a_holder_of_a_row_is_not_shown_an_old_version_of_it() {
     let Scene { items, mut first, mut second } = scene();
     let refused = first.with(ONCE()).run(|tx| {
-        items.read(tx, &1, Item::COUNT)?;
+        items.read(tx, 1, Item::COUNT)?;
         run(&mut second, |tx| {
             [1, 2].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(5)))
         });
-        let held = items.read_for_update(tx, &2, Item::COUNT);
+        let held = items.read_for_update(tx, 2, Item::COUNT);
         assert!(held.is_err(), "{held:?}");
         held.map(drop)
     });
@@ -171,19 +171,19 @@ fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
     let items = db.table::<Item>("items").unwrap();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     run(&mut first, |tx| items.insert_many(tx, [Item::new(1, 10), Item::new(2, 10)]));
-    run(&mut second, |tx| items.delete(tx, &2));
+    run(&mut second, |tx| items.delete(tx, 2));
     // The record can be reaped, but has not been reaped yet.
     (0..3).for_each(|_| db.inner.engine.epochs.pass());
     let linked = items.len_estimate();
     let seen = first.with(ONCE()).run(|tx| {
-        let gone = items.find(tx, &2)?;
+        let gone = items.find(tx, 2)?;
         db.inner.engine.epochs.pass();
         run(&mut second, |_| Ok(()));
         assert_eq!(items.len_estimate(), linked - 1, "it is reaped");
         let before = if looks_before { Some(gone.get(Item::COUNT)?) } else { None };
         run(&mut second, |tx| items.insert(tx, Item::new(2, 20)));
-        run(&mut second, |tx| items.update(tx, &1, Item::COUNT.set(20)));
-        let count = items.read(tx, &1, Item::COUNT)?;
+        run(&mut second, |tx| items.update(tx, 1, Item::COUNT.set(20)));
+        let count = items.read(tx, 1, Item::COUNT)?;
         Ok((count, before.map_or_else(|| gone.get(Item::COUNT), Ok)?))
     });
     let is_one_moment =

@@ -29,9 +29,9 @@ fn is_in_record(items: &Items) -> bool {
 
 fn update(session: &mut Session<Mvto>, items: &Items, how: usize) {
     run(session, |tx| match how {
-        0 => items.update(tx, &1, Item::COUNT.wrapping_add(1)),
-        1 => items.update(tx, &1, Item::COUNT.add(1)),
-        _ => items.modify(tx, &1, Item::COUNT, |count| *count += 1),
+        0 => items.update(tx, 1, Item::COUNT.wrapping_add(1)),
+        1 => items.update(tx, 1, Item::COUNT.add(1)),
+        _ => items.modify(tx, 1, Item::COUNT, |count| *count += 1),
     });
 }
 
@@ -44,7 +44,7 @@ fn a_row_that_is_updated_now_and_then_stays_in_its_record() {
         collect(&db, &mut first);
         assert_eq!((chain(&items), is_in_record(&items)), (vec![false], true), "{how}");
     }
-    assert_eq!(run(&mut first, |tx| items.read(tx, &1, Item::COUNT)), 40);
+    assert_eq!(run(&mut first, |tx| items.read(tx, 1, Item::COUNT)), 40);
 }
 
 #[test]
@@ -53,14 +53,14 @@ fn a_row_that_has_left_its_record_returns() {
         let Scene { db, items, mut first, .. } = scene();
         // What is read in between becomes a row where it is.
         update(&mut first, &items, how);
-        assert_eq!(run(&mut first, |tx| items.read(tx, &1, Item::COUNT)), 11);
+        assert_eq!(run(&mut first, |tx| items.read(tx, 1, Item::COUNT)), 11);
         collect(&db, &mut first);
         assert!(!is_in_record(&items), "{how}");
         collect(&db, &mut first);
         update(&mut first, &items, how);
         collect(&db, &mut first);
         assert_eq!((chain(&items), is_in_record(&items)), (vec![false], true), "{how}");
-        assert_eq!(run(&mut first, |tx| items.read(tx, &1, Item::COUNT)), 12);
+        assert_eq!(run(&mut first, |tx| items.read(tx, 1, Item::COUNT)), 12);
     }
 }
 
@@ -68,7 +68,7 @@ fn a_row_that_has_left_its_record_returns() {
 fn a_snapshot_keeps_a_delta_from_being_merged() {
     let Scene { db, items, mut first, .. } = scene();
     let snapshot = db.snapshot();
-    let read = |tx: &Tx<'_, Mvto>| items.read(tx, &1, Item::COUNT);
+    let read = |tx: &Tx<'_, Mvto>| items.read(tx, 1, Item::COUNT);
     for how in 0..3 {
         update(&mut first, &items, how);
         collect(&db, &mut first);
@@ -99,8 +99,8 @@ fn a_row_is_not_changed_under_a_reader_from_before_the_delta() {
     });
     has_drawn.recv().unwrap();
     let refused = first.with(ONCE()).run(|tx| {
-        items.update(tx, &1, Item::COUNT.wrapping_add(100))?;
-        items.update(tx, &2, Item::COUNT.sub(1).at_least(0))
+        items.update(tx, 1, Item::COUNT.wrapping_add(100))?;
+        items.update(tx, 2, Item::COUNT.sub(1).at_least(0))
     });
     assert_eq!(refused, Err(Abort::Guard));
     let epochs = &db.inner.engine.epochs;
@@ -110,7 +110,7 @@ fn a_row_is_not_changed_under_a_reader_from_before_the_delta() {
         let at = cell(&items);
         let seen = at.newest_linked(at.chain_word()).expect("it was inserted");
         let was = seen.stamp();
-        assert_eq!(items.read(tx, &1, Item::COUNT)?, 10);
+        assert_eq!(items.read(tx, 1, Item::COUNT)?, 10);
         go.send(()).unwrap();
         late.take().expect("the transaction runs once").join().unwrap();
         assert_eq!(chain(&items), [true, false]);
@@ -123,7 +123,7 @@ fn a_row_is_not_changed_under_a_reader_from_before_the_delta() {
         Ok(())
     });
     assert_eq!(read, CONFLICT);
-    assert_eq!(run(&mut first, |tx| items.read(tx, &1, Item::COUNT)), 11);
+    assert_eq!(run(&mut first, |tx| items.read(tx, 1, Item::COUNT)), 11);
 }
 
 /// The room in the record may be another commit's, so it does not stand in for a missing row.
