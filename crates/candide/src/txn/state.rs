@@ -716,7 +716,11 @@ impl<P: Protocol> State<P> {
     /// Notes that an operation has ended in a panic, and may have been staged in part. A conflict
     /// that unwinds the stack is noted already.
     pub(super) fn note_panic(&mut self) {
-        if self.doomed.is_none() && !mutant(Mutant::PanicForgotten) {
+        if self.doomed.is_some() || mutant(Mutant::PanicForgotten) {
+            return;
+        }
+        // Numbers of operations do not ascend where each is applied at once and then forgotten.
+        if !P::InPlace::fail(&mut self.attempt, Abort::Panicked) {
             // The panic may have come before the first part of the operation was staged.
             let number = self.writes.push_nothing();
             self.note_failure(number, Abort::Panicked);
