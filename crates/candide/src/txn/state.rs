@@ -819,6 +819,7 @@ impl<P: Protocol> State<P> {
         if !self.needs_deleted_index() {
             return found;
         }
+        table.check_key(key);
         let deleted_index = table.deleted_index().filter(|deleted_index| !deleted_index.is_empty());
         match deleted_index.and_then(|deleted_index| deleted_index.find(key)) {
             Some(record) if self.is_older(table, record) => Found::Record(record),
