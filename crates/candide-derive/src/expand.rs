@@ -341,6 +341,6 @@ fn one_or_tuple(items: impl ExactSizeIterator<Item = impl ToTokens>, place: Span
 }
 
 /// The text of a type without spaces, which depend on the compiler.
-fn type_text(ty: &Type) -> String {
+pub(crate) fn type_text(ty: &Type) -> String {
     ty.to_token_stream().to_string().split_whitespace().collect()
 }

@@ -1,8 +1,10 @@
 //! `#[derive(Key)]`: the code for a composite key or an enum.
 
 use crate::attributes::{Errors, TypeOptions, literal, moved, without_self};
+use crate::expand::type_text;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Fields, Member, Path, Token, Type, Variant};
@@ -72,14 +74,19 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
     let parts = components.iter().map(|Component { member, .. }| quote!(&self.#member));
     let parts = components.iter().zip(parts).map(|(component, value)| component.words(value));
     let from_words = components.iter().enumerate().map(|(number, component)| {
-        let (from_words, before) =
-            (component.item("from_words"), self::count(&components[..number]));
-        quote!(#from_words(&__words[#before..]))
+        let (from_words, words) = (component.item("from_words"), component.item("WORDS"));
+        let before = self::count(&components[..number]);
+        quote!(#from_words(&__words[#before..][..#words]))
     });
     let shows = components.iter().map(|component| {
         let (count, show) = (component.item("WORDS"), component.item("show"));
         quote!((#count, #show as #path::derived::Show))
     });
+    let texts = fields.iter().zip(fields.members()).flat_map(|(field, member)| match member {
+        Member::Named(name) => [name.unraw().to_string(), type_text(&field.ty)],
+        Member::Unnamed(index) => [index.index.to_string(), type_text(&field.ty)],
+    });
+    let layouts = components.iter().map(|component| component.item("KEY_LAYOUT"));
     // A tuple struct is shown with its name, too, because only the name may distinguish two
     // identifiers.
     let name = literal(ident);
@@ -95,6 +102,8 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
             type Words = [::core::primitive::u64; #count];
             const WIDTHS: &'static [::core::primitive::u32] =
                 &#path::derived::join::<::core::primitive::u32, { #count }, _>(0, [#(#widths),*]);
+            const KEY_LAYOUT: ::core::primitive::u64 =
+                #path::derived::key_layout(&[#(#texts),*], &[#(#layouts),*]);
 
             #[inline(always)]
             fn words(&self) -> Self::Words {

@@ -159,7 +159,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// `Record::SCHEMA` is a hash of the names and types of all fields, as they are written, of the
 /// columns' groups, and of how the types lie in words: it does not depend on the compiler. Another
-/// variant of an enum changes it if it needs another bit.
+/// variant of an enum changes it if it needs another bit. The names and types of the fields of a
+/// struct that derives `Key` count like those of the record, if the struct is its key.
 #[proc_macro_derive(Record, attributes(record, key, group, column, index, unique))]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

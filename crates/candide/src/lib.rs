@@ -203,7 +203,7 @@ pub mod derived {
     pub use crate::schema::ColumnType;
     pub use crate::schema::key_text::{Show, show_components, show_variant};
     pub use crate::schema::packing::{Packing, join, no_variant};
-    pub use crate::schema::{Beginning, Place, WordRange, schema_hash};
+    pub use crate::schema::{Beginning, Place, WordRange, key_layout, schema_hash};
 }
 
 #[cfg(doctest)]

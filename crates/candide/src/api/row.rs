@@ -368,7 +368,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
             self.core().index.find_many(&keys.map(|key| packing.pack(key.words().as_ref())))
         } else {
             let words = keys.map(|key| key.words());
-            words.iter().for_each(|words| self.core().check_key(words.as_ref()));
+            // Borrowed once: another call of `as_ref` might give other words than were checked.
+            let words = words.each_ref().map(|words| words.as_ref());
+            words.iter().for_each(|words| self.core().check_key(words));
             self.core().index.find_many(&words)
         };
         if state.needs_deleted_index() {

@@ -85,6 +85,13 @@ pub trait InPlace<P: Parts> {
         Ok(())
     }
 
+    /// Notes that an operation has failed in this way and may have been applied in part. Returns
+    /// `false`, and notes nothing, if writes are not applied at once.
+    #[doc(hidden)]
+    fn fail(_attempt: &mut P::Attempt, _abort: Abort) -> bool {
+        false
+    }
+
     /// Undoes what has been applied since a moment. Records that the attempt has linked since stay
     /// linked, without a row. A mark that was made since stands for that moment.
     #[doc(hidden)]

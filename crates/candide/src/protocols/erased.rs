@@ -225,6 +225,8 @@ pub trait Running: Send {
     #[doc(hidden)]
     fn failure_since(&mut self, since: Applied) -> Result<(), Failure>;
     #[doc(hidden)]
+    fn fail(&mut self, abort: Abort) -> bool;
+    #[doc(hidden)]
     fn undo_to(&mut self, to: Applied);
     #[doc(hidden)]
     fn read_at_mark(
@@ -660,6 +662,10 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::InPlace::failure_since(&mut self.0, since)
     }
 
+    fn fail(&mut self, abort: Abort) -> bool {
+        P::InPlace::fail(&mut self.0, abort)
+    }
+
     fn undo_to(&mut self, to: Applied) {
         P::InPlace::undo_to(&mut self.0, to);
     }
@@ -1046,6 +1052,10 @@ impl InPlace<Erased> for Erased {
 
     fn failure_since(attempt: &mut Box<dyn Running>, since: Applied) -> Result<(), Failure> {
         attempt.failure_since(since)
+    }
+
+    fn fail(attempt: &mut Box<dyn Running>, abort: Abort) -> bool {
+        attempt.fail(abort)
     }
 
     fn undo_to(attempt: &mut Box<dyn Running>, to: Applied) {

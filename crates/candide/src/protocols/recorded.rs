@@ -794,6 +794,10 @@ impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
         P::InPlace::failure_since(&mut attempt.inner, since)
     }
 
+    fn fail(attempt: &mut Attempt<P::Attempt>, abort: Abort) -> bool {
+        P::InPlace::fail(&mut attempt.inner, abort)
+    }
+
     fn undo_to(attempt: &mut Attempt<P::Attempt>, to: Applied) {
         attempt.applied.retain(|written| written.entries <= to.entries);
         P::InPlace::undo_to(&mut attempt.inner, to);

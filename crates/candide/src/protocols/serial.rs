@@ -556,6 +556,11 @@ impl InPlace<Serial> for Serial {
         }
     }
 
+    fn fail(attempt: &mut Attempt, abort: Abort) -> bool {
+        attempt.failed.get_or_insert(abort);
+        true
+    }
+
     fn undo_to(attempt: &mut Attempt, to: Applied) {
         attempt.undo_to(to.entries);
         if !to.has_panicked {

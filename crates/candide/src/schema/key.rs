@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::field::{Bytes, Field, Text};
+use super::hash::{HASH_SEED, hash_numbers, mix};
 use super::key_joint::{Before, ZeroWords};
 use super::key_text::{MORE, Shown, show_bytes, show_components};
 use super::key_words::{KEY_WORDS_MAX, KeyWords};
@@ -32,6 +33,11 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
     /// The number of bits used in each word, at most 64. The other bits are zero. A table that
     /// packs components of its keys into common words packs only the used bits.
     const WIDTHS: &'static [u32];
+
+    /// A number that differs between types whose keys lie in words differently, even if the widths
+    /// are the same. It is a part of [`Record::SCHEMA`](crate::Record::SCHEMA).
+    #[doc(hidden)]
+    const KEY_LAYOUT: u64 = layout_of_widths(Self::WIDTHS);
 
     /// Returns the key as words.
     fn words(&self) -> Self::Words;
@@ -117,6 +123,15 @@ impl<'a> Shown<'a> {
     pub(crate) fn of<K: Key>(words: &'a K::Words) -> Shown<'a> {
         Shown { words: words.as_ref(), show: K::show }
     }
+}
+
+const fn layout_of_widths(widths: &[u32]) -> u64 {
+    let (mut hash, mut index) = (HASH_SEED, 0);
+    while index < widths.len() {
+        hash = mix(hash, widths[index] as u64);
+        index += 1;
+    }
+    hash
 }
 
 /// Writes the words of a key whose type does not implement [`Key::show`].
@@ -262,6 +277,7 @@ where
 {
     type Words = <[u64; 1] as Before<K::Words>>::Both;
     const WIDTHS: &'static [u32] = joined_widths::<bool, K>();
+    const KEY_LAYOUT: u64 = hash_numbers(&[bool::KEY_LAYOUT, K::KEY_LAYOUT]);
 
     fn words(&self) -> Self::Words {
         match self {
@@ -316,6 +332,7 @@ fn bytes_of_words<const N: usize>(words: &[u64]) -> [u8; N] {
 impl<const N: usize> Key for Bytes<N> {
     type Words = KeyWords;
     const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(byte_words(N)).0;
+    const KEY_LAYOUT: u64 = <Bytes<N> as Field>::LAYOUT;
 
     fn words(&self) -> KeyWords {
         words_of_bytes(self.as_bytes(), None)
@@ -335,6 +352,7 @@ impl<const N: usize> Key for Bytes<N> {
 impl<const N: usize> Key for Text<N> {
     type Words = KeyWords;
     const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(byte_words(N) + 1).0;
+    const KEY_LAYOUT: u64 = <Text<N> as Field>::LAYOUT;
 
     fn words(&self) -> KeyWords {
         words_of_bytes(self.padded(), Some(self.length()))

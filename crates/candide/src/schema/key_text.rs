@@ -42,11 +42,12 @@ pub fn show_components(
         if number > 0 {
             f.write_str(", ")?;
         }
-        show(words, f)?;
-        if words.len() < count {
+        let (its, rest) = words.split_at(count.min(words.len()));
+        show(its, f)?;
+        if its.len() < count {
             break;
         }
-        words = &words[count..];
+        words = rest;
     }
     f.write_char(')')
 }

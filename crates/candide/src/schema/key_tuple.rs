@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::hash::hash_numbers;
 use super::key::{AsKey, Key, joined_widths};
 use super::key_joint::Before;
 use super::key_text::{Show, show_components};
@@ -15,6 +16,7 @@ where
 {
     type Words = <A::Words as Before<B::Words>>::Both;
     const WIDTHS: &'static [u32] = joined_widths::<A, B>();
+    const KEY_LAYOUT: u64 = hash_numbers(&[A::KEY_LAYOUT, B::KEY_LAYOUT]);
 
     #[inline(always)]
     fn words(&self) -> Self::Words {
@@ -23,7 +25,8 @@ where
 
     #[inline(always)]
     fn from_words(words: &[u64]) -> (A, B) {
-        (A::from_words(words), B::from_words(&words[A::WORDS..]))
+        let (first, last) = words.split_at(A::WORDS);
+        (A::from_words(first), B::from_words(last))
     }
 
     fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,6 +43,7 @@ macro_rules! longer_tuples {
         {
             type Words = <<($($name,)+) as Key>::Words as Before<$last::Words>>::Both;
             const WIDTHS: &'static [u32] = joined_widths::<($($name,)+), $last>();
+            const KEY_LAYOUT: u64 = hash_numbers(&[$($name::KEY_LAYOUT,)+ $last::KEY_LAYOUT]);
 
             #[inline(always)]
             fn words(&self) -> Self::Words {
@@ -48,9 +52,9 @@ macro_rules! longer_tuples {
 
             #[inline(always)]
             fn from_words(words: &[u64]) -> Self {
-                let first = <($($name,)+)>::from_words(words);
-                let last = $last::from_words(&words[<($($name,)+)>::WORDS..]);
-                ($(first.$index,)+ last)
+                let (first, last) = words.split_at(<($($name,)+)>::WORDS);
+                let first = <($($name,)+)>::from_words(first);
+                ($(first.$index,)+ $last::from_words(last))
             }
 
             fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -186,6 +190,10 @@ mod tests {
         assert_eq!(
             Shown::of::<(u8, Text<9>, Option<Text<9>>, u128)>(&key.words()).to_string(),
             r#"(7, "x", Some("y"), 1)"#
+        );
+        assert_eq!(
+            Shown::of::<(Text<9>, i8)>(&(text("x"), -7i8).words()).to_string(),
+            r#"("x", -7)"#
         );
     }
 }

@@ -40,7 +40,7 @@ pub(crate) use operation::NUMBER_OPERANDS;
 pub use operation::{Arithmetic, Code, Op, Sink};
 pub use place::Place;
 pub use range::{Beginning, Edge, KeyPrefix, KeyRange, Prefix, WordRange};
-pub use record::{Record, schema_hash};
+pub use record::{Record, key_layout, schema_hash};
 pub(crate) use record::{RowType, store_in};
 pub use unit::Unit;
 pub(crate) use unit::Units;

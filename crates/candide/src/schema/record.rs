@@ -81,13 +81,14 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// The secondary indexes that every table of this type has: 32 at most.
     const INDEXES: &'static [IndexSpec] = &[];
     /// A number that differs between row types with different layouts and is the same in every
-    /// build. An import compares this number. The default covers the widths of the key's words and
-    /// the groups. A derived number covers the names of fields, groups and types as written, the
-    /// widths, and the layout of each column's type. Neither number covers the meaning of bits. So
-    /// an import does not notice if variants of an enum were exchanged, if a variant was added that
-    /// needs no further bit, or if a type was replaced by another one with the same name and
-    /// layout.
-    const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
+    /// build. An import compares this number, and so does a database that is opened again. The
+    /// default covers the layout of the key's type and the groups. A derived number covers the
+    /// names of fields, groups and types as written, and the layouts of the key's type and of each
+    /// column's type. The layout of a struct that derives [`Key`] includes the names and types of
+    /// its fields. Neither number covers the meaning of bits. So an import does not notice if
+    /// variants of an enum were exchanged, if a variant was added that needs no further bit, or if
+    /// a type was replaced by another one with the same name and layout.
+    const SCHEMA: u64 = default_schema(Self::Key::KEY_LAYOUT, Self::GROUPS);
 
     /// One text for each field: its name, a colon, its type, and in parentheses its group or `key`.
     /// An export writes these texts into the stream. So if an import is refused because of
@@ -146,31 +147,31 @@ impl RowType {
 }
 
 /// Returns the schema of a derived row type: a hash of `texts`, which are the declaration as
-/// written, of the widths of the key's words, and of `layouts`, which are the columns'
+/// written, of the [`Key::KEY_LAYOUT`] of the key, and of `layouts`, which are the columns'
 /// [`Field::LAYOUT`](super::field::Field::LAYOUT).
 #[doc(hidden)]
 pub const fn schema_hash<R: Record>(texts: &[&str], layouts: &[u64]) -> u64 {
-    let widths = R::Key::WIDTHS;
+    mix(mix(hash_texts(texts), R::Key::KEY_LAYOUT), hash_numbers(layouts))
+}
+
+/// Returns the [`Key::KEY_LAYOUT`] of a derived struct: a hash of `texts`, which are the names and
+/// types of its components as written, and of `layouts`, which are those of the components.
+#[doc(hidden)]
+pub const fn key_layout(texts: &[&str], layouts: &[u64]) -> u64 {
+    mix(hash_texts(texts), hash_numbers(layouts))
+}
+
+const fn hash_texts(texts: &[&str]) -> u64 {
     let (mut hash, mut index) = (HASH_SEED, 0);
     while index < texts.len() {
         hash = mix_text(hash, texts[index]);
         index += 1;
     }
-    index = 0;
-    while index < widths.len() {
-        hash = mix(hash, widths[index] as u64);
-        index += 1;
-    }
-    mix(hash, hash_numbers(layouts))
+    hash
 }
 
-const fn default_schema(widths: &[u32], groups: &[Group]) -> u64 {
-    let (mut hash, mut index) = (HASH_SEED, 0);
-    while index < widths.len() {
-        hash = mix_text(hash ^ widths[index] as u64, "key");
-        index += 1;
-    }
-    index = 0;
+const fn default_schema(key_layout: u64, groups: &[Group]) -> u64 {
+    let (mut hash, mut index) = (mix_text(HASH_SEED ^ key_layout, "key"), 0);
     while index < groups.len() {
         hash = mix_text(hash ^ groups[index].words as u64, groups[index].name);
         index += 1;

@@ -55,6 +55,8 @@ pub(crate) mod indexed_rows;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod interleaving;
 #[cfg(not(any(loom, shuttle, sanitized)))]
+mod key_shapes;
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod keys;
 #[cfg(not(any(loom, shuttle)))]
 mod life;

@@ -716,7 +716,11 @@ impl<P: Protocol> State<P> {
     /// Notes that an operation has ended in a panic, and may have been staged in part. A conflict
     /// that unwinds the stack is noted already.
     pub(super) fn note_panic(&mut self) {
-        if self.doomed.is_none() && !mutant(Mutant::PanicForgotten) {
+        if self.doomed.is_some() || mutant(Mutant::PanicForgotten) {
+            return;
+        }
+        // Numbers of operations do not ascend where each is applied at once and then forgotten.
+        if !P::InPlace::fail(&mut self.attempt, Abort::Panicked) {
             // The panic may have come before the first part of the operation was staged.
             let number = self.writes.push_nothing();
             self.note_failure(number, Abort::Panicked);
@@ -815,6 +819,7 @@ impl<P: Protocol> State<P> {
         if !self.needs_deleted_index() {
             return found;
         }
+        table.check_key(key);
         let deleted_index = table.deleted_index().filter(|deleted_index| !deleted_index.is_empty());
         match deleted_index.and_then(|deleted_index| deleted_index.find(key)) {
             Some(record) if self.is_older(table, record) => Found::Record(record),

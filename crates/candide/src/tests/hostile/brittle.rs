@@ -461,6 +461,152 @@ fn a_transaction_that_catches_a_panic_has_no_half_of_an_operation<P: Protocol>()
     assert!(refused > 0);
 }
 
+protocol_tests!(overlapping: a_conflict_comes_before_a_panic_that_the_closure_catches);
+/// Another transaction changes what was read before the panic, or after it. So the attempt is
+/// repeated, and the panic counts only if it comes again.
+fn a_conflict_comes_before_a_panic_that_the_closure_catches<P: Protocol>() {
+    for (comes_again, changes_before) in
+        [(false, false), (false, true), (true, false), (true, true)]
+    {
+        let tally = Tally::<P>::new();
+        let (mut session, mut other) = (tally.db.session().unwrap(), tally.db.session().unwrap());
+        let mut attempts = 0;
+        let ended = session.run(|tx| {
+            attempts += 1;
+            let read = tally.table.read(tx, Fragile(4), Brittle::COUNT)?;
+            let mut change = || commits(&mut other, |tx| tally.count(tx, 4));
+            if attempts == 1 && changes_before {
+                change();
+            }
+            if attempts == 1 || comes_again {
+                // The last call of the row's code in this operation.
+                assert!((0..3).rev().any(|calls| tally.panics(tx, calls)));
+            }
+            if attempts == 1 && !changes_before {
+                change();
+            }
+            tally.table.update(tx, Fragile(2), Brittle::COUNT.add(10 + read))
+        });
+        let counts = if comes_again { [0, 0, 0, 1] } else { [0, 11, 0, 1] };
+        let wanted = if comes_again { Err(Abort::Panicked) } else { Ok(()) };
+        match (ended, attempts) {
+            // A protocol that orders by timestamps can put the outcome before the change.
+            (Err(Abort::Panicked), 1) => assert_eq!(tally.counts(), [0, 0, 0, 1]),
+            ended => assert_eq!((ended, tally.counts()), ((wanted, 2), counts)),
+        }
+    }
+}
+
+protocol_tests!(all: effects_and_counts_of_a_refused_panic_are_those_of_an_outcome);
+fn effects_and_counts_of_a_refused_panic_are_those_of_an_outcome<P: Protocol>() {
+    let tally = Tally::<P>::new();
+    let before = tally.db.stats();
+    let effects = std::rc::Rc::new(Cell::new(0));
+    let add = |tx: &Tx<'_, P>, number| {
+        let effects = effects.clone();
+        tx.on_commit(move || effects.set(effects.get() + number));
+    };
+    let panics = |tx: &Tx<'_, P>| (0..3).rev().any(|calls| tally.panics(tx, calls));
+    // A part within a part: each catches a panic.
+    let ended = tally.db.run(|tx| {
+        add(tx, 1);
+        let outer = tx.attempt(|tx| {
+            add(tx, 10);
+            let inner = tx.attempt(|tx| {
+                add(tx, 100);
+                assert!(panics(tx));
+                Ok::<_, Abort>(())
+            });
+            assert_eq!(inner, Err(Abort::Panicked));
+            tally.count(tx, 2)?;
+            let inner = tx.attempt(|tx| {
+                assert!(panics(tx));
+                Err::<(), _>(Abort::Duplicate)
+            });
+            assert_eq!(inner, Err(Abort::Duplicate));
+            assert!(panics(tx));
+            let inner = tx.attempt(|tx| {
+                add(tx, 1000);
+                assert!(panics(tx));
+                tally.count(tx, 3)
+            });
+            assert!(matches!(inner, Ok(()) | Err(Abort::Panicked)));
+            Ok::<_, Abort>(())
+        });
+        assert_eq!(outer, Err(Abort::Panicked));
+        tally.count(tx, 4)
+    });
+    assert_eq!((ended, effects.get(), tally.counts()), (Ok(()), 1, [0, 0, 0, 1]));
+    // The panic comes before a part that succeeds, and one that is undone.
+    let ended = tally.db.run(|tx| {
+        add(tx, 1);
+        tally.count(tx, 2)?;
+        assert!(panics(tx));
+        assert_eq!(tx.attempt(|tx| tally.count(tx, 3)), Ok(()));
+        tally.undo_part(tx);
+        Ok(())
+    });
+    assert_eq!((ended, effects.get(), tally.counts()), (Err(Abort::Panicked), 1, [0, 0, 0, 1]));
+    let place = Abort::ALL.iter().position(|abort| *abort == Abort::Panicked).unwrap();
+    let after = tally.db.stats();
+    assert_eq!(after.aborts[place] - before.aborts[place], 1);
+    assert_eq!(after.retries, before.retries);
+}
+
+protocol_tests!(all: a_deferred_key_does_not_hide_a_panic_nor_the_panic_the_key);
+fn a_deferred_key_does_not_hide_a_panic_nor_the_panic_the_key<P: Protocol>() {
+    let (id, value) = (Fragile, Brittle::VALUE);
+    // Row 1 waits for the key of row 2 while an operation panics, and gets it or not.
+    for (in_part, gets_it) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut refused = 0;
+        for calls in 0.. {
+            let shelf = Shelf::<P>::new(TableOptions::default());
+            let rows = shelf.rows();
+            let table = &shelf.table;
+            let (mut panicked, mut part) = (false, Ok::<_, Abort>(()));
+            let ended = shelf.db.run(|tx| {
+                table.modify(tx, id(1), value, |value| value.0 = 102)?;
+                let mut panics = |tx: &Tx<'_, P>| {
+                    let change = |value: &mut Fragile| value.0 = 300;
+                    let done = with_fuse(calls, || table.modify(tx, id(3), value, change));
+                    panicked = done.is_none();
+                };
+                if in_part {
+                    part = tx.attempt(|tx| {
+                        panics(tx);
+                        Ok(())
+                    });
+                } else {
+                    panics(tx);
+                }
+                if gets_it {
+                    table.modify(tx, id(2), value, |value| value.0 = 101)?;
+                }
+                Ok(())
+            });
+            let is_refused = ended == Err(Abort::Panicked);
+            refused += usize::from(is_refused || part.is_err());
+            match (gets_it, is_refused) {
+                (_, true) => assert!(panicked && !in_part),
+                (true, _) => assert_eq!(ended, Ok(())),
+                (false, _) => assert_eq!(ended, Err(Abort::NotUnique)),
+            }
+            let mut wanted = rows;
+            if ended == Ok(()) {
+                (wanted[1].value, wanted[2].value) = (id(102), id(101));
+                if !panicked {
+                    wanted[3].value = id(300);
+                }
+            }
+            shelf.assert_unharmed(&wanted);
+            if !panicked {
+                break;
+            }
+        }
+        assert!(refused > 0);
+    }
+}
+
 protocol_tests!(all: a_panic_while_an_index_is_built_leaves_no_index);
 fn a_panic_while_an_index_is_built_leaves_no_index<P: Protocol>() {
     let watchdog = Watchdog::new();

@@ -5,9 +5,10 @@ use super::{Watchdog, commits};
 use crate::engine::Protocol;
 use crate::schema::packing::{Packing, Size};
 use crate::schema::{ColumnType, WordRange};
+use crate::tests::snapshots::collect;
 use crate::{
     AsKey, Buffer, Column, Database, Error, Field, Group, Hashed, IndexOptions, Key, KeyPrefix,
-    KeyRange, Ordered, Prefix, Record, Whole,
+    KeyRange, Ordered, Prefix, Record, TableOptions, Whole,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -274,4 +275,210 @@ fn keys_of_false_widths_are_refused() {
         assert!(wide.contains("1 to 64 are possible"), "{wide}");
     }
     assert!(db.table::<Keyed<1, 64>>("right").is_ok());
+}
+
+std::thread_local! {
+    /// The number of calls for the words of an [`Unsteady`] key that will still give the right
+    /// number of words.
+    static HONEST: std::cell::Cell<usize> = const { std::cell::Cell::new(usize::MAX) };
+}
+
+/// Returns the number of words that an [`Unsteady`] key gives at this call.
+fn words_now() -> usize {
+    match HONEST.get() {
+        usize::MAX => 1,
+        0 => 64,
+        left => {
+            HONEST.set(left - 1);
+            1
+        }
+    }
+}
+
+/// Words of which there are sometimes more.
+#[derive(Clone, Copy)]
+struct UnsteadyWords([u64; 64]);
+
+impl AsRef<[u64]> for UnsteadyWords {
+    fn as_ref(&self) -> &[u64] {
+        &self.0[..words_now()]
+    }
+}
+
+/// A key of one word, which sometimes gives more words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Unsteady(u64);
+
+impl AsKey<Unsteady> for Unsteady {
+    type Given = Self;
+
+    fn into_key(self) -> Option<Self> {
+        Some(self)
+    }
+}
+
+impl Key for Unsteady {
+    type Words = UnsteadyWords;
+    const WIDTHS: &'static [u32] = &[64];
+
+    fn words(&self) -> UnsteadyWords {
+        UnsteadyWords([self.0; 64])
+    }
+
+    fn from_words(words: &[u64]) -> Unsteady {
+        Unsteady(words[0])
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OfUnsteady(u64);
+
+impl Record for OfUnsteady {
+    type Key = Unsteady;
+    type Index = Hashed;
+    type Image = [u64; 1];
+    const NAME: &'static str = "OfUnsteady";
+    const GROUPS: &'static [Group] = &[Group::new("row", 1)];
+
+    fn key(&self) -> Unsteady {
+        Unsteady(self.0)
+    }
+
+    fn store(&self, words: &mut [u64]) {
+        words[0] = self.0;
+    }
+
+    fn load(key: &Unsteady, _words: &[u64]) -> OfUnsteady {
+        OfUnsteady(key.0)
+    }
+}
+
+protocol_tests!(all: words_that_become_more_are_not_compared_with_records);
+/// An index compares as many words of a record as the key gives, so the words whose number was
+/// checked must be the ones that are compared.
+fn words_that_become_more_are_not_compared_with_records<P: Protocol>() {
+    let _watchdog = Watchdog::new();
+    let db = Database::<P>::builder().build().expect("a database");
+    for options in [TableOptions::default(), TableOptions::default().ordered()] {
+        let name = format!("{options:?}");
+        let rows = db.table_with::<OfUnsteady>(&name, options).expect("a table");
+        let mut session = db.session().expect("a session");
+        commits(&mut session, |tx| rows.insert_many(tx, [1, 2].map(OfUnsteady)));
+        let keys = [Unsteady(1), Unsteady(2)];
+        let find = |session: &mut crate::Session<P>, honest| {
+            HONEST.set(honest);
+            let found = catch_unwind(AssertUnwindSafe(|| {
+                session.run(|tx| {
+                    // A handle that has found no record looks again.
+                    Ok(rows.find_many(tx, &keys)?.map(|row| row.get(Whole)))
+                })
+            }));
+            HONEST.set(usize::MAX);
+            found.ok()
+        };
+        for honest in 0..6 {
+            let found = find(&mut session, honest);
+            let wanted = [1, 2].map(|number| Ok(Some(OfUnsteady(number))));
+            // The words are asked for once for each key.
+            assert_eq!(found, (honest >= 2).then_some(Ok(wanted)), "{honest} honest calls");
+        }
+        for honest in 0..6 {
+            let message = "another number of words than `Key::WORDS`";
+            HONEST.set(honest);
+            let found = catch_unwind(AssertUnwindSafe(|| {
+                session.run(|tx| {
+                    let row = rows.get(tx, Unsteady(1), Whole)?;
+                    assert_eq!(rows.get(tx, Unsteady(3), Whole)?, None);
+                    rows.put(tx, OfUnsteady(1))?;
+                    Ok(row)
+                })
+            }));
+            HONEST.set(usize::MAX);
+            if let Err(panic) = found {
+                let text = panic.downcast_ref::<&str>().map_or("", |text| text);
+                assert!(text.contains(message), "{text}");
+            }
+        }
+        let found = commits(&mut session, |tx| rows.iter(tx, ()).count());
+        assert_eq!(found, 2);
+    }
+}
+
+#[test]
+fn words_that_become_more_are_refused_in_snapshots() {
+    let _watchdog = Watchdog::new();
+    let db = Database::<crate::Mvcc>::builder().manual_epochs(1).build().expect("a database");
+    let options = TableOptions::default().ordered();
+    let rows = db.table_with::<OfUnsteady>("rows", options).expect("a table");
+    let mut session = db.session().expect("a session");
+    commits(&mut session, |tx| rows.insert_many(tx, (0..9).map(OfUnsteady)));
+    let snapshot = db.snapshot();
+    commits(&mut session, |tx| (0..9).try_for_each(|id| rows.delete(tx, Unsteady(id))));
+    collect(&db, &mut session);
+    let deleted_index = rows.core().deleted_index().expect("an index of deleted records");
+    assert!(!deleted_index.is_empty());
+    let message = "another number of words than `Key::WORDS`";
+    HONEST.set(1);
+    refused(message, || snapshot.run(|tx| rows.find_many(tx, &[Unsteady(1)]).map(drop)));
+    HONEST.set(usize::MAX);
+    assert_eq!(snapshot.run(|tx| rows.contains(tx, Unsteady(1))), Ok(true));
+}
+
+/// A pair of numbers. Its functions demand exactly its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Exact(u32, u32);
+
+impl AsKey<Exact> for Exact {
+    type Given = Self;
+
+    fn into_key(self) -> Option<Self> {
+        Some(self)
+    }
+}
+
+impl Key for Exact {
+    type Words = [u64; 2];
+    const WIDTHS: &'static [u32] = &[32, 32];
+
+    fn words(&self) -> [u64; 2] {
+        [self.0.into(), self.1.into()]
+    }
+
+    fn from_words(words: &[u64]) -> Exact {
+        let [first, second]: [u64; 2] = words.try_into().expect("two words");
+        Exact(first as u32, second as u32)
+    }
+
+    fn show(words: &[u64], f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{words:?}")
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, candide_derive::Key)]
+#[key(crate = crate)]
+struct OfExact {
+    one: Exact,
+    number: u8,
+    option: Option<Exact>,
+    other: Exact,
+}
+
+#[test]
+fn components_receive_their_words_and_no_others() {
+    fn check<K: Key + PartialEq + std::fmt::Debug>(key: K, text: &str) {
+        let words = key.words();
+        assert_eq!(K::from_words(words.as_ref()), key);
+        assert_eq!(crate::schema::Shown::of::<K>(&words).to_string(), text);
+    }
+    let (one, other) = (Exact(1, 2), Exact(3, 4));
+    check((one, 7u8), "([1, 2], 7)");
+    check((one, other), "([1, 2], [3, 4])");
+    check((one, 7u8, other), "([1, 2], 7, [3, 4])");
+    check((one, other, one, 7u8), "([1, 2], [3, 4], [1, 2], 7)");
+    check((Some(one), other), "(Some([1, 2]), [3, 4])");
+    check(((7u8, one), other), "((7, [1, 2]), [3, 4])");
+    check(
+        OfExact { one, number: 7, option: Some(other), other },
+        "OfExact([1, 2], 7, Some([3, 4]), [3, 4])",
+    );
 }

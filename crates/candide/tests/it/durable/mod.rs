@@ -7,6 +7,7 @@ mod attack_threads;
 mod attack_waits;
 mod crashes;
 mod failures;
+mod keys;
 mod laboratory;
 mod reopening;
 mod sequences;
