@@ -364,14 +364,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let keys: &[R::Key; N] = keys.borrow();
         let state = &mut *tx.state.borrow_mut();
         state.admit(tx.engine, self.core())?;
+        let check = |words: &[u64]| self.core().check_key(words);
         let mut found = if let Some(packing) = self.core().layout.packing::<R::Key>() {
-            self.core().index.find_many(&keys.map(|key| packing.pack(key.words().as_ref())))
+            let words = keys.map(|key| packing.pack(key.words().as_ref()));
+            self.core().index.find_many(&words, check)
         } else {
-            let words = keys.map(|key| key.words());
-            // Borrowed once: another call of `as_ref` might give other words than were checked.
-            let words = words.each_ref().map(|words| words.as_ref());
-            words.iter().for_each(|words| self.core().check_key(words));
-            self.core().index.find_many(&words)
+            self.core().index.find_many(&keys.map(|key| key.words()), check)
         };
         if state.needs_deleted_index() {
             for (key, found) in keys.iter().zip(&mut found) {

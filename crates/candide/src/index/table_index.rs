@@ -108,8 +108,16 @@ impl TableIndex {
 
     /// Searches as [`TableIndex::find`] does, for many keys at once. The cache misses of all
     /// lookups overlap.
+    ///
+    /// `check` panics unless its argument has as many words as the index's keys. A hash index
+    /// compares as many words of a record as it is given, and each call of `as_ref` may give
+    /// others. So exactly the words that it compares are checked.
     #[inline]
-    pub(crate) fn find_many<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> [Found; N] {
+    pub(crate) fn find_many<const N: usize, W: AsRef<[u64]>>(
+        &self,
+        keys: &[W; N],
+        check: impl Fn(&[u64]),
+    ) -> [Found; N] {
         match self {
             TableIndex::Hash(hash) => {
                 let hashes = keys.each_ref().map(|key| {
@@ -121,12 +129,19 @@ impl TableIndex {
                     let record = hash.likely_record(hashed);
                     record.inspect(|record| prefetch(record.block().hint(0)))
                 });
-                std::array::from_fn(|number| match likely[number] {
-                    Some(record) if record.has_key(keys[number].as_ref()) => Found::Record(record),
-                    _ => hash.search(keys[number].as_ref(), hashes[number]),
+                std::array::from_fn(|number| {
+                    let key = keys[number].as_ref();
+                    check(key);
+                    match likely[number] {
+                        Some(record) if record.has_key(key) => Found::Record(record),
+                        _ => hash.search(key, hashes[number]),
+                    }
                 })
             }
-            TableIndex::Ordered(ordered) => ordered.find_many(keys),
+            TableIndex::Ordered(ordered) => {
+                keys.iter().for_each(|key| check(key.as_ref()));
+                ordered.find_many(keys)
+            }
         }
     }
 

@@ -365,22 +365,15 @@ fn words_that_become_more_are_not_compared_with_records<P: Protocol>() {
         let mut session = db.session().expect("a session");
         commits(&mut session, |tx| rows.insert_many(tx, [1, 2].map(OfUnsteady)));
         let keys = [Unsteady(1), Unsteady(2)];
-        let find = |session: &mut crate::Session<P>, honest| {
+        // A hash index asks for the words of each key first to hash them, and then to compare them.
+        let asked = if rows.core().index.is_ordered() { 2 } else { 4 };
+        for honest in 0..6 {
             HONEST.set(honest);
             let found = catch_unwind(AssertUnwindSafe(|| {
-                session.run(|tx| {
-                    // A handle that has found no record looks again.
-                    Ok(rows.find_many(tx, &keys)?.map(|row| row.get(Whole)))
-                })
+                session.run(|tx| rows.find_many(tx, &keys).map(drop))
             }));
             HONEST.set(usize::MAX);
-            found.ok()
-        };
-        for honest in 0..6 {
-            let found = find(&mut session, honest);
-            let wanted = [1, 2].map(|number| Ok(Some(OfUnsteady(number))));
-            // The words are asked for once for each key.
-            assert_eq!(found, (honest >= 2).then_some(Ok(wanted)), "{honest} honest calls");
+            assert_eq!(found.ok(), (honest >= asked).then_some(Ok(())), "{honest} honest calls");
         }
         for honest in 0..6 {
             let message = "another number of words than `Key::WORDS`";
