@@ -46,7 +46,7 @@ fn the_format_is_what_it_was() {
     assert_eq!(table.export(&mut stream).unwrap(), 1);
     let fields = "id: u64 (key)\ncount: i64 (group hot)\nsmall: u8 (group hot)\nflag: bool (group hot)\nother: u64 (group cold)\n";
     let mut begin =
-        [u64::from_le_bytes(*b"candide\x03"), 1_414_765_685_153_274_620, 1, 3, fields.len() as u64]
+        [u64::from_le_bytes(*b"candide\x03"), 5_650_114_351_007_337_947, 1, 3, fields.len() as u64]
             .to_vec();
     let padded = format!("{fields}\0\0\0\0\0\0\0");
     begin.extend(
