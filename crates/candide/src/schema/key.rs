@@ -107,7 +107,7 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
 #[diagnostic::on_unimplemented(
     message = "the key has the type `{K}`, and `{Self}` cannot stand for it",
     label = "expected a key of type `{K}`, by value or by reference",
-    note = "a key is given by value or by reference: `get(tx, 7, ..)`, `get(tx, 7, ..)`, `get(tx, (1, 2), ..)`",
+    note = "a key is given by value or by reference: `get(tx, 7, ..)`, `get(tx, &7, ..)`, `get(tx, (1, 2), ..)`",
     note = "a key of type `Text<N>` is also given as `&str` or `String`, a key of type `Bytes<N>` as `[u8; N]` or `&[u8]`"
 )]
 pub trait AsKey<K> {
