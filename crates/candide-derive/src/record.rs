@@ -161,6 +161,7 @@ impl Record {
         errors.or(record)
     }
 
+    /// Returns a field by its number among the keys or among the columns.
     pub(crate) fn field(&self, field: Field) -> &Column {
         match field {
             Field::Key(number) => &self.keys[number],
