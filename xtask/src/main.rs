@@ -39,11 +39,13 @@ usage: cargo xtask <task>
                          docs/verification-ledger.csv. `--scene NAME` and `--protocol NAME` choose one.
                          `--mutants [NAME...]` instead says how many schedules it takes to find each deliberate defect
   costs                  count instructions and cache misses of every operation under every protocol, and print the tables
-                         that docs/cost-model.md explains. `--check` compares instructions with docs/costs.csv, `--renew` writes it
+                         that docs/cost-model.md explains. `--check` compares instructions with docs/costs.csv, and lets pass
+                         what a change costs that only moves code; `--exact` does not, for a change of the engine; `--renew` writes it
   build-budget           build the command from nothing, and compare CPU time, size and copies of
                          functions with docs/build-budget.csv. `--built FILE` takes a command that
                          is there and checks size and copies; `--profile NAME` says whose limits,
-                         unless those of release; `--largest N` lists so many families of functions
+                         unless those of release; `--coarse` fails only what exceeds a limit by more
+                         than 15 %; `--largest N` lists so many families of functions
   tidy                   look for what the compiler does not: doors left, layers crossed, protocols named
   check-json FILE...     check the fields and figures of files that `candide bench --json` wrote
   browse FILE...         look at pages that `candide bench --report` wrote in Chromium, on a large screen and on a phone: errors,

@@ -2,11 +2,38 @@
 
 use super::measure::Cost;
 use std::collections::BTreeMap;
+use std::fmt;
 
-/// `GROWTH_MAX` is the greatest factor by which an operation may become more expensive. If the
-/// factor of an operation is below `SHRINKAGE_MAX`, the baseline should be renewed.
-const GROWTH_MAX: f64 = 1.05;
-const SHRINKAGE_MAX: f64 = 0.95;
+/// The factors that one operation must not exceed, and from which on a change is printed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Limits {
+    /// The greatest factor by which one operation may become more expensive.
+    operation: f64,
+    /// The greatest geometric mean of the factors of all operations.
+    mean: f64,
+    /// A smaller change of an operation, in either direction, is not printed.
+    printed: f64,
+}
+
+impl Limits {
+    /// The limits for every change. They are above what a change costs that only moves code: other
+    /// functions are inlined then, and the count of an operation has moved by 6 %.
+    pub(super) const COARSE: Limits = Limits { operation: 1.15, mean: 1.03, printed: 1.03 };
+    /// The limits for a change of the engine.
+    pub(super) const EXACT: Limits = Limits { operation: 1.05, mean: 1.03, printed: 1.03 };
+}
+
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [operation, mean, printed] =
+            [self.operation, self.mean, self.printed].map(|factor| 100.0 * (factor - 1.0));
+        write!(
+            f,
+            "changes above {printed:.0} % are listed, and one operation above {operation:.0} %"
+        )?;
+        write!(f, " fails, and so does a geometric mean above {mean:.0} %")
+    }
+}
 
 const COMPILER: &str = "# compiled by ";
 const HEAD: &str = "protocol,operation,instructions";
@@ -70,8 +97,9 @@ pub(super) struct Verdict {
 
 /// Compares the counts `now` with the counts `before`. Counts of different compilers are compared,
 /// but never fail.
-pub(super) fn compare(before: &Baseline, now: &Baseline) -> Verdict {
+pub(super) fn compare(before: &Baseline, now: &Baseline, limits: Limits) -> Verdict {
     let mut verdict = Verdict::default();
+    let mut factors = Vec::new();
     for ((protocol, operation), &count) in &before.costs {
         let Some(&new) = now.costs.get(&(protocol.clone(), operation.clone())) else {
             verdict.failures.push(format!(
@@ -79,21 +107,30 @@ pub(super) fn compare(before: &Baseline, now: &Baseline) -> Verdict {
             ));
             continue;
         };
+        let factor = if new == count { 1.0 } else { new / count };
         let change = format!(
             "{protocol}: {operation}: {count:.1} before, {new:.1} now{}",
-            percentage(count, new)
+            percentage(factor)
         );
-        if new > count * GROWTH_MAX {
+        if factor > limits.operation {
             verdict.failures.push(change);
-        } else if new < count * SHRINKAGE_MAX {
+        } else if factor > limits.printed {
+            verdict.notes.push(format!("dearer: {change}"));
+        } else if factor < 1.0 / limits.printed {
             verdict.notes.push(format!("cheaper: {change}"));
         }
+        // What costs nothing has no factor, and becoming that expensive fails by itself.
+        factors.extend((count > 0.0 && new > 0.0).then_some(factor));
     }
     for (protocol, operation) in now.costs.keys().filter(|key| !before.costs.contains_key(*key)) {
         verdict
             .failures
             .push(format!("{protocol}: {operation}: is counted, and not in the baseline"));
     }
+    let mean = geometric_mean(&factors);
+    let of_all = format!("all operations, geometric mean{}", percentage(mean));
+    let kind = if mean > limits.mean { &mut verdict.failures } else { &mut verdict.notes };
+    kind.push(of_all);
     if before.compiler != now.compiler {
         let reported = verdict.failures.drain(..).map(|failure| format!("would fail: {failure}"));
         verdict.notes.splice(0..0, reported);
@@ -105,8 +142,15 @@ pub(super) fn compare(before: &Baseline, now: &Baseline) -> Verdict {
     verdict
 }
 
-fn percentage(before: f64, now: f64) -> String {
-    if before == 0.0 { String::new() } else { format!(" ({:+.1} %)", 100.0 * (now / before - 1.0)) }
+/// Returns the geometric mean of factors; 1 if there are none.
+fn geometric_mean(factors: &[f64]) -> f64 {
+    let sum: f64 = factors.iter().map(|factor| factor.ln()).sum();
+    (sum / factors.len().max(1) as f64).exp()
+}
+
+/// Formats the change by a factor as text behind a count; empty if a count was zero before.
+fn percentage(factor: f64) -> String {
+    if factor.is_finite() { format!(" ({:+.1} %)", 100.0 * (factor - 1.0)) } else { String::new() }
 }
 
 #[cfg(test)]
@@ -120,51 +164,84 @@ mod tests {
         Baseline { compiler: compiler.to_string(), costs: costs.collect() }
     }
 
-    fn compared(before: &[(&str, f64)], now: &[(&str, f64)]) -> Verdict {
-        compare(&baseline("rustc 1", before), &baseline("rustc 1", now))
+    fn compared(before: &[(&str, f64)], now: &[(&str, f64)], limits: Limits) -> Verdict {
+        compare(&baseline("rustc 1", before), &baseline("rustc 1", now), limits)
+    }
+
+    fn coarse(before: &[(&str, f64)], now: &[(&str, f64)]) -> Verdict {
+        compared(before, now, Limits::COARSE)
+    }
+
+    /// The counts of `get`, and of so many other operations.
+    fn with_others(get: f64, others: usize, count: f64) -> Vec<(&'static str, f64)> {
+        let names = ["a", "b", "c", "d", "e", "f", "g"];
+        let others = names[..others].iter().map(|name| (*name, count));
+        others.chain([("get, hash", get)]).collect()
     }
 
     #[test]
-    fn growth_beyond_the_limit_fails_and_names_both_counts() {
-        let verdict = compared(
-            &[("get, hash", 200.0), ("put", 10.0)],
-            &[("get, hash", 212.0), ("put", 10.0)],
-        );
-        assert_eq!(verdict.failures, ["occ: get, hash: 200.0 before, 212.0 now (+6.0 %)"]);
-        assert_eq!(verdict.notes, [""; 0]);
+    fn an_operation_that_grows_beyond_the_limit_fails_and_names_both_counts() {
+        let verdict = coarse(&with_others(200.0, 7, 10.0), &with_others(232.0, 7, 10.0));
+        assert_eq!(verdict.failures, ["occ: get, hash: 200.0 before, 232.0 now (+16.0 %)"]);
+        assert_eq!(verdict.notes, ["all operations, geometric mean (+1.9 %)"]);
     }
 
     #[test]
-    fn growth_within_the_limit_passes() {
-        assert_eq!(compared(&[("get", 200.0)], &[("get", 208.0)]), Verdict::default());
-        assert_eq!(compared(&[("get", 200.0)], &[("get", 192.0)]), Verdict::default());
+    fn what_moved_inlining_costs_is_printed_and_passes() {
+        let (before, now) = (with_others(200.0, 7, 10.0), with_others(212.0, 7, 10.0));
+        let verdict = coarse(&before, &now);
+        assert_eq!(verdict.failures, [""; 0]);
+        assert_eq!(verdict.notes[0], "dearer: occ: get, hash: 200.0 before, 212.0 now (+6.0 %)");
+        let exact = compared(&before, &now, Limits::EXACT);
+        assert_eq!(exact.failures, ["occ: get, hash: 200.0 before, 212.0 now (+6.0 %)"]);
+    }
+
+    #[test]
+    fn what_grows_a_little_everywhere_fails_by_the_mean() {
+        let verdict = coarse(&with_others(200.0, 7, 10.0), &with_others(208.0, 7, 10.4));
+        assert_eq!(verdict.failures, ["all operations, geometric mean (+4.0 %)"]);
+        assert_eq!(verdict.notes.len(), 8, "{verdict:?}");
+        let passes = coarse(&with_others(200.0, 7, 10.0), &with_others(205.0, 7, 10.25));
+        assert_eq!(passes.failures, [""; 0]);
+        assert_eq!(passes.notes, ["all operations, geometric mean (+2.5 %)"]);
+        // What became cheaper makes up for it.
+        let mixed = coarse(&with_others(200.0, 7, 10.0), &with_others(150.0, 7, 10.4));
+        assert_eq!(mixed.failures, [""; 0]);
     }
 
     #[test]
     fn what_costs_nothing_must_go_on_costing_nothing() {
-        assert_eq!(compared(&[("collect", 0.0)], &[("collect", 0.0)]), Verdict::default());
-        assert_eq!(compared(&[("collect", 0.0)], &[("collect", 3.0)]).failures.len(), 1);
+        assert_eq!(coarse(&[("collect", 0.0)], &[("collect", 0.0)]).failures, [""; 0]);
+        let dearer = coarse(&[("collect", 0.0)], &[("collect", 3.0)]);
+        assert_eq!(dearer.failures, ["occ: collect: 0.0 before, 3.0 now"]);
+        let free = coarse(&[("collect", 3.0)], &[("collect", 0.0)]);
+        let notes = [
+            "cheaper: occ: collect: 3.0 before, 0.0 now (-100.0 %)",
+            "all operations, geometric mean (+0.0 %)",
+        ];
+        assert_eq!((free.failures.len(), free.notes), (0, notes.map(String::from).to_vec()));
     }
 
     #[test]
     fn what_became_cheaper_is_noted_and_passes() {
-        let verdict = compared(&[("get", 200.0)], &[("get", 180.0)]);
+        let verdict = coarse(&[("get", 200.0)], &[("get", 180.0)]);
         assert_eq!(verdict.failures, [""; 0]);
-        assert_eq!(verdict.notes, ["cheaper: occ: get: 200.0 before, 180.0 now (-10.0 %)"]);
+        assert_eq!(verdict.notes[0], "cheaper: occ: get: 200.0 before, 180.0 now (-10.0 %)");
     }
 
     #[test]
     fn both_must_be_about_the_same_operations() {
-        assert!(compared(&[("get", 200.0)], &[]).failures[0].contains("not counted any more"));
-        assert!(compared(&[], &[("get", 200.0)]).failures[0].contains("not in the baseline"));
+        assert!(coarse(&[("get", 200.0)], &[]).failures[0].contains("not counted any more"));
+        assert!(coarse(&[], &[("get", 200.0)]).failures[0].contains("not in the baseline"));
     }
 
     #[test]
     fn counts_of_another_compiler_are_only_reported() {
         let before = baseline("rustc 1", &[("get", 200.0), ("put", 10.0)]);
-        let verdict = compare(&before, &baseline("rustc 2", &[("get", 300.0)]));
+        let verdict = compare(&before, &baseline("rustc 2", &[("get", 300.0)]), Limits::COARSE);
         assert_eq!(verdict.failures, [""; 0]);
-        assert_eq!(verdict.notes.iter().filter(|note| note.starts_with("would fail: ")).count(), 2);
+        // The operation that grew, the one that is missing, and the mean.
+        assert_eq!(verdict.notes.iter().filter(|note| note.starts_with("would fail: ")).count(), 3);
         assert!(
             verdict
                 .notes
