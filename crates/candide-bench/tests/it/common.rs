@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -28,38 +28,67 @@ pub(crate) fn run(arguments: &str, paths: &[&Path]) -> (i32, String, String) {
     (output.status.code().expect("it ends"), text(output.stdout), text(output.stderr))
 }
 
-/// Runs `candide bench` with `arguments`, each run for `millis` milliseconds. On a busy machine
-/// nothing may commit in a short time, so the command then runs again, for longer. Returns what it
-/// printed, the page, and its results.
+/// Runs `candide bench` with `arguments`, each run for `millis` milliseconds, or longer if nothing
+/// commits. Returns what it printed, the page, and its results.
 pub(crate) fn bench(millis: u64, arguments: &str, name: &str) -> (String, String, Vec<Value>) {
-    bench_anew(millis, arguments, name, &|| ())
+    bench_until(millis, arguments, name, &|_| true)
 }
 
-/// Runs `candide bench` as [`bench`] does. Calls `begin` before each time.
+/// Runs `candide bench` as [`bench`] does, for longer and longer, until each result is enough.
+pub(crate) fn bench_until(
+    millis: u64,
+    arguments: &str,
+    name: &str,
+    is_enough: &dyn Fn(&Value) -> bool,
+) -> (String, String, Vec<Value>) {
+    let page = file(name).with_extension("html");
+    let arguments = format!("{arguments} --report {}", page.display());
+    let (printed, _, mut report) = bench_anew(millis, &arguments, name, &|| (), is_enough);
+    let results = std::mem::take(report["results"].as_array_mut().expect("a list"));
+    (printed, fs::read_to_string(page).expect("written"), results)
+}
+
+/// Runs `candide bench` for longer and longer, at first for `millis` milliseconds, until something
+/// commits and each result is enough: on a busy machine few transactions end in a short time. The
+/// longest time is more than a minute. Calls `begin` before each time. Returns what it printed, its
+/// messages, and its report.
 pub(crate) fn bench_anew(
     millis: u64,
     arguments: &str,
     name: &str,
     begin: &dyn Fn(),
-) -> (String, String, Vec<Value>) {
-    let (json, page) = (file(name).with_extension("json"), file(name).with_extension("html"));
-    let mut outputs = (0..10).map(|doubled| {
+    is_enough: &dyn Fn(&Value) -> bool,
+) -> (String, String, Value) {
+    let json = file(name).with_extension("json");
+    let mut durations = (0..12).map(|doubled| format!("{}ms", millis << doubled));
+    let run = |duration: String| {
         begin();
-        let duration = format!("{}ms", millis << doubled);
         let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
         command.arg("bench").args(arguments.split(' ')).args(["--duration", &duration]);
-        command.arg("--json").arg(&json).arg("--report").arg(&page).output().expect("starts")
-    });
-    let has_committed =
-        |output: &Output| output.status.code() != Some(1) || !output.stderr.is_empty();
-    let output = outputs.find(has_committed).expect("something commits");
-    let message = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
-    let report: Value =
-        serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
-    let results = report["results"].as_array().expect("a list").clone();
-    let printed = String::from_utf8(output.stdout).expect("text");
-    (printed, fs::read_to_string(page).expect("written"), results)
+        let output = command.arg("--json").arg(&json).output().expect("starts");
+        let [printed, message] =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+        if output.status.code() == Some(1) && message.is_empty() {
+            return None;
+        }
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
+        let report: Value =
+            serde_json::from_str(&fs::read_to_string(&json).expect("written")).expect("JSON");
+        let results = report["results"].as_array().expect("a list");
+        results.iter().all(is_enough).then_some((printed, message, report))
+    };
+    durations.find_map(run).expect("something commits, and each result is enough")
+}
+
+/// Returns whether a result has a committed transaction.
+pub(crate) fn has_committed(result: &Value) -> bool {
+    number(&result["committed"]) > 0.0
+}
+
+/// Returns whether a result has a committed transaction of each of its types.
+pub(crate) fn has_committed_each(result: &Value) -> bool {
+    let kinds = result["transactions"].as_object().expect("an object");
+    kinds.values().all(|kind| number(&kind["committed"]) > 0.0)
 }
 
 /// Returns a number of the results.

@@ -12,7 +12,7 @@ fn database(name: &str) -> PathBuf {
     let place = file(name);
     let size = "smallbank --accounts 50 --transactions 100 --threads 1 --warmup 0s --runs 1";
     let arguments = format!("{size} --durable {} --keep", place.display());
-    bench_anew(50, &arguments, name, &|| drop(crate::common::place(name)));
+    bench_anew(50, &arguments, name, &|| drop(crate::common::place(name)), &|_| true);
     place.join("001-smallbank-occ")
 }
 

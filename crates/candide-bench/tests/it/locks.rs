@@ -1,6 +1,6 @@
 //! The locks by policy, as they are reported.
 
-use crate::common::{bench, number};
+use crate::common::{bench, bench_until, has_committed, number};
 
 /// Returns the milliseconds of a run: fewer for tests after every change.
 fn millis() -> u64 {
@@ -61,7 +61,8 @@ fn locks_are_told_of_each_policy_that_may_take_some() {
 fn options_of_a_policy_reach_the_database_and_name_the_result() {
     let size = "ycsb-hot --rmws 5 --transactions 500 --protocol mocc:h=0,lock=queue,mocc:h=31";
     let timing = "--warmup 20ms --runs 1 --threads 1";
-    let (printed, page, results) = bench(millis(), &format!("{size} {timing}"), "options");
+    let (printed, page, results) =
+        bench_until(millis(), &format!("{size} {timing}"), "options", &has_committed);
     let [hot, cold] = &results[..] else { panic!("two settings, {} results", results.len()) };
     assert_eq!(
         (&hot["protocol"], &cold["protocol"]),

@@ -2,7 +2,7 @@
 //! right ones, and what was measured agrees with the results beside it.
 
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use crate::common::{file, number};
 use candide::experiments::Factor;
@@ -11,28 +11,33 @@ use serde_json::Value;
 /// Runs `candide reproduce` with `arguments` at the smallest size, and gives what it printed and
 /// what it wrote.
 fn reproduce(arguments: &str) -> (String, Value) {
+    reproduce_until(arguments, |_| true)
+}
+
+/// Runs `candide reproduce` as [`reproduce`] does, for longer and longer, until something commits
+/// and what it wrote is enough.
+fn reproduce_until(arguments: &str, is_enough: impl Fn(&Value) -> bool) -> (String, Value) {
     let name = arguments.replace(' ', "-");
     let json = file(&format!("reproduce-{name}.json"));
-    // On a busy machine nothing may commit in a short time; the longest one is more than a minute.
-    let mut outputs = (0..13).map(|doubled| {
-        let duration = format!("{}ms", 30 << doubled);
+    // On a busy machine few transactions end in a short time; the longest one is more than a minute.
+    let mut durations = (0..13).map(|doubled| format!("{}ms", 30 << doubled));
+    let run = |duration: String| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
-        command.arg("reproduce").args(arguments.split(' ')).args([
-            "--scale",
-            "0.0001",
-            "--duration",
-            &duration,
-        ]);
-        command.args(["--warmup", "0s", "--json"]).arg(&json).output().expect("starts")
-    });
-    let has_committed =
-        |output: &Output| output.status.code() != Some(1) || !output.stderr.is_empty();
-    let output = outputs.find(has_committed).expect("something commits");
-    let message = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
-    assert_eq!(message, "", "progress is for terminals");
-    let json = serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
-    (String::from_utf8(output.stdout).expect("text"), json)
+        command.arg("reproduce").args(arguments.split(' '));
+        command.args(["--scale", "0.0001", "--duration", &duration, "--warmup", "0s", "--json"]);
+        let output = command.arg(&json).output().expect("starts");
+        let [printed, message] =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+        if output.status.code() == Some(1) && message.is_empty() {
+            return None;
+        }
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
+        assert_eq!(message, "", "progress is for terminals");
+        let report =
+            serde_json::from_str(&fs::read_to_string(&json).expect("written")).expect("JSON");
+        is_enough(&report).then_some((printed, report))
+    };
+    durations.find_map(run).expect("something commits, and it is enough")
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -264,7 +269,14 @@ fn rounds_are_as_many_as_asked_and_numbers_of_threads_in_order() {
 
 #[test]
 fn mocc_is_compared_with_occ_and_what_the_paper_claims_is_judged() {
-    let (printed, report) = reproduce("mocc --threads 2 --runs 1");
+    let (printed, report) = reproduce_until("mocc --threads 2 --runs 1", |report| {
+        let mut points =
+            list(&report["figure"]["lines"]).iter().flat_map(|line| list(&line["points"]));
+        points.all(|point| {
+            let of_phase = &point["phases"][0]["throughput_tps"];
+            number(&point["p999_us"]) > 0.0 && (of_phase.is_null() || number(of_phase) > 0.0)
+        })
+    });
     let figure = &report["figure"];
     let lines = list(&figure["lines"]);
     let panels: Vec<_> = lines.chunk_by(|one, next| one["panel"] == next["panel"]).collect();
@@ -285,7 +297,6 @@ fn mocc_is_compared_with_occ_and_what_the_paper_claims_is_judged() {
             let result = &results[number(&point["result"]) as usize];
             assert_eq!(result["protocol"], line["label"], "policies are called by their settings");
             assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()), "{line}");
-            assert!(number(&point["p999_us"]) > 0.0, "{line}");
             let warehouses = &result["params"]["warehouses"];
             assert!(warehouses.is_null() || *warehouses == point["threads"], "{result}");
             let switches = |value: &Value| value["involuntary_switches"].as_f64();
@@ -298,7 +309,6 @@ fn mocc_is_compared_with_occ_and_what_the_paper_claims_is_judged() {
         let names: Vec<_> =
             list(&line["points"][0]["phases"]).iter().map(|phase| &phase["name"]).collect();
         assert_eq!(names, ["read", "read-modify-write"], "{line}");
-        assert!(number(&line["points"][0]["phases"][0]["throughput_tps"]) > 0.0, "{line}");
     }
     let verdicts = list(&figure["verdicts"]);
     // All are judged with two threads, and those of Table 4 with four, too.

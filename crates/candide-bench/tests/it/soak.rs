@@ -8,8 +8,9 @@ use std::process::Command;
 use crate::common::{file, number};
 use serde_json::Value;
 
-/// Runs `candide bench` with `arguments`, and gives what it printed and its only result.
-fn bench(arguments: &str, name: &str) -> (String, Value) {
+/// Runs `candide bench` with `arguments`, and gives what it printed and its only result; `None` if
+/// nothing has committed.
+fn bench(arguments: &str, name: &str) -> Option<(String, Value)> {
     let json = file(name).with_extension("json");
     let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
     let output = command
@@ -20,12 +21,15 @@ fn bench(arguments: &str, name: &str) -> (String, Value) {
         .output()
         .expect("starts");
     let message = String::from_utf8(output.stderr).expect("text");
+    if output.status.code() == Some(1) && message.is_empty() {
+        return None;
+    }
     assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
     let mut report: Value =
         serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
     let results = report["results"].as_array_mut().expect("a list");
     assert_eq!(results.len(), 1, "one setting");
-    (String::from_utf8(output.stdout).expect("text"), results.remove(0))
+    Some((String::from_utf8(output.stdout).expect("text"), results.remove(0)))
 }
 
 fn slices(result: &Value) -> &[Value] {
@@ -57,7 +61,7 @@ fn assert_whole(result: &Value) {
 /// The same, again and again, until the machine has let it go on as it `should`: for a minute, and
 /// longer where it does not.
 fn undisturbed(arguments: &str, name: &str, should: impl Fn(&Value) -> bool) -> (String, Value) {
-    let mut runs = (0..60).map(|_| bench(arguments, name));
+    let mut runs = (0..60).filter_map(|_| bench(arguments, name));
     runs.find(|(_, result)| should(result))
         .unwrap_or_else(|| panic!("{arguments}: never as it should be"))
 }
@@ -95,7 +99,7 @@ fn who_is_behind_has_waited() {
     // the warm-up has not begun is not waited for, which is longer.
     let arguments =
         "ycsb --rows 2000 --transactions 500 --warmup 1s --duration 300ms --runs 1 --threads 1";
-    let (printed, freely) = bench(arguments, "freely");
+    let (printed, freely) = undisturbed(arguments, "freely", |_| true);
     let latency =
         |result: &Value, field: &str| number(&result["transactions"]["read-write"][field]);
     let (told, behind) = undisturbed(&format!("{arguments} --rate 1e9"), "behind", |result| {
@@ -116,7 +120,7 @@ fn slices_of_all_runs_are_told_in_order_and_are_the_whole() {
         "smallbank --accounts 1000 --transactions 1000 {timing} --report {}",
         page.display()
     );
-    let (printed, result) = bench(&arguments, "slices");
+    let (printed, result) = undisturbed(&arguments, "slices", |_| true);
     let places: Vec<_> = slices(&result)
         .iter()
         .map(|slice| (number(&slice["run"]), number(&slice["from_s"])))
@@ -149,7 +153,6 @@ fn slices_of_all_runs_are_told_in_order_and_are_the_whole() {
         assert_eq!(number(&slices(&result)[whole]["duration_s"]), 0.2);
     }
     assert_whole(&result);
-    assert!(number(&result["committed"]) > 0.0);
 
     let (_, table) = printed
         .split_once("smallbank occ, 2 threads: latencies in µs of all types")
