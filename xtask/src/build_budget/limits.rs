@@ -29,7 +29,7 @@ const COARSE: f64 = 1.15;
 /// The quantity that is limited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Quantity {
-    UserSeconds,
+    CpuSeconds,
     TextBytes,
     FileBytes,
     /// The number of functions of a family.
@@ -39,7 +39,7 @@ pub(super) enum Quantity {
 impl Quantity {
     fn parse(name: &str) -> Option<Quantity> {
         match name {
-            "user CPU seconds" => Some(Quantity::UserSeconds),
+            "CPU seconds" => Some(Quantity::CpuSeconds),
             "text bytes" => Some(Quantity::TextBytes),
             "file bytes" => Some(Quantity::FileBytes),
             _ => name.strip_prefix("copies of ").map(|family| Quantity::Copies(family.to_string())),
@@ -49,7 +49,7 @@ impl Quantity {
     /// Returns, as a text for messages, the most by which one change may raise the limit.
     fn raise(&self) -> &'static str {
         match self {
-            Quantity::UserSeconds => " by at most 4",
+            Quantity::CpuSeconds => " by at most 4",
             Quantity::TextBytes => " by at most 300000",
             Quantity::FileBytes | Quantity::Copies(_) => "",
         }
@@ -59,7 +59,7 @@ impl Quantity {
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Quantity::UserSeconds => f.write_str("user CPU seconds"),
+            Quantity::CpuSeconds => f.write_str("CPU seconds"),
             Quantity::TextBytes => f.write_str("text bytes"),
             Quantity::FileBytes => f.write_str("file bytes"),
             Quantity::Copies(family) => write!(f, "copies of {family}"),
@@ -82,14 +82,14 @@ impl Limit {
         let (profile, rest) = line.split_once(",\"").ok_or_else(form)?;
         let (name, rest) = rest.split_once("\",").ok_or_else(form)?;
         let (most, reason) = rest.split_once(',').ok_or_else(form)?;
-        let known = "user CPU seconds, text bytes, file bytes, copies of FAMILY";
+        let known = "CPU seconds, text bytes, file bytes, copies of FAMILY";
         let unknown = || format!("`{name}` is none of: {known}");
         let quantity = Quantity::parse(name).ok_or_else(unknown)?;
         let most = most.parse().map_err(|_| format!("`{most}` is no whole number"))?;
         if reason.trim().is_empty() {
             return Err(format!("the limit of {name} has no reason"));
         }
-        if quantity == Quantity::UserSeconds && profile != RELEASE {
+        if quantity == Quantity::CpuSeconds && profile != RELEASE {
             return Err(format!("CPU time is measured for {RELEASE} only, not for {profile}"));
         }
         Ok(Limit { profile: profile.to_string(), quantity, most })
@@ -105,7 +105,7 @@ pub(super) struct Budget(Vec<Limit>);
 pub(super) struct Measured<'a> {
     pub(super) sizes: &'a Sizes,
     /// The CPU time of the build; `None` if the command was not built for this check.
-    pub(super) user_seconds: Option<f64>,
+    pub(super) cpu_seconds: Option<f64>,
 }
 
 /// The result of a comparison.
@@ -164,7 +164,7 @@ impl Budget {
         let mut verdict = Verdict::default();
         for Limit { quantity, most, .. } in self.0.iter().filter(|limit| limit.profile == profile) {
             let value = match quantity {
-                Quantity::UserSeconds => measured.user_seconds,
+                Quantity::CpuSeconds => measured.cpu_seconds,
                 Quantity::TextBytes => Some(measured.sizes.text as f64),
                 Quantity::FileBytes => Some(measured.sizes.file as f64),
                 Quantity::Copies(family) => Some(measured.sizes.copies(family) as f64),
@@ -173,7 +173,7 @@ impl Budget {
                 verdict.unchecked.push(format!("{quantity}: NOT CHECKED, since nothing was built"));
                 continue;
             };
-            let digits = if *quantity == Quantity::UserSeconds { 1 } else { 0 };
+            let digits = if *quantity == Quantity::CpuSeconds { 1 } else { 0 };
             let is = format!("{quantity}: {value:.digits$}");
             verdict.checked.push(format!("{is}, at most {most}"));
             let exceeded = if value > *most as f64 {
@@ -220,7 +220,7 @@ mod tests {
     /// Checks a command that consists of `FUNCTIONS` and was built in ten and a half seconds.
     fn checked(lines: &str, profile: &str) -> Verdict {
         let sizes = sizes_of(&FUNCTIONS);
-        let measured = Measured { sizes: &sizes, user_seconds: Some(10.5) };
+        let measured = Measured { sizes: &sizes, cpu_seconds: Some(10.5) };
         parsed(lines).expect("limits").check(profile, &measured, Tolerance::Exact)
     }
 
@@ -230,12 +230,12 @@ mod tests {
 
     #[test]
     fn limits_are_read() {
-        let lines = "release,\"user CPU seconds\",170,first, and for now\n\
+        let lines = "release,\"CPU seconds\",170,first, and for now\n\
                      # families\n\
                      debug,\"copies of <(A, B) as c::D>::e\",3,measured\n";
         let family = Quantity::Copies("<(A, B) as c::D>::e".to_string());
         let limits = vec![
-            Limit { profile: "release".to_string(), quantity: Quantity::UserSeconds, most: 170 },
+            Limit { profile: "release".to_string(), quantity: Quantity::CpuSeconds, most: 170 },
             Limit { profile: "debug".to_string(), quantity: family, most: 3 },
         ];
         assert_eq!(parsed(lines), Ok(Budget(limits)));
@@ -249,12 +249,12 @@ mod tests {
         let form = "line 4: `a,text bytes,1,why` is not of the form PROFILE,\"LIMIT\",MOST,REASON";
         assert_eq!(problem("a,text bytes,1,why\n"), form);
         let unknown = problem("release,\"text\",1,why\n");
-        assert!(unknown.starts_with("line 4: `text` is none of: user CPU"), "{unknown}");
+        assert!(unknown.starts_with("line 4: `text` is none of: CPU"), "{unknown}");
         assert_eq!(problem("release,\"text bytes\",1.5,why\n"), "line 4: `1.5` is no whole number");
         let no_reason = "line 4: the limit of text bytes has no reason";
         assert_eq!(problem("release,\"text bytes\",1, \n"), no_reason);
         assert!(problem("release,\"text bytes\",1\n").contains("is not of the form"));
-        let time = problem("debug,\"user CPU seconds\",1,why\n");
+        let time = problem("debug,\"CPU seconds\",1,why\n");
         assert!(time.contains("for release only, not for debug"), "{time}");
         let twice = "release,\"text bytes\",1,why\nrelease,\"text bytes\",2,why\n";
         assert_eq!(problem(twice), "line 5: text bytes of release has a limit already");
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn what_is_at_its_limit_passes() {
-        let lines = "release,\"user CPU seconds\",11,why\n\
+        let lines = "release,\"CPU seconds\",11,why\n\
                      release,\"text bytes\",150,why\n\
                      release,\"file bytes\",1000,why\n\
                      release,\"copies of candide::epoch::pin\",2,why\n\
@@ -270,7 +270,7 @@ mod tests {
         let verdict = checked(lines, "release");
         assert_eq!(verdict.failures, [""; 0]);
         let passed = [
-            "user CPU seconds: 10.5, at most 11",
+            "CPU seconds: 10.5, at most 11",
             "text bytes: 150, at most 150",
             "file bytes: 1000, at most 1000",
             "copies of candide::epoch::pin: 2, at most 2",
@@ -288,8 +288,8 @@ mod tests {
             assert!(failures[0].contains(advice), "{}", failures[0]);
         };
         let is = |value: &str| format!("{value}, and the limit of release is ");
-        let user = is("user CPU seconds: 10.5") + "10; ";
-        fails("release,\"user CPU seconds\",10,why", &user, "build-budget.csv by at most 4 ");
+        let user = is("CPU seconds: 10.5") + "10; ";
+        fails("release,\"CPU seconds\",10,why", &user, "build-budget.csv by at most 4 ");
         let text = is("text bytes: 150") + "149; ";
         fails("release,\"text bytes\",149,why", &text, "build-budget.csv by at most 300000 ");
         let file = is("file bytes: 1000") + "999; ";
@@ -309,7 +309,7 @@ mod tests {
     fn what_exceeds_a_limit_a_little_is_printed_if_that_is_wanted() {
         let sizes = sizes_of(&FUNCTIONS);
         let coarse = |line: &str| {
-            let measured = Measured { sizes: &sizes, user_seconds: None };
+            let measured = Measured { sizes: &sizes, cpu_seconds: None };
             parsed(line).expect("a limit").check("dev", &measured, Tolerance::Coarse)
         };
         // 150 bytes are 14.5 % above 131, and 15.4 % above 130.
@@ -341,14 +341,14 @@ mod tests {
     #[test]
     fn time_is_not_checked_where_nothing_was_built() {
         let sizes = sizes_of(&FUNCTIONS);
-        let budget = parsed("release,\"user CPU seconds\",10,why").expect("limits");
+        let budget = parsed("release,\"CPU seconds\",10,why").expect("limits");
         let verdict = budget.check(
             "release",
-            &Measured { sizes: &sizes, user_seconds: None },
+            &Measured { sizes: &sizes, cpu_seconds: None },
             Tolerance::Exact,
         );
         assert_eq!((verdict.checked.len(), verdict.failures.len()), (0, 0));
-        let unchecked = "user CPU seconds: NOT CHECKED, since nothing was built";
+        let unchecked = "CPU seconds: NOT CHECKED, since nothing was built";
         assert_eq!(verdict.unchecked, [unchecked]);
     }
 
@@ -356,7 +356,7 @@ mod tests {
     fn the_committed_limits_are_complete() {
         let text = fs::read_to_string(crate::root().join(FILE)).expect("the limits");
         let Budget(limits) = Budget::parse(&text).expect("no mistake");
-        for wanted in [Quantity::UserSeconds, Quantity::TextBytes, Quantity::FileBytes] {
+        for wanted in [Quantity::CpuSeconds, Quantity::TextBytes, Quantity::FileBytes] {
             let is_there = |limit: &Limit| limit.profile == RELEASE && limit.quantity == wanted;
             assert!(limits.iter().any(is_there), "{wanted} has no limit");
         }
