@@ -3,6 +3,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use candide_compiled::banks::recorded::smallbank;
+use candide_compiled::keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
+use candide_compiled::random::asked::{lists, registers};
+use candide_compiled::random::recorded::random;
+use candide_compiled::tpcc::recorded::tpcc;
+use candide_compiled::websites::recorded::{rubis, wikipedia};
 use candide_harness::check::{
     Claim, Clients, Finding, Recordable, Rules, Verdict, judge_file, record,
 };
@@ -14,12 +20,6 @@ use candide_workloads::tpcc::Tpcc;
 use candide_workloads::two_tables::{LongScan, Shifting};
 use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
-use candide_workloads_banks::recorded::smallbank;
-use candide_workloads_keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
-use candide_workloads_random::asked::{lists, registers};
-use candide_workloads_random::recorded::random;
-use candide_workloads_tpcc::recorded::tpcc;
-use candide_workloads_websites::recorded::{rubis, wikipedia};
 
 use crate::Ending;
 use crate::cli::{AnyWorkload, CheckArgs, CheckMode};

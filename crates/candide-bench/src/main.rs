@@ -15,14 +15,14 @@ mod figure;
 use std::iter;
 use std::process::ExitCode;
 
-use candide_harness::check::Finding;
-use candide_harness::{AnyWorkload, Failure, Report, Suite, interrupt, output, report};
-use candide_workloads_banks::measured::{smallbank, tpcb, voter};
-use candide_workloads_keys::measured::{
+use candide_compiled::banks::measured::{smallbank, tpcb, voter};
+use candide_compiled::keys::measured::{
     long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
 };
-use candide_workloads_tpcc::measured::tpcc;
-use candide_workloads_websites::measured::{rubis, wikipedia};
+use candide_compiled::tpcc::measured::tpcc;
+use candide_compiled::websites::measured::{rubis, wikipedia};
+use candide_harness::check::Finding;
+use candide_harness::{AnyWorkload, Failure, Report, Suite, interrupt, output, report};
 use clap::{ArgMatches, FromArgMatches};
 
 use cli::{Bench, Cli, Command, Common};

@@ -4,8 +4,7 @@
 //! transactions can be recorded. Both are used as trait objects, so that the drivers are compiled
 //! only once, in this crate. [`measurable`] and [`check::recordable`] turn any
 //! [workload](candide_workloads::Workload) into such an object. A call of [`measurable`] compiles
-//! the workload for each protocol, so only the crates in `crates/workloads` call these two
-//! functions.
+//! the workload for each protocol, so only the crate `candide-compiled` calls these two functions.
 //!
 //! [`Suite`] measures the combinations of a [`Matrix`]; [`figure`] measures the content of a
 //! published figure. Both return a [`Report`].

@@ -1,8 +1,8 @@
 //! The arguments of other engines' key-value benchmarks.
 
+use candide_compiled::keys::measured;
 use candide_harness::AnyWorkload;
 use candide_workloads::ycsb::{Layout, Verify, Writes, Ycsb};
-use candide_workloads_keys::measured;
 use clap::{Args, ValueEnum};
 
 use super::values::{number, whole};

@@ -1,10 +1,10 @@
 //! "The Impact of Timestamp Granularity in Optimistic Concurrency Control" (2018): Figures 2 and 3.
 
+use candide_compiled::keys::measured::ycsb_narrow;
+use candide_compiled::tpcc::measured::tpcc;
 use candide_harness::Variant;
 use candide_harness::figure::{Outline, Panel, Published, Shown, Workload, plain};
 use candide_workloads::tpcc::{Mix, Splits, Tpcc};
-use candide_workloads_keys::measured::ycsb_narrow;
-use candide_workloads_tpcc::measured::tpcc;
 
 use super::Bounds;
 

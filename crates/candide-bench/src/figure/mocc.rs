@@ -4,6 +4,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use candide_compiled::keys::measured::{long_scan, shifting, ycsb_joint};
+use candide_compiled::tpcc::measured::tpcc;
 use candide_harness::Variant;
 use candide_harness::figure::{
     Claim, Compared, Outline, Panel, Published, Quantity, Shown, Workload, plain,
@@ -12,8 +14,6 @@ use candide_workloads::Think;
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::two_tables::{LongScan, Shifting};
 use candide_workloads::ycsb::{Joint, Verify, Ycsb};
-use candide_workloads_keys::measured::{long_scan, shifting, ycsb_joint};
-use candide_workloads_tpcc::measured::tpcc;
 
 use super::Bounds;
 

@@ -2,13 +2,13 @@
 //! Figures 4, 6, 8 and 12, and what its text says of read sets, reordering, timestamps and indexes.
 
 use candide::experiments::Factor;
+use candide_compiled::keys::measured::{ycsb, ycsb_thirds, ycsb_word};
+use candide_compiled::tpcc::measured::tpcc;
+use candide_compiled::websites::measured::{rubis, wikipedia};
 use candide_harness::Variant;
 use candide_harness::figure::{Outline, Panel, Published, Shown, Workload, plain};
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::Mode;
-use candide_workloads_keys::measured::{ycsb, ycsb_thirds, ycsb_word};
-use candide_workloads_tpcc::measured::tpcc;
-use candide_workloads_websites::measured::{rubis, wikipedia};
 
 use super::Bounds;
 

@@ -1,9 +1,6 @@
 //! SmallBank, TPC-B and Voter under every protocol.
-//!
-//! No function here is inlined: a caller that it is inlined in compiles its workload once more.
 
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 /// Workloads that can be measured.
 pub mod measured {

@@ -1,10 +1,7 @@
 //! Random transactions, and clients that note what they are told, under every protocol: what is
 //! only checked.
-//!
-//! No function here is inlined: a caller that it is inlined in compiles its workload once more.
 
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 /// Workloads whose transactions can be recorded.
 pub mod recorded {

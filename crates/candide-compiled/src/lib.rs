@@ -1,0 +1,16 @@
+//! All workloads under every protocol, to be measured and to be recorded.
+//!
+//! They are in one crate since what they have in common (the engine under each protocol) would be
+//! compiled anew in each of several: the compiler shares no instances between crates that it
+//! optimizes. As 16 units of code, the crate still keeps all cores busy.
+//!
+//! No function here is inlined: a caller that it is inlined in compiles its workload once more.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod banks;
+pub mod keys;
+pub mod random;
+pub mod tpcc;
+pub mod websites;
