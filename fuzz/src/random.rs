@@ -1,10 +1,10 @@
 //! The fuzz targets on random bytes, so that they are tested without a fuzzer, too. The tests are
 //! in the library, since tests beside it would have all programs linked before they run.
 
-/// Calls a target with so many inputs of up to `length` bytes, or a third of them if
-/// `CANDIDE_SHORT` is set; the same in every run.
+/// Calls a target with so many inputs of up to `length` bytes, or a third of them unless
+/// `CANDIDE_FULL` is set; the same in every run.
 fn feed(inputs: u64, length: u64, target: fn(&[u8])) {
-    let inputs = if std::env::var_os("CANDIDE_SHORT").is_some() { inputs / 3 } else { inputs };
+    let inputs = if std::env::var_os("CANDIDE_FULL").is_none() { inputs / 3 } else { inputs };
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
         state ^= state << 13;

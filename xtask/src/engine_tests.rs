@@ -98,7 +98,7 @@ pub(crate) fn command(binary: &Path, log: &Path) -> Result<Command, String> {
     {
         command.env_remove(name);
     }
-    command.envs([("RUST_BACKTRACE", "0"), ("CANDIDE_SHORT", "1")]);
+    command.env("RUST_BACKTRACE", "0");
     command.stderr(output.try_clone().map_err(explain)?).stdout(output);
     Ok(command)
 }

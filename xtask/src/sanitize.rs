@@ -9,7 +9,10 @@
 //! library as it is.
 //!
 //! Of the library's own tests, `cfg(sanitized)` leaves out the modules that no sanitizer below runs
-//! and that take long to compile. A run without a single test fails.
+//! and that take long to compile. Of the others, those tests are compiled whose names the variable
+//! `CANDIDE_TESTS` has (`protocol_tests.rs`): the filters of the run, unless the variable is set.
+//! It is set where several runs with different filters follow one another, which then share a
+//! build. A run without a single test fails.
 
 use crate::progress::Progress;
 use std::env;
@@ -115,10 +118,14 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         .args(["--target", &format!("{}-unknown-linux-gnu", env::consts::ARCH), "--target-dir"])
         .arg(target.join(format!("sanitize-{name}")))
         .arg("--");
-    match filters {
-        [] => cargo.args(sanitizer.filters),
-        filters => cargo.args(filters),
+    let filters: Vec<&str> = match filters {
+        [] => sanitizer.filters.to_vec(),
+        filters => filters.iter().map(String::as_str).collect(),
     };
+    cargo.args(&filters);
+    if env::var_os(COMPILED).is_none() {
+        cargo.env(COMPILED, filters.join(","));
+    }
     if sanitizer.builds_std {
         cargo.env("CARGO_UNSTABLE_BUILD_STD", "std,panic_abort,test,proc_macro");
     }
@@ -151,6 +158,9 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// The name of the environment variable that says which tests are compiled.
+const COMPILED: &str = "CANDIDE_TESTS";
 
 /// What is said if the filters select no test, before the filters that select some.
 const NO_TESTS: &str = "no test has such a name: builds under a sanitizer leave out tests \

@@ -19,7 +19,8 @@ fn reproduce(arguments: &str) -> (String, Value) {
 fn reproduce_until(arguments: &str, is_enough: impl Fn(&Value) -> bool) -> (String, Value) {
     let name = arguments.replace(' ', "-");
     let json = file(&format!("reproduce-{name}.json"));
-    // On a busy machine few transactions end in a short time; the longest one is more than a minute.
+    // On a busy machine few transactions end in a short time; the longest one is more than a
+    // minute.
     let mut durations = (0..13).map(|doubled| format!("{}ms", 30 << doubled));
     let run = |duration: String| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));

@@ -7,9 +7,9 @@ use serde_json::Value;
 /// The times of the runs, without their duration.
 const TIMING: &str = "--warmup 20ms --runs 2";
 
-/// Returns the milliseconds of a run: fewer for tests after every change.
+/// Returns the milliseconds of a run: fewer unless `CANDIDE_FULL` is set.
 fn millis() -> u64 {
-    if std::env::var_os("CANDIDE_SHORT").is_some() { 50 } else { 300 }
+    if std::env::var_os("CANDIDE_FULL").is_none() { 50 } else { 300 }
 }
 
 /// Returns whether a result has a committed transaction of the usual type.

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Returns the number of scripts that a test runs: fewer in a short run.
 pub fn scripts(usual: u64) -> Range<u64> {
-    let is_short = std::env::var_os("CANDIDE_SHORT").is_some();
+    let is_short = std::env::var_os("CANDIDE_FULL").is_none();
     let seed = std::env::var("CANDIDE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     let count = if is_short { usual.div_ceil(8) } else { usual };
     seed * usual..seed * usual + count

@@ -84,8 +84,8 @@ macro_rules! every_choice {
 }
 
 /// Sees to it under every protocol. A workload's code is compiled for the default by itself and
-/// once for all the others, as whose transactions it is the same. If `CANDIDE_SHORT` is set, a test
-/// is run under one of the eight locking policies, chosen by the test's type.
+/// once for all the others, as whose transactions it is the same. Unless `CANDIDE_FULL` is set, a
+/// test is run under one of the eight locking policies, chosen by the test's type.
 pub(crate) fn under_each<T: UnderEach>(test: &T) {
     test.run::<Occ>(&Default::default());
     let sum: usize = std::any::type_name::<T>().bytes().map(usize::from).sum();
@@ -106,9 +106,9 @@ fn locks(name: &str) -> bool {
     is_policy && name != Policy::default().name()
 }
 
-/// Returns whether less is to be tried, for who runs all tests after every change.
+/// Returns whether less is to be tried: unless `CANDIDE_FULL` is set.
 fn is_short() -> bool {
-    std::env::var_os("CANDIDE_SHORT").is_some()
+    std::env::var_os("CANDIDE_FULL").is_none()
 }
 
 /// As many threads as the protocol takes.
@@ -116,8 +116,8 @@ pub(crate) fn threads_of<P: Protocol>(policy: &P::Policy, threads: usize) -> usi
     if P::properties(policy).one_session { 1 } else { threads }
 }
 
-/// Commit-time updates and timestamp splitting, on and off: in each combination. If `CANDIDE_SHORT`
-/// is set, for tests after every change, a protocol has one combination, and the default protocol
+/// Commit-time updates and timestamp splitting, on and off: in each combination. Unless
+/// `CANDIDE_FULL` is set, a protocol has one combination, and the default protocol
 /// has two that differ in both. Which ones depends on `test` and on the protocol, so that the tests
 /// together run each protocol in each combination.
 pub(crate) fn switches<P: Protocol>(test: &str, policy: &P::Policy) -> Vec<(bool, bool)> {
@@ -132,14 +132,15 @@ pub(crate) fn switches<P: Protocol>(test: &str, policy: &P::Policy) -> Vec<(bool
     [(updates, splitting)].into_iter().chain(opposite).collect()
 }
 
-/// Returns `steps`, or a third of them if `CANDIDE_SHORT` is set.
+/// Returns `steps`, or a third of them unless `CANDIDE_FULL` is set.
 pub(crate) fn share(steps: usize) -> usize {
     if is_short() { steps / 3 } else { steps }
 }
 
 /// Runs a workload twice in a row, under every protocol and with the switches in each position, and
 /// demands that its check finds nothing wrong. `plausible` is told how many transactions have
-/// committed each time, and of how many. If `CANDIDE_SHORT` is set, a third of the steps is made.
+/// committed each time, and of how many. Unless `CANDIDE_FULL` is set, a third of the steps is
+/// made.
 pub(crate) fn assert_holds<W: Workload>(
     workload: &W,
     threads: usize,

@@ -9,21 +9,21 @@ pub(crate) fn stress() -> u64 {
     std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
-/// Returns `of`, or a third of `of` if `CANDIDE_SHORT` is set. `of` is a number of samples, rounds
-/// or milliseconds.
+/// Returns `of`, or a third of `of` unless `CANDIDE_FULL` is set. `of` is a number of samples,
+/// rounds or milliseconds.
 pub(crate) fn share<T: Div<Output = T> + From<u8>>(of: T) -> T {
     if is_short() { of / 3.into() } else { of }
 }
 
-/// Returns whether `CANDIDE_SHORT` is set, as in test runs after every change. Then the longest
+/// Returns whether less is to be tried: unless `CANDIDE_FULL` is set. Then the longest
 /// exhaustive tests explore one or two steps less, and the longest sampling tests take fewer
 /// samples.
 pub(crate) fn is_short() -> bool {
-    std::env::var_os("CANDIDE_SHORT").is_some()
+    std::env::var_os("CANDIDE_FULL").is_none()
 }
 
-/// A sample of the cases of an exhaustive test: all of them, or one in `one_in` if `CANDIDE_SHORT`
-/// is set. The sample depends on a seed, which is printed: `n` if `CANDIDE_SEED=n` is set, else a
+/// A sample of the cases of an exhaustive test: all of them if `CANDIDE_FULL` is set, else one in
+/// `one_in`. The sample depends on a seed, which is printed: `n` if `CANDIDE_SEED=n` is set, else a
 /// new seed in every process.
 pub(crate) struct Sample {
     one_in: u64,

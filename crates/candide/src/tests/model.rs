@@ -2,7 +2,8 @@
 //!
 //! The tests run all sequences of up to five operations on one key, from both initial states, in
 //! one transaction. Then they run long random sequences over a few keys, with commits, errors and
-//! panics in between. With `CANDIDE_SHORT=1`, sequences have at most three operations.
+//! panics in between. Unless `CANDIDE_FULL` is set, sequences have at most three
+//! operations.
 
 use super::properties;
 use super::rows::Item;

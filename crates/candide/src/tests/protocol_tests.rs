@@ -18,7 +18,44 @@ const SHARED: [&str; 10] = [
 pub(crate) fn is_left_out(module: &str, policy: &str) -> bool {
     let Some(place) = SHARED.iter().position(|name| *name == policy) else { return false };
     let sum: usize = module.bytes().map(usize::from).sum();
-    std::env::var_os("CANDIDE_SHORT").is_some() && !(place + sum).is_multiple_of(SHARED.len())
+    std::env::var_os("CANDIDE_FULL").is_none() && !(place + sum).is_multiple_of(SHARED.len())
+}
+
+/// Returns whether a test is compiled: whether its name contains one of the words, separated by
+/// commas, in the environment variable `CANDIDE_TESTS` of the compiler. Without that variable all
+/// tests are compiled. Most of the time of a build goes into functions that only one test calls.
+/// Behind a branch on this constant, the compiler leaves them out.
+pub(crate) const fn is_compiled(test: &str) -> bool {
+    let Some(words) = option_env!("CANDIDE_TESTS") else { return true };
+    let (test, words) = (test.as_bytes(), words.as_bytes());
+    let mut from = 0;
+    while from <= words.len() {
+        let mut to = from;
+        while to < words.len() && words[to] != b',' {
+            to += 1;
+        }
+        if to > from && contains(test, words, from, to) {
+            return true;
+        }
+        from = to + 1;
+    }
+    false
+}
+
+/// Returns whether `text` contains the part of `words` from `from` to `to`.
+const fn contains(text: &[u8], words: &[u8], from: usize, to: usize) -> bool {
+    let mut start = 0;
+    while start + (to - from) <= text.len() {
+        let mut same = 0;
+        while same < to - from && text[start + same] == words[from + same] {
+            same += 1;
+        }
+        if same == to - from {
+            return true;
+        }
+        start += 1;
+    }
+    false
 }
 
 /// Makes a module of tests that run a function under each protocol, one test by protocol:
@@ -30,8 +67,9 @@ pub(crate) fn is_left_out(module: &str, policy: &str) -> bool {
 /// those that allow several sessions, `overlapping` those whose transactions can overlap, and
 /// `versioned` those that keep versions. `erased` selects all protocols, called through the table
 /// of functions of `Erased`. `concurrent` and `overlapping` also run with timestamps from the
-/// clock; `by_the_clock` runs only with these. With `CANDIDE_SHORT=1`, a test runs under one of
-/// the ten locking policies of `Occ`, chosen by the test's name.
+/// clock; `by_the_clock` runs only with these. Unless `CANDIDE_FULL` is set, a test runs under one
+/// of the ten locking policies of `Occ`, chosen by the test's name. A test that is not compiled
+/// ([`is_compiled`]) fails.
 macro_rules! protocol_tests {
     ($(#[$attribute:meta])* $protocols:ident: $test:ident) => {
         protocol_tests!($(#[$attribute])* $protocols: $test = $test());
@@ -61,6 +99,17 @@ macro_rules! tests_of_protocols {
     };
 }
 
+/// Panics if a test is not compiled.
+macro_rules! demand_compiled {
+    ($name:ident) => {
+        if !const {
+            $crate::protocol_tests::is_compiled(concat!(module_path!(), "::", stringify!($name)))
+        } {
+            panic!("this test is not compiled, since CANDIDE_TESTS does not name it");
+        }
+    };
+}
+
 /// Makes one test, if its protocol is selected.
 macro_rules! protocol_test {
     (concurrent one_session $($rest:tt)+) => {};
@@ -73,6 +122,7 @@ macro_rules! protocol_test {
         #[test]
         $($attribute)*
         fn $name() {
+            demand_compiled!($name);
             let test: fn() = || super::$body::<$crate::Mvto>($($given),*);
             $crate::tests::by_the_clock(test);
         }
@@ -86,6 +136,7 @@ macro_rules! protocol_test {
         #[test]
         $($attribute)*
         fn $name() {
+            demand_compiled!($name);
             if $crate::protocol_tests::is_left_out(module_path!(), stringify!($name)) {
                 return;
             }
@@ -100,6 +151,7 @@ macro_rules! protocol_test {
         #[test]
         $($attribute)*
         fn $name() {
+            demand_compiled!($name);
             if $crate::protocol_tests::is_left_out(module_path!(), stringify!($name)) {
                 return;
             }

@@ -11,7 +11,8 @@ use crate::sync::size::share;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random, with_patience};
 use crate::{Abort, Database, RunOptions};
 
-/// The number of rows that the long transaction reads. With `CANDIDE_SHORT`, it reads a third.
+/// The number of rows that the long transaction reads. Unless `CANDIDE_FULL` is set, it reads a
+/// third.
 const ROWS: u64 = 10_000;
 /// The number of threads that update the rows. It is greater than the number of cores.
 const WRITERS: u64 = 8;

@@ -4,9 +4,9 @@
 //! A script is a transaction. The map runs the script first, and returns the result that each
 //! operation must show. A scan must show the rows as they were when the scan was made, despite
 //! operations between its making and its last row. The tests try all sequences of up to four
-//! operations, and random scripts. With `CANDIDE_SHORT=1`, sequences have at most three operations,
-//! and a fourth of the random scripts run, under half of the settings: those with an even number of
-//! switches on, and under erased protocols those with an odd number.
+//! operations, and random scripts. Unless `CANDIDE_FULL` is set, sequences have at most three
+//! operations, and a fourth of the random scripts run, under half of the settings: those with an
+//! even number of switches on, and under erased protocols those with an odd number.
 
 use super::entries::assert_entries_match_rows;
 use super::indexed_rows::{Filed, Parcel};
@@ -1362,9 +1362,9 @@ fn random_scripts<G: Goods, P: Protocol>(setting: Setting, scripts: usize, seed:
 
 const SCRIPTS: usize = 100;
 
-/// Runs `run` for all settings of a row type. With `CANDIDE_SHORT`, runs `run` for those settings
-/// whose number of switches that are on has the parity `parity`: they have four switches in each
-/// combination.
+/// Runs `run` for all settings of a row type. Unless `CANDIDE_FULL` is set, runs `run` for those
+/// settings whose number of switches that are on has the parity `parity`: they have four switches
+/// in each combination.
 fn for_each_setting(parity: u32, run: impl Fn(Setting, u64)) {
     for number in (0..32).filter(|bits: &u64| !is_short() || bits.count_ones() % 2 == parity) {
         let bit = |bit: u64| number >> bit & 1 != 0;

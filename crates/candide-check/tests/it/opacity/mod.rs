@@ -41,8 +41,8 @@
 //! * Waiting is no step; to give up instead of waiting is the beginning of a run that is explored.
 //! * A writer reads without looks, and gives up at a lock of others.
 //!
-//! Each [`Mutant`] breaks the rule in one place, and some scene must show it. With `CANDIDE_SHORT`,
-//! fewer scenes are explored under the rule and its variants; with `CANDIDE_STRESS=n`, more.
+//! Each [`Mutant`] breaks the rule in one place, and some scene must show it. With `CANDIDE_FULL`,
+//! more scenes are explored under the rule and its variants; with `CANDIDE_STRESS=n`, even more.
 
 mod burial;
 mod commit;

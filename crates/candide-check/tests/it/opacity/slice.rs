@@ -2,9 +2,9 @@
 
 use std::env;
 
-/// Returns whether `CANDIDE_SHORT` is set.
+/// Returns whether less is to be tried: unless `CANDIDE_FULL` is set.
 pub fn is_short() -> bool {
-    env::var_os("CANDIDE_SHORT").is_some()
+    env::var_os("CANDIDE_FULL").is_none()
 }
 
 fn number(variable: &str) -> Option<u64> {

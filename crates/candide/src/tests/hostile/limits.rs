@@ -1,7 +1,8 @@
 //! Tests with many memory limits, from zero to just enough. A refused transaction must have no
 //! effect, and no memory may be lost.
 //!
-//! `CANDIDE_STRESS=n` tries n times as many limits. `CANDIDE_SHORT=1` tries one in eighty of them.
+//! `CANDIDE_STRESS=n` tries n times as many limits. Unless `CANDIDE_FULL` is set, one in eighty of
+//! them is tried.
 
 use super::Watchdog;
 use crate::engine::{Protocol, Versions};

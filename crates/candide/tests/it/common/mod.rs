@@ -78,17 +78,17 @@ pub(crate) fn scene<P: Protocol>() -> (Database<P>, Table<Seat, P>) {
     (db, table)
 }
 
-/// Returns `of`, or a third of `of` if `CANDIDE_SHORT` is set. `of` is a number of samples, rounds
-/// or milliseconds.
+/// Returns `of`, or a third of `of` unless `CANDIDE_FULL` is set. `of` is a number of samples,
+/// rounds or milliseconds.
 pub(crate) fn share(of: u64) -> u64 {
-    if std::env::var_os("CANDIDE_SHORT").is_some() { of / 3 } else { of }
+    if std::env::var_os("CANDIDE_FULL").is_none() { of / 3 } else { of }
 }
 
-/// Returns whether a test runs the case at `place` of a list. If `CANDIDE_SHORT` is set, a test
+/// Returns whether a test runs the case at `place` of a list. Unless `CANDIDE_FULL` is set, a test
 /// runs a third of the cases under each protocol. Which third depends on the protocol.
 pub(crate) fn is_in_share<P: Protocol>(place: usize) -> bool {
     let sum: usize = properties::<P>().name.bytes().map(usize::from).sum();
-    std::env::var_os("CANDIDE_SHORT").is_none() || (place + sum).is_multiple_of(3)
+    std::env::var_os("CANDIDE_FULL").is_some() || (place + sum).is_multiple_of(3)
 }
 
 /// A generator of random numbers, xorshift64*.
