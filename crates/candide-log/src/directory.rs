@@ -79,6 +79,10 @@ mod tests {
             Err(io::ErrorKind::NotFound.into())
         }
 
+        fn open_to_read(&self, _: &str) -> io::Result<Box<dyn DiskFile>> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+
         fn rename(&self, _: &str, _: &str) -> io::Result<()> {
             Ok(())
         }

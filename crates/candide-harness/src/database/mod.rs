@@ -14,10 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use candide::OpenError;
+use candide_log::StoreError;
 use candide_log::disk::{Disk, RealDisk};
-use candide_log::format::commit::Change;
 use candide_log::tools::{self, Repaired, Until, Verified};
-use candide_log::{LoadError, Loader, Store, StoreError, StoreOptions, TableSchema, Target};
 use comfy_table::Table;
 
 use crate::check::Finding;
@@ -249,20 +248,9 @@ pub fn repair(place: &Path, to: &Path, until: Option<(u64, u64)>) -> Result<Find
 /// not empty, or a file cannot be read or written.
 pub fn backup(place: &Path, to: &Path) -> Result<Finding, Failure> {
     let disk = directory(place)?;
-    if !disk.list()?.iter().any(|name| name == "MANIFEST") {
-        // Opening would make a database here.
-        tools::verify(&disk).map_err(|error| failed(place, error))?;
-    }
     let copy = new_directory(to)?;
-    let made = with_line("copying", place, || -> Result<_, StoreError> {
-        let options = StoreOptions::default();
-        let opened = Store::open(Arc::new(disk), &options, &Nothing, &|_| {});
-        let (store, log, _) = opened.map_err(StoreError::Damaged)?;
-        let made = store.backup(copy)?;
-        log.close().map_err(StoreError::Log)?;
-        Ok(made)
-    });
-    let made = made.map_err(|error| failed_copy(place, error))?;
+    let made = with_line("copying", place, || tools::backup(&disk, copy))
+        .map_err(|error| failed_copy(place, error))?;
     output::print(|out| {
         writeln!(
             out,
@@ -275,27 +263,4 @@ pub fn backup(place: &Path, to: &Path) -> Result<Finding, Failure> {
         )
     })?;
     Ok(Finding::Good)
-}
-
-/// A target that keeps nothing.
-struct Nothing;
-
-impl Target for Nothing {
-    fn table(&self, _: &TableSchema) -> Result<(), OpenError> {
-        Ok(())
-    }
-
-    fn loader(&self) -> Box<dyn Loader + '_> {
-        Box::new(Nothing)
-    }
-}
-
-impl Loader for Nothing {
-    fn row(&mut self, _: u32, _: &[u64], _: &[u64]) -> Result<(), LoadError> {
-        Ok(())
-    }
-
-    fn apply(&mut self, _: &Change<'_>) -> Result<(), LoadError> {
-        Ok(())
-    }
 }

@@ -50,7 +50,7 @@ impl<'a> PartReader<'a> {
         };
         let name = names::part(expected.checkpoint, expected.part);
         let corrupt = |offset, what: String| OpenError::corrupt(&name, offset, what);
-        let file = match disk.open(&name) {
+        let file = match disk.open_to_read(&name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(corrupt(0, "the file is missing, and it is needed".to_string()));
             }

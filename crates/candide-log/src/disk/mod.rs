@@ -40,6 +40,10 @@ pub trait Disk: Send + Sync + Debug {
     /// [`io::ErrorKind::NotFound`].
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
 
+    /// Opens an existing file for reading only. If there is none, the error is of kind
+    /// [`io::ErrorKind::NotFound`].
+    fn open_to_read(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
+
     /// Gives a file another name. A file that has the name `to` already is replaced.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
@@ -50,7 +54,8 @@ pub trait Disk: Send + Sync + Debug {
     fn sync_directory(&self) -> io::Result<()>;
 
     /// Acquires exclusive use of the directory, for as long as the returned value lives. The file
-    /// `LOCK` belongs to this function.
+    /// `LOCK` belongs to this function. The right to write is not needed if there is such a file,
+    /// or if the directory is on a file system to which no process can write.
     fn lock(&self) -> Result<Box<dyn Send + Sync + Debug>, LockError>;
 }
 
@@ -72,7 +77,12 @@ pub trait DiskFile: Send + Sync + Debug {
     /// and bytes that are skipped are zeros. After an error, any part of the bytes may be written.
     fn write_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()>;
 
-    /// Makes the contents and the size durable. After an error, it is unknown which of the writes
+    /// Returns an error if what is in the file cannot be found again, because the file or its
+    /// directory was removed, as far as the disk can tell.
+    fn check(&self) -> io::Result<()>;
+
+    /// Makes the contents and the size durable, and [checks](DiskFile::check) the file. After an
+    /// error, it is unknown which of the writes
     /// since the last successful call are durable, and a later call that succeeds does not tell.
     fn sync(&self) -> io::Result<()>;
 }

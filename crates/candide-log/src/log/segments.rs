@@ -42,7 +42,7 @@ impl<'a> Segment<'a> {
     ) -> Result<Segment<'a>, OpenError> {
         let name = names::segment(number);
         let corrupt = |offset, what: String| OpenError::corrupt(&name, offset, what);
-        let file = match disk.open(&name) {
+        let file = match disk.open_to_read(&name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(corrupt(0, "the file is missing, and it is needed".to_string()));
             }
@@ -68,16 +68,22 @@ impl<'a> Segment<'a> {
         Ok(Segment { name, header, disk, file: OnceCell::from(file) })
     }
 
-    /// Returns the file, which is opened if it is not open.
+    /// Returns the file for reading. It is opened if it is not open.
     pub(crate) fn file(&self) -> Result<&dyn DiskFile, OpenError> {
         let file = match self.file.get() {
             Some(file) => file,
             None => {
-                let file = self.disk.open(&self.name).map_err(OpenError::io(&self.name))?;
+                let opened = self.disk.open_to_read(&self.name);
+                let file = opened.map_err(OpenError::io(&self.name))?;
                 self.file.get_or_init(|| file)
             }
         };
         Ok(&**file)
+    }
+
+    /// Opens the file for writing, too.
+    pub(crate) fn open_to_write(&self) -> Result<Box<dyn DiskFile>, OpenError> {
+        self.disk.open(&self.name).map_err(OpenError::io(&self.name))
     }
 
     /// Closes the file, until it is needed again.

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::io;
 
 /// The bytes of zeros that are written, and made durable, at once.
-const STEP_BYTES: u64 = 1 << 20;
+pub(crate) const STEP_BYTES: u64 = 1 << 20;
 /// The bytes of one part of a write of zeros.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
@@ -18,25 +18,20 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 #[derive(Debug)]
 pub(crate) struct Spares {
     ready: VecDeque<Spare>,
-    /// The file that is being filled with zeros.
-    unfinished: Option<Unfinished>,
+    /// The file that is being filled with zeros, a step at a time.
+    unfinished: Option<Spare>,
     /// The number in the name of the next file.
     next: u64,
 }
 
-/// A file that can become a segment: all its bytes are on the disk.
+/// A file that can become a segment.
 #[derive(Debug)]
-struct Spare {
+pub(crate) struct Spare {
     name: String,
+    /// The file, if it is open. Those of zeros stay so, since the last zeros may not be durable.
+    file: Option<Box<dyn DiskFile>>,
+    /// The bytes that a segment can have. It has them on the disk when it is published.
     bytes: u64,
-}
-
-#[derive(Debug)]
-struct Unfinished {
-    name: String,
-    file: Box<dyn DiskFile>,
-    bytes: u64,
-    done: u64,
 }
 
 impl Spares {
@@ -57,75 +52,112 @@ impl Spares {
     }
 
     /// Adds a file that was a segment of `bytes`.
-    pub(crate) fn add(&mut self, name: String, bytes: u64) {
-        self.ready.push_back(Spare { name, bytes });
+    pub(crate) fn add_segment(&mut self, name: String, bytes: u64) {
+        self.add(Spare { name, file: None, bytes });
     }
 
-    /// Does a part of the work to have a file of `bytes` ready. Returns whether there is one.
-    pub(crate) fn prepare(&mut self, disk: &dyn Disk, bytes: u64) -> io::Result<bool> {
+    /// Adds a file that is ready.
+    pub(crate) fn add(&mut self, spare: Spare) {
+        self.ready.push_back(spare);
+    }
+
+    /// Returns a file to be filled: the one that is unfinished, or only a name for a new one.
+    pub(crate) fn reserve(&mut self) -> Spare {
+        self.unfinished.take().unwrap_or_else(|| Spare { name: self.name(), file: None, bytes: 0 })
+    }
+
+    /// Does a part of the work to have a file of `bytes` ready, and makes that durable.
+    pub(crate) fn prepare(&mut self, disk: &dyn Disk, bytes: u64) -> io::Result<()> {
         if self.ready.iter().any(|spare| spare.bytes >= bytes) {
-            return Ok(true);
+            return Ok(());
         }
-        let unfinished = match self.unfinished.take() {
-            Some(unfinished) if unfinished.bytes >= bytes => unfinished,
-            other => {
-                // It is too small for what is needed now.
-                if let Some(small) = other {
-                    disk.remove(&small.name)?;
-                }
-                let name = self.name();
-                let file = disk.create(&name)?;
-                Unfinished { name, file, bytes, done: 0 }
-            }
-        };
-        let unfinished = self.unfinished.insert(unfinished);
-        unfinished.write()?;
-        if let Err(error) = unfinished.file.sync() {
+        let reserved = self.reserve();
+        let unfinished = self.unfinished.insert(reserved);
+        unfinished.write_step(disk, bytes)?;
+        if let Err(error) = unfinished.sync() {
             // It is not known what the file contains, and no later sync would tell.
             self.abandon(disk);
             return Err(error);
         }
-        if unfinished.done < unfinished.bytes {
-            return Ok(false);
-        }
-        if let Some(Unfinished { name, bytes, .. }) = self.unfinished.take() {
-            self.ready.push_back(Spare { name, bytes });
-        }
-        Ok(true)
+        self.ready.extend(self.unfinished.take_if(|unfinished| unfinished.bytes >= bytes));
+        Ok(())
     }
 
     /// Removes the file that is being filled.
     pub(crate) fn abandon(&mut self, disk: &dyn Disk) {
         if let Some(abandoned) = self.unfinished.take() {
-            let _ = disk.remove(&abandoned.name);
+            abandoned.remove(disk);
         }
     }
 
-    /// Returns the name of a file with at least `least` bytes, and its size; makes one with `bytes`
-    /// bytes, if there is none.
-    pub(crate) fn take(
-        &mut self,
-        disk: &dyn Disk,
-        least: u64,
-        bytes: u64,
-    ) -> io::Result<(String, u64)> {
-        loop {
-            let found = self.ready.iter().position(|spare| spare.bytes >= least);
-            if let Some(spare) = found.and_then(|place| self.ready.remove(place)) {
-                return Ok((spare.name, spare.bytes));
-            }
-            self.prepare(disk, bytes.max(least))?;
-        }
+    /// Returns a file with at least `least` bytes, which may be the filled part of the unfinished
+    /// one.
+    pub(crate) fn take(&mut self, least: u64) -> Option<Spare> {
+        let found = self.ready.iter().position(|spare| spare.bytes >= least);
+        found
+            .and_then(|place| self.ready.remove(place))
+            .or_else(|| self.unfinished.take_if(|unfinished| unfinished.bytes >= least))
     }
 }
 
-impl Unfinished {
-    /// Writes the next zeros.
-    fn write(&mut self) -> io::Result<()> {
-        let count = (self.bytes - self.done).min(STEP_BYTES);
-        write_zeros(&*self.file, self.done, count)?;
-        self.done += count;
+impl Spare {
+    /// Returns the bytes that a segment can have.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Fills the file with zeros, up to `bytes`. Each step but the last one is made durable; that
+    /// one is with the header of the segment.
+    pub(crate) fn fill(&mut self, disk: &dyn Disk, bytes: u64) -> io::Result<()> {
+        while self.bytes < bytes {
+            self.write_step(disk, bytes)?;
+            if self.bytes < bytes {
+                self.sync()?;
+            }
+        }
         Ok(())
+    }
+
+    /// Writes the next zeros, up to `bytes`. Creates the file if there is only a name.
+    fn write_step(&mut self, disk: &dyn Disk, bytes: u64) -> io::Result<()> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => disk.create(&self.name)?,
+        };
+        let file = self.file.insert(file);
+        let count = bytes.saturating_sub(self.bytes).min(STEP_BYTES);
+        write_zeros(&**file, self.bytes, count)?;
+        self.bytes += count;
+        Ok(())
+    }
+
+    /// Makes the zeros durable.
+    fn sync(&self) -> io::Result<()> {
+        self.file.as_ref().map_or(Ok(()), |file| file.sync())
+    }
+
+    /// Removes the file. What cannot be removed is removed by the next opening.
+    pub(crate) fn remove(&self, disk: &dyn Disk) {
+        let _ = disk.remove(&self.name);
+    }
+
+    /// Makes the file the segment with this header. When this returns, the segment is durable.
+    pub(crate) fn publish(
+        &mut self,
+        disk: &Directory,
+        header: &SegmentHeader,
+    ) -> Result<Box<dyn DiskFile>, PublishError> {
+        let file = self.file.take();
+        let unused = || {
+            let file = file.map_or_else(|| disk.open(&self.name), Ok)?;
+            file.write_at(0, &[&header.encode()])?;
+            file.sync()?;
+            disk.rename(&self.name, &names::segment(header.number))?;
+            Ok(file)
+        };
+        let file = unused().map_err(PublishError::Unused)?;
+        disk.sync_names().map_err(PublishError::Unknown)?;
+        Ok(file)
     }
 }
 
@@ -150,24 +182,6 @@ pub(crate) fn create(
     file.sync()?;
     disk.rename(spare, &names::segment(header.number))?;
     disk.sync_names()?;
-    Ok(file)
-}
-
-/// Makes a spare file the segment with this header. When this returns, the segment is durable.
-pub(crate) fn publish(
-    disk: &Directory,
-    spare: &str,
-    header: &SegmentHeader,
-) -> Result<Box<dyn DiskFile>, PublishError> {
-    let unused = || {
-        let file = disk.open(spare)?;
-        file.write_at(0, &[&header.encode()])?;
-        file.sync()?;
-        disk.rename(spare, &names::segment(header.number))?;
-        Ok(file)
-    };
-    let file = unused().map_err(PublishError::Unused)?;
-    disk.sync_names().map_err(PublishError::Unknown)?;
     Ok(file)
 }
 

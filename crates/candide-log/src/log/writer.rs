@@ -13,7 +13,7 @@ use crate::format::bytes::word_bytes;
 use crate::format::commit::HEADER_WORDS;
 use crate::format::segment::{GenerationEnd, SegmentHeader};
 use crate::log::segments::FIRST_BLOCK;
-use crate::log::spares::{self, Spares};
+use crate::log::spares::{self, STEP_BYTES, Spare, Spares};
 use crate::mutants::{Mutant, mutant};
 use crate::names;
 use crate::random;
@@ -65,6 +65,23 @@ pub(crate) struct Closed {
     pub(crate) bytes: u64,
     /// The place behind its last block.
     pub(crate) end: u64,
+}
+
+/// The reason why the log does not go on.
+#[derive(Debug)]
+pub(crate) enum Obstacle {
+    /// An error.
+    Error(WriteError),
+    /// There is no file of `bytes` for the next segment. Nothing has changed. `spare` is to be
+    /// filled, while the log is not locked, and [added](Log::add_spare); then the call is to be
+    /// repeated.
+    NoFile { spare: Spare, bytes: u64 },
+}
+
+impl From<WriteError> for Obstacle {
+    fn from(error: WriteError) -> Obstacle {
+        Obstacle::Error(error)
+    }
 }
 
 /// What a new generation continues.
@@ -150,11 +167,13 @@ impl Log {
     }
 
     /// Writes a block with these records, which closes `cut`.
-    pub(crate) fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
+    pub(crate) fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), Obstacle> {
         self.check()?;
         let stamp = match self.check_records(records, cut) {
             Ok(stamp) => stamp,
-            Err(what) => return Err(self.fail(io::Error::new(io::ErrorKind::InvalidInput, what))),
+            Err(what) => {
+                return Err(self.fail(io::Error::new(io::ErrorKind::InvalidInput, what)).into());
+            }
         };
         self.sync()?;
         if mutant(Mutant::RoundSplit) && records.len() > 1 {
@@ -195,12 +214,13 @@ impl Log {
     }
 
     /// Writes a block at the place of the next one, or as the first of a new segment.
-    fn append(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
+    fn append(&mut self, records: &[&[u64]], cut: u64) -> Result<(), Obstacle> {
         let payload: u64 = records.iter().map(|words| size_of_val(*words) as u64).sum();
         let size = (payload + BLOCK_HEADER_BYTES as u64).next_multiple_of(BLOCK_ALIGN);
         // There is always room for a confirmation behind it.
         if self.offset + size + BLOCK_ALIGN > self.segment.bytes {
-            self.next_segment(size)?;
+            let least = FIRST_BLOCK + size + BLOCK_ALIGN;
+            self.next_segment(least, least.max(self.next_bytes().min(STEP_BYTES)))?;
         }
         let header = self.write_block(records, cut)?;
         self.confirmation = None;
@@ -266,11 +286,24 @@ impl Log {
         if self.offset < self.segment.bytes / 2 || self.no_room.is_some() {
             return Ok(());
         }
-        match self.spares.prepare(&**self.disk, self.next_bytes()) {
-            Ok(_) => Ok(()),
-            Err(error) if is_full(&error) => Err(WriteError::Full(Arc::new(error))),
-            Err(error) => Err(self.fail(error)),
+        let prepared = self.spares.prepare(&**self.disk, self.next_bytes());
+        prepared.map_err(|error| self.full_or_failed(error))
+    }
+
+    /// Adds a file for the next segment, unless it could not be filled.
+    pub(crate) fn add_spare(
+        &mut self,
+        spare: Spare,
+        filled: io::Result<()>,
+    ) -> Result<(), WriteError> {
+        match filled {
+            Ok(()) => self.spares.add(spare),
+            Err(error) => {
+                spare.remove(&**self.disk);
+                return Err(self.full_or_failed(error));
+            }
         }
+        Ok(())
     }
 
     /// Writes a confirmation behind the last block, or in the next segment if that one is empty.
@@ -288,12 +321,12 @@ impl Log {
     }
 
     /// Closes the segment in use, if it contains a block, and goes on with a new one.
-    pub(crate) fn rotate(&mut self) -> Result<(), WriteError> {
+    pub(crate) fn rotate(&mut self) -> Result<(), Obstacle> {
         self.check()?;
         if self.offset == FIRST_BLOCK {
             return Ok(());
         }
-        self.next_segment(BLOCK_ALIGN)
+        self.next_segment(self.next_bytes(), self.next_bytes())
     }
 
     /// Gives back what has been written of a file for the next segment, for which there is no room,
@@ -313,34 +346,34 @@ impl Log {
         (2 * self.segment.bytes).min(self.segment_bytes)
     }
 
-    /// Goes on with a segment that has room for a block of `size` bytes. It takes the place of the
-    /// segment in use if that one contains no block, so that no segment without a block comes
-    /// before another one of its generation.
-    fn next_segment(&mut self, size: u64) -> Result<(), WriteError> {
-        self.sync()?;
+    /// Goes on with a segment of at least `least` bytes; `bytes` are those of a file that is made
+    /// for that. It takes the place of the segment in use if that one contains no block, so that no
+    /// segment without a block comes before another one of its generation.
+    fn next_segment(&mut self, least: u64, bytes: u64) -> Result<(), Obstacle> {
         if let Some(error) = &self.no_room {
-            return Err(WriteError::Full(Arc::clone(error)));
+            return Err(WriteError::Full(Arc::clone(error)).into());
         }
-        let least = FIRST_BLOCK + size + BLOCK_ALIGN;
-        let taken = self.spares.take(&**self.disk, least, self.next_bytes());
-        let (spare, bytes) = match taken {
-            Ok(taken) => taken,
-            Err(error) if is_full(&error) => return Err(WriteError::Full(Arc::new(error))),
-            Err(error) => return Err(self.fail(error)),
+        let Some(mut spare) = self.spares.take(least) else {
+            return Err(Obstacle::NoFile { spare: self.spares.reserve(), bytes });
         };
+        self.sync()?;
+        // No later sync would tell.
+        if let Err(error) = self.file.check() {
+            return Err(self.fail(error).into());
+        }
         let is_empty = self.offset == FIRST_BLOCK;
         let number = self.segment.number + u64::from(!is_empty);
-        let segment = SegmentHeader { number, salt: salt(), bytes, ..self.segment };
-        let file = match spares::publish(&self.disk, &spare, &segment) {
+        let segment = SegmentHeader { number, salt: salt(), bytes: spare.bytes(), ..self.segment };
+        let file = match spare.publish(&self.disk, &segment) {
             Ok(file) => file,
             Err(error) => {
                 let (error, is_full) = error.into_io();
                 if is_full {
                     // The file contains part of a header; it is not used again.
-                    let _ = self.disk.remove(&spare);
-                    return Err(WriteError::Full(Arc::new(error)));
+                    spare.remove(&**self.disk);
+                    return Err(WriteError::Full(Arc::new(error)).into());
                 }
-                return Err(self.fail(error));
+                return Err(self.fail(error).into());
             }
         };
         let confirmation = self.confirmation.take();
@@ -372,13 +405,18 @@ impl Log {
             let given_back = if bytes >= self.segment_bytes && self.spares.len() < spares_max {
                 let spare = self.spares.name();
                 let renamed = self.disk.rename(&name, &spare);
-                renamed.map(|()| self.spares.add(spare, bytes))
+                renamed.map(|()| self.spares.add_segment(spare, bytes))
             } else {
                 self.disk.remove(&name)
             };
             failures += u64::from(given_back.is_err());
         }
         failures
+    }
+
+    /// Returns the failure to make a file. Unless there is no room, nothing is written after it.
+    fn full_or_failed(&mut self, error: io::Error) -> WriteError {
+        if is_full(&error) { WriteError::Full(Arc::new(error)) } else { self.fail(error) }
     }
 
     /// Notes a failure, after which nothing is written.

@@ -14,6 +14,7 @@ use crate::format::segment::SegmentHeader;
 use crate::log::reader::{LastBlock, Reader, Stop};
 use crate::log::segments::{FIRST_BLOCK, Segment};
 use crate::names::{self, DIRECTORY, FileName};
+use std::fmt::Debug;
 use std::sync::Arc;
 
 /// The bytes that are copied at once.
@@ -42,53 +43,67 @@ impl Store {
     pub fn backup(&self, to: Arc<dyn Disk>) -> Result<BackedUp, StoreError> {
         let shared = &*self.shared;
         let _merging = shared.merging();
-        let directory = Directory::new(to);
-        let to = &*directory;
-        let _lock = open::lock(to)?;
-        check_empty(to)?;
+        let (to, _lock) = open_target(to)?;
         let ends: Vec<(u64, u64)> = {
             let log = shared.log();
             let closed = log.closed().iter().map(|closed| (closed.number, closed.end));
             closed.chain([log.durable_end()]).collect()
         };
-        // The segment in use may contain no durable block.
-        let with_blocks = ends.iter().rfind(|(_, end)| *end > FIRST_BLOCK).or(ends.last());
         // The tables that these segments name have been added before.
-        let mut manifest = shared.manifest().current().clone();
-        manifest.last_segment =
-            with_blocks.filter(|(_, end)| *end > FIRST_BLOCK).map_or(0, |end| end.0);
-        let mut done = BackedUp::default();
-        if let Some(checkpoint) = &manifest.checkpoint {
-            for (part, about) in (0..).zip(&checkpoint.parts) {
-                let name = names::part(checkpoint.number, part);
-                let from = shared.disk.open(&name).map_err(StoreError::io(&name))?;
-                let copy = to.create(&name).map_err(StoreError::io(&name))?;
-                copy_bytes(&name, &*from, &*copy, 0, about.bytes)?;
-                copy.sync().map_err(StoreError::io(&name))?;
-                done.bytes += about.bytes;
-            }
-        }
-        for &(number, end) in &ends {
-            let from = Segment::open(&**shared.disk, Some(&manifest.uuid), number)?;
-            done.bytes += copy_segment(&from, to, end)?;
-        }
-        directory.sync_names().map_err(StoreError::io(DIRECTORY))?;
-        if let Some(&(segment, offset)) = with_blocks {
-            (done.generation, done.cut) = check(to, &manifest, Stop { segment, offset })?;
-        }
-        manifest::create(&directory, &manifest)?;
-        Ok(done)
+        let manifest = shared.manifest().current().clone();
+        copy(&**shared.disk, manifest, &ends, &to)
     }
 }
 
-/// Checks that a directory for a copy is empty.
-pub(crate) fn check_empty(to: &dyn Disk) -> Result<(), StoreError> {
-    let files = Files::list(to)?;
+/// Opens and locks the directory of a copy, which must be empty.
+pub(crate) fn open_target(
+    to: Arc<dyn Disk>,
+) -> Result<(Arc<Directory>, Box<dyn Send + Sync + Debug>), StoreError> {
+    let directory = Arc::new(Directory::new(to));
+    let lock = open::lock(&**directory)?;
+    let files = Files::list(&**directory)?;
     let own = files.names.iter().find(|name| **name != FileName::Lock).map(|name| name.name());
     match files.foreign.or(own) {
         Some(found) => Err(StoreError::NotEmpty { found }),
-        None => Ok(()),
+        None => Ok((directory, lock)),
     }
+}
+
+/// Copies the checkpoint that a manifest names, and the segments of the log with these numbers,
+/// each up to the place behind its last block. The copy is read back and checked, and its last
+/// block is confirmed.
+pub(crate) fn copy(
+    from: &dyn Disk,
+    mut manifest: Manifest,
+    ends: &[(u64, u64)],
+    directory: &Directory,
+) -> Result<BackedUp, StoreError> {
+    let to = &**directory;
+    // The last segment may contain no block.
+    let with_blocks = ends.iter().rfind(|(_, end)| *end > FIRST_BLOCK).or(ends.last());
+    manifest.last_segment =
+        with_blocks.filter(|(_, end)| *end > FIRST_BLOCK).map_or(0, |end| end.0);
+    let mut done = BackedUp::default();
+    if let Some(checkpoint) = &manifest.checkpoint {
+        for (part, about) in (0..).zip(&checkpoint.parts) {
+            let name = names::part(checkpoint.number, part);
+            let from = from.open_to_read(&name).map_err(StoreError::io(&name))?;
+            let copy = to.create(&name).map_err(StoreError::io(&name))?;
+            copy_bytes(&name, &*from, &*copy, 0, about.bytes)?;
+            copy.sync().map_err(StoreError::io(&name))?;
+            done.bytes += about.bytes;
+        }
+    }
+    for &(number, end) in ends {
+        let from = Segment::open(from, Some(&manifest.uuid), number)?;
+        done.bytes += copy_segment(&from, to, end)?;
+    }
+    directory.sync_names().map_err(StoreError::io(DIRECTORY))?;
+    if let Some(&(segment, offset)) = with_blocks {
+        (done.generation, done.cut) = check(to, &manifest, Stop { segment, offset })?;
+    }
+    manifest::create(directory, &manifest)?;
+    Ok(done)
 }
 
 /// Copies a segment up to `end`, as a segment that is not longer than necessary. Returns its bytes.
@@ -146,7 +161,7 @@ fn check(to: &dyn Disk, manifest: &Manifest, stop: Stop) -> Result<(u64, u64), S
 fn confirm(reader: &Reader) -> Result<(), StoreError> {
     let Some(LastBlock { segment, offset, header }) = reader.last_block() else { return Ok(()) };
     let of = &reader.segments()[segment];
-    let file = of.file()?;
+    let file = of.open_to_write()?;
     let confirmation = header.confirmation(of.header.salt);
     let parts = [&confirmation.encode()[..], confirmation.padding()];
     let written = file.write_at(offset + header.size(), &parts).and_then(|()| file.sync());

@@ -11,7 +11,7 @@ use crate::format::checkpoint::PartHeader;
 use crate::format::manifest::{Checkpoint, Manifest};
 use crate::log::reader::Stop;
 use crate::log::replay::Step;
-use crate::log::writer::Closed;
+use crate::log::writer::{Closed, Log};
 use crate::mutants::{Mutant, mutant};
 use crate::names::{self, DIRECTORY};
 
@@ -52,9 +52,10 @@ impl Store {
         let shared = &*self.shared;
         let mut number = shared.merging();
         shared.manifest().check()?;
+        let rotated = shared.with_files(Log::rotate);
         let closed = {
             let mut log = shared.log();
-            match log.rotate() {
+            match rotated {
                 // The segments that are closed give room.
                 Err(WriteError::Full(error)) if !log.closed().is_empty() => {
                     log.begin_making_room(error);

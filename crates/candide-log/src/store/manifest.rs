@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Reads `MANIFEST`. `None` if there is no such file.
 pub(crate) fn read(disk: &dyn Disk) -> Result<Option<Manifest>, OpenError> {
-    let file = match disk.open(MANIFEST) {
+    let file = match disk.open_to_read(MANIFEST) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(OpenError::io(MANIFEST))?,
     };

@@ -5,13 +5,15 @@ mod checkpoint;
 pub(crate) mod manifest;
 pub(crate) mod open;
 pub(crate) mod recover;
+#[cfg(test)]
+mod tests;
 
 pub use backup::BackedUp;
 pub use checkpoint::Checkpointed;
 
 use crate::directory::Directory;
 use crate::error::{StoreError, WriteError};
-use crate::log::writer::Log;
+use crate::log::writer::{Log, Obstacle};
 use crate::mutants::{Mutant, mutant};
 use crate::schema::{TABLE_NUMBER_MAX, TableSchema};
 use manifest::ManifestFile;
@@ -29,8 +31,9 @@ pub const LOG_FACTOR_MAX: u64 = 4;
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
     /// The bytes of the largest segments of the log; 64 MiB by default, at least 12 KiB. The first
-    /// segment of a generation has at most 64 KiB, each next one twice as many. A segment is larger
-    /// if a single block needs it.
+    /// segment of a generation has at most 64 KiB; each next one is to have twice as many, and has
+    /// fewer if it is needed before so many are ready. A segment is larger if a single block needs
+    /// it.
     pub segment_bytes: u64,
     /// The bytes of log after which a checkpoint should be made; 256 MiB by default. If the
     /// checkpoint in force has more bytes, then only after as many bytes of log as that, but at
@@ -141,6 +144,25 @@ impl Shared {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Does something with the log that may need a file for the next segment. Such a file is made
+    /// while the log is not locked: zeros take longer than a block.
+    fn with_files(
+        &self,
+        mut work: impl FnMut(&mut Log) -> Result<(), Obstacle>,
+    ) -> Result<(), WriteError> {
+        loop {
+            let done = work(&mut self.log());
+            match done {
+                Ok(()) => return Ok(()),
+                Err(Obstacle::Error(error)) => return Err(error),
+                Err(Obstacle::NoFile { mut spare, bytes }) => {
+                    let filled = spare.fill(&**self.disk, bytes);
+                    self.log().add_spare(spare, filled)?;
+                }
+            }
+        }
+    }
+
     fn merging(&self) -> MutexGuard<'_, u64> {
         self.merging.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -210,7 +232,7 @@ impl LogWriter {
     /// written any more; the log also fails if a cut is below the cut before, if a stamp is not
     /// above it, or if `records` are not whole records, since no reader would accept that.
     pub fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
-        self.shared.log().write(records, cut)
+        self.shared.with_files(|log| log.write(records, cut))
     }
 
     /// Returns whether a record has been written that is above the cut of the last block. Then it

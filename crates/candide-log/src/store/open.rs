@@ -215,7 +215,7 @@ fn make_durable(reader: &Reader<'_>) -> Result<(), OpenError> {
         return Ok(());
     }
     let segment = &reader.segments()[last.segment];
-    let file = segment.file()?;
+    let file = segment.open_to_write()?;
     let mut block = vec![0; last.header.size() as usize];
     let written = file
         .read_at(last.offset, &mut block)

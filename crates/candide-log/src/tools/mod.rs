@@ -1,11 +1,13 @@
 //! Tools for files of databases that are not in use. They change nothing in the directory that they
-//! look at.
+//! look at, and need no right to write there.
 
+mod backup;
 mod inspect;
 mod repair;
 mod stats;
 mod verify;
 
+pub use backup::backup;
 pub use inspect::{Item, inspect};
 pub use repair::{LostBlock, Repaired, Until, repair};
 pub use stats::{GroupStats, Stats, TableStats, stats};
@@ -20,32 +22,19 @@ use crate::names::{self, MANIFEST};
 use crate::store::open::{self, Files};
 use crate::store::{manifest, recover};
 use std::fmt::Debug;
-use std::io::ErrorKind;
 
 /// A database that a tool looks at, locked.
 struct Source<'a> {
     disk: &'a dyn Disk,
     manifest: Manifest,
     files: Files,
-    _lock: Option<Box<dyn Send + Sync + Debug>>,
+    _lock: Box<dyn Send + Sync + Debug>,
 }
 
 impl<'a> Source<'a> {
     /// Locks the directory, and reads MANIFEST.
     fn open(disk: &'a dyn Disk) -> Result<Source<'a>, OpenError> {
-        let lock = match open::lock(disk) {
-            Ok(lock) => Some(lock),
-            // Nothing can be using it in a way that would matter.
-            Err(OpenError::Io { source, .. })
-                if matches!(
-                    source.kind(),
-                    ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied
-                ) =>
-            {
-                None
-            }
-            Err(error) => return Err(error),
-        };
+        let lock = open::lock(disk)?;
         let files = Files::list(disk)?;
         let Some(manifest) = manifest::read(disk)? else {
             return Err(match files.last_segment() {
@@ -60,10 +49,16 @@ impl<'a> Source<'a> {
         Ok(Source { disk, manifest, files, _lock: lock })
     }
 
+    /// Returns the number of the last segment that there is, or that should be.
+    fn last_segment(&self) -> u64 {
+        let last = self.files.last_segment().max(self.manifest.last_segment);
+        last.max(self.manifest.first_segment)
+    }
+
     /// Opens the segments of the log up to the first one that is damaged. Returns the damage, too.
     fn segments(&self) -> (Vec<Segment<'a>>, Option<OpenError>) {
         let first = self.manifest.first_segment;
-        let last = self.files.last_segment().max(self.manifest.last_segment).max(first);
+        let last = self.last_segment();
         for end in (first..=last).rev() {
             match recover::segments(self.disk, &self.manifest, end) {
                 Ok(segments) => {

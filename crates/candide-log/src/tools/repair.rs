@@ -4,7 +4,6 @@ use super::{Source, Stretch};
 use crate::checkpoint::merge::merge;
 use crate::checkpoint::read::read_pending;
 use crate::checkpoint::write::CheckpointWriter;
-use crate::directory::Directory;
 use crate::disk::Disk;
 use crate::error::{OpenError, StoreError};
 use crate::format::block::BLOCK_ALIGN;
@@ -16,7 +15,8 @@ use crate::log::segments::{FIRST_BLOCK, Segment};
 use crate::log::writer::{Beginning, Log};
 use crate::names::FileName;
 use crate::random;
-use crate::store::{StoreOptions, backup, manifest, open, recover};
+use crate::store::backup::open_target;
+use crate::store::{StoreOptions, manifest, open, recover};
 use std::sync::Arc;
 
 /// A cut at which a copy ends.
@@ -75,9 +75,7 @@ pub fn repair(
     until: Option<Until>,
 ) -> Result<Repaired, StoreError> {
     let source = Source::open(from)?;
-    let to = Arc::new(Directory::new(to));
-    let _lock = open::lock(&**to)?;
-    backup::check_empty(&**to)?;
+    let (to, _lock) = open_target(to)?;
     check_until(&source.manifest, until)?;
     let pending = read_pending(from, &source.manifest)?;
     let Stretch { steps, replay, damage } = source.replay(pending, until)?;

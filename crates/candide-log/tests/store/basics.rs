@@ -236,6 +236,10 @@ impl DiskFile for Counted {
         self.file.write_at(offset, parts)
     }
 
+    fn check(&self) -> io::Result<()> {
+        self.file.check()
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.file.sync()
     }
@@ -252,6 +256,10 @@ impl Disk for Counting {
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         Ok(self.counted(self.disk.open(name)?))
+    }
+
+    fn open_to_read(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        Ok(self.counted(self.disk.open_to_read(name)?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

@@ -7,6 +7,8 @@ mod crashes;
 mod damage;
 mod faults;
 mod model;
+#[cfg(unix)]
+mod moved;
 // Other builds have no deliberate defects.
 #[cfg(debug_assertions)]
 mod mutants;

@@ -27,10 +27,14 @@ pub fn options() -> StoreOptions {
     StoreOptions { segment_bytes: 16 << 10, checkpoint_log_bytes: 64 << 10, ..Default::default() }
 }
 
-pub fn open_with(disk: impl Disk + 'static, options: &StoreOptions) -> Result<Opened, OpenError> {
+pub fn open_shared(disk: Arc<dyn Disk>, options: &StoreOptions) -> Result<Opened, OpenError> {
     let target = Rows::new();
-    let (store, log, recovered) = Store::open(Arc::new(disk), options, &target, &|_| {})?;
+    let (store, log, recovered) = Store::open(disk, options, &target, &|_| {})?;
     Ok(Opened { store, log, recovered, rows: target.to_map() })
+}
+
+pub fn open_with(disk: impl Disk + 'static, options: &StoreOptions) -> Result<Opened, OpenError> {
+    open_shared(Arc::new(disk), options)
 }
 
 pub fn open(disk: impl Disk + 'static) -> Result<Opened, OpenError> {

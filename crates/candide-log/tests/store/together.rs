@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::thread;
 
 /// Writes a log in one thread and does everything else in this one.
-fn write_and_manage(disk: impl Disk + Clone + 'static, copies: impl Fn(u64) -> SimDisk) {
-    let Opened { store, mut log, .. } = open(disk.clone()).unwrap();
+fn write_and_manage(disk: Arc<dyn Disk>, copies: impl Fn(u64) -> SimDisk) {
+    let Opened { store, mut log, .. } = open_shared(Arc::clone(&disk), &options()).unwrap();
     let table = store.add_table(schema("accounts")).unwrap();
     let commits = 400;
     let writer = thread::spawn(move || {
@@ -29,7 +29,7 @@ fn write_and_manage(disk: impl Disk + Clone + 'static, copies: impl Fn(u64) -> S
     writer.join().unwrap();
     manage(&store, rounds, &copies(rounds), table);
     drop(store);
-    let opened = open(disk).unwrap();
+    let opened = open_shared(disk, &options()).unwrap();
     assert_eq!(opened.rows, rows(table, 1..=commits));
     assert_eq!(opened.store.tables().len() as u64, 2 + rounds);
 }
@@ -50,7 +50,7 @@ fn manage(store: &Store, round: u64, copy: &SimDisk, table: u32) {
 
 #[test]
 fn a_simulated_disk_is_written_and_managed_at_once() {
-    write_and_manage(SimDisk::new(), |_| SimDisk::new());
+    write_and_manage(Arc::new(SimDisk::new()), |_| SimDisk::new());
 }
 
 /// A directory of the operating system that goes away.
@@ -68,43 +68,8 @@ fn a_real_disk_is_written_and_managed_at_once() {
     let path = std::env::temp_dir().join(format!("candide-log-together-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
     let folder = Folder(RealDisk::create(&path).unwrap());
-    let shared: Arc<RealDisk> = Arc::new(RealDisk::open(&path).unwrap());
-    write_and_manage(Through(shared), |_| SimDisk::new());
+    write_and_manage(Arc::new(RealDisk::open(&path).unwrap()), |_| SimDisk::new());
     drop(folder);
-}
-
-/// A disk that is shared.
-#[derive(Debug, Clone)]
-struct Through(Arc<RealDisk>);
-
-impl Disk for Through {
-    fn list(&self) -> std::io::Result<Vec<String>> {
-        self.0.list()
-    }
-
-    fn create(&self, name: &str) -> std::io::Result<Box<dyn candide_log::disk::DiskFile>> {
-        self.0.create(name)
-    }
-
-    fn open(&self, name: &str) -> std::io::Result<Box<dyn candide_log::disk::DiskFile>> {
-        self.0.open(name)
-    }
-
-    fn rename(&self, from: &str, to: &str) -> std::io::Result<()> {
-        self.0.rename(from, to)
-    }
-
-    fn remove(&self, name: &str) -> std::io::Result<()> {
-        self.0.remove(name)
-    }
-
-    fn sync_directory(&self) -> std::io::Result<()> {
-        self.0.sync_directory()
-    }
-
-    fn lock(&self) -> Result<Box<dyn Send + Sync + std::fmt::Debug>, candide_log::disk::LockError> {
-        self.0.lock()
-    }
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! The tools, which look at databases that are not in use.
 
-use crate::crashes::scripts;
+use crate::crashes::{few, scripts};
 use crate::model::{Habits, World};
 use crate::support::*;
-use candide_log::disk::{Disk, SimDisk};
-use candide_log::tools::{Item, Until, inspect, repair, stats, verify};
+use candide_log::disk::{Disk, DiskFile, LockError, SimDisk};
+use candide_log::tools::{Item, Until, backup, inspect, repair, stats, verify};
 use candide_log::{OpenError, StoreError};
+use std::fmt::Debug;
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -226,4 +228,106 @@ fn a_copy_is_made_in_an_empty_directory_only() {
     let refused = repair(&disk, Arc::new(copy.clone()), None).unwrap_err();
     assert!(matches!(refused, StoreError::NotEmpty { found } if found == "notes.txt"));
     assert_eq!(names(&copy), ["notes.txt"]);
+}
+
+/// A disk that may only be read.
+#[derive(Debug)]
+struct ReadOnly(SimDisk);
+
+fn denied<T>() -> io::Result<T> {
+    Err(io::ErrorKind::PermissionDenied.into())
+}
+
+impl Disk for ReadOnly {
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.0.list()
+    }
+
+    fn create(&self, _: &str) -> io::Result<Box<dyn DiskFile>> {
+        denied()
+    }
+
+    fn open(&self, _: &str) -> io::Result<Box<dyn DiskFile>> {
+        denied()
+    }
+
+    fn open_to_read(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.0.open_to_read(name)
+    }
+
+    fn rename(&self, _: &str, _: &str) -> io::Result<()> {
+        denied()
+    }
+
+    fn remove(&self, _: &str) -> io::Result<()> {
+        denied()
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        denied()
+    }
+
+    fn lock(&self) -> Result<Box<dyn Send + Sync + Debug>, LockError> {
+        self.0.lock()
+    }
+}
+
+#[test]
+fn the_right_to_read_is_enough_for_all_tools() {
+    for seed in scripts(8) {
+        let mut world = World::new(seed);
+        world.run(20, Habits::default());
+        world.close_failed();
+        let disk = ReadOnly(world.disk.clone());
+        assert!(verify(&disk).unwrap().damage.is_empty());
+        stats(&disk).unwrap();
+        inspect(&disk, &mut |_| ControlFlow::Continue(())).unwrap();
+        let (copied, repaired) = (SimDisk::new(), SimDisk::new());
+        backup(&disk, Arc::new(copied.clone())).unwrap();
+        repair(&disk, Arc::new(repaired.clone()), None).unwrap();
+        let rows = open(world.disk.clone()).unwrap().rows;
+        assert_eq!(open(copied).unwrap().rows, rows);
+        assert_eq!(open(repaired).unwrap().rows, rows);
+    }
+}
+
+/// What an opening of the copy finds is what an opening of the database would have found, whatever
+/// a crash has left of it.
+#[test]
+fn a_copy_without_opening_has_what_an_opening_finds() {
+    for seed in scripts(3) {
+        let mut world = World::new(seed);
+        world.run(20, Habits::default());
+        world.close_failed();
+        for state in world.disk.crash_states(&few()) {
+            let disk = state.disk();
+            let copied = SimDisk::new();
+            let made = match backup(&disk, Arc::new(copied.clone())) {
+                // The database has not been made yet.
+                Err(StoreError::Damaged(OpenError::NotADatabase { .. })) => continue,
+                Err(StoreError::Damaged(OpenError::Corrupt { file, .. })) if file == "MANIFEST" => {
+                    assert!(open(disk).unwrap().recovered.is_new);
+                    continue;
+                }
+                made => made.unwrap(),
+            };
+            let expected = open(disk).unwrap();
+            assert!(verify(&copied).unwrap().damage.is_empty());
+            let opened = open(copied).unwrap();
+            assert_eq!(opened.rows, expected.rows, "{}", state.describe());
+            assert_eq!(opened.store.tables(), expected.store.tables());
+            assert_eq!((made.generation, made.cut), {
+                (expected.recovered.last_generation, expected.recovered.cut)
+            });
+        }
+    }
+}
+
+#[test]
+fn a_damaged_database_is_not_copied() {
+    let (disk, _) = closed_database();
+    let last = names(&disk).into_iter().rfind(|name| name.starts_with("log-")).unwrap();
+    disk.open(&last).unwrap().write_at(4200, &[&[0xee; 8]]).unwrap();
+    let error = backup(&disk, Arc::new(SimDisk::new())).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged(OpenError::Corrupt { .. })), "{error}");
 }

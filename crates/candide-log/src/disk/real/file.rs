@@ -1,18 +1,22 @@
 //! A file of the operating system, read and written at given offsets.
 
+use super::Handle;
 use crate::disk::DiskFile;
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice};
+use std::sync::Arc;
 
 /// An open file of the operating system.
 #[derive(Debug)]
 pub(super) struct RealFile {
     file: File,
+    /// The directory in which it was opened.
+    directory: Arc<Handle>,
 }
 
 impl RealFile {
-    pub(super) fn new(file: File) -> Self {
-        Self { file }
+    pub(super) fn new(file: File, directory: Arc<Handle>) -> Self {
+        Self { file, directory }
     }
 }
 
@@ -30,10 +34,15 @@ impl DiskFile for RealFile {
         write_all(&mut slices, offset, |slices, offset| write_some(&self.file, offset, slices))
     }
 
+    fn check(&self) -> io::Result<()> {
+        self.directory.check_file(&self.file)
+    }
+
     /// Asks for the data and what is needed to read them back, which includes the size; times of
     /// access and modification do not matter.
     fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file.sync_data()?;
+        self.check()
     }
 }
 

@@ -5,34 +5,38 @@
 //! file would release the first lock. So a list of this process's locked directories is looked at
 //! first, before `LOCK` is opened.
 
+use super::{Access, Handle};
 use crate::disk::LockError;
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
-use std::path::Path;
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::process;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The directories that this process has locked.
 static LOCKED: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
 
 /// What is the same for every path to a directory, and differs between directories: on Unix the
-/// device and the inode, elsewhere the canonical path.
+/// device and the inode, on Windows the canonical path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Identity {
+pub(super) struct Identity {
     #[cfg(unix)]
-    device: u64,
+    pub(super) device: u64,
     #[cfg(unix)]
-    inode: u64,
-    #[cfg(not(unix))]
-    path: std::path::PathBuf,
+    pub(super) inode: u64,
+    #[cfg(windows)]
+    pub(super) path: std::path::PathBuf,
 }
 
 /// Exclusive use of a directory, until the value is dropped.
 #[derive(Debug)]
 pub(super) struct DirectoryLock {
-    file: File,
+    /// The file that is locked; `None` if there is none, and no process can make one.
+    file: Option<Arc<File>>,
     _entry: Entry,
+    /// Open for as long as the entry is there, so that no other directory gets its identity.
+    #[cfg(unix)]
+    directory: Arc<Handle>,
 }
 
 /// An entry in the list of locked directories. It is removed when the value is dropped.
@@ -40,18 +44,25 @@ pub(super) struct DirectoryLock {
 struct Entry(Identity);
 
 impl DirectoryLock {
-    /// Locks the directory at the canonical path `directory`.
-    pub(super) fn acquire(directory: &Path) -> Result<Self, LockError> {
-        let entry = Entry::acquire(Identity::of(directory)?)?;
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(directory.join("LOCK"))?;
-        match file.try_lock() {
+    /// Locks the directory.
+    pub(super) fn acquire(directory: &Arc<Handle>) -> Result<Self, LockError> {
+        let entry = Entry::acquire(directory.identity()?)?;
+        let file = open(|access| directory.file("LOCK", access))?.map(Arc::new);
+        match file.as_deref().map_or(Ok(()), File::try_lock) {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(LockError::InUse { pid: pid(&mut file) }),
+            Err(TryLockError::WouldBlock) => {
+                return Err(LockError::InUse { pid: file.as_deref().and_then(pid) });
+            }
             Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
         }
-        let lock = Self { file, _entry: entry };
+        #[cfg(unix)]
+        directory.note_lock(file.clone());
+        let lock = Self {
+            file,
+            _entry: entry,
+            #[cfg(unix)]
+            directory: Arc::clone(directory),
+        };
         // A full disk may have no room for the number, and opening may be what makes room.
         _ = lock.name_process();
         Ok(lock)
@@ -59,7 +70,7 @@ impl DirectoryLock {
 
     /// Writes the number of this process into the file.
     fn name_process(&self) -> io::Result<()> {
-        let mut file = &self.file;
+        let Some(mut file) = self.file.as_deref() else { return Ok(()) };
         file.set_len(0)?;
         file.rewind()?;
         writeln!(file, "{}", process::id())
@@ -68,11 +79,38 @@ impl DirectoryLock {
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
+        #[cfg(unix)]
+        self.directory.note_lock(None);
+        let Some(file) = &self.file else { return };
         // A process that is being started at this moment has a copy of the open file until it runs
         // its program, so to close the file is not enough. After an error the lock ends with the
         // last copy, or the file names a process that has ended: neither harms the database.
-        _ = self.file.set_len(0);
-        _ = self.file.unlock();
+        _ = file.set_len(0);
+        _ = file.unlock();
+    }
+}
+
+/// Opens `LOCK`, which is made if it is missing. A file that this process may only read can be
+/// locked as well. Returns `None` if there is no such file on a file system to which no process can
+/// write.
+fn open(open: impl Fn(Access) -> io::Result<File>) -> io::Result<Option<File>> {
+    let error = match open(Access::ChangeOrCreate) {
+        Ok(file) => return Ok(Some(file)),
+        Err(error) => error,
+    };
+    let is_read_only = error.kind() == ErrorKind::ReadOnlyFilesystem;
+    if !is_read_only && error.kind() != ErrorKind::PermissionDenied {
+        return Err(error);
+    }
+    match open(Access::Read) {
+        Ok(file) => Ok(Some(file)),
+        Err(missing) if missing.kind() == ErrorKind::NotFound && is_read_only => Ok(None),
+        Err(missing) if missing.kind() == ErrorKind::NotFound => {
+            let what = "there is no such file, and this process may not make one, so it could not \
+                        be noticed that another process uses the directory";
+            Err(io::Error::new(ErrorKind::PermissionDenied, what))
+        }
+        Err(_) => Err(error),
     }
 }
 
@@ -95,24 +133,45 @@ fn locked() -> MutexGuard<'static, BTreeSet<Identity>> {
     LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Identity {
-    #[cfg(unix)]
-    fn of(directory: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let metadata = fs::metadata(directory)?;
-        Ok(Self { device: metadata.dev(), inode: metadata.ino() })
-    }
-
-    #[cfg(not(unix))]
-    fn of(directory: &Path) -> io::Result<Self> {
-        Ok(Self { path: fs::canonicalize(directory)? })
-    }
-}
-
 /// Returns the process that `LOCK` names. A process that has just locked the file, or a system that
 /// does not let a locked file be read, leaves this unknown.
-fn pid(file: &mut File) -> Option<u32> {
+fn pid(file: &File) -> Option<u32> {
     let mut text = String::new();
     file.take(16).read_to_string(&mut text).ok()?;
     text.trim_end().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Opens `LOCK` where a file can be opened for reading if `is_there`, and for nothing else.
+    fn open_where(is_there: bool, error: ErrorKind) -> io::Result<Option<File>> {
+        open(|access| match access {
+            Access::Read if is_there => File::open(std::env::current_exe()?),
+            Access::Read => Err(ErrorKind::NotFound.into()),
+            _ => Err(error.into()),
+        })
+    }
+
+    #[test]
+    fn a_file_that_may_only_be_read_is_locked() {
+        for error in [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem] {
+            assert!(open_where(true, error).unwrap().is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn without_a_file_only_a_file_system_that_cannot_be_written_needs_no_lock() {
+        assert!(open_where(false, ErrorKind::ReadOnlyFilesystem).unwrap().is_none());
+        let error = open_where(false, ErrorKind::PermissionDenied).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        assert!(error.to_string().contains("this process may not make one"), "{error}");
+    }
+
+    #[test]
+    fn other_failures_are_those_of_the_first_attempt() {
+        let error = open_where(true, ErrorKind::StorageFull).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+    }
 }

@@ -2,26 +2,52 @@
 
 mod file;
 mod lock;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix::Handle;
+#[cfg(windows)]
+use windows::Handle;
 
 use super::{Disk, DiskFile, LockError, check_name};
 use file::RealFile;
 use std::fmt::Debug;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A directory of the operating system.
 ///
-/// The path is resolved when the directory is opened, so a change of the working directory does not
-/// matter. Folders in it are not listed, and a name that is not Unicode is listed with replacement
+/// The path is resolved when the directory is opened. From then on it is this directory, whatever
+/// its path: on Unix one that is moved is used at its new place, another one at its old place is
+/// not touched, and after it was removed, or the locked file `LOCK` in it, every sync fails. On
+/// Windows it can be neither moved nor removed while it is open.
+///
+/// Folders in it are not listed, and a name that is not Unicode is listed with replacement
 /// characters. On Windows the operating system offers no way to make a directory's entries durable,
 /// and [`Disk::sync_directory`] does nothing.
 #[derive(Debug)]
 pub struct RealDisk {
     path: PathBuf,
-    /// The open directory, so that an error of the device since then is reported by the next sync.
-    #[cfg(not(windows))]
-    directory: File,
+    /// The open directory. An error of the device since then is reported by the next sync.
+    directory: Arc<Handle>,
+}
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// For reading, if it is there.
+    Read,
+    /// For reading and writing, if it is there.
+    Change,
+    /// For reading and writing. It is created if it is missing. That is how `LOCK` is opened.
+    ChangeOrCreate,
+    /// For reading and writing. It is created if it is missing, or else becomes empty.
+    Replace,
 }
 
 impl RealDisk {
@@ -67,67 +93,55 @@ impl RealDisk {
             let message = format!("{} is not a directory", path.display());
             return Err(io::Error::new(ErrorKind::NotADirectory, message));
         }
-        Ok(Self {
-            #[cfg(not(windows))]
-            directory: File::open(&path)?,
-            path,
-        })
+        Ok(Self { directory: Arc::new(Handle::open(&path)?), path })
     }
 
-    /// Returns the path of the directory, absolute and without symbolic links.
+    /// Returns the path at which the directory was opened, absolute and without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    fn place(&self, name: &str) -> io::Result<PathBuf> {
+    fn file(&self, name: &str, access: Access) -> io::Result<Box<dyn DiskFile>> {
         check_name(name)?;
-        Ok(self.path.join(name))
+        let file = self.directory.file(name, access)?;
+        Ok(Box::new(RealFile::new(file, Arc::clone(&self.directory))))
     }
 }
 
 impl Disk for RealDisk {
     fn list(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path)? {
-            let entry = entry?;
-            if !entry.file_type()?.is_dir() {
-                names.push(entry.file_name().to_string_lossy().into_owned());
-            }
-        }
-        Ok(names)
+        self.directory.list()
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true);
-        Ok(Box::new(RealFile::new(options.open(self.place(name)?)?)))
+        self.file(name, Access::Replace)
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let file = OpenOptions::new().read(true).write(true).open(self.place(name)?)?;
-        Ok(Box::new(RealFile::new(file)))
+        self.file(name, Access::Change)
+    }
+
+    fn open_to_read(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.file(name, Access::Read)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.place(from)?, self.place(to)?)
+        check_name(from)?;
+        check_name(to)?;
+        self.directory.rename(from, to)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.place(name)?)
+        check_name(name)?;
+        self.directory.remove(name)
     }
 
-    #[cfg(not(windows))]
     fn sync_directory(&self) -> io::Result<()> {
-        self.directory.sync_all()
-    }
-
-    #[cfg(windows)]
-    fn sync_directory(&self) -> io::Result<()> {
-        Ok(())
+        self.directory.sync()
     }
 
     fn lock(&self) -> Result<Box<dyn Send + Sync + Debug>, LockError> {
-        Ok(Box::new(lock::DirectoryLock::acquire(&self.path)?))
+        Ok(Box::new(lock::DirectoryLock::acquire(&self.directory)?))
     }
 }
 

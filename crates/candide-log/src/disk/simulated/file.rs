@@ -12,11 +12,13 @@ use std::io::{self, ErrorKind};
 pub(super) struct SimFile {
     disk: SimDisk,
     id: FileId,
+    /// Whether it was opened for reading only.
+    is_read_only: bool,
 }
 
 impl SimFile {
-    pub(super) fn new(disk: SimDisk, id: FileId) -> Self {
-        Self { disk, id }
+    pub(super) fn new(disk: SimDisk, id: FileId, is_read_only: bool) -> Self {
+        Self { disk, id, is_read_only }
     }
 }
 
@@ -49,6 +51,10 @@ impl DiskFile for SimFile {
     }
 
     fn write_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        if self.is_read_only {
+            let message = "the file was opened for reading only";
+            return Err(io::Error::new(ErrorKind::PermissionDenied, message));
+        }
         let mut inner = self.disk.inner();
         let fault = inner.faults.step(Kind::Write)?;
         let data = Data::new(parts);
@@ -72,8 +78,16 @@ impl DiskFile for SimFile {
         result
     }
 
+    fn check(&self) -> io::Result<()> {
+        if !self.disk.inner().visible.names.values().any(|id| *id == self.id) {
+            return Err(io::Error::other("the file was removed while it was open"));
+        }
+        Ok(())
+    }
+
     fn sync(&self) -> io::Result<()> {
-        self.disk.inner().sync(Operation::Sync(self.id), Operation::FailedSync(self.id))
+        self.disk.inner().sync(Operation::Sync(self.id), Operation::FailedSync(self.id))?;
+        self.check()
     }
 }
 

@@ -128,7 +128,7 @@ impl SimDisk {
     }
 
     /// Asks for a fault at the `n`-th operation from now that the fault applies to. Reads,
-    /// [`Disk::list`], [`Disk::open`], [`Disk::lock`] and [`DiskFile::len`] are operations, too.
+    /// [`Disk::list`], [`Disk::open`], [`Disk::open_to_read`], [`Disk::lock`] and [`DiskFile::len`] are operations, too.
     ///
     /// # Panics
     ///
@@ -164,7 +164,7 @@ impl SimDisk {
     }
 
     fn file(&self, id: FileId) -> Box<dyn DiskFile> {
-        Box::new(SimFile::new(self.clone(), id))
+        Box::new(SimFile::new(self.clone(), id, false))
     }
 }
 
@@ -194,6 +194,13 @@ impl Disk for SimDisk {
         let mut inner = self.inner();
         inner.faults.step(Kind::Other)?;
         Ok(self.file(inner.find(name)?))
+    }
+
+    fn open_to_read(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        check_name(name)?;
+        let mut inner = self.inner();
+        inner.faults.step(Kind::Other)?;
+        Ok(Box::new(SimFile::new(self.clone(), inner.find(name)?, true)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
