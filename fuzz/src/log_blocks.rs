@@ -34,7 +34,7 @@ fn segment(bytes: &[u8]) {
     let _ = SegmentHeader::decode(bytes);
     let mut padded = bytes.to_vec();
     padded.resize(SEGMENT_HEADER_BYTES, 0);
-    let padded = sealed(padded, b"candiLOG");
+    let padded = sealed(padded, b"candiLOG", segment::VERSION);
     if let Ok(header) = SegmentHeader::decode(&padded) {
         assert_eq!(header.encode()[..], padded);
     }

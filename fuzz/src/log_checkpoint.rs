@@ -53,7 +53,7 @@ fn forged(bytes: &[u8]) {
     let mut part = bytes.to_vec();
     part.resize(bytes.len().max(PART_HEADER_BYTES), 0);
     let blocks = part.split_off(PART_HEADER_BYTES);
-    let mut part = sealed(part, b"candiCHK");
+    let mut part = sealed(part, b"candiCHK", checkpoint::VERSION);
     let mut crc = part[PART_HEADER_BYTES - 4..].to_vec();
     for block in blocks.chunks(PART_BLOCK_HEADER_BYTES + 32) {
         let mut block = block.to_vec();

@@ -17,8 +17,9 @@ use crate::format::manifest::Manifest;
 use crate::log::replay::{Replay, Step};
 use crate::log::segments::Segment;
 use crate::names::{self, MANIFEST};
+use crate::store::manifest::{self, Found};
 use crate::store::open::{self, Files};
-use crate::store::{manifest, recover};
+use crate::store::recover;
 use std::fmt::Debug;
 use std::io::ErrorKind;
 
@@ -26,6 +27,8 @@ use std::io::ErrorKind;
 struct Source<'a> {
     disk: &'a dyn Disk,
     manifest: Manifest,
+    /// The damage of one of the two files of MANIFEST, of which nothing was needed.
+    manifest_damage: Option<OpenError>,
     files: Files,
     _lock: Option<Box<dyn Send + Sync + Debug>>,
 }
@@ -47,7 +50,7 @@ impl<'a> Source<'a> {
             Err(error) => return Err(error),
         };
         let files = Files::list(disk)?;
-        let Some(manifest) = manifest::read(disk)? else {
+        let Some(Found { manifest, damage }) = manifest::read(disk, &files)? else {
             return Err(match files.last_segment() {
                 0 => OpenError::NotADatabase { found: format!("no file {MANIFEST}") },
                 number => {
@@ -57,7 +60,7 @@ impl<'a> Source<'a> {
                 }
             });
         };
-        Ok(Source { disk, manifest, files, _lock: lock })
+        Ok(Source { disk, manifest, manifest_damage: damage, files, _lock: lock })
     }
 
     /// Opens the segments of the log up to the first one that is damaged. Returns the damage, too.
