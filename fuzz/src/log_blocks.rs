@@ -4,7 +4,7 @@
 use crate::{Choices, sealed};
 use candide_log::format::block::{self, BlockHeader};
 use candide_log::format::bytes::{byte_words, word_bytes};
-use candide_log::format::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
+use candide_log::format::segment::{self, SEGMENT_HEADER_BYTES, SegmentHeader};
 
 /// Reads what the bytes are, and what is written of the choices that they are.
 pub fn run(bytes: &[u8]) {

@@ -5,7 +5,8 @@ use crate::{Choices, sealed};
 use candide_log::format::Malformed;
 use candide_log::format::bytes::word_bytes;
 use candide_log::format::checkpoint::{
-    Contents, PART_BLOCK_HEADER_BYTES, PART_HEADER_BYTES, PartDecoder, PartEncoder, PartHeader,
+    self, Contents, PART_BLOCK_HEADER_BYTES, PART_HEADER_BYTES, PartDecoder, PartEncoder,
+    PartHeader,
 };
 use candide_log::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
 use candide_log::format::manifest::Part;

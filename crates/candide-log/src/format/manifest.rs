@@ -55,7 +55,7 @@ pub const FIELDS: &[Field] = &[
 pub const HEADER_BYTES: usize = 96;
 /// The most bytes of a base. A length is not believed beyond that, so a damaged one takes no memory.
 pub const BASE_BYTES_MAX: u64 = 256 << 20;
-/// The number of bytes up to which entries are appended, however short the base is, is twice this.
+/// A shorter base counts as if it had so many bytes when the length of its entries is limited.
 const BASE_BYTES_USUAL: u64 = 4096;
 /// The number of bytes of the checksum at the end.
 const CRC_BYTES: usize = 4;

@@ -30,14 +30,14 @@ pub(crate) struct ManifestFile {
     names: HashSet<String>,
     /// The two files, which have the same bytes. `None` if they may have others: the next change
     /// writes them anew.
-    files: Option<Files>,
+    files: Option<Pair>,
     /// The failure after which it is not known which contents are in force.
     failure: Option<Arc<io::Error>>,
 }
 
 /// The two files.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct Pair {
     files: [Box<dyn DiskFile>; 2],
     /// The bytes of each.
     bytes: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Files {
 
 impl ManifestFile {
     /// Returns the files with the contents that were written last.
-    pub(crate) fn new(disk: Arc<Directory>, current: Manifest, files: Files) -> ManifestFile {
+    pub(crate) fn new(disk: Arc<Directory>, current: Manifest, files: Pair) -> ManifestFile {
         let names = current.tables.iter().map(|table| table.name.clone()).collect();
         ManifestFile { disk, current, names, files: Some(files), failure: None }
     }
@@ -108,6 +108,8 @@ impl ManifestFile {
         change(&mut next);
         next.sequence = self.current.sequence + 1;
         let files = write_new(&self.disk, &next)?;
+        // Not every system replaces a file that is open.
+        self.files = None;
         if let Err(error) = put_in_force(&self.disk) {
             let error = Arc::new(error);
             self.failure = Some(Arc::clone(&error));
@@ -119,7 +121,7 @@ impl ManifestFile {
     }
 }
 
-impl Files {
+impl Pair {
     /// Appends an entry to one file after the other. After an error, a part of it may be there.
     fn append(&mut self, entry: &[u8]) -> Result<(), StoreError> {
         for (name, file) in NAMES.iter().zip(&self.files) {
@@ -137,14 +139,14 @@ impl Files {
 /// Writes both files, new or anew before anything rests on them: what the system shows may be what
 /// a failed sync has lost. They are durable when this returns, and so are the names of all other
 /// files: a name that is given to another file later cannot come back.
-pub(crate) fn write(disk: &Directory, manifest: &Manifest) -> Result<Files, StoreError> {
+pub(crate) fn write(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> {
     let files = write_new(disk, manifest)?;
     put_in_force(disk).map_err(StoreError::io(DIRECTORY))?;
     Ok(files)
 }
 
 /// Writes contents to files beside the two, and makes them durable.
-fn write_new(disk: &Directory, manifest: &Manifest) -> Result<Files, StoreError> {
+fn write_new(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> {
     let base = manifest.encode().map_err(unwritable)?;
     let write = |name: &str| {
         let file = disk.create(name)?;
@@ -164,7 +166,7 @@ fn write_new(disk: &Directory, manifest: &Manifest) -> Result<Files, StoreError>
     let [first, second] = NEW_NAMES;
     let files = [write(first)?, write(second)?];
     let bytes = base.len() as u64;
-    Ok(Files { files, bytes, most: file_bytes_max(bytes) })
+    Ok(Pair { files, bytes, most: file_bytes_max(bytes) })
 }
 
 /// Puts the new files in the places of the two. No crash leaves a file that is neither the one

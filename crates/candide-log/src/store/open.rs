@@ -50,9 +50,10 @@ impl Files {
         })
     }
 
-    /// Returns whether there are segments or parts of checkpoints: what only a database leaves.
-    pub(crate) fn has_contents(&self) -> bool {
-        self.names.iter().any(|name| matches!(name, FileName::Segment(_) | FileName::Part(..)))
+    /// Returns a segment or a part of a checkpoint, if there is one: what only a database leaves.
+    pub(crate) fn of_database(&self) -> Option<FileName> {
+        let is_so = |name: &&FileName| matches!(name, FileName::Segment(_) | FileName::Part(..));
+        self.names.iter().rfind(is_so).copied()
     }
 
     /// Removes those of the files that are so. What cannot be removed is removed next time.
@@ -277,7 +278,7 @@ fn begin(
     is_new: bool,
     manifest: &mut Manifest,
     beginning: &Beginning,
-) -> Result<(Log, manifest::Files), StoreError> {
+) -> Result<(Log, manifest::Pair), StoreError> {
     let log = || {
         let name = names::segment(beginning.number);
         Log::begin(Arc::clone(disk), beginning).map_err(StoreError::io(&name))

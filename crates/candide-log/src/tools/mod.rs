@@ -16,7 +16,7 @@ use crate::error::OpenError;
 use crate::format::manifest::Manifest;
 use crate::log::replay::{Replay, Step};
 use crate::log::segments::Segment;
-use crate::names::{self, MANIFEST};
+use crate::names::MANIFEST;
 use crate::store::manifest::{self, Found};
 use crate::store::open::{self, Files};
 use crate::store::recover;
@@ -51,11 +51,10 @@ impl<'a> Source<'a> {
         };
         let files = Files::list(disk)?;
         let Some(Found { manifest, damage }) = manifest::read(disk, &files)? else {
-            return Err(match files.last_segment() {
-                0 => OpenError::NotADatabase { found: format!("no file {MANIFEST}") },
-                number => {
-                    let there = names::segment(number);
-                    let what = format!("the file is missing, and there is {there}");
+            return Err(match files.of_database() {
+                None => OpenError::NotADatabase { found: format!("no file {MANIFEST}") },
+                Some(there) => {
+                    let what = format!("the file is missing, and there is {}", there.name());
                     OpenError::corrupt(MANIFEST, 0, what)
                 }
             });

@@ -276,6 +276,11 @@ fn a_wrong_magic_number_beside_files_of_a_database_is_damage() {
         let (file, offset, what) = damage_of(&disk);
         assert_eq!((&file[..], offset, &what[..]), ("MANIFEST", 0, "this is not MANIFEST"));
         assert!(matches!(verify(&disk), Err(OpenError::Corrupt { .. })));
+        disk.remove("MANIFEST").unwrap();
+        for refused in [open(disk.clone()).err(), verify(&disk).err()] {
+            let refused = refused.expect("refused").to_string();
+            assert!(refused.contains(": the file is missing, and there is "), "{refused}");
+        }
     }
     let disk = SimDisk::new();
     write_file(&disk, "MANIFEST", &[0x20; 300]);

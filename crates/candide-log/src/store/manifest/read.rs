@@ -118,7 +118,7 @@ impl State {
         };
         Ok(read.unwrap_or_else(|error| {
             State::Damaged(match error.fault {
-                Fault::Magic if !files.has_contents() => OpenError::NotADatabase {
+                Fault::Magic if files.of_database().is_none() => OpenError::NotADatabase {
                     found: format!("a file {name} that no database has written"),
                 },
                 _ => damaged(name, error),
