@@ -50,7 +50,6 @@ fn defects_are_found_and_findings_can_be_replayed() {
         Mutant::PartialUnsorted,
         Mutant::RoundSplit,
         Mutant::CheckpointPendingDropped,
-        Mutant::TornEntryAccepted,
     ];
     let others = others.map(|mutant| (mutant, &in_recovery));
     for (mutant, plan) in mutants.into_iter().chain(others) {
