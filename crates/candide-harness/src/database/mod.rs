@@ -89,8 +89,8 @@ fn with_line<T: Send>(title: &str, place: &Path, work: impl FnOnce() -> T + Send
 }
 
 /// What is right about a MANIFEST or a copy of it that is damaged.
-const STANDS_IN: &str = "the other of MANIFEST and MANIFEST.copy is whole, and the next opening writes both \
-                         anew";
+const STANDS_IN: &str =
+    "the other of MANIFEST and MANIFEST.copy is whole, and the next opening writes both anew";
 
 /// Checks every checksum of a database, and that its log can be replayed. Prints what is in it, or
 /// says what is damaged.

@@ -53,7 +53,7 @@ pub const FIELDS: &[Field] = &[
 
 /// The number of bytes of these fields.
 pub const HEADER_BYTES: usize = 96;
-/// The most bytes of a base. A length is not believed beyond that, so a damaged one takes no memory.
+/// The most bytes of a base. A length above that is not believed, so a damaged one takes no memory.
 pub const BASE_BYTES_MAX: u64 = 256 << 20;
 /// A shorter base counts as if it had so many bytes when the length of its entries is limited.
 const BASE_BYTES_USUAL: u64 = 4096;

@@ -64,9 +64,9 @@ pub struct LostBlock {
 }
 
 /// Makes a copy of a database that is not in use, in an empty directory. The copy contains what was
-/// committed up to `until`, or up to the first place of the log that is damaged or contains a change
-/// that cannot be made. It is a database of its own, with a checkpoint and an empty log. The part of the log that no checkpoint contains
-/// is kept in memory.
+/// committed up to `until`, or up to the first place of the log that is damaged or contains a
+/// change that cannot be made. It is a database of its own, with a checkpoint and an empty log. The
+/// part of the log that no checkpoint contains is kept in memory.
 ///
 /// # Errors
 /// A directory is in use, the first one contains no database or the other is not empty, or a file
@@ -116,8 +116,8 @@ struct Written {
     checkpoint: Option<Checkpoint>,
 }
 
-/// Writes a checkpoint with the rows that a stretch of the log leads to, or that a shorter one does:
-/// if a block contains changes that cannot be made, the stretch ends before it.
+/// Writes a checkpoint with the rows that a stretch of the log leads to. If a block contains
+/// changes that cannot be made, the stretch ends before it.
 fn write_rows(
     source: &Source<'_>,
     stretch: &mut Stretch<'_>,

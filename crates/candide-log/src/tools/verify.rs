@@ -43,8 +43,8 @@ pub struct Verified {
 /// checkpoint contains is kept in memory.
 ///
 /// # Errors
-/// The directory is in use or contains no database, MANIFEST is damaged and so is its copy, or a file
-/// cannot be read.
+/// The directory is in use or contains no database, MANIFEST is damaged and so is its copy, or a
+/// file cannot be read.
 pub fn verify(disk: &dyn Disk) -> Result<Verified, OpenError> {
     let mut source = Source::open(disk)?;
     let manifest_damage = source.manifest_damage.take();

@@ -1,6 +1,6 @@
-//! Files that versions of the format have written. Every later version of this crate must read them:
-//! change neither the files nor what these tests expect of them. A new version of a kind of file gets
-//! a folder of its own. (A whole database of version 1 is opened in `tests/store`.)
+//! Files that versions of the format have written. Every later version of this crate must read
+//! them: change neither the files nor what these tests expect of them. A new version of a kind of
+//! file gets a folder of its own. (A whole database of version 1 is opened in `tests/store`.)
 
 use crate::checkpoint;
 use crate::samples;
