@@ -45,10 +45,10 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// Returns bytes with the magic number, the version and the checksum of a file of the log.
-fn sealed(mut bytes: Vec<u8>, magic: &[u8; 8]) -> Vec<u8> {
+/// Returns bytes with the magic number, the version and the checksum of a file of a database.
+fn sealed(mut bytes: Vec<u8>, magic: &[u8; 8], version: u32) -> Vec<u8> {
     bytes[..8].copy_from_slice(magic);
-    bytes[8..12].copy_from_slice(&candide_log::format::VERSION.to_le_bytes());
+    bytes[8..12].copy_from_slice(&version.to_le_bytes());
     let end = bytes.len() - 4;
     let (contents, crc) = bytes.split_at_mut(end);
     crc.copy_from_slice(&crc32c::crc32c(contents).to_le_bytes());

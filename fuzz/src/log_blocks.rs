@@ -4,7 +4,7 @@
 use crate::{Choices, sealed};
 use candide_log::format::block::{self, BlockHeader};
 use candide_log::format::bytes::{byte_words, word_bytes};
-use candide_log::format::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
+use candide_log::format::segment::{self, SEGMENT_HEADER_BYTES, SegmentHeader};
 
 /// Reads what the bytes are, and what is written of the choices that they are.
 pub fn run(bytes: &[u8]) {
@@ -34,7 +34,7 @@ fn segment(bytes: &[u8]) {
     let _ = SegmentHeader::decode(bytes);
     let mut padded = bytes.to_vec();
     padded.resize(SEGMENT_HEADER_BYTES, 0);
-    let padded = sealed(padded, b"candiLOG");
+    let padded = sealed(padded, b"candiLOG", segment::VERSION);
     if let Ok(header) = SegmentHeader::decode(&padded) {
         assert_eq!(header.encode()[..], padded);
     }

@@ -5,7 +5,8 @@ use crate::{Choices, sealed};
 use candide_log::format::Malformed;
 use candide_log::format::bytes::word_bytes;
 use candide_log::format::checkpoint::{
-    Contents, PART_BLOCK_HEADER_BYTES, PART_HEADER_BYTES, PartDecoder, PartEncoder, PartHeader,
+    self, Contents, PART_BLOCK_HEADER_BYTES, PART_HEADER_BYTES, PartDecoder, PartEncoder,
+    PartHeader,
 };
 use candide_log::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
 use candide_log::format::manifest::Part;
@@ -53,7 +54,7 @@ fn forged(bytes: &[u8]) {
     let mut part = bytes.to_vec();
     part.resize(bytes.len().max(PART_HEADER_BYTES), 0);
     let blocks = part.split_off(PART_HEADER_BYTES);
-    let mut part = sealed(part, b"candiCHK");
+    let mut part = sealed(part, b"candiCHK", checkpoint::VERSION);
     let mut crc = part[PART_HEADER_BYTES - 4..].to_vec();
     for block in blocks.chunks(PART_BLOCK_HEADER_BYTES + 32) {
         let mut block = block.to_vec();

@@ -1,7 +1,7 @@
 //! MANIFEST: bytes of any kind are read or refused, and what was read is written as it was.
 
 use crate::{Choices, sealed};
-use candide_log::format::manifest::{Checkpoint, Manifest, Part};
+use candide_log::format::manifest::{Checkpoint, Entry, Front, Manifest, Part, VERSION};
 use candide_log::schema::{IndexSchema, TableSchema};
 
 /// Reads what the bytes are, and what is written of the choices that they are.
@@ -12,17 +12,38 @@ pub fn run(bytes: &[u8]) {
     whole.extend_from_slice(bytes);
     again(&with_length(whole));
     let choices = &mut Choices::new(bytes);
-    let manifest = manifest(choices);
-    let Ok(written) = manifest.encode() else { return };
+    let mut manifest = manifest(choices);
+    let Ok(mut written) = manifest.encode() else { return };
     assert_eq!(Manifest::decode(&written).as_ref(), Ok(&manifest));
-    damaged(choices, written);
+    damaged(choices, written.clone());
+    let base = written.len();
+    for _ in 0..choices.below(4) {
+        let entry = entry(choices, &manifest);
+        let Ok(bytes) = entry.encode(&manifest) else { continue };
+        let is_new = match &entry {
+            Entry::Table(new) => manifest.tables.iter().all(|table| table.name != new.name),
+            Entry::LastSegment(_) => true,
+        };
+        written.extend_from_slice(&bytes);
+        if !is_new {
+            Front::decode(&written).expect_err("two tables have the same name");
+            return;
+        }
+        manifest.apply(entry);
+        assert_eq!(Manifest::decode(&written).as_ref(), Ok(&manifest));
+    }
+    damaged_entries(choices, base, &written);
 }
 
 /// Reads bytes, and writes what they are as it was.
 fn again(bytes: &[u8]) {
-    if let Ok(manifest) = Manifest::decode(bytes) {
-        assert_eq!(manifest.encode().expect("as it was read"), bytes);
+    let Ok(manifest) = Manifest::decode(bytes) else { return };
+    let written = manifest.encode().expect("as it was read");
+    // Entries become a part of the base, and the first version is not written any more.
+    if bytes[8] == VERSION as u8 && bytes[16..24] == (bytes.len() as u64).to_le_bytes() {
+        assert_eq!(written, bytes);
     }
+    assert_eq!(Manifest::decode(&written), Ok(manifest));
 }
 
 /// Returns the bytes with the length and the checksum that they should have.
@@ -30,7 +51,7 @@ fn with_length(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.extend_from_slice(&[0; 4]);
     let length = bytes.len() as u64;
     bytes[16..24].copy_from_slice(&length.to_le_bytes());
-    sealed(bytes, b"candiMAN")
+    sealed(bytes, b"candiMAN", VERSION)
 }
 
 /// Checks that a damaged byte is refused; and reads the bytes when their checksum fits again.
@@ -39,9 +60,33 @@ fn damaged(choices: &mut Choices<'_>, mut bytes: Vec<u8>) {
     Manifest::decode(&bytes[..place]).expect_err("MANIFEST is cut off");
     bytes[place] ^= choices.byte().max(1);
     Manifest::decode(&bytes).expect_err("a byte is damaged");
-    again(&sealed(bytes.clone(), b"candiMAN"));
+    again(&sealed(bytes.clone(), b"candiMAN", VERSION));
     bytes.truncate(place.max(24));
     again(&with_length(bytes));
+}
+
+/// Checks that damage behind a base leaves a front, and that nothing behind it is believed.
+fn damaged_entries(choices: &mut Choices<'_>, base: usize, whole: &[u8]) {
+    if whole.len() == base {
+        return;
+    }
+    let place = base + choices.word() as usize % (whole.len() - base);
+    let cut = Front::decode(&whole[..place]).expect("the base is whole");
+    assert!((base..=place).contains(&cut.bytes) && cut.tail.is_none() == (cut.bytes == place));
+    let mut bytes = whole.to_vec();
+    bytes[place] ^= choices.byte().max(1);
+    let front = Front::decode(&bytes).expect("the base is whole");
+    assert!((base..=place).contains(&front.bytes) && front.tail.is_some());
+    assert_eq!(front.manifest, Manifest::decode(&whole[..front.bytes]).expect("a front"));
+}
+
+fn entry(choices: &mut Choices<'_>, before: &Manifest) -> Entry {
+    let more = choices.byte().max(1);
+    if choices.below(3) == 0 {
+        return Entry::LastSegment(before.last_segment.saturating_add(more.into()));
+    }
+    let last = before.tables.last().map_or(0, |table| table.number);
+    Entry::Table(table(choices, last + u32::from(more)))
 }
 
 fn manifest(choices: &mut Choices<'_>) -> Manifest {

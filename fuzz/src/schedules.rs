@@ -271,8 +271,7 @@ pub fn run(bytes: &[u8]) {
         second: 0,
     });
     let before: Map = rows.map(|row| (row.id, row)).collect();
-    db.run(|tx| table.insert_many(tx, before.values().copied()))
-        .unwrap();
+    db.run(|tx| table.insert_many(tx, before.values().copied())).unwrap();
 
     let first = schedule.pop().map_or(0, usize::from) % sessions;
     let state = State { current: first, over: vec![false; sessions], choices: schedule };

@@ -1,5 +1,6 @@
 //! What can go wrong: at opening, at writing the log, and at managing the files.
 
+use crate::names::FileName;
 use crate::target::LoadError;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
@@ -108,11 +109,13 @@ impl Display for OpenError {
                 "{file} has format {found}, and this version knows formats up to {known}; open \
                  it with a later version"
             ),
-            OpenError::Corrupt { file, offset, what } => write!(
-                f,
-                "{file} is damaged at byte {offset}: {what}; restore a backup, or let repair make \
-                 a copy of what is before the damage"
-            ),
+            OpenError::Corrupt { file, offset, what } => {
+                write!(f, "{file} is damaged at byte {offset}: {what}; restore a backup")?;
+                if let Some(FileName::Segment(_)) = FileName::parse(file) {
+                    f.write_str(", or let repair make a copy of what is before the damage")?;
+                }
+                Ok(())
+            }
             OpenError::Io { file, source } => write!(f, "{file}: {source}"),
             OpenError::Target(error) => write!(f, "what was recovered is refused: {error}"),
             OpenError::Schema { table, what } => {
@@ -165,14 +168,16 @@ impl Error for WriteError {
 /// The reason why a table was not added, or a checkpoint or a backup not made.
 #[derive(Debug)]
 pub enum StoreError {
-    /// There is no room on the disk. Nothing has changed; the call may be repeated.
+    /// There is no room on the disk. Nothing has changed; the call may be repeated. (Only a table
+    /// that was to be added may be there, if the process ends before the next change of MANIFEST.)
     Full {
         /// The file that there was no room for.
         file: String,
         /// The failure.
         source: io::Error,
     },
-    /// An operation on a file failed. What was there before is still in force.
+    /// An operation on a file failed. What was there before is still in force, as with
+    /// [`StoreError::Full`].
     Io {
         /// The file, or `.` for the directory.
         file: String,

@@ -43,6 +43,12 @@ pub enum Mutant {
     CheckpointPendingDropped,
     /// `MANIFEST` does not say which segment is the last one.
     LastSegmentUnnoted,
+    /// The copy of `MANIFEST` takes its place although files that it names are missing.
+    IncompleteCopyTaken,
+    /// An entry of `MANIFEST` counts as whole whatever its checksum says.
+    TornEntryAccepted,
+    /// A table counts as added before it is in the copy of `MANIFEST`.
+    CopyLeftBehind,
 }
 
 #[cfg(not(any(test, all(debug_assertions, feature = "simulation"))))]

@@ -4,8 +4,12 @@
 pub(crate) const LOCK: &str = "LOCK";
 /// The file that says which other files are needed.
 pub(crate) const MANIFEST: &str = "MANIFEST";
+/// The same bytes again, for when they are damaged.
+pub(crate) const MANIFEST_COPY: &str = "MANIFEST.copy";
 /// The next `MANIFEST`, until it takes the place of the last one.
 pub(crate) const MANIFEST_NEW: &str = "MANIFEST.new";
+/// The next copy, likewise.
+pub(crate) const MANIFEST_COPY_NEW: &str = "MANIFEST.copy.new";
 /// How error messages name the directory itself.
 pub(crate) const DIRECTORY: &str = ".";
 
@@ -14,7 +18,9 @@ pub(crate) const DIRECTORY: &str = ".";
 pub(crate) enum FileName {
     Lock,
     Manifest,
+    ManifestCopy,
     ManifestNew,
+    ManifestCopyNew,
     /// A segment of the log, by its number.
     Segment(u64),
     /// A file for a segment to come.
@@ -29,7 +35,9 @@ impl FileName {
         let parsed = match name {
             LOCK => FileName::Lock,
             MANIFEST => FileName::Manifest,
+            MANIFEST_COPY => FileName::ManifestCopy,
             MANIFEST_NEW => FileName::ManifestNew,
+            MANIFEST_COPY_NEW => FileName::ManifestCopyNew,
             _ => {
                 let (kind, numbers) = name.split_once('-')?;
                 match kind {
@@ -52,7 +60,9 @@ impl FileName {
         match self {
             FileName::Lock => LOCK.to_string(),
             FileName::Manifest => MANIFEST.to_string(),
+            FileName::ManifestCopy => MANIFEST_COPY.to_string(),
             FileName::ManifestNew => MANIFEST_NEW.to_string(),
+            FileName::ManifestCopyNew => MANIFEST_COPY_NEW.to_string(),
             FileName::Segment(number) => segment(number),
             FileName::Spare(number) => spare(number),
             FileName::Part(checkpoint, number) => part(checkpoint, number),
@@ -84,7 +94,9 @@ mod tests {
         let names = [
             FileName::Lock,
             FileName::Manifest,
+            FileName::ManifestCopy,
             FileName::ManifestNew,
+            FileName::ManifestCopyNew,
             FileName::Segment(7),
             FileName::Segment(12_345_678_901),
             FileName::Spare(0),

@@ -87,6 +87,10 @@ fn with_line<T: Send>(title: &str, place: &Path, work: impl FnOnce() -> T + Send
     progress::with_line(&Agenda::new(1, Duration::ZERO), &title, None, work)
 }
 
+/// What is right about a MANIFEST or a copy of it that is damaged.
+const STANDS_IN: &str =
+    "the other of MANIFEST and MANIFEST.copy is whole, and the next opening writes both anew";
+
 /// Checks every checksum of a database, and that its log can be replayed. Prints what is in it, or
 /// says what is damaged.
 ///
@@ -123,7 +127,14 @@ pub fn verify(place: &Path) -> Result<Finding, Failure> {
             number(verified.blocks),
             number(verified.records + verified.dropped),
             number(verified.dropped),
-        )
+        )?;
+        match &verified.manifest_damage {
+            Some(OpenError::Corrupt { file, offset, what }) => {
+                writeln!(out, "{file} is damaged at byte {offset}: {what}; {STANDS_IN}")
+            }
+            Some(damage) => writeln!(out, "{damage}; {STANDS_IN}"),
+            None => Ok(()),
+        }
     })?;
     Ok(Finding::Good)
 }

@@ -88,7 +88,7 @@ impl<'a> Merge<'a> {
                 Ordering::Greater => break,
             }
         }
-        let schema = self.schema(table).ok_or_else(|| no_table(table))?;
+        let schema = self.schema(table).ok_or_else(|| no_table(MANIFEST, 0, table))?;
         Ok(to.row(schema, key, words)?)
     }
 
@@ -108,7 +108,8 @@ impl<'a> Merge<'a> {
     ) -> Result<(), StoreError> {
         let Some(first) = self.changes.peek() else { return Ok(()) };
         let (table, key) = place(&first.change);
-        let schema = self.schema(table).ok_or_else(|| no_table(table))?;
+        let Step { file, offset, .. } = first.step;
+        let schema = self.schema(table).ok_or_else(|| no_table(file, *offset, table))?;
         while let Some(Located { change, step }) =
             self.changes.next_if(|next| place(&next.change) == (table, key))
         {
@@ -140,9 +141,9 @@ fn place<'a>(change: &Change<'a>) -> (u32, &'a [u64]) {
     (change.table.into(), change.key)
 }
 
-fn no_table(table: u32) -> StoreError {
+fn no_table(file: &str, offset: u64, table: u32) -> StoreError {
     let what = format!("a row of table {table}, which does not exist");
-    StoreError::Damaged(OpenError::corrupt(MANIFEST, 0, what))
+    StoreError::Damaged(OpenError::corrupt(file, offset, what))
 }
 
 impl From<PartError> for StoreError {

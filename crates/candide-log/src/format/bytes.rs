@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Fault, Malformed, VERSION};
+use super::{Fault, Malformed};
 use std::borrow::Cow;
 
 /// The number of bytes of a word.
@@ -78,16 +78,28 @@ pub(crate) const FORMAT: Field = Field::new("format version", 8, 4);
 
 /// Writes the magic number and the version, and the checksum of a file or header in its last 4
 /// bytes.
-pub(crate) fn seal(bytes: &mut [u8], magic: &[u8; 8]) {
+pub(crate) fn seal(bytes: &mut [u8], magic: &[u8; 8], version: u32) {
     MAGIC.put_bytes(bytes, magic);
-    FORMAT.put(bytes, VERSION.into());
+    FORMAT.put(bytes, version.into());
     let (contents, crc) = bytes.split_at_mut(bytes.len() - 4);
     crc.copy_from_slice(&crc32c::crc32c(contents).to_le_bytes());
 }
 
-/// Checks what [`seal`] has written. The checksum comes before the version, so that a damaged
-/// version is damage and no other version.
-pub(crate) fn unseal(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<(), Malformed> {
+/// Checks what [`seal`] has written, in a version of which there is only one. The checksum comes
+/// before the version, so that a damaged version is damage and no other version.
+pub(crate) fn unseal(
+    bytes: &[u8],
+    magic: &[u8; 8],
+    known: u32,
+    what: &str,
+) -> Result<(), Malformed> {
+    let found = begins(bytes, magic, what)?;
+    check_crc(bytes, what)?;
+    if found == known { Ok(()) } else { Err(unknown(what, found, known)) }
+}
+
+/// Checks the magic number, and returns the version that the bytes name.
+pub(crate) fn begins(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<u32, Malformed> {
     if bytes.len() < FORMAT.offset + FORMAT.size + 4 {
         let error = format!("{what} ends after {} bytes", bytes.len());
         return Err(Malformed::new(bytes.len() as u64, error).with(Fault::Short));
@@ -95,18 +107,24 @@ pub(crate) fn unseal(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<(), Ma
     if MAGIC.of(bytes) != magic {
         return Err(MAGIC.wrong(format!("this is not {what}")).with(Fault::Magic));
     }
+    Ok(FORMAT.get_u32(bytes))
+}
+
+/// Checks that the last 4 bytes are the checksum of those before.
+pub(crate) fn check_crc(bytes: &[u8], what: &str) -> Result<(), Malformed> {
     let (contents, crc) = bytes.split_at(bytes.len() - 4);
     let (found, is) = (u32_of(crc), crc32c::crc32c(contents));
-    if found != is {
-        let error = format!("the checksum of {what} is {is:#010x}, not {found:#010x} as it says");
-        return Err(Malformed::new(contents.len() as u64, error));
+    if found == is {
+        return Ok(());
     }
-    let version = FORMAT.get_u32(bytes);
-    if version != VERSION {
-        let error = format!("{what} has version {version} of the format; {VERSION} is known");
-        return Err(FORMAT.wrong(error).with(Fault::Version(version)));
-    }
-    Ok(())
+    let error = format!("the checksum of {what} is {is:#010x}, not {found:#010x} as it says");
+    Err(Malformed::new(contents.len() as u64, error))
+}
+
+/// Returns the error of a version that is later than `known`.
+pub(crate) fn unknown(what: &str, found: u32, known: u32) -> Malformed {
+    let error = format!("{what} has version {found} of the format; {known} is known");
+    FORMAT.wrong(error).with(Fault::Version { found, known })
 }
 
 /// Returns the number in 4 bytes.

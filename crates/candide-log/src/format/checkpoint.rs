@@ -22,6 +22,9 @@ pub const PART_BLOCK_BYTES: usize = 256 << 10;
 /// The number of bytes after which a writer of a checkpoint should begin another part.
 pub const PART_BYTES: u64 = 64 << 20;
 
+/// The version of the format of the parts of checkpoints, the only one.
+pub const VERSION: u32 = 1;
+
 const MAGIC_BYTES: &[u8; 8] = b"candiCHK";
 const PART: Field = Field::new("part", 12, 4);
 const UUID: Field = Field::new("database", 16, 16);
@@ -88,7 +91,7 @@ impl PartHeader {
         CHECKPOINT.put(&mut header, self.checkpoint);
         GENERATION.put(&mut header, self.generation);
         CUT.put(&mut header, self.cut);
-        bytes::seal(&mut header, MAGIC_BYTES);
+        bytes::seal(&mut header, MAGIC_BYTES, VERSION);
         header
     }
 
@@ -101,7 +104,7 @@ impl PartHeader {
             let error = format!("the header of a checkpoint ends after {} bytes", part.len());
             return Err(Malformed::new(part.len() as u64, error).with(Fault::Short));
         };
-        bytes::unseal(header, MAGIC_BYTES, "the header of a checkpoint")?;
+        bytes::unseal(header, MAGIC_BYTES, VERSION, "the header of a checkpoint")?;
         RESERVED.is_zero(header)?;
         let mut uuid = Uuid::default();
         uuid.copy_from_slice(UUID.of(header));

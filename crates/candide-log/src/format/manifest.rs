@@ -1,12 +1,26 @@
-//! MANIFEST: the tables, the checkpoint in force, and the segments that recovery needs.
+//! MANIFEST: the tables, the checkpoint in force, and the segments that recovery needs. A file is a
+//! base, which says all of that as of one moment, and entries, which say what has changed since.
 
 #![forbid(unsafe_code)]
 
+mod entry;
+mod table;
+
+pub use entry::{ENTRY_FIELDS, Entry};
+
 use super::bytes::{self, Field, Reader};
 use super::{Malformed, Uuid};
-use crate::schema::{IndexSchema, TableSchema};
+use crate::schema::TableSchema;
 use std::collections::HashSet;
+use table::{put_table, take_table};
 
+/// The version of the format of MANIFEST that is written. This one and those before are read.
+pub const VERSION: u32 = 2;
+/// The first version, in which a file is a base.
+const WITHOUT_ENTRIES: u32 = 1;
+
+/// How errors call the file.
+const NAME: &str = "MANIFEST";
 const MAGIC_BYTES: &[u8; 8] = b"candiMAN";
 const RESERVED: Field = Field::new("reserved", 12, 4);
 const BYTES: Field = Field::new("length", 16, 8);
@@ -38,18 +52,15 @@ pub const FIELDS: &[Field] = &[
 ];
 
 /// The number of bytes of these fields.
-const HEADER_BYTES: usize = 96;
+pub const HEADER_BYTES: usize = 96;
+/// The most bytes of a base. A length above that is not believed, so a damaged one takes no memory.
+pub const BASE_BYTES_MAX: u64 = 256 << 20;
+/// A shorter base counts as if it had so many bytes when the length of its entries is limited.
+const BASE_BYTES_USUAL: u64 = 4096;
 /// The number of bytes of the checksum at the end.
 const CRC_BYTES: usize = 4;
 /// The number of bytes for each part of a checkpoint.
 const PART_ENTRY_BYTES: usize = 12;
-
-/// The bits of a table's flags.
-const ORDERED: u64 = 1;
-const HAS_SPLITTING: u64 = 2;
-const SPLITTING: u64 = 4;
-const HAS_POLICY: u64 = 8;
-const FLAGS: u64 = ORDERED | HAS_SPLITTING | SPLITTING | HAS_POLICY;
 
 /// The contents of MANIFEST.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,13 +103,67 @@ pub struct Part {
     pub crc: u32,
 }
 
+/// What can be read of a file: its base, and the entries behind it up to the first one that is not
+/// whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Front {
+    /// The contents.
+    pub manifest: Manifest,
+    /// The number of bytes.
+    pub bytes: usize,
+    /// Why what comes behind is no entry. `None` if nothing does.
+    pub tail: Option<Malformed>,
+}
+
+/// Returns the most bytes that a file with a base of so many bytes has: entries may be as long as
+/// the base together.
+pub fn file_bytes_max(base: u64) -> u64 {
+    2 * base.max(BASE_BYTES_USUAL)
+}
+
+/// Checks that a file can be as long as it is. It begins with the bytes `start`, which are the
+/// first [`HEADER_BYTES`] if it has as many. After that, it can be read whole.
+///
+/// # Errors
+/// The file has another length than its first bytes say, or they are not those of a MANIFEST.
+pub fn check_length(start: &[u8], length: u64) -> Result<(), Malformed> {
+    let version = bytes::begins(start, MAGIC_BYTES, NAME)?;
+    let mut most = file_bytes_max(BASE_BYTES_MAX);
+    if is_known(version) {
+        if start.len() < HEADER_BYTES {
+            return Err(Malformed::new(length, "MANIFEST is too short"));
+        }
+        let (base, least) = (BYTES.get(start), (HEADER_BYTES + CRC_BYTES) as u64);
+        if !(least..=BASE_BYTES_MAX).contains(&base) {
+            return Err(BYTES.wrong(format!(
+                "MANIFEST has a base of {base} bytes; {least} are the least, and {BASE_BYTES_MAX} \
+                 the most"
+            )));
+        }
+        if base > length || version == WITHOUT_ENTRIES && base != length {
+            let what = format!("MANIFEST has {length} bytes, not {base} as it says");
+            return Err(BYTES.wrong(what));
+        }
+        most = file_bytes_max(base);
+    }
+    if length > most {
+        let what = format!("MANIFEST has {length} bytes, and {most} are the most");
+        return Err(Malformed::new(most, what));
+    }
+    Ok(())
+}
+
+fn is_known(version: u32) -> bool {
+    (WITHOUT_ENTRIES..=VERSION).contains(&version)
+}
+
 impl Manifest {
-    /// Returns the contents as bytes.
+    /// Returns the contents as the bytes of a base.
     ///
     /// # Errors
     /// The contents are not what a MANIFEST can have: a table breaks a limit
-    /// ([`TableSchema::check`]), tables are not in order or have the same name, or the generation
-    /// of the checkpoint is 0.
+    /// ([`TableSchema::check`]), tables are not in order or have the same name, the generation
+    /// of the checkpoint is 0, or all of it is longer than [`BASE_BYTES_MAX`].
     pub fn encode(&self) -> Result<Vec<u8>, Malformed> {
         for table in &self.tables {
             table.check().map_err(|error| TABLES.wrong(error))?;
@@ -123,7 +188,7 @@ impl Manifest {
         CUT.put(&mut to, checkpoint.cut);
         PARTS.put(&mut to, checkpoint.parts.len() as u64);
         TABLES.put(&mut to, self.tables.len() as u64);
-        bytes::seal(&mut to, MAGIC_BYTES);
+        bytes::seal(&mut to, MAGIC_BYTES, VERSION);
         // What could not be read again must not replace a MANIFEST that can.
         let decoded = Manifest::decode(&to)?;
         if decoded != *self {
@@ -132,35 +197,79 @@ impl Manifest {
         Ok(to)
     }
 
-    /// Reads a whole MANIFEST.
+    /// Reads a whole file, of any version.
     ///
     /// # Errors
     /// Returns what is wrong with it.
     pub fn decode(file: &[u8]) -> Result<Manifest, Malformed> {
-        bytes::unseal(file, MAGIC_BYTES, "MANIFEST")?;
-        let Some(contents) = file.len().checked_sub(CRC_BYTES).filter(|end| *end >= HEADER_BYTES)
-        else {
-            return Err(Malformed::new(file.len() as u64, "MANIFEST is too short"));
-        };
-        RESERVED.is_zero(file)?;
-        let length = BYTES.get(file);
-        if length != file.len() as u64 {
-            let is = file.len();
-            return Err(BYTES.wrong(format!("MANIFEST has {is} bytes, not {length} as it says")));
-        }
-        let mut uuid = Uuid::default();
-        uuid.copy_from_slice(UUID.of(file));
-        let mut from = Reader::new(&file[..contents], HEADER_BYTES);
-        let checkpoint = take_checkpoint(&mut from, file)?;
-        let tables = take_tables(&mut from, TABLES.get(file))?;
-        if from.left() > 0 {
-            let error = format!("there are {} bytes behind the last table", from.left());
-            return Err(Malformed::new(from.offset(), error));
-        }
-        let (sequence, first_segment) = (SEQUENCE.get(file), FIRST_SEGMENT.get(file));
-        let last_segment = LAST_SEGMENT.get(file);
-        Ok(Manifest { uuid, sequence, first_segment, last_segment, checkpoint, tables })
+        let Front { manifest, tail, .. } = Front::decode(file)?;
+        tail.map_or(Ok(manifest), Err)
     }
+
+    /// Makes the change that an entry describes.
+    pub fn apply(&mut self, entry: Entry) {
+        self.sequence += 1;
+        match entry {
+            Entry::Table(table) => self.tables.push(table),
+            Entry::LastSegment(number) => self.last_segment = number,
+        }
+    }
+}
+
+impl Front {
+    /// Reads a file, of any version, up to an entry that is cut off or has another checksum than it
+    /// should.
+    ///
+    /// # Errors
+    /// Returns what is wrong with the base, or with an entry that is whole.
+    pub fn decode(file: &[u8]) -> Result<Front, Malformed> {
+        check_length(&file[..file.len().min(HEADER_BYTES)], file.len() as u64)?;
+        let version = bytes::FORMAT.get_u32(file);
+        if !is_known(version) {
+            bytes::check_crc(file, NAME)?;
+            return Err(bytes::unknown(NAME, version, VERSION));
+        }
+        let base = &file[..BYTES.get(file) as usize];
+        bytes::check_crc(base, NAME)?;
+        let (mut manifest, mut names) = take_base(base)?;
+        let mut front = base.len();
+        while front < file.len() {
+            let at = front as u64;
+            let entry = match entry::whole(&file[front..]) {
+                Ok(entry) => entry,
+                Err(error) => {
+                    let tail = Some(error.after(at));
+                    return Ok(Front { manifest, bytes: front, tail });
+                }
+            };
+            let change = entry::take(entry, &manifest).and_then(|change| {
+                if let Entry::Table(table) = &change {
+                    check_next(&manifest.tables, &mut names, table, 0)?;
+                }
+                Ok(change)
+            });
+            manifest.apply(change.map_err(|error| error.after(at))?);
+            front += entry.len();
+        }
+        Ok(Front { manifest, bytes: front, tail: None })
+    }
+}
+
+/// Reads a base whose checksum is right. Returns the names of the tables, too.
+fn take_base(base: &[u8]) -> Result<(Manifest, HashSet<String>), Malformed> {
+    RESERVED.is_zero(base)?;
+    let mut uuid = Uuid::default();
+    uuid.copy_from_slice(UUID.of(base));
+    let mut from = Reader::new(&base[..base.len() - CRC_BYTES], HEADER_BYTES);
+    let checkpoint = take_checkpoint(&mut from, base)?;
+    let (tables, names) = take_tables(&mut from, TABLES.get(base))?;
+    if from.left() > 0 {
+        let error = format!("there are {} bytes behind the last table", from.left());
+        return Err(Malformed::new(from.offset(), error));
+    }
+    let (sequence, first_segment) = (SEQUENCE.get(base), FIRST_SEGMENT.get(base));
+    let last_segment = LAST_SEGMENT.get(base);
+    Ok((Manifest { uuid, sequence, first_segment, last_segment, checkpoint, tables }, names))
 }
 
 /// Reads the checkpoint that the header describes.
@@ -184,127 +293,37 @@ fn take_checkpoint(from: &mut Reader<'_>, header: &[u8]) -> Result<Option<Checkp
     Ok(Some(Checkpoint { number, generation, cut, parts: parts.collect() }))
 }
 
-/// Reads the tables, and checks that they are in order and have different names.
-fn take_tables(from: &mut Reader<'_>, count: u64) -> Result<Vec<TableSchema>, Malformed> {
+/// Reads the tables. Returns their names, too.
+fn take_tables(
+    from: &mut Reader<'_>,
+    count: u64,
+) -> Result<(Vec<TableSchema>, HashSet<String>), Malformed> {
     let mut tables: Vec<TableSchema> = Vec::new();
     let mut names = HashSet::new();
     for _ in 0..count {
         let at = from.offset();
         let table = take_table(from)?;
-        table.check().map_err(|error| Malformed::new(at, error))?;
-        if let Some(last) = tables.last().filter(|last| last.number >= table.number) {
-            let error = format!("table {} comes after table {}", table.number, last.number);
-            return Err(Malformed::new(at, error));
-        }
-        if !names.insert(table.name.clone()) {
-            return Err(Malformed::new(at, format!("two tables have the name {:?}", table.name)));
-        }
+        check_next(&tables, &mut names, &table, at)?;
         tables.push(table);
     }
-    Ok(tables)
+    Ok((tables, names))
 }
 
-/// Writes a table that has been checked.
-fn put_table(to: &mut Vec<u8>, table: &TableSchema) {
-    let mut flags = if table.ordered { ORDERED } else { 0 };
-    flags |= match table.splitting {
-        None => 0,
-        Some(false) => HAS_SPLITTING,
-        Some(true) => HAS_SPLITTING | SPLITTING,
-    };
-    flags |= if table.policy.is_some() { HAS_POLICY } else { 0 };
-    put(to, 4, table.number.into());
-    put(to, 8, table.schema);
-    put(to, 2, flags);
-    put(to, 2, table.key_words.into());
-    put(to, 2, table.key_widths.len() as u64);
-    put(to, 2, table.groups.len() as u64);
-    put(to, 2, table.indexes.len() as u64);
-    put_text(to, &table.name);
-    put_text(to, &table.row_type);
-    if let Some(policy) = &table.policy {
-        put_text(to, policy);
+/// Checks that a table, which was read at `at`, can come after these tables, whose names are
+/// `names`: it keeps the limits, comes later in order, and has another name. Adds its name.
+fn check_next(
+    tables: &[TableSchema],
+    names: &mut HashSet<String>,
+    table: &TableSchema,
+    at: u64,
+) -> Result<(), Malformed> {
+    table.check().map_err(|error| Malformed::new(at, error))?;
+    if let Some(last) = tables.last().filter(|last| last.number >= table.number) {
+        let error = format!("table {} comes after table {}", table.number, last.number);
+        return Err(Malformed::new(at, error));
     }
-    table.key_widths.iter().for_each(|width| put(to, 4, (*width).into()));
-    for (name, words) in &table.groups {
-        put_text(to, name);
-        put(to, 4, (*words).into());
+    if !names.insert(table.name.clone()) {
+        return Err(Malformed::new(at, format!("two tables have the name {:?}", table.name)));
     }
-    for index in &table.indexes {
-        put_text(to, &index.name);
-        put(to, 1, index.unique.into());
-    }
-}
-
-/// Reads what [`put_table`] has written.
-fn take_table(from: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
-    let number = from.number(4, "a table's number")? as u32;
-    let schema = from.number(8, "a table's hash")?;
-    let at = from.offset();
-    let flags = from.number(2, "a table's flags")?;
-    if flags & !FLAGS != 0 || flags & (SPLITTING | HAS_SPLITTING) == SPLITTING {
-        return Err(Malformed::new(at, format!("a table has the flags {flags:#06x}")));
-    }
-    let key_words = from.number(2, "the number of key words")? as u16;
-    let widths = from.number(2, "the number of key widths")?;
-    let groups = from.number(2, "the number of groups")?;
-    let indexes = from.number(2, "the number of indexes")?;
-    let name = take_text(from, "a table's name")?;
-    let row_type = take_text(from, "a row type")?;
-    let policy = match flags & HAS_POLICY {
-        0 => None,
-        _ => Some(take_text(from, "a policy")?),
-    };
-    let width = |_| Ok(from.number(4, "a key width")? as u32);
-    let key_widths = (0..widths).map(width).collect::<Result<_, Malformed>>()?;
-    let group = |_| Ok((take_text(from, "a group's name")?, from.number(4, "its words")? as u32));
-    let groups = (0..groups).map(group).collect::<Result<_, Malformed>>()?;
-    let indexes = (0..indexes).map(|_| take_index(from)).collect::<Result<_, Malformed>>()?;
-    Ok(TableSchema {
-        number,
-        name,
-        row_type,
-        schema,
-        key_words,
-        key_widths,
-        groups,
-        ordered: flags & ORDERED != 0,
-        splitting: (flags & HAS_SPLITTING != 0).then_some(flags & SPLITTING != 0),
-        policy,
-        indexes,
-    })
-}
-
-fn take_index(from: &mut Reader<'_>) -> Result<IndexSchema, Malformed> {
-    let name = take_text(from, "an index's name")?;
-    let at = from.offset();
-    match from.number(1, "whether an index is unique")? {
-        unique @ 0..=1 => Ok(IndexSchema { name, unique: unique == 1 }),
-        byte => Err(Malformed::new(at, format!("an index is unique by the byte {byte}"))),
-    }
-}
-
-/// Writes a number of `size` bytes.
-fn put(to: &mut Vec<u8>, size: usize, value: u64) {
-    to.extend_from_slice(&value.to_le_bytes()[..size]);
-}
-
-/// Writes a text of at most 65,535 bytes.
-fn put_text(to: &mut Vec<u8>, text: &str) {
-    put(to, 2, text.len() as u64);
-    to.extend_from_slice(text.as_bytes());
-}
-
-/// Reads a text.
-fn take_text(from: &mut Reader<'_>, what: &str) -> Result<String, Malformed> {
-    let length = from.number(2, what)? as usize;
-    let at = from.offset();
-    let bytes = from.take(length, what)?;
-    match str::from_utf8(bytes) {
-        Ok(text) => Ok(text.to_string()),
-        Err(error) => {
-            let at = at + error.valid_up_to() as u64;
-            Err(Malformed::new(at, format!("{what} is not UTF-8")))
-        }
-    }
+    Ok(())
 }

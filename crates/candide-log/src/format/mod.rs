@@ -2,7 +2,7 @@
 //!
 //! | file | contents | module |
 //! |---|---|---|
-//! | `MANIFEST` | tables, the checkpoint in force, the first segment needed | [`manifest`] |
+//! | `MANIFEST`, `MANIFEST.copy` | tables, the checkpoint in force, the first segment needed | [`manifest`] |
 //! | `log-NNNNNNNNNN` | a segment: a header, then blocks | [`segment`], [`block`] |
 //! | `checkpoint-NNNNNNNNNN-PPPP` | a part: a header, then blocks of rows and of commit records | [`checkpoint`] |
 //!
@@ -22,9 +22,6 @@ pub mod segment;
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
-
-/// The version of the format that this crate writes, and the only one that it reads.
-pub const VERSION: u32 = 1;
 
 /// The identity of a database: random bytes that all its files contain.
 pub type Uuid = [u8; 16];
@@ -46,7 +43,12 @@ pub enum Fault {
     /// The bytes do not begin with the magic number of what was to be read.
     Magic,
     /// The bytes are intact and in a version of the format that this crate does not know.
-    Version(u32),
+    Version {
+        /// The version.
+        found: u32,
+        /// The latest version that is known.
+        known: u32,
+    },
     /// The bytes end too early.
     Short,
     /// Anything else: damaged bytes, or bytes that the encoder would not write.

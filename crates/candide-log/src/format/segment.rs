@@ -9,6 +9,9 @@ use super::{Fault, Malformed, Uuid};
 /// The number of bytes of a segment's header. Blocks begin behind it.
 pub const SEGMENT_HEADER_BYTES: usize = 4096;
 
+/// The version of the format of segments, the only one.
+pub const VERSION: u32 = 1;
+
 const MAGIC_BYTES: &[u8; 8] = b"candiLOG";
 const RESERVED: Field = Field::new("reserved", 12, 4);
 const UUID: Field = Field::new("database", 16, 16);
@@ -81,7 +84,7 @@ impl SegmentHeader {
         END_OFFSET.put(&mut header, self.end_before.offset);
         SALT.put(&mut header, self.salt);
         BYTES.put(&mut header, self.bytes);
-        bytes::seal(&mut header, MAGIC_BYTES);
+        bytes::seal(&mut header, MAGIC_BYTES, VERSION);
         header
     }
 
@@ -94,7 +97,7 @@ impl SegmentHeader {
             let error = format!("the header of a segment ends after {} bytes", segment.len());
             return Err(Malformed::new(segment.len() as u64, error).with(Fault::Short));
         };
-        bytes::unseal(header, MAGIC_BYTES, "the header of a segment")?;
+        bytes::unseal(header, MAGIC_BYTES, VERSION, "the header of a segment")?;
         RESERVED.is_zero(header)?;
         ZEROS.is_zero(header)?;
         let mut uuid = Uuid::default();

@@ -115,6 +115,10 @@ impl<'a> Judge<'a> {
         let untouched = wants_engine.then(|| disk.at(begin));
         let found = self.recover(&disk).map_err(|error| format!("it does not open: {error}"))?;
         self.script.model.check(&found, loss, position)?;
+        let mut tables = found.tables.iter().enumerate();
+        if let Some((_, table)) = tables.find(|(index, table)| **table != self.plan.table(*index)) {
+            return Err(format!("no such table was added: {table:?}"));
+        }
         let again = self.recover(&disk).map_err(|error| format!("opened twice: {error}"))?;
         if !found.is_same(&again) {
             return Err(differ("the second time that it is opened", &found, &again));

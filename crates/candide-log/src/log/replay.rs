@@ -26,6 +26,8 @@ pub(crate) struct Step {
     pub(crate) file: String,
     /// The place of the block.
     pub(crate) offset: u64,
+    /// The generation of the block, and the cut up to which its records have left.
+    pub(crate) last: (u64, u64),
 }
 
 impl<'a> Replay<'a> {
@@ -74,7 +76,7 @@ impl<'a> Replay<'a> {
         self.generation = block.header.generation;
         self.records += batch.len() as u64;
         self.bytes += block.header.size();
-        Ok(Some(Step { batch, file, offset: block.offset }))
+        Ok(Some(Step { batch, file, offset: block.offset, last: self.last() }))
     }
 
     /// Returns the reader.

@@ -197,8 +197,8 @@ pub(crate) fn open_all<'a>(
 /// Returns the error of a file whose contents are not what they should be.
 pub(crate) fn damaged(file: &str, error: Malformed) -> OpenError {
     match error.fault {
-        Fault::Version(found) => {
-            OpenError::Format { file: file.to_string(), found, known: crate::format::VERSION }
+        Fault::Version { found, known } => {
+            OpenError::Format { file: file.to_string(), found, known }
         }
         _ => OpenError::corrupt(file, error.offset, error.what),
     }

@@ -102,7 +102,7 @@ pub(crate) fn copy(
     if let Some(&(segment, offset)) = with_blocks {
         (done.generation, done.cut) = check(to, &manifest, Stop { segment, offset })?;
     }
-    manifest::create(directory, &manifest)?;
+    manifest::write(directory, &manifest)?;
     Ok(done)
 }
 

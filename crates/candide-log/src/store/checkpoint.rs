@@ -173,7 +173,7 @@ fn write_checkpoint(
 }
 
 /// Removes the parts of a checkpoint that has not been finished.
-fn remove_parts(disk: &dyn Disk, number: u64) {
+pub(crate) fn remove_parts(disk: &dyn Disk, number: u64) {
     let mut names = (0..).map(|part| names::part(number, part));
     // The last one that was begun is there, too, unless it could not even be created.
     while names.next().is_some_and(|name| disk.remove(&name).is_ok()) {}

@@ -1,46 +1,55 @@
-//! The file `MANIFEST`: reading it, and replacing it as a whole.
+//! The files `MANIFEST` and `MANIFEST.copy` of a database that is open: appending entries to them,
+//! and writing them anew.
+
+mod read;
+
+pub(crate) use read::{Found, read};
 
 use crate::directory::Directory;
-use crate::disk::Disk;
-use crate::error::{OpenError, StoreError, is_full};
-use crate::format::Fault;
-use crate::format::manifest::Manifest;
-use crate::log::segments::damaged;
-use crate::names::{DIRECTORY, MANIFEST, MANIFEST_NEW};
+use crate::disk::DiskFile;
+use crate::error::{StoreError, is_full};
+use crate::format::Malformed;
+use crate::format::manifest::{Entry, Manifest, file_bytes_max};
+use crate::mutants::{Mutant, mutant};
+use crate::names::{DIRECTORY, MANIFEST, MANIFEST_COPY, MANIFEST_COPY_NEW, MANIFEST_NEW};
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-/// Reads `MANIFEST`. `None` if there is no such file.
-pub(crate) fn read(disk: &dyn Disk) -> Result<Option<Manifest>, OpenError> {
-    let file = match disk.open_to_read(MANIFEST) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(OpenError::io(MANIFEST))?,
-    };
-    let length = file.len().map_err(OpenError::io(MANIFEST))?;
-    let mut bytes = vec![0; length as usize];
-    file.read_at(0, &mut bytes).map_err(OpenError::io(MANIFEST))?;
-    match Manifest::decode(&bytes) {
-        Ok(manifest) => Ok(Some(manifest)),
-        Err(error) if error.fault == Fault::Magic => Err(OpenError::NotADatabase {
-            found: format!("a file {MANIFEST} that no database has written, or that is damaged"),
-        }),
-        Err(error) => Err(damaged(MANIFEST, error)),
-    }
-}
+/// The names of the two files, in the order in which they are written.
+const NAMES: [&str; 2] = [MANIFEST, MANIFEST_COPY];
+/// The names that they have until they are in force.
+const NEW_NAMES: [&str; 2] = [MANIFEST_NEW, MANIFEST_COPY_NEW];
 
-/// `MANIFEST` of a database that is open.
+/// `MANIFEST` and its copy, of a database that is open.
 #[derive(Debug)]
 pub(crate) struct ManifestFile {
     disk: Arc<Directory>,
     current: Manifest,
-    /// The failure after which it is not known which one is in force.
+    /// The names of the tables.
+    names: HashSet<String>,
+    /// The two files, which have the same bytes. `None` if they may have others: the next change
+    /// writes them anew.
+    files: Option<Pair>,
+    /// The failure after which it is not known which contents are in force.
     failure: Option<Arc<io::Error>>,
 }
 
+/// The two files.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    files: [Box<dyn DiskFile>; 2],
+    /// The bytes of each.
+    bytes: u64,
+    /// The most bytes of each.
+    most: u64,
+}
+
 impl ManifestFile {
-    /// Returns the file with the contents that were read or written last.
-    pub(crate) fn new(disk: Arc<Directory>, current: Manifest) -> ManifestFile {
-        ManifestFile { disk, current, failure: None }
+    /// Returns the files with the contents that were written last.
+    pub(crate) fn new(disk: Arc<Directory>, current: Manifest, files: Pair) -> ManifestFile {
+        let names = current.tables.iter().map(|table| table.name.clone()).collect();
+        ManifestFile { disk, current, names, files: Some(files), failure: None }
     }
 
     /// Returns what is in force.
@@ -48,7 +57,12 @@ impl ManifestFile {
         &self.current
     }
 
-    /// Returns the failure after which the contents cannot be replaced.
+    /// Returns whether there is a table of this name.
+    pub(crate) fn has_table(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Returns the failure after which the contents cannot be changed.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         match &self.failure {
             Some(failure) => Err(StoreError::Failed(Arc::clone(failure))),
@@ -56,7 +70,33 @@ impl ManifestFile {
         }
     }
 
-    /// Puts other contents in force. When this returns, they are durable.
+    /// Appends an entry, or writes the files anew with it if there is no room. When this returns,
+    /// the change is durable.
+    ///
+    /// # Errors
+    /// If this fails, the contents before are still in force, and the next change writes the files
+    /// anew. If the process ends before that, the change may be there. Besides, as those of
+    /// [`replace`](ManifestFile::replace).
+    pub(crate) fn add(&mut self, entry: Entry) -> Result<(), StoreError> {
+        self.check()?;
+        let bytes = entry.encode(&self.current).map_err(unwritable)?;
+        let name = match &entry {
+            Entry::Table(table) => Some(table.name.clone()),
+            Entry::LastSegment(_) => None,
+        };
+        match self.files.take() {
+            Some(mut files) if files.bytes + bytes.len() as u64 <= files.most => {
+                files.append(&bytes)?;
+                self.files = Some(files);
+                self.current.apply(entry);
+            }
+            _ => self.replace(|manifest| manifest.apply(entry))?,
+        }
+        self.names.extend(name);
+        Ok(())
+    }
+
+    /// Writes the files anew with other contents. When this returns, they are durable.
     ///
     /// # Errors
     /// If the contents cannot be written, those before are still in force. If they were written,
@@ -66,54 +106,79 @@ impl ManifestFile {
         self.check()?;
         let mut next = self.current.clone();
         change(&mut next);
-        next.sequence += 1;
-        write_new(&self.disk, &next)?;
+        next.sequence = self.current.sequence + 1;
+        let files = write_new(&self.disk, &next)?;
+        // Not every system replaces a file that is open.
+        self.files = None;
         if let Err(error) = put_in_force(&self.disk) {
             let error = Arc::new(error);
             self.failure = Some(Arc::clone(&error));
             return Err(StoreError::Failed(error));
         }
         self.current = next;
+        self.files = Some(files);
         Ok(())
     }
 }
 
-/// Writes `MANIFEST` anew before anything rests on it: what the system shows may be what a failed
-/// sync has lost. It is durable when this returns, and so are the names of all other files: a name
-/// that is given to another file later cannot come back.
-pub(crate) fn renew(disk: &Directory, manifest: &mut Manifest) -> Result<(), StoreError> {
-    manifest.sequence += 1;
-    write_new(disk, manifest)?;
-    disk.rename(MANIFEST_NEW, MANIFEST).map_err(StoreError::io(MANIFEST))?;
-    disk.sync_names().map_err(StoreError::io(DIRECTORY))
-}
-
-/// Writes the first `MANIFEST` of a database.
-pub(crate) fn create(disk: &Directory, manifest: &Manifest) -> Result<(), StoreError> {
-    write_new(disk, manifest)?;
-    put_in_force(disk).map_err(StoreError::io(DIRECTORY))
-}
-
-/// Writes contents to a file beside `MANIFEST`, and makes them durable.
-fn write_new(disk: &Directory, manifest: &Manifest) -> Result<(), StoreError> {
-    let bytes = manifest.encode().map_err(|error| {
-        StoreError::Damaged(OpenError::corrupt(MANIFEST, error.offset, error.what))
-    })?;
-    let written = disk.create(MANIFEST_NEW).and_then(|file| {
-        file.write_at(0, &[&bytes])?;
-        file.sync()
-    });
-    written.map_err(|error| {
-        if is_full(&error) {
-            // Part of it may have been written. It is in the way of what needs room.
-            let _ = disk.create(MANIFEST_NEW);
+impl Pair {
+    /// Appends an entry to one file after the other. After an error, a part of it may be there.
+    fn append(&mut self, entry: &[u8]) -> Result<(), StoreError> {
+        for (name, file) in NAMES.iter().zip(&self.files) {
+            let appended = file.write_at(self.bytes, &[entry]).and_then(|()| file.sync());
+            appended.map_err(StoreError::io(name))?;
+            if mutant(Mutant::CopyLeftBehind) {
+                break;
+            }
         }
-        StoreError::io(MANIFEST_NEW)(error)
-    })
+        self.bytes += entry.len() as u64;
+        Ok(())
+    }
 }
 
-/// Puts the new file in the place of `MANIFEST`.
+/// Writes both files, new or anew before anything rests on them: what the system shows may be what
+/// a failed sync has lost. They are durable when this returns, and so are the names of all other
+/// files: a name that is given to another file later cannot come back.
+pub(crate) fn write(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> {
+    let files = write_new(disk, manifest)?;
+    put_in_force(disk).map_err(StoreError::io(DIRECTORY))?;
+    Ok(files)
+}
+
+/// Writes contents to files beside the two, and makes them durable.
+fn write_new(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> {
+    let base = manifest.encode().map_err(unwritable)?;
+    let write = |name: &str| {
+        let file = disk.create(name)?;
+        file.write_at(0, &[&base])?;
+        file.sync()?;
+        Ok(file)
+    };
+    let write = |name| {
+        write(name).map_err(|error| {
+            if is_full(&error) {
+                // Part of them may have been written. They are in the way of what needs room.
+                let _ = NEW_NAMES.map(|name| disk.create(name));
+            }
+            StoreError::io(name)(error)
+        })
+    };
+    let [first, second] = NEW_NAMES;
+    let files = [write(first)?, write(second)?];
+    let bytes = base.len() as u64;
+    Ok(Pair { files, bytes, most: file_bytes_max(bytes) })
+}
+
+/// Puts the new files in the places of the two. No crash leaves a file that is neither the one
+/// before nor the new one.
 fn put_in_force(disk: &Directory) -> io::Result<()> {
-    disk.rename(MANIFEST_NEW, MANIFEST)?;
+    for (new, name) in NEW_NAMES.iter().zip(NAMES) {
+        disk.rename(new, name)?;
+    }
     disk.sync_names()
+}
+
+/// Returns the error of contents that no MANIFEST can have.
+fn unwritable(error: Malformed) -> StoreError {
+    StoreError::io(MANIFEST)(io::Error::new(io::ErrorKind::InvalidInput, error))
 }

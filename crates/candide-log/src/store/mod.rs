@@ -1,7 +1,7 @@
 //! A database that is open: its tables, its log, its checkpoint.
 
 pub(crate) mod backup;
-mod checkpoint;
+pub(crate) mod checkpoint;
 pub(crate) mod manifest;
 pub(crate) mod open;
 pub(crate) mod recover;
@@ -13,6 +13,7 @@ pub use checkpoint::Checkpointed;
 
 use crate::directory::Directory;
 use crate::error::{StoreError, WriteError};
+use crate::format::manifest::Entry;
 use crate::log::writer::{Log, Obstacle};
 use crate::mutants::{Mutant, mutant};
 use crate::schema::{TABLE_NUMBER_MAX, TableSchema};
@@ -175,18 +176,20 @@ impl Store {
     }
 
     /// Adds a table and returns its number, from 1; that of `schema` is ignored. When this returns,
-    /// the table is durable, and commit records may name it.
+    /// the table is durable, and commit records may name it. What is written for it is its schema,
+    /// and now and then that of all tables: for n tables, some multiple of n schemas.
     ///
     /// # Errors
-    /// There is a table of that name, the schema cannot be stored, or `MANIFEST` cannot be
-    /// replaced.
+    /// There is a table of that name, the schema cannot be stored, or `MANIFEST` cannot be written.
+    /// If it cannot be written, the table is not there, and the call may be repeated, unless the
+    /// error is [`StoreError::Failed`]; but if the process ends before the next change, the table
+    /// may be there when the database is opened again.
     pub fn add_table(&self, mut schema: TableSchema) -> Result<u32, StoreError> {
         let mut manifest = self.shared.manifest();
-        let tables = &manifest.current().tables;
-        if tables.iter().any(|table| table.name == schema.name) {
+        if manifest.has_table(&schema.name) {
             return Err(StoreError::TableExists { name: schema.name });
         }
-        schema.number = tables.last().map_or(1, |last| last.number + 1);
+        schema.number = manifest.current().tables.last().map_or(1, |last| last.number + 1);
         if schema.number > TABLE_NUMBER_MAX {
             return Err(StoreError::TooManyTables);
         }
@@ -196,7 +199,7 @@ impl Store {
         });
         checked.map_err(|what| StoreError::Schema { table: schema.name.clone(), what })?;
         let number = schema.number;
-        manifest.replace(|manifest| manifest.tables.push(schema))?;
+        manifest.add(Entry::Table(schema))?;
         Ok(number)
     }
 
@@ -256,10 +259,11 @@ impl LogWriter {
         };
         if noted > self.last_segment && !mutant(Mutant::LastSegmentUnnoted) {
             self.last_segment = noted;
-            // What is durable stays so, whichever MANIFEST is in force.
-            let _ = self.shared.manifest().replace(|manifest| {
-                manifest.last_segment = manifest.last_segment.max(noted);
-            });
+            let mut manifest = self.shared.manifest();
+            if noted > manifest.current().last_segment {
+                // What is durable stays so, whatever MANIFEST says.
+                let _ = manifest.add(Entry::LastSegment(noted));
+            }
         }
         Ok(())
     }

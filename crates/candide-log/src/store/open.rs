@@ -1,6 +1,6 @@
 //! Opening a database: recovery, and the beginning of a new generation.
 
-use super::manifest::{self, ManifestFile};
+use super::manifest::{self, Found, ManifestFile};
 use super::recover::{self, Recovery};
 use super::{LogWriter, Progress, Recovered, Shared, Store, StoreOptions};
 use crate::directory::Directory;
@@ -50,6 +50,12 @@ impl Files {
         })
     }
 
+    /// Returns a segment or a part of a checkpoint, if there is one: what only a database leaves.
+    pub(crate) fn of_database(&self) -> Option<FileName> {
+        let is_so = |name: &&FileName| matches!(name, FileName::Segment(_) | FileName::Part(..));
+        self.names.iter().rfind(is_so).copied()
+    }
+
     /// Removes those of the files that are so. What cannot be removed is removed next time.
     fn remove(&self, disk: &dyn Disk, is_so: impl Fn(FileName) -> bool) {
         for name in self.names.iter().filter(|name| is_so(**name)) {
@@ -86,10 +92,10 @@ impl Store {
         let disk = Arc::new(Directory::new(disk));
         let lock = lock(&**disk)?;
         let files = Files::list(&**disk)?;
-        let found = manifest::read(&**disk)?;
+        let found = manifest::read(&**disk, &files)?;
         let is_new = found.is_none();
         let mut manifest = match found {
-            Some(manifest) => manifest,
+            Some(Found { manifest, .. }) => manifest,
             None => {
                 check_new(&**disk, &files)?;
                 new_manifest()
@@ -138,12 +144,12 @@ impl Store {
             }
             begun => begun,
         };
-        let log = begun.map_err(opening)?;
+        let (log, manifest_files) = begun.map_err(opening)?;
         files.remove(&**disk, |name| !is_needed(&manifest, name));
         let checkpoint = number_of_checkpoint(&manifest);
         let last_segment = manifest.last_segment;
         let shared = Arc::new(Shared {
-            manifest: Mutex::new(ManifestFile::new(Arc::clone(&disk), manifest)),
+            manifest: Mutex::new(ManifestFile::new(Arc::clone(&disk), manifest, manifest_files)),
             log: Mutex::new(log),
             merging: Mutex::new(checkpoint),
             disk,
@@ -190,8 +196,11 @@ fn check_new(disk: &dyn Disk, files: &Files) -> Result<(), OpenError> {
     }
     for name in &files.names {
         let is_leftover = match name {
-            FileName::Lock | FileName::ManifestNew | FileName::Spare(_) => true,
-            FileName::Manifest | FileName::Part(..) => false,
+            FileName::Lock
+            | FileName::ManifestNew
+            | FileName::ManifestCopyNew
+            | FileName::Spare(_) => true,
+            FileName::Manifest | FileName::ManifestCopy | FileName::Part(..) => false,
             FileName::Segment(1) => {
                 let segment = Segment::open(disk, None, 1)?;
                 segment.header.generation == 1 && segment.find(FIRST_BLOCK, 1)?.is_none()
@@ -269,16 +278,17 @@ fn begin(
     is_new: bool,
     manifest: &mut Manifest,
     beginning: &Beginning,
-) -> Result<Log, StoreError> {
-    if !is_new {
-        manifest::renew(disk, manifest)?;
-    }
-    let name = names::segment(beginning.number);
-    let log = Log::begin(Arc::clone(disk), beginning).map_err(StoreError::io(&name))?;
+) -> Result<(Log, manifest::Pair), StoreError> {
+    let log = || {
+        let name = names::segment(beginning.number);
+        Log::begin(Arc::clone(disk), beginning).map_err(StoreError::io(&name))
+    };
     if is_new {
-        manifest::create(disk, manifest)?;
+        return Ok((log()?, manifest::write(disk, manifest)?));
     }
-    Ok(log)
+    manifest.sequence += 1;
+    let files = manifest::write(disk, manifest)?;
+    Ok((log()?, files))
 }
 
 /// Returns the number in the name of the first spare. It is drawn at random: after a failed sync, a
@@ -291,7 +301,11 @@ fn first_spare() -> u64 {
 fn is_needed(manifest: &Manifest, name: FileName) -> bool {
     match name {
         // The next one is written over the last one that has not come into force.
-        FileName::Lock | FileName::Manifest | FileName::ManifestNew => true,
+        FileName::Lock
+        | FileName::Manifest
+        | FileName::ManifestCopy
+        | FileName::ManifestNew
+        | FileName::ManifestCopyNew => true,
         FileName::Spare(_) => false,
         FileName::Segment(number) => number >= manifest.first_segment,
         FileName::Part(number, part) => manifest.checkpoint.as_ref().is_some_and(|checkpoint| {

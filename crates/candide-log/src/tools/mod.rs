@@ -18,15 +18,18 @@ use crate::error::OpenError;
 use crate::format::manifest::Manifest;
 use crate::log::replay::{Replay, Step};
 use crate::log::segments::Segment;
-use crate::names::{self, MANIFEST};
+use crate::names::MANIFEST;
+use crate::store::manifest::{self, Found};
 use crate::store::open::{self, Files};
-use crate::store::{manifest, recover};
+use crate::store::recover;
 use std::fmt::Debug;
 
 /// A database that a tool looks at, locked.
 struct Source<'a> {
     disk: &'a dyn Disk,
     manifest: Manifest,
+    /// The damage of one of the two files of MANIFEST, of which nothing was needed.
+    manifest_damage: Option<OpenError>,
     files: Files,
     _lock: Box<dyn Send + Sync + Debug>,
 }
@@ -36,17 +39,16 @@ impl<'a> Source<'a> {
     fn open(disk: &'a dyn Disk) -> Result<Source<'a>, OpenError> {
         let lock = open::lock(disk)?;
         let files = Files::list(disk)?;
-        let Some(manifest) = manifest::read(disk)? else {
-            return Err(match files.last_segment() {
-                0 => OpenError::NotADatabase { found: format!("no file {MANIFEST}") },
-                number => {
-                    let there = names::segment(number);
-                    let what = format!("the file is missing, and there is {there}");
+        let Some(Found { manifest, damage }) = manifest::read(disk, &files)? else {
+            return Err(match files.of_database() {
+                None => OpenError::NotADatabase { found: format!("no file {MANIFEST}") },
+                Some(there) => {
+                    let what = format!("the file is missing, and there is {}", there.name());
                     OpenError::corrupt(MANIFEST, 0, what)
                 }
             });
         };
-        Ok(Source { disk, manifest, files, _lock: lock })
+        Ok(Source { disk, manifest, manifest_damage: damage, files, _lock: lock })
     }
 
     /// Returns the number of the last segment that there is, or that should be.

@@ -6,16 +6,19 @@ use crate::checkpoint::read::read_pending;
 use crate::checkpoint::write::CheckpointWriter;
 use crate::disk::Disk;
 use crate::error::{OpenError, StoreError};
+use crate::format::Uuid;
 use crate::format::block::BLOCK_ALIGN;
 use crate::format::checkpoint::{PART_BYTES, PartHeader};
 use crate::format::commit::records;
-use crate::format::manifest::Manifest;
+use crate::format::manifest::{Checkpoint, Manifest};
 use crate::format::segment::GenerationEnd;
+use crate::log::replay::Step;
 use crate::log::segments::{FIRST_BLOCK, Segment};
 use crate::log::writer::{Beginning, Log};
 use crate::names::FileName;
 use crate::random;
 use crate::store::backup::open_target;
+use crate::store::checkpoint::remove_parts;
 use crate::store::{StoreOptions, manifest, open, recover};
 use std::sync::Arc;
 
@@ -61,9 +64,9 @@ pub struct LostBlock {
 }
 
 /// Makes a copy of a database that is not in use, in an empty directory. The copy contains what was
-/// committed up to `until`, or up to the first place of the log that is damaged. It is a database
-/// of its own, with a checkpoint and an empty log. The part of the log that no checkpoint contains
-/// is kept in memory.
+/// committed up to `until`, or up to the first place of the log that is damaged or contains a
+/// change that cannot be made. It is a database of its own, with a checkpoint and an empty log. The
+/// part of the log that no checkpoint contains is kept in memory.
 ///
 /// # Errors
 /// A directory is in use, the first one contains no database or the other is not empty, or a file
@@ -78,23 +81,15 @@ pub fn repair(
     let (to, _lock) = open_target(to)?;
     check_until(&source.manifest, until)?;
     let pending = read_pending(from, &source.manifest)?;
-    let Stretch { steps, replay, damage } = source.replay(pending, until)?;
-    let contained = recover::position(&source.manifest).unwrap_or_default();
-    let (generation, cut) =
-        replay.as_ref().map_or((contained.generation, contained.cut), |replay| replay.last());
+    let mut stretch = source.replay(pending, until)?;
     let mut copy = Manifest {
         uuid: random::uuid(),
         tables: source.manifest.tables.clone(),
         ..open::new_manifest()
     };
-    let mut rows = 0;
-    if generation > 0 {
-        let header = PartHeader { uuid: copy.uuid, checkpoint: 1, part: 0, generation, cut };
-        let mut writer = CheckpointWriter::new(&**to, header, PART_BYTES);
-        merge(from, &source.manifest, &steps, &mut writer)?;
-        rows = writer.rows();
-        copy.checkpoint = Some(writer.finish(&[])?);
-    }
+    let Written { rows, last: (generation, cut), checkpoint } =
+        write_rows(&source, &mut stretch, &to, copy.uuid)?;
+    copy.checkpoint = checkpoint;
     let end = GenerationEnd { cut, segment: 0, offset: FIRST_BLOCK };
     let beginning = Beginning {
         uuid: copy.uuid,
@@ -106,9 +101,61 @@ pub fn repair(
         segment_bytes: StoreOptions::default().segment_bytes,
     };
     Log::begin(Arc::clone(&to), &beginning).map_err(StoreError::io("log-0000000001"))?;
-    manifest::create(&to, &copy)?;
+    manifest::write(&to, &copy)?;
     let lost = lost_blocks(&source, (generation, cut))?;
-    Ok(Repaired { rows, generation, cut, damage, lost })
+    Ok(Repaired { rows, generation, cut, damage: stretch.damage, lost })
+}
+
+/// The rows of a copy.
+struct Written {
+    rows: u64,
+    /// The generation of the last commits, and the cut up to which it is contained.
+    last: (u64, u64),
+    checkpoint: Option<Checkpoint>,
+}
+
+/// Writes a checkpoint with the rows that a stretch of the log leads to. If a block contains
+/// changes that cannot be made, the stretch ends before it.
+fn write_rows(
+    source: &Source<'_>,
+    stretch: &mut Stretch<'_>,
+    to: &Directory,
+    uuid: Uuid,
+) -> Result<Written, StoreError> {
+    let contained = recover::position(&source.manifest).unwrap_or_default();
+    let contained = (contained.generation, contained.cut);
+    loop {
+        let last = stretch.steps.last().map_or(contained, |step| step.last);
+        if last.0 == 0 {
+            return Ok(Written { rows: 0, last, checkpoint: None });
+        }
+        let (generation, cut) = last;
+        let header = PartHeader { uuid, checkpoint: 1, part: 0, generation, cut };
+        let mut writer = CheckpointWriter::new(&**to, header, PART_BYTES);
+        match merge(source.disk, &source.manifest, &stretch.steps, &mut writer) {
+            Ok(()) => {
+                let rows = writer.rows();
+                return Ok(Written { rows, last, checkpoint: Some(writer.finish(&[])?) });
+            }
+            Err(StoreError::Damaged(error)) => {
+                let Some(place) = stretch.steps.iter().position(|step| is_of(&error, step)) else {
+                    return Err(StoreError::Damaged(error));
+                };
+                remove_parts(&**to, header.checkpoint);
+                stretch.steps.truncate(place);
+                stretch.damage = Some(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Returns whether an error names the block that has completed a step.
+fn is_of(error: &OpenError, step: &Step) -> bool {
+    match error {
+        OpenError::Corrupt { file, offset, .. } => *file == step.file && *offset == step.offset,
+        _ => false,
+    }
 }
 
 /// Checks that the checkpoint contains no more than is wanted.

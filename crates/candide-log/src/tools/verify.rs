@@ -33,6 +33,9 @@ pub struct Verified {
     /// What is damaged, at most one place of each part of the checkpoint and one of the log. An
     /// opening would be refused unless this is empty.
     pub damage: Vec<OpenError>,
+    /// What is damaged of MANIFEST or of its copy, if the other one is whole. The next opening
+    /// writes both anew.
+    pub manifest_damage: Option<OpenError>,
 }
 
 /// Checks all files of a database that is not in use: every checksum, that everything is there,
@@ -40,13 +43,16 @@ pub struct Verified {
 /// checkpoint contains is kept in memory.
 ///
 /// # Errors
-/// The directory is in use or contains no database, MANIFEST is damaged, or a file cannot be read.
+/// The directory is in use or contains no database, MANIFEST is damaged and so is its copy, or a
+/// file cannot be read.
 pub fn verify(disk: &dyn Disk) -> Result<Verified, OpenError> {
-    let source = Source::open(disk)?;
+    let mut source = Source::open(disk)?;
+    let manifest_damage = source.manifest_damage.take();
     let manifest = &source.manifest;
     let mut verified = Verified {
         tables: manifest.tables.len() as u64,
         checkpoint_bytes: recover::checkpoint_bytes(manifest),
+        manifest_damage,
         ..Verified::default()
     };
     let mut pending = Vec::new();

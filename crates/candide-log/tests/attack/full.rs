@@ -1,7 +1,7 @@
 //! Disks that get full, and checkpoints that cannot come into force.
 
 use crate::support::*;
-use candide_log::disk::{Disk, Fault, SimDisk};
+use candide_log::disk::{Fault, SimDisk};
 use candide_log::{StoreError, WriteError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -71,21 +71,34 @@ fn a_checkpoint_makes_room_beside_a_writer_that_waits_for_it() {
 /// The parts of checkpoints that cannot come into force would fill the disk.
 #[test]
 fn no_checkpoint_is_written_when_manifest_cannot_be_replaced() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
-    // Creation, write and sync come before the rename.
-    disk.fail(4, Fault::Error);
-    let failed = opened.store.add_table(schema("others")).unwrap_err();
+    let database = || {
+        let disk = SimDisk::new();
+        let mut opened = open(disk.clone()).unwrap();
+        let table = opened.store.add_table(schema("accounts")).unwrap();
+        opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
+        opened.log.sync().unwrap();
+        (disk, opened, table)
+    };
+    // The last sync of a checkpoint is that of the names of MANIFEST and its copy.
+    let (twin, other, _) = database();
+    let before = twin.position();
+    other.store.checkpoint().unwrap();
+    let operations = twin.operations();
+    let syncs = operations[before..].iter().filter(|operation| operation.contains("sync")).count();
+    let (disk, mut opened, table) = database();
+    disk.fail(syncs as u64, Fault::SyncLoses);
+    let failed = opened.store.checkpoint().unwrap_err();
     assert!(matches!(failed, StoreError::Failed(_)), "{failed}");
-    opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
+    opened.log.write(&[&put(2, table, 2, 2)], 2).unwrap();
     opened.log.sync().unwrap();
-    let position = disk.position();
+    let parts =
+        |disk: &SimDisk| names(disk).iter().filter(|name| name.starts_with("checkpoint-")).count();
+    let (position, before) = (disk.position(), parts(&disk));
     for _ in 0..2 {
         assert!(matches!(opened.store.checkpoint(), Err(StoreError::Failed(_))));
         assert_eq!(disk.position(), position, "nothing is written");
     }
-    assert!(disk.list().unwrap().iter().all(|name| !name.starts_with("checkpoint-")));
+    assert_eq!(parts(&disk), before);
     drop(opened);
-    assert_eq!(open(disk).unwrap().rows, rows(table, [1]));
+    assert_eq!(open(disk).unwrap().rows, rows(table, [1, 2]));
 }

@@ -237,7 +237,7 @@ fn each_mistake_in_a_header_has_its_error() {
     expect(PartHeader::decode(&[0; 64]), 0, "this is not the header of a checkpoint");
     expect(with(56, 1, 1), 56, "a reserved byte is not zero");
     expect(with(40, 8, 0), 40, "the generation is 0");
-    assert_eq!(with(8, 4, 7).unwrap_err().fault, Fault::Version(7));
+    assert_eq!(with(8, 4, 7).unwrap_err().fault, Fault::Version { found: 7, known: 1 });
     let (bytes, _) = samples::part();
     let with = |changes: &[(usize, usize, u64)]| {
         let mut bytes = bytes[64..].to_vec();

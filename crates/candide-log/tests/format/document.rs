@@ -1,7 +1,7 @@
 //! The document of the format against the code.
 
 use candide_log::format::bytes::Field;
-use candide_log::format::{VERSION, block, checkpoint, manifest, segment};
+use candide_log::format::{block, checkpoint, manifest, segment};
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/file-format.md");
 
@@ -21,8 +21,9 @@ fn table(document: &str, heading: &str) -> Vec<(usize, usize, String)> {
 #[test]
 fn the_document_has_the_fields_of_the_code() {
     let document = std::fs::read_to_string(DOCUMENT).unwrap();
-    let headers: [(&str, &[Field], usize); 5] = [
-        ("## MANIFEST", manifest::FIELDS, 96),
+    let headers: [(&str, &[Field], usize); 6] = [
+        ("## MANIFEST", manifest::FIELDS, manifest::HEADER_BYTES),
+        ("### An entry of MANIFEST", manifest::ENTRY_FIELDS, 16),
         ("### The header of a segment", segment::FIELDS, segment::SEGMENT_HEADER_BYTES),
         ("### The header of a block", block::FIELDS, block::BLOCK_HEADER_BYTES),
         ("### The header of a part", checkpoint::FIELDS, checkpoint::PART_HEADER_BYTES),
@@ -46,9 +47,12 @@ fn the_document_has_the_fields_of_the_code() {
 }
 
 #[test]
-fn the_document_is_of_this_version() {
+fn the_document_is_of_these_versions() {
     let document = std::fs::read_to_string(DOCUMENT).unwrap();
     let history = document.split("## Versions of the format").nth(1).unwrap();
     let last = history.lines().rfind(|line| line.starts_with('|')).unwrap();
-    assert_eq!(last.split('|').nth(1).unwrap().trim(), VERSION.to_string());
+    let versions: Vec<&str> = last.split('|').map(str::trim).collect();
+    assert_eq!(versions[1], manifest::VERSION.to_string());
+    assert_eq!(versions[2], segment::VERSION.to_string());
+    assert_eq!(segment::VERSION, checkpoint::VERSION);
 }

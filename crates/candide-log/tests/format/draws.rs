@@ -1,7 +1,7 @@
 //! Random data, the same in every run.
 
 use candide_log::format::commit::{ChangeKind, CommitWriter, Head, RecordBuffer};
-use candide_log::format::manifest::{Checkpoint, Manifest, Part};
+use candide_log::format::manifest::{Checkpoint, Entry, Manifest, Part};
 use candide_log::schema::{IndexSchema, TableSchema};
 
 /// A generator of random numbers.
@@ -124,6 +124,16 @@ impl Draws {
             checkpoint,
             tables,
         }
+    }
+
+    /// Returns an entry that can follow these contents.
+    pub fn entry(&mut self, before: &Manifest) -> Entry {
+        if self.below(3) == 0 {
+            return Entry::LastSegment(before.last_segment + 1 + self.below(9) as u64);
+        }
+        let last = before.tables.last().map_or(0, |table| table.number);
+        let number = last + 1 + self.below(9) as u32;
+        Entry::Table(self.table(number))
     }
 
     /// Returns 16 random bytes.

@@ -1,6 +1,6 @@
-//! Files that version 1 of the format has written. Every later version of this crate must read
-//! them: change neither the files nor what these tests expect of them. A new version of the format
-//! gets a folder of its own.
+//! Files that versions of the format have written. Every later version of this crate must read
+//! them: change neither the files nor what these tests expect of them. A new version of a kind of
+//! file gets a folder of its own. (A whole database of version 1 is opened in `tests/store`.)
 
 use crate::checkpoint;
 use crate::samples;
@@ -16,44 +16,62 @@ const MANIFEST: &str = "MANIFEST";
 const SEGMENT: &str = "log-0000000004";
 const PART: &str = "checkpoint-0000000001-0000";
 
-fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1").join(name)
+/// The folders of the versions that are written: that of MANIFEST, and that of the others.
+const FOLDERS: [&str; 2] = ["v2", "v1"];
+
+fn path(folder: &str, name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(folder).join(name)
 }
 
-fn golden(name: &str) -> Vec<u8> {
-    fs::read(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+fn golden(folder: &str, name: &str) -> Vec<u8> {
+    fs::read(path(folder, name)).unwrap_or_else(|error| panic!("{folder}/{name}: {error}"))
 }
 
 /// Returns what the encoders write today.
-fn written() -> [(&'static str, Vec<u8>); 3] {
-    let manifest = samples::manifest().encode().unwrap();
-    [(MANIFEST, manifest), (SEGMENT, samples::segment().0), (PART, samples::part().0)]
+fn written() -> [(PathBuf, Vec<u8>); 3] {
+    let [of_manifest, of_others] = FOLDERS;
+    let mut manifest = samples::manifest();
+    let mut bytes = manifest.encode().unwrap();
+    for entry in samples::entries() {
+        bytes.extend_from_slice(&entry.encode(&manifest).unwrap());
+        manifest.apply(entry);
+    }
+    [
+        (path(of_manifest, MANIFEST), bytes),
+        (path(of_others, SEGMENT), samples::segment().0),
+        (path(of_others, PART), samples::part().0),
+    ]
 }
 
 /// Writes the files; to be run once for each version of the format.
 #[test]
 #[ignore = "writes the files that the other tests compare with"]
 fn golden_files_are_made() {
-    for (name, bytes) in written() {
-        fs::write(path(name), bytes).unwrap();
+    for (path, bytes) in written() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
     }
 }
 
 #[test]
 fn the_encoders_still_write_the_golden_bytes() {
-    for (name, bytes) in written() {
-        assert!(bytes == golden(name), "{name} is written in another way");
+    for (path, bytes) in written() {
+        let golden = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert!(bytes == golden, "{} is written in another way", path.display());
     }
 }
 
 #[test]
-fn the_golden_manifest_is_read() {
-    assert_eq!(Manifest::decode(&golden(MANIFEST)), Ok(samples::manifest()));
+fn the_golden_manifests_are_read() {
+    let mut expected = samples::manifest();
+    assert_eq!(Manifest::decode(&golden("v1", MANIFEST)), Ok(expected.clone()));
+    samples::entries().into_iter().for_each(|entry| expected.apply(entry));
+    assert_eq!(Manifest::decode(&golden("v2", MANIFEST)), Ok(expected));
 }
 
 #[test]
 fn the_golden_segment_is_read() {
-    let file = golden(SEGMENT);
+    let file = golden("v1", SEGMENT);
     let header = SegmentHeader::decode(&file).unwrap();
     assert_eq!(header, samples::segment_header());
     assert_eq!(header.bytes, file.len() as u64);
@@ -91,7 +109,7 @@ fn the_golden_segment_is_read() {
 #[test]
 fn the_golden_part_of_a_checkpoint_is_read() {
     let named = samples::manifest().checkpoint.unwrap().parts[0];
-    let (header, whole) = checkpoint::decode(&golden(PART), named).unwrap();
+    let (header, whole) = checkpoint::decode(&golden("v1", PART), named).unwrap();
     assert_eq!(header, samples::part_header());
     let row = |table, key: &[u64], row: &[u64]| (table, key.to_vec(), row.to_vec());
     assert_eq!(

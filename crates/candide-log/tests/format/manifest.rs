@@ -4,7 +4,9 @@ use crate::damage::{
 use crate::draws::Draws;
 use crate::samples;
 use candide_log::format::Fault;
-use candide_log::format::manifest::{Checkpoint, Manifest};
+use candide_log::format::manifest::{
+    BASE_BYTES_MAX, Checkpoint, Entry, Front, HEADER_BYTES, Manifest, check_length, file_bytes_max,
+};
 use candide_log::schema::TableSchema;
 
 #[test]
@@ -38,6 +40,9 @@ fn no_byte_that_is_changed_and_sealed_again_panics() {
             seal_again(&mut changed);
             // What is accepted means something else, or is what was written.
             if let Ok(manifest) = Manifest::decode(&changed) {
+                // The first version differs in its number only, and is not written any more.
+                store(&mut changed, 8, 4, 2);
+                seal_again(&mut changed);
                 assert_eq!(manifest.encode().unwrap(), changed, "byte {place}");
             }
         }
@@ -50,7 +55,7 @@ fn no_end_that_is_sealed_panics() {
     for length in 4..bytes.len() {
         let mut cut = bytes[..length].to_vec();
         if length >= 24 {
-            store(&mut cut, 16, 8, length as u64);
+            store(&mut cut, 16, 8, length.max(HEADER_BYTES + 4) as u64);
         }
         seal_again(&mut cut);
         Manifest::decode(&cut).unwrap_err();
@@ -88,10 +93,14 @@ fn each_mistake_has_its_error() {
     assert_eq!(Manifest::decode(b"").unwrap_err().fault, Fault::Short);
     expect(Manifest::decode(&[0; 99]), 0, "this is not MANIFEST");
     assert_eq!(Manifest::decode(&[0; 99]).unwrap_err().fault, Fault::Magic);
-    expect(with(8, 4, 9), 8, "MANIFEST has version 9 of the format; 1 is known");
-    assert_eq!(with(8, 4, 9).unwrap_err().fault, Fault::Version(9));
+    expect(with(8, 4, 9), 8, "MANIFEST has version 9 of the format; 2 is known");
+    assert_eq!(with(8, 4, 9).unwrap_err().fault, Fault::Version { found: 9, known: 2 });
+    assert_eq!(with(8, 4, 0).unwrap_err().fault, Fault::Version { found: 0, known: 2 });
     expect(with(12, 1, 1), 12, "a reserved byte is not zero");
-    expect(with(16, 8, 5), 16, &format!("MANIFEST has {length} bytes, not 5 as it says"));
+    let what = "MANIFEST has a base of 99 bytes; 100 are the least, and 268435456 the most";
+    expect(with(16, 8, 99), 16, what);
+    let what = format!("MANIFEST has {length} bytes, not 5000 as it says");
+    expect(with(16, 8, 5000), 16, &what);
     expect(with(64, 8, 0), 64, "there is a checkpoint, and its generation is 0");
     // The first table is behind one part.
     let table = 96 + 12;
@@ -163,4 +172,142 @@ fn a_table_that_breaks_a_limit_is_refused_with_the_limit() {
     assert_eq!(large.tables[0].row_words() as u64, 3 * u64::from(u32::MAX));
     large.tables[0].groups = vec![("x".repeat(65_535), 65_535)];
     assert_eq!(Manifest::decode(&large.encode().unwrap()), Ok(large));
+}
+
+/// Returns a file with the golden contents and three entries, and the places where they begin.
+fn with_entries() -> (Vec<u8>, Manifest, Vec<usize>) {
+    let mut manifest = samples::manifest();
+    let mut file = manifest.encode().unwrap();
+    let mut places = Vec::new();
+    for entry in samples::entries() {
+        places.push(file.len());
+        file.extend_from_slice(&entry.encode(&manifest).unwrap());
+        manifest.apply(entry);
+    }
+    (file, manifest, places)
+}
+
+#[test]
+fn entries_are_read_behind_their_base() {
+    let mut draws = Draws::new(32);
+    for _ in 0..200 {
+        let mut manifest = draws.manifest();
+        let mut file = manifest.encode().unwrap();
+        for _ in 0..3 {
+            let entry = draws.entry(&manifest);
+            let bytes = entry.encode(&manifest).unwrap();
+            if (file.len() + bytes.len()) as u64 > file_bytes_max(2048) {
+                break;
+            }
+            file.extend_from_slice(&bytes);
+            manifest.apply(entry);
+            assert_eq!(Manifest::decode(&file).as_ref(), Ok(&manifest));
+        }
+    }
+}
+
+/// So a program that does not know a version reads its number, and not damage.
+#[test]
+fn the_last_bytes_of_a_file_are_the_checksum_of_all_before() {
+    let (file, _, places) = with_entries();
+    for end in places.into_iter().chain([file.len()]) {
+        let mut sealed = file[..end].to_vec();
+        seal_again(&mut sealed);
+        assert_eq!(sealed, file[..end]);
+        store(&mut sealed, 8, 4, 3);
+        seal_again(&mut sealed);
+        let fault = Manifest::decode(&sealed).unwrap_err().fault;
+        assert_eq!(fault, Fault::Version { found: 3, known: 2 });
+    }
+}
+
+#[test]
+fn every_flip_in_an_entry_is_refused_and_leaves_a_front() {
+    let (file, manifest, places) = with_entries();
+    every_flip_is_refused(&file, Manifest::decode);
+    let last = places[places.len() - 1];
+    let before = Manifest::decode(&file[..last]).unwrap();
+    for bit in 8 * last..8 * file.len() {
+        let mut damaged = file.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let front = Front::decode(&damaged).unwrap();
+        assert_eq!((&front.manifest, front.bytes), (&before, last));
+        assert!(front.tail.unwrap().offset >= last as u64, "bit {bit}");
+    }
+    let whole = Front::decode(&file).unwrap();
+    assert_eq!(whole, Front { manifest, bytes: file.len(), tail: None });
+}
+
+#[test]
+fn an_entry_that_is_cut_off_leaves_a_front() {
+    let (file, _, places) = with_entries();
+    let ends = [&places[..], &[file.len()]].concat();
+    for length in places[0]..=file.len() {
+        let front = Front::decode(&file[..length]).unwrap();
+        let end = ends.iter().rfind(|end| **end <= length).unwrap();
+        assert_eq!(front.bytes, *end);
+        assert_eq!(front.tail.is_none(), length == *end, "{length} bytes");
+        // A file that has grown without its last bytes.
+        let mut zeros = file[..length].to_vec();
+        zeros.resize(file.len() + 100, 0);
+        let front = Front::decode(&zeros).unwrap();
+        assert_eq!((front.bytes, front.tail.is_some()), (*end, true), "{length} bytes and zeros");
+    }
+}
+
+#[test]
+fn a_whole_entry_that_cannot_be_there_is_damage() {
+    let (file, manifest, places) = with_entries();
+    let with = |place: usize, offset: usize, size: usize, value: u64| {
+        let end = places.iter().find(|end| **end > place).copied().unwrap_or(file.len());
+        let mut file = file[..end].to_vec();
+        store(&mut file, place + offset, size, value);
+        seal_again(&mut file);
+        Front::decode(&file)
+    };
+    let [first, second, _] = places[..] else { panic!("three entries") };
+    expect(with(first, 4, 4, 3), first as u64 + 4, "an entry has the kind 3");
+    expect(with(first, 8, 8, 9), first as u64 + 8, "sequence number 9 comes after 5");
+    expect(with(first, 16, 4, 2), first as u64, "table 2 comes after table 2");
+    let what = "the last segment 6 comes after 6";
+    expect(with(second, 16, 8, 6), second as u64 + 16, what);
+    let table = Entry::Table(TableSchema { number: 70_000, ..manifest.tables[0].clone() });
+    let what = "table 70000 has a number above 65535";
+    expect(table.encode(&manifest), 16, what);
+    let same = Entry::Table(TableSchema { number: 9, ..manifest.tables[0].clone() });
+    let file = [file, same.encode(&manifest).unwrap()].concat();
+    let what = "two tables have the name \"accounts\"";
+    expect(Front::decode(&file), (file.len() - same.encode(&manifest).unwrap().len()) as u64, what);
+}
+
+#[test]
+fn no_file_is_read_that_is_longer_than_its_first_bytes_allow() {
+    let (file, ..) = with_entries();
+    let start = &file[..HEADER_BYTES];
+    assert_eq!(check_length(start, file.len() as u64), Ok(()));
+    expect(
+        check_length(start, 1 << 40),
+        8192,
+        "MANIFEST has 1099511627776 bytes, and 8192 are the most",
+    );
+    let mut long = start.to_vec();
+    store(&mut long, 16, 8, 1 << 40);
+    let what =
+        "MANIFEST has a base of 1099511627776 bytes; 100 are the least, and 268435456 the most";
+    expect(check_length(&long, 1 << 40), 16, what);
+    store(&mut long, 16, 8, BASE_BYTES_MAX);
+    assert_eq!(check_length(&long, 2 * BASE_BYTES_MAX), Ok(()));
+    // A version that is not known may have other fields.
+    store(&mut long, 8, 4, 3);
+    let what = "MANIFEST has 1099511627776 bytes, and 536870912 are the most";
+    expect(check_length(&long, 1 << 40), 2 * BASE_BYTES_MAX, what);
+    // The first version has no entries.
+    let mut first = file.clone();
+    store(&mut first, 8, 4, 1);
+    let base = samples::manifest().encode().unwrap().len();
+    let what = format!("MANIFEST has {} bytes, not {base} as it says", file.len());
+    expect(check_length(&first[..HEADER_BYTES], file.len() as u64), 16, &what);
+    first.truncate(base);
+    seal_again(&mut first);
+    assert_eq!(Manifest::decode(&first), Ok(samples::manifest()));
 }

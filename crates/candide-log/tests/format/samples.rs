@@ -6,7 +6,7 @@ use crate::draws::{OwnedChange, write};
 use candide_log::format::block::BlockHeader;
 use candide_log::format::checkpoint::PartHeader;
 use candide_log::format::commit::{ChangeKind, Head};
-use candide_log::format::manifest::{Checkpoint, Manifest, Part};
+use candide_log::format::manifest::{Checkpoint, Entry, Manifest, Part};
 use candide_log::format::segment::{GenerationEnd, SegmentHeader};
 use candide_log::schema::{IndexSchema, TableSchema};
 
@@ -51,6 +51,16 @@ pub fn manifest() -> Manifest {
         checkpoint: Some(Checkpoint { number: 1, generation: 2, cut: 1000, parts: vec![part().1] }),
         tables: vec![accounts, lines],
     }
+}
+
+/// Entries that can follow it: a table, a segment, and another table.
+pub fn entries() -> [Entry; 3] {
+    let [accounts, lines] = <[TableSchema; 2]>::try_from(manifest().tables).unwrap();
+    [
+        Entry::Table(TableSchema { number: 3, name: "days".into(), ..lines }),
+        Entry::LastSegment(7),
+        Entry::Table(TableSchema { number: 5, name: "branches".into(), ..accounts }),
+    ]
 }
 
 fn change(kind: ChangeKind, table: u16, key: &[u64], first: u16, words: &[u64]) -> OwnedChange {

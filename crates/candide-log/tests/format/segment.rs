@@ -72,7 +72,7 @@ fn another_version_is_told_from_a_damaged_one() {
     assert_eq!(SegmentHeader::decode(&bytes).unwrap_err().fault, Fault::Damaged);
     seal_again(&mut bytes);
     let error = SegmentHeader::decode(&bytes).unwrap_err();
-    assert_eq!(error.fault, Fault::Version(2));
+    assert_eq!(error.fault, Fault::Version { found: 2, known: 1 });
     let what = "the header of a segment has version 2 of the format; 1 is known";
     expect(Err::<(), _>(error), 8, what);
 }

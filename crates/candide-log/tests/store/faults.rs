@@ -225,23 +225,36 @@ fn a_full_disk_opens_by_making_room() {
     assert_eq!(open(disk).unwrap().rows, rows(table, 1..=13));
 }
 
+/// A rename, or the sync of names, fails when a checkpoint comes into force.
 #[test]
 fn a_manifest_that_may_be_in_force_is_not_replaced_again() {
-    for (n, fault) in [(2, Fault::SyncLoses), (1, Fault::SyncLoses)] {
+    let mut failures = 0;
+    for (fault, n) in (1..80).flat_map(|n| [(Fault::SyncLoses, n), (Fault::Error, n)]) {
         let disk = SimDisk::new();
-        let opened = open(disk.clone()).unwrap();
+        let mut opened = open(disk.clone()).unwrap();
+        let table = opened.store.add_table(schema("a")).unwrap();
+        opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
+        opened.log.sync().unwrap();
         disk.fail(n, fault);
-        let failed = opened.store.add_table(schema("a")).unwrap_err();
-        let again = opened.store.add_table(schema("b"));
-        match n {
-            1 => {
-                assert!(matches!(failed, StoreError::Io { .. }), "{failed}");
-                again.unwrap();
-            }
-            _ => {
-                assert!(matches!(failed, StoreError::Failed(_)), "{failed}");
-                assert_eq!(again.unwrap_err().to_string(), failed.to_string());
-            }
+        let Err(StoreError::Failed(failed)) = opened.store.checkpoint() else { continue };
+        failures += 1;
+        disk.clear_faults();
+        let position = disk.position();
+        let again = [
+            opened.store.add_table(schema("b")).map(|_| ()),
+            opened.store.checkpoint().map(|_| ()),
+        ];
+        for again in again {
+            let Err(StoreError::Failed(again)) = again else { panic!("{fault:?} {n}: {again:?}") };
+            assert_eq!(again.to_string(), failed.to_string());
+        }
+        assert_eq!(disk.position(), position, "nothing is done any more");
+        drop(opened);
+        for state in disk.crash_states(&at_the_end(&disk)) {
+            let opened =
+                open(state.disk()).unwrap_or_else(|error| panic!("{}{error}", state.describe()));
+            assert_eq!(opened.rows, rows(table, [1]));
         }
     }
+    assert_eq!(failures, 1 + 3, "the sync of names; and two renames before it");
 }

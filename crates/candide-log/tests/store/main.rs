@@ -6,6 +6,7 @@ mod basics;
 mod crashes;
 mod damage;
 mod faults;
+mod manifest;
 mod model;
 #[cfg(unix)]
 mod moved;

@@ -1,7 +1,7 @@
 //! Deliberate defects, each with a check that finds it.
 
 use crate::model::{Habits, World};
-use crate::{crashes, damage, faults};
+use crate::{crashes, damage, faults, manifest};
 use candide_log::mutants::{Mutant, with_mutant};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -108,4 +108,19 @@ fn a_checkpoint_without_pending_records_is_noticed() {
     finds(Mutant::CheckpointPendingDropped, || {
         reopen_often(Habits { checkpoints: 25, ..Habits::default() });
     });
+}
+
+#[test]
+fn a_copy_of_manifest_that_names_what_is_missing_is_noticed() {
+    finds(Mutant::IncompleteCopyTaken, manifest::copy_with_missing_files);
+}
+
+#[test]
+fn a_torn_entry_of_manifest_that_is_accepted_is_noticed() {
+    finds(Mutant::TornEntryAccepted, manifest::crash_while_tables_are_added);
+}
+
+#[test]
+fn a_table_that_is_not_in_the_copy_of_manifest_is_noticed() {
+    finds(Mutant::CopyLeftBehind, manifest::crash_while_tables_are_added);
 }

@@ -1,9 +1,11 @@
 //! The tools, which look at databases that are not in use.
 
 use crate::crashes::{few, scripts};
+use crate::damage::changed_block;
 use crate::model::{Habits, World};
 use crate::support::*;
 use candide_log::disk::{Disk, DiskFile, LockError, SimDisk};
+use candide_log::format::commit::ChangeKind;
 use candide_log::tools::{Item, Until, backup, inspect, repair, stats, verify};
 use candide_log::{OpenError, StoreError};
 use std::fmt::Debug;
@@ -184,6 +186,34 @@ fn a_copy_ends_before_the_damage() {
     assert_eq!(open(copy.clone()).unwrap().rows, expected);
     use_it(copy);
     assert!(open(disk).is_err(), "the damaged one is as it was");
+}
+
+/// Checksums are right, and yet the block cannot be replayed.
+#[test]
+fn a_copy_ends_before_changes_that_cannot_be_made() {
+    let writes = [
+        Write::new(ChangeKind::Update, 1, 77, 0, &[1]),
+        Write::new(ChangeKind::Delete, 1, 77, 0, &[]),
+        Write::new(ChangeKind::Put, 9, 1, 0, &[1]),
+        Write::new(ChangeKind::Put, 1, 1, 3, &[1, 2]),
+    ];
+    for write in writes {
+        let disk = changed_block(false, |_, payload| {
+            payload.clear();
+            commit(payload, 3, 3, std::slice::from_ref(&write));
+        });
+        let error = open(disk.clone()).err().expect("refused");
+        assert!(error.to_string().contains("or let repair make a copy"), "{error}");
+        let copy = SimDisk::new();
+        let repaired = repair(&disk, Arc::new(copy.clone()), None).unwrap();
+        assert_eq!((repaired.generation, repaired.cut, repaired.lost.len()), (1, 2, 1));
+        let Some(OpenError::Corrupt { file, offset, .. }) = repaired.damage else {
+            panic!("{:?}", repaired.damage);
+        };
+        assert_eq!((&file[..], offset), ("log-0000000001", 3 * 4096));
+        assert_eq!(open(copy.clone()).unwrap().rows, rows(1, 1..=2));
+        use_it(copy);
+    }
 }
 
 #[test]

@@ -159,6 +159,15 @@ impl SimDisk {
         self.inner().used()
     }
 
+    /// Returns the number of bytes of all writes so far, to whatever place.
+    pub fn written(&self) -> u64 {
+        let length = |operation: &Operation| match operation {
+            Operation::File(_, FileChange::Write { data, .. }) => data.len(),
+            _ => 0,
+        };
+        self.inner().operations.iter().map(length).sum()
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

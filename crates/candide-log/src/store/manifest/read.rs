@@ -1,0 +1,149 @@
+//! Reading `MANIFEST`, or its copy when it is damaged. `docs/file-format.md` says which of the two
+//! is in force, and why no crash leads to another answer.
+
+use crate::checkpoint::read::{PartReader, parts};
+use crate::disk::{Disk, DiskFile};
+use crate::error::OpenError;
+use crate::format::manifest::{Front, HEADER_BYTES, Manifest, check_length};
+use crate::format::{Fault, Malformed};
+use crate::log::segments::{self, damaged};
+use crate::mutants::{Mutant, mutant};
+use crate::names::{MANIFEST, MANIFEST_COPY};
+use crate::store::open::Files;
+use std::io;
+
+/// What is in force.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) manifest: Manifest,
+    /// The damage of the file of which nothing was needed. The next opening writes both anew.
+    pub(crate) damage: Option<OpenError>,
+}
+
+/// One of the two files.
+enum State {
+    Missing,
+    /// What can be read, and the bytes.
+    Read(Front, Vec<u8>),
+    /// The reason why nothing can be read.
+    Damaged(OpenError),
+}
+
+/// Reads `MANIFEST` and its copy. `None` if there is neither. `files` are those of the directory.
+///
+/// # Errors
+/// `MANIFEST` is damaged, and the copy cannot take its place: it is missing or damaged, too, or a
+/// file that it names is missing.
+pub(crate) fn read(disk: &dyn Disk, files: &Files) -> Result<Option<Found>, OpenError> {
+    let first = State::read(disk, files, MANIFEST)?;
+    let copy = State::read(disk, files, MANIFEST_COPY)?;
+    let damage = match first {
+        State::Missing if matches!(copy, State::Missing) => return Ok(None),
+        State::Missing => OpenError::corrupt(MANIFEST, 0, "the file is missing"),
+        State::Damaged(error @ OpenError::Format { .. }) => return Err(error),
+        State::Damaged(error) => error,
+        State::Read(front, bytes) => match what_is_lost(&front, &bytes, &copy) {
+            Some(error) => error,
+            None => {
+                let damage = copy.damage();
+                return Ok(Some(Found { manifest: front.manifest, damage }));
+            }
+        },
+    };
+    take_copy(disk, copy, damage).map(Some)
+}
+
+/// Returns the damage behind the front of `MANIFEST`, if something may be lost that was in force.
+fn what_is_lost(front: &Front, bytes: &[u8], copy: &State) -> Option<OpenError> {
+    let end = &bytes[..front.bytes];
+    match (&front.tail, copy) {
+        (None, State::Read(copy, longer)) if longer[..copy.bytes].starts_with(end) => {
+            let what = "the file ends, and its copy has more entries";
+            let is_longer = copy.bytes > front.bytes;
+            is_longer.then(|| OpenError::corrupt(MANIFEST, front.bytes as u64, what))
+        }
+        (None, _) => None,
+        // An entry is appended to the copy when it is durable in MANIFEST, so this one is torn.
+        (Some(_), State::Read(_, same)) if same == end => None,
+        (Some(tail), _) => Some(damaged(MANIFEST, tail.clone())),
+    }
+}
+
+/// Returns what the copy says, in the place of a `MANIFEST` with this damage.
+fn take_copy(disk: &dyn Disk, copy: State, damage: OpenError) -> Result<Found, OpenError> {
+    let refused = match copy {
+        State::Missing => None,
+        State::Damaged(error @ OpenError::Format { .. }) => return Err(error),
+        State::Damaged(error) => Some(error),
+        State::Read(Front { tail: Some(tail), .. }, _) => Some(damaged(MANIFEST_COPY, tail)),
+        State::Read(Front { manifest, .. }, _) => match check_named(disk, &manifest) {
+            Err(error) if !mutant(Mutant::IncompleteCopyTaken) => Some(error),
+            _ => return Ok(Found { manifest, damage: Some(damage) }),
+        },
+    };
+    Err(match (damage, refused) {
+        (
+            OpenError::Corrupt { file, offset, what },
+            Some(OpenError::Corrupt { file: other, offset: at, what: why }),
+        ) => {
+            let named = if other == MANIFEST_COPY { "" } else { ", which the copy names" };
+            let what = format!("{what}; and {other}{named}, is damaged at byte {at}: {why}");
+            OpenError::Corrupt { file, offset, what }
+        }
+        (damage, _) => damage,
+    })
+}
+
+/// Checks that everything is there that a copy names.
+fn check_named(disk: &dyn Disk, manifest: &Manifest) -> Result<(), OpenError> {
+    for part in parts(manifest) {
+        PartReader::open(disk, manifest, part)?;
+    }
+    let (first, last) = (manifest.first_segment, manifest.last_segment);
+    segments::open_all(disk, Some(&manifest.uuid), first, last).map(|_| ())
+}
+
+impl State {
+    /// Reads a file.
+    fn read(disk: &dyn Disk, files: &Files, name: &str) -> Result<State, OpenError> {
+        let file = match disk.open_to_read(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(State::Missing),
+            opened => opened.map_err(OpenError::io(name))?,
+        };
+        let length = file.len().map_err(OpenError::io(name))?;
+        let read = match contents(&*file, length) {
+            Ok(bytes) => bytes.and_then(|bytes| Ok(State::Read(Front::decode(&bytes)?, bytes))),
+            // Bytes that the disk cannot read are as good as damaged.
+            Err(error) => return Ok(State::Damaged(OpenError::io(name)(error))),
+        };
+        Ok(read.unwrap_or_else(|error| {
+            State::Damaged(match error.fault {
+                Fault::Magic if files.of_database().is_none() => OpenError::NotADatabase {
+                    found: format!("a file {name} that no database has written"),
+                },
+                _ => damaged(name, error),
+            })
+        }))
+    }
+
+    /// Returns the damage of a copy of which nothing is needed.
+    fn damage(self) -> Option<OpenError> {
+        match self {
+            State::Missing => None,
+            State::Damaged(error) => Some(error),
+            State::Read(front, _) => front.tail.map(|tail| damaged(MANIFEST_COPY, tail)),
+        }
+    }
+}
+
+/// Reads a file of `length` bytes, unless its first bytes say that it cannot be as long.
+fn contents(file: &dyn DiskFile, length: u64) -> io::Result<Result<Vec<u8>, Malformed>> {
+    let mut bytes = vec![0; length.min(HEADER_BYTES as u64) as usize];
+    file.read_at(0, &mut bytes)?;
+    if let Err(error) = check_length(&bytes, length) {
+        return Ok(Err(error));
+    }
+    bytes.resize(length as usize, 0);
+    file.read_at(0, &mut bytes)?;
+    Ok(Ok(bytes))
+}
