@@ -3,10 +3,11 @@
 //!
 //! # Guarantee
 //! Serializable, strictly so, and opaque: an attempt sees the database as it was at one moment
-//! after it began, even if it is going to fail. A transaction that only reads is not validated, and
-//! writes nothing that other sessions read; concurrent writes do not make it fail, unless a commit
-//! in its way takes too long, or an ordered index is restructured under its scan. In a snapshot,
-//! and under `read_view`, it waits instead.
+//! after it began, even if it is going to fail. A transaction that only reads is not validated at
+//! its end, and writes nothing that other sessions read. When it meets a newer version, it may
+//! validate what it has read, to move its time on; if that fails, it reads at its old time.
+//! Concurrent writes do not make it fail, unless a commit in its way takes too long, or an ordered
+//! index is restructured under its scan. In a snapshot, and under `read_view`, it waits instead.
 //!
 //! # Source
 //! Timestamps are those of MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, and one draw
