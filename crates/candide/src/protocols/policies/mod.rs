@@ -31,8 +31,8 @@
 //!
 //! LK1 is what serializability rests on; LK3 to LK6 are what usually holds. By them a cell is not
 //! installed while a session holds its second word for reading (`tests/asking.rs` explores all
-//! interleavings of a model without the exceptions below). In these exceptions a writer does without
-//! the second word. The lock is held by a transaction of the
+//! interleavings of a model without the exceptions below). In these exceptions a writer does
+//! without the second word. The lock is held by a transaction of the
 //! writer's own thread, which cannot go on before the writer ends. Or the writer holds the
 //! starvation token, or its transaction has failed to get locks too often: the lock's holder may be
 //! stuck in its closure. Or the writer is a commit whose session has no desk: there is none left,

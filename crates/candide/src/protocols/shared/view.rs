@@ -53,8 +53,8 @@
 //!   before that, so nothing that it writes is in the view. (A cell of a record that has been freed
 //!   may be at the same address. Its versions are of later epochs than the record's death: no
 //!   record is freed while a pin is as old as its death.)
-//! * **VW5** The view is a beginning of the order of fences (E1): if a writer U is in the view and a
-//!   writer V issued its fence before U did, then the attempt has read no version that V replaces.
+//! * **VW5** The view is a beginning of the order of fences (E1): if a writer U is in the view and
+//!   a writer V issued its fence before U did, the attempt has read no version that V replaces.
 //!   The attempt has *acquired* U: it has loaded a version that U released (E3); or U's epoch is
 //!   before the base, and the fence of the pin or of the last move came after U's fence (E10, E20);
 //!   or the session had met U's version before. Each read and look after this acquisition comes
@@ -263,7 +263,7 @@ impl View {
             full_fence(); // E20
         }
         if !mutant(Mutant::MovedUnlooked) {
-            self.look(reads, nodes, new)?;
+            self.look(reads, nodes, new)?; // VW2, VW5
         }
         pass(Point::Looked);
         if mutant(Mutant::EpochAfterLook) {
