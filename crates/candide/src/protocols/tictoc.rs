@@ -27,6 +27,12 @@
 //! because extending a version and locking its cell are exchanges of the same word. The validation
 //! of nodes issues its own fence.
 //!
+//! *Without a phase.* Without phase 1, two transactions replace one version at one timestamp: a
+//! lost update. With a timestamp of phase 2 that is above the replaced wts and not above its rts, a
+//! transaction that has read the old version at that rts comes after the new one. Without the
+//! extension of phase 3, another transaction commits a new version below a timestamp at which this
+//! one has read the old version.
+//!
 //! # Cell
 //! ```text
 //! | rts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED UNWRITTEN REQUEUE |   | wts: 52 | 0: 12 |    node: | nwts | nrts |

@@ -31,6 +31,12 @@
 //! and nodes - 4 evaluate updaters - 5 write undo records, install, and release. A transaction that
 //! wrote nothing has no commit phases.
 //!
+//! *Without a phase.* With phase 2 before phase 1, a reader takes a time above the timestamp, finds
+//! the unit unlocked, and reads the old version, which is replaced at an earlier time. Without
+//! phase 3, a commit writes what follows from a version that has been replaced before its
+//! timestamp: a lost update. With the undo records of phase 5 written after the new words, an
+//! attempt that began before finds its version neither in the record nor in the chain.
+//!
 //! # Cell
 //! ```text
 //! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED PRUNING |  | newest undo |
