@@ -10,6 +10,7 @@ mod cores;
 mod costs;
 mod engine_tests;
 mod labels;
+mod links;
 mod mutants;
 mod orderings;
 mod phases;

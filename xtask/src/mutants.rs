@@ -73,7 +73,7 @@ const CHECKS: &[Check] = &[
     ),
     check("untouched-logged", "tests::log::changes::a_row_that_came_and_went_is_not_in_the_log"),
     check("index-entry-logged", "tests::log::changes::entries_of_indexes_are_not_in_the_log"),
-    check("delta-logged", "tests::log::changes::what_could_be_put_off_is_logged_as_its_result"),
+    check("delta-logged", "tests::log::changes::a_deferrable_update_is_logged_as_its_result"),
     model("idle-noted-late", "tests::log::loom::loom_an_idle_logger_hears_of_a_commit"),
     model(
         "full-unheard",

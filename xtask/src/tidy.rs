@@ -10,7 +10,7 @@
 //!
 //! Comments, including documentation and its examples, may use any name. So may tests.
 
-use crate::{arrows, labels, phases, prose};
+use crate::{arrows, labels, links, phases, prose};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -86,6 +86,10 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         println!("{path}:{line}: is a mark of an unfinished merge; choose one of the two texts");
         found += 1;
     }
+    for problem in links::problems(&documents(root)?, root)? {
+        println!("{problem}");
+        found += 1;
+    }
     let (crossed, counts) = arrows::problems(&root.join(ENGINE))?;
     crossed.iter().for_each(|problem| println!("{problem}"));
     println!("tidy: {counts}");
@@ -109,7 +113,11 @@ fn protocol_tables(root: &Path) -> Result<Option<String>, String> {
             fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))?;
         let lines = text.lines().skip_while(|line| !line.starts_with("| type | name |"));
         Ok::<Vec<String>, String>(
-            lines.take_while(|line| line.starts_with('|')).map(str::to_string).collect(),
+            // Links of a document begin at its folder.
+            lines
+                .take_while(|line| line.starts_with('|'))
+                .map(|line| line.replace("](../", "]("))
+                .collect(),
         )
     };
     let (own, copy) = (table(PROTOCOL_TABLE)?, table("README.md")?);
@@ -120,12 +128,7 @@ fn protocol_tables(root: &Path) -> Result<Option<String>, String> {
 
 /// Returns the places of marks of unfinished merges, in the sources and in all documents.
 fn unmerged(root: &Path, sources: &[(String, String)]) -> Result<Vec<(String, usize)>, String> {
-    let mut files = Vec::new();
-    collect_ending("md", &root.join("docs"), &mut files)
-        .map_err(|error| format!("docs: {error}"))?;
-    let entries = fs::read_dir(root).map_err(|error| error.to_string())?;
-    let entries = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    files.extend(entries.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+    let files = documents(root)?;
     let mut found = Vec::new();
     let mut look = |path: &str, text: &str| {
         found.extend(marks(text).map(|line| (path.to_string(), line)));
@@ -137,6 +140,17 @@ fn unmerged(root: &Path, sources: &[(String, String)]) -> Result<Vec<(String, us
         look(&name, &text);
     }
     Ok(found)
+}
+
+/// Returns the documents of the project.
+fn documents(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    collect_ending("md", &root.join("docs"), &mut files)
+        .map_err(|error| format!("docs: {error}"))?;
+    let entries = fs::read_dir(root).map_err(|error| error.to_string())?;
+    let entries = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    files.extend(entries.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+    Ok(files)
 }
 
 /// Returns the numbers of the lines that an unfinished merge has left.

@@ -195,7 +195,7 @@ impl CheckArgs {
         let is_black = matches!(workload, AnyWorkload::Lists | AnyWorkload::Registers);
         match self.mode {
             CheckMode::White if is_black => {
-                Err("clients of lists and registers know nothing of versions: add --mode black".to_string())
+                Err("histories of lists and registers have no versions to check: add --mode black".to_string())
             }
             CheckMode::Black if !is_black => {
                 Err("with --mode black the workload is `lists` or `registers`: only there do values tell the order"

@@ -62,7 +62,7 @@ fn sets_of_all_types_together_are_always_in_the_json_and_on_the_page() {
 }
 
 #[test]
-fn commits_that_occ_would_abort_are_counted_where_there_can_be_some() {
+fn the_share_that_occ_would_abort_is_reported_for_protocols_that_commit_more() {
     let size = "ycsb --rows 100 --transactions 500 --threads 3 --protocol usual --would-abort";
     let (printed, page, results) =
         bench_until(millis(), &format!("{size} {TIMING}"), "would-abort", &has_writers);

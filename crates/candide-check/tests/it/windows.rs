@@ -239,7 +239,7 @@ fn memory_is_bounded() {
 }
 
 #[test]
-fn what_was_forgotten_is_never_taken_for_good() {
+fn a_forgotten_transaction_is_never_judged_serializable() {
     // A read of a deleted row, a write below its delete, and a scan that misses a row, each long
     // after; the first two for a key that is remembered and for one that is not.
     let (recent, old) = (QUEUE - 1_000, 1_000);

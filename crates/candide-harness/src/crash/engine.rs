@@ -116,7 +116,9 @@ fn check_index(
         alike.sort_unstable();
         found.sort_unstable();
         if found != alike {
-            return Err(format!("the index finds the rows {found:?}, and there are {alike:?}"));
+            return Err(format!(
+                "the index finds the rows {found:?}, but the table has the rows {alike:?} with that key"
+            ));
         }
     }
     Ok(())

@@ -119,7 +119,7 @@ fn check_table(tables: &[TableSchema], contents: Contents) -> Result<(), String>
         return Ok(());
     }
     Err(format!(
-        "keys of {key_words} and rows of {row_words} words, and {} has keys of {} and rows of {}",
+        "its keys have {key_words} words and its rows {row_words}, but those of table {} have {} and {}",
         schema.name,
         schema.key_words,
         schema.row_words()

@@ -127,7 +127,9 @@ impl BlockHeader {
         }
         let (cut, synced) = (header.cut, header.synced);
         if synced > cut {
-            return Err(SYNCED.wrong(format!("cut {synced} is synced, and the block closes {cut}")));
+            return Err(SYNCED.wrong(format!(
+                "the block says that cut {synced} is durable, but closes only cut {cut}"
+            )));
         }
         Ok(header)
     }

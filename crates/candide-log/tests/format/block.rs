@@ -117,7 +117,11 @@ fn each_mistake_has_its_error() {
     let mut crossed = bytes.clone();
     store(&mut crossed, 32, 8, 6);
     store(&mut crossed, 40, 8, 7);
-    expect(decode(&crossed, SALT), 40, "cut 7 is synced, and the block closes 6");
+    expect(
+        decode(&crossed, SALT),
+        40,
+        "the block says that cut 7 is durable, but closes only cut 6",
+    );
     let header = BlockHeader::parse(&bytes, 4096).unwrap();
     expect(header.check(SALT, &bytes[..4000]), 4000, "a block of 4096 bytes ends after 4000");
     let damaged = with(70, 1, 1).unwrap_err();

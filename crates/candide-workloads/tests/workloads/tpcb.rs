@@ -94,7 +94,7 @@ fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
 }
 
 #[test]
-fn what_departs_from_the_standard_is_admitted() {
+fn departures_from_the_standard_are_named_in_the_report() {
     assert!(TpcB::strict().differences().is_empty());
     let differences = TpcB { accounts: 10, ..TpcB::published() }.differences().join("\n");
     for words in ["tellers follow from accounts", "balance is not given", "fewer accounts"] {

@@ -63,6 +63,10 @@ impl<P: Protocol> Builder<P> {
     /// Opens the database in the directory `path` as [`Database::open`] does, with these options
     /// and under protocol `P`. The files do not depend on the protocol, nor on timestamp splitting.
     ///
+    /// Under [`TicToc`](crate::TicToc) the state is not always that after a prefix of the serial
+    /// order of all transactions. With each transaction that is there, all those are there whose
+    /// writes it has read or replaced, and all that were acknowledged; they have a serial order.
+    ///
     /// # Errors
     /// As [`Database::open`]; and, in [`OpenError::Target`], those of [`Builder::build`].
     pub fn open(

@@ -303,7 +303,7 @@ impl fmt::Display for Error {
                 write!(f, "table {table:?} has no index {index:?} made by `create_index`; only such can be dropped")
             }
             Error::TooManyIndexes => f.write_str(
-                "a table can have 32 secondary indexes, dropped ones included; make one again by the name, columns and kind of one that was dropped",
+                "a table can have 32 secondary indexes, and dropped ones count; make an index with the name, columns and kind of a dropped one, which it replaces",
             ),
             Error::NotUnique { table, index } => write!(
                 f,

@@ -6,9 +6,12 @@
 //! * **LG2** A commit takes its turn after it has been granted its last lock, and gives the turn up
 //!   before it waits for a lock. So a transaction that holds a lock and has stopped does not keep
 //!   the logger waiting.
-//! * **LG3** The logger takes a cut, and then empties all buffers. By LG1, each commit with a stamp
-//!   up to the cut is in a buffer by then: a commit that takes its turn after the logger's visit
-//!   takes a stamp above the cut, since the logger's unlocking carries the cut to it (E27).
+//! * **LG3** The logger takes a cut, and then locks and empties all buffers, one after another. By
+//!   LG1, each commit with a stamp up to the cut has left its record in its buffer when the logger
+//!   locks that buffer: a commit that takes its turn after the logger's visit takes a stamp above
+//!   the cut, since the logger's unlocking carries the cut to it (E27). A session that joins after
+//!   the cut has a buffer that the logger may not have visited; the lock on the list of buffers
+//!   carries the cut to it.
 //! * **LG4** The logger publishes a cut as written or durable only if every record with a stamp up
 //!   to it is in a block, and that stamp is no larger than the cut of the last block: recovery
 //!   drops records above the last cut, and blocks may contain such records (LG3).

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_narrowest_group_counts_and_inactive_files_are_free() {
+    fn free_memory_is_that_of_the_narrowest_group_and_of_inactive_files() {
         let groups = [
             AVAILABLE,
             ("/proc/self/cgroup", "0::/outer/inner\n"),

@@ -24,7 +24,7 @@
 //! 4. Evaluate updaters.
 //! 5. Install and release.
 //!
-//! An attempt that has written nothing skips phases 1 to 5, since its view is of one moment.
+//! An attempt that has written nothing skips phases 1 to 5, since its view is of one moment (VW5).
 //! Without opacity the attempt runs phase 3, unless it has read at most one cell and observed no
 //! node.
 //!
@@ -32,6 +32,13 @@
 //! ends. Phase 1 begins by setting INSTALL in the held cells that the attempt has written. A cell
 //! that is held and not written is released when the attempt ends: at the end of `commit`,
 //! successful or not, or in `abort`. Every attempt ends in one of these two functions.
+//!
+//! *Without a phase.* Without the fence of phase 1, two transactions of which each reads what the
+//! other one writes validate before they see one another's locks: a write skew. With the epoch of
+//! phase 2 loaded before the locks, a version of an epoch that has ended appears in a cell after a
+//! reader of the next epoch has read the cell: the reader's view has half of a transaction. Without
+//! phase 3, a transaction writes what follows from values that have been replaced: a lost update.
+//! With phase 4 after the first install, a guard that does not hold leaves half of a transaction.
 //!
 //! # Cell
 //! ```text
@@ -46,9 +53,7 @@
 //!   replaces, and the last version that its session installed.
 //! * **OC3** Nothing that can fail happens after phase 4.
 //! * **OC4** A commit loads the epoch of its version after it has taken its last lock and issued
-//!   the fence, and before it validates. So epochs never fall along the serial order, even where a
-//!   commit replaces what an earlier one only read. The commits of all epochs up to a given one are
-//!   therefore a prefix of the serial order of all transactions, those that only read included.
+//!   the fence, and before it validates. (Cuts rest on this; the serial order does not.)
 //!
 //! # Why it is serializable
 //! The fences of all commits are in one order. For a T that writes, let s(T) be the place of T's
@@ -64,24 +69,26 @@
 //! each commit issues its fence within its call. A lock that is held early adds no edge and needs
 //! no proof: what was read under the lock is validated like any other read.
 //!
-//! *Transactions that only read.* With opacity, s(T) is the moment of T's view (invariant VW1 of
-//! `protocols/shared/view.rs`), and nothing is left to validate. Without opacity T issues no fence,
-//! so the proof places T by what T read. A writer U is *earlier* than T in three cases: T read from
-//! U; a reader that had ended before T began read from U; or U itself had ended before T began. T
-//! comes just after the last writer that is earlier than T, or first if there is none. Readers at
-//! the same place come in the order of their ends.
+//! *Transactions that only read* issue no fence at their end, so their place is found from what
+//! they have read. A writer U is *earlier* than such a T in three cases: T read from U; a reader
+//! that had ended before T began read from U; or U itself had ended before T began. T comes just
+//! after the last writer that is earlier than T, or first if there is none. Readers at the same
+//! place come in the order of their ends.
 //!
-//! Let V replace something that T read. Suppose that V's fence came before the fence of a writer U
-//! that is earlier than T. V set INSTALL before its fence, and in each of the three cases T
-//! validates after U's install. So T finds V's INSTALL or new version, and fails. Hence s(U) <
-//! s(V), and T comes before V.
+//! Let V replace something that T read. Suppose that s(V) < s(U) for a writer U that is earlier
+//! than T. V set INSTALL before its fence, so whatever follows U's install sees V's INSTALL or new
+//! version. Without opacity, T validates after U's install in each of the three cases, and fails.
+//! With opacity, T has read what it has read, or looked at it, after U's install, so T has not read
+//! what V replaced (invariant VW5 of `protocols/shared/view.rs`). Hence s(U) < s(V), and T comes
+//! before V.
 //!
 //! The order agrees with real time. Each U earlier than T issued its fence before T ended, and a
 //! writer that begins after T's end issues its fence later. If a reader had ended before T began,
 //! every writer earlier than that reader is also earlier than T.
 //!
-//! A transaction that has read one cell and no node needs no validation. The version in the cell
-//! was current at the moment of the load, and no other observation has to agree with it.
+//! Without opacity, a transaction that has read one cell and no node needs no validation. The
+//! version in the cell was current at the moment of the load, and no other observation has to agree
+//! with it.
 //!
 //! # Stamps and cuts
 //! The stamp of a commit is the epoch of its version. The logger's cut is the current epoch, which
@@ -89,12 +96,16 @@
 //! * W: T reads or replaces what U wrote after U has released it (E3), and U loaded its
 //!   epoch before that. T loads its own later, so it is no smaller.
 //! * S: If U had ended when T began, then T loads the epoch after U did.
-//! * R: In the proof above, let s(T) be the moment at which T loads its epoch, in place of the
-//!   moment of its fence. A commit has set INSTALL before that moment, and validates after it
-//!   (E29), so the proof holds as it stands, and epochs never fall along this order. A reader has
-//!   its place in it, too: with opacity, it has seen all commits of epochs before its base, and
-//!   none of a later epoch than its base (VW1, VW2). So all transactions, and a reader of Prefix(c)
-//!   that comes after the commits of Prefix(c) and before all others, have a serial order.
+//! * R: Let T come before U by an edge wr, ww or rw, and let U be in Prefix(c). Then T is, too. For
+//!   wr and ww this is W. For rw, suppose that T's epoch is the later one. U had set INSTALL before
+//!   it loaded its epoch, and T validates after it loaded its own (E29), so T fails. A reader T
+//!   that has read only from commits of Prefix(c) counts as in Prefix(c). If T has read from a
+//!   commit of a later epoch, then no V that replaces what T read is in Prefix(c). With opacity,
+//!   T's view has all commits of epochs before its base and none of later epochs than its base
+//!   (VW1, VW2). Without opacity, V would have loaded its epoch before a commit that T read from
+//!   loaded a later one, so T's validation would find V's INSTALL or new version (E29). So all
+//!   edges agree with this order: the transactions of Prefix(c) as s has them, a reader of
+//!   Prefix(c), and all others as s has them.
 //!
 //! # Example
 //! A write skew: T reads x and writes y, U reads y and writes x. (`tests/timelines` plays the
@@ -126,8 +137,9 @@
 //! # Costs
 //! A read compares the version with the view's base. If another session has written the version
 //! since the base, and this session has not met the version yet, the attempt examines all its
-//! earlier observations again. On average an observation is examined at most eight times. A commit
-//! notes the versions that it has installed.
+//! earlier observations again. Each such look costs as much as there are observations; an attempt
+//! may examine eight for each observation, and 65,536 more (some 50 us), before it asks for a new
+//! epoch (`protocols/shared/view.rs`, Cost). A commit notes the versions that it has installed.
 //!
 //! A long transaction that reads what other sessions keep writing fails until it gets the
 //! starvation token. Reads for update avoid such failures for the rows that the transaction will

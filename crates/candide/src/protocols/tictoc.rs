@@ -27,6 +27,12 @@
 //! because extending a version and locking its cell are exchanges of the same word. The validation
 //! of nodes issues its own fence.
 //!
+//! *Without a phase.* Without phase 1, two transactions replace one version at one timestamp: a
+//! lost update. With a timestamp of phase 2 that is above the replaced wts and not above its rts, a
+//! transaction that has read the old version at that rts comes after the new one. Without the
+//! extension of phase 3, another transaction commits a new version below a timestamp at which this
+//! one has read the old version.
+//!
 //! # Cell
 //! ```text
 //! | rts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED UNWRITTEN REQUEUE |   | wts: 52 | 0: 12 |    node: | nwts | nrts |
@@ -58,8 +64,9 @@
 //! * ww: T replaces what U installed. By TT2, c(U) < c(T).
 //! * rw: T has read x, and U replaces x. T saw an rts of at least c(T) on the version that it read:
 //!   when it read the version; or at validation, where T loaded rts and then found wts unchanged;
-//!   or by its own exchange. U's INSTALL comes later in the order of that one word, so c(T) < c(U)
-//!   by TT2.
+//!   or by its own exchange. If U set INSTALL in that one word later, then c(T) < c(U) by TT2. If U
+//!   had set INSTALL before T saw the rts, then U sees the same rts, which does not change under
+//!   INSTALL (TT1), so c(T) < c(U) again.
 //! * rw without a record: T raises nrts to c(T), issues a fence, and finds the node's version
 //!   unchanged. An insert of the key raises that version, issues a fence, and loads nrts. Either T
 //!   fails, or the first rts of the insert's record is at least c(T). TT5 keeps this bound when the

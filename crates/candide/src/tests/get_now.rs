@@ -33,7 +33,7 @@ fn a_read_by_itself_is_what_a_transaction_reads<P: Protocol>() {
 }
 
 #[test]
-fn a_recorded_read_by_itself_is_what_a_transaction_reads() {
+fn a_single_read_under_a_recorded_protocol_reads_what_a_transaction_reads() {
     a_read_by_itself_is_what_a_transaction_reads::<Recorded<Occ>>();
     a_read_by_itself_is_what_a_transaction_reads::<Recorded<Serial>>();
 }

@@ -3,10 +3,11 @@
 //!
 //! # Guarantee
 //! Serializable, strictly so, and opaque: an attempt sees the database as it was at one moment
-//! after it began, even if it is going to fail. A transaction that only reads is not validated, and
-//! writes nothing that other sessions read; concurrent writes do not make it fail, unless a commit
-//! in its way takes too long, or an ordered index is restructured under its scan. In a snapshot,
-//! and under `read_view`, it waits instead.
+//! after it began, even if it is going to fail. A transaction that only reads is not validated at
+//! its end, and writes nothing that other sessions read. When it meets a newer version, it may
+//! validate what it has read, to move its time on; if that fails, it reads at its old time.
+//! Concurrent writes do not make it fail, unless a commit in its way takes too long, or an ordered
+//! index is restructured under its scan. In a snapshot, and under `read_view`, it waits instead.
 //!
 //! # Source
 //! Timestamps are those of MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, and one draw
@@ -29,6 +30,12 @@
 //! 1 lock the write set, checking each item's expectation - 2 draw the timestamp - 3 validate reads
 //! and nodes - 4 evaluate updaters - 5 write undo records, install, and release. A transaction that
 //! wrote nothing has no commit phases.
+//!
+//! *Without a phase.* With phase 2 before phase 1, a reader takes a time above the timestamp, finds
+//! the unit unlocked, and reads the old version, which is replaced at an earlier time. Without
+//! phase 3, a commit writes what follows from a version that has been replaced before its
+//! timestamp: a lost update. With the undo records of phase 5 written after the new words, an
+//! attempt that began before finds its version neither in the record nor in the chain.
 //!
 //! # Cell
 //! ```text

@@ -49,6 +49,12 @@
 //! another transaction is applying the updater. The updater then has no effect on the row, and only
 //! the panic hook reports its panic.
 //!
+//! *Without a phase.* With phase 2 before phase 1 there is no place in the chain for the versions.
+//! Without the read timestamps of phase 3, an earlier writer that comes late links its version
+//! below what this transaction has read. Without the fence of phase 4, the reader misses the
+//! version and the writer the read timestamp, and both commit. With phase 5 after phase 6, readers
+//! see a version whose guard does not hold.
+//!
 //! # Cell
 //! ```text
 //! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED INLINE_USED ON_SNAPSHOT_LIST VACATED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |

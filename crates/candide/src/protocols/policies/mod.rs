@@ -29,9 +29,10 @@
 //! * **LK6** A writer of a cell with WASK takes the second word for writing, and then locks the TID
 //!   word. It releases the TID word first, so the next holder sees the new version.
 //!
-//! By LK3 to LK6 a cell is not installed while a session holds its second word for reading
-//! (`tests/asking.rs` explores all interleavings of a model). There are exceptions, in which a
-//! writer does without the second word; LK1 covers them. The lock is held by a transaction of the
+//! LK1 is what serializability rests on; LK3 to LK6 are what usually holds. By them a cell is not
+//! installed while a session holds its second word for reading (`tests/asking.rs` explores all
+//! interleavings of a model without the exceptions below). In these exceptions a writer does
+//! without the second word. The lock is held by a transaction of the
 //! writer's own thread, which cannot go on before the writer ends. Or the writer holds the
 //! starvation token, or its transaction has failed to get locks too often: the lock's holder may be
 //! stuck in its closure. Or the writer is a commit whose session has no desk: there is none left,

@@ -27,6 +27,8 @@
 //! cell that the attempt holds has LOCK without INSTALL, and passes the look.
 //!
 //! # Invariants
+//! A writer is *in the view* of an attempt if its epoch is before the base, or if the attempt has
+//! read one of its versions.
 //! * **VW1** The view is the state after all commits of epochs before the base, and perhaps some
 //!   later ones. A writer of an epoch before the base took all its locks, then passed the fence of
 //!   its commit (E1), and then read the epoch. The reader loaded the base before a fence of its
@@ -48,7 +50,16 @@
 //!   it is read. All else that v's writer wrote is in the view, too: all the writer's locks were
 //!   set when v was met, so every look or load since then has seen those locks or the writer's
 //!   versions. A writer that replaces v locks the cell after the read of v, and installs nothing
-//!   before that, so nothing that it writes is in the view.
+//!   before that, so nothing that it writes is in the view. (A cell of a record that has been freed
+//!   may be at the same address. Its versions are of later epochs than the record's death: no
+//!   record is freed while a pin is as old as its death.)
+//! * **VW5** The view is a beginning of the order of fences (E1): if a writer U is in the view and
+//!   a writer V issued its fence before U did, the attempt has read no version that V replaces.
+//!   The attempt has *acquired* U: it has loaded a version that U released (E3); or U's epoch is
+//!   before the base, and the fence of the pin or of the last move came after U's fence (E10, E20);
+//!   or the session had met U's version before. Each read and look after this acquisition comes
+//!   after U's fence, and so sees V's INSTALL or new version, since V set INSTALL before its fence.
+//!   What the attempt had read before the acquisition, the look that follows it examines (VW2).
 //!
 //! # Cost
 //! A version that a session meets costs one look. The looks of an attempt may examine eight
@@ -252,7 +263,7 @@ impl View {
             full_fence(); // E20
         }
         if !mutant(Mutant::MovedUnlooked) {
-            self.look(reads, nodes, new)?;
+            self.look(reads, nodes, new)?; // VW2, VW5
         }
         pass(Point::Looked);
         if mutant(Mutant::EpochAfterLook) {

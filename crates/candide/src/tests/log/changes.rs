@@ -346,7 +346,7 @@ fn entries_of_indexes_are_not_in_the_log<P: Protocol>() {
 
 /// Operations that `Mvto` would put off are evaluated, so that the log has their results.
 #[test]
-fn what_could_be_put_off_is_logged_as_its_result() {
+fn a_deferrable_update_is_logged_as_its_result() {
     let logged = Logged::new(Database::<Mvto>::builder().manual_epochs(5));
     let (tables, mut session) = (tables(&logged), logged.db.session().unwrap());
     let add: Play<Mvto> = |all, tx| all.items.update(tx, 1, Item::COUNT.wrapping_add(10));

@@ -93,7 +93,7 @@ fn an_attempt_sleeps_in_vain_for_a_row_once() {
 
 /// A transaction that its closure ends with an error has meant to write what it has written.
 #[test]
-fn an_attempt_that_does_not_commit_says_nothing_about_its_reads() {
+fn an_attempt_that_ends_in_an_error_counts_for_no_policy_as_read_only() {
     for kind in KINDS {
         let Scene { table, sessions: [mut session, ..], .. } = scene(kind(0));
         let mut change = |ended: Result<(), Abort>| {

@@ -124,7 +124,7 @@ fn a_circle_is_seen_before_the_wait() {
 }
 
 #[test]
-fn an_age_is_kept_by_attempts_and_not_by_runs() {
+fn attempts_of_one_run_have_one_age_and_the_next_run_another() {
     for policy in locking() {
         let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
         let engine = &db.inner.engine;
