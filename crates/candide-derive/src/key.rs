@@ -133,7 +133,6 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
 fn as_key(path: &Path, ident: &Ident) -> TokenStream {
     quote! {
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl #path::AsKey<#ident> for #ident {
             type Given = #ident;
 

@@ -237,3 +237,49 @@ fn fields_may_have_types_of_self() {
     let _: candide::Column<Year, [i64; 12]> = Year::MONTHS;
     let _: candide::IndexOf<Year, (u16, u8), candide::Ordered> = Year::BY_KIND_MODE;
 }
+
+/// Rows and keys are derived without the standard prelude, and beside a module that has the name of
+/// an attribute's namespace.
+mod bare {
+    #![no_implicit_prelude]
+
+    mod diagnostic {}
+
+    #[derive(::candide::Key, ::std::clone::Clone, ::std::marker::Copy)]
+    pub(super) enum State {
+        On,
+        Off,
+    }
+
+    #[derive(::candide::Key, ::std::clone::Clone, ::std::marker::Copy)]
+    pub(super) struct Place {
+        pub(super) aisle: u8,
+        pub(super) shelf: u16,
+    }
+
+    #[derive(::candide::Record, ::std::clone::Clone, ::std::marker::Copy)]
+    #[record(ordered)]
+    pub(super) struct Row {
+        #[key]
+        pub(super) state: State,
+        #[key]
+        pub(super) place: Place,
+        #[index]
+        pub(super) count: u32,
+    }
+}
+
+#[test]
+fn rows_and_keys_are_derived_without_a_prelude() {
+    let row = |state, shelf| bare::Row { state, place: bare::Place { aisle: 1, shelf }, count: 7 };
+    let db = candide::Database::new();
+    let rows = db.table::<bare::Row>("rows").unwrap();
+    let keys = db.run(|tx| {
+        rows.insert(tx, row(bare::State::Off, 2))?;
+        rows.insert(tx, row(bare::State::On, 3))?;
+        rows.scan(tx, .., ())
+            .map(|row| row.map(|(key, ())| key.1.shelf))
+            .collect::<Result<Vec<_>, _>>()
+    });
+    assert_eq!(keys, Ok(vec![3, 2]));
+}

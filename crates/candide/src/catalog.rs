@@ -6,7 +6,7 @@ mod sequences;
 mod stored;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-pub(crate) use sequences::{BLOCK, NUMBER_MAX};
+pub(crate) use sequences::{BLOCK, NAMES_READ, NUMBER_MAX};
 pub(crate) use sequences::{SEQUENCES, SequenceCore, check_name};
 pub(crate) use stored::files_error;
 
@@ -105,7 +105,19 @@ pub(crate) struct Catalog {
 }
 
 /// The tables of a database by name, without the tables of index entries.
-type Names = HashMap<Box<str>, Known>;
+#[derive(Debug, Default)]
+struct Names {
+    known: HashMap<Box<str>, Known>,
+    /// The number of the program's tables among them.
+    of_program: usize,
+}
+
+impl Names {
+    fn insert(&mut self, name: &str, known: Known) {
+        self.of_program += usize::from(!is_reserved(name));
+        self.known.insert(name.into(), known);
+    }
+}
 
 /// An existing table: its number, and its row type.
 #[derive(Debug)]
@@ -183,7 +195,7 @@ impl Catalog {
 
     /// Returns the number of the program's tables.
     pub(crate) fn tables(&self) -> usize {
-        programs_tables(&lock(&self.tables))
+        lock(&self.tables).of_program
     }
 
     /// Returns the table called `name`. If there is no such table, makes it, also in the files of
@@ -197,12 +209,11 @@ impl Catalog {
     ) -> Result<FoundTable, Error> {
         let mut names = lock(&self.tables);
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = names.get(name) {
+        if let Some(known) = names.known.get(name) {
             let core = &tables[known.number];
             return existing(name, core, &known.row, row);
         }
-        let mut cores =
-            self.new_table(common, (name, programs_tables(&names)), options, row, &tables)?;
+        let mut cores = self.new_table(common, (name, names.of_program), options, row, &tables)?;
         if let Some(store) = store.filter(|_| !options.volatile) {
             let number = store_table(store, name, options, row)?;
             Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet").log_number =
@@ -214,7 +225,7 @@ impl Catalog {
             core.log_number = Some(core.number);
         }
         let core = cores[0].clone();
-        names.insert(name.into(), Known { number: tables.len(), row: KnownRow::of(row) });
+        names.insert(name, Known { number: tables.len(), row: KnownRow::of(row) });
         tables.extend(cores);
         Ok(FoundTable::Ready(core))
     }
@@ -222,13 +233,16 @@ impl Catalog {
     /// Returns whether the program has named the row type of a table.
     pub(crate) fn is_adopted(&self, core: &TableCore) -> bool {
         let names = lock(&self.tables);
-        names.get(&*core.name).is_some_and(|known| matches!(known.row, KnownRow::Typed { .. }))
+        names
+            .known
+            .get(&*core.name)
+            .is_some_and(|known| matches!(known.row, KnownRow::Typed { .. }))
     }
 
     /// Notes the row type of a recovered table, whose indexes have been made.
     pub(crate) fn adopt(&self, core: &TableCore, row: &RowType) {
         core.show_key.set(row.show_key);
-        if let Some(known) = lock(&self.tables).get_mut(&*core.name) {
+        if let Some(known) = lock(&self.tables).known.get_mut(&*core.name) {
             known.row = KnownRow::of(row);
         }
     }
@@ -255,7 +269,7 @@ impl Catalog {
                 groups,
                 split: schema.splitting.unwrap_or(common.options.splitting)
                     && common.properties.cell_words > 0,
-                policy: table_policy(common, (&schema.name, programs_tables(&names)), wanted)?,
+                policy: table_policy(common, (&schema.name, names.of_program), wanted)?,
                 packing: None,
                 key_words: schema.key_words.into(),
                 hashed_words: schema.key_words.into(),
@@ -266,7 +280,7 @@ impl Catalog {
             },
         )?);
         let row = KnownRow::Recovered(Box::new(schema.clone()));
-        names.insert(schema.name.as_str().into(), Known { number: tables.len(), row });
+        names.insert(&schema.name, Known { number: tables.len(), row });
         tables.push(core.clone());
         Ok(core)
     }
@@ -515,11 +529,6 @@ fn store_table(
             ..schema
         },
     )
-}
-
-/// Returns the number of the program's tables among these.
-fn programs_tables(names: &Names) -> usize {
-    names.keys().filter(|name| !is_reserved(name)).count()
 }
 
 /// Returns the policy of a new table. The program has `place` tables before it. The engine's own

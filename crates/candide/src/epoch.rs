@@ -57,10 +57,10 @@ mod number;
 pub(crate) use moments::Moment;
 pub(crate) use number::{EPOCH_MAX, Epoch};
 
-use crate::error::Error;
+use crate::error::{Abort, Error};
 use crate::sync::{
-    AtomicBool, AtomicU64, Duration, Instant, Mutant, Mutex, Ordering, Point, full_fence, lock,
-    mutant, pass, store_then_full_fence, thread,
+    AtomicBool, AtomicU64, Duration, Instant, MODELLED, Mutant, Mutex, Ordering, Point, full_fence,
+    lock, mutant, pass, store_then_full_fence, thread, thread_address,
 };
 use crate::visits::Visit;
 use crossbeam_utils::CachePadded;
@@ -200,6 +200,8 @@ pub(crate) struct Slot(CachePadded<Published>);
 struct Published {
     /// The session's pin: `epoch << 2 | pin`. Only this session writes it.
     pin: AtomicU64,
+    /// The thread of the session's last pin ([`thread_address`]). Only this session writes it.
+    thread: AtomicU64,
     /// The slot's number, counted over all slots ever made.
     number: u64,
 }
@@ -359,9 +361,10 @@ impl Epochs {
     /// Registers a slot for a new session.
     pub(crate) fn register(&self) -> Arc<Slot> {
         let pin = AtomicU64::new(Slot::word(self.now(), Pin::Nothing));
+        let thread = AtomicU64::new(0);
         let slots = &mut *lock(&self.slots);
         slots.made += 1;
-        let slot = Arc::new(Slot(CachePadded::new(Published { pin, number: slots.made })));
+        let slot = Arc::new(Slot(CachePadded::new(Published { pin, thread, number: slots.made })));
         slots.all.insert(slots.made, slot.clone());
         slot
     }
@@ -402,6 +405,10 @@ impl Epochs {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn pin_as(&self, slot: &Slot, pin: Pin) {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
+        if !MODELLED {
+            // Relaxed: only this thread looks for its own number.
+            slot.0.thread.store(thread_address(), Ordering::Relaxed);
+        }
         store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
         // The fence pairs with the advancer's. The advancer sets `parked` and then reads the slots;
         // this thread publishes its slot and then reads `parked`. So at least one of the two
@@ -515,6 +522,17 @@ impl Epochs {
         self.bounds.bound.fetch_max(bound, Ordering::AcqRel); // E6
     }
 
+    /// Checks that this thread is not inside a transaction, for which it would wait in vain.
+    ///
+    /// # Errors
+    /// [`Error::Transaction`] with [`Abort::Nested`].
+    pub(crate) fn refuse_inside(&self) -> Result<(), Error> {
+        let own = thread_address();
+        let is_own = |slot: &Slot| slot.0.thread.load(Ordering::Relaxed) == own && slot.is_pinned();
+        let is_inside = !MODELLED && lock(&self.slots).all.values().any(|slot| is_own(slot));
+        if is_inside { Err(Error::Transaction(Abort::Nested)) } else { Ok(()) }
+    }
+
     /// Waits until every transaction that is now running in this process has ended. Sleeps between
     /// the advancer's passes.
     ///
@@ -528,8 +546,9 @@ impl Epochs {
             if self.is_free(stamp) {
                 return Ok(());
             }
-            if begun.elapsed() > WAIT_MAX {
-                return Err(Error::Busy);
+            let waited = begun.elapsed();
+            if waited > WAIT_MAX {
+                return Err(Error::Busy { waited });
             }
             pass(Point::Awaiting);
         }

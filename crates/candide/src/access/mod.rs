@@ -11,5 +11,7 @@ pub(crate) use change::ChangeKind;
 pub use change::{Change, ChangeSink};
 pub use item::Intent;
 pub(crate) use item::{Mark, WriteItem};
+#[cfg(test)]
+pub(crate) use operations::VISITS;
 pub(crate) use savepoint::Savepoint;
 pub use write_set::{Failure, WriteSet};

@@ -23,6 +23,12 @@ struct Checkpoint {
     before: u32,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// The number of operations that write sets of this thread have visited.
+    pub(crate) static VISITS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// Operations in the order in which they were staged, with their operands.
 #[derive(Default)]
 pub(super) struct Operations {
@@ -123,12 +129,20 @@ impl Operations {
         self.from(item.first_op)
     }
 
+    /// Returns an operation, and the number of the item's next one; `None` at the end of the list.
+    #[inline(always)]
+    fn visit(&self, number: u32) -> Option<&(Op, u32)> {
+        #[cfg(test)]
+        VISITS.set(VISITS.get() + 1);
+        self.ops.get(number as usize)
+    }
+
     /// Returns an operation and the later operations of the same item.
     #[inline(always)]
     fn from(&self, first: u32) -> impl Iterator<Item = (u32, &Op)> {
         let mut next = first;
         std::iter::from_fn(move || {
-            let (op, after) = self.ops.get(next as usize)?;
+            let (op, after) = self.visit(next)?;
             Some((std::mem::replace(&mut next, *after), op))
         })
     }
@@ -187,7 +201,7 @@ impl Operations {
         // `NONE`, the end of the list, is also the number of `Mark::NOW`, so the loop ends at the
         // end.
         while next < mark.0 {
-            let (op, after) = self.ops[next as usize];
+            let &(op, after) = self.visit(next).expect("the list goes on");
             self.apply_one(item, &op, image).map_err(|abort| (next, abort))?;
             applied += 1;
             // This number is not reached if a read at a later mark has already made a later
@@ -220,44 +234,12 @@ impl Operations {
         Some(checkpoint)
     }
 
-    /// Returns the numbers of an item's last operation before `mark`, which exists, and of the
-    /// item's newest checkpoint before `mark`.
-    pub(super) fn end_before(&self, item: &WriteItem, mark: Mark) -> (u32, u32) {
-        let (mut newest, mut from) = (item.image, item.first_op);
-        while let Some(checkpoint) = self.checkpoints.get(newest as usize) {
-            if checkpoint.last_op < mark.0 {
-                from = checkpoint.last_op;
-                break;
-            }
-            newest = checkpoint.before;
-        }
-        let before = self.from(from).take_while(|&(number, _)| number < mark.0);
-        let (last, _) = before.last().expect("the item has an operation before the mark");
-        (last, newest)
-    }
-
-    /// Returns the range of the words that an item's operations change. The item's own range
-    /// contains it.
-    pub(super) fn changed_words_of(&self, item: &WriteItem) -> (u16, u16) {
-        let (mut first, mut end) = (0, 0);
-        for (_, op) in self.of(item) {
-            let changed = op.changed(item.at.payload_words());
-            if first == end {
-                (first, end) = changed;
-            } else if changed.0 < changed.1 {
-                (first, end) = (first.min(changed.0), end.max(changed.1));
-            }
-            if (first, end) == (item.first_word, item.end_word) {
-                break;
-            }
-        }
-        (first, end)
-    }
-
-    /// Returns whether one of an item's operations from `mark` on may fail.
-    pub(super) fn may_fail_from(&self, item: &WriteItem, mark: Mark) -> bool {
+    /// Returns whether one of an item's operations may fail: of those after the operation `after`,
+    /// or of all.
+    pub(super) fn may_fail_after(&self, item: &WriteItem, after: Option<u32>) -> bool {
         let is_fallible = |op: &Op| op.is_user() || !op.is_delete() && op.words_put_off().is_none();
-        self.of(item).any(|(number, op)| number >= mark.0 && is_fallible(op))
+        let first = after.map_or(item.first_op, |number| self.ops[number as usize].1);
+        self.from(first).any(|(_, op)| is_fallible(op))
     }
 
     /// Returns the number of words that an item's operations take if they are deferred; `None` if
@@ -320,7 +302,7 @@ impl Operations {
         base: Words<'_>,
     ) -> Result<(), (u32, Abort)> {
         let mut number = item.first_op;
-        while let Some(&(op, next)) = self.ops.get(number as usize) {
+        while let Some(&(op, next)) = self.visit(number) {
             if !op.is_plain() {
                 let operands = &mut self.operands[op.operand as usize..];
                 operands[0] = op

@@ -1,10 +1,10 @@
 //! Savepoints: moments to which a write set can be taken back.
 //!
-//! A savepoint makes a [`Mark`], so that no later operation replaces an earlier one. The items that
-//! are added later, all behind the earlier ones, are removed. Of an earlier item that has later
-//! operations, the list of operations ends again before the mark. Its flags may then cover more
-//! than the remaining operations do, which only costs time. Its range of changed words is that of
-//! the remaining operations: for a larger range, memory may have been refused.
+//! A savepoint makes a [`Mark`], so that no later operation replaces an earlier one, and begins a
+//! *part* of the transaction, which ends when the savepoint is left or undone. The items that are
+//! added later, all behind the earlier ones, are removed. An earlier item is saved before the part
+//! changes it for the first time, and is put back as it was. So completing or undoing a part costs
+//! as much as the part's own operations, however many came before.
 
 #![forbid(unsafe_code)]
 
@@ -16,11 +16,21 @@ use crate::sync::{Mutant, mutant};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Savepoint {
     mark: Mark,
-    /// The numbers of items, operand words, updaters and checkpoints at that moment.
+    /// The begin of the part around this one, as in [`WriteSet::part_begin`].
+    outer: u32,
+    /// The numbers of items, saved items, operand words, updaters and checkpoints at that moment.
     items: usize,
+    saved: usize,
     operands: usize,
     users: usize,
     checkpoints: usize,
+}
+
+/// An item as it was before a part of the transaction changed it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SavedItem {
+    index: usize,
+    item: WriteItem,
 }
 
 impl Savepoint {
@@ -31,10 +41,27 @@ impl Savepoint {
 }
 
 impl WriteSet {
-    /// Returns a savepoint of the current moment.
+    /// Begins a part of the transaction, and returns its savepoint.
     pub(crate) fn savepoint(&mut self) -> Savepoint {
         let (operands, users, checkpoints) = self.operations.sizes();
-        Savepoint { mark: self.mark(), items: self.items.len(), operands, users, checkpoints }
+        let mark = self.mark();
+        let outer = std::mem::replace(&mut self.part_begin, mark.0);
+        let (items, saved) = (self.items.len(), self.saved.len());
+        Savepoint { mark, outer, items, saved, operands, users, checkpoints }
+    }
+
+    /// Ends a part of the transaction whose writes stand.
+    pub(crate) fn leave_part(&mut self, savepoint: &Savepoint) {
+        self.part_begin = savepoint.outer;
+    }
+
+    /// Saves an item that is about to be changed, if the current part has not changed it yet.
+    #[inline]
+    pub(super) fn save_item(&mut self, index: usize) {
+        let item = self.items[index];
+        if item.last_op < self.part_begin {
+            self.saved.push(SavedItem { index, item });
+        }
     }
 
     /// Returns the items that were added after a savepoint.
@@ -44,35 +71,30 @@ impl WriteSet {
 
     /// Returns the numbers of the items with an operation after the savepoint that may fail.
     pub(crate) fn fallible_since(&self, savepoint: &Savepoint) -> Vec<usize> {
-        let mut fallible = self.changed_since(savepoint);
-        fallible.extend(savepoint.items..self.items.len());
-        fallible.retain(|&index| {
+        let is_fallible = |index: usize, after: Option<u32>| {
             let item = &self.items[index];
-            !item.is_plain && self.operations.may_fail_from(item, savepoint.mark)
-        });
+            !item.is_plain && self.operations.may_fail_after(item, after)
+        };
+        let mut fallible: Vec<usize> = self.saved[savepoint.saved..]
+            .iter()
+            .filter(|saved| saved.index < savepoint.items)
+            .filter(|saved| is_fallible(saved.index, Some(saved.item.last_op)))
+            .map(|saved| saved.index)
+            .collect();
+        // An item is saved anew by each part within this one.
+        fallible.sort_unstable();
+        fallible.dedup();
+        let added = savepoint.items..self.items.len();
+        fallible.extend(added.filter(|&index| is_fallible(index, None)));
         fallible
     }
 
-    /// Returns the numbers of the items from before the savepoint that have later operations.
-    fn changed_since(&self, savepoint: &Savepoint) -> Vec<usize> {
-        // If the items added since have all operations since, there is no need to look at others.
-        let added = self.added_since(savepoint).iter();
-        let of_added: usize = added.map(|item| self.operations.of(item).count()).sum();
-        if savepoint.mark.0 as usize + of_added == self.operations.next() as usize {
-            return Vec::new();
-        }
-        let is_changed = |&index: &usize| savepoint.is_before(self.items[index].last_op);
-        (0..savepoint.items).filter(is_changed).collect()
-    }
-
-    /// Removes everything that was staged after the savepoint.
+    /// Removes everything that was staged after the savepoint, and ends the part.
     ///
     /// Marks that were made since stay valid: a scan that was made after the savepoint sees the
     /// rows as they were at the savepoint, since no later operation gets a number below its mark.
     pub(crate) fn undo(&mut self, savepoint: &Savepoint) {
-        for index in self.changed_since(savepoint) {
-            self.shorten(index, savepoint.mark);
-        }
+        self.part_begin = savepoint.outer;
         self.unindex(savepoint.items);
         for item in &self.items[savepoint.items..] {
             if item.needs_image {
@@ -80,6 +102,14 @@ impl WriteSet {
             }
         }
         self.items.truncate(savepoint.items);
+        // The oldest state of an item comes last.
+        while self.saved.len() > savepoint.saved {
+            let SavedItem { index, item } = self.saved.pop().expect("there are more");
+            // An item that has been added since has been removed.
+            if index < savepoint.items {
+                self.put_back(index, item);
+            }
+        }
         let Savepoint { mark, operands, users, checkpoints, .. } = *savepoint;
         self.operations.truncate(mark.0.max(self.marked), (operands, users, checkpoints));
         if self.operations.is_empty() {
@@ -87,16 +117,14 @@ impl WriteSet {
         }
     }
 
-    /// Ends an item's operations before `mark`, before which the item had operations.
-    fn shorten(&mut self, index: usize, mark: Mark) {
-        let item = &mut self.items[index];
-        let (last, newest) = self.operations.end_before(item, mark);
-        item.present = !self.operations.get(last).is_delete();
-        item.image = newest;
-        if !mutant(Mutant::UndoneOpKept) {
-            self.operations.link(last, NONE);
-            item.last_op = last;
-            (item.first_word, item.end_word) = self.operations.changed_words_of(item);
+    /// Gives an item the state that it had before later operations.
+    fn put_back(&mut self, index: usize, item: WriteItem) {
+        if self.items[index].needs_image && !item.needs_image {
+            self.image_words -= item.at.payload_words();
         }
+        if !mutant(Mutant::UndoneOpKept) {
+            self.operations.link(item.last_op, NONE);
+        }
+        self.items[index] = item;
     }
 }

@@ -15,6 +15,7 @@ use super::filter::{Filter, mix};
 use super::item::NONE;
 use super::item::{Intent, Mark, WriteItem};
 use super::operations::Operations;
+use super::savepoint::SavedItem;
 use crate::error::Abort;
 use crate::record::delta::DeltaSpace;
 use crate::record::{CellAt, UserUpdate};
@@ -49,6 +50,12 @@ pub struct WriteSet {
     /// The last [`Mark`] that was made, which a scan may still use. Operations before this mark are
     /// kept, even if later operations replace their results.
     pub(super) marked: u32,
+    /// The number of the first operation of the innermost part that has not ended; 0 outside of
+    /// parts.
+    pub(super) part_begin: u32,
+    /// Items as they were before parts of the transaction changed them, in the order of these
+    /// changes.
+    pub(super) saved: Vec<SavedItem>,
     /// The filter of the units of all items. Most lookups of other units end at this filter.
     filter: Filter,
     /// The hash table from addresses to items plus one, by open addressing; empty while the set is
@@ -102,6 +109,8 @@ impl WriteSet {
         self.image_words = 0;
         self.needs_evaluation = false;
         self.marked = 0;
+        self.part_begin = 0;
+        self.saved.clear();
         self.filter = Filter::default();
     }
 
@@ -164,8 +173,7 @@ impl WriteSet {
     pub(crate) fn stage(&mut self, at: CellAt, intent: Intent, op: Op) -> usize {
         match self.find(at) {
             Some(index) => {
-                self.items[index].present = intent != Intent::Delete;
-                self.add_op(index, op);
+                self.add_op(index, intent, op);
                 index
             }
             None => self.add_item(at, intent, op),
@@ -304,9 +312,11 @@ impl WriteSet {
     /// Adds an operation to an item that already has operations. Out of line, so that the first
     /// operation of an item is staged quickly.
     #[inline(never)]
-    fn add_op(&mut self, index: usize, op: Op) {
+    fn add_op(&mut self, index: usize, intent: Intent, op: Op) {
+        self.save_item(index);
         let added = self.operations.push(op);
         let mut item = self.items[index];
+        item.present = intent != Intent::Delete;
         let replaces_unit = op.is_plain() && usize::from(op.words) == item.at.payload_words();
         let (first, end) = op.changed(item.at.payload_words());
         if replaces_unit && item.is_plain && item.first_op >= self.marked {

@@ -14,9 +14,13 @@ use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 use crate::txn::Tx;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread::Builder;
 
 /// The number of rows that [`Table::load`] inserts in one transaction.
 const ROWS_AT_ONCE: usize = 256;
+
+/// The largest number of threads of [`Table::load`].
+const WORKERS_MAX: usize = 1024;
 
 /// Options of [`Table::load`].
 #[derive(Clone, Copy)]
@@ -43,11 +47,21 @@ impl<'a> LoadOptions<'a> {
         LoadOptions::default()
     }
 
-    /// Sets the number of threads that insert. Under a protocol that allows only one session, one
-    /// thread inserts.
+    /// Sets the number of threads that insert, at most 1,024. Fewer insert if there are not 256 rows
+    /// for each, by the iterator's [`size_hint`](Iterator::size_hint), or if the operating system
+    /// refuses a thread. Under a protocol that allows only one session, one thread inserts.
     #[must_use]
     pub fn workers(self, workers: NonZeroUsize) -> LoadOptions<'a> {
         LoadOptions { workers: workers.get(), ..self }
+    }
+
+    /// Returns the number of workers, if it is possible.
+    fn checked(&self) -> Result<usize, Error> {
+        if self.workers > WORKERS_MAX {
+            let (given, most) = (self.workers as u64, WORKERS_MAX as u64);
+            return Err(Error::Option { option: "LoadOptions::workers", given, most });
+        }
+        Ok(self.workers)
     }
 
     /// Calls `progress` now and then, on the thread of any worker, with the number of rows inserted
@@ -82,7 +96,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Abort::Duplicate`], [`Abort::NotUnique`] or [`Abort::MemoryLimit`]. Also [`Error::Load`],
     /// with [`Abort::Nested`], if the call is inside a transaction under a protocol that runs one
     /// transaction at a time: the workers would wait for that transaction.
-    /// [`Error::SecondSession`].
+    /// [`Error::SecondSession`]; [`Error::Option`] if there are more than 1,024 workers.
     ///
     /// # Panics
     /// With the panic of the iterator or of `progress`.
@@ -90,7 +104,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     where
         I: IntoIterator<Item = R, IntoIter: Send>,
     {
-        let source = Mutex::new(Some(rows.into_iter().fuse()));
+        let rows = rows.into_iter().fuse();
+        let lots = rows.size_hint().1.map_or(usize::MAX, |rows| rows.div_ceil(ROWS_AT_ONCE));
+        let options = LoadOptions { workers: options.checked()?.min(lots.max(1)), ..options };
+        let source = Mutex::new(Some(rows));
         load(self.inner(), options, &|session, report| self.load_some(session, &source, report))
     }
 
@@ -152,7 +169,8 @@ fn load<P: Protocol>(
     let clock = &inner.engine.clock;
     P::InPlace::enter(clock, None).map_err(|cause| Error::Load { rows: 0, cause })?;
     P::InPlace::leave(clock);
-    let sessions: Vec<_> = (0..workers).map(|_| Session::new(inner)).collect::<Result<_, _>>()?;
+    let own = Session::new(inner)?;
+    let sessions: Vec<_> = (1..workers).map(|_| Session::new(inner)).collect::<Result<_, _>>()?;
     let loaded = AtomicUsize::new(0);
     let report = |rows: usize| {
         let total = loaded.fetch_add(rows, Ordering::Relaxed) + rows;
@@ -161,12 +179,17 @@ fn load<P: Protocol>(
         }
     };
     let first_error = std::thread::scope(|scope| {
-        let start = |mut session: Session<P>| scope.spawn(move || work(&mut session, &report));
-        let workers: Vec<_> = sessions.into_iter().map(start).collect();
-        let ends = workers
+        let work = |mut session: Session<P>| work(&mut session, &report);
+        // This thread is one of the workers. The others are those that the system allows.
+        let others: Vec<_> = sessions
+            .into_iter()
+            .map_while(|session| Builder::new().spawn_scoped(scope, move || work(session)).ok())
+            .collect();
+        let own = work(own).err();
+        let ends = others
             .into_iter()
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        ends.fold(None, |first: Option<Abort>, end| first.or(end.err()))
+        ends.fold(own, |first: Option<Abort>, end| first.or(end.err()))
     });
     let rows = loaded.load(Ordering::Relaxed);
     first_error.map_or(Ok(rows), |cause| Err(Error::Load { rows, cause }))

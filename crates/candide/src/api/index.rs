@@ -142,9 +142,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`],
     /// [`Error::TooManyIndexes`], [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have
     /// the same key in a unique index, [`Error::MemoryLimit`], [`Error::RowType`] if the keys would
-    /// be too long, [`Error::SecondSession`]. [`Error::Busy`] if running transactions do not end
-    /// within ten seconds. The call waits for them up to three times: for all transactions of this
-    /// process, also those of other databases and of this thread.
+    /// be too long, [`Error::SecondSession`]; [`Error::Transaction`] with
+    /// [`Abort::Nested`](crate::Abort::Nested) within a transaction of this thread. [`Error::Busy`]
+    /// if running transactions do not end within ten seconds. The call waits for them up to three
+    /// times: for all transactions of this process, also those of other databases.
     ///
     /// After an error there is no index, with one exception. A unique index may have refused a
     /// transaction that does not end within ten seconds. Transactions then maintain the index until
@@ -198,7 +199,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Error::Busy`] if a transaction that may have read the index, or that the index may have
     /// refused, does not end within ten seconds. The index cannot be read any more then, but
     /// transactions still maintain it, and a unique index may still refuse rows. Call this function
-    /// again in this case. [`Error::SecondSession`].
+    /// again in this case. [`Error::SecondSession`]; [`Error::Transaction`] with
+    /// [`Abort::Nested`](crate::Abort::Nested) within a transaction of this thread.
     pub fn drop_index(&self, name: &str) -> Result<(), Error> {
         drop_made(self.inner(), self.core(), name, R::INDEXES.len())
     }

@@ -12,7 +12,7 @@ use crate::index::Found;
 use crate::record::RecordAt;
 use crate::schema::Unit;
 use crate::shared::Inner;
-use crate::sync::{Mutant, Ordering, lock, mutant};
+use crate::sync::{Instant, Mutant, Ordering, lock, mutant};
 use crate::txn::{State, Tx};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -55,6 +55,8 @@ pub(crate) fn create<P: Protocol>(
     table: &TableCore,
     plan: IndexPlan,
 ) -> Result<usize, Error> {
+    let begun = Instant::now();
+    inner.engine.epochs.refuse_inside()?;
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
     let _one_at_a_time = lock(&inner.index_changes);
@@ -76,7 +78,7 @@ pub(crate) fn create<P: Protocol>(
         work.forget_entries(&mut session, index);
     }
     match built {
-        Ok(built) => built.map(|()| index.number),
+        Ok(built) => built.map(|()| index.number).map_err(|error| waited_since(begun, error)),
         Err(panic) => resume_unwind(panic),
     }
 }
@@ -89,10 +91,14 @@ pub(crate) fn drop_made<P: Protocol>(
     name: &str,
     built_in: usize,
 ) -> Result<(), Error> {
+    let begun = Instant::now();
+    inner.engine.epochs.refuse_inside()?;
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
     let _one_at_a_time = lock(&inner.index_changes);
     let indexes = &table.indexes;
+    let wait_for_others =
+        || inner.engine.epochs.wait_for_others().map_err(|error| waited_since(begun, error));
     let made = |index: &&IndexCore| index.number >= built_in;
     let Some(index) = indexes.kept().find(|index| *index.name == *name).filter(made) else {
         return Err(Error::NoIndex { table: table.name.to_string(), index: name.into() });
@@ -100,17 +106,25 @@ pub(crate) fn drop_made<P: Protocol>(
     indexes.set(index, Stage::Readable, false);
     // A transaction that has read entries of the index must still conflict with writers that change
     // these entries.
-    inner.engine.epochs.wait_for_others()?;
+    wait_for_others()?;
     indexes.set(index, Stage::Enforced, false);
     if !mutant(Mutant::DroppedAtOnce) {
         // A transaction that the index has refused must likewise conflict with a transaction that
         // removes the reason.
-        inner.engine.epochs.wait_for_others()?;
+        wait_for_others()?;
     }
     work.part_from(&mut session, index)?;
     indexes.set(index, Stage::Kept, false);
     work.forget_entries(&mut session, index);
     Ok(())
+}
+
+/// Makes the error of a wait say the time for which the call has waited in all.
+fn waited_since(begun: Instant, error: Error) -> Error {
+    match error {
+        Error::Busy { .. } => Error::Busy { waited: begun.elapsed() },
+        other => other,
+    }
 }
 
 /// The work on one record.

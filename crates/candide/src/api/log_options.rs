@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::error::Error;
 use crate::log::Level;
 use crate::sync::Duration;
 use candide_log::Progress;
@@ -47,7 +48,27 @@ impl Default for LogOptions {
     }
 }
 
+/// The largest size of a segment of the log, in bytes.
+const SEGMENT_BYTES_MAX: u64 = 64 << 30;
+
+/// The largest number of threads that recover.
+const RECOVERY_THREADS_MAX: u64 = 1024;
+
 impl LogOptions {
+    /// Checks that no option is too large.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let threads = self.recovery_threads as u64;
+        for (option, given, most) in [
+            ("LogOptions::segment_bytes", self.segment_bytes, SEGMENT_BYTES_MAX),
+            ("LogOptions::recovery_threads", threads, RECOVERY_THREADS_MAX),
+        ] {
+            if given > most {
+                return Err(Error::Option { option, given, most });
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the default options.
     pub fn new() -> LogOptions {
         LogOptions::default()
@@ -68,8 +89,8 @@ impl LogOptions {
         LogOptions { flush_every: time, ..self }
     }
 
-    /// Sets the largest size of a segment of the log; 64 MiB by default. Values below 64 KiB count
-    /// as 64 KiB.
+    /// Sets the largest size of a segment of the log; 64 MiB by default, at most 64 GiB. Values below
+    /// 64 KiB count as 64 KiB. The files of segments take their room on the disk beforehand.
     #[must_use]
     pub fn segment_bytes(self, bytes: u64) -> LogOptions {
         LogOptions { segment_bytes: bytes.max(64 << 10), ..self }
@@ -85,8 +106,8 @@ impl LogOptions {
         LogOptions { checkpoint_bytes: bytes, ..self }
     }
 
-    /// Sets the number of threads that recover; by default as many as there are cores. Under a
-    /// protocol that allows one session, one thread recovers.
+    /// Sets the number of threads that recover, at most 1,024; by default as many as there are
+    /// cores. Under a protocol that allows one session, one thread recovers.
     #[must_use]
     pub fn recovery_threads(self, threads: NonZeroUsize) -> LogOptions {
         LogOptions { recovery_threads: threads.get(), ..self }

@@ -68,12 +68,14 @@ impl<P: Protocol> Builder<P> {
     /// writes it has read or replaced, and all that were acknowledged; they have a serial order.
     ///
     /// # Errors
-    /// As [`Database::open`]; and, in [`OpenError::Target`], those of [`Builder::build`].
+    /// As [`Database::open`]; and, in [`OpenError::Target`], those of [`Builder::build`], and
+    /// [`Error::Option`] if an option is above its largest value.
     pub fn open(
         self,
         path: impl AsRef<Path>,
         options: LogOptions,
     ) -> Result<Database<P>, OpenError> {
+        options.check().map_err(|error| OpenError::Target(Box::new(error)))?;
         let path = path.as_ref();
         let disk = RealDisk::create(path)
             .map_err(|source| OpenError::Io { file: path.display().to_string(), source })?;
@@ -87,7 +89,9 @@ impl<P: Protocol> Builder<P> {
         disk: Arc<dyn Disk>,
         options: LogOptions,
     ) -> Result<Database<P>, OpenError> {
-        let db = self.build().map_err(|error| OpenError::Target(Box::new(error)))?;
+        let refused = |error: Error| OpenError::Target(Box::new(error));
+        options.check().map_err(refused)?;
+        let db = self.build().map_err(refused)?;
         let one_session = db.inner.engine.properties.one_session;
         let store_options = StoreOptions {
             segment_bytes: options.segment_bytes,

@@ -4,6 +4,7 @@
 
 use super::Abort;
 use crate::policy::Policy;
+use crate::sync::Duration;
 use crate::unknown_name::UnknownName;
 #[cfg(any(test, feature = "experiments"))]
 use crate::{factor::Factor, timestamps::Timestamps};
@@ -116,6 +117,15 @@ pub enum Error {
     },
     /// The caller has [stopped](crate::Builder::build_unless) the building of the database.
     Stopped,
+    /// An option has a value above the largest possible one.
+    Option {
+        /// The option, with its type.
+        option: &'static str,
+        /// The value that was given.
+        given: u64,
+        /// The largest possible value.
+        most: u64,
+    },
     /// The protocol draws no timestamps, or cannot draw them from this source.
     /// [`Properties::timestamps`](crate::Properties::timestamps) lists the sources that the
     /// protocol can use.
@@ -181,9 +191,11 @@ pub enum Error {
         index: String,
     },
     /// A transaction that began before the call has not ended within ten seconds. Repeat the call
-    /// after the end of that transaction. A transaction of the calling thread must end before the
-    /// call.
-    Busy,
+    /// after the end of that transaction.
+    Busy {
+        /// The time for which the call has waited in all.
+        waited: Duration,
+    },
     /// Loading rows ended early.
     Load {
         /// The number of rows that were inserted.
@@ -277,6 +289,9 @@ impl fmt::Display for Error {
             Error::ReserveAboveFree { bytes, free_bytes: None } => {
                 write!(f, "the operating system refused a reserve of {bytes} bytes; reserve less")
             }
+            Error::Option { option, given, most } => {
+                write!(f, "{option} is {given}, and at most {most} is possible")
+            }
             Error::Stopped => f.write_str("the building of the database was stopped by its caller"),
             Error::SecondSession { protocol } => {
                 write!(f, "protocol {protocol} allows one session at a time; drop the other one first, or use a protocol for several threads, such as global-lock")
@@ -310,7 +325,11 @@ impl fmt::Display for Error {
                 "two rows of table {table:?} have the same key in {index:?}, so that index cannot be unique; change one of them, or \
                  leave out `unique`"
             ),
-            Error::Busy => f.write_str("a transaction has been running for ten seconds; try again when it has ended"),
+            Error::Busy { waited } => write!(
+                f,
+                "transactions are running for which the call has waited {} s; try again when they have ended",
+                waited.as_secs()
+            ),
             Error::Schema { table, row, difference } => write!(
                 f,
                 "the rows of table {table:?} are not of type {row}: {difference}; name the type that the table was made with, or copy the rows into a table with another name"

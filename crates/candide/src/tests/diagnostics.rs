@@ -2,6 +2,7 @@
 //! memory from being freed.
 
 use super::rows::Item;
+use crate::catalog::NAMES_READ;
 use crate::engine::{Protocol, Versions};
 use crate::protocols::Occ;
 use crate::{Abort, Bytes, Database, Group, OldestPin, Record, RunOptions, TableOptions};
@@ -288,4 +289,18 @@ fn databases_sessions_and_tables_are_shown_in_a_line<P: Protocol>() {
     );
     assert_eq!(shown[2], r#"Table { name: "rows", row: "Item", .. }"#);
     assert!(shown.iter().all(|text| text.len() < 100 && !text.contains('\n')), "{shown:?}");
+}
+
+/// A database with many tables makes the next one as fast as the first: it reads no other name.
+#[test]
+fn making_a_table_reads_no_other_names() {
+    let db = Database::new();
+    let reads = |name: &str| {
+        let before = NAMES_READ.get();
+        db.table::<Item>(name).unwrap();
+        NAMES_READ.get() - before
+    };
+    let first = reads("first");
+    (0..100).for_each(|number| drop(reads(&format!("table {number}"))));
+    assert_eq!(reads("last"), first);
 }

@@ -3,6 +3,7 @@
 use super::indexed_rows::{Filed, Parcel};
 use super::rows::Item;
 use super::transactions::{CONFLICT, ONCE, run};
+use crate::access::VISITS;
 use crate::engine::Protocol;
 use crate::{Abort, Column, Database, Refused, Session, Table, Tx, Updater, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -505,4 +506,70 @@ fn index_entries_of_a_failed_part_are_undone<P: Protocol>() {
         filed.insert(tx, Filed { code: 11, ..row(7) })
     });
     super::entries::assert_entries_match_rows(&mut session, &filed);
+}
+
+/// Returns the number of operations that a transaction of `count` parts visits. Each part makes
+/// `change`; those for which `is_undone` is `true` fail.
+fn visits_in_parts<P: Protocol>(
+    count: u64,
+    is_undone: fn(u64) -> bool,
+    change: fn(&Table<Item, P>, &Tx<'_, P>, u64) -> Result<(), Abort>,
+) -> u64 {
+    let mut scene = scene::<P>();
+    let before = VISITS.get();
+    run(&mut scene.session, |tx| {
+        (0..count).try_for_each(|number| match is_undone(number) {
+            true => fail(tx, |tx| change(&scene.items, tx, number)),
+            false => tx.attempt(|tx| change(&scene.items, tx, number)),
+        })
+    });
+    VISITS.get() - before
+}
+
+protocol_tests!(all: parts_cost_as_much_as_their_own_operations);
+fn parts_cost_as_much_as_their_own_operations<P: Protocol>() {
+    let changes: [fn(&Table<Item, P>, &Tx<'_, P>, u64) -> Result<(), Abort>; 3] = [
+        |items, tx, _| items.update(tx, 1, Item::COUNT.add(1)),
+        |items, tx, number| items.update(tx, 1, Item::COUNT.set(number as i64)),
+        |items, tx, _| items.modify(tx, 1, Item::COUNT, |count| *count += 1),
+    ];
+    let kept: [fn(u64) -> bool; 3] = [|_| false, |_| true, |number| number % 2 == 0];
+    for (kind, change) in changes.into_iter().enumerate() {
+        for (which, is_undone) in kept.into_iter().enumerate() {
+            let visits = |count| visits_in_parts::<P>(count, is_undone, change);
+            let (few, many) = (visits(200), visits(800));
+            assert!(many <= 4 * few + 100, "{} {kind} {which}: {few}, {many}", P::NAME);
+        }
+    }
+}
+
+#[test]
+fn parts_that_move_unique_keys_are_undone_in_any_order() {
+    let mut scene = scene::<crate::Occ>();
+    let filed = scene.db.table::<Filed>("filed").unwrap();
+    let row = |number| Filed::from(Parcel::new(1, number));
+    run(&mut scene.session, |tx| filed.insert_many(tx, (0..4).map(row)));
+    let code = |tx: &Tx<'_>, number: u16, to: u32| {
+        filed.modify(tx, (1, number), Filed::CODE, |code| *code = to)
+    };
+    let first = row(0).code;
+    run(&mut scene.session, |tx| {
+        // Row 0 waits for the code of row 1.
+        code(tx, 0, row(1).code)?;
+        // A part that ends this wait is undone, so that row 0 waits again.
+        fail(tx, |tx| code(tx, 1, 77))?;
+        // A part in which the wait ends and begins again leaves nothing that waits newly.
+        tx.attempt(|tx| {
+            code(tx, 0, 78)?;
+            code(tx, 0, row(1).code)
+        })?;
+        // A part in which another row begins to wait is refused.
+        assert_eq!(tx.attempt(|tx| code(tx, 2, row(3).code)), Err(Abort::NotUnique));
+        code(tx, 1, first)
+    });
+    let codes: Vec<u32> = run(&mut scene.session, |tx| {
+        (0..4).map(|number| filed.read(tx, (1, number), Filed::CODE)).collect()
+    });
+    assert_eq!(codes, [row(1).code, first, row(2).code, row(3).code]);
+    super::entries::assert_entries_match_rows(&mut scene.session, &filed);
 }

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::deferred::Deferred;
+use super::deferred;
 use super::state::{AT_COMMIT, State};
 use crate::access::{self, Failure};
 use crate::engine::{Applied, Context, Engine, InPlace, Protocol};
@@ -14,7 +14,7 @@ use std::panic::resume_unwind;
 pub(super) struct Savepoint {
     writes: access::Savepoint,
     applied: Applied,
-    deferred: Deferred,
+    deferred: deferred::Moment,
     /// The number of limits of sequences that parts had staged.
     limits: usize,
 }
@@ -26,7 +26,7 @@ impl<P: Protocol> State<P> {
         Savepoint {
             writes: self.writes.savepoint(),
             applied: P::InPlace::applied(&self.attempt),
-            deferred: self.deferred.clone(),
+            deferred: self.deferred.now(),
             limits: self.limits.enter_part(),
         }
     }
@@ -64,7 +64,7 @@ impl<P: Protocol> State<P> {
         if let Some(abort) = self.failure_since(savepoint) {
             return Err(abort);
         }
-        let is_refused = self.deferred.has_more_than(&savepoint.deferred);
+        let is_refused = self.deferred.has_more_than(savepoint.deferred);
         if is_refused { Err(Abort::NotUnique) } else { Ok(()) }
     }
 
@@ -91,13 +91,14 @@ impl<P: Protocol> State<P> {
         if self.failure_since(savepoint).is_some() {
             self.failed = None;
         }
-        self.deferred.clone_from(&savepoint.deferred);
+        self.deferred.undo(savepoint.deferred);
         self.note_deferred();
         self.stage_limits_again(engine, savepoint.limits);
     }
 
     /// Notes that a part has ended whose writes stand.
-    pub(super) fn leave_part(&mut self) {
+    pub(super) fn leave_part(&mut self, savepoint: &Savepoint) {
+        self.writes.leave_part(&savepoint.writes);
         self.limits.leave_part();
     }
 

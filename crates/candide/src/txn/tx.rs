@@ -154,7 +154,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
             Ok(value)
         }));
         match result {
-            Ok(Ok(_)) => self.state.borrow_mut().leave_part(),
+            Ok(Ok(_)) => self.state.borrow_mut().leave_part(&savepoint),
             _ => self.undo_part(&savepoint, effects),
         }
         result.unwrap_or_else(|panic| resume_unwind(panic))

@@ -122,3 +122,40 @@ fn insert_many_refuses_like_insert<P: Protocol>() {
     assert_eq!(gone_on, Ok(None));
     assert_eq!(rows(&table).iter().map(|row| row.id).collect::<Vec<_>>(), [0, 1, 2, 5]);
 }
+
+#[test]
+fn more_workers_than_the_largest_number_are_an_error() {
+    let (_db, table) = filled::<Occ>(0);
+    let load = |workers| {
+        let workers = NonZeroUsize::new(workers).unwrap();
+        table.load((0..600).map(|id| Item::new(id, 0)), LoadOptions::new().workers(workers))
+    };
+    for given in [usize::MAX, 1_025] {
+        let error = load(given).unwrap_err();
+        let option = "LoadOptions::workers";
+        assert_eq!(error, Error::Option { option, given: given as u64, most: 1_024 });
+        assert_eq!(
+            error.to_string(),
+            format!("LoadOptions::workers is {given}, and at most 1024 is possible")
+        );
+    }
+    assert_eq!(table.len_estimate(), 0);
+    assert_eq!(load(1_024), Ok(600));
+}
+
+/// An iterator that does not tell its length.
+struct Untold(std::ops::Range<u64>);
+
+impl Iterator for Untold {
+    type Item = Item;
+
+    fn next(&mut self) -> Option<Item> {
+        self.0.next().map(|id| Item::new(id, 0))
+    }
+}
+
+#[test]
+fn loading_from_an_iterator_of_unknown_length_inserts_all() {
+    let (_db, table) = filled::<Occ>(0);
+    assert_eq!(table.load(Untold(0..1_000), LoadOptions::new().workers(THREE)), Ok(1_000));
+}

@@ -2,8 +2,11 @@
 
 use super::{insert, open, open_items};
 use crate::common::Item;
-use candide::{Abort, Database, Error, Occ, Protocol, Record, TableOptions, Whole};
+use candide::{Abort, Database, Error, LogOptions, Occ, Protocol, Record, TableOptions, Whole};
 use candide_log::disk::SimDisk;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
 struct Car {
@@ -124,4 +127,30 @@ fn tables_that_are_not_named_stay_in_the_files() {
     }
     let (db, items) = open_items::<Occ>(&disk);
     assert_eq!(db.run(|tx| items.get(tx, 1, Whole)), Ok(Some(Item::new(1, 1))));
+}
+
+#[test]
+fn options_above_their_largest_values_are_an_error() {
+    let options = LogOptions::new();
+    let many = NonZeroUsize::MAX;
+    for (options, option, given, most) in [
+        (options.clone().segment_bytes(u64::MAX), "LogOptions::segment_bytes", u64::MAX, 64 << 30),
+        (
+            options.clone().recovery_threads(many),
+            "LogOptions::recovery_threads",
+            many.get() as u64,
+            1_024,
+        ),
+    ] {
+        let disk = SimDisk::new();
+        let opened = Database::<Occ>::builder().open_on(Arc::new(disk.clone()), options);
+        let error = Error::from(opened.map(drop).unwrap_err());
+        assert_eq!(error, Error::Option { option, given, most });
+    }
+    // What is only compared with other numbers has no largest value.
+    let disk = SimDisk::new();
+    let options = options.checkpoint_bytes(u64::MAX).flush_every(Duration::MAX);
+    let db = Database::<Occ>::builder().open_on(Arc::new(disk.clone()), options).unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    db.run(|tx| items.insert(tx, Item::new(1, 1))).unwrap();
 }

@@ -1,9 +1,10 @@
 //! Tests of indexes that are created while rows change.
 
 use crate::common::{Random, Seat, builder, check_index, ok, scene, seat, share};
-use candide::{Abort, Database, IndexOptions, KeyColumn, Protocol, RunOptions};
+use candide::{Abort, Database, Error, IndexOptions, KeyColumn, Protocol, RunOptions, Tx};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
@@ -244,4 +245,24 @@ fn a_transaction_from_before_an_index_was_built_finds_all_rows_by_it<P: Protocol
         });
         assert_eq!(ok(count), 200, "{}", P::NAME);
     });
+}
+
+protocol_tests!(all: an_index_is_not_made_within_a_transaction_of_the_same_thread);
+fn an_index_is_not_made_within_a_transaction_of_the_same_thread<P: Protocol>() {
+    let (db, table) = scene::<P>();
+    let create = || {
+        table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).map(drop).unwrap_err()
+    };
+    let change = |_: &Tx<'_, P>| Ok::<_, Abort>((create(), table.drop_index("by_owner")));
+    let nested = Error::Transaction(Abort::Nested);
+    let refused = Ok((nested.clone(), Err(nested)));
+    assert_eq!(db.run(change), refused, "{}", P::NAME);
+    let mut session = db.session().unwrap();
+    assert_eq!(session.run(change), refused, "{}", P::NAME);
+    drop(session);
+    // Transactions that have ended, also by a panic, hold up no index.
+    let panics = AssertUnwindSafe(|| db.run(|_| -> Result<(), Abort> { panic!("on purpose") }));
+    assert!(catch_unwind(panics).is_err());
+    table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
+    table.drop_index("by_owner").unwrap();
 }
