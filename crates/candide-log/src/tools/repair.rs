@@ -4,6 +4,7 @@ use super::{Source, Stretch};
 use crate::checkpoint::merge::merge;
 use crate::checkpoint::read::read_pending;
 use crate::checkpoint::write::CheckpointWriter;
+use crate::directory::Directory;
 use crate::disk::Disk;
 use crate::error::{OpenError, StoreError};
 use crate::format::Uuid;
