@@ -120,6 +120,21 @@ impl Choice {
         self.properties().timestamps().len() > 1
     }
 
+    /// Returns whether databases under the protocol can be opaque or not.
+    pub fn leaves_opacity(self) -> bool {
+        self.run(LeavesOpacity)
+    }
+
+    /// Returns the values of opacity with which the protocol is run: those in `asked`, or on if
+    /// `asked` is empty. Returns a single `None` if the protocol leaves no choice.
+    pub fn opacities(self, asked: &[bool]) -> Vec<Option<bool>> {
+        match (self.leaves_opacity(), asked) {
+            (false, _) => vec![None],
+            (true, []) => vec![Some(true)],
+            (true, asked) => asked.iter().copied().map(Some).collect(),
+        }
+    }
+
     /// Returns the sources of timestamps with which the protocol is run: those in `asked`, or the
     /// protocol's default if `asked` is empty. Returns a single `None` if the protocol offers no
     /// choice.
@@ -160,6 +175,16 @@ impl Job for Lock {
     }
 }
 
+struct LeavesOpacity;
+
+impl Job for LeavesOpacity {
+    type Output = bool;
+
+    fn run<P: Protocol>(self, _policy: P::Policy) -> bool {
+        P::OPAQUE_BY_LOOKS
+    }
+}
+
 struct Erase;
 
 impl Job for Erase {
@@ -181,13 +206,9 @@ pub fn each_once<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
 pub struct Choices(pub Vec<Choice>);
 
 impl Choices {
-    /// Returns the names of the protocols that offer a choice of sources of timestamps.
-    pub(crate) fn with_timestamps() -> Vec<&'static str> {
-        Choice::all()
-            .iter()
-            .filter(|choice| choice.leaves_timestamps())
-            .map(|choice| choice.name())
-            .collect()
+    /// Returns the names of the protocols of the list for which `is_it` holds.
+    pub(crate) fn names_of(is_it: fn(Choice) -> bool) -> Vec<&'static str> {
+        Choice::all().into_iter().filter(|choice| is_it(*choice)).map(Choice::name).collect()
     }
 
     /// Checks that the workload called `workload`, whose tables are `tables`, has every table to
