@@ -176,9 +176,9 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_enum, default_value = "white")]
     pub(crate) mode: CheckMode,
 
-    /// Whether databases under `occ` and its policies are opaque, so that an attempt that is going to
-    /// fail sees only values of one moment. Both values, separated by a comma, are checked one after
-    /// the other [default: on]
+    /// Whether databases under `occ` and its policies are opaque, so that an attempt that is going
+    /// to fail sees only values of one moment. Both values, separated by a comma, are checked one
+    /// after the other [default: on]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) opaque: Vec<Switch>,
 

@@ -98,6 +98,21 @@ impl Choice {
         })
     }
 
+    /// Returns whether the protocol puts updates off, as deltas, in databases without a log.
+    pub(crate) fn has_deltas(self) -> bool {
+        self.properties().has_deltas()
+    }
+
+    /// Returns the protocol for a workload with these tables. `mixed` gives the tables all policies
+    /// in turn, or the rows if there is only one table.
+    pub(crate) fn for_tables(self, tables: &[&str]) -> Choice {
+        static ROWS: Policies = Policies::mixed_rows();
+        match (tables, self.given) {
+            ([_], None) if self.listed == ROWS.name() => Choice { given: Some(&ROWS), ..self },
+            _ => self,
+        }
+    }
+
     /// Returns whether tables have policies that may lock rows.
     pub(crate) fn locks(self) -> bool {
         self.run(Lock)
@@ -305,6 +320,19 @@ mod tests {
             assert!(choice.locks(), "{name}");
         }
         assert_eq!(plain.run(Given), Some(Policies::of(Policy::Optimistic)));
+    }
+
+    #[test]
+    fn mixed_is_by_row_where_there_is_one_table() {
+        let mixed = Choice::named("mixed").expect("it is listed");
+        let by_row = mixed.for_tables(&["only"]);
+        assert_eq!((by_row.given, by_row.name()), (Some(&Policies::mixed_rows()), "mixed"));
+        assert!(by_row.locks() && by_row.properties().name == "mixed");
+        assert_eq!(mixed.for_tables(&["one", "two"]), mixed);
+        for name in ["occ", "pcc", "mvto", "mixed:only=pcc"] {
+            let other = Choice::parse(name).expect("a protocol");
+            assert_eq!(other.for_tables(&["only"]), other, "{name}");
+        }
     }
 
     #[test]

@@ -38,9 +38,9 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "FRACTION", value_parser = fraction)]
     pub(crate) scale: Option<f64>,
 
-    /// Whether databases under `occ` and its policies are opaque: all lines (on), none (off), or each
-    /// line both ways (on,off) [default: none, as in the papers, and in each part of the figure one
-    /// more line of `occ`, which is opaque and shows the price]
+    /// Whether databases under `occ` and its policies are opaque: all lines (on), none (off), or
+    /// each line both ways (on,off) [default: none, as in the papers, and in each part of the
+    /// figure one more line of `occ`, which is opaque and shows the price]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) opaque: Vec<Switch>,
 
@@ -65,8 +65,8 @@ pub(crate) struct ReproduceArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FigureName {
     /// The effect of each design choice below the protocol, in TPC-C under `occ`, `tictoc` and
-    /// `mvto`, and the protocols graded by it: Figures 4 and 7 of "Opportunities for Optimism" (VLDB
-    /// 2020); with `jemalloc` if the command was built with `--features jemalloc`
+    /// `mvto`, and the protocols graded by it: Figures 4 and 7 of "Opportunities for Optimism"
+    /// (VLDB 2020); with `jemalloc` if the command was built with `--features jemalloc`
     Factors,
     /// Deliveries with and without keys that keep districts apart: Figure 6 of the same paper
     Delivery,

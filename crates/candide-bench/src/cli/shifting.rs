@@ -28,8 +28,8 @@ pub(crate) struct ShiftingArgs {
     #[arg(long, value_parser = positive_duration, default_value = "100ms", allow_hyphen_values = true)]
     phase: Duration,
 
-    /// Whether the read of a read-modify-write says that the row will be written (a read for update),
-    /// separated by commas
+    /// Whether the read of a read-modify-write says that the row will be written (a read for
+    /// update), separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "off")]
     for_update: Vec<Switch>,
 

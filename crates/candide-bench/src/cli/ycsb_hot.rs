@@ -25,8 +25,8 @@ pub(crate) struct YcsbHotArgs {
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 10)]
     operations: usize,
 
-    /// Whether the read of a read-modify-write says that the row will be written (a read for update),
-    /// separated by commas
+    /// Whether the read of a read-modify-write says that the row will be written (a read for
+    /// update), separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "off")]
     for_update: Vec<Switch>,
 

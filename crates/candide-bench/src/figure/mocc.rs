@@ -155,9 +155,9 @@ impl Lines {
     }
 }
 
-/// Returns whether transactions under the policy say with a read that the row will be written. Those
-/// that lock before each access do, since they would otherwise lock the row for reading first, and
-/// two of them would wait for each other. In the paper they know what an access is for.
+/// Returns whether transactions under the policy say with a read that the row will be written.
+/// Those that lock before each access do, since they would otherwise lock the row for reading
+/// first, and two of them would wait for each other. In the paper they know what an access is for.
 fn reads_for_update(policy: &str) -> bool {
     policy == "pcc" || policy.starts_with("2pl-")
 }

@@ -160,6 +160,7 @@ impl<O: Object> Tables<O> {
     /// Creates a database under `protocol`, with its tables. `opaque` is the database's opacity;
     /// `None` if the protocol leaves no choice.
     fn create(protocol: Choice, opaque: Option<bool>) -> Result<Tables<O>, Error> {
+        let protocol = protocol.for_tables(&[O::TABLE]);
         let builder = Database::<Erased>::builder().policy(protocol.erased());
         let db = opaque.into_iter().fold(builder, |builder, on| builder.opaque(on)).build()?;
         let shared = Shared::create(&db)?;

@@ -66,7 +66,8 @@ impl<W: Workload + 'static> Recordable for Known<W> {
         opaque: Option<bool>,
         loading: &Loading<'_>,
     ) -> Result<Box<dyn RecordedSite>, FillError> {
-        let builder = Database::<Recorded<Erased>>::builder().policy(protocol.erased());
+        let builder =
+            Database::<Recorded<Erased>>::builder().policy(protocol.for_tables(W::TABLES).erased());
         let db = opaque.into_iter().fold(builder, |builder, on| builder.opaque(on)).build()?;
         let loaded = self.0.load(&db, loading)?;
         Ok(Box::new(Filled::<Recorded<Erased>, W> { db, loaded, directory: None }))

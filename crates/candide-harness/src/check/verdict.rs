@@ -23,8 +23,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Returns this claim with the properties added that `protocol` promises on a database with this
-    /// opacity.
+    /// Returns this claim with the properties added that `protocol` promises on a database with
+    /// this opacity.
     pub(super) fn with_promises(self, protocol: Choice, opacity: Option<bool>) -> Claim {
         let Properties { strict, opaque, .. } = protocol.properties();
         let opaque = opaque && opacity != Some(false);

@@ -36,8 +36,8 @@ pub struct Outline {
 /// Which lines of a figure are run with opacity, among those of protocols that leave the choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opacity {
-    /// No line, as in research engines; but each panel has one more line, which is compared with its
-    /// first line of `occ` and shows what opacity costs.
+    /// No line, as in research engines; but each panel has one more line, which is compared with
+    /// its first line of `occ` and shows what opacity costs.
     Priced,
     /// All lines, or none.
     Only(bool),

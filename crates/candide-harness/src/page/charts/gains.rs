@@ -49,8 +49,8 @@ pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
 }
 
 fn gains(comparison: &Comparison<'_>) -> Vec<Gains> {
-    // Only results with one source of timestamps and one opacity count, since the benefit of another
-    // one is no gain of these switches.
+    // Only results with one source of timestamps and one opacity count, since the benefit of
+    // another one is no gain of these switches.
     let is_opacity_off = comparison.first().is_opacity_off();
     let timestamps = comparison.first().other_timestamps();
     let results = || {
