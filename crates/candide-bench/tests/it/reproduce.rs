@@ -213,7 +213,7 @@ fn grains_are_compared_with_the_coarse() {
     assert!(grains.eq((0..20).map(|line| line % 10 >= 5)), "{report}");
     let mechanisms: Vec<_> = results[..5].iter().map(|result| &result["protocol"]).collect();
     assert_eq!(mechanisms, ["occ", "tictoc", "2pl-no-wait", "swiss", "adaptive"]);
-    for result in results {
+    for result in &results {
         let locks = !["occ", "tictoc"].iter().any(|protocol| result["protocol"] == *protocol);
         assert_eq!(result["locks"]["taken"].is_number(), locks, "{result}");
     }
