@@ -17,6 +17,7 @@ mod phases;
 mod progress;
 mod prose;
 mod sanitize;
+mod sections;
 mod sites;
 mod tidy;
 mod verify;

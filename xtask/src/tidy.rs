@@ -4,13 +4,14 @@
 //! * Calls that serve only tests are not made in the phases of a transaction.
 //! * Within the engine, arrows between files go down, and form no circles ([`arrows`]).
 //! * Each invariant is stated once, and is cited ([`labels`]).
+//! * Sections of papers that sources and documents refer to exist ([`sections`]).
 //! * No source and no document has lines that an unfinished merge has left.
 //! * Only a protocol's own file, the registry and tests name the protocol. Any other code that
 //!   named protocols would have to change with every new protocol.
 //!
 //! Comments, including documentation and its examples, may use any name. So may tests.
 
-use crate::{arrows, labels, links, phases, prose};
+use crate::{arrows, labels, links, phases, prose, sections};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -82,11 +83,20 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         println!("{problem}");
         found += 1;
     }
-    for (path, line) in unmerged(root, &sources)? {
-        println!("{path}:{line}: is a mark of an unfinished merge; choose one of the two texts");
-        found += 1;
+    let documents = documents(root)?;
+    for (path, text) in sources.iter().chain(&documents) {
+        let marks = marks(text).map(|line| {
+            (line, "is a mark of an unfinished merge; choose one of the two texts".to_string())
+        });
+        // The check of sections shows itself what is wrong.
+        let sections =
+            if path == "xtask/src/sections.rs" { Vec::new() } else { sections::missing(text) };
+        for (line, problem) in marks.chain(sections) {
+            println!("{path}:{line}: {problem}");
+            found += 1;
+        }
     }
-    for problem in links::problems(&documents(root)?, root)? {
+    for problem in links::problems(&documents, root) {
         println!("{problem}");
         found += 1;
     }
@@ -126,31 +136,20 @@ fn protocol_tables(root: &Path) -> Result<Option<String>, String> {
         .then(|| format!("README.md: the table of protocols is not that of {PROTOCOL_TABLE}")))
 }
 
-/// Returns the places of marks of unfinished merges, in the sources and in all documents.
-fn unmerged(root: &Path, sources: &[(String, String)]) -> Result<Vec<(String, usize)>, String> {
-    let files = documents(root)?;
-    let mut found = Vec::new();
-    let mut look = |path: &str, text: &str| {
-        found.extend(marks(text).map(|line| (path.to_string(), line)));
-    };
-    sources.iter().for_each(|(path, text)| look(path, text));
-    for file in files {
-        let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
-        let text = fs::read_to_string(&file).map_err(|error| format!("{name}: {error}"))?;
-        look(&name, &text);
-    }
-    Ok(found)
-}
-
-/// Returns the documents of the project.
-fn documents(root: &Path) -> Result<Vec<PathBuf>, String> {
+/// Returns the paths of all documents, and their texts.
+fn documents(root: &Path) -> Result<Vec<(String, String)>, String> {
     let mut files = Vec::new();
     collect_ending("md", &root.join("docs"), &mut files)
         .map_err(|error| format!("docs: {error}"))?;
     let entries = fs::read_dir(root).map_err(|error| error.to_string())?;
     let entries = entries.filter_map(|entry| Some(entry.ok()?.path()));
     files.extend(entries.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
-    Ok(files)
+    let read = |file: PathBuf| {
+        let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
+        let text = fs::read_to_string(&file).map_err(|error| format!("{name}: {error}"))?;
+        Ok((name, text))
+    };
+    files.into_iter().map(read).collect()
 }
 
 /// Returns the numbers of the lines that an unfinished merge has left.

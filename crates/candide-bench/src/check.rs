@@ -12,7 +12,7 @@ use candide_compiled::websites::recorded::{rubis, wikipedia};
 use candide_harness::check::{
     Claim, Clients, Finding, Recordable, Rules, Verdict, judge_file, record,
 };
-use candide_harness::{Agenda, Choice, Choices, Failure, interrupt, output};
+use candide_harness::{Agenda, Choice, Choices, Failure, interrupt, output, unconcerned};
 use candide_workloads::random::Random;
 use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::SmallBank;
@@ -22,7 +22,7 @@ use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
 
 use crate::Ending;
-use crate::cli::{AnyWorkload, CheckArgs, CheckMode};
+use crate::cli::{AnyWorkload, CheckArgs, CheckMode, Switch};
 
 /// Runs the check and prints its findings. After Ctrl-C, the findings are about the history
 /// recorded so far.
@@ -34,10 +34,11 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     }
     let source = args.source(args.workload().map_err(Failure::Usage)?);
     source.expect_tables(&args.protocol)?;
-    let protocols = &args.protocol.0;
+    let settings = args.settings()?;
     let kept = args.history.as_ref().or(args.edn.as_ref());
-    if kept.is_some() && protocols.len() > 1 {
-        return Err(Failure::Usage("a file holds one history: name one --protocol".to_string()));
+    if kept.is_some() && settings.len() > 1 {
+        let words = "a file holds one history: name one --protocol, and one value of --opaque";
+        return Err(Failure::Usage(words.to_string()));
     }
     let seed = args.seed.unwrap_or_else(drawn_seed);
     interrupt::listen()?;
@@ -45,29 +46,32 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     output::say(&format!("seed {seed}"));
     let mut rules = Rules {
         claim: args.claim(),
+        opaque: None,
         seed,
         duration: args.duration,
         history: args.history.as_deref(),
         edn: args.edn.as_deref(),
-        agenda: Agenda::new(protocols.len(), args.duration),
+        agenda: Agenda::new(settings.len(), args.duration),
     };
     let mut finding = Finding::Good;
-    for (done, &protocol) in protocols.iter().enumerate() {
+    for (done, &setting) in settings.iter().enumerate() {
+        let Setting { protocol, opaque } = setting;
+        rules.opaque = opaque;
         let asked = args.threads;
         let threads = if protocol.permits(asked) { asked } else { 1 };
         let verdict = match source.judge(protocol, threads, &rules) {
             Err(Failure::Interrupted) if done > 0 => {
-                return ended_early(&protocols[done..], finding);
+                return ended_early(&settings[done..], finding);
             }
             judged => judged?,
         };
-        let has_reader = output::print(|out| verdict.print(protocol.name(), out))?;
+        let has_reader = output::print(|out| verdict.print(&setting.name(), out))?;
         finding = finding.max(verdict.finding());
         if !has_reader {
             return Ok(Ending { finding, early: verdict.ended_early });
         }
         rules.agenda.advance();
-        let left = &protocols[done + 1..];
+        let left = &settings[done + 1..];
         if verdict.ended_early || interrupt::is_pressed() && !left.is_empty() {
             return ended_early(left, finding);
         }
@@ -75,11 +79,25 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     Ok(Ending { finding, early: false })
 }
 
-/// Prints the protocols in `left`, which were not checked, and returns the ending with `finding`,
+/// A protocol, and the opacity of its database; `None` if the protocol leaves no choice.
+#[derive(Clone, Copy)]
+struct Setting {
+    protocol: Choice,
+    opaque: Option<bool>,
+}
+
+impl Setting {
+    fn name(self) -> String {
+        let opaque = if self.opaque == Some(false) { " not opaque" } else { "" };
+        format!("{}{opaque}", self.protocol.name())
+    }
+}
+
+/// Prints the settings in `left`, which were not checked, and returns the ending with `finding`,
 /// which is about the others.
-fn ended_early(left: &[Choice], finding: Finding) -> Result<Ending, Failure> {
+fn ended_early(left: &[Setting], finding: Finding) -> Result<Ending, Failure> {
     if !left.is_empty() {
-        let names: Vec<_> = left.iter().map(|protocol| protocol.name()).collect();
+        let names: Vec<_> = left.iter().map(|setting| setting.name()).collect();
         let names = names.join(", ");
         output::print(|out| writeln!(out, "note: ended early, by Ctrl-C: not checked: {names}"))?;
     }
@@ -130,6 +148,23 @@ impl CheckArgs {
     /// Returns the property that a history must have.
     fn claim(&self) -> Claim {
         Claim { strict: self.strict, opaque: self.opacity, horizon: self.horizon }
+    }
+
+    /// Returns every protocol with each opacity that was asked for.
+    fn settings(&self) -> Result<Vec<Setting>, Failure> {
+        let asked = Switch::are_on(&self.opaque);
+        if !asked.is_empty()
+            && let Some(note) = unconcerned(&self.protocol, "--opaque", Choice::leaves_opacity)?
+        {
+            output::say(&format!("note: {note}"));
+        }
+        let each = self.protocol.0.iter();
+        Ok(each
+            .flat_map(|&protocol| {
+                let opacities = protocol.opacities(&asked).into_iter();
+                opacities.map(move |opaque| Setting { protocol, opaque })
+            })
+            .collect())
     }
 
     /// Returns the source of the history. Its tables are small enough for transactions to conflict.

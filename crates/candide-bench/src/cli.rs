@@ -176,6 +176,12 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_enum, default_value = "white")]
     pub(crate) mode: CheckMode,
 
+    /// Whether databases under `occ` and its policies are opaque, so that an attempt that is going
+    /// to fail sees only values of one moment. Both values, separated by a comma, are checked one
+    /// after the other [default: on]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) opaque: Vec<Switch>,
+
     /// Require that the serial order agrees with real time. Without --strict, the history of a
     /// protocol must have the property that the protocol promises, and a history from --file must
     /// be serializable
@@ -211,7 +217,7 @@ pub(crate) struct CheckArgs {
 
     /// Check the history in this file instead of recording one. The format is Elle's if the file's
     /// name ends in `.edn`, and JSON lines otherwise
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "history", "edn", "seed", "mode"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "history", "edn", "seed", "mode", "opaque"])]
     pub(crate) file: Option<PathBuf>,
 }
 
@@ -325,6 +331,12 @@ pub(crate) struct Common {
     /// has one timestamp (off)
     #[arg(help_heading = DATABASE, long, value_enum, value_delimiter = ',', default_value = "on")]
     pub(crate) ts: Vec<Switch>,
+
+    /// Whether databases under `occ` and its policies are opaque: an attempt that is going to fail
+    /// sees only values of one moment (on), as it always does under `mvcc`, or may see values of
+    /// different times (off) as in research engines [default: on]
+    #[arg(help_heading = DATABASE, long, value_enum, value_delimiter = ',')]
+    pub(crate) opaque: Vec<Switch>,
 
     /// Source of timestamps under `mvto`: one `counter`, which all threads write, or the system's
     /// `clock`, which no thread writes [default: counter]
@@ -456,14 +468,13 @@ impl Common {
 
     /// Returns the values of all settings; every combination of these values is measured.
     pub(crate) fn matrix(&self) -> Matrix {
-        let are_on =
-            |switches: &[Switch]| each_once(switches).into_iter().map(Switch::is_on).collect();
         Matrix {
             protocols: self.protocol.clone(),
             threads: each_once(&self.threads),
-            cu: are_on(&self.cu),
-            ts: are_on(&self.ts),
+            cu: Switch::are_on(&self.cu),
+            ts: Switch::are_on(&self.ts),
             timestamps: each_once(&self.timestamps),
+            opaque: Switch::are_on(&self.opaque),
             factors: each_once(&self.factors),
             counts_stale: self.would_abort,
             waits: Waits { backoff: self.backoff, spin_rounds: self.spin_rounds },
@@ -517,6 +528,11 @@ pub(crate) enum Switch {
 impl Switch {
     pub(crate) fn is_on(self) -> bool {
         self == Switch::On
+    }
+
+    /// Returns the values of a list, each once.
+    pub(crate) fn are_on(list: &[Switch]) -> Vec<bool> {
+        each_once(list).into_iter().map(Switch::is_on).collect()
     }
 }
 

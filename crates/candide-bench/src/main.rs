@@ -112,10 +112,10 @@ fn bench(workload: Bench) -> Result<Ending, Failure> {
         Bench::Ycsb(args) => run(args.workloads().into_iter().map(ycsb), &args.common),
         Bench::YcsbNarrow(args) => run(args.workloads().into_iter().map(ycsb_narrow), &args.common),
         Bench::YcsbHot(args) => run(args.workloads().into_iter().map(ycsb_joint), &args.common),
-        Bench::LongScan(args) => run([long_scan(args.workload())], &args.common),
+        Bench::LongScan(args) => run(args.workloads().into_iter().map(long_scan), &args.common),
         Bench::Shifting(args) => {
-            let workload = args.workload();
-            run([shifting(workload)], &args.into_common())
+            let workloads = args.workloads();
+            run(workloads.into_iter().map(shifting), &args.into_common())
         }
         Bench::KeyValue(args) => run([args.workload()], &args.common),
         Bench::RangeScan(args) => run([ranges(args.workload())], &args.common),

@@ -32,6 +32,9 @@ pub struct Variant {
     pub ts: bool,
     /// The source of timestamps; `None` if the protocol offers no choice of sources.
     pub timestamps: Option<Timestamps>,
+    /// Whether attempts that are going to fail see only values of one moment; `None` if the
+    /// protocol leaves no choice.
+    pub opaque: Option<bool>,
     /// The bad design choices whose cost is measured.
     pub factors: Vec<Factor>,
     /// Whether commits are counted that OCC would have aborted.
@@ -302,7 +305,8 @@ impl<W: Workload + 'static> AnyWorkload for Known<W> {
         directory: Option<Directory>,
         loading: &Loading<'_>,
     ) -> Result<Box<dyn LoadedDatabase>, FillError> {
-        variant.protocol.run(Fill { workload: &self.0, variant, reserve_bytes, directory, loading })
+        let protocol = variant.protocol.for_tables(W::TABLES);
+        protocol.run(Fill { workload: &self.0, variant, reserve_bytes, directory, loading })
     }
 }
 
@@ -350,6 +354,7 @@ impl Variant {
             .timestamps
             .into_iter()
             .fold(builder, |builder, timestamps| builder.timestamps(timestamps));
+        let builder = self.opaque.into_iter().fold(builder, |builder, on| builder.opaque(on));
         let builder = builder.factors(self.factors.iter().copied()).waiting(self.waits.waiting());
         builder.count_stale_commits(self.counts_stale)
     }

@@ -53,7 +53,7 @@ pub use experiment::Rules;
 pub use failure::Failure;
 pub use files::{Directory, Files, level_name};
 pub use measurement::Profile;
-pub use plan::{Matrix, crowding};
+pub use plan::{Matrix, crowding, unconcerned};
 pub use progress::Agenda;
 pub use registry::{Choice, Choices, each_once};
 pub use report::{Report, report};

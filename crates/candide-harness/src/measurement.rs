@@ -46,6 +46,9 @@ pub(crate) struct Measurement {
     /// The source of timestamps; `None` if the protocol offers no choice of sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timestamps: Option<&'static str>,
+    /// Whether the database was opaque; `None` if the protocol leaves no choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) opaque: Option<bool>,
     pub(crate) factors: Vec<&'static str>,
     pub(crate) threads: usize,
     /// The measured time of all runs together. All counts are also of all runs together.
@@ -292,6 +295,7 @@ impl Measurement {
             cu: variant.cu,
             ts: variant.ts,
             timestamps: variant.timestamps.map(Timestamps::name),
+            opaque: variant.opaque,
             factors: variant.factors.iter().map(|factor| factor.name()).collect(),
             threads,
             duration_s: total.elapsed.as_secs_f64(),
@@ -333,6 +337,20 @@ impl Measurement {
     /// Returns the source of timestamps; `None` if it is a counter.
     pub(crate) fn other_timestamps(&self) -> Option<&'static str> {
         self.timestamps.filter(|&timestamps| timestamps != Timestamps::default().name())
+    }
+
+    /// Returns whether the protocol's opacity was off.
+    pub(crate) fn is_opacity_off(&self) -> bool {
+        self.opaque == Some(false)
+    }
+
+    /// Returns the protocol, with the choices that differ from the default of its databases.
+    pub(crate) fn protocol_words(&self) -> String {
+        let timestamps = self
+            .other_timestamps()
+            .map_or_else(String::new, |timestamps| format!(" by {timestamps}"));
+        let opaque = if self.is_opacity_off() { " not opaque" } else { "" };
+        format!("{}{timestamps}{opaque}", self.protocol)
     }
 
     /// Returns the throughput of the slowest and of the fastest run.

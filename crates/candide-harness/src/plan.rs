@@ -21,6 +21,8 @@ pub struct Matrix {
     /// The sources of timestamps, for protocols that offer a choice; if empty, the default of each
     /// protocol.
     pub timestamps: Vec<Timestamps>,
+    /// Whether databases are opaque, for protocols that leave the choice; if empty, they are.
+    pub opaque: Vec<bool>,
     /// The bad design choices that apply to every combination.
     pub factors: Vec<Factor>,
     /// Whether all combinations count commits that OCC would have aborted.
@@ -69,18 +71,39 @@ impl Plan {
             }
             for &cu in &matrix.cu {
                 for &ts in &matrix.ts {
-                    for timestamps in protocol.timestamps(&matrix.timestamps) {
+                    for (timestamps, opaque) in pairs(
+                        &protocol.timestamps(&matrix.timestamps),
+                        &protocol.opacities(&matrix.opaque),
+                    ) {
                         let factors = matrix.factors.clone();
                         let Matrix { counts_stale, waits, .. } = *matrix;
-                        let variant =
-                            Variant { protocol, cu, ts, timestamps, factors, counts_stale, waits };
+                        let variant = Variant {
+                            protocol,
+                            cu,
+                            ts,
+                            timestamps,
+                            opaque,
+                            factors,
+                            counts_stale,
+                            waits,
+                        };
                         variant.validate()?;
                         plan.cases.push(Case { variant, threads: threads.clone() });
                     }
                 }
             }
         }
-        plan.notes.extend(unconcerned(matrix)?);
+        let asks = [
+            (
+                "--timestamps",
+                !matrix.timestamps.is_empty(),
+                Choice::leaves_timestamps as fn(_) -> _,
+            ),
+            ("--opaque", !matrix.opaque.is_empty(), Choice::leaves_opacity),
+        ];
+        for (option, _, leaves) in asks.into_iter().filter(|(_, is_asked, _)| *is_asked) {
+            plan.notes.extend(unconcerned(&matrix.protocols, option, leaves)?);
+        }
         if plan.cases.is_empty() {
             return Err(Failure::Usage(format!("{}; use --threads 1", plan.notes.join("; "))));
         }
@@ -89,22 +112,29 @@ impl Plan {
     }
 }
 
-/// Checks the requested sources of timestamps. Returns an error if no protocol offers a choice of
-/// sources, and a note if some protocols offer none.
-fn unconcerned(matrix: &Matrix) -> Result<Option<String>, Failure> {
-    if matrix.timestamps.is_empty() {
-        return Ok(None);
-    }
+/// Returns every pair of an element of `first` and one of `second`.
+fn pairs<A: Copy, B: Copy>(first: &[A], second: &[B]) -> impl Iterator<Item = (A, B)> {
+    first.iter().flat_map(move |&a| second.iter().map(move |&b| (a, b)))
+}
+
+/// Checks an option that was given, and that means something to the protocols of which `leaves`
+/// says that they leave the choice. Returns an error if it means nothing to all of `protocols`, and
+/// a note if it means nothing to some of them.
+pub fn unconcerned(
+    protocols: &Choices,
+    option: &str,
+    leaves: fn(Choice) -> bool,
+) -> Result<Option<String>, Failure> {
     let (with, without): (Vec<Choice>, Vec<Choice>) =
-        matrix.protocols.0.iter().partition(|protocol| protocol.leaves_timestamps());
+        protocols.0.iter().partition(|protocol| leaves(**protocol));
     let names = without.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ");
     match (with.is_empty(), without.is_empty()) {
         (true, _) => {
-            let able = Choices::with_timestamps().join(", ");
-            Err(Failure::Usage(format!("--timestamps means nothing to {names}; it is for {able}")))
+            let able = Choices::names_of(leaves).join(", ");
+            Err(Failure::Usage(format!("{option} means nothing to {names}; it is for {able}")))
         }
         (false, true) => Ok(None),
-        (false, false) => Ok(Some(format!("--timestamps means nothing to {names}"))),
+        (false, false) => Ok(Some(format!("{option} means nothing to {names}"))),
     }
 }
 

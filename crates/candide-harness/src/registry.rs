@@ -98,6 +98,21 @@ impl Choice {
         })
     }
 
+    /// Returns whether the protocol puts updates off, as deltas, in databases without a log.
+    pub(crate) fn has_deltas(self) -> bool {
+        self.properties().has_deltas()
+    }
+
+    /// Returns the protocol for a workload with these tables. `mixed` gives the tables all policies
+    /// in turn, or the rows if there is only one table.
+    pub(crate) fn for_tables(self, tables: &[&str]) -> Choice {
+        static ROWS: Policies = Policies::mixed_rows();
+        match (tables, self.given) {
+            ([_], None) if self.listed == ROWS.name() => Choice { given: Some(&ROWS), ..self },
+            _ => self,
+        }
+    }
+
     /// Returns whether tables have policies that may lock rows.
     pub(crate) fn locks(self) -> bool {
         self.run(Lock)
@@ -118,6 +133,21 @@ impl Choice {
     /// Returns whether the protocol offers a choice of sources of timestamps.
     pub(crate) fn leaves_timestamps(self) -> bool {
         self.properties().timestamps().len() > 1
+    }
+
+    /// Returns whether databases under the protocol can be opaque or not.
+    pub fn leaves_opacity(self) -> bool {
+        self.run(LeavesOpacity)
+    }
+
+    /// Returns the values of opacity with which the protocol is run: those in `asked`, or on if
+    /// `asked` is empty. Returns a single `None` if the protocol leaves no choice.
+    pub fn opacities(self, asked: &[bool]) -> Vec<Option<bool>> {
+        match (self.leaves_opacity(), asked) {
+            (false, _) => vec![None],
+            (true, []) => vec![Some(true)],
+            (true, asked) => asked.iter().copied().map(Some).collect(),
+        }
     }
 
     /// Returns the sources of timestamps with which the protocol is run: those in `asked`, or the
@@ -160,6 +190,16 @@ impl Job for Lock {
     }
 }
 
+struct LeavesOpacity;
+
+impl Job for LeavesOpacity {
+    type Output = bool;
+
+    fn run<P: Protocol>(self, _policy: P::Policy) -> bool {
+        P::OPAQUE_BY_LOOKS
+    }
+}
+
 struct Erase;
 
 impl Job for Erase {
@@ -181,13 +221,9 @@ pub fn each_once<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
 pub struct Choices(pub Vec<Choice>);
 
 impl Choices {
-    /// Returns the names of the protocols that offer a choice of sources of timestamps.
-    pub(crate) fn with_timestamps() -> Vec<&'static str> {
-        Choice::all()
-            .iter()
-            .filter(|choice| choice.leaves_timestamps())
-            .map(|choice| choice.name())
-            .collect()
+    /// Returns the names of the protocols of the list for which `is_it` holds.
+    pub(crate) fn names_of(is_it: fn(Choice) -> bool) -> Vec<&'static str> {
+        Choice::all().into_iter().filter(|choice| is_it(*choice)).map(Choice::name).collect()
     }
 
     /// Checks that the workload called `workload`, whose tables are `tables`, has every table to
@@ -284,6 +320,19 @@ mod tests {
             assert!(choice.locks(), "{name}");
         }
         assert_eq!(plain.run(Given), Some(Policies::of(Policy::Optimistic)));
+    }
+
+    #[test]
+    fn mixed_is_by_row_where_there_is_one_table() {
+        let mixed = Choice::named("mixed").expect("it is listed");
+        let by_row = mixed.for_tables(&["only"]);
+        assert_eq!((by_row.given, by_row.name()), (Some(&Policies::mixed_rows()), "mixed"));
+        assert!(by_row.locks() && by_row.properties().name == "mixed");
+        assert_eq!(mixed.for_tables(&["one", "two"]), mixed);
+        for name in ["occ", "pcc", "mvto", "mixed:only=pcc"] {
+            let other = Choice::parse(name).expect("a protocol");
+            assert_eq!(other.for_tables(&["only"]), other, "{name}");
+        }
     }
 
     #[test]

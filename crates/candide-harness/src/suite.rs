@@ -4,7 +4,7 @@ use crate::any_workload::AnyWorkload;
 use crate::experiment::{Experiment, Rules, Turn};
 use crate::failure::Failure;
 use crate::machine::Machine;
-use crate::plan::{Matrix, Plan};
+use crate::plan::{Case, Matrix, Plan};
 use crate::progress::Agenda;
 use crate::report::Report;
 use crate::room::expect_room;
@@ -45,6 +45,10 @@ impl<'a> Suite<'a> {
     pub fn run(self) -> Result<Report, Failure> {
         let Suite { workloads, rules, plan } = self;
         let mut notes = plan.notes;
+        let has_deltas = |case: &Case| case.variant.protocol.has_deltas();
+        if rules.files.is_some() && plan.cases.iter().any(has_deltas) {
+            notes.push(NO_DELTAS.to_string());
+        }
         admit(&mut notes, workloads.iter().copied());
         let turns: usize = plan.cases.iter().map(|case| case.threads.len()).sum();
         let mut agenda =
@@ -73,6 +77,10 @@ impl<'a> Suite<'a> {
         Report::new(Machine::inspect(rules.cores.count()), notes, results, ended_early)
     }
 }
+
+/// What a reader of results under `mvto` must know if its databases have logs.
+const NO_DELTAS: &str = "mvto puts no update off in a database with a log, which takes results: there are no deltas, and every update \
+                         reads its row when it commits";
 
 /// Returns an error if `workload` has no hottest row.
 fn expect_hottest(workload: &dyn AnyWorkload) -> Result<(), Failure> {

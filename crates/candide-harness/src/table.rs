@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::figure::{Figure, Point, Verdict};
+use crate::figure::{Figure, Point, Verdict, table_of_grades};
 use crate::locks::Locks;
 use crate::measurement::Measurement;
 use crate::output::say;
@@ -110,6 +110,12 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
         table.add_rows(phase_rows(figure).map(|(_, cells)| cells));
         writeln!(out, "\n{PHASES_TITLE}\n{table}")?;
     }
+    if !figure.grades.is_empty() {
+        let (header, rows) = table_of_grades(&figure.grades);
+        let mut table = table(&header, 0..0);
+        table.add_rows(rows);
+        writeln!(out, "\n{GRADES_TITLE}\n{table}")?;
+    }
     if !figure.verdicts.is_empty() {
         let mut table = table(&VERDICTS_HEADER, 1..3);
         table.add_rows(figure.verdicts.iter().map(verdict_row));
@@ -166,6 +172,10 @@ pub(crate) fn phase_rows(figure: &Figure) -> impl Iterator<Item = (usize, [Strin
     })
 }
 
+/// The heading of the table of grades.
+pub(crate) const GRADES_TITLE: &str = "Protocols by the choices, at high contention and with the most threads: + if a choice leaves at \
+                                       least 0.9 of the throughput, - if at least 0.7, -- if less";
+
 /// The heading of the table of verdicts.
 pub(crate) const VERDICTS_TITLE: &str = "What the paper claims, and whether it came out here";
 
@@ -175,7 +185,7 @@ pub(crate) const VERDICTS_HEADER: [&str; 4] = ["claim", "threads", "measured", "
 /// Returns the cells of a verdict.
 pub(crate) fn verdict_row(verdict: &Verdict) -> [String; 4] {
     [
-        verdict.claim.to_string(),
+        verdict.claim.clone(),
         verdict.threads.to_string(),
         verdict.words.clone(),
         verdict.outcome().to_string(),
@@ -503,11 +513,8 @@ pub(crate) fn label(result: &Measurement) -> String {
 }
 
 fn protocol(result: &Measurement) -> String {
-    let timestamps = result
-        .other_timestamps()
-        .map_or_else(String::new, |timestamps| format!(" by {timestamps}"));
     let factors = if result.factors.is_empty() { "" } else { " (handicapped)" };
-    format!("{}{timestamps}{factors}", result.protocol)
+    format!("{}{factors}", result.protocol_words())
 }
 
 fn switch(on: bool) -> &'static str {

@@ -257,8 +257,20 @@ pub struct Policies {
     name: &'static str,
     default: Policy,
     tables: Vec<(String, Policy)>,
-    takes_turns: bool,
+    turns: Turns,
     mocc: MoccOptions,
+}
+
+/// What policies are given to in turn, instead of the default to all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turns {
+    /// Nothing.
+    None,
+    /// New tables.
+    Tables,
+    /// The rows of each table.
+    #[cfg(any(test, feature = "experiments"))]
+    Rows,
 }
 
 impl Default for Policies {
@@ -287,7 +299,7 @@ impl Policies {
             name: policy.name(),
             default: policy,
             tables: Vec::new(),
-            takes_turns: false,
+            turns: Turns::None,
             mocc: MoccOptions::DEFAULT,
         }
     }
@@ -299,9 +311,31 @@ impl Policies {
             name: Policies::MIXED,
             default: Policy::Optimistic,
             tables: Vec::new(),
-            takes_turns: true,
+            turns: Turns::Tables,
             mocc: MoccOptions::DEFAULT,
         }
+    }
+
+    /// Returns all policies for each table: every column group of every row has one of them, by the
+    /// place of the row in memory. For tests and comparisons of programs with one table.
+    #[cfg(any(test, feature = "experiments"))]
+    pub const fn mixed_rows() -> Policies {
+        // Tables begin with room for locks, and with rows of which readers and writers ask.
+        Policies {
+            name: Policies::MIXED,
+            default: Policy::NoWait,
+            tables: Vec::new(),
+            turns: Turns::Rows,
+            mocc: MoccOptions::DEFAULT,
+        }
+    }
+
+    /// Returns whether the rows of a table have different policies.
+    pub(crate) fn is_by_row(&self) -> bool {
+        #[cfg(any(test, feature = "experiments"))]
+        return self.turns == Turns::Rows;
+        #[cfg(not(any(test, feature = "experiments")))]
+        false
     }
 
     /// Chooses the policy of the table called `table`, which takes precedence over
@@ -350,9 +384,9 @@ impl Policies {
     /// policy in the table's options.
     pub(crate) fn of_table(&self, name: &str, number: usize, wanted: Option<Policy>) -> Policy {
         let by_name = self.tables.iter().find(|(table, _)| table == name);
-        let in_turn = || match self.takes_turns {
-            true => Policy::ALL[number % Policy::ALL.len()],
-            false => self.default,
+        let in_turn = || match self.turns {
+            Turns::Tables => Policy::ALL[number % Policy::ALL.len()],
+            _ => self.default,
         };
         by_name.map(|&(_, policy)| policy).or(wanted).unwrap_or_else(in_turn)
     }

@@ -5,7 +5,7 @@ use candide_workloads::two_tables::LongScan;
 use clap::Args;
 
 use super::values::{think, whole};
-use super::{Common, WORKLOAD};
+use super::{Common, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
@@ -17,6 +17,11 @@ pub(crate) struct LongScanArgs {
     /// Number of consecutive rows of the large table that a transaction scans
     #[arg(long, value_parser = whole::<u64>, value_name = "ROWS", default_value_t = 1_000)]
     scan: u64,
+
+    /// Whether the read of the row that is written later says so (a read for update), separated by
+    /// commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "off")]
+    for_update: Vec<Switch>,
 
     /// Time for which a transaction works after the read, after the scan and after the write, such
     /// as 500ns or 2us, up to 1ms
@@ -32,8 +37,10 @@ pub(crate) struct LongScanArgs {
 }
 
 impl LongScanArgs {
-    pub(crate) fn workload(&self) -> LongScan {
+    /// Returns one workload with reads for update, one without, or both.
+    pub(crate) fn workloads(&self) -> Vec<LongScan> {
         let LongScanArgs { rows, scan, think, transactions, .. } = *self;
-        LongScan { rows, scan, think, transactions }
+        let workload = |for_update| LongScan { rows, scan, for_update, think, transactions };
+        Switch::are_on(&self.for_update).into_iter().map(workload).collect()
     }
 }

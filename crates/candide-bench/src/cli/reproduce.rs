@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::Switch;
 use super::values::{duration, fraction, positive, positive_duration, threads, whole};
 
 /// The options of `candide reproduce`: the figure, and the settings of its runs.
@@ -37,6 +38,12 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "FRACTION", value_parser = fraction)]
     pub(crate) scale: Option<f64>,
 
+    /// Whether databases under `occ` and its policies are opaque: all lines (on), none (off), or
+    /// each line both ways (on,off) [default: none, as in the papers, and in each part of the
+    /// figure one more line of `occ`, which is opaque and shows the price]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) opaque: Vec<Switch>,
+
     /// Go on even if a workload is estimated to take more memory than is free
     #[arg(long)]
     pub(crate) force: bool,
@@ -57,9 +64,9 @@ pub(crate) struct ReproduceArgs {
 /// The figures that can be reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FigureName {
-    /// The effect of each design choice below the protocol, in TPC-C: Figure 4 of "Opportunities
-    /// for Optimism" (VLDB 2020); with `jemalloc` if the command was built with `--features
-    /// jemalloc`
+    /// The effect of each design choice below the protocol, in TPC-C under `occ`, `tictoc` and
+    /// `mvto`, and the protocols graded by it: Figures 4 and 7 of "Opportunities for Optimism"
+    /// (VLDB 2020); with `jemalloc` if the command was built with `--features jemalloc`
     Factors,
     /// Deliveries with and without keys that keep districts apart: Figure 6 of the same paper
     Delivery,

@@ -7,7 +7,7 @@ use candide_workloads::two_tables::Shifting;
 use clap::Args;
 
 use super::values::{positive_duration, think, whole};
-use super::{Common, Profile, WORKLOAD};
+use super::{Common, Profile, Switch, WORKLOAD};
 
 /// The default duration of a run: eight phases of the default length.
 const DURATION: Duration = Duration::from_millis(800);
@@ -28,6 +28,11 @@ pub(crate) struct ShiftingArgs {
     #[arg(long, value_parser = positive_duration, default_value = "100ms", allow_hyphen_values = true)]
     phase: Duration,
 
+    /// Whether the read of a read-modify-write says that the row will be written (a read for
+    /// update), separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "off")]
+    for_update: Vec<Switch>,
+
     /// Time for which a transaction works after the operation on the small table's row and after
     /// each read, such as 500ns or 2us, up to 1ms
     #[arg(long, value_parser = think, value_name = "DURATION", default_value = "0", allow_hyphen_values = true)]
@@ -43,7 +48,12 @@ pub(crate) struct ShiftingArgs {
 }
 
 impl ShiftingArgs {
-    pub(crate) fn workload(&self) -> Shifting {
+    /// Returns one workload with reads for update, one without, or both.
+    pub(crate) fn workloads(&self) -> Vec<Shifting> {
+        Switch::are_on(&self.for_update).into_iter().map(|on| self.workload(on)).collect()
+    }
+
+    fn workload(&self, for_update: bool) -> Shifting {
         let slice = match self.common.profile {
             Profile::Strict => Duration::from_millis(1),
             Profile::Paper => Shifting::published().slice,
@@ -53,6 +63,7 @@ impl ShiftingArgs {
             reads: self.reads,
             phase: self.phase,
             slice: self.common.slice.unwrap_or(slice),
+            for_update,
             think: self.think,
             transactions: self.transactions,
         }

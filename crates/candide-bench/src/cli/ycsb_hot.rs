@@ -6,7 +6,7 @@ use candide_workloads::ycsb::{Joint, Verify, Ycsb};
 use clap::Args;
 
 use super::values::{think, whole};
-use super::{Common, Profile, WORKLOAD};
+use super::{Common, Profile, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
@@ -24,6 +24,11 @@ pub(crate) struct YcsbHotArgs {
     /// Operations per transaction
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 10)]
     operations: usize,
+
+    /// Whether the read of a read-modify-write says that the row will be written (a read for
+    /// update), separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "off")]
+    for_update: Vec<Switch>,
 
     /// Access a transaction's keys in ascending order, not in the order drawn
     #[arg(long)]
@@ -52,14 +57,20 @@ pub(crate) struct YcsbHotArgs {
 }
 
 impl YcsbHotArgs {
-    /// Returns one workload for each number of rows and each number of read-modify-writes.
+    /// Returns one workload for each number of rows, each number of read-modify-writes, and reads
+    /// for update or not.
     pub(crate) fn workloads(&self) -> Vec<Ycsb<Joint>> {
-        let rmws = each_once(&self.rmws);
-        let writes = |rows| rmws.iter().map(move |&rmws| self.workload(rows, rmws));
-        each_once(&self.rows).into_iter().flat_map(writes).collect()
+        let (rmws, for_update) = (each_once(&self.rmws), Switch::are_on(&self.for_update));
+        let mut workloads = Vec::new();
+        for rows in each_once(&self.rows) {
+            for &rmws in &rmws {
+                workloads.extend(for_update.iter().map(|&on| self.workload(rows, rmws, on)));
+            }
+        }
+        workloads
     }
 
-    fn workload(&self, rows: u64, rmws: usize) -> Ycsb<Joint> {
+    fn workload(&self, rows: u64, rmws: usize, for_update: bool) -> Ycsb<Joint> {
         let verify = match self.common.profile {
             Profile::Strict => Verify::Increment,
             Profile::Paper => Verify::Counts,
@@ -69,6 +80,7 @@ impl YcsbHotArgs {
             operations: self.operations,
             sorted: self.sorted,
             ordered: self.ordered,
+            for_update,
             think: self.think,
             transactions: self.transactions,
             verify: self.verify.unwrap_or(verify),

@@ -3,7 +3,7 @@
 use candide_compiled::keys::measured::ycsb_narrow;
 use candide_compiled::tpcc::measured::tpcc;
 use candide_harness::Variant;
-use candide_harness::figure::{Outline, Panel, Published, Shown, Workload, plain};
+use candide_harness::figure::{Claim, Outline, Panel, Published, Quantity, Workload, plain};
 use candide_workloads::tpcc::{Mix, Splits, Tpcc};
 
 use super::Bounds;
@@ -47,18 +47,88 @@ fn published(is_tpcc: bool, is_fine: bool, mechanism: &str) -> Option<Published>
     }
 }
 
-pub(super) fn outline(bounds: &Bounds) -> Outline {
-    let mut outline = Outline {
-        name: "granularity",
-        title: "One timestamp to a row (coarse), and several (fine)",
-        source: "Huang et al., The Impact of Timestamp Granularity in Optimistic Concurrency Control, 2018, Figures 2 and 3",
-        measured: "measured there with up to 128 threads on eight Xeons of 192 cores together, runs of 15 s, the median of 7",
-        shows: Shown::Throughput,
-        cases: Vec::new(),
-        lines: Vec::new(),
-        claims: Vec::new(),
-        deviations: Vec::new(),
+/// The lines of a part: the coarse ones and the fine ones, in the order of [`MECHANISMS`].
+type Lines = [[usize; MECHANISMS.len()]; 2];
+
+/// The place of `tictoc` in [`MECHANISMS`]. The mechanisms behind it lock; that of `occ` is 0.
+const TICTOC: usize = 1;
+
+/// Claims that every mechanism gains by fine timestamps.
+fn gains(lines: Lines, figure: &str) -> Vec<Claim> {
+    let [coarse, fine] = lines;
+    let gains = |place: usize| {
+        let mechanism = MECHANISMS[place];
+        let text = format!("{figure}: {mechanism} is faster with fine timestamps (at least 1)");
+        Claim::speed(text, fine[place], [coarse[place]], 1.0..=f64::INFINITY)
     };
+    (0..MECHANISMS.len()).map(gains).collect()
+}
+
+/// Returns the claims about Figure 2.
+fn of_ycsb(lines: Lines) -> Vec<Claim> {
+    let [[occ, _, locking @ ..], _] = lines;
+    let slower = |(line, place): (usize, usize)| {
+        let mechanism = MECHANISMS[place];
+        let text = format!("Figure 2a: {mechanism} is slower than occ (at most 1)");
+        Claim::speed(text, line, [occ], 0.0..=1.0)
+    };
+    let mut claims: Vec<Claim> = locking.into_iter().zip(TICTOC + 1..).map(slower).collect();
+    claims.extend(gains(lines, "Figure 2"));
+    claims
+}
+
+/// Returns the claims about Figure 3.
+fn of_tpcc(lines: Lines) -> Vec<Claim> {
+    let [coarse, fine] = lines;
+    let without = |all: [usize; MECHANISMS.len()], place: usize| {
+        all.into_iter().filter(|line| *line != all[place]).collect::<Vec<_>>()
+    };
+    let mut claims = vec![
+        Claim::speed(
+            "Figure 3a: with coarse timestamps, tictoc is the fastest (at least 1 of the best other)",
+            coarse[TICTOC],
+            without(coarse, TICTOC),
+            1.0..=f64::INFINITY,
+        ),
+        Claim::ratio(
+            "Figure 3a: with coarse timestamps, tictoc aborts much less than occ (at most 0.8)",
+            coarse[TICTOC],
+            Quantity::Aborted,
+            [coarse[0]],
+            0.0..=0.8,
+        ),
+        Claim::speed(
+            "Figure 3b: with fine timestamps, occ is the fastest (at least 0.97 of the best other)",
+            fine[0],
+            without(fine, 0),
+            0.97..=f64::INFINITY,
+        ),
+        Claim::ratio(
+            "Figure 3b: by fine timestamps, occ loses most of its aborts (at most 0.2 are left)",
+            fine[0],
+            Quantity::Aborted,
+            [coarse[0]],
+            0.0..=0.2,
+        ),
+        Claim::speed(
+            "Section 4.3: occ with fine timestamps is faster than tictoc with coarse ones (at least 1)",
+            fine[0],
+            [coarse[TICTOC]],
+            1.0..=f64::INFINITY,
+        ),
+    ];
+    claims.extend(gains(lines, "Figure 3"));
+    claims
+}
+
+pub(super) fn outline(bounds: &Bounds) -> Outline {
+    let mut outline = Outline::empty(
+        "granularity",
+        "One timestamp to a row (coarse), and several (fine)",
+        "Huang et al., The Impact of Timestamp Granularity in Optimistic Concurrency Control, 2018, Figures 2 and 3",
+        "measured there with up to 128 threads on eight Xeons of 192 cores together, runs of 15 s, the median of 7",
+        bounds.opacity,
+    );
     let Bounds { threads, room, .. } = bounds;
     let ycsb = || ycsb_narrow(room.narrow());
     let tpcc_eight = || {
@@ -78,15 +148,17 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         let is_tpcc = title == tpcc_title;
         let panel = Panel { title, threads, workload };
         let mut base = None;
-        for (ts, grain) in [(false, "coarse"), (true, "fine")] {
-            for protocol in MECHANISMS {
+        let lines = [(false, "coarse"), (true, "fine")].map(|(ts, grain)| {
+            MECHANISMS.map(|protocol| {
                 let published = published(is_tpcc, ts, protocol);
                 let variant = Variant { cu: true, ts, ..plain(protocol) };
-                let line =
-                    outline.line(&panel, format!("{protocol}, {grain}"), &variant, base, published);
+                let label = format!("{protocol}, {grain}");
+                let line = outline.line(&panel, label, &variant, base, published);
                 base = base.or(Some(line));
-            }
-        }
+                line
+            })
+        });
+        outline.claims.extend(if is_tpcc { of_tpcc(lines) } else { of_ycsb(lines) });
     }
     outline.deviations.extend(
         [

@@ -9,10 +9,10 @@ mod size;
 use std::time::Duration;
 
 use candide::experiments::free_memory;
-use candide_harness::figure::Outline;
+use candide_harness::figure::{Opacity, Outline};
 use candide_harness::{Cores, Failure, Profile, Report, Rules, crowding};
 
-use crate::cli::{FigureName, ReproduceArgs};
+use crate::cli::{FigureName, ReproduceArgs, Switch};
 use size::Room;
 
 /// A figure, and the rules by which it is measured here.
@@ -32,6 +32,8 @@ struct Bounds {
     threads: Vec<usize>,
     /// The measured time of a run.
     duration: Duration,
+    /// Which lines are run with opacity.
+    opacity: Opacity,
     room: Room,
 }
 
@@ -63,21 +65,10 @@ impl Reproduction {
         let bounds = Bounds {
             threads,
             duration,
+            opacity: Opacity::of(&Switch::are_on(&args.opaque)),
             room: Room::new(free_memory().unwrap_or(FREE_UNKNOWN), cores.count(), args.scale),
         };
-        let mut outline = match args.figure {
-            FigureName::Factors => optimism::factors(&bounds),
-            FigureName::Delivery => optimism::delivery(&bounds),
-            FigureName::Protocols => optimism::protocols(&bounds),
-            FigureName::HighContention => optimism::high_contention(&bounds),
-            FigureName::SeparateEffects => optimism::separate_effects(&bounds),
-            FigureName::SetSizes => optimism::set_sizes(&bounds),
-            FigureName::Reordering => optimism::reordering(&bounds),
-            FigureName::ThreeTimestamps => optimism::three_timestamps(&bounds),
-            FigureName::Indexes => optimism::indexes(&bounds),
-            FigureName::Granularity => granularity::outline(&bounds),
-            FigureName::Mocc => mocc::outline(&bounds),
-        };
+        let mut outline = outline(args.figure, &bounds);
         outline
             .cases
             .iter()
@@ -121,6 +112,41 @@ impl Reproduction {
     }
 }
 
+/// Returns the plan of a figure.
+fn outline(figure: FigureName, bounds: &Bounds) -> Outline {
+    let mut outline = match figure {
+        FigureName::Factors => optimism::factors(bounds),
+        FigureName::Delivery => optimism::delivery(bounds),
+        FigureName::Protocols => optimism::protocols(bounds),
+        FigureName::HighContention => optimism::high_contention(bounds),
+        FigureName::SeparateEffects => optimism::separate_effects(bounds),
+        FigureName::SetSizes => optimism::set_sizes(bounds),
+        FigureName::Reordering => optimism::reordering(bounds),
+        FigureName::ThreeTimestamps => optimism::three_timestamps(bounds),
+        FigureName::Indexes => optimism::indexes(bounds),
+        FigureName::Granularity => granularity::outline(bounds),
+        FigureName::Mocc => mocc::outline(bounds),
+    };
+    outline.deviations.extend(opacity_note(bounds.opacity).map(str::to_string));
+    outline
+}
+
+/// Returns what a reader must know of the opacity of lines; `None` if it is as published.
+fn opacity_note(opacity: Opacity) -> Option<&'static str> {
+    match opacity {
+        Opacity::Priced => Some(
+            "occ and its policies run without opacity, as in research engines; a database of theirs has it by default, and the line that ends              in `opaque` shows its price",
+        ),
+        Opacity::Only(true) => {
+            Some("occ and its policies run with opacity, which research engines leave out")
+        }
+        Opacity::Only(false) => None,
+        Opacity::Both => {
+            Some("lines that end in `opaque` run with opacity, which research engines leave out")
+        }
+    }
+}
+
 /// Returns the powers of two below `cores`, and then `cores`.
 fn up_to(cores: usize) -> Vec<usize> {
     let powers = std::iter::successors(Some(1), |threads| Some(threads * 2));
@@ -129,6 +155,9 @@ fn up_to(cores: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use candide_harness::figure::{Claim, Compared, Quantity};
+    use clap::ValueEnum;
+
     use super::*;
 
     #[test]
@@ -136,5 +165,67 @@ mod tests {
         assert_eq!(up_to(1), [1]);
         assert_eq!(up_to(2), [1, 2]);
         assert_eq!(up_to(6), [1, 2, 4, 6]);
+    }
+
+    /// Returns the plans of all figures.
+    fn outlines(opacity: Opacity) -> Vec<Outline> {
+        let room = Room::new(0, 1, Some(1e-4));
+        let bounds =
+            Bounds { threads: vec![1, 2], duration: Duration::from_secs(1), opacity, room };
+        FigureName::value_variants().iter().map(|&figure| outline(figure, &bounds)).collect()
+    }
+
+    #[test]
+    fn every_figure_has_claims_about_lines_that_it_has() {
+        for outline in outlines(Opacity::Priced) {
+            assert!(!outline.claims.is_empty(), "{} claims nothing", outline.name);
+            for Claim { text, line, quantity, compared, .. } in &outline.claims {
+                let others = match compared {
+                    Compared::Nothing => Vec::new(),
+                    Compared::RatioTo(others) => others.clone(),
+                    Compared::DifferenceFrom(other) => vec![*other],
+                };
+                assert!(!others.contains(line), "{text}: a line is compared with itself");
+                let lines = || others.iter().chain([line]).map(|&line| &outline.lines[line]);
+                assert!(lines().all(|line| !line.label.ends_with(", opaque")), "{text}");
+                if *quantity == Quantity::OfBase {
+                    assert!(lines().all(|line| line.base.is_some()), "{text}: not compared");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn opacity_is_off_but_for_its_price_or_as_asked() {
+        let opaque = |outline: &Outline| {
+            let lines = outline.lines.iter().map(|line| &outline.cases[line.cases[0]].variant);
+            lines.map(|variant| variant.opaque).collect::<Vec<_>>()
+        };
+        let [priced, on, off, both] =
+            [&[][..], &[true], &[false], &[true, false]].map(|asked| outlines(Opacity::of(asked)));
+        for (outline, off) in priced.iter().zip(&off) {
+            let labels = |outline: &Outline| {
+                outline.lines.iter().map(|line| line.label.clone()).collect::<Vec<_>>()
+            };
+            let is_price = |label: &String| label.ends_with(", opaque");
+            let kept = labels(outline).into_iter().filter(|label| !is_price(label));
+            assert!(kept.eq(labels(off)), "{}", outline.name);
+            for (index, line) in outline.lines.iter().enumerate() {
+                assert_eq!(is_price(&line.label), opaque(outline)[index] == Some(true));
+                let of = line.base.map(|base| format!("{}, opaque", outline.lines[base].label));
+                assert!(!is_price(&line.label) || of.as_ref() == Some(&line.label));
+            }
+        }
+        let first = &priced[FigureName::Protocols as usize].lines[..5];
+        assert_eq!(
+            first.iter().map(|line| line.label.as_str()).collect::<Vec<_>>(),
+            ["occ", "occ, opaque", "tictoc", "mvto", "mvcc"]
+        );
+        assert!(on.iter().flat_map(opaque).all(|opaque| opaque != Some(false)));
+        assert!(off.iter().flat_map(opaque).all(|opaque| opaque != Some(true)));
+        for outline in &both[..3] {
+            let count = |on| opaque(outline).iter().filter(|opaque| **opaque == Some(on)).count();
+            assert!(count(true) > 0, "{}", outline.name);
+        }
     }
 }

@@ -43,6 +43,15 @@ fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench tpcc --mix half", "expected full, three, two, even or new-order");
     assert_refused("bench tpcc --order-ids here", "[possible values: per-attempt, once, district]");
     assert_refused("bench ycsb --cu maybe", "[possible values: on, off]");
+    for command in ["bench ycsb --opaque", "check --opaque", "reproduce delivery --opaque"] {
+        assert_refused(&format!("{command} maybe"), "[possible values: on, off]");
+    }
+    for workload in ["ycsb-hot", "shifting", "long-scan"] {
+        assert_refused(
+            &format!("bench {workload} --for-update maybe"),
+            "[possible values: on, off]",
+        );
+    }
     assert_refused("bench ycsb --factor luck", "no-backoff");
     assert_refused("bench ycsb --protocol mvto --timestamps sundial", "there are counter, clock");
     assert_refused(
@@ -232,6 +241,17 @@ fn contradictions_are_explained() {
     assert_refused(
         "bench ycsb --protocol occ,mvcc --timestamps clock",
         "--timestamps means nothing to occ, mvcc; it is for mvto",
+    );
+    for command in ["bench ycsb", "check ycsb"] {
+        assert_refused(
+            &format!("{command} --protocol tictoc,mvcc --opaque off"),
+            "--opaque means nothing to tictoc, mvcc; it is for occ, 2pl-no-wait,",
+        );
+    }
+    assert_refused("check --file history.jsonl --opaque on", "cannot be used with");
+    assert_refused(
+        "check --protocol occ --opaque on,off --history history.jsonl",
+        "a file holds one history: name one --protocol, and one value of --opaque",
     );
     assert_refused(
         "bench ycsb --factor fixed-hash,no-backoff --backoff 1us..5us",

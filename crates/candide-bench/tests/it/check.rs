@@ -43,6 +43,25 @@ fn kept(name: &str, contents: &str) -> String {
 }
 
 #[test]
+fn a_database_without_opacity_promises_none() {
+    let protocols = ["random", "--protocol", "occ,mvto", "--opaque", "on,off", "--seed", "3"];
+    let (status, results, message) = check_for_a_while(&protocols);
+    assert_eq!(status, Some(0), "{results}{message}");
+    let claims = results.lines().filter(|line| line.contains(": yes")).map(str::trim);
+    let strict = "serializable in the order of real time";
+    assert_eq!(
+        claims.collect::<Vec<_>>(),
+        [
+            format!("{strict}, aborted attempts included: yes"),
+            format!("{strict}: yes"),
+            format!("{strict}: yes")
+        ]
+    );
+    assert!(results.contains("\nocc not opaque: random"), "{results}");
+    assert!(message.contains("note: --opaque means nothing to mvto"), "{message}");
+}
+
+#[test]
 fn every_workload_is_serializable_under_every_protocol() {
     let strict = "serializable in the order of real time";
     for workload in ["random", "ycsb", "smallbank", "rubis", "wikipedia"] {

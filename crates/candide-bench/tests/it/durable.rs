@@ -12,7 +12,7 @@ const SIZE: &str = "smallbank --accounts 100 --transactions 100 --warmup 0s --ru
 fn the_log_is_told_of_each_protocol_and_its_files_are_removed() {
     let place = place("durable-memory");
     let files = format!("--durable {}", place.display());
-    let arguments = format!("{SIZE} --threads 1,2 --protocol occ,mvcc {files}");
+    let arguments = format!("{SIZE} --threads 1,2 --protocol occ,mvto {files}");
     let (printed, page, results) = bench_until(50, &arguments, "durable-memory", &has_committed);
     assert_eq!(results.len(), 4);
     for result in &results {
@@ -31,6 +31,10 @@ fn the_log_is_told_of_each_protocol_and_its_files_are_removed() {
     let rows = table.lines().filter(|line| line.trim_start().starts_with("smallbank "));
     assert_eq!(rows.count(), 4, "{printed}");
     assert_eq!(page.matches("data-field=\"log/log_bytes\"").count(), 4);
+    assert!(
+        printed.contains("note: mvto puts no update off in a database with a log"),
+        "{printed}"
+    );
     assert!(!place.exists(), "it was not there before");
 }
 

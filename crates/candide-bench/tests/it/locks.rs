@@ -34,15 +34,16 @@ fn locks_are_told_of_each_policy_that_may_take_some() {
         assert!(retrospective <= taken, "{result}");
         // Only these learn from conflicts which rows to lock.
         let learns = ["mocc", "hybrid"].contains(&protocol);
-        assert!(learns || learnt == [0.0; 4], "{result}");
-        // The only table of `mixed` has the first policy in turn, which is optimistic.
-        assert!(protocol != "mixed" || counts == [0.0; 5], "{result}");
-        let is_idle = protocol == "mixed" || result["committed"] == 0;
-        assert!(is_idle || learns || taken > 0.0, "{result}");
+        // The rows of the only table of `mixed` have all policies.
+        let is_mixed = protocol == "mixed";
+        assert!(learns || is_mixed || learnt == [0.0; 4], "{result}");
+        assert!(result["committed"] == 0 || learns || taken > 0.0, "{result}");
         assert!(died + killed <= number(&result["aborted"]), "{result}");
         if result["threads"] == 1 {
             assert_eq!([waited, died, killed, forgone], [0.0; 4], "{result}");
-            assert_eq!(learnt, [0.0; 4], "{result}");
+            // Readers and writers of a mixed table ask for the locks of all rows at first, and then
+            // find that those of rows under `mocc` are of no use.
+            assert!(is_mixed || learnt == [0.0; 4], "{result}");
             assert!(!learns || taken == 0.0, "{result}");
         }
     }

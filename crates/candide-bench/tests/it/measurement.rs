@@ -404,6 +404,52 @@ fn where_timestamps_come_from_is_a_setting_of_protocols_that_leave_the_choice() 
 }
 
 #[test]
+fn opacity_is_a_setting_of_protocols_that_leave_the_choice() {
+    let size = "ycsb --rows 1000 --transactions 1000 --runs 1 --threads 2";
+    let (printed, report) =
+        bench(&format!("{size} --protocol occ,pcc,mvto --opaque on,off"), "opacity");
+    let results = report["results"].as_array().expect("a list");
+    let settings: Vec<_> =
+        results.iter().map(|result| (&result["protocol"], &result["opaque"])).collect();
+    let [occ, pcc, mvto] = ["occ", "pcc", "mvto"].map(Value::from);
+    let (on, off) = (true.into(), false.into());
+    let expected = [(&occ, &on), (&occ, &off), (&pcc, &on), (&pcc, &off), (&mvto, &Value::Null)];
+    assert_eq!(settings, expected);
+    for result in results {
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+    assert!(
+        printed.contains("pcc not opaque")
+            && printed.contains("note: --opaque means nothing to mvto"),
+        "{printed}"
+    );
+    let (_, report) = bench(&format!("{size} --protocol occ"), "default-opacity");
+    assert_eq!(report["results"][0]["opaque"], true, "by default");
+}
+
+#[test]
+fn reads_for_update_are_a_setting_of_workloads_that_modify() {
+    for (workload, size) in [
+        ("ycsb-hot --rmws 2", ""),
+        ("long-scan --rows 1000 --scan 10", ""),
+        ("shifting --rows 1000", " --phase 10ms"),
+    ] {
+        let timing = "--transactions 1000 --runs 1 --threads 2 --protocol 2pl-wait-die,mvto";
+        let arguments = format!("{workload}{size} {timing} --for-update on,off");
+        let name = workload.split(' ').next().expect("a name");
+        let (printed, report) = bench(&arguments, &format!("for-update-{name}"));
+        let results = report["results"].as_array().expect("a list");
+        let settings: Vec<_> =
+            results.iter().map(|result| result["params"]["for_update"] == true).collect();
+        assert_eq!(settings, [true, true, false, false], "{workload}");
+        for result in results {
+            assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()), "{workload}");
+        }
+        assert!(printed.contains("for update true"), "{printed}");
+    }
+}
+
+#[test]
 fn lengths_of_waits_are_parameters_of_a_result_if_they_were_given() {
     let size = "ycsb --rows 1000 --transactions 1000 --runs 1 --threads 2 --protocol occ,mvcc";
     for (name, options, backoff, spin_rounds) in [

@@ -45,7 +45,18 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("{value} is no list"))
 }
 
-/// Runs a figure once, with two threads, and asserts that it is whole: so many lines in each part.
+/// Returns the elements of a list of results or lines that are not opaque `occ`. Such lines show
+/// the price of opacity, and are in addition to those of the figure.
+fn without_prices(list: &[Value]) -> Vec<&Value> {
+    let is_price = |value: &Value| {
+        value["label"].as_str().is_some_and(|label| label.ends_with(", opaque"))
+            || value["opaque"] == true
+    };
+    list.iter().filter(|value| !is_price(value)).collect()
+}
+
+/// Runs a figure once, with two threads, and asserts that it is whole: so many lines in each part,
+/// and verdicts on what the paper claims.
 fn assert_whole(figure: &str, source: &str, lines: &[usize]) -> (String, Value) {
     let (printed, report) = reproduce(&format!("{figure} --threads 2 --runs 1"));
     let drawn = &report["figure"];
@@ -55,6 +66,12 @@ fn assert_whole(figure: &str, source: &str, lines: &[usize]) -> (String, Value) 
         list(&drawn["lines"]).chunk_by(|one, next| one["panel"] == next["panel"]).collect();
     assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), lines, "{figure}");
     assert!(list(&drawn["deviations"]).len() >= 3, "{drawn}");
+    let verdicts = list(&drawn["verdicts"]);
+    assert!(!verdicts.is_empty() && printed.contains("What the paper claims"), "{printed}");
+    for verdict in verdicts {
+        assert!(printed.contains(verdict["claim"].as_str().expect("text")), "{verdict}");
+        assert!(verdict["holds"].is_boolean() && verdict["threads"] == 2, "{verdict}");
+    }
     let results = list(&report["results"]);
     for line in parts.iter().copied().flatten() {
         let [point] = list(&line["points"]) else { panic!("one number of threads: {line}") };
@@ -98,22 +115,40 @@ fn assert_whole(figure: &str, source: &str, lines: &[usize]) -> (String, Value) 
 }
 
 #[test]
-fn each_factor_is_alone_and_compared_with_none() {
+fn each_factor_is_alone_and_compared_with_none_under_each_protocol_of_the_paper() {
     let known = |factor: &Factor| factor.is_available() && !factor.is_of_timestamps();
-    let available = Factor::ALL.into_iter().filter(known);
-    let lines = 1 + available.count();
-    let (printed, report) = assert_whole("factors", "VLDB 2020, Figure 4", &[lines, lines]);
-    for (index, result) in list(&report["results"]).iter().enumerate() {
-        assert_eq!(
-            list(&result["factors"]).len(),
-            usize::from(index % lines > 0),
-            "{}",
-            result["factors"]
-        );
+    let factors = Factor::ALL.into_iter().filter(known).count();
+    // Two factors are of `tictoc` only, and one is not of `mvto`; opaque `occ` has a line.
+    let lines = [1 + factors + 1, 1 + factors + 2, 1 + factors - 1].repeat(2);
+    let (printed, report) = assert_whole("factors", "VLDB 2020, Figures 4 and 7", &lines);
+    let results = list(&report["results"]);
+    let part = results.len() / 2;
+    for (index, line) in list(&report["figure"]["lines"]).iter().enumerate() {
+        let result = &results[number(&line["points"][0]["result"]) as usize];
+        let label = line["label"].as_str().expect("text");
+        let chosen = usize::from(!label.contains("good choices only"));
+        assert_eq!(list(&result["factors"]).len(), chosen, "{label}: {}", result["factors"]);
         assert_eq!((&result["cu"], &result["ts"]), (&false.into(), &false.into()));
-        assert_eq!(number(&result["params"]["warehouses"]), if index < lines { 1.0 } else { 2.0 });
+        assert_eq!(number(&result["params"]["warehouses"]), if index < part { 1.0 } else { 2.0 });
     }
-    let of_base = &report["figure"]["lines"][2]["published"];
+    let grades = list(&report["figure"]["grades"]);
+    assert_eq!(grades.len(), 3 * factors + 1, "{grades:?}");
+    for grade in grades {
+        let of_base = number(&grade["of_base"]);
+        let expected = match of_base {
+            0.9.. => "+",
+            0.7.. => "-",
+            _ => "--",
+        };
+        assert_eq!(grade["grade"], expected, "{grade}");
+        let name = |field: &str| grade[field].as_str().expect("a name").to_string();
+        let label = format!("{}, {}", name("protocol"), name("choice"));
+        let line = list(&report["figure"]["lines"]).iter().find(|line| line["label"] == *label);
+        assert_eq!(line.expect("graded")["points"][0]["of_base"], grade["of_base"], "{grade}");
+        assert!(printed.contains(&format!("{expected} ({of_base:.2})")), "{grade}: {printed}");
+    }
+    assert!(printed.contains("contention regulation") && printed.contains("N/A"), "{printed}");
+    let of_base = &report["figure"]["lines"][3]["published"];
     assert_eq!(
         (&of_base["text"], &of_base["of_base"]),
         (&"1/1.6 (glibc)".into(), &Value::from(vec![0.625, 0.625]))
@@ -133,9 +168,9 @@ fn each_factor_is_alone_and_compared_with_none() {
 
 #[test]
 fn deliveries_are_counted_apart() {
-    let (_, report) = assert_whole("delivery", "VLDB 2020, Figure 6", &[2, 2]);
+    let (_, report) = assert_whole("delivery", "VLDB 2020, Figure 6", &[3, 2]);
     let (lines, results) = (list(&report["figure"]["lines"]), list(&report["results"]));
-    assert_eq!(results.len(), 2, "counted twice, run once");
+    assert_eq!(results.len(), 3, "counted twice, run once");
     for (line, result) in lines.iter().zip(results) {
         assert_eq!(line["counted"], "delivery");
         let delivered = &result["transactions"]["delivery"]["committed"];
@@ -149,13 +184,13 @@ fn deliveries_are_counted_apart() {
         .iter()
         .map(|result| result["params"]["contention_aware_keys"].clone())
         .collect::<Vec<_>>();
-    assert_eq!(aware, [true, false]);
+    assert_eq!(aware, [true, true, false]);
 }
 
 #[test]
 fn protocols_are_compared_with_the_first() {
-    let (_, report) = assert_whole("protocols", "VLDB 2020, Figure 8", &[4; 6]);
-    let results = list(&report["results"]).iter();
+    let (_, report) = assert_whole("protocols", "VLDB 2020, Figure 8", &[5; 6]);
+    let results = without_prices(list(&report["results"])).into_iter();
     assert!(results.clone().all(|result| result["cu"] == false && result["ts"] == false));
     let names: Vec<_> =
         results.step_by(4).map(|result| result["workload"].as_str().expect("a name")).collect();
@@ -164,27 +199,27 @@ fn protocols_are_compared_with_the_first() {
 
 #[test]
 fn switches_are_compared_with_none_of_the_same_protocol() {
-    let (_, report) = assert_whole("high-contention", "Figure 12 a to f", &[8; 6]);
+    let (_, report) = assert_whole("high-contention", "Figure 12 a to f", &[9; 6]);
     let switches = |report: &Value| {
-        let results = list(&report["results"]).iter();
+        let results = without_prices(list(&report["results"])).into_iter();
         results.map(|result| (result["cu"] == true, result["ts"] == true)).collect::<Vec<_>>()
     };
     assert!(switches(&report).chunks(2).all(|pair| pair == [(false, false), (true, true)]));
-    let (_, report) = assert_whole("separate-effects", "Figure 12g", &[12; 4]);
+    let (_, report) = assert_whole("separate-effects", "Figure 12g", &[13; 4]);
     let ways = [(false, false), (true, false), (false, true), (true, true)];
     assert!(switches(&report).chunks(4).all(|four| four == ways));
 }
 
 #[test]
 fn grains_are_compared_with_the_coarse() {
-    let (printed, report) = assert_whole("granularity", "2018, Figures 2 and 3", &[10, 10]);
+    let (printed, report) = assert_whole("granularity", "2018, Figures 2 and 3", &[11, 11]);
     assert!(printed.contains("slower than occ throughout"), "{printed}");
-    let results = list(&report["results"]);
+    let results = without_prices(list(&report["results"]));
     let grains = results.iter().map(|result| result["ts"] == true);
     assert!(grains.eq((0..20).map(|line| line % 10 >= 5)), "{report}");
     let mechanisms: Vec<_> = results[..5].iter().map(|result| &result["protocol"]).collect();
     assert_eq!(mechanisms, ["occ", "tictoc", "2pl-no-wait", "swiss", "adaptive"]);
-    for result in results {
+    for result in &results {
         let locks = !["occ", "tictoc"].iter().any(|protocol| result["protocol"] == *protocol);
         assert_eq!(result["locks"]["taken"].is_number(), locks, "{result}");
     }
@@ -194,8 +229,9 @@ fn grains_are_compared_with_the_coarse() {
 
 #[test]
 fn read_sets_are_compared_by_transaction_type() {
-    let (printed, report) = assert_whole("set-sizes", "VLDB 2020, section 6.3", &[4, 4, 4]);
-    let (lines, results) = (list(&report["figure"]["lines"]), list(&report["results"]));
+    let (printed, report) = assert_whole("set-sizes", "VLDB 2020, section 6.3", &[5, 4, 4]);
+    let lines = without_prices(list(&report["figure"]["lines"]));
+    let results = without_prices(list(&report["results"]));
     assert_eq!(results.len(), 4, "counted three times, run once");
     for (index, line) in lines.iter().enumerate() {
         let (point, result) = (&line["points"][0], &results[index % 4]);
@@ -237,8 +273,8 @@ fn reordering_is_of_protocols_that_reorder() {
 
 #[test]
 fn three_timestamps_are_compared_with_two() {
-    let (_, report) = assert_whole("three-timestamps", "VLDB 2020, section 6.2", &[12, 12]);
-    let results = list(&report["results"]).iter();
+    let (_, report) = assert_whole("three-timestamps", "VLDB 2020, section 6.2", &[13, 13]);
+    let results = without_prices(list(&report["results"])).into_iter();
     let settings = results.map(|result| {
         let layout = result["params"]["layout"].as_str().expect("text");
         (result["ts"] == true, layout.ends_with("3 timestamps"))
@@ -249,12 +285,39 @@ fn three_timestamps_are_compared_with_two() {
 
 #[test]
 fn trees_are_compared_with_hash_indexes() {
-    let (_, report) = assert_whole("indexes", "VLDB 2020, section 4.4", &[2, 2, 2]);
-    let results = list(&report["results"]).iter();
+    let (_, report) = assert_whole("indexes", "VLDB 2020, section 4.4", &[3, 3, 3]);
+    let results = without_prices(list(&report["results"])).into_iter();
     let factors: Vec<_> = results.map(|result| list(&result["factors"]).len()).collect();
     assert_eq!(factors, [0, 1, 0, 1, 0, 1]);
-    let published = &report["figure"]["lines"][1]["published"];
+    let published = &report["figure"]["lines"][2]["published"];
     assert_eq!(published["of_base"], Value::from(vec![0.0, 0.4]));
+}
+
+#[test]
+fn opacity_is_that_of_all_lines_of_none_or_each_lines_both() {
+    let lines = |opaque: &str| {
+        let (_, report) = reproduce(&format!("delivery --threads 1 --runs 1 --opaque {opaque}"));
+        let results = list(&report["results"]);
+        let of = |line: &Value| {
+            let result = &results[number(&line["points"][0]["result"]) as usize];
+            (line["label"].as_str().expect("text").to_string(), result["opaque"] == true)
+        };
+        let lines = list(&report["figure"]["lines"]).iter();
+        lines.filter(|line| line["panel"] == "deliveries").map(of).collect::<Vec<_>>()
+    };
+    let line = |label: &str, opaque: bool| (label.to_string(), opaque);
+    let (aware, contended) = ("contention-aware keys", "index contention");
+    assert_eq!(lines("off"), [line(aware, false), line(contended, false)]);
+    assert_eq!(lines("on"), [line(aware, true), line(contended, true)]);
+    assert_eq!(
+        lines("on,off"),
+        [
+            line(aware, false),
+            line("contention-aware keys, opaque", true),
+            line(contended, false),
+            line("index contention, opaque", true)
+        ]
+    );
 }
 
 #[test]
@@ -283,7 +346,7 @@ fn mocc_is_compared_with_occ_and_what_the_paper_claims_is_judged() {
     let panels: Vec<_> = lines.chunk_by(|one, next| one["panel"] == next["panel"]).collect();
     assert_eq!(
         panels.iter().map(|panel| panel.len()).collect::<Vec<_>>(),
-        [4, 5, 9, 5, 5, 9, 8, 5]
+        [&[5, 7, 7, 10][..], &[7; 8], &[10, 10, 7]].concat()
     );
     let results = list(&report["results"]);
     for (panel, line) in panels.iter().flat_map(|panel| panel.iter().map(move |line| (panel, line)))
@@ -296,7 +359,18 @@ fn mocc_is_compared_with_occ_and_what_the_paper_claims_is_judged() {
         assert_eq!(threads, if is_scan { vec![2.0, 4.0] } else { vec![2.0] }, "{line}");
         for point in list(&line["points"]) {
             let result = &results[number(&point["result"]) as usize];
-            assert_eq!(result["protocol"], line["label"], "policies are called by their settings");
+            let label = line["label"].as_str().expect("text");
+            let (policy, opaque) = match label.strip_suffix(", opaque") {
+                Some(policy) => (policy, true),
+                None => (label, false),
+            };
+            assert_eq!(result["protocol"], policy, "policies are called by their settings");
+            assert_eq!(result["opaque"], opaque, "{line}");
+            let panel = line["panel"].as_str().expect("text");
+            let writes = panel.starts_with("Figure 7") || panel.starts_with("Table 4");
+            let locks_first = policy == "pcc" || policy.starts_with("2pl");
+            let for_update = result["params"]["for_update"] == true;
+            assert_eq!(for_update, writes && locks_first, "{line}");
             assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()), "{line}");
             let warehouses = &result["params"]["warehouses"];
             assert!(warehouses.is_null() || *warehouses == point["threads"], "{result}");
@@ -306,7 +380,7 @@ fn mocc_is_compared_with_occ_and_what_the_paper_claims_is_judged() {
     }
     assert_eq!(lines[0]["published"]["throughput_tps"], 16.9e6);
     assert_eq!(results[0]["params"]["order_ids"], "district");
-    for line in panels[6] {
+    for line in panels[13] {
         let names: Vec<_> =
             list(&line["points"][0]["phases"]).iter().map(|phase| &phase["name"]).collect();
         assert_eq!(names, ["read", "read-modify-write"], "{line}");
@@ -325,7 +399,7 @@ fn mocc_is_compared_with_occ_and_what_the_paper_claims_is_judged() {
         let aborted = "Table 4: MOCC hardly aborts (below 2 %)";
         if claim == aborted {
             let place = usize::from(number(&verdict["threads"]) > 2.0);
-            let point = &panels[7][1]["points"][place];
+            let point = &panels[14][2]["points"][place];
             assert_eq!(verdict["measured"], point["abort_ratio"], "{verdict}");
             assert_eq!(verdict["holds"], number(&point["abort_ratio"]) <= 0.02, "{verdict}");
         }

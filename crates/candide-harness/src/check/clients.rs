@@ -86,10 +86,10 @@ where
     }
 
     fn ask(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure> {
-        let &Rules { seed, duration, ref agenda, .. } = rules;
+        let &Rules { opaque, seed, duration, ref agenda, .. } = rules;
         let open = |path: Option<&Path>| path.map(Sink::open).transpose();
         let (json, edn) = (open(rules.history)?, open(rules.edn)?);
-        let tables = Tables::<O>::create(protocol)?;
+        let tables = Tables::<O>::create(protocol, opaque)?;
         let clients = (0..threads).map(|_| tables.client()).collect::<Result<Vec<_>, _>>()?;
         let before = tables.db.stats();
         let stop = AtomicBool::new(false);
@@ -124,7 +124,7 @@ where
         if let Some(sink) = edn {
             edn::write(&history, sink.emptied()?)?;
         }
-        let claim = rules.claim.with_promises(protocol);
+        let claim = rules.claim.with_promises(protocol, opaque);
         let title = format!("checking {} {},", O::NAME, protocol.name());
         let checked =
             progress::with_line(agenda, &title, None, || O::check(&history, claim.of_values()));
@@ -157,9 +157,12 @@ struct Tables<O: Object> {
 }
 
 impl<O: Object> Tables<O> {
-    /// Creates a database under `protocol`, with its tables.
-    fn create(protocol: Choice) -> Result<Tables<O>, Error> {
-        let db = Database::<Erased>::builder().policy(protocol.erased()).build()?;
+    /// Creates a database under `protocol`, with its tables. `opaque` is the database's opacity;
+    /// `None` if the protocol leaves no choice.
+    fn create(protocol: Choice, opaque: Option<bool>) -> Result<Tables<O>, Error> {
+        let protocol = protocol.for_tables(&[O::TABLE]);
+        let builder = Database::<Erased>::builder().policy(protocol.erased());
+        let db = opaque.into_iter().fold(builder, |builder, on| builder.opaque(on)).build()?;
         let shared = Shared::create(&db)?;
         Ok(Tables { db, shared })
     }

@@ -21,6 +21,8 @@ pub use verdict::{Claim, Finding, Verdict};
 pub struct Rules<'a> {
     /// The properties demanded of a history, besides those that its protocol promises.
     pub claim: Claim,
+    /// Whether the database is opaque; `None` if the protocol leaves no choice.
+    pub opaque: Option<bool>,
     /// The seed of everything random.
     pub seed: u64,
     /// The time for which each protocol runs.

@@ -60,9 +60,9 @@ pub fn record(
     threads: usize,
     rules: &Rules<'_>,
 ) -> Result<Verdict, Failure> {
-    let &Rules { seed, duration, ref agenda, .. } = rules;
+    let &Rules { opaque, seed, duration, ref agenda, .. } = rules;
     workload.validate().map_err(Failure::Usage)?;
-    let claim = rules.claim.with_promises(protocol);
+    let claim = rules.claim.with_promises(protocol, opaque);
     let (name, protocol_name) = (workload.name(), protocol.name());
     let header = Header {
         protocol: protocol_name.to_string(),
@@ -71,7 +71,7 @@ pub fn record(
     };
     let history = rules.history.map(Sink::open).transpose()?;
     let loading = Loading { threads, seed, progress: &|_| {}, stopped: &interrupt::is_pressed };
-    let site = match workload.fill(protocol, &loading) {
+    let site = match workload.fill(protocol, opaque, &loading) {
         Err(FillError::Loading(candide_workloads::Failure::Stopped)) => {
             return Err(Failure::Interrupted);
         }

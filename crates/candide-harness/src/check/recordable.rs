@@ -21,10 +21,11 @@ pub trait Recordable: Sync {
     fn validate(&self) -> Result<(), String>;
 
     /// Sets up a database under `protocol` that records its history, creates the tables and fills
-    /// them.
+    /// them. `opaque` is the database's opacity; `None` if the protocol leaves no choice.
     fn fill(
         &self,
         protocol: Choice,
+        opaque: Option<bool>,
         loading: &Loading<'_>,
     ) -> Result<Box<dyn RecordedSite>, FillError>;
 }
@@ -62,9 +63,12 @@ impl<W: Workload + 'static> Recordable for Known<W> {
     fn fill(
         &self,
         protocol: Choice,
+        opaque: Option<bool>,
         loading: &Loading<'_>,
     ) -> Result<Box<dyn RecordedSite>, FillError> {
-        let db = Database::<Recorded<Erased>>::builder().policy(protocol.erased()).build()?;
+        let builder =
+            Database::<Recorded<Erased>>::builder().policy(protocol.for_tables(W::TABLES).erased());
+        let db = opaque.into_iter().fold(builder, |builder, on| builder.opaque(on)).build()?;
         let loaded = self.0.load(&db, loading)?;
         Ok(Box::new(Filled::<Recorded<Erased>, W> { db, loaded, directory: None }))
     }

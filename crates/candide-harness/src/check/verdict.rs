@@ -23,9 +23,11 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Returns this claim with the properties that `protocol` promises added.
-    pub(super) fn with_promises(self, protocol: Choice) -> Claim {
+    /// Returns this claim with the properties added that `protocol` promises on a database with
+    /// this opacity.
+    pub(super) fn with_promises(self, protocol: Choice, opacity: Option<bool>) -> Claim {
         let Properties { strict, opaque, .. } = protocol.properties();
+        let opaque = opaque && opacity != Some(false);
         Claim { strict: self.strict || strict, opaque: self.opaque || opaque, ..self }
     }
 

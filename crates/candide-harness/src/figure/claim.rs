@@ -13,7 +13,7 @@ use crate::measurement::median;
 #[derive(Debug, Clone)]
 pub struct Claim {
     /// The claim in words.
-    pub text: &'static str,
+    pub text: String,
     /// The index of the line.
     pub line: usize,
     /// The quantity.
@@ -39,6 +39,12 @@ pub enum Quantity {
     AbortedAtFirst(&'static str),
     /// The number of locks that were taken by policy.
     Locks,
+    /// The throughput as a multiple of that of the line with which the line is compared.
+    OfBase,
+    /// The number of entries in a read set.
+    ReadSet,
+    /// The share of commits that OCC would have aborted.
+    WouldAbort,
 }
 
 /// What a quantity of a line is compared with.
@@ -55,7 +61,7 @@ pub enum Compared {
 /// What became of a claim. The names of the fields are the interface to other programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Verdict {
-    pub(crate) claim: &'static str,
+    pub(crate) claim: String,
     pub(crate) threads: usize,
     /// The value; `None` if there was nothing to compare with.
     pub(crate) measured: Option<f64>,
@@ -67,6 +73,39 @@ pub(crate) struct Verdict {
 }
 
 impl Claim {
+    /// Makes a claim about a quantity of a line that is compared with none.
+    pub fn alone(
+        text: impl Into<String>,
+        line: usize,
+        quantity: Quantity,
+        accepted: RangeInclusive<f64>,
+    ) -> Claim {
+        Claim { text: text.into(), line, quantity, compared: Compared::Nothing, accepted }
+    }
+
+    /// Makes a claim about a quantity of a line as a part of the largest of the lines `others`.
+    pub fn ratio(
+        text: impl Into<String>,
+        line: usize,
+        quantity: Quantity,
+        others: impl Into<Vec<usize>>,
+        accepted: RangeInclusive<f64>,
+    ) -> Claim {
+        let compared = Compared::RatioTo(others.into());
+        Claim { text: text.into(), line, quantity, compared, accepted }
+    }
+
+    /// Makes a claim about the throughput of a line as a part of that of the fastest of the lines
+    /// `others`.
+    pub fn speed(
+        text: impl Into<String>,
+        line: usize,
+        others: impl Into<Vec<usize>>,
+        accepted: RangeInclusive<f64>,
+    ) -> Claim {
+        Claim::ratio(text, line, Quantity::Throughput, others, accepted)
+    }
+
     /// Judges the claim with each number of threads that was run with all its lines.
     pub(crate) fn judge<'a>(
         &'a self,
@@ -83,7 +122,7 @@ impl Claim {
             };
             let measured = self.measure(point, &others?);
             Some(Verdict {
-                claim: self.text,
+                claim: self.text.clone(),
                 threads: point.threads,
                 measured,
                 holds: measured.is_some_and(|value| self.accepted.contains(&value)),
@@ -122,6 +161,7 @@ impl Claim {
             (Compared::RatioTo(_), _) => format!("{value:.2}"),
             (_, quantity) if quantity.is_throughput() => format!("{value:.0} txn/s"),
             (_, Quantity::Locks) => format!("{value:.0}"),
+            (_, Quantity::OfBase | Quantity::ReadSet) => format!("{value:.2}"),
             (Compared::DifferenceFrom(_), _) => format!("{:.2} points", value * 100.0),
             (Compared::Nothing, _) => format!("{:.2} %", value * 100.0),
         }
@@ -139,6 +179,9 @@ impl Quantity {
             Quantity::AbortedIn(name) => Some(phase(name)?.abort_ratio),
             Quantity::AbortedAtFirst(name) => Some(phase(name)?.abort_ratio_at_first),
             Quantity::Locks => Some(point.locks_taken as f64),
+            Quantity::OfBase => point.of_base,
+            Quantity::ReadSet => Some(point.sets?.read_set),
+            Quantity::WouldAbort => point.sets?.occ_would_abort,
         }
     }
 
@@ -173,33 +216,9 @@ impl Verdict {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::driver::Run;
-    use crate::locks::Locks;
-
-    /// Returns a line that was run in rounds of a second with each of these numbers of threads. A
-    /// round has so many committed transactions and aborted attempts.
-    fn line(threads: &[usize], rounds: &[(u64, u64)]) -> MeasuredLine {
-        let run = |&(committed, aborted): &(u64, u64)| {
-            let mut run = Run::new(1);
-            run.elapsed = Duration::from_secs(1);
-            (run.kinds[0].committed, run.kinds[0].aborted) = (committed, aborted);
-            run.locks = Locks { taken: 7, ..Locks::default() };
-            run
-        };
-        let runs: Vec<Run> = rounds.iter().map(run).collect();
-        let point = |(index, &threads)| Point::new((0, index), threads, &runs, &[]).expect("runs");
-        MeasuredLine {
-            panel: "panel",
-            label: "line".to_string(),
-            counted: None,
-            base: None,
-            published: None,
-            points: threads.iter().enumerate().map(point).collect(),
-        }
-    }
+    use crate::figure::outcome::in_tests::line;
+    use crate::sets::SetSizes;
 
     /// Returns the verdicts on line 0 of `lines`.
     fn judged(
@@ -208,7 +227,8 @@ mod tests {
         compared: Compared,
         accepted: RangeInclusive<f64>,
     ) -> Vec<(usize, Option<f64>, bool, String)> {
-        let claim = Claim { text: "it is so", line: 0, quantity, compared, accepted };
+        let text = "it is so".to_string();
+        let claim = Claim { text, line: 0, quantity, compared, accepted };
         let verdicts = claim.judge(lines).map(|verdict| {
             assert_eq!(verdict.claim, "it is so");
             (verdict.threads, verdict.measured, verdict.holds, verdict.words)
@@ -276,6 +296,39 @@ mod tests {
         assert_eq!(none, [(2, None, false, "nothing".to_string())]);
         let locks = judged(&lines, Quantity::Locks, Compared::Nothing, 0.0..=0.0);
         assert_eq!(locks, [(2, Some(7.0), false, "7".to_string())]);
+    }
+
+    #[test]
+    fn what_a_line_is_to_its_base_is_compared_with_what_another_is_to_its_own() {
+        let mut lines = [line(&[2], &[(50, 0)]), line(&[2], &[(80, 0)]), line(&[2], &[(80, 0)])];
+        lines[0].points[0].of_base = Some(0.5);
+        lines[1].points[0].of_base = Some(0.8);
+        let of = |compared| judged(&lines, Quantity::OfBase, compared, 0.0..=0.4)[0].clone();
+        assert_eq!(of(Compared::Nothing), (2, Some(0.5), false, "0.50".to_string()));
+        let ratio = of(Compared::RatioTo(vec![1]));
+        assert_eq!(ratio, (2, Some(0.625), false, "0.62".to_string()));
+        let (_, difference, holds, words) = of(Compared::DifferenceFrom(1));
+        assert!(holds && (difference.expect("both") - 0.3).abs() < 1e-9 && words == "0.30");
+        assert_eq!(of(Compared::DifferenceFrom(2)).1, None, "compared with none");
+    }
+
+    #[test]
+    fn sets_are_compared_where_they_were_counted() {
+        let mut lines = [line(&[2], &[(1, 0)]), line(&[2], &[(1, 0)])];
+        let sets = |read_set, share| {
+            Some(SetSizes { read_set, write_set: 1.0, occ_would_abort: Some(share) })
+        };
+        lines[0].points[0].sets = sets(7.0, 0.25);
+        let of = |lines: &[MeasuredLine], quantity, compared| {
+            judged(lines, quantity, compared, 0.0..=0.5)[0].clone()
+        };
+        let share = of(&lines, Quantity::WouldAbort, Compared::Nothing);
+        assert_eq!(share, (2, Some(0.25), true, "25.00 %".to_string()));
+        let compared = || Compared::RatioTo(vec![1]);
+        assert_eq!(of(&lines, Quantity::ReadSet, compared()).1, None);
+        lines[1].points[0].sets = sets(10.0, 0.0);
+        let ratio = of(&lines, Quantity::ReadSet, compared());
+        assert_eq!(ratio, (2, Some(0.7), false, "0.70".to_string()));
     }
 
     #[test]

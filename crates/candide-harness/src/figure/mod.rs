@@ -5,6 +5,7 @@
 //! which the machine is slow affects all lines alike.
 
 mod claim;
+mod grade;
 mod outcome;
 mod outline;
 
@@ -17,8 +18,10 @@ use crate::room::expect_room;
 use crate::suite::admit;
 pub(crate) use claim::Verdict;
 pub use claim::{Claim, Compared, Quantity};
+pub use grade::Graded;
+pub(crate) use grade::table as table_of_grades;
 pub(crate) use outcome::{Figure, MeasuredLine, Point};
-pub use outline::{Case, Line, Outline, Panel, Published, Shown, Workload, plain};
+pub use outline::{Case, Line, Opacity, Outline, Panel, Published, Shown, Workload, plain};
 
 impl Outline {
     /// Returns an error if a case is estimated to take more memory than is free, unless

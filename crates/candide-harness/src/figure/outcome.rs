@@ -6,6 +6,7 @@ use candide_workloads::Timeline;
 use serde::Serialize;
 
 use super::claim::Verdict;
+use super::grade::Grade;
 use super::outline::{Outline, Published, Shown};
 use crate::driver::{Kind, Run};
 use crate::experiment::Experiment;
@@ -23,6 +24,9 @@ pub(crate) struct Figure {
     /// What became of the claims about the lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) verdicts: Vec<Verdict>,
+    /// The grades of the lines that are graded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) grades: Vec<Grade>,
     /// What is shown beside throughput.
     #[serde(skip)]
     pub(crate) shows: Shown,
@@ -187,9 +191,10 @@ impl Figure {
             lines.push(line);
         }
         let verdicts = outline.claims.iter().flat_map(|claim| claim.judge(&lines)).collect();
+        let grades = outline.grades.iter().filter_map(|graded| graded.grade(&lines)).collect();
         let &Outline { name, title, source, shows, .. } = outline;
         let deviations = outline.deviations.clone();
-        Figure { name, title, source, lines, verdicts, shows, deviations }
+        Figure { name, title, source, lines, verdicts, grades, shows, deviations }
     }
 
     /// Records that the measurement of `case` with its number `index` of threads is at `result` in
@@ -324,6 +329,35 @@ fn sums(runs: &[Run], counted: &[usize]) -> SetSums {
         }
     }
     sums
+}
+
+/// Lines that were never measured, for tests.
+#[cfg(test)]
+pub(super) mod in_tests {
+    use super::*;
+    use crate::locks::Locks;
+
+    /// Returns a line that was run in rounds of a second with each of these numbers of threads. A
+    /// round has so many committed transactions and aborted attempts.
+    pub(in crate::figure) fn line(threads: &[usize], rounds: &[(u64, u64)]) -> MeasuredLine {
+        let run = |&(committed, aborted): &(u64, u64)| {
+            let mut run = Run::new(1);
+            run.elapsed = Duration::from_secs(1);
+            (run.kinds[0].committed, run.kinds[0].aborted) = (committed, aborted);
+            run.locks = Locks { taken: 7, ..Locks::default() };
+            run
+        };
+        let runs: Vec<Run> = rounds.iter().map(run).collect();
+        let point = |(index, &threads)| Point::new((0, index), threads, &runs, &[]).expect("runs");
+        MeasuredLine {
+            panel: "panel",
+            label: "line".to_string(),
+            counted: None,
+            base: None,
+            published: None,
+            points: threads.iter().enumerate().map(point).collect(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::claim::Claim;
+use super::grade::Graded;
 use crate::any_workload::{AnyWorkload, Variant, Waits};
 use crate::registry::Choice;
 
@@ -18,14 +19,41 @@ pub struct Outline {
     pub measured: &'static str,
     /// What it shows beside throughput.
     pub shows: Shown,
+    /// Which lines are run with opacity.
+    pub opacity: Opacity,
     /// The cases that are run.
     pub cases: Vec<Case>,
     /// The lines that are shown.
     pub lines: Vec<Line>,
     /// The directions of the published figure, which are judged.
     pub claims: Vec<Claim>,
+    /// The lines that are graded.
+    pub grades: Vec<Graded>,
     /// The deviations from the published figure.
     pub deviations: Vec<String>,
+}
+
+/// Which lines of a figure are run with opacity, among those of protocols that leave the choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opacity {
+    /// No line, as in research engines; but each panel has one more line, which is compared with
+    /// its first line of `occ` and shows what opacity costs.
+    Priced,
+    /// All lines, or none.
+    Only(bool),
+    /// No line; but for each line there is one more, with opacity.
+    Both,
+}
+
+impl Opacity {
+    /// Returns the choice for a list of values that a command was given.
+    pub fn of(asked: &[bool]) -> Opacity {
+        match asked {
+            [] => Opacity::Priced,
+            [on] => Opacity::Only(*on),
+            _ => Opacity::Both,
+        }
+    }
 }
 
 /// What a figure shows beside throughput and aborted attempts.
@@ -130,6 +158,7 @@ impl Published {
 }
 
 /// A part of a figure. It has one workload, which may depend on the number of threads.
+#[derive(Clone, Copy)]
 pub struct Panel<'a> {
     /// The panel's heading.
     pub title: &'static str,
@@ -140,6 +169,7 @@ pub struct Panel<'a> {
 }
 
 /// The workload of a panel.
+#[derive(Clone, Copy)]
 pub enum Workload<'a> {
     /// One workload for all numbers of threads.
     Fixed(&'a dyn Fn() -> Box<dyn AnyWorkload>),
@@ -148,12 +178,66 @@ pub enum Workload<'a> {
 }
 
 impl Outline {
-    /// Adds a line that counts all transactions of the panel's workload, run with `variant`.
-    /// Returns the line's index.
+    /// Returns an outline without lines.
+    pub fn empty(
+        name: &'static str,
+        title: &'static str,
+        source: &'static str,
+        measured: &'static str,
+        opacity: Opacity,
+    ) -> Outline {
+        Outline {
+            name,
+            title,
+            source,
+            measured,
+            shows: Shown::Throughput,
+            opacity,
+            cases: Vec::new(),
+            lines: Vec::new(),
+            claims: Vec::new(),
+            grades: Vec::new(),
+            deviations: Vec::new(),
+        }
+    }
+
+    /// Adds a line that counts all transactions of the panel's workload, run with `variant` and
+    /// with the figure's opacity. Adds the line that shows the price of opacity behind it, if there
+    /// is to be one. Returns the index of the first one.
     pub fn line(
         &mut self,
         panel: &Panel<'_>,
         label: impl Into<String>,
+        variant: &Variant,
+        base: Option<usize>,
+        published: Option<Published>,
+    ) -> usize {
+        let label = label.into();
+        let with = |on: bool| Variant { opaque: variant.opaque.map(|_| on), ..variant.clone() };
+        let is_priced = match self.opacity {
+            Opacity::Only(_) => false,
+            Opacity::Both => variant.opaque.is_some(),
+            Opacity::Priced => variant.protocol.name() == "occ" && !self.has_price(panel.title),
+        };
+        let is_opaque = self.opacity == Opacity::Only(true);
+        let line = self.add(panel, label.clone(), &with(is_opaque), base, published);
+        if is_priced {
+            self.add(panel, format!("{label}, opaque"), &with(true), Some(line), None);
+        }
+        line
+    }
+
+    /// Returns whether a line of the panel `title` shows the price of opacity.
+    fn has_price(&self, title: &str) -> bool {
+        let mut lines = self.lines.iter().filter(|line| line.panel == title);
+        lines.any(|line| self.cases[line.cases[0]].variant.opaque == Some(true))
+    }
+
+    /// Adds a line with exactly this variant. Returns the line's index.
+    fn add(
+        &mut self,
+        panel: &Panel<'_>,
+        label: String,
         variant: &Variant,
         base: Option<usize>,
         published: Option<Published>,
@@ -168,14 +252,7 @@ impl Outline {
                 panel.threads.iter().map(|&threads| add(make(threads), &[threads])).collect()
             }
         };
-        self.lines.push(Line {
-            panel: panel.title,
-            label: label.into(),
-            cases,
-            counted: &[],
-            base,
-            published,
-        });
+        self.lines.push(Line { panel: panel.title, label, cases, counted: &[], base, published });
         self.lines.len() - 1
     }
 
@@ -196,8 +273,8 @@ impl Outline {
     }
 }
 
-/// Returns the plain variant of a protocol, which may have settings: one timestamp per row, and
-/// updates that read the columns that they change.
+/// Returns the plain variant of a protocol, which may have settings: one timestamp per row, updates
+/// that read the columns that they change, and no opacity if the protocol leaves the choice.
 ///
 /// # Panics
 /// If no protocol is named `protocol`.
@@ -208,6 +285,7 @@ pub fn plain(protocol: &str) -> Variant {
         cu: false,
         ts: false,
         timestamps: protocol.timestamps(&[])[0],
+        opaque: protocol.opacities(&[false])[0],
         factors: Vec::new(),
         counts_stale: false,
         waits: Waits::default(),

@@ -15,20 +15,17 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Returns the protocol, the source of timestamps if it is not a counter, the number of
-    /// threads, and the switches that are off.
+    /// Returns the protocol with its choices that differ from the default, the number of threads,
+    /// and the switches that are off.
     pub(crate) fn setting(self) -> String {
-        let Measurement { protocol, threads, cu, ts, .. } = *self.result;
-        let by = self
-            .result
-            .other_timestamps()
-            .map_or_else(String::new, |timestamps| format!(" by {timestamps}"));
+        let Measurement { threads, cu, ts, .. } = *self.result;
+        let protocol = self.result.protocol_words();
         let off: String = [(cu, ", CU off"), (ts, ", TS off")]
             .iter()
             .filter(|(on, _)| !on)
             .map(|(_, words)| *words)
             .collect();
-        format!("{protocol}{by} with {}{off}", counted(threads, "thread"))
+        format!("{protocol} with {}{off}", counted(threads, "thread"))
     }
 }
 
@@ -44,6 +41,8 @@ pub(crate) struct Facet<'a> {
     pub(crate) ts: bool,
     /// The source of timestamps; `None` if it is a counter or the protocol offers no choice.
     pub(crate) timestamps: Option<&'static str>,
+    /// Whether opacity was on, or the protocol leaves no choice.
+    pub(crate) opaque: bool,
     /// Whether the comparison has results with other switches.
     is_switched: bool,
     pub(crate) series: Vec<Series<'a>>,
@@ -55,12 +54,12 @@ pub(crate) struct Series<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
 }
 
-/// The properties that distinguish the results of a comparison: whether CU and TS are on, and the
-/// source of timestamps, unless it is a counter.
-type Switches = (bool, bool, Option<&'static str>);
+/// The properties that distinguish the results of a comparison: whether CU and TS are on, the
+/// source of timestamps, unless it is a counter, and whether opacity is not off.
+type Switches = (bool, bool, Option<&'static str>, bool);
 
 fn switches_of(result: &Measurement) -> Switches {
-    (result.cu, result.ts, result.other_timestamps())
+    (result.cu, result.ts, result.other_timestamps(), !result.is_opacity_off())
 }
 
 /// Returns every comparison of a report, in the order of the report's results.
@@ -151,9 +150,9 @@ impl<'a> Comparison<'a> {
             }
         }
         let is_switched = self.is_switched();
-        let facet = |(cu, ts, timestamps)| {
-            let series = self.series((cu, ts, timestamps));
-            Facet { cu, ts, timestamps, is_switched, series }
+        let facet = |(cu, ts, timestamps, opaque)| {
+            let series = self.series((cu, ts, timestamps, opaque));
+            Facet { cu, ts, timestamps, opaque, is_switched, series }
         };
         switches.into_iter().map(facet).collect()
     }
@@ -176,7 +175,7 @@ impl<'a> Comparison<'a> {
 
     /// Returns whether any switch is off in any result.
     pub(crate) fn is_switched(&self) -> bool {
-        self.entries.iter().any(|entry| switches_of(entry.result) != (true, true, None))
+        self.entries.iter().any(|entry| switches_of(entry.result) != (true, true, None, true))
     }
 
     /// Returns the protocols of the results, in the order of the registry.
@@ -217,6 +216,7 @@ impl<'a> Facet<'a> {
         let timestamps = self
             .timestamps
             .map_or_else(String::new, |timestamps| format!(", timestamps by {timestamps}"));
-        format!("CU {}, TS {}{timestamps}", word(self.cu), word(self.ts))
+        let opaque = if self.opaque { "" } else { ", opacity off" };
+        format!("CU {}, TS {}{timestamps}{opaque}", word(self.cu), word(self.ts))
     }
 }

@@ -4,9 +4,11 @@
 use super::charts;
 use super::markup::{Cell, Row, escape, list, section, table};
 use super::number::{counted, percent, rate, times};
-use crate::figure::{Figure, MeasuredLine, Point};
+use crate::figure::{Figure, MeasuredLine, Point, table_of_grades};
 use crate::report::Report;
-use crate::table::{PHASES_HEADER, PHASES_TITLE, VERDICTS_TITLE, has_phases, phase_rows};
+use crate::table::{
+    GRADES_TITLE, PHASES_HEADER, PHASES_TITLE, VERDICTS_TITLE, has_phases, phase_rows,
+};
 
 /// The columns of the tables.
 const HEADER: [&str; 8] = [
@@ -31,9 +33,10 @@ pub(crate) fn figure(report: &Report) -> Option<String> {
     let ratios = if figure.lines.iter().any(|line| line.base.is_some()) { RATIOS } else { "" };
     let body = format!(
         "<p>{}. What its text says of a line stands beside it; heights of bars and lines are not in a text. {ratios}</p>\n{panels}\
-         {}{}<h3>In what this differs from the published figure</h3>\n{}",
+         {}{}{}<h3>In what this differs from the published figure</h3>\n{}",
         escape(figure.source),
         phases(figure),
+        grades(figure),
         verdicts(figure),
         list("notes", figure.deviations.iter().cloned()),
     );
@@ -59,6 +62,19 @@ fn phases(figure: &Figure) -> String {
         Row { result, cells: words.into_iter().chain(numbers.map(Cell::derived)).collect() }
     });
     format!("<h3>{PHASES_TITLE}</h3>\n{}", table("By phase", &header, rows))
+}
+
+/// Returns the table of grades; an empty text if there are none.
+fn grades(figure: &Figure) -> String {
+    if figure.grades.is_empty() {
+        return String::new();
+    }
+    let (header, rows) = table_of_grades(&figure.grades);
+    // No cell has a field of a result, so it does not matter to which result a row belongs.
+    let rows = rows
+        .into_iter()
+        .map(|cells| Row { result: 0, cells: cells.into_iter().map(Cell::text).collect() });
+    format!("<h3>{GRADES_TITLE}</h3>\n{}", table("Grades", &header, rows))
 }
 
 /// Returns what became of the claims; an empty text if there are none.

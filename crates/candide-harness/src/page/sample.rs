@@ -44,6 +44,7 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         cu,
         ts,
         timestamps: None,
+        opaque: None,
         factors: Vec::new(),
         threads,
         duration_s: 0.6,

@@ -84,10 +84,10 @@ const SETTING: [&str; 4] = ["protocol", "CU", "TS", "threads "];
 
 /// Returns a row for a result. The row begins with the setting of the measurement.
 fn row(workload: Option<&str>, entry: Entry<'_>, cells: Vec<Cell>) -> Row {
-    let Measurement { protocol, cu, ts, threads, .. } = *entry.result;
+    let Measurement { cu, ts, threads, .. } = *entry.result;
     let switch = |on: bool| Cell::text(if on { "on" } else { "off" });
     let setting = [
-        Cell::text(protocol),
+        Cell::text(entry.result.protocol_words()),
         switch(cu),
         switch(ts),
         Cell::number(threads.to_string(), "threads"),

@@ -75,7 +75,8 @@ impl<P: Protocol> Store<P> {
                 6..=10 => find_up_to::<10, _, _, _>(&tables.order_lines, tx, lines, &mut deliver)?,
                 _ => find_up_to::<15, _, _, _>(&tables.order_lines, tx, lines, &mut deliver)?,
             }
-            let update = (Customer::BALANCE.add(sum), Customer::DELIVERIES.add(1));
+            let update =
+                (Customer::BALANCE.wrapping_add(sum), Customer::DELIVERIES.wrapping_add(1));
             tables.customers.update(tx, &(warehouse, district, customer), update)?;
             *found = id;
         }

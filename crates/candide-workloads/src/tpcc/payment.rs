@@ -78,7 +78,7 @@ impl<P: Protocol> Store<P> {
             writes.update::<District>(&(warehouse, district), "takings");
         });
         // All payments write this column, and no payment reads it. The addition cannot fail, so it
-        // may be deferred.
+        // may be deferred, and so may those to the district and to the customer.
         home.update(Warehouse::YTD.wrapping_add(amount))?;
         std::hint::black_box(address);
         let address = (
@@ -118,9 +118,9 @@ impl<P: Protocol> Store<P> {
             writes.insert::<History>(&(customer_warehouse, paid));
         });
         payer.update((
-            Customer::BALANCE.sub(amount),
-            Customer::YTD_PAYMENT.add(amount),
-            Customer::PAYMENTS.add(1),
+            Customer::BALANCE.wrapping_sub(amount),
+            Customer::YTD_PAYMENT.wrapping_add(amount),
+            Customer::PAYMENTS.wrapping_add(1),
         ))?;
         if self.knobs.credit_data && credit == BAD_CREDIT {
             let [id, customer_district, customer_warehouse] =

@@ -29,6 +29,8 @@ pub struct LongScan {
     pub rows: u64,
     /// The number of rows that a transaction scans.
     pub scan: u64,
+    /// Whether the read of the row that is written later is a read for update.
+    pub for_update: bool,
     /// The work after each of the three operations: the read, the scan as a whole, and the write.
     #[serde(rename = "think_ns")]
     pub think: Think,
@@ -39,7 +41,13 @@ pub struct LongScan {
 impl LongScan {
     /// Returns the published knobs: scans of a thousand of a million rows.
     pub fn published() -> Self {
-        LongScan { rows: 1_000_000, scan: 1_000, think: Think::NONE, transactions: 200_000 }
+        LongScan {
+            rows: 1_000_000,
+            scan: 1_000,
+            for_update: false,
+            think: Think::NONE,
+            transactions: 200_000,
+        }
     }
 }
 
@@ -135,6 +143,7 @@ impl<P: Protocol> Loaded<P> for LongScanTables<P> {
             operations,
             starts,
             scan: self.knobs.scan,
+            for_update: self.knobs.for_update,
             think: self.knobs.think,
             writer,
             wrong: 0,
@@ -165,6 +174,7 @@ pub struct LongScanWorker<P: Protocol> {
     /// The keys at which scans begin.
     starts: Replay<u64>,
     scan: u64,
+    for_update: bool,
     think: Think,
     writer: Writer<<Joint as Layout>::Value>,
     wrong: u64,
@@ -172,14 +182,23 @@ pub struct LongScanWorker<P: Protocol> {
 
 impl<P: Protocol> Worker for LongScanWorker<P> {
     fn step(&mut self) -> Result<Step, Abort> {
-        let LongScanWorker { session, tables, operations, starts, scan, think, writer, wrong } =
-            self;
+        let LongScanWorker {
+            session,
+            tables,
+            operations,
+            starts,
+            scan,
+            for_update,
+            think,
+            writer,
+            wrong,
+        } = self;
         let operations = operations.next();
         let start = starts.next()[0];
         let mut attempts = 0;
         let is_whole = session.run(|tx| {
             attempts += 1;
-            tables.transact(tx, &operations[0], start..start + *scan, *think)
+            tables.transact(tx, &operations[0], start..start + *scan, *for_update, *think)
         })?;
         writer.committed::<Joint>(operations, 0);
         *wrong += u64::from(!is_whole);
@@ -209,10 +228,11 @@ impl<P: Protocol> Tables<P> {
         tx: &Tx<'_, P>,
         operation: &Operation,
         range: Range<u64>,
+        for_update: bool,
         think: Think,
     ) -> Result<bool, Abort> {
         let row = self.small.find(tx, 0)?;
-        let before = row.read(Whole)?;
+        let before = if for_update { row.read_for_update(Whole)? } else { row.read(Whole)? };
         think.work();
         let is_whole = scan_all(&self.large, tx, range)?;
         think.work();

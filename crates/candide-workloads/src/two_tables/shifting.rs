@@ -16,7 +16,7 @@ use crate::hottest::probe;
 use crate::replay::{Replay, Stopped};
 use crate::workload::{require, require_transactions};
 use crate::ycsb::{
-    Access, Attempt, Joint, Layout, OPERATIONS_MAX, Operation, UserRow, Writer, YcsbTables,
+    Access, Attempt, Joint, Layout, Manner, OPERATIONS_MAX, Operation, UserRow, Writer, YcsbTables,
 };
 use crate::{
     Consistency, Failure, Loaded, Loading, Probe, Size, Step, Think, Timeline, Worker, Workload,
@@ -38,6 +38,8 @@ pub struct Shifting {
     /// The duration of one slice of a phase. Throughput is reported per slice.
     #[serde(rename = "slice_s", serialize_with = "seconds")]
     pub slice: Duration,
+    /// Whether the read of a read-modify-write is a read for update.
+    pub for_update: bool,
     /// The work after the operation on the small table's row and after each read.
     #[serde(rename = "think_ns")]
     pub think: Think,
@@ -58,6 +60,7 @@ impl Shifting {
             reads: 20,
             phase: Duration::from_millis(100),
             slice: Duration::from_micros(10),
+            for_update: false,
             think: Think::NONE,
             transactions: 200_000,
         }
@@ -129,7 +132,9 @@ impl Workload for Shifting {
         loading: &Loading<'_>,
     ) -> Result<ShiftingTables<P>, Failure> {
         let tables = TwoTables::load(Joint, self.rows, self.reads, self.transactions, db, loading)?;
-        Ok(ShiftingTables { tables, think: self.think, phase: Arc::default() })
+        let Shifting { for_update, think, .. } = *self;
+        let manner = Manner { access: Access::ReadAnother, for_update, think };
+        Ok(ShiftingTables { tables, manner, phase: Arc::default() })
     }
 }
 
@@ -137,7 +142,7 @@ impl Workload for Shifting {
 pub struct ShiftingTables<P: Protocol> {
     /// The tables.
     pub tables: TwoTables<P, Joint>,
-    think: Think,
+    manner: Manner,
     /// The current phase. A change of phase writes this number, and every transaction reads it at
     /// its beginning.
     phase: Arc<AtomicUsize>,
@@ -159,7 +164,8 @@ impl<P: Protocol> Loaded<P> for ShiftingTables<P> {
         let TwoTables { small, large } = &self.tables;
         let phase = Arc::clone(&self.phase);
         let side = |table| Side::new(table, thread, stopped);
-        ShiftingWorker { session, small: side(small), large: side(large), think: self.think, phase }
+        let manner = self.manner;
+        ShiftingWorker { session, small: side(small), large: side(large), manner, phase }
     }
 
     fn absorb(&self, worker: ShiftingWorker<P>) {
@@ -191,22 +197,21 @@ pub struct ShiftingWorker<P: Protocol> {
     session: Session<P>,
     small: Side<P>,
     large: Side<P>,
-    think: Think,
+    manner: Manner,
     phase: Arc<AtomicUsize>,
 }
 
 impl<P: Protocol> Worker for ShiftingWorker<P> {
     fn step(&mut self) -> Result<Step, Abort> {
-        let ShiftingWorker { session, small, large, think, phase } = self;
+        let ShiftingWorker { session, small, large, manner, phase } = self;
         let kind = phase.load(Ordering::Relaxed);
         let first = [Operation { write: kind == 1, ..small.operations.next()[0] }];
         let reads = large.operations.next();
         let mut attempts = 0;
         let torn = session.run(|tx| {
             attempts += 1;
-            Attempt::new(tx, &small.table, Access::ReadAnother, *think, &small.writer)
-                .run(&first)?;
-            Attempt::new(tx, &large.table, Access::ReadAnother, *think, &large.writer).run(reads)
+            Attempt::new(tx, &small.table, *manner, &small.writer).run(&first)?;
+            Attempt::new(tx, &large.table, *manner, &large.writer).run(reads)
         })?;
         small.writer.committed::<Joint>(&first, 0);
         large.writer.committed::<Joint>(reads, torn);

@@ -156,7 +156,7 @@ impl<P: Protocol> Site<P> {
         self.tables.users.update(
             tx,
             &edit.user,
-            (User::EDIT_COUNT.add(1), User::TOUCHED.set(edit.now)),
+            (User::EDIT_COUNT.wrapping_add(1), User::TOUCHED.set(edit.now)),
         )
     }
 }

@@ -132,6 +132,9 @@ pub struct Ycsb<L: Layout = Wide> {
     pub writes: Writes,
     /// The way in which a write accesses its row.
     pub access: Access,
+    /// Whether a write that reads its row first says so with the read, which is then a read for
+    /// update.
+    pub for_update: bool,
     /// The share of transactions in which no operation writes, independent of [`Ycsb::writes`].
     pub read_only: f64,
     /// The skew of the keys: 0 is uniform. Otherwise smaller keys are drawn more often.
@@ -165,6 +168,7 @@ impl<L: Layout> Ycsb<L> {
             operations: 16,
             writes: Writes::Probability(0.5),
             access: Access::Blind,
+            for_update: false,
             read_only: 0.0,
             theta: 0.99,
             sorted: true,
@@ -239,6 +243,7 @@ impl Ycsb {
             operations: self.operations,
             writes: self.writes,
             access: self.access,
+            for_update: self.for_update,
             read_only: self.read_only,
             theta: self.theta,
             sorted: self.sorted,

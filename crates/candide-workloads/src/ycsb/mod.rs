@@ -38,8 +38,8 @@ pub(crate) use operation::Operation;
 use row::Pool;
 pub use row::UserRow;
 pub(crate) use scan::scan_all;
-pub(crate) use transaction::Attempt;
 pub use transaction::YcsbWorker;
+pub(crate) use transaction::{Attempt, Manner};
 use writer::Tally;
 pub(crate) use writer::Writer;
 
@@ -179,8 +179,7 @@ impl<P: Protocol, L: Layout> Loaded<P> for YcsbTables<P, L> {
         stopped: Stopped<'_>,
     ) -> YcsbWorker<P, L> {
         let (operations, writer) = self.inputs(thread, stopped);
-        let Ycsb { access, think, .. } = self.knobs;
-        YcsbWorker::new(session, self.table.clone(), operations, access, think, writer)
+        YcsbWorker::new(session, self.table.clone(), operations, self.knobs.manner(), writer)
     }
 
     fn absorb(&self, worker: YcsbWorker<P, L>) {

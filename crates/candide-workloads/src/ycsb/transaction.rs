@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use candide::{Abort, Protocol, RunOptions, Session, Stats, Table, Tx};
 
-use super::knobs::Access;
+use super::knobs::{Access, Ycsb};
 use super::layout::{Layout, Wide};
 use super::operation::Operation;
 use super::row::UserRow;
@@ -19,8 +19,7 @@ pub struct YcsbWorker<P: Protocol, L: Layout = Wide> {
     session: Session<P>,
     table: Table<UserRow<L>, P>,
     operations: Replay<Operation>,
-    access: Access,
-    think: Think,
+    manner: Manner,
     writer: Writer<L::Value>,
 }
 
@@ -29,11 +28,10 @@ impl<P: Protocol, L: Layout> YcsbWorker<P, L> {
         session: Session<P>,
         table: Table<UserRow<L>, P>,
         operations: Replay<Operation>,
-        access: Access,
-        think: Think,
+        manner: Manner,
         writer: Writer<L::Value>,
     ) -> Self {
-        YcsbWorker { session, table, operations, access, think, writer }
+        YcsbWorker { session, table, operations, manner, writer }
     }
 
     pub(super) fn into_writer(self) -> Writer<L::Value> {
@@ -43,13 +41,12 @@ impl<P: Protocol, L: Layout> YcsbWorker<P, L> {
 
 impl<P: Protocol, L: Layout> Worker for YcsbWorker<P, L> {
     fn step(&mut self) -> Result<Step, Abort> {
-        let YcsbWorker { session, table, operations, access, think, writer } = self;
+        let YcsbWorker { session, table, operations, manner, writer } = self;
         let operations = operations.next();
         let writes = operations.iter().any(|operation| operation.write);
         let options = if writes { RunOptions::new() } else { RunOptions::new().read_only() };
-        let (torn, retries) = run_as(session, options, |tx| {
-            Attempt::new(tx, table, *access, *think, writer).run(operations)
-        });
+        let (torn, retries) =
+            run_as(session, options, |tx| Attempt::new(tx, table, *manner, writer).run(operations));
         writer.committed::<L>(operations, torn?);
         Ok(Step { kind: usize::from(writes), committed: true, retries })
     }
@@ -63,12 +60,28 @@ impl<P: Protocol, L: Layout> Worker for YcsbWorker<P, L> {
     }
 }
 
+/// The way in which operations access their rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner {
+    pub(crate) access: Access,
+    /// Whether the read of a read-modify-write is a read for update.
+    pub(crate) for_update: bool,
+    /// The work after each operation.
+    pub(crate) think: Think,
+}
+
+impl<L: Layout> Ycsb<L> {
+    /// Returns the way in which transactions access rows.
+    pub(super) fn manner(&self) -> Manner {
+        Manner { access: self.access, for_update: self.for_update, think: self.think }
+    }
+}
+
 /// One attempt at the operations of a transaction on one table.
 pub(crate) struct Attempt<'a, P: Protocol, L: Layout> {
     tx: &'a Tx<'a, P>,
     table: &'a Table<UserRow<L>, P>,
-    access: Access,
-    think: Think,
+    manner: Manner,
     writer: &'a Writer<L::Value>,
     /// The number of operations done.
     position: usize,
@@ -80,11 +93,10 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
     pub(crate) fn new(
         tx: &'a Tx<'a, P>,
         table: &'a Table<UserRow<L>, P>,
-        access: Access,
-        think: Think,
+        manner: Manner,
         writer: &'a Writer<L::Value>,
     ) -> Self {
-        Attempt { tx, table, access, think, writer, position: 0, torn: 0 }
+        Attempt { tx, table, manner, writer, position: 0, torn: 0 }
     }
 
     /// Executes `operations` in batches whose cache misses overlap, the largest batches first.
@@ -118,17 +130,23 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
         for (row, operation) in rows.iter().zip(operations) {
             row.prefetch(UserRow::COLUMNS[usize::from(operation.column)]);
         }
+        let Manner { access, for_update, think } = self.manner;
         for (row, operation) in rows.iter().zip(operations) {
-            let blind = operation.write && self.access == Access::Blind;
+            let blind = operation.write && access == Access::Blind;
             if !blind {
                 let column = if operation.write { operation.observed } else { operation.column };
-                let value = black_box(row.read(UserRow::COLUMNS[usize::from(column)])?);
+                let column = UserRow::COLUMNS[usize::from(column)];
+                let value = black_box(if operation.write && for_update {
+                    row.read_for_update(column)?
+                } else {
+                    row.read(column)?
+                });
                 self.torn += u64::from(self.writer.is_torn(&value));
             }
             if operation.write {
-                self.writer.write(row, *operation, self.access, self.position)?;
+                self.writer.write(row, *operation, access, self.position)?;
             }
-            self.think.work();
+            think.work();
             self.position += 1;
         }
         Ok(())
@@ -159,7 +177,7 @@ mod tests {
         for count in 1..=10 {
             let took = db.run(|tx| {
                 let begun = Instant::now();
-                Attempt::new(tx, &tables.table, knobs.access, think, &writer)
+                Attempt::new(tx, &tables.table, knobs.manner(), &writer)
                     .run(&operations[..count])?;
                 Ok(begun.elapsed())
             });

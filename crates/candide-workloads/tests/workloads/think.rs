@@ -23,7 +23,7 @@ fn hot() -> Ycsb<Joint> {
 }
 
 fn long_scan() -> LongScan {
-    LongScan { rows: 100, scan: 10, transactions: 100, think: think() }
+    LongScan { rows: 100, scan: 10, transactions: 100, think: think(), ..LongScan::published() }
 }
 
 fn shifting() -> Shifting {

@@ -46,6 +46,28 @@ fn conditions_hold_as_measured_elsewhere() {
 }
 
 #[test]
+fn no_update_of_a_customer_can_fail() {
+    let knobs = Tpcc { customers: 10, audit_every: 0, ..knobs() };
+    let db = database(true, true);
+    let loaded = load(&db, &knobs, 1);
+    let tables = loaded.tables();
+    db.run(|tx| {
+        for id in tables.customers.iter(tx, ()).map(|row| row.map(|(id, ())| id)) {
+            let ends = (
+                Customer::BALANCE.set(i64::MIN),
+                Customer::YTD_PAYMENT.set(i64::MAX),
+                Customer::PAYMENTS.set(u32::MAX),
+                Customer::DELIVERIES.set(u32::MAX),
+            );
+            tables.customers.update(tx, id?, ends)?;
+        }
+        Ok::<_, Abort>(())
+    })
+    .expect("no other transaction");
+    run(&db, &loaded, 1, STEPS);
+}
+
+#[test]
 fn without_inserts_nothing_is_inserted_and_damage_is_noticed() {
     let damages: [(&str, Damage); 6] = [
         ("the districts have counted", |tx, tables| {

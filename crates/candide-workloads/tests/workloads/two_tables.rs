@@ -46,7 +46,10 @@ impl UnderEach for LongScansCount {
 
 #[test]
 fn long_scans_hold_and_count_under_every_protocol_and_switch() {
-    assert_holds(&long_scan(), THREADS, 100, |committed, all| assert_eq!(committed, all));
+    for for_update in [false, true] {
+        let scans = LongScan { for_update, ..long_scan() };
+        assert_holds(&scans, THREADS, 100, |committed, all| assert_eq!(committed, all));
+    }
     under_each(&LongScansCount);
 }
 

@@ -46,6 +46,16 @@ fn everything_agrees_as_published() {
 }
 
 #[test]
+fn no_update_of_a_user_can_fail() {
+    let db = database(true, true);
+    let site = load(&db, &knobs(), 1);
+    let users = &site.tables().users;
+    db.run(|tx| (1..=12).try_for_each(|id| users.update(tx, id, User::EDIT_COUNT.set(i32::MAX))))
+        .expect("no other transaction");
+    run(&db, &site, 1, STEPS);
+}
+
+#[test]
 fn every_type_is_reported_under_its_own_number() {
     assert_types_are_told_apart(|weights| Wikipedia { weights, ..knobs() });
 }

@@ -55,6 +55,7 @@ fn hot_checks_hold_under_every_protocol_and_switch() {
     workloads.push(hot(10, Verify::Tag));
     workloads.push(Ycsb { ordered: true, ..hot(5, Verify::Tag) });
     workloads.push(Ycsb { access: Access::Modify, ..hot(5, Verify::Increment) });
+    workloads.push(Ycsb { for_update: true, ..hot(5, Verify::Increment) });
     for workload in workloads {
         assert_holds(&workload, THREADS, 200, |_, _| {});
     }

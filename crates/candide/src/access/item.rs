@@ -72,6 +72,14 @@ pub(crate) struct WriteItem {
     pub(crate) image: u32,
 }
 
+/// An item as it was before a part of the transaction changed it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SavedItem {
+    /// The item's number.
+    pub(super) index: usize,
+    pub(super) item: WriteItem,
+}
+
 impl WriteItem {
     /// Returns whether the item's expectation holds, given whether the row `is_present`.
     #[inline]

@@ -8,7 +8,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::item::{Mark, NONE, WriteItem};
+use super::item::{Mark, NONE, SavedItem, WriteItem};
 use super::write_set::WriteSet;
 use crate::sync::{Mutant, mutant};
 
@@ -24,13 +24,6 @@ pub(crate) struct Savepoint {
     operands: usize,
     users: usize,
     checkpoints: usize,
-}
-
-/// An item as it was before a part of the transaction changed it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SavedItem {
-    index: usize,
-    item: WriteItem,
 }
 
 impl Savepoint {

@@ -13,9 +13,8 @@
 use super::change::{Change, ChangeKind, ChangeSink};
 use super::filter::{Filter, mix};
 use super::item::NONE;
-use super::item::{Intent, Mark, WriteItem};
+use super::item::{Intent, Mark, SavedItem, WriteItem};
 use super::operations::Operations;
-use super::savepoint::SavedItem;
 use crate::error::Abort;
 use crate::record::delta::DeltaSpace;
 use crate::record::{CellAt, UserUpdate};

@@ -47,9 +47,9 @@ impl<'a> LoadOptions<'a> {
         LoadOptions::default()
     }
 
-    /// Sets the number of threads that insert, at most 1,024. Fewer insert if there are not 256 rows
-    /// for each, by the iterator's [`size_hint`](Iterator::size_hint), or if the operating system
-    /// refuses a thread. Under a protocol that allows only one session, one thread inserts.
+    /// Sets the number of threads that insert, at most 1,024. Fewer insert if there are not 256
+    /// rows for each, by the iterator's [`size_hint`](Iterator::size_hint), or if the operating
+    /// system refuses a thread. Under a protocol that allows only one session, one thread inserts.
     #[must_use]
     pub fn workers(self, workers: NonZeroUsize) -> LoadOptions<'a> {
         LoadOptions { workers: workers.get(), ..self }

@@ -89,8 +89,8 @@ impl LogOptions {
         LogOptions { flush_every: time, ..self }
     }
 
-    /// Sets the largest size of a segment of the log; 64 MiB by default, at most 64 GiB. Values below
-    /// 64 KiB count as 64 KiB. The files of segments take their room on the disk beforehand.
+    /// Sets the largest size of a segment of the log; 64 MiB by default, at most 64 GiB. Values
+    /// below 64 KiB count as 64 KiB. The files of segments take their room on the disk beforehand.
     #[must_use]
     pub fn segment_bytes(self, bytes: u64) -> LogOptions {
         LogOptions { segment_bytes: bytes.max(64 << 10), ..self }

@@ -48,6 +48,13 @@ impl Properties {
         self.commits_stale
     }
 
+    /// Returns whether updates that cannot fail may be put off, as deltas, in databases without a
+    /// log.
+    #[cfg(any(test, feature = "experiments"))]
+    pub fn has_deltas(&self) -> bool {
+        self.spare_words > 0
+    }
+
     /// Returns the sources from which timestamps can be drawn, the default first; empty if the
     /// protocol draws no timestamps.
     #[cfg(any(test, feature = "experiments"))]

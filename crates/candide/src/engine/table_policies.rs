@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::policy::{MoccOptions, Policies, Policy};
+use crate::record::CellAt;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use std::sync::OnceLock;
 
@@ -19,6 +20,8 @@ type Group = Box<[AtomicU64; GROUP]>;
 pub(crate) struct TablePolicies {
     /// The policies of new tables; `None` if the protocol has no policies.
     pub(crate) chosen: Option<Policies>,
+    /// Whether the rows of a table whose policy locks have different policies.
+    is_by_row: bool,
     /// Whether a table has had a policy that learns from conflicts.
     learns: AtomicBool,
     /// The number of each table's policy, in groups of [`GROUP`] tables. A group is made when a
@@ -30,8 +33,15 @@ pub(crate) struct TablePolicies {
 
 impl TablePolicies {
     pub(crate) fn new(chosen: Option<Policies>) -> TablePolicies {
-        let learns = AtomicBool::new(false);
-        TablePolicies { chosen, learns, groups: OnceLock::new(), changes: Mutex::new(()) }
+        let is_by_row = chosen.as_ref().is_some_and(Policies::is_by_row);
+        let learns = AtomicBool::new(is_by_row);
+        TablePolicies {
+            chosen,
+            is_by_row,
+            learns,
+            groups: OnceLock::new(),
+            changes: Mutex::new(()),
+        }
     }
 
     /// Returns the settings of the policies that learn from conflicts.
@@ -53,6 +63,19 @@ impl TablePolicies {
         let numbers = self.groups.get().and_then(|groups| groups[group].get());
         // Relaxed: a transaction may use the old policy or the new one.
         Policy::numbered(numbers.map_or(0, |numbers| numbers[place].load(Ordering::Relaxed)) as u8)
+    }
+
+    /// Returns the policy for the cell `at`: that of its table, or its own if rows have different
+    /// ones.
+    #[inline]
+    pub(crate) fn at(&self, at: CellAt) -> Policy {
+        let policy = self.of(at.table());
+        if !self.is_by_row || !policy.locks() {
+            return policy;
+        }
+        // Cells of neighbouring rows are apart by a multiple of eight bytes.
+        let mixed = at.address().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> u32::BITS;
+        Policy::ALL[mixed as usize % Policy::ALL.len()]
     }
 
     /// Sets the policy of table `table`, under a protocol that has policies.

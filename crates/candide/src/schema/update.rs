@@ -102,7 +102,8 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// Adds `summand`, and wraps around at the ends of the type's range, so the update cannot fail.
     /// Under [`Mvto`](crate::Mvto) such updates are deferred, so they neither wait for one another
     /// nor make one another start over. After sixteen have been deferred, the next one applies
-    /// them, as any other update does.
+    /// them, as any other update does. In a database with files no update is deferred, since the
+    /// log takes results.
     ///
     /// ```
     /// # use candide::{Database, Record};
@@ -260,8 +261,9 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// Whether `apply` succeeds on every value: it neither refuses nor panics. If so,
     /// [`Mvto`](crate::Mvto) may defer the updater, like column updates that cannot fail. The
     /// transaction then commits without reading the row, and the next transaction that needs the
-    /// row applies the updater. Deferring needs room: an updater of 8 bytes can be deferred on a
-    /// group of 8 bytes, and one of 48 bytes on a group of 40 bytes.
+    /// row applies the updater; but not in a database with files. Deferring needs room: an updater
+    /// of 8 bytes can be deferred on a group of 8 bytes, and one of 48 bytes on a group of 40
+    /// bytes.
     ///
     /// If a total updater fails nevertheless, that is an error in the program. If its transaction
     /// has not committed yet, the transaction ends in a panic, without effect. This is always the

@@ -49,12 +49,15 @@ pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
 }
 
 fn gains(comparison: &Comparison<'_>) -> Vec<Gains> {
-    // Only results with one source of timestamps count, since the benefit of another source is no
-    // gain of a switch.
+    // Only results with one source of timestamps and one opacity count, since the benefit of
+    // another one is no gain of these switches.
+    let is_opacity_off = comparison.first().is_opacity_off();
     let timestamps = comparison.first().other_timestamps();
     let results = || {
         let results = comparison.entries.iter().map(|entry| entry.result);
-        results.filter(|result| result.other_timestamps() == timestamps)
+        results.filter(move |result| {
+            result.other_timestamps() == timestamps && result.is_opacity_off() == is_opacity_off
+        })
     };
     // A switch that was never off is also on in the base of the comparison, and is not mentioned.
     let (cu, ts) = (results().all(|result| result.cu), results().all(|result| result.ts));

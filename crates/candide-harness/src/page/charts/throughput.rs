@@ -66,6 +66,7 @@ fn finding(comparison: &Comparison<'_>) -> String {
     let alone = comparison.entries.iter().map(|entry| entry.result).find(|other| {
         (other.protocol, other.cu, other.ts, other.threads) == (best.protocol, best.cu, best.ts, 1)
             && other.other_timestamps() == best.other_timestamps()
+            && other.opaque == best.opaque
             && best.threads > 1
     });
     let gain = alone.filter(|alone| alone.throughput_tps > 0.0).map(|alone| {

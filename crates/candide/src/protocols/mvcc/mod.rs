@@ -10,7 +10,7 @@
 //! index is restructured under its scan. In a snapshot, and under `read_view`, it waits instead.
 //!
 //! # Source
-//! Timestamps are those of MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, and one draw
+//! Timestamps are those of MSTO [HU20], section 2.2, after Cicada [LI17]: one counter, and one draw
 //! for each commit. Versions are stored as in HyPer [NE15], section 2: the newest in the record,
 //! and the words that commits have replaced in undo records, newest to oldest. Differences: a
 //! commit draws its timestamp when it has *locked* its write set, so that it always writes the

@@ -9,7 +9,7 @@
 //! deltas.
 //!
 //! # Source
-//! MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, pending versions, and for each
+//! MSTO [HU20], section 2.2, after Cicada [LI17]: one counter, pending versions, and for each
 //! version a *read timestamp* (rts), up to which transactions have read that version. Differences:
 //! A change of a version chain latches the unit's cell briefly, so that the versions of a failed
 //! commit leave the chain at once. A read-only transaction is validated at the time at which it
@@ -40,7 +40,8 @@
 //! timestamps.
 //!
 //! An update that cannot fail becomes a *delta*: a version that holds an operation on the row
-//! below. A delta becomes a row when it is read (`flatten.rs`). A delta waits for no other commit,
+//! below. (A database with a log has no deltas, since the log takes results; see Stamps and cuts.)
+//! A delta becomes a row when it is read (`flatten.rs`). A delta waits for no other commit,
 //! and depends only on the existence of a row. Any other update of a row that has one version
 //! becomes a delta in phase 6: its version then holds the words that it changes instead of a copy
 //! of the row (`holds_changes`). Such a delta has read the row. If the row is not read soon, the

@@ -52,7 +52,7 @@ pub(super) fn follows(engine: &Common, at: CellAt, policy: Policy) -> bool {
 /// Returns the TID word with which a held cell is released: `tid`, with the flags of the table's
 /// policy that it lacks (LK3).
 pub(crate) fn with_flags(engine: &Common, at: CellAt, tid: Tid) -> Tid {
-    let flags = || flags_of(engine.policies.of(at.table()), engine.policies.mocc());
+    let flags = || flags_of(engine.policies.at(at), engine.policies.mocc());
     let wanted = if at.cell_words() > 1 { flags() } else { 0 };
     Tid(tid.0 | wanted)
 }

@@ -93,7 +93,7 @@ pub(super) fn warm(at: CellAt) -> bool {
 /// Notes that an attempt waits for the lock of a row, which is therefore of use.
 pub(super) fn note_wait(engine: &Common, at: CellAt) {
     let threshold = engine.policies.mocc().threshold_of_heat();
-    if engine.policies.of(at.table()) == Policy::Mocc && is_hot(at) {
+    if engine.policies.at(at) == Policy::Mocc && is_hot(at) {
         engine.temperatures.keep(key(engine, at), threshold);
     }
 }
@@ -115,7 +115,7 @@ pub(super) fn note_written(engine: &Common, at: CellAt, is_written: bool) {
 /// is not and its temperature says so. Returns whether the row's flags are to be cleared, once the
 /// attempt holds the lock alone (LK4).
 pub(super) fn cools(engine: &Common, local: &mut Local, at: CellAt) -> bool {
-    if engine.policies.of(at.table()) != Policy::Mocc {
+    if engine.policies.at(at) != Policy::Mocc {
         return true;
     }
     let threshold = engine.policies.mocc().threshold_of_heat();

@@ -174,7 +174,7 @@ impl Locks {
         let is_needed = when == When::BeforeCommit;
         let gives_up = engine.token.is_held_by(local.id)
             || local.wanted.gives_up_locks()
-            || !is_needed && !engine.policies.of(at.table()).learns();
+            || !is_needed && !engine.policies.at(at).learns();
         let node = if gives_up { None } else { self.queueing.take(engine, local) };
         let Some(node) = node else { return Ok(None) };
         self.requests.reserve(1);
@@ -249,7 +249,7 @@ impl Locks {
         at: CellAt,
         mode: Mode,
     ) -> Result<Grant, Abort> {
-        if !engine.policies.of(at.table()).learns() || !warm(at) {
+        if !engine.policies.at(at).learns() || !warm(at) {
             return Ok(Grant::Without);
         }
         self.ask(engine, local, at, (mode, When::Ahead), false)
@@ -260,7 +260,7 @@ impl Locks {
     pub(crate) fn is_locked_in_order(&self, engine: &Common, at: CellAt) -> bool {
         self.holds_ordered
             && self.place(at).is_some_and(|place| self.list[place].mode == Mode::Write)
-            && engine.policies.of(at.table()).learns()
+            && engine.policies.at(at).learns()
     }
 
     /// Takes the locks of the write set, of the rows whose writers must ask, in the order of
@@ -282,7 +282,7 @@ impl Locks {
         for _ in 0..LOOKS_MAX {
             let asks = |at: &CellAt| {
                 is_asked_for(*at)
-                    && (has_queue(*at) || engine.policies.of(at.table()).learns())
+                    && (has_queue(*at) || engine.policies.at(*at).learns())
                     && self.place(*at).is_none_or(|place| self.list[place].mode == Mode::Read)
             };
             let mut cells: Vec<CellAt> =
@@ -391,7 +391,7 @@ pub(crate) fn learn(
     let mut failed: Vec<CellAt> = Vec::new();
     let mut is_hybrid = false;
     for &(at, seen) in reads {
-        let policy = engine.policies.of(at.table());
+        let policy = engine.policies.at(at);
         if !policy.learns() {
             continue;
         }
@@ -418,9 +418,9 @@ pub(crate) fn learn(
     }
     let exists = |at: &CellAt| !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT);
     let written = writes.items().iter().map(|item| item.at);
-    let written = written.filter(|at| engine.policies.of(at.table()).learns()).filter(exists);
+    let written = written.filter(|at| engine.policies.at(*at).learns()).filter(exists);
     listed.extend(written.map(|at| (at, true)));
-    let held = locks.list.iter().filter(|held| engine.policies.of(held.at.table()).learns());
+    let held = locks.list.iter().filter(|held| engine.policies.at(held.at).learns());
     listed.extend(held.map(|held| (held.at, held.mode == Mode::Write)));
     listed.sort_unstable_by_key(|&(at, writes)| (at.address(), !writes));
     listed.dedup_by_key(|(at, _)| at.address());

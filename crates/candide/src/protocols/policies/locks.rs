@@ -102,7 +102,7 @@ impl Locks {
         (mode, when): (Mode, When),
         holds_cells: bool,
     ) -> Result<Grant, Abort> {
-        let policy = engine.policies.of(at.table());
+        let policy = engine.policies.at(at);
         #[cfg(any(test, feature = "experiments"))]
         if policy == Policy::Random {
             return random(local, at, mode);

@@ -102,7 +102,7 @@ impl Queueing {
         mut lock: RowLock,
     ) {
         let RowLock { at, mode, .. } = lock;
-        let policy = engine.policies.of(at.table());
+        let policy = engine.policies.at(at);
         if policy == Policy::Adaptive {
             let is_heads = local.random.next() >> 63 != 0;
             lock.mode = toss(at, mode, local.desk, is_heads);
