@@ -304,9 +304,8 @@ impl<P: Protocol> TxnRunner<P> {
             self.wait_for_token(engine, options);
             return None;
         }
+        let conflicts = starvation.record_conflict(options);
         let state = self.state.get_mut();
-        let gives_up_locks = state.worker.local.wanted.gives_up_locks();
-        let conflicts = starvation.record_conflict(options, gives_up_locks);
         let row = state.last_conflict.and_then(|note| note.row());
         // Transactions that lock by policy hold locks while they run, and so does a thread that has
         // lost its core. So of those that have failed, only as many try again at the same time as
@@ -582,11 +581,9 @@ impl StarvationGuard<'_> {
     }
 
     #[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "for an event"))]
-    fn record_conflict(&mut self, options: &RunOptions<'_>, gives_up_locks: bool) -> u32 {
+    fn record_conflict(&mut self, options: &RunOptions<'_>) -> u32 {
         self.conflicts += 1;
-        // Without locks by policy, only the token keeps others from changing what it reads.
-        let is_starving = self.conflicts >= TOKEN_ATTEMPTS || gives_up_locks;
-        if is_starving && self.engine.token.try_take(self.session) {
+        if self.conflicts >= TOKEN_ATTEMPTS && self.engine.token.try_take(self.session) {
             Held::Token(self.engine.id).note();
             if self.engine.properties.opaque && self.engine.properties.opaque_by_looks {
                 // Everything written before this tick needs no revalidation.
@@ -625,7 +622,7 @@ impl StarvationGuard<'_> {
         if let Some((_turn, held)) = self.turn.take() {
             held.forget();
         }
-        if self.engine.give_token_back(self.session) {
+        if self.conflicts >= TOKEN_ATTEMPTS && self.engine.give_token_back(self.session) {
             Held::Token(self.engine.id).forget();
         }
     }

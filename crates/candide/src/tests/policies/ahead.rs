@@ -5,11 +5,10 @@ use super::super::transactions::run;
 use super::super::waiting::eventually;
 use super::learning::{KINDS, in_order, locked};
 use super::{Scene, Stuck, assert_free, cell, scene};
-use crate::protocols::Occ;
 use crate::protocols::policies::Mode;
 use crate::record::Tid;
-use crate::sync::{AtomicU64, Ordering, Random};
-use crate::{Abort, Conflict, Database, MoccOptions, Policies, Policy, RunOptions};
+use crate::sync::Ordering;
+use crate::{Conflict, MoccOptions, Policies, Policy, RunOptions};
 use std::cell::Cell;
 
 /// Runs a transaction whose first attempt fails. Before the second attempt begins, a session without
@@ -149,53 +148,5 @@ fn with_the_paper_s_waiting_an_attempt_does_not_sleep_beside_a_row_read_for_upda
         assert_eq!(db.inner.engine.parking.entered(), before);
         drop(stuck);
         assert_free(table, "at the end");
-    }
-}
-
-/// The number of threads that meet on few rows, and of transactions of each of them.
-const THREADS: u64 = 64;
-const ROUNDS: u64 = 30;
-/// The most attempts of a transaction.
-const ATTEMPTS_MAX: u32 = 40;
-
-#[test]
-fn many_threads_on_few_rows_try_a_few_times_each() {
-    let queues = MoccOptions::new().queue_locks(true);
-    let learning = [
-        Policy::Mocc.into(),
-        Policy::Hybrid.into(),
-        Policies::of(Policy::Mocc).mocc(queues),
-        Policies::of(Policy::Hybrid).mocc(queues),
-    ];
-    for policies in learning {
-        let name = format!("{policies:?}");
-        let builder = Database::<Occ>::builder().policy(policies).timestamp_splitting(false);
-        let db = builder.build().unwrap();
-        let table = db.table::<Item>("rows").unwrap();
-        db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
-        let most = AtomicU64::new(0);
-        std::thread::scope(|scope| {
-            for thread in 0..THREADS {
-                let (db, table, most) = (&db, &table, &most);
-                scope.spawn(move || {
-                    let (mut session, mut random) = (db.session().unwrap(), Random::seeded(thread));
-                    for _ in 0..ROUNDS {
-                        let keys = [(); 3].map(|()| random.below(4));
-                        let ended = session.run(|tx| {
-                            most.fetch_max(tx.attempt_number().into(), Ordering::Relaxed);
-                            for key in &keys {
-                                table.modify(tx, key, Item::COUNT, |count| *count += 1)?;
-                                std::thread::yield_now();
-                            }
-                            Ok::<_, Abort>(())
-                        });
-                        assert_eq!(ended, Ok(()));
-                    }
-                });
-            }
-        });
-        let most = most.load(Ordering::Relaxed);
-        assert!(most <= ATTEMPTS_MAX.into(), "{name}: {most} attempts");
-        assert_free(&table, &name);
     }
 }
