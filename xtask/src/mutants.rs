@@ -162,6 +162,19 @@ const CHECKS: &[Check] = &[
         "tests::policies::learning::a_lock_in_the_way_is_given_back_before_an_attempt_waits",
     ),
     check(
+        "long-list-emptied",
+        "tests::policies::ahead::a_long_list_keeps_what_is_hot_and_what_has_failed",
+    ),
+    check(
+        "commit-unawaited-ahead",
+        "tests::policies::ahead::an_attempt_sleeps_ahead_for_a_commit_and_not_for_a_read_for_update",
+    ),
+    check(
+        "crowd-joined",
+        "protocols::mvto::tests::deltas::a_commit_that_needs_the_row_waits_for_one_pending_version_and_not_for_two",
+    ),
+    check("lock-unawaited", "tests::attempts::a_transaction_that_meets_a_stopped_holder_sleeps"),
+    check(
         "nothing-retrospective",
         "tests::policies::learning::the_next_attempt_locks_what_would_have_spared_the_conflict",
     ),

@@ -111,7 +111,7 @@ fn options(element: &str, policy: Policy, pairs: &str) -> Result<Policies, Strin
         options = match option {
             "h" | "per" if policy != Policy::Mocc => {
                 return Err(format!(
-                    "`{option}` means nothing to {name}, which has no temperatures; its option is `lock`"
+                    "`{option}` means nothing to {name}, which has no temperatures; its options are `lock` and `wait`"
                 ));
             }
             "h" => match value.parse() {
@@ -120,9 +120,10 @@ fn options(element: &str, policy: Policy, pairs: &str) -> Result<Policies, Strin
             },
             "per" => options.per_page(choose(["row", "page"])?),
             "lock" => options.queue_locks(choose(["parked", "queue"])?),
+            "wait" => options.paper_waiting(choose(["short", "paper"])?),
             _ => {
                 return Err(format!(
-                    "{name} has no option `{option}`; there are `h`, `per` and `lock` of mocc, and `lock` of hybrid"
+                    "{name} has no option `{option}`; there are `h`, `per`, `lock` and `wait` of mocc, and `lock` and `wait` of hybrid"
                 ));
             }
         };
@@ -206,6 +207,8 @@ mod tests {
             ("mocc:lock=queue", Policy::Mocc, MoccOptions::new().queue_locks(true)),
             ("hybrid:lock=queue", Policy::Hybrid, MoccOptions::new().queue_locks(true)),
             ("hybrid:lock=parked", Policy::Hybrid, MoccOptions::new()),
+            ("mocc:wait=paper", Policy::Mocc, MoccOptions::new().paper_waiting(true)),
+            ("hybrid:wait=short", Policy::Hybrid, MoccOptions::new()),
         ] {
             let parsed = parse(text).expect("options").expect("well formed");
             assert_eq!(*parsed, Policies::of(policy).mocc(options).named(text), "{text}");
@@ -218,13 +221,14 @@ mod tests {
             ("mocc:", "`` names no option and value; options are `mocc:OPTION=VALUE` or"),
             ("mocc:h", "`h` names no option and value; options are"),
             ("mocc:h=5,", "`` names no option and value; options are"),
-            ("mocc:heat=5", "mocc has no option `heat`; there are `h`, `per` and `lock` of mocc"),
+            ("mocc:heat=5", "no option `heat`; there are `h`, `per`, `lock` and `wait` of mocc"),
             ("hybrid:=5", "hybrid has no option ``; there are"),
             ("mocc:h=32", "`h` of `mocc:h=32` must be a whole number from 0 to 31, not `32`"),
             ("mocc:h=-1", "must be a whole number from 0 to 31, not `-1`"),
             ("mocc:h=hot", "must be a whole number from 0 to 31, not `hot`"),
             ("mocc:h=", "must be a whole number from 0 to 31, not ``"),
             ("mocc:per=table", "must be `row` or `page`, not `table`"),
+            ("mocc:wait=long", "must be `short` or `paper`, not `long`"),
             ("hybrid:lock=spin", "must be `parked` or `queue`, not `spin`"),
             ("mocc:h=5,lock=queue,h=5", "`mocc:h=5,lock=queue,h=5` has the option `h` twice"),
             ("hybrid:h=5", "`h` means nothing to hybrid, which has no temperatures"),

@@ -14,7 +14,7 @@ use std::str::FromStr;
 #[non_exhaustive]
 pub enum Factor {
     /// The attempt after a conflict begins at once, instead of after a randomized and growing
-    /// pause.
+    /// pause. It still waits for its turn, and for the lock on which the attempt before has failed.
     NoBackoff,
     /// The system's allocator allocates and frees each record, index entry and index node singly.
     /// Without this factor they come from the database's own slabs, and each session keeps a few

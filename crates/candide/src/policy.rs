@@ -157,6 +157,7 @@ pub struct MoccOptions {
     threshold: Option<u8>,
     is_per_page: bool,
     has_queue_locks: bool,
+    has_paper_waiting: bool,
     #[cfg(any(test, feature = "experiments"))]
     is_unreliable: bool,
 }
@@ -172,6 +173,7 @@ impl MoccOptions {
         threshold: None,
         is_per_page: false,
         has_queue_locks: false,
+        has_paper_waiting: false,
         #[cfg(any(test, feature = "experiments"))]
         is_unreliable: false,
     };
@@ -211,6 +213,16 @@ impl MoccOptions {
         MoccOptions { has_queue_locks: queue_locks, ..self }
     }
 
+    /// Chooses whether attempts wait for locks as in the paper: for each lock that comes after all
+    /// that they hold in the order of addresses, whatever they hold, asleep for at most 10 ms. To that
+    /// end an attempt releases up to eight locks that are in the way, those for writing included. By
+    /// default, an attempt whose closure runs sleeps only if it then holds no lock, which is faster
+    /// where threads share cores.
+    #[must_use]
+    pub fn paper_waiting(self, paper_waiting: bool) -> MoccOptions {
+        MoccOptions { has_paper_waiting: paper_waiting, ..self }
+    }
+
     /// Makes every other lock, by chance, one that is not taken although the attempt believes so.
     /// Only to show that locks do not matter for serializability.
     #[cfg(any(test, feature = "experiments"))]
@@ -231,6 +243,10 @@ impl MoccOptions {
 
     pub(crate) fn has_queue_locks(self) -> bool {
         self.has_queue_locks
+    }
+
+    pub(crate) fn has_paper_waiting(self) -> bool {
+        self.has_paper_waiting
     }
 
     /// Returns whether every other lock, by chance, is not taken.

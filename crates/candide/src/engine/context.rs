@@ -48,6 +48,9 @@ impl<'a, P: Parts> Context<'a, P> {
         let (table, unit, key) = (Some(at.table()), Some(at.unit() as u8), at.key_prefix());
         let is_own_threads =
             cause == Abort::Locked && own_thread::is_held_by_another(at, self.local.id);
+        if cause == Abort::Locked {
+            self.local.wanted.note_awaited(self.engine, at);
+        }
         let nowhere = ConflictNote::nowhere(cause);
         self.local.conflict = Some(ConflictNote { table, unit, key, is_own_threads, ..nowhere });
         cause

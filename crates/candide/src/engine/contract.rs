@@ -6,6 +6,7 @@ use super::absence::Absence;
 use super::context::Context;
 use super::in_place::InPlace;
 use super::observation::{Committed, Seen};
+use super::own_thread;
 use super::properties::Properties;
 use super::versions::Versions;
 use crate::access::{ChangeSink, Intent, WriteSet};
@@ -14,8 +15,9 @@ use crate::error::Abort;
 use crate::index::Direction;
 use crate::log::LogTurn;
 use crate::policy::Policies;
-use crate::record::CellAt;
+use crate::record::{CellAt, Tid};
 use crate::schema::{Op, WordRange, Words};
+use crate::sync::Ordering;
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
@@ -235,6 +237,20 @@ pub trait Protocol: Absence {
         _writes: bool,
     ) -> Result<(), Abort> {
         Ok(())
+    }
+
+    /// Returns where sessions sleep until the lock of the unit `at` is released; `None` if no session
+    /// holds it, or one of the same thread, which cannot go on meanwhile. The session holds nothing.
+    #[doc(hidden)]
+    fn lock_place(
+        context: &mut Context<'_, Self>,
+        _attempt: &Self::Attempt,
+        at: CellAt,
+    ) -> Option<u64> {
+        let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+        let is_locked = tid.has(Tid::LOCK) && !tid.has(Tid::DEAD);
+        let is_anothers = is_locked && !own_thread::is_held_by_another(at, context.local.id);
+        is_anothers.then(|| at.address())
     }
 
     /// Returns whether the row exists right now. The row is not observed.

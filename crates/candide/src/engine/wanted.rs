@@ -1,6 +1,6 @@
-//! What outlives a failed attempt, for the transaction's next attempt: the units that it wanted to
-//! lock, its retrospective lock list, its age, and its ticket. The next attempt locks the units
-//! *ahead*: before its closure runs.
+//! What outlives a failed attempt, for the transaction's next attempt: the unit on whose lock it has
+//! failed, the units that it wanted to lock, its retrospective lock list, its age, and its ticket.
+//! The next attempt locks the units *ahead*: before its closure runs.
 //!
 //! Attempts that lock rows in opposite orders fail again and again. So an attempt that fails at a
 //! read for update notes the units that it held and the unit for which it waited. The next attempt
@@ -41,8 +41,11 @@ pub(crate) struct Wanted {
     units: Vec<Unit>,
     /// The retrospective lock list: units, and whether each is locked for writing.
     retrospective: Vec<(Unit, bool)>,
+    /// The unit on whose lock an attempt has failed, if the transaction has not waited for that lock
+    /// since.
+    awaited: Option<Unit>,
     /// Whether the transaction takes no locks ahead, in bit 63; whether units are noted, in either
-    /// list, in bit 62; and its age, or zero.
+    /// list, in bit 62; whether a unit has been awaited, in bit 61; and its age, or zero.
     marks: u64,
     /// The ticket that the transaction has drawn; zero if it has drawn none, or has no age.
     ticket: u64,
@@ -61,8 +64,10 @@ const FAILURES_MAX: u32 = 32;
 const OFF: u64 = 1 << 63;
 /// The bit of `marks` that says that units are noted.
 const NOTED: u64 = 1 << 62;
+/// The bit of `marks` that says that an attempt has failed on a lock.
+const AWAITED: u64 = 1 << 61;
 /// The bits of `marks` that are no age.
-const NO_AGE: u64 = OFF | NOTED;
+const NO_AGE: u64 = OFF | NOTED | AWAITED;
 
 impl Wanted {
     #[inline(always)]
@@ -70,8 +75,8 @@ impl Wanted {
         self.marks & NOTED == 0
     }
 
-    /// Returns whether no units are noted, locking ahead is not turned off, and the transaction has
-    /// no age.
+    /// Returns whether no units are noted, locking ahead is not turned off, no attempt has failed on a
+    /// lock, and the transaction has no age.
     #[inline(always)]
     pub(crate) fn is_as_new(&self) -> bool {
         self.marks == 0
@@ -82,6 +87,7 @@ impl Wanted {
     pub(crate) fn clear(&mut self) {
         self.units.clear();
         self.retrospective.clear();
+        self.awaited = None;
         self.marks = 0;
         self.ticket = 0;
         self.failures = 0;
@@ -95,11 +101,14 @@ impl Wanted {
     }
 
     /// Returns the transaction's age: that of its first attempt that locked a row by policy. If the
-    /// transaction has none, the age is `first`, which is neither zero nor as large as `1 << 62`.
+    /// transaction has none, the age is `first`, which is neither zero nor as large as `1 << 61`.
     pub(crate) fn age(&mut self, first: impl FnOnce() -> u64) -> u64 {
         if self.marks & !NO_AGE == 0 {
             let first = first();
-            debug_assert!((1..NOTED).contains(&first), "an age is not zero, and leaves two bits");
+            debug_assert!(
+                (1..AWAITED).contains(&first),
+                "an age is not zero, and leaves three bits"
+            );
             self.marks |= first;
         }
         self.marks & !NO_AGE
@@ -141,6 +150,19 @@ impl Wanted {
             self.units.push(new);
             self.marks |= NOTED;
         }
+    }
+
+    /// Notes the unit `at`, on whose lock the attempt has failed. The session is pinned.
+    #[cold]
+    pub(crate) fn note_awaited(&mut self, engine: &Common, at: CellAt) {
+        self.awaited = Some(unit_of(&mut Tables::of(engine), at));
+        self.marks |= AWAITED;
+    }
+
+    /// Returns the cell of the unit on whose lock an attempt has failed, if the transaction has not
+    /// waited for it since and its record still exists. The session is pinned.
+    pub(crate) fn take_awaited(&mut self, engine: &Common) -> Option<CellAt> {
+        find(&mut Tables::of(engine), &self.awaited.take()?)
     }
 
     /// Makes `locks` the retrospective lock list: cells, and whether each is locked for writing.

@@ -207,6 +207,8 @@ pub trait Running: Send {
         writes: bool,
     ) -> Result<(), Abort>;
     #[doc(hidden)]
+    fn lock_place(&self, context: &mut Context<'_, Erased>, at: CellAt) -> Option<u64>;
+    #[doc(hidden)]
     fn is_present(&self, at: CellAt) -> bool;
     fn assumes(
         &mut self,
@@ -626,6 +628,10 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::lock_ahead(&mut inner(context), &mut self.0, at, writes)
     }
 
+    fn lock_place(&self, context: &mut Context<'_, Erased>, at: CellAt) -> Option<u64> {
+        P::lock_place(&mut inner(context), &self.0, at)
+    }
+
     fn is_present(&self, at: CellAt) -> bool {
         P::is_present(&self.0, at)
     }
@@ -858,6 +864,14 @@ impl Protocol for Erased {
         writes: bool,
     ) -> Result<(), Abort> {
         attempt.lock_ahead(context, at, writes)
+    }
+
+    fn lock_place(
+        context: &mut Context<'_, Erased>,
+        attempt: &Self::Attempt,
+        at: CellAt,
+    ) -> Option<u64> {
+        attempt.lock_place(context, at)
     }
 
     fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool {

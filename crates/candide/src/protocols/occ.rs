@@ -153,7 +153,7 @@
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::engine::{
     Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Parts, Properties,
-    Protocol, Seen, TableCore,
+    Protocol, Seen, TableCore, own_thread,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -161,7 +161,7 @@ use crate::index::{NodeAt, NodeChange};
 use crate::log::LogTurn;
 use crate::policy::Policies;
 use crate::protocols::policies::{
-    FLAGS, Grant, Locks, Mode, RASK, WASK, When, init_lock, learn, with_flags,
+    FLAGS, Grant, Locks, Mode, RASK, WASK, When, init_lock, learn, lock_place, with_flags,
 };
 use crate::protocols::shared::cell_lock::{
     Held, LOCK_ROUNDS_MAX, acquire_asking, begin_install, copy_shared, enqueue_if_absent, evaluate,
@@ -460,6 +460,17 @@ impl Protocol for Occ {
         let grant = locks.lock_ahead(context.engine, context.local, at, mode);
         held.note_policy(locks.holds_any());
         grant.map(drop)
+    }
+
+    fn lock_place(context: &mut Context<'_, Occ>, _attempt: &Attempt, at: CellAt) -> Option<u64> {
+        let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+        if tid.has(Tid::DEAD) {
+            return None;
+        }
+        if tid.has(Tid::LOCK) && !own_thread::is_held_by_another(at, context.local.id) {
+            return Some(at.address());
+        }
+        lock_place(context.engine, context.local, at)
     }
 
     #[inline(always)]

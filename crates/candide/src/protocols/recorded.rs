@@ -538,6 +538,14 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::lock_ahead(&mut inner(context), &mut attempt.inner, at, writes)
     }
 
+    fn lock_place(
+        context: &mut Context<'_, Self>,
+        attempt: &Self::Attempt,
+        at: CellAt,
+    ) -> Option<u64> {
+        P::lock_place(&mut inner(context), &attempt.inner, at)
+    }
+
     fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool {
         P::is_present(&attempt.inner, at)
     }

@@ -172,6 +172,14 @@ pub(crate) enum Mutant {
     WaitsOutOfOrder,
     /// Policies: the retrospective lock list is always empty.
     NothingRetrospective,
+    /// Policies: a retrospective lock list that is too long becomes empty.
+    LongListEmptied,
+    /// Policies: an attempt that locks ahead does not sleep for a commit.
+    CommitUnawaitedAhead,
+    /// MVTO: a commit that needs the row below its version waits for any number of others.
+    CrowdJoined,
+    /// Between attempts: a transaction does not wait for the lock on which it has failed.
+    LockUnawaited,
     /// Policies: a session is asked to abort although it has released the lock.
     KillNextTransaction,
     /// Policies: rows for which the attempt has asked its policy are not validated.
@@ -454,7 +462,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 139] = [
+    const NAMES: [(&str, Mutant); 143] = [
         ("no-fence", Mutant::NoFence),
         ("append-after-unlock", Mutant::AppendAfterUnlock),
         ("cut-after-swap", Mutant::CutAfterSwap),
@@ -501,6 +509,10 @@ mod active {
         ("cooled-while-shared", Mutant::CooledWhileShared),
         ("waits-out-of-order", Mutant::WaitsOutOfOrder),
         ("nothing-retrospective", Mutant::NothingRetrospective),
+        ("long-list-emptied", Mutant::LongListEmptied),
+        ("commit-unawaited-ahead", Mutant::CommitUnawaitedAhead),
+        ("crowd-joined", Mutant::CrowdJoined),
+        ("lock-unawaited", Mutant::LockUnawaited),
         ("kill-next-transaction", Mutant::KillNextTransaction),
         ("locked-unvalidated", Mutant::LockedUnvalidated),
         ("locked-not-installing", Mutant::LockedNotInstalling),

@@ -13,6 +13,8 @@ mod allocation;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod anomalies;
 #[cfg(not(any(loom, shuttle, sanitized)))]
+mod attempts;
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod batches;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod both_ends;

@@ -6,7 +6,7 @@ use super::Conflict;
 use crate::engine::ReadView;
 use crate::error::Abort;
 use crate::log::Level;
-use crate::sync::Instant;
+use crate::sync::{Duration, Instant, Patience};
 
 /// Options of a transaction: its name, limits on retrying, a callback for conflicts, whether it
 /// only reads, and the level of durability for which the call waits.
@@ -170,6 +170,13 @@ impl<'a> RunOptions<'a> {
     #[must_use]
     pub const fn on_conflict(self, tell: &'a dyn Fn(&Conflict)) -> RunOptions<'a> {
         RunOptions { on_conflict: Some(tell), ..self }
+    }
+
+    /// Returns how long the transaction may sleep between two attempts: for `longest`, and until its
+    /// deadline.
+    pub(super) fn sleeps_at_most(&self, longest: Duration) -> Patience {
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        Patience::Lasting(left.map_or(longest, |left| left.min(longest)))
     }
 
     /// Returns the error that ends the transaction after `failed` conflicts; `None` if no limit is

@@ -21,8 +21,8 @@ use crate::record::PlacedUnit;
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
-    Duration, Instant, MODELLED, Mutex, Patience, Point, Random, Turn, Turns, Wait, Waited, Wish,
-    lock, pass, patience, sleep, thread,
+    Duration, Instant, MODELLED, Mutant, Mutex, Point, Random, Turn, Turns, Wait, Waited, Wish,
+    lock, mutant, pass, patience, sleep, thread,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -36,6 +36,9 @@ const TOKEN_ATTEMPTS: u32 = 32;
 /// The longest time that a transaction waits for the holder of the token. The holder may be stuck
 /// in its closure, or may be waiting for this very transaction.
 const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
+/// The longest time that a transaction waits, between two attempts, for the lock on which it has
+/// failed.
+const LOCK_WAIT_MAX: Duration = Duration::from_millis(10);
 /// The longest pause that is spun. For a shorter pause, a system call would take longer than the
 /// pause.
 const SPUN_MAX: Duration = Duration::from_micros(20);
@@ -303,8 +306,6 @@ impl<P: Protocol> TxnRunner<P> {
         }
         let conflicts = starvation.record_conflict(options);
         let state = self.state.get_mut();
-        // No lock keeps new rows away, so an attempt that met one pauses.
-        let waits_for_locks = !state.worker.local.wanted.is_empty() && cause != Abort::Phantom;
         let row = state.last_conflict.and_then(|note| note.row());
         // Transactions that lock by policy hold locks while they run, and so does a thread that has
         // lost its core. So of those that have failed, only as many try again at the same time as
@@ -317,12 +318,37 @@ impl<P: Protocol> TxnRunner<P> {
         {
             starvation.wait_for_turn(row);
         }
-        if !waits_for_locks && !engine.options.factors.has(Factor::NoBackoff) {
+        // The second attempt may find the lock free, or sleep for it before its closure runs.
+        if conflicts > 1 && !MODELLED && !mutant(Mutant::LockUnawaited) {
+            self.await_lock(engine, options);
+        }
+        if !engine.options.factors.has(Factor::NoBackoff) {
             engine.parking.wake_unwoken();
             let bound = engine.options.waiting.backoff(conflicts);
             pause(&mut self.state.get_mut().worker.local.random, bound);
         }
         None
+    }
+
+    /// Sleeps until the lock on which the attempt has failed is free, but for a limited time. The
+    /// lock's holder may be in its closure. The session holds no lock, so no other session waits for
+    /// it.
+    fn await_lock(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) {
+        // The record of the lock stays where it is.
+        let _pin = engine.epochs.pinned(&self.public.slot);
+        let State { worker, attempt, .. } = self.state.get_mut();
+        let Some(at) = worker.local.wanted.take_awaited(engine) else { return };
+        let context = &mut Context::new(engine, worker);
+        let mut wait: Option<Wait<'_>> = None;
+        while let Some(place) = P::lock_place(context, attempt, at) {
+            let wait = wait.get_or_insert_with(|| {
+                let patience = options.sleeps_at_most(LOCK_WAIT_MAX);
+                Wait::new(&engine.parking, place, Wish::Look, patience)
+            });
+            if wait.wait() == Waited::InVain {
+                break;
+            }
+        }
     }
 
     /// Returns whether the conflict was with an enclosing transaction, in whose closure this
@@ -455,11 +481,9 @@ impl<P: Protocol> TxnRunner<P> {
     /// Waits, unpinned and for a limited time, until no other session has the token.
     fn wait_for_token(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) {
         let id = self.state.get_mut().worker.local.id;
-        let left =
-            options.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let longest = patience(TOKEN_WAIT_MAX).min(left.unwrap_or(Duration::MAX));
-        let patience = Patience::Lasting(longest);
-        let mut wait = Wait::new(&engine.parking, engine.token.address(), Wish::Look, patience);
+        let patience = options.sleeps_at_most(patience(TOKEN_WAIT_MAX));
+        let place = engine.token.address();
+        let mut wait = Wait::new(&engine.parking, place, Wish::Look, patience);
         while engine.token.is_others(id) && wait.wait() == Waited::Again {}
         drop(wait);
         self.state.get_mut().worker.local.has_yielded = engine.token.is_others(id);

@@ -169,7 +169,8 @@
 //! Had T linked its version before R read x, R would have waited for the outcome.
 //!
 //! # Aborts
-//! `Locked`: a lock was not released, or a pending version neither committed nor aborted, in time.
+//! `Locked`: a lock was not released, or a pending version neither committed nor aborted, in time; or
+//! a commit that needs the row below its version would have waited for several pending ones.
 //! `ReadChanged`: phase 2 or 4; or a version that the attempt had read was replaced before the
 //! attempt met a newer version, and the attempt had written or wanted to write later. `Phantom`:
 //! the same, for a node that the attempt had read. `ExistenceChanged`, `RecordRemoved`: phases 2
@@ -207,7 +208,7 @@ pub use parts::{Attempt, Mvto, SessionVersions};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::engine::{
     Absence, BlockSize, Committed, Context, Deferred, Due, GcOutcome, Missing, Protocol, ReadView,
-    Seen, TableCore,
+    Seen, TableCore, own_thread,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -235,6 +236,13 @@ use std::sync::Arc;
 /// attempt that reads much and writes nothing needs no newer time. Moving its time on would
 /// validate a large read set again and again.
 const MOVED_READS_MAX: usize = 32;
+
+/// The largest number of pending versions of a unit for which a commit waits that needs the row below
+/// its own version. With more of them it fails before it links its version, and tries again when it is
+/// its turn. Otherwise each commit to a unit that many threads write would wait for the one before,
+/// asleep, and each would be woken when that one ends: more threads than cores would never get out of
+/// such a queue.
+const PENDING_MAX: usize = 1;
 
 /// The number of attempts that prefer a newer time to old versions from their beginning. They
 /// follow an attempt that had read old versions and then wanted to write.
@@ -398,6 +406,20 @@ impl Protocol for Mvto {
             hold(context, attempt, at)?;
         }
         Ok(attempt.holds(at))
+    }
+
+    /// Returns where sessions sleep until the unit's lock is free, or until a commit may be linked.
+    fn lock_place(context: &mut Context<'_, Mvto>, _attempt: &Attempt, at: CellAt) -> Option<u64> {
+        let word = at.chain_word();
+        if word.has(Tid::DEAD) {
+            return None;
+        }
+        if word.has(Tid::LOCK) && !own_thread::is_held_by_another(at, context.local.id) {
+            return Some(at.address());
+        }
+        let newest = at.newest_linked(word).filter(|newest| is_crowded(Some(*newest)))?;
+        let oldest = pending_above_row(Some(newest)).last()?;
+        Some(settling_place(&at, oldest.id()))
     }
 
     #[inline(always)]
@@ -1162,6 +1184,10 @@ fn link(
     // The log takes the results of operations.
     let is_logged = context.local.is_logged && !mutant(Mutant::DeltaLogged);
     let can_wait = item.note != NO_BLOCK && !is_logged && can_wait(writes, index, below);
+    if !can_wait && follows(writes, index) == Follows::ThisRow && is_crowded(below) {
+        cell.release();
+        return Err(context.conflict(Abort::Locked, at));
+    }
     let block = match (!can_wait && collect::has_room(context, &cell), item.note) {
         (true, _) => None,
         (false, NO_BLOCK) => {
@@ -1198,6 +1224,19 @@ fn link(
     let item = &mut writes.items_mut()[index];
     (item.note, item.is_delta) = (note, can_wait);
     Ok(())
+}
+
+/// Returns the pending versions from `newest` down to the newest committed row, the newest one first.
+fn pending_above_row(newest: Option<Version<'_>>) -> impl Iterator<Item = Version<'_>> {
+    let above = newest.into_iter().flat_map(Version::and_older);
+    let above = above.take_while(|version| !version.stamp().is_readable());
+    above.filter(|version| version.stamp().is_pending())
+}
+
+/// Returns whether a commit that needs the row below its version would wait for more than
+/// [`PENDING_MAX`] others.
+fn is_crowded(below: Option<Version<'_>>) -> bool {
+    pending_above_row(below).nth(PENDING_MAX).is_some() && !mutant(Mutant::CrowdJoined)
 }
 
 /// Returns whether an item's update can be linked as a delta, and applied only when the row is

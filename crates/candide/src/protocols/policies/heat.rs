@@ -20,10 +20,10 @@ use super::change::exchange_flags;
 use super::{FLAGS, RASK, WASK};
 use crate::engine::{Common, Local};
 use crate::policy::Policy;
-use crate::protocols::shared::cell_lock::ROUNDS_HELD;
+use crate::protocols::shared::cell_lock::{ROUNDS_HELD, patience};
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
-use crate::sync::{Mutant, Ordering, Spin, mutant};
+use crate::sync::{MODELLED, Mutant, Ordering, Spin, Wait, Waited, Wish, mutant};
 
 /// How far below the threshold the temperature of a hot row falls before the row is no longer hot.
 /// A row of temperature 0 is hot only if the threshold is 0.
@@ -76,15 +76,25 @@ fn make_hot(local: &mut Local, at: CellAt) {
     }
 }
 
-/// Makes writers of a row ask for its lock. Waits a few rounds if the cell is locked. Returns
-/// whether they ask now.
-pub(super) fn warm(at: CellAt) -> bool {
+/// Makes writers of a row ask for its lock. If a commit has locked the cell, sleeps until that
+/// commit has ended (WA3). If a read for update has locked it, waits a few rounds only, since the
+/// attempt that has read may be waiting for this one (WA1). Returns whether writers ask now.
+pub(super) fn warm(engine: &Common, at: CellAt) -> bool {
     let mut spin = Spin::default();
+    let mut wait: Option<Wait<'_>> = None;
+    let begin = || {
+        let patience = patience(!MODELLED && !mutant(Mutant::CommitUnawaitedAhead));
+        Wait::new(&engine.parking, at.address(), Wish::Look, patience)
+    };
     loop {
         if has(at, WASK) || exchange_flags(at, WASK, false) {
             return true;
         }
-        if !spin.wait_at_most(ROUNDS_HELD) {
+        let goes_on = match has(at, Tid::INSTALL) {
+            true => wait.get_or_insert_with(begin).wait() == Waited::Again,
+            false => spin.wait_at_most(ROUNDS_HELD),
+        };
+        if !goes_on {
             return false;
         }
     }

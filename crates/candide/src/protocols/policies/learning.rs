@@ -5,15 +5,33 @@
 //! addresses. Only then does it sleep for the lock: a chain of such sleepers waits for ever greater
 //! addresses, so it has no circle.
 //!
-//! Before the closure runs, the retrospective list is locked in that order. At the commit, the
-//! write set is locked in that order before phase 1 begins, and locks that are in the way are
-//! released; what was read under them is validated like any other read. While the closure runs, an
-//! attempt sleeps only if it then holds no lock, since others would wait for it meanwhile. If all
-//! that it holds is a few locks for reading, and they are in the way, it *restores* canonical mode:
-//! it releases them. It keeps a lock for writing, since what was read under it would be replaced.
-//! In all other cases it waits a few rounds, and then goes on without the lock. A commit does not
-//! wait for the lock of a row that it has read, since the lock's holder is about to replace what
-//! was read.
+//! Before the closure runs, the retrospective list is locked in that order. At the commit, those
+//! rows of the write set whose writers ask are locked in that order before phase 1 begins, and locks
+//! that are in the way are released; what was read under them is validated like any other read. The
+//! other rows of the write set are locked in phase 1 as under `Occ` alone: in the order in which the
+//! closure has staged them (with the factor `sorted-locks`, in the order of addresses), each with a
+//! few rounds of waiting, or asleep if the commit holds nothing (WA2).
+//!
+//! While the closure runs, an attempt sleeps only if it then holds no lock, since others would wait
+//! for it meanwhile. If all that it holds is a few locks for reading, and they are in the way, it
+//! *restores* canonical mode: it releases them. It keeps a lock for writing, since what was read
+//! under it would be replaced. In all other cases it waits a few rounds, and then goes on without
+//! the lock. A commit does not wait for the lock of a row that it has read, since the lock's holder
+//! is about to replace what was read.
+//!
+//! # Waiting as in the paper
+//! With [`MoccOptions::paper_waiting`](crate::MoccOptions::paper_waiting), an attempt
+//! restores canonical mode whenever that takes the release of few locks, those for writing included,
+//! and sleeps in canonical mode whatever other locks of these policies it holds, also while its
+//! closure runs and at a commit for a row that it has read. Only with more locks in the way does it
+//! go on without the lock. No circle of sleepers arises, beside reads for update either:
+//! * A sleeper for a lock of these policies holds only such locks, all before the one that it waits
+//!   for, and no TID word (`Locks::ask_in_order` lets no attempt with TID words sleep).
+//! * A sleeper for a TID word that a read for update holds has no lock by policy (WA1), and the words
+//!   that it holds come before the one that it waits for. A sleeper for a commit (WA3) waits for a
+//!   session that does not sleep.
+//! * So an attempt that holds locks of both kinds sleeps for neither, and a chain of sleepers has one
+//!   kind of sleepers only, which wait for ever greater addresses. It ends at an attempt that runs.
 //!
 //! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue, goes
 //! on without the lock, and may find later that it was granted. Such a request counts as a lock
@@ -28,7 +46,8 @@
 //! * A write of a row that the attempt has locked to read. Any other write is locked at the commit.
 //! * Before the closure runs: the retrospective lock list, in the order of addresses. The attempt
 //!   before has made it, when it failed: of its writes and of the reads that failed to validate or
-//!   are hot, under `mocc`; of all its reads and writes, under `hybrid`.
+//!   are hot, under `mocc`; of all its reads and writes, under `hybrid`. A long list is reduced to
+//!   the rows that are hot and those whose reads failed to validate.
 //!
 //! # Source
 //! [WK16], section 3, and [TH98] for `hybrid`. There the retrospective list is consulted at each
@@ -62,7 +81,8 @@ use crate::sync::{Mutant, Ordering, mutant, step};
 const RELEASED_MAX: usize = 8;
 /// How often a commit looks which rows of its write set are to be locked.
 const LOOKS_MAX: usize = 4;
-/// The largest number of locks in a retrospective list; with more, the list is empty.
+/// The largest number of locks in a retrospective list. With more, only those stay that rest on what
+/// the attempt has found out: of rows that are hot, and of rows whose reads have failed to validate.
 const LISTED_MAX: usize = 256;
 /// The same for `hybrid`, whose list has all that an attempt has read.
 const LISTED_MAX_HYBRID: usize = 1 << 14;
@@ -115,20 +135,21 @@ impl Locks {
             local.locks.count(if is_granted { LockCount::Taken } else { LockCount::Forgone });
             return Ok(if is_granted { Grant::Held } else { Grant::Without });
         }
+        let paper_waiting = engine.policies.mocc().has_paper_waiting();
+        let restored =
+            paper_waiting.then(|| self.may_sleep(engine, local, at, (policy, when), holds_cells));
         let lock = match self.queueing.try_take(engine, local, (at, mode)) {
             Some(lock) => lock,
             None => {
                 heat::note_wait(engine, at);
-                let may_sleep = when == When::BeforeCommit || !self.has_slept_in_vain;
-                let is_inside = runs_beside(engine, local);
-                let waits = policy.learns() && may_sleep && !holds_cells && !is_inside;
-                let is_canonical = mutant(Mutant::WaitsOutOfOrder)
-                    || waits && self.make_canonical(engine, local, at, when);
+                let is_canonical = restored.unwrap_or_else(|| {
+                    self.may_sleep(engine, local, at, (policy, when), holds_cells)
+                });
                 let wish = (mode, when);
                 let waited = match has_queue(at) {
                     // The holders of a queue lock are not known, and might wait for the outer
                     // transaction.
-                    true if is_inside => None,
+                    true if runs_beside(engine, local) => None,
                     true => self.wait_in_queue(engine, local, at, wish, is_canonical)?,
                     false => {
                         let holds_others = holds_cells || self.holds_any();
@@ -155,6 +176,21 @@ impl Locks {
             self.holds_ordered = true;
         }
         Ok(grant)
+    }
+
+    /// Returns whether the attempt may sleep for a lock. Brings the attempt into canonical mode, if
+    /// that is all that it needs.
+    fn may_sleep(
+        &mut self,
+        engine: &Common,
+        local: &mut Local,
+        at: CellAt,
+        (policy, when): (Policy, When),
+        holds_cells: bool,
+    ) -> bool {
+        let is_hopeful = when == When::BeforeCommit || !self.has_slept_in_vain;
+        let may = policy.learns() && is_hopeful && !holds_cells && !runs_beside(engine, local);
+        mutant(Mutant::WaitsOutOfOrder) || may && self.make_canonical(engine, local, at, when)
     }
 
     /// Waits for a queue lock: asleep if the attempt is in canonical mode. Otherwise leaves the
@@ -249,7 +285,7 @@ impl Locks {
         at: CellAt,
         mode: Mode,
     ) -> Result<Grant, Abort> {
-        if !engine.policies.at(at).learns() || !warm(at) {
+        if !engine.policies.at(at).learns() || !warm(engine, at) {
             return Ok(Grant::Without);
         }
         self.ask(engine, local, at, (mode, When::Ahead), false)
@@ -270,7 +306,8 @@ impl Locks {
     /// # Errors
     /// See [`Locks::ask`]; also returns the cell. [`Abort::Locked`] at once for a row among `reads`
     /// that another attempt has locked for writing: that attempt is about to replace the version
-    /// that was read. A transaction that must not fail because of locks does not do so.
+    /// that was read. A transaction that must not fail because of locks does not do so, nor with the
+    /// paper's waiting.
     pub(crate) fn lock_writes(
         &mut self,
         engine: &Common,
@@ -296,7 +333,8 @@ impl Locks {
                 }
                 let is_it = |(read, _): &(CellAt, Tid)| read.address() == at.address();
                 let must_pass = || {
-                    engine.token.is_held_by(local.id)
+                    engine.policies.mocc().has_paper_waiting()
+                        || engine.token.is_held_by(local.id)
                         || local.wanted.gives_up_locks()
                         || runs_beside(engine, local)
                 };
@@ -338,7 +376,9 @@ impl Locks {
         }
         let is_in_closure = matches!(when, When::Now | When::Staging);
         let is_all = count == self.list.len() + self.requests.len();
-        if is_in_closure && (!is_all || writes > 0 || count > RELEASED_MAX) {
+        let waits_holding = engine.policies.mocc().has_paper_waiting();
+        let keeps = count > RELEASED_MAX || !waits_holding && (!is_all || writes > 0);
+        if is_in_closure && keeps {
             return false;
         }
         if count > 0 {
@@ -399,7 +439,7 @@ pub(crate) fn learn(
         // A version that another attempt is about to replace counts as replaced.
         let is_taken = || tid.has(WASK) && locks.place(at).is_none() && is_written(engine, at);
         let has_failed = !tid.same_version(seen) || tid.has(Tid::INSTALL) || is_taken();
-        if policy == Policy::Mocc && has_failed {
+        if has_failed {
             failed.push(at);
         }
         is_hybrid |= policy == Policy::Hybrid;
@@ -410,7 +450,7 @@ pub(crate) fn learn(
     // A row that was read several times counts once.
     failed.sort_unstable_by_key(|at| at.address());
     failed.dedup_by_key(|at| at.address());
-    for at in failed {
+    for &at in failed.iter().filter(|at| engine.policies.of(at.table()) == Policy::Mocc) {
         heat(engine, local, at);
         if writes.find(at).is_some() {
             heat::note_written(engine, at, true);
@@ -425,7 +465,14 @@ pub(crate) fn learn(
     listed.sort_unstable_by_key(|&(at, writes)| (at.address(), !writes));
     listed.dedup_by_key(|(at, _)| at.address());
     let most = if is_hybrid { LISTED_MAX_HYBRID } else { LISTED_MAX };
-    if listed.len() > most || mutant(Mutant::NothingRetrospective) {
+    if listed.len() > most {
+        let has_failed = |at: CellAt| {
+            failed.binary_search_by_key(&at.address(), |failed| failed.address()).is_ok()
+        };
+        let is_kept = |at| is_hot(at) || has_failed(at);
+        listed.retain(|&(at, _)| is_kept(at) && !mutant(Mutant::LongListEmptied));
+    }
+    if mutant(Mutant::NothingRetrospective) {
         listed.clear();
     }
     local.wanted.set_retrospective(engine, &listed);

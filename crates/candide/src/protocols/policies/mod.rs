@@ -78,7 +78,7 @@ pub(crate) use cell_queue::{queue, queue_mode};
 pub(crate) use change::{follow_policy, with_flags};
 pub(crate) use learning::learn;
 pub(crate) use locks::{Grant, Locks};
-pub(crate) use waiting::When;
+pub(crate) use waiting::{When, lock_place};
 #[cfg(test)]
 pub(crate) use word::{Lock, LockWord};
 pub(crate) use word::{Mode, init_lock};

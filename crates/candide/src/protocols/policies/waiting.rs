@@ -26,11 +26,13 @@
 
 #![forbid(unsafe_code)]
 
+use super::cell_queue::queue;
 use super::word::{Lock, LockWord, Mode};
 use crate::engine::desks::{Desk, class_of};
 use crate::engine::{Common, Local, own_thread};
 use crate::policy::Policy;
 use crate::protocols::shared::cell_lock::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
+use crate::record::CellAt;
 use crate::sync::{Mutant, Patience, mutant};
 
 /// The number of writes after which an attempt draws a ticket under the policy `swiss` (as in
@@ -140,10 +142,13 @@ impl Asker {
     }
 
     /// Returns the verdict to wait: asleep, if the attempt may and not too many sessions that hold
-    /// locks sleep.
+    /// locks sleep. With the paper's waiting, any number of them sleep.
     fn sleep(&mut self, engine: &Common) -> Verdict {
         if !self.may_sleep {
             return self.rounds();
+        }
+        if self.policy.learns() && engine.policies.mocc().has_paper_waiting() {
+            return Verdict::Wait(patience(true));
         }
         if self.holds_others && !self.is_counted {
             self.is_counted = engine.desks.begin_sleep();
@@ -264,6 +269,21 @@ fn is_own_threads(engine: &Common, local: &Local, word: LockWord) -> bool {
         return is_own(word.owner());
     }
     engine.desks.in_classes(word.classes()).any(|(number, _)| is_own(number))
+}
+
+/// Returns where sessions sleep until the lock of a cell by policy is released; `None` if the cell has
+/// no such lock, or the lock is free, or a transaction of this thread may hold it. A session that
+/// sleeps there for a queue lock is not woken, and looks again by itself.
+pub(crate) fn lock_place(engine: &Common, local: &Local, at: CellAt) -> Option<u64> {
+    let is_locked = match at.cell_words() {
+        1 => false,
+        2 => {
+            let word = Lock::of(&at).word();
+            (word.is_written() || word.readers() > 0) && !is_own_threads(engine, local, word)
+        }
+        _ => !queue(engine, &at).is_free() && !runs_beside(engine, local),
+    };
+    is_locked.then(|| at.address() + 8)
 }
 
 /// Returns whether a transaction of this thread, in another session, may hold locks.

@@ -1,5 +1,6 @@
 //! Tests of the policies by which `Occ` locks rows.
 
+mod ahead;
 mod by_chance;
 mod changes;
 mod endings;

@@ -161,6 +161,36 @@ fn a_reader_waits_for_versions_that_are_pending_below() {
     assert_eq!(count(&db, &items), 16);
 }
 
+/// With many threads, each would sleep until the one before has ended.
+#[test]
+fn a_commit_that_needs_the_row_waits_for_one_pending_version_and_not_for_two() {
+    let Scene { db, items, mut first, mut second } = scene();
+    let (rows, others) = (items.clone(), db.clone());
+    // An addition that may overflow needs the row. Returns how often the session has slept.
+    let add_checked = move |attempts_max: u32| {
+        let parking = &others.inner.engine.parking;
+        let (mut third, before) = (others.session().unwrap(), parking.entered());
+        let options = crate::RunOptions::new().attempts_max(attempts_max);
+        let ended = third.with(options).run(|tx| rows.update(tx, 1, Item::COUNT.add(1)));
+        assert_eq!((ended, third.last_conflict().unwrap().cause), (CONFLICT, Abort::Locked));
+        parking.entered() - before
+    };
+    let rows = items.clone();
+    let meanwhile = move || {
+        assert_eq!(add_checked(1), 1, "one version is pending");
+        acting(
+            Point::Locked,
+            move || {
+                assert_eq!(add_checked(1), 0, "two versions are pending");
+                assert_eq!(add_checked(3), 1, "after the second conflict");
+            },
+            || run(&mut second, |tx| add(tx, &rows, 5)),
+        );
+    };
+    acting(Point::Locked, meanwhile, || run(&mut first, |tx| add(tx, &items, 1)));
+    assert_eq!(count(&db, &items), 16);
+}
+
 #[test]
 fn what_fails_leaves_the_deltas_above_it_as_they_are() {
     let Scene { db, items, mut first, mut second } = scene();
