@@ -450,7 +450,7 @@ pub(crate) fn learn(
     // A row that was read several times counts once.
     failed.sort_unstable_by_key(|at| at.address());
     failed.dedup_by_key(|at| at.address());
-    for &at in failed.iter().filter(|at| engine.policies.of(at.table()) == Policy::Mocc) {
+    for &at in failed.iter().filter(|at| engine.policies.at(**at) == Policy::Mocc) {
         heat(engine, local, at);
         if writes.find(at).is_some() {
             heat::note_written(engine, at, true);
