@@ -5,6 +5,7 @@
 
 mod full;
 mod large_rounds;
+mod large_spares;
 mod last_block;
 mod leftovers;
 mod scripts;
