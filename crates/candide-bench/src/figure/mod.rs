@@ -135,7 +135,7 @@ fn outline(figure: FigureName, bounds: &Bounds) -> Outline {
 fn opacity_note(opacity: Opacity) -> Option<&'static str> {
     match opacity {
         Opacity::Priced => Some(
-            "occ and its policies run without opacity, as in research engines; a database of theirs has it by default, and the line that ends              in `opaque` shows its price",
+            "occ and its policies run without opacity, as in research engines; databases have it by default, and a line that ends in `opaque` shows its price",
         ),
         Opacity::Only(true) => {
             Some("occ and its policies run with opacity, which research engines leave out")
