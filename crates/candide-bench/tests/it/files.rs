@@ -100,6 +100,24 @@ fn damage_is_named_and_what_is_before_it_can_be_copied() {
 }
 
 #[test]
+fn a_damaged_manifest_is_named_and_its_copy_takes_its_place() {
+    let database = database("files-manifest");
+    let manifest = database.join("MANIFEST");
+    let mut bytes = fs::read(&manifest).expect("read");
+    bytes[60] ^= 1;
+    fs::write(&manifest, &bytes).expect("written");
+    let (status, printed, message) = run("log verify", &[&database]);
+    assert_eq!(status, 0, "{message}");
+    assert!(printed.contains(" is sound: 4 tables with "), "{printed}");
+    assert!(printed.contains("\nMANIFEST is damaged at byte "), "{printed}");
+    fs::write(database.join("MANIFEST.copy"), &bytes).expect("written");
+    let (status, _, message) = run("log verify", &[&database]);
+    assert_eq!(status, 1, "{message}");
+    assert!(message.contains("MANIFEST is damaged at byte "), "{message}");
+    assert!(message.trim_end().ends_with("; restore a backup"), "{message}");
+}
+
+#[test]
 fn what_is_no_database_is_refused() {
     let missing = place("files-missing");
     let empty = place("files-empty");
