@@ -117,7 +117,7 @@ impl Display for OpenError {
                 Ok(())
             }
             OpenError::Io { file, source } => write!(f, "{file}: {source}"),
-            OpenError::Target(error) => write!(f, "what was recovered is refused: {error}"),
+            OpenError::Target(error) => error.fmt(f),
             OpenError::Schema { table, what } => {
                 write!(f, "the table {table} is another one than the program's: {what}")
             }
