@@ -7,11 +7,10 @@ use super::pending::Pending;
 use super::session::{Session, run_cached, run_cached_logged};
 use crate::engine::Protocol;
 use crate::error::Abort;
+use crate::handle::Handle;
 use crate::log::Level;
 use crate::protocols::DefaultProtocol;
-use crate::shared::Inner;
 use crate::txn::{RunOptions, Tx};
-use std::sync::Arc;
 
 /// A database with options of transactions: what [`Database::with`] returns.
 ///
@@ -36,7 +35,7 @@ use std::sync::Arc;
 /// # Ok::<(), candide::Error>(())
 /// ```
 pub struct Runner<'a, P: Protocol = DefaultProtocol> {
-    inner: &'a Arc<Inner<P>>,
+    inner: &'a Handle<P>,
     options: RunOptions<'a>,
 }
 

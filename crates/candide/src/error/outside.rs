@@ -215,6 +215,13 @@ pub enum Error {
         /// The protocol's name.
         protocol: &'static str,
     },
+    /// The database was to be [closed](crate::Database::close), and has other handles. Nothing is
+    /// closed. Drop them first.
+    HandlesLeft {
+        /// The number of the other handles: databases, tables, indexes, sequences, sessions,
+        /// snapshots and pending results.
+        handles: usize,
+    },
     /// A transaction has ended in this error: one that the program has run, or one that was part of
     /// the call's work.
     Transaction(Abort),
@@ -320,6 +327,12 @@ impl fmt::Display for Error {
             Error::NoReadableCut { protocol } => write!(
                 f,
                 "a copy of a running database is not possible under protocol {protocol}; close the database and copy its directory"
+            ),
+            Error::HandlesLeft { handles } => write!(
+                f,
+                "the database has {handles} other {} (databases, tables, indexes, sequences, sessions, snapshots, pending results); \
+                 drop these before closing it",
+                if *handles == 1 { "handle" } else { "handles" }
             ),
             Error::Load { rows, cause } => write!(f, "loading ended after {rows} rows: {cause}"),
             Error::Transaction(abort) => write!(f, "a transaction has failed: {abort}"),

@@ -16,7 +16,7 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::gc::Garbage;
 use crate::index::Found;
-use crate::log::{Level, Log};
+use crate::log::Level;
 use crate::record::PlacedUnit;
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
@@ -187,12 +187,12 @@ impl<P: Protocol> TxnRunner<P> {
         }
     }
 
-    /// Returns on what the result of the last transaction rests: the stamp, and the log; `None` in
-    /// a database without a log.
-    pub(crate) fn rests_on(&mut self, engine: &Engine<P>) -> Option<(u64, Arc<Log>)> {
+    /// Returns the stamp on which the result of the last transaction rests; `None` in a database
+    /// without a log.
+    pub(crate) fn rests_on(&mut self, engine: &Engine<P>) -> Option<u64> {
         let state = self.state.get_mut();
-        let log = state.log.as_deref()?.log.clone();
-        Some((state.rests_on(engine), log))
+        state.log.as_ref()?;
+        Some(state.rests_on(engine))
     }
 
     /// Waits, in a database with a log, until everything on which the result of the transaction

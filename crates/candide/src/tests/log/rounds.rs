@@ -212,7 +212,7 @@ fn what_a_session_leaves_behind_is_written<P: Protocol>() {
     let mut session = logged.db.session().unwrap();
     insert(&items, &mut session, 2).unwrap();
     let cut = logged.cuts().cut().unwrap();
-    logged.log.close(cut);
+    logged.log.close(cut).unwrap();
     assert!(logged.disk.written().closed);
     assert_eq!(Replay::of(&logged).rows.len(), 2, "{}", P::NAME);
 }
