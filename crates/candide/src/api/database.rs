@@ -122,7 +122,9 @@ impl<P: Protocol> Database<P> {
     /// Returns the table called `name`. If no such table exists, creates an empty one.
     ///
     /// # Errors
-    /// [`Error::TableType`] if the name belongs to a table of another row type, [`Error::RowType`]
+    /// [`Error::TableType`] if the name belongs to a table of another row type,
+    /// [`Error::TableOption`] if it belongs to a [volatile](TableOptions::volatile) one,
+    /// [`Error::RowType`]
     /// if `R` cannot be stored, [`Error::EmptyTableName`], [`Error::ReservedName`] if the name
     /// begins with `candide.`, [`Error::TooManyTables`], [`Error::MemoryLimit`].
     ///
@@ -135,10 +137,14 @@ impl<P: Protocol> Database<P> {
         self.table_with(name, TableOptions::default())
     }
 
-    /// As [`Database::table`]. If the call creates the table, `options` apply to it.
+    /// As [`Database::table`]. If the call creates the table, `options` apply to it. If the table
+    /// exists, it has to be as `options` say: [volatile](TableOptions::volatile) or not, and as
+    /// every other option says that is given. (The [capacity](TableOptions::capacity) of a table
+    /// from the files is not known, and is not compared; the policy is the table's
+    /// [present one](Table::policy).)
     ///
     /// # Errors
-    /// As [`Database::table`].
+    /// As [`Database::table`], and [`Error::TableOption`] if the table is not as `options` say.
     pub fn table_with<R: Record>(
         &self,
         name: &str,

@@ -50,6 +50,18 @@ pub enum Error {
         /// The row type that the table was created with.
         existing: &'static str,
     },
+    /// A table of this name exists, and is not as the options say: it is volatile and the call does
+    /// not say so ([`TableOptions::volatile`](crate::TableOptions::volatile)), or the other way
+    /// round, or another option that was given differs. Ask for the table as it was made, or use
+    /// another name.
+    TableOption {
+        /// The table's name.
+        table: String,
+        /// What the call asked for.
+        wanted: String,
+        /// What the table has instead.
+        existing: String,
+    },
     /// The row type cannot be stored. Its `Record` implementation has to change.
     RowType {
         /// The row type.
@@ -246,6 +258,11 @@ impl fmt::Display for Error {
             Error::TableType { table, wanted, existing } => {
                 write!(f, "table {table:?} holds rows of type {existing}, not {wanted}; use another name for {wanted}")
             }
+            Error::TableOption { table, wanted, existing } => write!(
+                f,
+                "table {table:?} has {existing}, and the call asks for {wanted}; \
+                 ask by `table_with` for the table as it was made, or use another name"
+            ),
             Error::RowType { row, problem } => write!(f, "row type {row} cannot be stored: {problem}"),
             Error::NoPolicies { table, protocol } => write!(
                 f,
