@@ -6,6 +6,7 @@ use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::handle::{Handle, Open};
 use crate::log::Level;
+use crate::sync::Instant;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -82,8 +83,45 @@ impl<T, E: From<Abort>> Pending<T, E> {
     /// # Errors
     /// As [`Pending::wait`].
     pub fn wait_for(self, level: Level) -> Result<T, E> {
+        self.wait_at_most(level, None)
+    }
+
+    /// Waits until the result has reached a level, but no longer than until `deadline`, and returns
+    /// it. A deadline that has passed already asks whether the result has reached the level.
+    ///
+    /// After a deadline that has passed the database goes on, and the transaction most probably
+    /// becomes durable: repeating it might do twice what it does.
+    /// [`Database::sync`](crate::Database::sync) waits for it, too, and [`Pending::peek`] shows the
+    /// result before the wait.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Level, Record};
+    /// # use std::time::{Duration, Instant};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// # let directory = std::env::temp_dir().join(format!("candide-doc-until-{}", std::process::id()));
+    /// let db = Database::open(&directory)?;
+    /// let accounts = db.table::<Account>("accounts")?;
+    /// let pending = db.run_logged(|tx| accounts.insert(tx, Account { id: 1, cents: 0 }));
+    /// match pending.wait_until(Level::Durable, Instant::now() + Duration::from_secs(5)) {
+    ///     Err(Abort::OutcomeUnknown) => println!("the disk is slow today"),
+    ///     ended => ended?,
+    /// }
+    /// # drop((db, accounts));
+    /// # std::fs::remove_dir_all(directory)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Pending::wait`], and [`Abort::OutcomeUnknown`], converted by `E::from`, if the deadline
+    /// passes before.
+    pub fn wait_until(self, level: Level, deadline: Instant) -> Result<T, E> {
+        self.wait_at_most(level, Some(deadline))
+    }
+
+    fn wait_at_most(self, level: Level, deadline: Option<Instant>) -> Result<T, E> {
         if let Some(open) = &self.open {
-            open.log().progress.wait(self.stamp, level)?;
+            open.log().progress.wait(self.stamp, level, deadline)?;
         }
         self.result.expect("the future is not completed")
     }

@@ -69,8 +69,8 @@ impl<P: Protocol> Runner<'_, P> {
     /// Runs a transaction as [`Database::run`] does, with these options.
     ///
     /// # Errors
-    /// As [`Database::run`], and [`Abort::AttemptsExhausted`], [`Abort::DeadlinePassed`] or
-    /// [`Abort::ReadOnly`] if the options ask for it.
+    /// As [`Database::run`], and [`Abort::AttemptsExhausted`], [`Abort::DeadlinePassed`],
+    /// [`Abort::OutcomeUnknown`] or [`Abort::ReadOnly`] if the options ask for it.
     #[inline]
     pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
@@ -89,7 +89,8 @@ impl<P: Protocol> Runner<'_, P> {
     }
 
     /// Runs a transaction as [`Database::run_logged`] does, with these options. A
-    /// [level](RunOptions::acknowledge) among the options has no effect.
+    /// [level](RunOptions::acknowledge) among the options has no effect, and a
+    /// [deadline](RunOptions::deadline) none on waits for the [`Pending`].
     pub fn run_logged<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Pending<T> {
         self.try_run_logged(body)
     }
@@ -137,8 +138,8 @@ impl<P: Protocol> SessionRunner<'_, P> {
     /// Runs a transaction as [`Session::run`] does, with these options.
     ///
     /// # Errors
-    /// As [`Session::run`], and [`Abort::AttemptsExhausted`], [`Abort::DeadlinePassed`] or
-    /// [`Abort::ReadOnly`] if the options ask for it.
+    /// As [`Session::run`], and [`Abort::AttemptsExhausted`], [`Abort::DeadlinePassed`],
+    /// [`Abort::OutcomeUnknown`] or [`Abort::ReadOnly`] if the options ask for it.
     #[inline]
     pub fn run<T>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
@@ -157,7 +158,8 @@ impl<P: Protocol> SessionRunner<'_, P> {
     }
 
     /// Runs a transaction as [`Session::run_logged`] does, with these options. A
-    /// [level](RunOptions::acknowledge) among the options has no effect.
+    /// [level](RunOptions::acknowledge) among the options has no effect, and a
+    /// [deadline](RunOptions::deadline) none on waits for the [`Pending`].
     pub fn run_logged<T>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,

@@ -207,22 +207,24 @@ impl<P: Protocol> TxnRunner<P> {
         let acknowledge = self.state.get_mut().log.as_ref().map(|log| log.acknowledge);
         match acknowledge.map(|level| options.level.unwrap_or(level)) {
             None | Some(Level::Memory) => Ok(()),
-            Some(level) => self.await_level(engine, level, starvation),
+            Some(level) => self.await_level(engine, level, options.deadline, starvation),
         }
     }
 
-    /// Waits for a level, in a database with a log. Releases the token and the turn before.
+    /// Waits for a level, in a database with a log, until `deadline` at the latest. Releases the
+    /// token and the turn before.
     #[inline(never)]
     fn await_level(
         &mut self,
         engine: &Engine<P>,
         level: Level,
+        deadline: Option<Instant>,
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         starvation.end_early();
         let state = self.state.get_mut();
         let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
-        log.progress.wait(state.rests_on(engine), level)
+        log.progress.wait(state.rests_on(engine), level, deadline)
     }
 
     /// Reads a unit of the record with this key outside a transaction, and returns whether the row
