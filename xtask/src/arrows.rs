@@ -23,7 +23,6 @@ const LAYERS: &[&str] = &[
     "policy",
     "error",
     "stats",
-    "visits",
     "log",
     "memory",
     "epoch",
@@ -38,6 +37,7 @@ const LAYERS: &[&str] = &[
     "catalog",
     "durable",
     "shared",
+    "handle",
     "api",
 ];
 

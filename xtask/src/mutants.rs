@@ -49,6 +49,8 @@ const CHECKS: &[Check] = &[
         "tests::log::rounds::a_record_above_the_cut_of_its_block_is_durable_with_the_next_block",
     ),
     check("ack-before-sync", "tests::log::rounds::what_is_said_to_be_durable_is_synced"),
+    check("closed-unwritten", "tests::life::a_visit_of_the_memory_does_not_keep_the_database_open"),
+    model("closed-unwritten", "tests::log::loom::loom_closing_against_a_round"),
     check(
         "turn-before-locks",
         "tests::log::turns::a_commit_that_gets_no_lock_does_not_keep_its_turn",

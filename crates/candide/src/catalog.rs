@@ -2,9 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+mod options;
 mod sequences;
 mod stored;
 
+pub use options::TableOptions;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use sequences::{BLOCK, NAMES_READ, NUMBER_MAX};
 pub(crate) use sequences::{SEQUENCES, SequenceCore, check_name};
@@ -25,73 +27,12 @@ use crate::stats::Tally;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use candide_log::Store;
 use candide_log::schema::TableSchema;
+use options::Made;
 use sequences::{Sequences, is_reserved};
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
-
-/// Options for creating a table.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct TableOptions {
-    capacity: usize,
-    components_share_words: bool,
-    ordered: bool,
-    policy: Option<Policy>,
-    splitting: Option<bool>,
-    volatile: bool,
-}
-
-impl TableOptions {
-    /// Chooses the [policy](Policy) of the table, under [`Occ`](crate::Occ). By default it is that
-    /// of the database. A policy [by name](crate::Policies::with) takes precedence.
-    #[must_use]
-    pub fn policy(self, policy: Policy) -> TableOptions {
-        TableOptions { policy: Some(policy), ..self }
-    }
-
-    /// Sets whether each column group of the table is a unit of conflict by itself. By default
-    /// [`Builder::timestamp_splitting`](crate::Builder::timestamp_splitting) says so.
-    #[must_use]
-    pub fn timestamp_splitting(self, on: bool) -> TableOptions {
-        TableOptions { splitting: Some(on), ..self }
-    }
-
-    /// Makes the table volatile, in a database that is [open](crate::Database::open): its rows are
-    /// in memory only, and gone when the database is opened again. Sessions and caches can be kept
-    /// in such tables at no cost for the log. A transaction may use both kinds of tables; what it
-    /// writes to a durable table should not depend on rows that a crash loses.
-    #[must_use]
-    pub fn volatile(self) -> TableOptions {
-        TableOptions { volatile: true, ..self }
-    }
-
-    /// Builds the index for about `rows` rows, so that the index need not grow while these rows are
-    /// inserted.
-    #[must_use]
-    pub fn capacity(self, rows: usize) -> TableOptions {
-        TableOptions { capacity: rows, ..self }
-    }
-
-    /// Keeps the keys in order even if the row type does not ask for order. This is a basis factor
-    /// for experiments.
-    #[must_use]
-    pub fn ordered(self) -> TableOptions {
-        TableOptions { ordered: true, ..self }
-    }
-
-    /// Sets whether each component of a composite key begins a word of its own, and so a layer of
-    /// its own in an ordered index (default). If `on`, leaves that hold two or more keys with the
-    /// same first components hold no other keys. A scan of these keys then does not conflict with
-    /// inserts of keys with other first components. If not `on`, components are packed into fewer
-    /// words; this is a choice for [experiments](crate::experiments). In a secondary index, each
-    /// component of the index key always begins a word of its own.
-    #[cfg(any(test, feature = "experiments"))]
-    #[must_use]
-    pub fn contention_aware_keys(self, on: bool) -> TableOptions {
-        TableOptions { components_share_words: !on, ..self }
-    }
-}
 
 /// The tables of a database by name, and the parts from which new tables are made.
 #[derive(Debug)]
@@ -119,11 +60,12 @@ impl Names {
     }
 }
 
-/// An existing table: its number, and its row type.
+/// An existing table: its number, its row type, and how it was made.
 #[derive(Debug)]
 struct Known {
     number: usize,
     row: KnownRow,
+    made: Made,
 }
 
 /// The row type of an existing table.
@@ -211,7 +153,12 @@ impl Catalog {
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.known.get(name) {
             let core = &tables[known.number];
-            return existing(name, core, &known.row, row);
+            let found = existing(name, core, &known.row, row)?;
+            // A policy by name takes precedence, so the number of tables does not matter.
+            let policy_of = |wanted| table_policy(common, (name, 0), Some(wanted));
+            let wanted_policy = options.policy.map(policy_of).transpose()?;
+            options.check(common, (core, known.made), wanted_policy)?;
+            return Ok(found);
         }
         let mut cores = self.new_table(common, (name, names.of_program), options, row, &tables)?;
         if let Some(store) = store.filter(|_| !options.volatile) {
@@ -225,7 +172,8 @@ impl Catalog {
             core.log_number = Some(core.number);
         }
         let core = cores[0].clone();
-        names.insert(name, Known { number: tables.len(), row: KnownRow::of(row) });
+        let (row, made) = (KnownRow::of(row), options.made(common));
+        names.insert(name, Known { number: tables.len(), row, made });
         tables.extend(cores);
         Ok(FoundTable::Ready(core))
     }
@@ -280,7 +228,8 @@ impl Catalog {
             },
         )?);
         let row = KnownRow::Recovered(Box::new(schema.clone()));
-        names.insert(&schema.name, Known { number: tables.len(), row });
+        let known = Known { number: tables.len(), row, made: Made::RECOVERED };
+        names.insert(&schema.name, known);
         tables.push(core.clone());
         Ok(core)
     }
@@ -300,9 +249,9 @@ impl Catalog {
             return Err(Error::EmptyTableName);
         }
         check_row_type(row)?;
-        let contended =
-            options.components_share_words || common.options.factors.has(Factor::ContendedKeys);
-        let packing = if contended { KeyPacking::new(row.key_widths) } else { None };
+        let Made { capacity, shares_words, .. } = options.made(common);
+        let packing = if shares_words { KeyPacking::new(row.key_widths) } else { None };
+        let capacity = capacity.unwrap_or(0);
         let key_words = packing.map_or(row.key_words, |packing| packing.words());
         // Checked before anything is reserved, since a reservation would not be undone.
         row.indexes.iter().try_for_each(|spec| {
@@ -325,20 +274,15 @@ impl Catalog {
                 ordered: row.ordered
                     || options.ordered
                     || common.options.factors.has(Factor::OrderedOnly),
-                capacity: options.capacity,
+                capacity,
                 log_number: None,
             },
         )?);
         let mut cores = vec![table.clone()];
         for (number, spec) in row.indexes.iter().enumerate() {
             let index = IndexPlan::of_spec(spec, packing);
-            let entries = self.new_entries(
-                common,
-                &table,
-                &index,
-                tables.len() + cores.len(),
-                options.capacity,
-            )?;
+            let entries =
+                self.new_entries(common, &table, &index, tables.len() + cores.len(), capacity)?;
             cores.push(entries.clone());
             let index = table.indexes.add(index.with_entries(number, entries));
             for stage in [Stage::Kept, Stage::Enforced, Stage::Readable] {

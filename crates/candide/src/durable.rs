@@ -5,37 +5,28 @@
 
 use crate::log::{Cuts, Log};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
-use crate::visits::Visit;
 use candide_log::Store;
 use std::fmt::Debug;
+use std::io;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
-/// The files of a database, and the threads that write them.
-#[derive(Debug)]
+/// The files of a database that is open, and the threads that write them. The program's handles
+/// share it. The threads hold nothing that keeps the database open.
 pub(crate) struct Durable {
     log: Arc<Log>,
     store: Arc<Store>,
-    logger: JoinHandle<()>,
-    checkpoints: Checkpoints,
-}
-
-/// The checkpoints that begin by themselves.
-#[derive(Debug, Default)]
-struct Checkpoints {
-    /// The thread that makes one, if one has begun.
-    thread: Mutex<Option<JoinHandle<()>>>,
-    failure: Arc<Mutex<Option<String>>>,
-    /// The number of bytes of log at which the next one begins after a failure; zero if the last
-    /// one has not failed.
-    not_before: Arc<AtomicU64>,
+    checkpoints: Arc<Checkpoints>,
+    database: Arc<dyn CutSource>,
 }
 
 impl Durable {
     /// Starts the logger.
-    pub(crate) fn start(log: Arc<Log>, store: Arc<Store>, database: DatabaseCuts) -> Durable {
-        let logger = log.start(Box::new(database));
-        Durable { log, store, logger, checkpoints: Checkpoints::default() }
+    pub(crate) fn start(log: Arc<Log>, store: Arc<Store>, database: Arc<dyn CutSource>) -> Durable {
+        let checkpoints = Arc::new(Checkpoints::of(&store));
+        let cuts = DatabaseCuts(Arc::downgrade(&database));
+        log.start(Box::new(Logging { cuts, checkpoints: checkpoints.clone() }));
+        Durable { log, store, checkpoints, database }
     }
 
     pub(crate) fn log(&self) -> &Arc<Log> {
@@ -52,56 +43,100 @@ impl Durable {
         lock(&self.checkpoints.failure).clone()
     }
 
+    /// Writes and syncs everything that has been committed, and unlocks the directory. No
+    /// transaction is running any more. Afterwards no thread touches the directory.
+    ///
+    /// The call waits for writes and syncs, and for a checkpoint that is being made, but for no
+    /// thread that runs the program's code. So the logger may make it, from a waker, and so may the
+    /// thread that makes the calls of `on_durable`. The logger's thread may end later.
+    ///
+    /// # Errors
+    /// The failure of the log, which may have failed before.
+    pub(crate) fn close(self) -> Result<(), Arc<io::Error>> {
+        let Durable { log, store, checkpoints, database } = self;
+        log.progress.stop();
+        let closed = log.close(database.cut());
+        checkpoints.end();
+        let only = Arc::into_inner(store);
+        debug_assert!(only.is_some(), "the directory would stay locked");
+        closed
+    }
+}
+
+/// The checkpoints that begin by themselves.
+#[derive(Debug)]
+struct Checkpoints {
+    making: Mutex<Making>,
+    failure: Mutex<Option<String>>,
+    /// The number of bytes of log at which the next one begins after a failure; zero if the last
+    /// one has not failed.
+    not_before: AtomicU64,
+}
+
+/// The store, and the thread that makes a checkpoint of it.
+#[derive(Debug)]
+struct Making {
+    /// `None` once the database is being closed: no checkpoint begins then.
+    store: Option<Arc<Store>>,
+    /// The thread that makes a checkpoint, if one has begun.
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpoints {
+    fn of(store: &Arc<Store>) -> Checkpoints {
+        Checkpoints {
+            making: Mutex::new(Making { store: Some(store.clone()), thread: None }),
+            failure: Mutex::default(),
+            not_before: AtomicU64::new(0),
+        }
+    }
+
     /// Begins a checkpoint if the log has become long enough, and none is being made.
-    fn checkpoint_if_due(&self) {
-        let Checkpoints { thread, failure, not_before } = &self.checkpoints;
-        if !self.store.wants_checkpoint()
-            || self.store.log_bytes() < not_before.load(Ordering::Relaxed)
+    fn begin_if_due(self: &Arc<Checkpoints>) {
+        let Making { store, thread } = &mut *lock(&self.making);
+        let Some(store) = store else { return };
+        if !store.wants_checkpoint() || store.log_bytes() < self.not_before.load(Ordering::Relaxed)
         {
             return;
         }
-        let mut thread = lock(thread);
         if thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return;
         }
-        let (store, failure, not_before) =
-            (self.store.clone(), failure.clone(), not_before.clone());
-        let make = move || {
-            let made = store.checkpoint();
-            // The next attempt waits until there is a quarter more of log.
-            let bytes = store.log_bytes();
-            not_before.store(if made.is_err() { bytes + bytes / 4 } else { 0 }, Ordering::Relaxed);
-            *lock(&failure) = made.err().map(|error| error.to_string());
-        };
+        let (store, checkpoints) = (store.clone(), self.clone());
+        let make = move || checkpoints.make(&store);
         // Without a thread, the next block tries again.
         *thread = thread::Builder::new().name("candide-checkpoint".to_owned()).spawn(make).ok();
     }
 
-    /// Writes everything that has been committed, up to `cut`, and ends the threads. No transaction
-    /// is running any more.
-    pub(crate) fn close(self, cut: u64) {
-        self.log.progress.stop();
-        // The logger itself may hold the last reference to the database for a moment.
-        if self.logger.thread().id() != thread::current().id() {
-            let _ = self.logger.join();
-        }
-        self.log.close(cut);
-        if let Some(thread) = lock(&self.checkpoints.thread).take() {
+    fn make(&self, store: &Store) {
+        let made = store.checkpoint();
+        // The next attempt waits until there is a quarter more of log.
+        let bytes = store.log_bytes();
+        let not_before = if made.is_err() { bytes + bytes / 4 } else { 0 };
+        self.not_before.store(not_before, Ordering::Relaxed);
+        *lock(&self.failure) = made.err().map(|error| error.to_string());
+    }
+
+    /// Waits for the checkpoint that is being made. None begins any more.
+    fn end(&self) {
+        let mut making = lock(&self.making);
+        making.store = None;
+        let thread = making.thread.take();
+        drop(making);
+        if let Some(thread) = thread {
             let _ = thread.join();
         }
     }
 }
 
-/// A database, as its logger sees it.
-pub(crate) trait DatabaseEnd: Send + Sync {
+/// A database, as its files see it.
+pub(crate) trait CutSource: Send + Sync {
     /// Returns a cut.
     fn cut(&self) -> u64;
-    /// Returns the database's files; `None` while the database is being opened.
-    fn durable(&self) -> Option<&Durable>;
 }
 
-/// A reference to a database by which the logger does not keep the database alive.
-pub(crate) struct DatabaseCuts(pub(crate) Weak<dyn DatabaseEnd>);
+/// A reference to a database by which the logger does not keep the database's memory.
+pub(crate) struct DatabaseCuts(pub(crate) Weak<dyn CutSource>);
 
 impl Debug for DatabaseCuts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -111,16 +146,23 @@ impl Debug for DatabaseCuts {
 
 impl Cuts for DatabaseCuts {
     fn cut(&self) -> Option<u64> {
-        let _visit = Visit::begin();
         Some(self.0.upgrade()?.cut())
+    }
+}
+
+/// What the logger of a database in files needs of it.
+#[derive(Debug)]
+struct Logging {
+    cuts: DatabaseCuts,
+    checkpoints: Arc<Checkpoints>,
+}
+
+impl Cuts for Logging {
+    fn cut(&self) -> Option<u64> {
+        self.cuts.cut()
     }
 
     fn has_written(&self) {
-        let _visit = Visit::begin();
-        if let Some(database) = self.0.upgrade()
-            && let Some(durable) = database.durable()
-        {
-            durable.checkpoint_if_due();
-        }
+        self.checkpoints.begin_if_due();
     }
 }

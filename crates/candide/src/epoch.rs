@@ -62,7 +62,6 @@ use crate::sync::{
     AtomicBool, AtomicU64, Duration, Instant, MODELLED, Mutant, Mutex, Ordering, Point, full_fence,
     lock, mutant, pass, store_then_full_fence, thread, thread_address,
 };
-use crate::visits::Visit;
 use crossbeam_utils::CachePadded;
 use moments::Moments;
 use std::collections::BTreeMap;
@@ -577,7 +576,6 @@ impl Epochs {
     /// left.
     fn collect(&self) -> bool {
         let idle_before = self.now().saturating_sub(8);
-        let _visit = Visit::begin();
         let collectors: Vec<_> = {
             let mut collectors = std_lock(&self.collectors);
             collectors.retain(|collector| collector.strong_count() > 0);

@@ -98,11 +98,19 @@ pub enum Abort {
     /// Refusal: the disk has no room for the log. Nothing is lost: transactions can write again
     /// when there is room.
     DiskFull,
+    /// Refusal: the deadline passed while the call waited for durability
+    /// ([`RunOptions::deadline`](crate::RunOptions::deadline),
+    /// [`Pending::wait_until`](crate::Pending::wait_until)). The outcome is not known: the
+    /// transaction has ended in memory, where other transactions see its effects, and what it has
+    /// returned rests on writes that may become durable or not. The database goes on. To run the
+    /// transaction again might do twice what it does; [`Database::sync`](crate::Database::sync)
+    /// waits for it.
+    OutcomeUnknown,
 }
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 25] = [
+    pub const ALL: [Abort; 26] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -128,6 +136,7 @@ impl Abort {
         Abort::VersionsExhausted,
         Abort::LogFailed,
         Abort::DiskFull,
+        Abort::OutcomeUnknown,
     ];
 
     /// Returns whether this reason is a conflict: the attempt is doomed, and another attempt may
@@ -165,6 +174,7 @@ impl Abort {
             Abort::VersionsExhausted => "versions_exhausted",
             Abort::LogFailed => "log_failed",
             Abort::DiskFull => "disk_full",
+            Abort::OutcomeUnknown => "outcome_unknown",
         }
     }
 }
@@ -205,6 +215,9 @@ impl fmt::Display for Abort {
             Abort::VersionsExhausted => "the database has used up its version numbers; export it into a new one",
             Abort::LogFailed => "the log has failed, and nothing can be written any more; `log_failure` says why; open the database again",
             Abort::DiskFull => "the disk has no room for the log; make room, and writes succeed again",
+            Abort::OutcomeUnknown => {
+                "the deadline passed during the wait for durability: the transaction has ended in memory, and whether it becomes durable is not known; `sync` waits for it"
+            }
         })
     }
 }

@@ -1,10 +1,10 @@
-//! The one value to which all handles of a database refer: tables, sessions, and the garbage that
+//! The memory of a database, to which all its handles refer: tables, sessions, and the garbage that
 //! no session collects.
 
 #![forbid(unsafe_code)]
 
 use crate::catalog::Catalog;
-use crate::durable::{DatabaseEnd, Durable};
+use crate::durable::CutSource;
 use crate::engine::{Engine, Parts, Protocol, Worker};
 use crate::epoch::{Collect, Epoch, Slot};
 use crate::error::Error;
@@ -12,11 +12,10 @@ use crate::gc::Garbage;
 use crate::stats::{Counters, NamedStats, SessionNames, Stats};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
 use crate::txn::{SessionShared, TxnRunner};
-use candide_log::Store;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
-/// The one value to which all handles of a database refer.
+/// The memory of a database, to which all its handles refer.
 #[derive(Debug)]
 pub(crate) struct Inner<P: Protocol> {
     pub(crate) engine: Engine<P>,
@@ -39,8 +38,6 @@ pub(crate) struct Inner<P: Protocol> {
     pub(crate) index_changes: Mutex<()>,
     /// Held while a recovered table gets its row type.
     pub(crate) adoptions: Mutex<()>,
-    /// The files of the database and its logger; empty if the database is not durable.
-    durable: OnceLock<Durable>,
 }
 
 /// The slot and the worker with which the advancer collects.
@@ -78,27 +75,10 @@ impl<P: Protocol> Inner<P> {
             left_garbage: Mutex::default(),
             index_changes: Mutex::new(()),
             adoptions: Mutex::new(()),
-            durable: OnceLock::new(),
         });
         let weak: Weak<Inner<P>> = Arc::downgrade(&inner);
         epochs.add_collector(weak);
         inner
-    }
-
-    /// Makes the database durable. Sessions that are made from now on log their commits.
-    pub(crate) fn make_durable(&self, durable: Durable) {
-        self.engine.log.set(durable.log().clone()).expect("a database is opened once");
-        self.durable.set(durable).expect("a database is opened once");
-    }
-
-    /// Returns the files and the logger of the database; `None` if it has none.
-    pub(crate) fn durable(&self) -> Option<&Durable> {
-        self.durable.get()
-    }
-
-    /// Returns the files of the database; `None` if it has none.
-    pub(crate) fn store(&self) -> Option<&Arc<Store>> {
-        self.durable.get().map(Durable::store)
     }
 
     /// Admits a session, if the protocol allows another one.
@@ -239,21 +219,14 @@ impl<P: Protocol> Collect for Inner<P> {
     }
 }
 
-impl<P: Protocol> DatabaseEnd for Inner<P> {
+impl<P: Protocol> CutSource for Inner<P> {
     fn cut(&self) -> u64 {
         P::cut(&self.engine.clock, &self.engine.epochs)
-    }
-
-    fn durable(&self) -> Option<&Durable> {
-        self.durable.get()
     }
 }
 
 impl<P: Protocol> Drop for Inner<P> {
     fn drop(&mut self) {
-        if let Some(durable) = self.durable.take() {
-            durable.close(P::cut(&self.engine.clock, &self.engine.epochs));
-        }
         self.engine.epochs.unregister(&lock(&self.collector).slot);
         // Threads may keep sessions of a dropped database.
         for public in std::mem::take(&mut *lock(&self.sessions)).into_values() {

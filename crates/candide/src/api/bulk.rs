@@ -7,13 +7,12 @@ use super::table::Table;
 use super::way::Way;
 use crate::engine::{InPlace, Protocol, TableCore};
 use crate::error::{Abort, Error};
+use crate::handle::Handle;
 use crate::index::Direction;
 use crate::schema::{Record, WordRange};
-use crate::shared::Inner;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 use crate::txn::Tx;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::thread::Builder;
 
 /// The number of rows that [`Table::load`] inserts in one transaction.
@@ -160,7 +159,7 @@ type Work<'a, P> = dyn Fn(&mut Session<P>, &dyn Fn(usize)) -> Result<(), Abort> 
 
 /// Runs the workers of [`Table::load`]; returns the number of rows that the workers have inserted.
 fn load<P: Protocol>(
-    inner: &Arc<Inner<P>>,
+    inner: &Handle<P>,
     options: LoadOptions<'_>,
     work: &Work<'_, P>,
 ) -> Result<usize, Error> {

@@ -16,6 +16,7 @@ use crate::engine::{
 use crate::epoch::{Epoch, Epochs};
 use crate::error::{Abort, Error};
 use crate::factor::{Factor, Factors};
+use crate::handle::Handle;
 use crate::log::Level;
 use crate::memory::{Allocator, Memory, NotReserved};
 use crate::protocols::DefaultProtocol;
@@ -34,7 +35,10 @@ use std::sync::{Arc, OnceLock, RwLock};
 /// An in-memory database. The protocol `P` makes its transactions serializable.
 ///
 /// A `Database` is a handle: its clones refer to the same database. The database lives as long as
-/// any of its handles, tables or sessions.
+/// any handle: databases, tables, indexes, sequences, sessions, snapshots, and the [`Pending`] of a
+/// database with a log. When the last one is dropped, a database that is [open](Database::open) is
+/// closed before the drop returns: everything that was committed is written and synced, and another
+/// process can open the directory. [`Database::close`] does the same, and returns its errors.
 ///
 /// ```
 /// use candide::{Database, Exclusion, Mvcc, Serial};
@@ -51,7 +55,7 @@ use std::sync::{Arc, OnceLock, RwLock};
 #[doc(alias = "transaction")]
 #[doc(alias = "open_table")]
 pub struct Database<P: Protocol = DefaultProtocol> {
-    pub(crate) inner: Arc<Inner<P>>,
+    pub(crate) inner: Handle<P>,
 }
 
 impl<P: Protocol> std::fmt::Debug for Database<P> {
@@ -118,7 +122,9 @@ impl<P: Protocol> Database<P> {
     /// Returns the table called `name`. If no such table exists, creates an empty one.
     ///
     /// # Errors
-    /// [`Error::TableType`] if the name belongs to a table of another row type, [`Error::RowType`]
+    /// [`Error::TableType`] if the name belongs to a table of another row type,
+    /// [`Error::TableOption`] if it belongs to a [volatile](TableOptions::volatile) one,
+    /// [`Error::RowType`]
     /// if `R` cannot be stored, [`Error::EmptyTableName`], [`Error::ReservedName`] if the name
     /// begins with `candide.`, [`Error::TooManyTables`], [`Error::MemoryLimit`].
     ///
@@ -131,10 +137,14 @@ impl<P: Protocol> Database<P> {
         self.table_with(name, TableOptions::default())
     }
 
-    /// As [`Database::table`]. If the call creates the table, `options` apply to it.
+    /// As [`Database::table`]. If the call creates the table, `options` apply to it. If the table
+    /// exists, it has to be as `options` say: [volatile](TableOptions::volatile) or not, and as
+    /// every other option says that is given. (The [capacity](TableOptions::capacity) of a table
+    /// from the files is not known, and is not compared; the policy is the table's
+    /// [present one](Table::policy).)
     ///
     /// # Errors
-    /// As [`Database::table`].
+    /// As [`Database::table`], and [`Error::TableOption`] if the table is not as `options` say.
     pub fn table_with<R: Record>(
         &self,
         name: &str,
@@ -618,13 +628,13 @@ impl<P: Protocol> Builder<P> {
             },
             clock: P::clock(&self.policy, timestamps, &epochs),
         };
-        Ok(Database { inner: Inner::new(engine, catalog) })
+        Ok(Database { inner: Handle::first(Inner::new(engine, catalog)) })
     }
 }
 
 /// Finds or makes a table. Makes the declared indexes of a table that was recovered.
 pub(super) fn find_table<P: Protocol>(
-    inner: &Arc<Inner<P>>,
+    inner: &Handle<P>,
     name: &str,
     options: TableOptions,
     row: &RowType,
@@ -640,7 +650,7 @@ pub(super) fn find_table<P: Protocol>(
 #[cold]
 #[inline(never)]
 fn adopt<P: Protocol>(
-    inner: &Arc<Inner<P>>,
+    inner: &Handle<P>,
     core: &Arc<TableCore>,
     row: &RowType,
 ) -> Result<Arc<TableCore>, Error> {

@@ -8,6 +8,7 @@ use super::session::Session;
 use crate::engine::{IndexCore, IndexPlan, Indexes, Protocol, Stage, TableCore};
 use crate::epoch::Epochs;
 use crate::error::{Abort, Error};
+use crate::handle::Handle;
 use crate::index::Found;
 use crate::record::RecordAt;
 use crate::schema::Unit;
@@ -15,7 +16,6 @@ use crate::shared::Inner;
 use crate::sync::{Instant, Mutant, Ordering, lock, mutant};
 use crate::txn::{State, Tx};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 
 /// The number of rows entered into a new index in one transaction: enough to make a transaction
 /// worth its cost, and few enough not to delay other transactions.
@@ -51,7 +51,7 @@ impl Drop for Unfinished<'_> {
 /// Makes an index of a table, as [`Table::create_index`](super::table::Table::create_index) says;
 /// returns the index's number.
 pub(crate) fn create<P: Protocol>(
-    inner: &Arc<Inner<P>>,
+    inner: &Handle<P>,
     table: &TableCore,
     plan: IndexPlan,
 ) -> Result<usize, Error> {
@@ -86,7 +86,7 @@ pub(crate) fn create<P: Protocol>(
 /// Drops an index of a table, as [`Table::drop_index`](super::table::Table::drop_index) says. The
 /// first `built_in` indexes cannot be dropped.
 pub(crate) fn drop_made<P: Protocol>(
-    inner: &Arc<Inner<P>>,
+    inner: &Handle<P>,
     table: &TableCore,
     name: &str,
     built_in: usize,

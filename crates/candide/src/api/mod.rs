@@ -3,6 +3,7 @@
 mod aggregate;
 mod any;
 mod bulk;
+mod close;
 mod database;
 mod health;
 mod index;
@@ -31,6 +32,7 @@ mod way;
 
 pub use any::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
 pub use bulk::LoadOptions;
+pub use close::CloseError;
 pub use database::{Builder, Database, MemoryUse};
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use index::{Index, IndexOptions};

@@ -6,19 +6,18 @@ use super::database::{Builder, Database};
 use super::log_options::LogOptions;
 use super::recovery::Recovery;
 use crate::catalog::files_error;
-use crate::durable::{DatabaseCuts, Durable};
+use crate::durable::{CutSource, Durable};
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::log::{BlockError, Blocks, Level, Log};
 use crate::protocols::DefaultProtocol;
 use crate::shared::Inner;
-use crate::visits::await_visits;
 use candide_log::disk::{Disk, RealDisk};
 use candide_log::store::{BackedUp, Checkpointed};
 use candide_log::{LogWriter, OpenError, Store, StoreOptions, WriteError};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 impl Database<DefaultProtocol> {
     /// Opens the database in the directory `path`, or makes one there if the directory is empty or
@@ -104,21 +103,11 @@ impl<P: Protocol> Builder<P> {
             }
         };
         let target = Recovery::new(&db.inner);
-        let open = || Store::open(disk.clone(), &store_options, &target, &report);
-        let opened = match open() {
-            // Another thread of this process may be about to end the database.
-            Err(OpenError::InUse { .. }) => {
-                await_visits();
-                open()
-            }
-            opened => opened,
-        };
-        let (store, writer, _) = opened?;
+        let (store, writer, _) = Store::open(disk, &store_options, &target, &report)?;
         let writer = Box::new(LogBlocks(writer));
         let log = Arc::new(Log::new(writer, options.flush_every, options.acknowledge));
-        let database: Weak<Inner<P>> = Arc::downgrade(&db.inner);
-        let durable = Durable::start(log, Arc::new(store), DatabaseCuts(database));
-        db.inner.make_durable(durable);
+        let database: Arc<dyn CutSource> = Arc::<Inner<P>>::clone(&db.inner);
+        db.inner.make_durable(Durable::start(log, Arc::new(store), database));
         Ok(db)
     }
 }

@@ -2,8 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+use crate::engine::Protocol;
 use crate::error::Abort;
-use crate::log::{Level, Log};
+use crate::handle::{Handle, Open};
+use crate::log::Level;
+use crate::sync::Instant;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +20,8 @@ use std::task::{Context, Poll, Waker};
 /// not durable yet, and after a crash might be untrue.
 ///
 /// A `Pending` is a [`Future`] that any executor can run. Dropping it changes nothing: the
-/// transaction becomes durable all the same.
+/// transaction becomes durable all the same. Of a database with a log, a `Pending` is a handle: it
+/// keeps the database open.
 #[must_use = "the transaction may not be durable before this is waited for"]
 pub struct Pending<T, E = Abort> {
     /// `None` once the future has returned it.
@@ -25,8 +29,8 @@ pub struct Pending<T, E = Abort> {
     stamp: u64,
     /// The waker that the log knows.
     waker: Option<Waker>,
-    /// The log; `None` in a database without a log, where nothing becomes durable.
-    log: Option<Arc<Log>>,
+    /// Keeps the database open; `None` in a database without a log, where nothing becomes durable.
+    open: Option<Arc<Open>>,
 }
 
 impl<T: fmt::Debug, E: fmt::Debug> fmt::Debug for Pending<T, E> {
@@ -39,9 +43,15 @@ impl<T: fmt::Debug, E: fmt::Debug> fmt::Debug for Pending<T, E> {
 }
 
 impl<T, E> Pending<T, E> {
-    pub(crate) fn new(result: Result<T, E>, at: Option<(u64, Arc<Log>)>) -> Pending<T, E> {
-        let (stamp, log) = at.map_or((0, None), |(stamp, log)| (stamp, Some(log)));
-        Pending { result: Some(result), stamp, waker: None, log }
+    /// Returns the result of a transaction that rests on `stamp`; in a database without a log there
+    /// is none.
+    pub(crate) fn new<P: Protocol>(
+        result: Result<T, E>,
+        stamp: Option<u64>,
+        database: &Handle<P>,
+    ) -> Pending<T, E> {
+        let open = stamp.map(|_| database.open().clone());
+        Pending { result: Some(result), stamp: stamp.unwrap_or(0), waker: None, open }
     }
 
     /// Returns the result, which a crash may still make untrue.
@@ -54,7 +64,7 @@ impl<T, E> Pending<T, E> {
 
     /// Returns whether the result has reached a level. In a database without a log it always has.
     pub fn is_at(&self, level: Level) -> bool {
-        self.log.as_ref().is_none_or(|log| log.progress.has_reached(self.stamp, level))
+        self.open.as_ref().is_none_or(|open| open.log().progress.has_reached(self.stamp, level))
     }
 }
 
@@ -73,30 +83,71 @@ impl<T, E: From<Abort>> Pending<T, E> {
     /// # Errors
     /// As [`Pending::wait`].
     pub fn wait_for(self, level: Level) -> Result<T, E> {
-        if let Some(log) = &self.log {
-            log.progress.wait(self.stamp, level)?;
+        self.wait_at_most(level, None)
+    }
+
+    /// Waits until the result has reached a level, but no longer than until `deadline`, and returns
+    /// it. A deadline that has passed already asks whether the result has reached the level.
+    ///
+    /// After a deadline that has passed the database goes on, and the transaction most probably
+    /// becomes durable: repeating it might do twice what it does.
+    /// [`Database::sync`](crate::Database::sync) waits for it, too, and [`Pending::peek`] shows the
+    /// result before the wait.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Level, Record};
+    /// # use std::time::{Duration, Instant};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// # let directory = std::env::temp_dir().join(format!("candide-doc-until-{}", std::process::id()));
+    /// let db = Database::open(&directory)?;
+    /// let accounts = db.table::<Account>("accounts")?;
+    /// let pending = db.run_logged(|tx| accounts.insert(tx, Account { id: 1, cents: 0 }));
+    /// match pending.wait_until(Level::Durable, Instant::now() + Duration::from_secs(5)) {
+    ///     Err(Abort::OutcomeUnknown) => println!("the disk is slow today"),
+    ///     ended => ended?,
+    /// }
+    /// # drop((db, accounts));
+    /// # std::fs::remove_dir_all(directory)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Pending::wait`], and [`Abort::OutcomeUnknown`], converted by `E::from`, if the deadline
+    /// passes before.
+    pub fn wait_until(self, level: Level, deadline: Instant) -> Result<T, E> {
+        self.wait_at_most(level, Some(deadline))
+    }
+
+    fn wait_at_most(self, level: Level, deadline: Option<Instant>) -> Result<T, E> {
+        if let Some(open) = &self.open {
+            open.log().progress.wait(self.stamp, level, deadline)?;
         }
         self.result.expect("the future is not completed")
     }
 
     /// Calls `then` with the result once it is durable, or with [`Abort::LogFailed`]. The call is
     /// made on a thread of the database, one call after another, so it should be short. If the
-    /// result is durable already, or the database has no log or has been dropped, the call is made
-    /// at once.
+    /// result is durable already, or the database has no log, or this is its last handle, the call
+    /// is made at once. A call that is still to be made does not keep the database open: closing
+    /// makes the result durable.
     pub fn on_durable(self, then: impl FnOnce(Result<T, E>) + Send + 'static)
     where
         T: Send + 'static,
         E: Send + 'static,
     {
-        let result = self.result.expect("the future is not completed");
-        match self.log {
-            Some(log) if !log.progress.has_reached(self.stamp, Level::Durable) => {
-                log.call_when_durable(self.stamp, move |reached: Result<(), Abort>| {
-                    then(reached.map_err(E::from).and(result))
-                });
-            }
-            _ => then(result),
+        let Pending { result, stamp, open, .. } = self;
+        let result = result.expect("the future is not completed");
+        let Some(log) = open.as_ref().map(|open| open.log().clone()) else { return then(result) };
+        // Before the call, which may drop the other handles and open the directory again. If this
+        // handle is the last one, that closes the log, and the call is made at once.
+        drop(open);
+        if log.progress.has_reached(stamp, Level::Durable) {
+            return then(result);
         }
+        log.call_when_durable(stamp, move |reached: Result<(), Abort>| {
+            then(reached.map_err(E::from).and(result))
+        });
     }
 }
 
@@ -104,10 +155,13 @@ impl<T: Unpin, E: From<Abort> + Unpin> Future for Pending<T, E> {
     type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, E>> {
-        let Pending { result, stamp, waker, log } = &mut *self;
-        let reached = match log {
+        let Pending { result, stamp, waker, open } = &mut *self;
+        let reached = match open {
             None => Some(Ok(())),
-            Some(log) => log.progress.poll(*stamp, Level::Durable, context.waker(), waker),
+            Some(open) => {
+                let progress = &open.log().progress;
+                progress.poll(*stamp, Level::Durable, context.waker(), waker)
+            }
         };
         match reached {
             None => Poll::Pending,

@@ -65,7 +65,7 @@ fn acknowledge<P: Protocol>(inner: &Inner<P>) -> Result<(), Error> {
         None | Some((_, Level::Memory)) => Ok(()),
         Some((log, level)) => {
             let stamp = P::last_stamp(&engine.clock, &engine.epochs);
-            log.progress.wait(stamp, level).map_err(Error::Transaction)
+            log.progress.wait(stamp, level, None).map_err(Error::Transaction)
         }
     }
 }

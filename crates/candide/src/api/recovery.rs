@@ -9,10 +9,10 @@ use super::session::Session;
 use crate::access::Intent;
 use crate::engine::{Protocol, TableCore};
 use crate::error::Abort;
+use crate::handle::Handle;
 use crate::index::Found;
 use crate::record::RecordAt;
 use crate::schema::{Op, image_words};
-use crate::shared::Inner;
 use crate::sync::{Mutex, lock};
 use crate::txn::{State, Tx};
 use candide_log::format::commit::{Change, ChangeKind};
@@ -26,13 +26,13 @@ const BATCH_WORDS: usize = 4096;
 
 /// The database that is being recovered.
 pub(crate) struct Recovery<'a, P: Protocol> {
-    inner: &'a Arc<Inner<P>>,
+    inner: &'a Handle<P>,
     /// The recovered tables by their numbers in the log.
     tables: Mutex<BTreeMap<u32, Arc<TableCore>>>,
 }
 
 impl<'a, P: Protocol> Recovery<'a, P> {
-    pub(crate) fn new(inner: &'a Arc<Inner<P>>) -> Recovery<'a, P> {
+    pub(crate) fn new(inner: &'a Handle<P>) -> Recovery<'a, P> {
         Recovery { inner, tables: Mutex::default() }
     }
 }
@@ -60,7 +60,7 @@ impl<P: Protocol> Target for Recovery<'_, P> {
 
 /// A thread's part of recovery.
 struct RowLoader<'a, P: Protocol> {
-    inner: &'a Arc<Inner<P>>,
+    inner: &'a Handle<P>,
     /// `None` before the first row.
     session: Option<Session<P>>,
     tables: BTreeMap<u32, Arc<TableCore>>,

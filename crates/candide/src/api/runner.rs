@@ -7,11 +7,10 @@ use super::pending::Pending;
 use super::session::{Session, run_cached, run_cached_logged};
 use crate::engine::Protocol;
 use crate::error::Abort;
+use crate::handle::Handle;
 use crate::log::Level;
 use crate::protocols::DefaultProtocol;
-use crate::shared::Inner;
 use crate::txn::{RunOptions, Tx};
-use std::sync::Arc;
 
 /// A database with options of transactions: what [`Database::with`] returns.
 ///
@@ -36,7 +35,7 @@ use std::sync::Arc;
 /// # Ok::<(), candide::Error>(())
 /// ```
 pub struct Runner<'a, P: Protocol = DefaultProtocol> {
-    inner: &'a Arc<Inner<P>>,
+    inner: &'a Handle<P>,
     options: RunOptions<'a>,
 }
 
@@ -70,8 +69,8 @@ impl<P: Protocol> Runner<'_, P> {
     /// Runs a transaction as [`Database::run`] does, with these options.
     ///
     /// # Errors
-    /// As [`Database::run`], and [`Abort::AttemptsExhausted`], [`Abort::DeadlinePassed`] or
-    /// [`Abort::ReadOnly`] if the options ask for it.
+    /// As [`Database::run`], and [`Abort::AttemptsExhausted`], [`Abort::DeadlinePassed`],
+    /// [`Abort::OutcomeUnknown`] or [`Abort::ReadOnly`] if the options ask for it.
     #[inline]
     pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
@@ -90,7 +89,8 @@ impl<P: Protocol> Runner<'_, P> {
     }
 
     /// Runs a transaction as [`Database::run_logged`] does, with these options. A
-    /// [level](RunOptions::acknowledge) among the options has no effect.
+    /// [level](RunOptions::acknowledge) among the options has no effect, and a
+    /// [deadline](RunOptions::deadline) none on waits for the [`Pending`].
     pub fn run_logged<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Pending<T> {
         self.try_run_logged(body)
     }
@@ -138,8 +138,8 @@ impl<P: Protocol> SessionRunner<'_, P> {
     /// Runs a transaction as [`Session::run`] does, with these options.
     ///
     /// # Errors
-    /// As [`Session::run`], and [`Abort::AttemptsExhausted`], [`Abort::DeadlinePassed`] or
-    /// [`Abort::ReadOnly`] if the options ask for it.
+    /// As [`Session::run`], and [`Abort::AttemptsExhausted`], [`Abort::DeadlinePassed`],
+    /// [`Abort::OutcomeUnknown`] or [`Abort::ReadOnly`] if the options ask for it.
     #[inline]
     pub fn run<T>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
@@ -158,7 +158,8 @@ impl<P: Protocol> SessionRunner<'_, P> {
     }
 
     /// Runs a transaction as [`Session::run_logged`] does, with these options. A
-    /// [level](RunOptions::acknowledge) among the options has no effect.
+    /// [level](RunOptions::acknowledge) among the options has no effect, and a
+    /// [deadline](RunOptions::deadline) none on waits for the [`Pending`].
     pub fn run_logged<T>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,

@@ -8,10 +8,10 @@ use super::table::Table;
 use crate::catalog::{SEQUENCES, SequenceCore, TableOptions};
 use crate::engine::{Protocol, ReadView, TableCore};
 use crate::error::{Abort, Error};
+use crate::handle::Handle;
 use crate::log::Level;
 use crate::protocols::DefaultProtocol;
 use crate::schema::{Column, Group, Hashed, Key, Record, RowType, Text};
-use crate::shared::Inner;
 use crate::txn::{RunOptions, Tx};
 use std::fmt;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Record for Limit {
 ///
 /// A `Sequence` is a handle: its clones draw from the same sequence, on any thread.
 pub struct Sequence<P: Protocol = DefaultProtocol> {
-    inner: Arc<Inner<P>>,
+    inner: Handle<P>,
     core: Arc<SequenceCore>,
 }
 
@@ -180,7 +180,7 @@ impl<P: Protocol> Sequence<P> {
             Text::new(self.name()).expect("the sequence was made with this name");
         let key = name.words();
         tx.state.borrow_mut().stage_limit(tx.engine, table, key.as_ref(), limit)?;
-        let (inner, core) = (self.inner.clone(), self.core.clone());
+        let (inner, core) = (Arc::clone(&self.inner), self.core.clone());
         tx.on_commit(move || {
             let stamp = P::last_stamp(&inner.engine.clock, &inner.engine.epochs);
             core.note_committed(limit, stamp);
@@ -190,10 +190,7 @@ impl<P: Protocol> Sequence<P> {
 }
 
 /// Finds or makes a sequence.
-fn find_sequence<P: Protocol>(
-    inner: &Arc<Inner<P>>,
-    name: &str,
-) -> Result<Arc<SequenceCore>, Error> {
+fn find_sequence<P: Protocol>(inner: &Handle<P>, name: &str) -> Result<Arc<SequenceCore>, Error> {
     let sequences = &inner.catalog.sequences;
     if let Some(core) = sequences.get(name) {
         return Ok(core);
@@ -221,7 +218,7 @@ fn find_sequence<P: Protocol>(
 /// no row, makes one: the commit of each transaction that updates the row rests on that, so it need
 /// not be durable before.
 fn limit_of<P: Protocol>(
-    inner: &Arc<Inner<P>>,
+    inner: &Handle<P>,
     table: &Arc<TableCore>,
     name: Text<NAME_BYTES>,
 ) -> Result<u64, Abort> {

@@ -5,6 +5,7 @@
 use super::pending::Pending;
 use crate::engine::{InPlace, Protocol, ReadView, TableCore, Versions};
 use crate::error::{Abort, Error};
+use crate::handle::Handle;
 use crate::index::{Found, NodeAt};
 use crate::log::Level;
 use crate::protocols::DefaultProtocol;
@@ -15,7 +16,6 @@ use crate::stats::Stats;
 #[cfg(all(test, not(loom)))]
 use crate::txn::State;
 use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
-use crate::visits::Visit;
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::cell::RefCell;
@@ -29,14 +29,14 @@ use std::sync::{Arc, Weak};
 /// and no garbage. Neither does a dropped session, even if a panic or the end of its thread has
 /// dropped it.
 pub struct Session<P: Protocol = DefaultProtocol> {
-    inner: Arc<Inner<P>>,
+    inner: Handle<P>,
     /// On cache lines of its own, since sessions that are made one after another are often used by
     /// different threads.
     core: Box<CachePadded<TxnRunner<P>>>,
 }
 
 impl<P: Protocol> Session<P> {
-    pub(crate) fn new(inner: &Arc<Inner<P>>) -> Result<Session<P>, Error> {
+    pub(crate) fn new(inner: &Handle<P>) -> Result<Session<P>, Error> {
         inner.admit()?;
         Ok(Session { inner: inner.clone(), core: Box::new(CachePadded::new(inner.join())) })
     }
@@ -153,7 +153,8 @@ impl<P: Protocol> Session<P> {
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Pending<T, E> {
         let result = self.run_as(options, read_view, body);
-        Pending::new(result, self.core.rests_on(&self.inner.engine))
+        let stamp = self.core.rests_on(&self.inner.engine);
+        Pending::new(result, stamp, &self.inner)
     }
 
     /// Sets the level of durability for which this session's later transactions wait, in a database
@@ -186,7 +187,7 @@ impl<P: Protocol> Session<P> {
     /// Returns the largest stamp on which the result of the last transaction rests.
     #[cfg(test)]
     pub(crate) fn rests_on(&mut self) -> u64 {
-        self.core.rests_on(&self.inner.engine).expect("the database has a log").0
+        self.core.rests_on(&self.inner.engine).expect("the database has a log")
     }
 
     #[cfg(all(test, not(loom)))]
@@ -217,7 +218,7 @@ impl<P: Protocol> Session<P> {
         self.core.single_read(&self.inner.engine, table, key, unit, copy)
     }
 
-    pub(crate) fn inner(&self) -> &Arc<Inner<P>> {
+    pub(crate) fn inner(&self) -> &Handle<P> {
         &self.inner
     }
 
@@ -355,7 +356,7 @@ impl<P: Protocol> std::fmt::Debug for Session<P> {
 }
 
 /// A session that a thread keeps for `Database::run`. It has only a weak reference to its database,
-/// so that it does not keep the database alive.
+/// and is no handle: it keeps neither the database open nor its memory.
 struct Cached<P: Protocol> {
     inner: Weak<Inner<P>>,
     core: Box<CachePadded<TxnRunner<P>>>,
@@ -363,7 +364,6 @@ struct Cached<P: Protocol> {
 
 impl<P: Protocol> Drop for Cached<P> {
     fn drop(&mut self) {
-        let _visit = Visit::begin();
         if let Some(inner) = self.inner.upgrade() {
             inner.leave(&mut self.core);
             inner.dismiss();
@@ -423,7 +423,7 @@ fn end_at_once<P: Protocol>(_: &mut TxnRunner<P>) {}
 
 /// Runs a transaction as [`Database::run_logged`](super::Database::run_logged) says.
 pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
-    inner: &Arc<Inner<P>>,
+    inner: &Handle<P>,
     options: &RunOptions<'_>,
     read_view: ReadView,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
@@ -432,8 +432,8 @@ pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
     #[cfg(debug_assertions)]
     let body: &mut dyn FnMut(&Tx<'_, P>) -> Result<T, E> = &mut { body };
     let at_end = |core: &mut TxnRunner<P>| core.rests_on(&inner.engine);
-    let (result, at) = run_cached_then(inner, options, read_view, body, at_end);
-    Pending::new(result, at.flatten())
+    let (result, stamp) = run_cached_then(inner, options, read_view, body, at_end);
+    Pending::new(result, stamp.flatten(), inner)
 }
 
 /// Runs a transaction with this thread's session for the database, and calls `at_end` before the

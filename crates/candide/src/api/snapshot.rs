@@ -9,9 +9,9 @@ use super::table::Table;
 use crate::engine::{ReadView, Versioned, Versions};
 use crate::epoch::Moment;
 use crate::error::Abort;
+use crate::handle::Handle;
 use crate::index::Direction;
 use crate::schema::{Hashed, InOrder, Key, KeyRange, Ordered, Projection, Record, WordRange};
-use crate::shared::Inner;
 use crate::txn::{RunOptions, Tx};
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ const ROWS_AT_ONCE: usize = 256;
 /// let snapshot = candide::Database::new().snapshot(); // of `Occ`
 /// ```
 pub struct Snapshot<P: Versioned> {
-    inner: Arc<Inner<P>>,
+    inner: Handle<P>,
     ts: u64,
     since: Moment,
 }
@@ -81,7 +81,7 @@ impl<P: Versioned> Session<P> {
 }
 
 impl<P: Versioned> Snapshot<P> {
-    fn new(inner: &Arc<Inner<P>>) -> Snapshot<P> {
+    fn new(inner: &Handle<P>) -> Snapshot<P> {
         let since = inner.engine.epochs.moment();
         Snapshot {
             inner: inner.clone(),

@@ -7,11 +7,11 @@ use super::session::Session;
 use super::table::Table;
 use crate::engine::{Protocol, TableCore};
 use crate::error::{Abort, Error, StreamError};
+use crate::handle::Handle;
 use crate::schema::{Key, Record, image_words};
 use crate::shared::Inner;
 use crate::txn::Tx;
 use std::io::{self, Read, Write};
-use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"candide\x03");
 /// The first word of streams without texts of fields.
@@ -221,7 +221,7 @@ type InsertWords<'a, P> = dyn FnMut(&Tx<'_, P>, &[u64]) -> Result<(), Abort> + '
 /// Reads a stream that [`export`] has written, and calls `insert` with the words of the rows of
 /// each piece.
 fn import<P: Protocol>(
-    inner: &Arc<Inner<P>>,
+    inner: &Handle<P>,
     shape: &Shape,
     from: &mut dyn Read,
     insert: &mut InsertWords<'_, P>,

@@ -6,11 +6,11 @@ use super::quiescent::for_each_row;
 use super::session::Session;
 use crate::engine::{Missing, Protocol, TableCore, VersionTable};
 use crate::error::{Abort, Error};
+use crate::handle::Handle;
 use crate::index::{Found, Place};
 use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
 use crate::schema::{AsKey, Buffer, Key, Projection, Record, Units, Words, store_in};
-use crate::shared::Inner;
 use crate::txn::{InsertTarget, Stager, State, Tx};
 use std::borrow::Borrow;
 use std::marker::PhantomData;
@@ -47,7 +47,7 @@ use std::sync::Arc;
 #[doc(alias = "HashMap")]
 #[doc(alias = "BTreeMap")]
 pub struct Table<R, P: Protocol = DefaultProtocol> {
-    inner: Arc<Inner<P>>,
+    inner: Handle<P>,
     core: Arc<TableCore>,
     row: PhantomData<fn() -> R>,
 }
@@ -68,7 +68,7 @@ impl<R, P: Protocol> std::fmt::Debug for Table<R, P> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    pub(crate) fn new(inner: Arc<Inner<P>>, core: Arc<TableCore>) -> Table<R, P> {
+    pub(crate) fn new(inner: Handle<P>, core: Arc<TableCore>) -> Table<R, P> {
         Table { inner, core, row: PhantomData }
     }
 
@@ -345,7 +345,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         &self.core
     }
 
-    pub(crate) fn inner(&self) -> &Arc<Inner<P>> {
+    pub(crate) fn inner(&self) -> &Handle<P> {
         &self.inner
     }
 

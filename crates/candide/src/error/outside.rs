@@ -51,6 +51,18 @@ pub enum Error {
         /// The row type that the table was created with.
         existing: &'static str,
     },
+    /// A table of this name exists, and is not as the options say: it is volatile and the call does
+    /// not say so ([`TableOptions::volatile`](crate::TableOptions::volatile)), or the other way
+    /// round, or another option that was given differs. Ask for the table as it was made, or use
+    /// another name.
+    TableOption {
+        /// The table's name.
+        table: String,
+        /// What the call asked for.
+        wanted: String,
+        /// What the table has instead.
+        existing: String,
+    },
     /// The row type cannot be stored. Its `Record` implementation has to change.
     RowType {
         /// The row type.
@@ -227,6 +239,13 @@ pub enum Error {
         /// The protocol's name.
         protocol: &'static str,
     },
+    /// The database was to be [closed](crate::Database::close), and has other handles. Nothing is
+    /// closed. Drop them first.
+    HandlesLeft {
+        /// The number of the other handles: databases, tables, indexes, sequences, sessions,
+        /// snapshots and pending results.
+        handles: usize,
+    },
     /// A transaction has ended in this error: one that the program has run, or one that was part of
     /// the call's work.
     Transaction(Abort),
@@ -251,6 +270,11 @@ impl fmt::Display for Error {
             Error::TableType { table, wanted, existing } => {
                 write!(f, "table {table:?} holds rows of type {existing}, not {wanted}; use another name for {wanted}")
             }
+            Error::TableOption { table, wanted, existing } => write!(
+                f,
+                "table {table:?} has {existing}, and the call asks for {wanted}; \
+                 ask by `table_with` for the table as it was made, or use another name"
+            ),
             Error::RowType { row, problem } => write!(f, "row type {row} cannot be stored: {problem}"),
             Error::NoPolicies { table, protocol } => write!(
                 f,
@@ -339,6 +363,12 @@ impl fmt::Display for Error {
             Error::NoReadableCut { protocol } => write!(
                 f,
                 "a copy of a running database is not possible under protocol {protocol}; close the database and copy its directory"
+            ),
+            Error::HandlesLeft { handles } => write!(
+                f,
+                "the database has {handles} other {} (databases, tables, indexes, sequences, sessions, snapshots, pending results); \
+                 drop these before closing it",
+                if *handles == 1 { "handle" } else { "handles" }
             ),
             Error::Load { rows, cause } => write!(f, "loading ended after {rows} rows: {cause}"),
             Error::Transaction(abort) => write!(f, "a transaction has failed: {abort}"),

@@ -21,6 +21,7 @@ use crate::sync::{
 };
 use candide_log::format::commit::RecordBuffer;
 use std::fmt::Debug;
+use std::io;
 use std::sync::Arc;
 
 /// The database, as the logger sees it: a source of cuts.
@@ -173,7 +174,8 @@ impl Log {
     }
 
     /// Starts the logger's thread, which ends when [`Progress::stop`] says so or when the database
-    /// is gone.
+    /// is gone. The thread can be joined, but not by itself, and not by a thread for which a waker
+    /// may wait.
     pub(crate) fn start(self: &Arc<Log>, cuts: Box<dyn Cuts>) -> std::thread::JoinHandle<()> {
         let log = self.clone();
         std::thread::Builder::new()
@@ -237,7 +239,6 @@ impl Log {
 
     /// Runs one round.
     pub(crate) fn round(&self, cuts: &dyn Cuts) -> Round {
-        // The database may end within this call, and then closes the log itself.
         let late = mutant(Mutant::CutAfterSwap);
         let Some(cut) = cuts.cut() else { return Round::Ended };
         let later_cut = &mut || late.then(|| cuts.cut()).flatten();
@@ -311,7 +312,7 @@ impl Log {
     }
 
     #[cold]
-    fn fail(&self, failure: std::io::Error) -> Round {
+    fn fail(&self, failure: io::Error) -> Round {
         self.progress.fail(failure);
         Round::Ended
     }
@@ -357,20 +358,30 @@ impl Log {
     }
 
     /// Writes everything that has been committed, confirms it, and ends the log. No transaction is
-    /// running any more. `cut` is a cut that was taken after the last commit.
-    pub(crate) fn close(&self, cut: u64) {
+    /// running any more. `cut` is a cut that was taken after the last commit. A round of the logger
+    /// that has begun ends before, and a later one finds no writer.
+    ///
+    /// # Errors
+    /// The reason for which something that has been committed is not durable.
+    pub(crate) fn close(&self, cut: u64) -> Result<(), Arc<io::Error>> {
         let mut writing = lock(&self.writing);
-        self.round_up_to(&mut writing, cut, &mut || None);
+        let skips = mutant(Mutant::ClosedUnwritten);
+        if !skips && self.round_up_to(&mut writing, cut, &mut || None) == Round::Full {
+            let problem = "the disk has no room for the last commits";
+            self.progress.fail(io::Error::new(io::ErrorKind::StorageFull, problem));
+        }
         if let Some(writer) = writing.writer.take()
             && let Err(BlockError::Failed(failure)) = writer.close()
         {
             self.progress.fail(failure);
         }
         drop(writing);
+        let failure = self.progress.failure();
         // Waiting for what is durable now ends at once; for anything else, there is no log any
         // more.
         self.progress.close();
         self.progress.wake_due();
         self.notifier.end();
+        failure.map_or(Ok(()), Err)
     }
 }

@@ -48,7 +48,7 @@ impl Notifier {
             Queue::Unused | Queue::Ended => {
                 drop(queue);
                 // The log is closed, so nothing is waited for.
-                then(progress.wait(stamp, Level::Durable));
+                then(progress.wait(stamp, Level::Durable, None));
             }
         }
     }
@@ -72,7 +72,7 @@ fn start_calls(progress: &Arc<Progress>) -> Sender<Due> {
 
 fn make_calls(progress: &Progress, due: Receiver<Due>) {
     for (stamp, then) in due {
-        let reached = progress.wait(stamp, Level::Durable);
+        let reached = progress.wait(stamp, Level::Durable, None);
         // The panic hook has reported a panic of the program's call. Other calls are still made.
         let _ = catch_unwind(AssertUnwindSafe(|| then(reached)));
     }

@@ -6,8 +6,8 @@
 use super::level::Level;
 use crate::error::Abort;
 use crate::sync::{
-    AtomicBool, AtomicU64, Condvar, Duration, Mutant, Mutex, MutexGuard, Ordering, lock, mutant,
-    wait, wait_for,
+    AtomicBool, AtomicU64, Condvar, Duration, Instant, Mutant, Mutex, MutexGuard, Ordering, lock,
+    mutant, wait, wait_for,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -98,27 +98,35 @@ impl Progress {
         if self.has_failed.load(Ordering::Relaxed) { Abort::LogFailed } else { Abort::DiskFull }
     }
 
-    /// Waits until a commit with this stamp has reached a level, and has the logger begin a round
-    /// for it.
+    /// Waits until a commit with this stamp has reached a level, but no longer than until
+    /// `deadline`. Has the logger begin a round for the commit.
     ///
     /// # Errors
-    /// [`Abort::LogFailed`] if the log has failed before that.
-    pub(crate) fn wait(&self, stamp: u64, level: Level) -> Result<(), Abort> {
-        self.wait_unless(stamp, level, || false)
+    /// [`Abort::LogFailed`] if the log has failed before that, and [`Abort::OutcomeUnknown`] if
+    /// `deadline` has come before that.
+    pub(crate) fn wait(
+        &self,
+        stamp: u64,
+        level: Level,
+        deadline: Option<Instant>,
+    ) -> Result<(), Abort> {
+        self.wait_unless(stamp, level, deadline, || false)
     }
 
-    /// Waits as [`Progress::wait`] does, but only while the disk has room for the log.
+    /// Waits as [`Progress::wait`] does without a deadline, but only while the disk has room for
+    /// the log.
     ///
     /// # Errors
-    /// As [`Progress::wait`], and [`Abort::DiskFull`].
+    /// [`Abort::LogFailed`], [`Abort::DiskFull`].
     pub(crate) fn wait_while_room(&self, stamp: u64, level: Level) -> Result<(), Abort> {
-        self.wait_unless(stamp, level, || self.is_full())
+        self.wait_unless(stamp, level, None, || self.is_full())
     }
 
     fn wait_unless(
         &self,
         stamp: u64,
         level: Level,
+        deadline: Option<Instant>,
         lacks_room: impl Fn() -> bool,
     ) -> Result<(), Abort> {
         if self.has_reached(stamp, level) {
@@ -136,7 +144,12 @@ impl Progress {
             if lacks_room() {
                 return Err(Abort::DiskFull);
             }
-            state = wait(&self.reached, state);
+            state =
+                match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                    None => wait(&self.reached, state),
+                    Some(Duration::ZERO) => return Err(Abort::OutcomeUnknown),
+                    Some(left) => wait_for(&self.reached, state, left).0,
+                };
         }
     }
 

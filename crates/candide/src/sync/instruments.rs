@@ -87,6 +87,8 @@ pub(crate) enum Mutant {
     CutNotClosed,
     /// The log: a commit counts as durable once it is written.
     AckBeforeSync,
+    /// The log: closing does not write what the sessions have left.
+    ClosedUnwritten,
     /// The log: a commit takes its turn before its locks.
     TurnBeforeLocks,
     /// The log: the epoch of a commit is loaded after its validation.
@@ -462,11 +464,12 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 143] = [
+    const NAMES: [(&str, Mutant); 144] = [
         ("no-fence", Mutant::NoFence),
         ("append-after-unlock", Mutant::AppendAfterUnlock),
         ("cut-after-swap", Mutant::CutAfterSwap),
         ("ack-before-sync", Mutant::AckBeforeSync),
+        ("closed-unwritten", Mutant::ClosedUnwritten),
         ("turn-before-locks", Mutant::TurnBeforeLocks),
         ("epoch-after-validation", Mutant::EpochAfterValidation),
         ("stamp-by-epoch", Mutant::StampByEpoch),

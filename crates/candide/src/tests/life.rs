@@ -3,7 +3,9 @@
 use super::rows::Item;
 use super::waiting::eventually;
 use crate::engine::{Protocol, Versions};
-use crate::{Abort, Database, Group, Hashed, Record};
+use crate::{Abort, Database, Group, Hashed, Level, LogOptions, Occ, Record};
+use candide_log::disk::SimDisk;
+use std::sync::Arc;
 
 protocol_tests!(all: inserts_that_never_were_leave_no_record);
 fn inserts_that_never_were_leave_no_record<P: Protocol>() {
@@ -28,12 +30,33 @@ fn a_dropped_database_is_freed_though_threads_keep_sessions_of_it() {
     let db = Database::new();
     let table = db.table::<Item>("rows").unwrap();
     db.run(|tx| table.insert(tx, Item::new(1, 1))).unwrap();
-    let weak = std::sync::Arc::downgrade(&db.inner);
+    let weak = Arc::downgrade(&db.inner);
     drop((db, table));
     eventually("the drop of the database", || weak.strong_count() == 0);
     // The stale session is dropped when this thread uses the next database.
     let db = Database::new();
     db.run(|_| Ok(())).unwrap();
+}
+
+/// The logger, the advancer, and threads that end refer to the memory of a database for a moment.
+/// One that is interrupted just then must not delay the end of the database.
+#[test]
+fn a_visit_of_the_memory_does_not_keep_the_database_open() {
+    let disk = SimDisk::new();
+    let options = LogOptions::new().acknowledge(Level::Memory);
+    let options = options.flush_every(std::time::Duration::from_secs(3600));
+    let open = || Database::<Occ>::builder().open_on(Arc::new(disk.clone()), options.clone());
+    for rows in 0..3 {
+        let db = open().unwrap();
+        let items = db.table::<Item>("items").unwrap();
+        assert_eq!(items.for_each_quiescent(|_| ()), Ok(rows as usize), "all is written");
+        db.run(|tx| items.insert(tx, Item::new(rows, 5))).unwrap();
+        let visit = Arc::downgrade(&db.inner).upgrade();
+        drop((db, items));
+        // The directory is free while the visit goes on.
+        assert!(open().is_ok());
+        drop(visit);
+    }
 }
 
 protocol_tests!(

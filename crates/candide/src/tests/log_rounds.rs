@@ -147,7 +147,7 @@ fn a_record_above_the_cut_of_its_block_is_durable_when_a_later_block_closes_a_cu
     // The same at the end of the log.
     append(&log, &outbox, 9);
     log.round(&At(8));
-    log.close(9);
+    assert!(log.close(9).is_ok());
     assert_eq!(lock(&kept.blocks)[2..], [(RECORD_WORDS, 8, true), (0, 9, true)]);
 }
 

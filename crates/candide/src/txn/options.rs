@@ -130,6 +130,11 @@ impl<'a> RunOptions<'a> {
     /// passed, one attempt is made nevertheless, unless another transaction has the global lock. An
     /// attempt waits at most 20 ms for one row. If the limit on attempts is reached as well,
     /// [`Abort::AttemptsExhausted`] is returned.
+    ///
+    /// In a database that is [open](crate::Database::open), a wait for durability ends at
+    /// `deadline` with [`Abort::OutcomeUnknown`]: the transaction has then ended in memory.
+    /// (`run_logged` does not wait; [`Pending::wait_until`](crate::Pending::wait_until) takes a
+    /// deadline of its own.)
     #[must_use]
     pub const fn deadline(self, deadline: Instant) -> RunOptions<'a> {
         RunOptions { deadline: Some(deadline), ..self }

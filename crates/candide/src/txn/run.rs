@@ -16,7 +16,7 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::gc::Garbage;
 use crate::index::Found;
-use crate::log::{Level, Log};
+use crate::log::Level;
 use crate::record::PlacedUnit;
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
@@ -190,12 +190,12 @@ impl<P: Protocol> TxnRunner<P> {
         }
     }
 
-    /// Returns on what the result of the last transaction rests: the stamp, and the log; `None` in
-    /// a database without a log.
-    pub(crate) fn rests_on(&mut self, engine: &Engine<P>) -> Option<(u64, Arc<Log>)> {
+    /// Returns the stamp on which the result of the last transaction rests; `None` in a database
+    /// without a log.
+    pub(crate) fn rests_on(&mut self, engine: &Engine<P>) -> Option<u64> {
         let state = self.state.get_mut();
-        let log = state.log.as_deref()?.log.clone();
-        Some((state.rests_on(engine), log))
+        state.log.as_ref()?;
+        Some(state.rests_on(engine))
     }
 
     /// Waits, in a database with a log, until everything on which the result of the transaction
@@ -210,22 +210,24 @@ impl<P: Protocol> TxnRunner<P> {
         let acknowledge = self.state.get_mut().log.as_ref().map(|log| log.acknowledge);
         match acknowledge.map(|level| options.level.unwrap_or(level)) {
             None | Some(Level::Memory) => Ok(()),
-            Some(level) => self.await_level(engine, level, starvation),
+            Some(level) => self.await_level(engine, level, options.deadline, starvation),
         }
     }
 
-    /// Waits for a level, in a database with a log. Releases the token and the turn before.
+    /// Waits for a level, in a database with a log, until `deadline` at the latest. Releases the
+    /// token and the turn before.
     #[inline(never)]
     fn await_level(
         &mut self,
         engine: &Engine<P>,
         level: Level,
+        deadline: Option<Instant>,
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         starvation.end_early();
         let state = self.state.get_mut();
         let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
-        log.progress.wait(state.rests_on(engine), level)
+        log.progress.wait(state.rests_on(engine), level, deadline)
     }
 
     /// Reads a unit of the record with this key outside a transaction, and returns whether the row

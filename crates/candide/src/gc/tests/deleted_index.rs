@@ -261,7 +261,7 @@ fn a_row_that_is_inserted_while_it_is_put_out_of_the_way_stays() {
     drop(snapshot);
     collect(&store.db, &mut session);
     // Collects the garbage of the session that has ended.
-    Collect::collect(&*store.db.inner, store.db.inner.engine.epochs.now());
+    store.db.inner.collect(store.db.inner.engine.epochs.now());
     assert_eq!(store.db.memory().garbage, 0);
     ok(session.run(|tx| store.assert_rows(tx, &Rows::from([((0, 1), again)]), &mut random)));
 }

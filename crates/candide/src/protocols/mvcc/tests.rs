@@ -184,7 +184,7 @@ impl<P: Chained> Walk<P> {
         for _ in 0..8 {
             self.sessions.iter_mut().for_each(|session| collect(&self.db, session));
             let inner = &self.db.inner;
-            Collect::collect(&**inner, inner.engine.epochs.now());
+            inner.collect(inner.engine.epochs.now());
         }
         let core = self.rows.core();
         for id in 0..Self::ROWS {
@@ -299,7 +299,7 @@ fn a_version_that_a_reader_walks_over_is_not_freed() {
     acting(Point::Pruning, meanwhile, || ok(session.run(|_| Ok(()))));
     collect(&db, &mut session);
     (0..10).for_each(|_| db.inner.engine.epochs.pass());
-    Collect::collect(&*db.inner, db.inner.engine.epochs.now());
+    db.inner.collect(db.inner.engine.epochs.now());
     assert_eq!((versions(&db, &items, 1), count(&db.snapshot(), &items, 1)), (1, Some(4)));
 }
 
@@ -374,7 +374,7 @@ fn thinning_a_chain_does_not_wait_for_a_waiter_for_the_list_of_tables() {
         std::thread::sleep(Duration::from_millis(50));
         assert!(!asking.is_finished());
     };
-    acting(Point::Collecting, ask, || Collect::collect(&*db.inner, db.inner.engine.epochs.now()));
+    acting(Point::Collecting, ask, || db.inner.collect(db.inner.engine.epochs.now()));
     assert_eq!(ok(snapshot.run(|tx| rows.get(tx, 1, Whole))), Some(Wide::new(1, 0)));
 }
 

@@ -1,8 +1,9 @@
 //! A log whose blocks stay in memory, and a database with such a log.
 
-use crate::durable::{DatabaseCuts, DatabaseEnd};
+use crate::durable::{CutSource, DatabaseCuts};
 use crate::engine::Protocol;
 use crate::log::{BlockError, Blocks, Level, Log, Round};
+use crate::shared::Inner;
 use crate::sync::Duration;
 use crate::{Builder, Database};
 use candide_log::format::commit::records;
@@ -77,6 +78,7 @@ impl Blocks for Disk {
     fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), BlockError> {
         let written = &mut *self.written();
         written.check()?;
+        assert!(!written.closed, "a block is written after the end of the log");
         assert_eq!(written.synced, written.blocks.len(), "one block at most is in flight");
         written.blocks.push(Block { records: records.concat(), cut });
         Ok(())
@@ -129,13 +131,13 @@ impl<P: Protocol> Logged<P> {
         let log =
             Arc::new(Log::new(Box::new(disk.clone()), Duration::from_millis(1), Level::Memory));
         disk.written().log = Arc::downgrade(&log);
-        db.inner.engine.log.set(log.clone()).expect("the database is new");
+        db.inner.set_log(&log);
         Logged { db, disk, log }
     }
 
     /// Returns the database as its logger sees it.
     pub(crate) fn cuts(&self) -> DatabaseCuts {
-        let database: Arc<dyn DatabaseEnd> = self.db.inner.clone();
+        let database: Arc<dyn CutSource> = Arc::<Inner<P>>::clone(&self.db.inner);
         DatabaseCuts(Arc::downgrade(&database))
     }
 

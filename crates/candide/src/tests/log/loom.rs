@@ -140,6 +140,29 @@ fn loom_a_reader_of_a_prefix_in_versions() {
     a_reader_of_a_prefix::<Mvcc>(2);
 }
 
+/// The log is closed while the logger makes a round. When that has returned, everything that was
+/// committed is durable, and the logger writes nothing more (the disk would refuse a block).
+#[test]
+fn loom_closing_against_a_round() {
+    explore_as_it_is(3, || {
+        let (logged, items) = logged::<Occ>(1);
+        let mut session = logged.db.session().unwrap();
+        assert!(attempt(&mut session, |tx| items.update(tx, 0, Item::COUNT.set(1))));
+        drop(session);
+        let (log, cuts) = (logged.log.clone(), logged.cuts());
+        let logger = thread::spawn(move || log.round(&cuts));
+        let cut = logged.cuts().cut().unwrap();
+        assert!(logged.log.close(cut).is_ok());
+        let stamps = stamps(&logged.disk);
+        let [(number, stamp)] = stamps[..] else { panic!("one commit: {stamps:?}") };
+        let written = logged.disk.written();
+        assert!(written.blocks[number..].iter().any(|block| stamp <= block.cut), "it is lost");
+        assert_eq!((written.closed, written.synced), (true, written.blocks.len()));
+        drop(written);
+        assert_ne!(logger.join().unwrap(), Round::Full);
+    });
+}
+
 /// The database, as a logger sees it that ends when it has written its first block.
 #[derive(Debug)]
 struct OneBlock(DatabaseCuts, Arc<Log>);

@@ -6,6 +6,7 @@ use super::replay::Replay;
 use crate::durable::DatabaseCuts;
 use crate::engine::Protocol;
 use crate::log::{Cuts, Level, Round};
+use crate::sync::Instant;
 use crate::{Abort, Database, RunOptions, Session, Table};
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Mutex;
@@ -188,7 +189,7 @@ fn after_a_failure_nothing_is_written_or_acknowledged<P: Protocol>() {
     scene.logged.disk.fail_by(Some(Fault::Broken));
     assert_eq!(scene.logged.round(), Round::Ended);
     assert_eq!(scene.logged.durable(), cold);
-    let waited = scene.logged.log.progress.wait(stamp, Level::Durable);
+    let waited = scene.logged.log.progress.wait(stamp, Level::Durable, None);
     assert_eq!(waited, Err(Abort::LogFailed));
     let refused = insert(&scene.items, &mut scene.session, 2);
     assert_eq!(refused, Err(Abort::LogFailed), "{}", P::NAME);
@@ -212,9 +213,33 @@ fn what_a_session_leaves_behind_is_written<P: Protocol>() {
     let mut session = logged.db.session().unwrap();
     insert(&items, &mut session, 2).unwrap();
     let cut = logged.cuts().cut().unwrap();
-    logged.log.close(cut);
+    logged.log.close(cut).unwrap();
     assert!(logged.disk.written().closed);
     assert_eq!(Replay::of(&logged).rows.len(), 2, "{}", P::NAME);
+}
+
+protocol_tests!(all: a_wait_for_durability_ends_at_its_deadline_and_the_database_goes_on);
+/// No logger runs, so a wait without a deadline would not end.
+fn a_wait_for_durability_ends_at_its_deadline_and_the_database_goes_on<P: Protocol>() {
+    let Scene { logged, items, mut session } = Scene::<P>::new();
+    let now = RunOptions::new().acknowledge(Level::Durable).deadline(Instant::now());
+    let put =
+        |session: &mut Session<P>, id| session.with(now).run(|tx| items.put(tx, Item::new(id, 1)));
+    let get =
+        |session: &mut Session<P>, id| session.with(now).run(|tx| items.get(tx, id, Item::COUNT));
+    assert_eq!(put(&mut session, 1), Err(Abort::OutcomeUnknown), "{}", P::NAME);
+    // The row is there, and what has been read of it is not known to be durable either.
+    assert_eq!(get(&mut session, 1), Err(Abort::OutcomeUnknown), "{}", P::NAME);
+    let pending = session.run_logged(|tx| items.put(tx, Item::new(2, 1)));
+    let read = session.run_logged(|tx| items.read(tx, 1, Item::COUNT));
+    assert_eq!(read.peek(), Ok(&1), "{}", P::NAME);
+    let waited = read.wait_until(Level::Written, Instant::now());
+    assert_eq!(waited, Err(Abort::OutcomeUnknown), "{}", P::NAME);
+    logged.settle();
+    assert_eq!(pending.wait_until(Level::Durable, Instant::now()), Ok(()), "{}", P::NAME);
+    assert_eq!(put(&mut session, 3), Err(Abort::OutcomeUnknown), "{}", P::NAME);
+    logged.settle();
+    assert_eq!(Replay::of(&logged).rows.len(), 3, "{}: the log goes on", P::NAME);
 }
 
 /// With a logger of its own, each call returns when a recovery would find what it has done.

@@ -5,3 +5,4 @@ mod errors;
 mod names;
 mod runners;
 mod shown;
+mod table_options;

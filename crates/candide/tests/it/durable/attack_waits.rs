@@ -1,11 +1,11 @@
 //! Waits that must end: on a full disk, at the end of a database, and after calls of the program on
 //! the log's own threads.
 
-use super::{contents, insert, open, open_items, options};
+use super::{contents, crashed, insert, open, open_items, options};
 use crate::common::{Item, builder, eventually, ok, receive};
-use candide::{Abort, Database, Error, Level, Occ, Table, Whole};
+use candide::{Abort, Database, Error, Level, Occ, Pending, RunOptions, Table, Whole};
 use candide_log::disk::{Fault, SimDisk};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
@@ -72,16 +72,17 @@ fn a_full_disk_ends_a_checkpoint_and_a_sync() {
     db.checkpoint().unwrap();
 }
 
-/// A waker that drops a database, as the end of a task may.
-struct DropsDatabase(Mutex<Option<Handles>>, Mutex<Sender<()>>);
+/// A task that drops all handles of a database when it is woken, as the end of a task may.
+struct DropsDatabase(Mutex<Option<Handles>>, Mutex<Sender<Option<String>>>);
 
-/// All handles of a database.
-type Handles = (Database<Occ>, Table<Item, Occ>);
+/// All handles of a database, with the future of the task.
+type Handles = (Database<Occ>, Table<Item, Occ>, Pin<Box<Pending<()>>>);
 
 impl Wake for DropsDatabase {
     fn wake(self: Arc<Self>) {
         drop(self.0.lock().unwrap().take());
-        self.1.lock().unwrap().send(()).unwrap();
+        let thread = thread::current().name().map(str::to_owned);
+        self.1.lock().unwrap().send(thread).unwrap();
     }
 }
 
@@ -91,17 +92,22 @@ fn a_task_that_the_logger_wakes_may_drop_the_database() {
     let options = options().flush_every(Duration::from_secs(3600));
     let db = builder::<Occ>().open_on(Arc::new(disk.clone()), options).unwrap();
     let items = db.table::<Item>("items").unwrap();
-    let mut pending = pin!(db.run_logged(|tx| items.insert(tx, Item::new(1, 5))));
+    let pending = Box::pin(db.run_logged(|tx| items.insert(tx, Item::new(1, 5))));
+    let memory = RunOptions::new().acknowledge(Level::Memory);
+    db.with(memory).run(|tx| items.insert(tx, Item::new(2, 5))).unwrap();
     let (sender, receiver) = channel();
-    let last = Arc::new(DropsDatabase(Mutex::new(Some((db, items))), Mutex::new(sender)));
-    let waker = Waker::from(last);
-    let polled = pending.as_mut().poll(&mut Context::from_waker(&waker));
-    if polled.is_pending() {
-        receive("the database is dropped", &receiver);
-    } else {
-        waker.wake_by_ref();
+    let task = Arc::new(DropsDatabase(Mutex::new(Some((db, items, pending))), Mutex::new(sender)));
+    let waker = Waker::from(task.clone());
+    // The logger waits for the end of the poll.
+    let mut handles = task.0.lock().unwrap();
+    let (.., pending) = handles.as_mut().expect("nothing has woken the task");
+    assert!(pending.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    drop(handles);
+    let thread = receive("the database is dropped", &receiver);
+    assert_eq!(thread.as_deref(), Some("candide-log"));
+    for disk in [crashed(&disk), disk] {
+        assert_eq!(contents(&open_items::<Occ>(&disk).1).len(), 2);
     }
-    assert_eq!(contents(&open_items::<Occ>(&disk).1).len(), 1);
 }
 
 /// A waker that panics.
@@ -129,7 +135,7 @@ fn a_waker_that_panics_does_not_end_the_logger() {
 }
 
 #[test]
-fn a_call_that_is_wanted_after_the_end_of_the_database_is_made_at_once() {
+fn a_call_that_is_wanted_after_the_failure_of_the_log_is_made() {
     let disk = SimDisk::new();
     let (db, items) = open_items::<Occ>(&disk);
     insert(&db, &items, 1, 5).unwrap();
@@ -138,8 +144,10 @@ fn a_call_that_is_wanted_after_the_end_of_the_database_is_made_at_once() {
     assert_eq!(db.sync(), Err(Error::Transaction(Abort::LogFailed)));
     drop((db, items));
     let (sender, receiver) = channel();
-    lost.on_durable(move |result| sender.send((result, thread::current().id())).unwrap());
-    assert_eq!(receiver.try_recv(), Ok((Err(Abort::LogFailed), thread::current().id())));
+    // The last handle closes the database, and then the call is made.
+    let again = disk.clone();
+    lost.on_durable(move |result| sender.send((result, open::<Occ>(&again).is_ok())).unwrap());
+    assert_eq!(receiver.try_recv(), Ok((Err(Abort::LogFailed), true)));
 }
 
 #[test]
@@ -150,18 +158,23 @@ fn a_callback_may_run_transactions_and_drop_the_database() {
     let first = db.run_logged(|tx| items.insert(tx, Item::new(1, 5)));
     let second = db.run_logged(|tx| items.insert(tx, Item::new(2, 5)));
     let then = sender.clone();
-    first.on_durable(move |result| {
-        insert(&db, &items, 3, 5).unwrap();
-        drop((db, items));
-        then.send(result).unwrap();
-    });
     second.on_durable(move |result| sender.send(result).unwrap());
+    first.on_durable({
+        let disk = disk.clone();
+        move |result| {
+            insert(&db, &items, 3, 5).unwrap();
+            let memory = RunOptions::new().acknowledge(Level::Memory);
+            db.with(memory).run(|tx| items.insert(tx, Item::new(4, 5))).unwrap();
+            drop((db, items));
+            // The directory is free at once, also on this thread.
+            assert_eq!(contents(&open_items::<Occ>(&disk).1).len(), 4);
+            then.send(result).unwrap();
+        }
+    });
     for _ in 0..2 {
         assert_eq!(receive("the call is made", &receiver), Ok(()));
     }
-    let db = open::<Occ>(&disk).unwrap();
-    let items = db.table::<Item>("items").unwrap();
-    assert_eq!(contents(&items).len(), 3);
+    assert_eq!(contents(&open_items::<Occ>(&crashed(&disk)).1).len(), 4);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod attack_changes;
 mod attack_results;
 mod attack_threads;
 mod attack_waits;
+mod closing;
 mod crashes;
 mod failures;
 mod keys;

@@ -113,6 +113,58 @@ fn a_volatile_table_is_empty_again() {
     assert_eq!((kept, gone), (Some(Item::new(1, 1)), None));
 }
 
+/// A commit that is acknowledged as durable must not be in a table whose rows are lost.
+#[test]
+fn no_call_takes_a_volatile_table_for_a_durable_one() {
+    let disk = SimDisk::new();
+    let volatile = TableOptions::default().volatile();
+    let (db, items) = open_items::<Occ>(&disk);
+    let sessions = db.table_with::<Item>("sessions", volatile).unwrap();
+    let refused = |error: Error, name: &str, wanted: &str, existing: &str| {
+        let (table, wanted, existing) = (name.to_owned(), wanted.to_owned(), existing.to_owned());
+        assert_eq!(error, Error::TableOption { table, wanted, existing }, "{error}");
+    };
+    for options in [TableOptions::default(), TableOptions::default().capacity(10)] {
+        let error = db.table_with::<Item>("sessions", options).unwrap_err();
+        refused(error, "sessions", "rows that are not volatile", "volatile rows");
+    }
+    let error = db.table::<Item>("sessions").unwrap_err();
+    assert!(error.to_string().contains("volatile rows, and the call asks for rows that are not"));
+    let error = db.table_with::<Item>("items", volatile).unwrap_err();
+    refused(error, "items", "volatile rows", "rows that are not volatile");
+    // Nothing has changed, and each table is found as it was made.
+    db.table_with::<Item>("sessions", volatile).unwrap();
+    db.table::<Item>("items").unwrap();
+    insert(&db, &sessions, 1, 1).unwrap();
+    insert(&db, &items, 1, 1).unwrap();
+    drop((db, items, sessions));
+    // A table from the files is durable, also before its row type is named. A volatile one is gone,
+    // and its name is free.
+    let db = open::<Occ>(&disk).unwrap();
+    let error = db.table_with::<Item>("items", volatile).unwrap_err();
+    refused(error, "items", "volatile rows", "rows that are not volatile");
+    let items = db.table::<Item>("items").unwrap();
+    let sessions = db.table::<Item>("sessions").unwrap();
+    assert_eq!(db.run(|tx| items.get(tx, 1, Whole)), Ok(Some(Item::new(1, 1))));
+    assert_eq!(db.run(|tx| sessions.get(tx, 1, Whole)), Ok(None));
+}
+
+#[test]
+fn options_of_a_table_from_the_files_are_compared_if_the_files_have_them() {
+    let disk = SimDisk::new();
+    let made = TableOptions::default().ordered().timestamp_splitting(false).capacity(10);
+    let db = open::<Occ>(&disk).unwrap();
+    drop(db.table_with::<Item>("items", made).unwrap());
+    drop(db);
+    let db = open::<Occ>(&disk).unwrap();
+    let ask = |options| db.table_with::<Item>("items", options);
+    let error = ask(TableOptions::default().timestamp_splitting(true)).unwrap_err();
+    assert!(matches!(error, Error::TableOption { .. }), "{error}");
+    for options in [made, made.capacity(20), TableOptions::default()] {
+        ask(options).unwrap();
+    }
+}
+
 #[test]
 fn tables_that_are_not_named_stay_in_the_files() {
     let disk = SimDisk::new();

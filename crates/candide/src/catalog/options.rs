@@ -1,0 +1,164 @@
+//! The options of tables, and whether a table that exists is as they say.
+
+#![forbid(unsafe_code)]
+
+use crate::engine::{Common, TableCore};
+use crate::error::Error;
+use crate::factor::Factor;
+use crate::index::TableIndex;
+use crate::policy::Policy;
+
+/// Options for creating a table.
+///
+/// A table that exists is found under its name with any options that do not contradict it
+/// ([`Database::table_with`](crate::Database::table_with)).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TableOptions {
+    capacity: Option<usize>,
+    components_share_words: Option<bool>,
+    pub(super) ordered: bool,
+    pub(super) policy: Option<Policy>,
+    pub(super) splitting: Option<bool>,
+    pub(super) volatile: bool,
+}
+
+impl TableOptions {
+    /// Chooses the [policy](Policy) of the table, under [`Occ`](crate::Occ). By default it is that
+    /// of the database. A policy [by name](crate::Policies::with) takes precedence.
+    #[must_use]
+    pub fn policy(self, policy: Policy) -> TableOptions {
+        TableOptions { policy: Some(policy), ..self }
+    }
+
+    /// Sets whether each column group of the table is a unit of conflict by itself. By default
+    /// [`Builder::timestamp_splitting`](crate::Builder::timestamp_splitting) says so.
+    #[must_use]
+    pub fn timestamp_splitting(self, on: bool) -> TableOptions {
+        TableOptions { splitting: Some(on), ..self }
+    }
+
+    /// Makes the table volatile, in a database that is [open](crate::Database::open): its rows are
+    /// in memory only, and gone when the database is opened again. Sessions and caches can be kept
+    /// in such tables at no cost for the log. A transaction may use both kinds of tables; what it
+    /// writes to a durable table should not depend on rows that a crash loses. Each call that asks
+    /// for the table says that it is volatile: no part of a program takes it for a durable one.
+    #[must_use]
+    pub fn volatile(self) -> TableOptions {
+        TableOptions { volatile: true, ..self }
+    }
+
+    /// Builds the index for about `rows` rows, so that the index need not grow while these rows are
+    /// inserted.
+    #[must_use]
+    pub fn capacity(self, rows: usize) -> TableOptions {
+        TableOptions { capacity: Some(rows), ..self }
+    }
+
+    /// Keeps the keys in order even if the row type does not ask for order. This is a basis factor
+    /// for experiments.
+    #[must_use]
+    pub fn ordered(self) -> TableOptions {
+        TableOptions { ordered: true, ..self }
+    }
+
+    /// Sets whether each component of a composite key begins a word of its own, and so a layer of
+    /// its own in an ordered index (default). If `on`, leaves that hold two or more keys with the
+    /// same first components hold no other keys. A scan of these keys then does not conflict with
+    /// inserts of keys with other first components. If not `on`, components are packed into fewer
+    /// words; this is a choice for [experiments](crate::experiments). In a secondary index, each
+    /// component of the index key always begins a word of its own.
+    #[cfg(any(test, feature = "experiments"))]
+    #[must_use]
+    pub fn contention_aware_keys(self, on: bool) -> TableOptions {
+        TableOptions { components_share_words: Some(!on), ..self }
+    }
+}
+
+/// The options with which a table was made, as far as the table itself does not show them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Made {
+    volatile: bool,
+    /// `None` of a table from the files, which do not contain it.
+    pub(super) capacity: Option<usize>,
+    pub(super) shares_words: bool,
+}
+
+impl Made {
+    /// How a table from the files was made.
+    pub(super) const RECOVERED: Made =
+        Made { volatile: false, capacity: None, shares_words: false };
+}
+
+impl TableOptions {
+    /// Returns how a table with these options is made.
+    pub(super) fn made(&self, common: &Common) -> Made {
+        Made {
+            volatile: self.volatile,
+            capacity: Some(self.capacity.unwrap_or(0)),
+            shares_words: self.components_share_words.unwrap_or(false)
+                || common.options.factors.has(Factor::ContendedKeys),
+        }
+    }
+
+    /// Checks that a table that exists is as these options say. Options that were not given are not
+    /// compared; that a table is durable need not be given. `wanted_policy` is the policy that a
+    /// table with these options has, if one was given.
+    ///
+    /// # Errors
+    /// [`Error::TableOption`].
+    pub(super) fn check(
+        &self,
+        common: &Common,
+        (table, made): (&TableCore, Made),
+        wanted_policy: Option<Policy>,
+    ) -> Result<(), Error> {
+        let wants = self.made(common);
+        let compare = |wanted: String, existing: String| match wanted == existing {
+            true => Ok(()),
+            false => Err(Error::TableOption { table: table.name.to_string(), wanted, existing }),
+        };
+        compare(rows(wants.volatile), rows(made.volatile))?;
+        if let (Some(wanted), Some(existing)) = (self.capacity, made.capacity) {
+            compare(room(wanted), room(existing))?;
+        }
+        if self.components_share_words.is_some() {
+            compare(components(wants.shares_words), components(made.shares_words))?;
+        }
+        if self.ordered {
+            compare(keys(true), keys(matches!(table.index, TableIndex::Ordered(_))))?;
+        }
+        if let Some(on) = self.splitting {
+            let is_split = on && common.properties.cell_words > 0;
+            compare(splitting(is_split), splitting(table.layout.is_split()))?;
+        }
+        if let Some(wanted) = wanted_policy {
+            compare(policy(wanted), policy(common.policies.of(table.number)))?;
+        }
+        Ok(())
+    }
+}
+
+fn rows(volatile: bool) -> String {
+    if volatile { "volatile rows" } else { "rows that are not volatile" }.to_owned()
+}
+
+fn room(rows: usize) -> String {
+    format!("a capacity of {rows} rows")
+}
+
+fn components(share: bool) -> String {
+    let words = if share { "words that they share" } else { "words of their own" };
+    format!("key components in {words}")
+}
+
+fn keys(ordered: bool) -> String {
+    if ordered { "keys in order" } else { "keys without order" }.to_owned()
+}
+
+fn splitting(on: bool) -> String {
+    if on { "timestamp splitting" } else { "no timestamp splitting" }.to_owned()
+}
+
+fn policy(policy: Policy) -> String {
+    format!("the policy {policy}")
+}

@@ -1,0 +1,130 @@
+//! The program's handles of a database. The database is closed when the last one is dropped.
+
+#![forbid(unsafe_code)]
+
+use crate::durable::Durable;
+use crate::engine::Protocol;
+use crate::log::Log;
+use crate::shared::Inner;
+use candide_log::Store;
+use std::io;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+/// The part that all handles of the program have: databases, tables, indexes, sequences, sessions
+/// and snapshots. It keeps the database open.
+///
+/// Threads that visit the database without a handle of the program refer to the memory alone: the
+/// logger, the advancer of the epochs, and threads that end with a session of their own. A visit
+/// keeps the memory for a moment, and delays nothing else.
+pub(crate) struct Handle<P: Protocol> {
+    memory: Arc<Inner<P>>,
+    open: Arc<Open>,
+}
+
+/// The state of being open, which handles share. Dropping it closes the database.
+#[derive(Default)]
+pub(crate) struct Open {
+    /// The log; empty if the database has none.
+    log: OnceLock<Arc<Log>>,
+    /// The files of the database and its logger; empty if the database has none.
+    durable: OnceLock<Durable>,
+}
+
+impl<P: Protocol> Handle<P> {
+    /// Returns the first handle of a database.
+    pub(crate) fn first(memory: Arc<Inner<P>>) -> Handle<P> {
+        Handle { memory, open: Arc::default() }
+    }
+
+    /// Makes the database durable.
+    pub(crate) fn make_durable(&self, durable: Durable) {
+        self.set_log(durable.log());
+        assert!(self.open.durable.set(durable).is_ok(), "a database is opened once");
+    }
+
+    /// Gives the database a log. Sessions that are made from now on log their commits.
+    pub(crate) fn set_log(&self, log: &Arc<Log>) {
+        for place in [&self.memory.engine.log, &self.open.log] {
+            place.set(log.clone()).expect("a database is opened once");
+        }
+    }
+
+    /// Returns the files and the logger of the database; `None` if it has none.
+    pub(crate) fn durable(&self) -> Option<&Durable> {
+        self.open.durable.get()
+    }
+
+    /// Returns the files of the database; `None` if it has none.
+    pub(crate) fn store(&self) -> Option<&Arc<Store>> {
+        self.durable().map(Durable::store)
+    }
+
+    /// Returns what keeps the database open, for a handle that does not depend on the protocol.
+    pub(crate) fn open(&self) -> &Arc<Open> {
+        &self.open
+    }
+
+    /// Closes the database.
+    ///
+    /// # Errors
+    /// [`NotClosed::HasHandles`]: nothing has happened. [`NotClosed::Failed`]: the database is
+    /// closed.
+    pub(crate) fn close(self) -> Result<(), NotClosed<P>> {
+        let Handle { memory, mut open } = self;
+        loop {
+            open = match Arc::try_unwrap(open) {
+                Ok(last) => return last.close().map_err(NotClosed::Failed),
+                Err(open) => open,
+            };
+            // Zero if the other handles have been dropped since.
+            let others = Arc::strong_count(&open) - 1;
+            if others > 0 {
+                return Err(NotClosed::HasHandles(others, Handle { memory, open }));
+            }
+        }
+    }
+}
+
+/// The reason why a handle could not close the database.
+pub(crate) enum NotClosed<P: Protocol> {
+    /// There are so many other handles.
+    HasHandles(usize, Handle<P>),
+    /// The log has failed.
+    Failed(Arc<io::Error>),
+}
+
+impl<P: Protocol> Clone for Handle<P> {
+    fn clone(&self) -> Self {
+        Handle { memory: self.memory.clone(), open: self.open.clone() }
+    }
+}
+
+impl<P: Protocol> Deref for Handle<P> {
+    type Target = Arc<Inner<P>>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<Inner<P>> {
+        &self.memory
+    }
+}
+
+impl Open {
+    /// Returns the log of the database, which has one.
+    pub(crate) fn log(&self) -> &Arc<Log> {
+        self.log.get().expect("the database has a log")
+    }
+
+    fn close(mut self) -> Result<(), Arc<io::Error>> {
+        self.durable.take().map_or(Ok(()), Durable::close)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(durable) = self.durable.take() {
+            // `Database::close` reports the failure. Here nothing can hear of it.
+            let _ = durable.close();
+        }
+    }
+}
