@@ -155,8 +155,8 @@ pub(crate) struct CheckArgs {
     /// Protocols and locking policies, separated by commas. `all` stands for all of them, `usual`
     /// for all protocols and the policies `2pl-wait-die` and `mixed`. `mixed:TABLE=POLICY`, with
     /// further pairs after commas, chooses policies by table; other tables are optimistic.
-    /// `mocc:h=20,per=page,lock=queue,wait=paper` chooses other settings of MOCC, `hybrid:lock=queue`
-    /// likewise
+    /// `mocc:h=20,per=page,lock=queue,wait=paper` chooses other settings of MOCC,
+    /// `hybrid:lock=queue` likewise
     #[arg(long, default_value = "usual")]
     pub(crate) protocol: Choices,
 
@@ -319,8 +319,8 @@ pub(crate) struct Common {
     /// Protocols and locking policies, separated by commas. `all` stands for all of them, `usual`
     /// for all protocols and the policies `2pl-wait-die` and `mixed`. `mixed:TABLE=POLICY`, with
     /// further pairs after commas, chooses policies by table; other tables are optimistic.
-    /// `mocc:h=20,per=page,lock=queue,wait=paper` chooses other settings of MOCC, `hybrid:lock=queue`
-    /// likewise
+    /// `mocc:h=20,per=page,lock=queue,wait=paper` chooses other settings of MOCC,
+    /// `hybrid:lock=queue` likewise
     #[arg(help_heading = DATABASE, long, default_value = "occ")]
     pub(crate) protocol: Choices,
 

@@ -214,10 +214,10 @@ impl MoccOptions {
     }
 
     /// Chooses whether attempts wait for locks as in the paper: for each lock that comes after all
-    /// that they hold in the order of addresses, whatever they hold, asleep for at most 10 ms. To that
-    /// end an attempt releases up to eight locks that are in the way, those for writing included. By
-    /// default, an attempt whose closure runs sleeps only if it then holds no lock, which is faster
-    /// where threads share cores.
+    /// that they hold in the order of addresses, whatever they hold, asleep for at most 10 ms. To
+    /// that end an attempt releases up to eight locks that are in the way, those for writing
+    /// included. By default, an attempt whose closure runs sleeps only if it then holds no lock,
+    /// which is faster where threads share cores.
     #[must_use]
     pub fn paper_waiting(self, paper_waiting: bool) -> MoccOptions {
         MoccOptions { has_paper_waiting: paper_waiting, ..self }

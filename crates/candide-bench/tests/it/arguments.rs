@@ -100,7 +100,7 @@ fn options_that_cannot_be_are_answered_with_those_that_can() {
         for (protocols, words) in [
             (
                 "occ,mocc:heat=5",
-                "mocc has no option `heat`; there are `h`, `per` and `lock` of mocc",
+                "mocc has no option `heat`; there are `h`, `per`, `lock` and `wait` of mocc",
             ),
             ("mocc:h=32", "`h` of `mocc:h=32` must be a whole number from 0 to 31, not `32`"),
             ("mocc:lock=queue,h=hot", "must be a whole number from 0 to 31, not `hot`"),

@@ -239,8 +239,9 @@ pub trait Protocol: Absence {
         Ok(())
     }
 
-    /// Returns where sessions sleep until the lock of the unit `at` is released; `None` if no session
-    /// holds it, or one of the same thread, which cannot go on meanwhile. The session holds nothing.
+    /// Returns where sessions sleep until the lock of the unit `at` is released; `None` if no
+    /// session holds it, or one of the same thread, which cannot go on meanwhile. The session holds
+    /// nothing.
     #[doc(hidden)]
     fn lock_place(
         context: &mut Context<'_, Self>,

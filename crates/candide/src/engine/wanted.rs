@@ -1,6 +1,6 @@
-//! What outlives a failed attempt, for the transaction's next attempt: the unit on whose lock it has
-//! failed, the units that it wanted to lock, its retrospective lock list, its age, and its ticket.
-//! The next attempt locks the units *ahead*: before its closure runs.
+//! What outlives a failed attempt, for the transaction's next attempt: the unit on whose lock it
+//! has failed, the units that it wanted to lock, its retrospective lock list, its age, and its
+//! ticket. The next attempt locks the units *ahead*: before its closure runs.
 //!
 //! Attempts that lock rows in opposite orders fail again and again. So an attempt that fails at a
 //! read for update notes the units that it held and the unit for which it waited. The next attempt
@@ -41,8 +41,8 @@ pub(crate) struct Wanted {
     units: Vec<Unit>,
     /// The retrospective lock list: units, and whether each is locked for writing.
     retrospective: Vec<(Unit, bool)>,
-    /// The unit on whose lock an attempt has failed, if the transaction has not waited for that lock
-    /// since.
+    /// The unit on whose lock an attempt has failed, if the transaction has not waited for that
+    /// lock since.
     awaited: Option<Unit>,
     /// Whether the transaction takes no locks ahead, in bit 63; whether units are noted, in either
     /// list, in bit 62; whether a unit has been awaited, in bit 61; and its age, or zero.
@@ -75,8 +75,8 @@ impl Wanted {
         self.marks & NOTED == 0
     }
 
-    /// Returns whether no units are noted, locking ahead is not turned off, no attempt has failed on a
-    /// lock, and the transaction has no age.
+    /// Returns whether no units are noted, locking ahead is not turned off, no attempt has failed
+    /// on a lock, and the transaction has no age.
     #[inline(always)]
     pub(crate) fn is_as_new(&self) -> bool {
         self.marks == 0

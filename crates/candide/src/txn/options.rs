@@ -177,8 +177,8 @@ impl<'a> RunOptions<'a> {
         RunOptions { on_conflict: Some(tell), ..self }
     }
 
-    /// Returns how long the transaction may sleep between two attempts: for `longest`, and until its
-    /// deadline.
+    /// Returns how long the transaction may sleep between two attempts: for `longest`, and until
+    /// its deadline.
     pub(super) fn sleeps_at_most(&self, longest: Duration) -> Patience {
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         Patience::Lasting(left.map_or(longest, |left| left.min(longest)))

@@ -333,8 +333,8 @@ impl<P: Protocol> TxnRunner<P> {
     }
 
     /// Sleeps until the lock on which the attempt has failed is free, but for a limited time. The
-    /// lock's holder may be in its closure. The session holds no lock, so no other session waits for
-    /// it.
+    /// lock's holder may be in its closure. The session holds no lock, so no other session waits
+    /// for it.
     fn await_lock(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) {
         // The record of the lock stays where it is.
         let _pin = engine.epochs.pinned(&self.public.slot);

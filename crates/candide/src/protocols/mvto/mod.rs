@@ -169,8 +169,8 @@
 //! Had T linked its version before R read x, R would have waited for the outcome.
 //!
 //! # Aborts
-//! `Locked`: a lock was not released, or a pending version neither committed nor aborted, in time; or
-//! a commit that needs the row below its version would have waited for several pending ones.
+//! `Locked`: a lock was not released, or a pending version neither committed nor aborted, in time;
+//! or a commit that needs the row below its version would have waited for several pending ones.
 //! `ReadChanged`: phase 2 or 4; or a version that the attempt had read was replaced before the
 //! attempt met a newer version, and the attempt had written or wanted to write later. `Phantom`:
 //! the same, for a node that the attempt had read. `ExistenceChanged`, `RecordRemoved`: phases 2
@@ -237,11 +237,11 @@ use std::sync::Arc;
 /// validate a large read set again and again.
 const MOVED_READS_MAX: usize = 32;
 
-/// The largest number of pending versions of a unit for which a commit waits that needs the row below
-/// its own version. With more of them it fails before it links its version, and tries again when it is
-/// its turn. Otherwise each commit to a unit that many threads write would wait for the one before,
-/// asleep, and each would be woken when that one ends: more threads than cores would never get out of
-/// such a queue.
+/// The largest number of pending versions of a unit for which a commit waits that needs the row
+/// below its own version. With more of them it fails before it links its version, and tries again
+/// when it is its turn. Otherwise each commit to a unit that many threads write would wait for the
+/// one before, asleep, and each would be woken when that one ends: more threads than cores would
+/// never get out of such a queue.
 const PENDING_MAX: usize = 1;
 
 /// The number of attempts that prefer a newer time to old versions from their beginning. They
@@ -1226,7 +1226,8 @@ fn link(
     Ok(())
 }
 
-/// Returns the pending versions from `newest` down to the newest committed row, the newest one first.
+/// Returns the pending versions from `newest` down to the newest committed row, the newest one
+/// first.
 fn pending_above_row(newest: Option<Version<'_>>) -> impl Iterator<Item = Version<'_>> {
     let above = newest.into_iter().flat_map(Version::and_older);
     let above = above.take_while(|version| !version.stamp().is_readable());

@@ -6,11 +6,11 @@
 //! addresses, so it has no circle.
 //!
 //! Before the closure runs, the retrospective list is locked in that order. At the commit, those
-//! rows of the write set whose writers ask are locked in that order before phase 1 begins, and locks
-//! that are in the way are released; what was read under them is validated like any other read. The
-//! other rows of the write set are locked in phase 1 as under `Occ` alone: in the order in which the
-//! closure has staged them (with the factor `sorted-locks`, in the order of addresses), each with a
-//! few rounds of waiting, or asleep if the commit holds nothing (WA2).
+//! rows of the write set whose writers ask are locked in that order before phase 1 begins, and
+//! locks that are in the way are released; what was read under them is validated like any other
+//! read. The other rows of the write set are locked in phase 1 as under `Occ` alone: in the order
+//! in which the closure has staged them (with the factor `sorted-locks`, in the order of
+//! addresses), each with a few rounds of waiting, or asleep if the commit holds nothing (WA2).
 //!
 //! While the closure runs, an attempt sleeps only if it then holds no lock, since others would wait
 //! for it meanwhile. If all that it holds is a few locks for reading, and they are in the way, it
@@ -21,17 +21,19 @@
 //!
 //! # Waiting as in the paper
 //! With [`MoccOptions::paper_waiting`](crate::MoccOptions::paper_waiting), an attempt
-//! restores canonical mode whenever that takes the release of few locks, those for writing included,
-//! and sleeps in canonical mode whatever other locks of these policies it holds, also while its
-//! closure runs and at a commit for a row that it has read. Only with more locks in the way does it
-//! go on without the lock. No circle of sleepers arises, beside reads for update either:
+//! restores canonical mode whenever that takes the release of few locks, those for writing
+//! included, and sleeps in canonical mode whatever other locks of these policies it holds, also
+//! while its closure runs and at a commit for a row that it has read. Only with more locks in the
+//! way does it go on without the lock. No circle of sleepers arises, beside reads for update
+//! either:
 //! * A sleeper for a lock of these policies holds only such locks, all before the one that it waits
 //!   for, and no TID word (`Locks::ask_in_order` lets no attempt with TID words sleep).
-//! * A sleeper for a TID word that a read for update holds has no lock by policy (WA1), and the words
-//!   that it holds come before the one that it waits for. A sleeper for a commit (WA3) waits for a
-//!   session that does not sleep.
-//! * So an attempt that holds locks of both kinds sleeps for neither, and a chain of sleepers has one
-//!   kind of sleepers only, which wait for ever greater addresses. It ends at an attempt that runs.
+//! * A sleeper for a TID word that a read for update holds has no lock by policy (WA1), and the
+//!   words that it holds come before the one that it waits for. A sleeper for a commit (WA3) waits
+//!   for a session that does not sleep.
+//! * So an attempt that holds locks of both kinds sleeps for neither, and a chain of sleepers has
+//!   one kind of sleepers only, which wait for ever greater addresses. It ends at an attempt that
+//!   runs.
 //!
 //! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue, goes
 //! on without the lock, and may find later that it was granted. Such a request counts as a lock
@@ -81,8 +83,9 @@ use crate::sync::{Mutant, Ordering, mutant, step};
 const RELEASED_MAX: usize = 8;
 /// How often a commit looks which rows of its write set are to be locked.
 const LOOKS_MAX: usize = 4;
-/// The largest number of locks in a retrospective list. With more, only those stay that rest on what
-/// the attempt has found out: of rows that are hot, and of rows whose reads have failed to validate.
+/// The largest number of locks in a retrospective list. With more, only those stay that rest on
+/// what the attempt has found out: of rows that are hot, and of rows whose reads have failed to
+/// validate.
 const LISTED_MAX: usize = 256;
 /// The same for `hybrid`, whose list has all that an attempt has read.
 const LISTED_MAX_HYBRID: usize = 1 << 14;
@@ -306,8 +309,8 @@ impl Locks {
     /// # Errors
     /// See [`Locks::ask`]; also returns the cell. [`Abort::Locked`] at once for a row among `reads`
     /// that another attempt has locked for writing: that attempt is about to replace the version
-    /// that was read. A transaction that must not fail because of locks does not do so, nor with the
-    /// paper's waiting.
+    /// that was read. A transaction that must not fail because of locks does not do so, nor with
+    /// the paper's waiting.
     pub(crate) fn lock_writes(
         &mut self,
         engine: &Common,

@@ -271,9 +271,9 @@ fn is_own_threads(engine: &Common, local: &Local, word: LockWord) -> bool {
     engine.desks.in_classes(word.classes()).any(|(number, _)| is_own(number))
 }
 
-/// Returns where sessions sleep until the lock of a cell by policy is released; `None` if the cell has
-/// no such lock, or the lock is free, or a transaction of this thread may hold it. A session that
-/// sleeps there for a queue lock is not woken, and looks again by itself.
+/// Returns where sessions sleep until the lock of a cell by policy is released; `None` if the cell
+/// has no such lock, or the lock is free, or a transaction of this thread may hold it. A session
+/// that sleeps there for a queue lock is not woken, and looks again by itself.
 pub(crate) fn lock_place(engine: &Common, local: &Local, at: CellAt) -> Option<u64> {
     let is_locked = match at.cell_words() {
         1 => false,

@@ -36,8 +36,8 @@
 //! * **WA3** A reader that meets INSTALL sleeps, whatever its attempt holds: a commit that owns a
 //!   lock never sleeps for another.
 //!
-//! Between attempts a transaction holds nothing, so it may sleep for the lock on which it has failed
-//! (`TxnRunner::await_lock`).
+//! Between attempts a transaction holds nothing, so it may sleep for the lock on which it has
+//! failed (`TxnRunner::await_lock`).
 //!
 //! All other waits take a few rounds, about as long as a commit in progress. If a read for update
 //! fails, the next attempt locks the cells that the failed attempt held and waited for

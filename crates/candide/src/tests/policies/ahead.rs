@@ -11,10 +11,11 @@ use crate::sync::Ordering;
 use crate::{Conflict, MoccOptions, Policies, Policy, RunOptions};
 use std::cell::Cell;
 
-/// Runs a transaction whose first attempt fails. Before the second attempt begins, a session without
-/// a thread has locked the TID word of row 0 by `flags`. Returns what the closure of the second
-/// attempt finds: how often the session has slept ahead, and whether it holds the lock of row 0 by
-/// policy. If `ends`, the session without a thread releases the word once an attempt sleeps for it.
+/// Runs a transaction whose first attempt fails. Before the second attempt begins, a session
+/// without a thread has locked the TID word of row 0 by `flags`. Returns what the closure of the
+/// second attempt finds: how often the session has slept ahead, and whether it holds the lock of
+/// row 0 by policy. If `ends`, the session without a thread releases the word once an attempt
+/// sleeps for it.
 fn lock_ahead_beside(scene: &mut Scene, flags: u64, ends: bool) -> (u64, bool) {
     let Scene { db, table, sessions: [session, other, _] } = scene;
     let (table, parking) = (&*table, &db.inner.engine.parking);
@@ -101,8 +102,8 @@ fn as_in_the_paper() -> impl Iterator<Item = Policies> {
     })
 }
 
-/// The attempt holds a lock for reading before the one that it waits for, and one for writing behind
-/// it.
+/// The attempt holds a lock for reading before the one that it waits for, and one for writing
+/// behind it.
 #[test]
 fn with_the_paper_s_waiting_an_attempt_sleeps_holding_locks_and_gives_back_those_in_the_way() {
     for policies in as_in_the_paper() {
