@@ -11,28 +11,60 @@ use crate::failure::Failure;
 /// contents, and a new file is not created. So no empty file is left, however the run ends.
 pub(crate) struct Sink {
     path: PathBuf,
-    /// The canonical form of `path`.
-    place: Option<PathBuf>,
+    /// What distinguishes the file from others; `None` if other results may be written there, too:
+    /// to a pipe or a device.
+    identity: Option<Identity>,
     /// The open file; `None` if the file did not exist before the run.
     file: Option<File>,
+}
+
+/// What distinguishes a file from others.
+#[derive(Debug, PartialEq, Eq)]
+enum Identity {
+    /// The number of the file system and that of the file, which all names of a file share.
+    #[cfg(unix)]
+    Numbers(u64, u64),
+    /// The canonical form of the path. A file that did not exist has this name only.
+    Name(PathBuf),
 }
 
 impl Sink {
     /// Opens the file at `path`. If there is none, checks that it can be created.
     pub(crate) fn open(path: &Path) -> Result<Sink, Failure> {
-        let is_there = path.exists();
         let not_written = |error| Failure::Usage(not_written(path, &error));
+        let is_there = path.exists();
         let file = opened(path).map_err(not_written)?;
-        let place = path.canonicalize().ok();
-        if !is_there && let Some(place) = &place {
-            fs::remove_file(place).map_err(not_written)?;
+        let place = path.canonicalize().map_err(not_written)?;
+        let identity = identity(&file, &place, is_there).map_err(not_written)?;
+        if !is_there {
+            fs::remove_file(&place).map_err(not_written)?;
         }
-        Ok(Sink { path: path.to_path_buf(), place, file: is_there.then_some(file) })
+        Ok(Sink { path: path.to_path_buf(), identity, file: is_there.then_some(file) })
     }
 
-    /// Returns whether both sinks are the same file.
-    pub(crate) fn is_same(&self, other: &Sink) -> bool {
-        self.place.is_some() && self.place == other.place
+    /// Opens the files of the options that are given, each by its name.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`]: a file cannot be written, or two options name the same file.
+    pub(crate) fn open_all<const N: usize>(
+        options: [(&str, Option<&Path>); N],
+    ) -> Result<[Option<Sink>; N], Failure> {
+        let mut opened: Vec<(&str, Sink)> = Vec::with_capacity(N);
+        for (option, path) in options.into_iter().filter_map(|(option, path)| Some((option, path?)))
+        {
+            let sink = Sink::open(path)?;
+            let same = |(_, other): &&(&str, Sink)| {
+                sink.identity.is_some() && sink.identity == other.identity
+            };
+            if let Some((other, _)) = opened.iter().find(same) {
+                return Err(Failure::Usage(format!(
+                    "{other} and {option} name the same file; give each one of its own"
+                )));
+            }
+            opened.push((option, sink));
+        }
+        let mut opened = opened.into_iter().map(|(_, sink)| sink);
+        Ok(options.map(|(_, path)| path.and_then(|_| opened.next())))
     }
 
     /// Replaces the contents of the file by `text`.
@@ -56,6 +88,21 @@ impl Sink {
     }
 }
 
+/// Returns what distinguishes `file` from others. It has been opened at `place`, and `is_there` says
+/// whether it existed before.
+fn identity(file: &File, place: &Path, is_there: bool) -> io::Result<Option<Identity>> {
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Ok(None);
+    }
+    #[cfg(unix)]
+    if is_there {
+        use std::os::unix::fs::MetadataExt;
+        return Ok(Some(Identity::Numbers(about.dev(), about.ino())));
+    }
+    Ok(Some(Identity::Name(place.to_path_buf())))
+}
+
 /// Opens a file for writing, and creates it if there is none.
 fn opened(path: &Path) -> io::Result<File> {
     File::options().create(true).write(true).truncate(false).open(path)
@@ -74,17 +121,63 @@ mod tests {
         assert!(Sink::open(Path::new("/dev/null")).unwrap().write("text").is_ok());
     }
 
+    /// Every name of a file is refused beside every other one, also before the file exists.
     #[test]
-    fn the_same_file_is_told_whatever_it_is_called() {
+    fn one_file_is_refused_for_two_results_whatever_it_is_called() {
         let folder = std::env::temp_dir().join(format!("candide-sink-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let open = |name: &str| Sink::open(&folder.join(name)).unwrap();
-        let (one, same, other) = (open("a"), open("./a"), open("b"));
-        assert!(one.is_same(&same) && !one.is_same(&other));
-        one.write("first, and longer").unwrap();
-        same.write("second").unwrap();
-        assert_eq!(std::fs::read_to_string(folder.join("a")).unwrap(), "second");
-        std::fs::remove_dir_all(&folder).unwrap();
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("below")).unwrap();
+        let path = |name: &str| folder.join(name);
+        let both = |one: &str, other: &str| {
+            let (one, other) = (path(one), path(other));
+            Sink::open_all([
+                ("--one", Some(one.as_path())),
+                ("--none", None),
+                ("--other", Some(other.as_path())),
+            ])
+        };
+        let refused = |one: &str, other: &str| match both(one, other) {
+            Err(Failure::Usage(message)) => {
+                assert_eq!(
+                    message,
+                    "--one and --other name the same file; give each one of its own"
+                );
+            }
+            _ => panic!("{one} and {other}"),
+        };
+        refused("new", "new");
+        refused("new", "below/../new");
+        assert!(!path("new").exists());
+        fs::write(path("old"), "kept").unwrap();
+        refused("old", "./below/../old");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::symlink;
+            fs::hard_link(path("old"), path("hard")).unwrap();
+            symlink(path("old"), path("soft")).unwrap();
+            symlink(path("new"), path("dangling")).unwrap();
+            symlink(path("."), path("folder")).unwrap();
+            for (one, other) in [
+                ("old", "hard"),
+                ("hard", "soft"),
+                ("folder/old", "soft"),
+                ("new", "dangling"),
+                ("dangling", "folder/new"),
+            ] {
+                refused(one, other);
+                refused(other, one);
+            }
+        }
+        assert_eq!(fs::read_to_string(path("old")).unwrap(), "kept");
+        let [one, none, other] = both("old", "new").unwrap();
+        assert!(none.is_none());
+        one.unwrap().write("first").unwrap();
+        other.unwrap().write("second").unwrap();
+        assert_eq!(fs::read_to_string(path("old")).unwrap(), "first");
+        assert_eq!(fs::read_to_string(path("new")).unwrap(), "second");
+        let null = Path::new("/dev/null");
+        assert!(Sink::open_all([("--one", Some(null)), ("--other", Some(null))]).is_ok());
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
