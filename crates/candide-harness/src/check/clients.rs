@@ -9,7 +9,7 @@ use std::thread;
 use candide::{Abort, Database, Erased, Error, Session};
 use candide_check::black::{self, ListOp, Outcome, RegisterOp, Transaction};
 use candide_check::json::{Header, Line, Writer};
-use candide_check::{Violation, edn};
+use candide_check::{Verdict as Judgement, edn};
 use candide_workloads::clients::{Lists, Object, Registers, Shared};
 use candide_workloads::stream;
 
@@ -48,24 +48,21 @@ pub trait Checked: Object<Op: edn::Operation + Sync> {
     const NAME: &'static str;
 
     /// Judges a history.
-    fn check(history: &[Transaction<Self::Op>], options: black::Options) -> Result<(), Violation>;
+    fn check(history: &[Transaction<Self::Op>], options: black::Options) -> Judgement;
 }
 
 impl Checked for Lists {
     const NAME: &'static str = "lists";
 
-    fn check(history: &[Transaction<ListOp>], options: black::Options) -> Result<(), Violation> {
-        black::check_lists(history, options)
+    fn check(history: &[Transaction<ListOp>], options: black::Options) -> Judgement {
+        black::check_lists(history, options).into()
     }
 }
 
 impl Checked for Registers {
     const NAME: &'static str = "registers";
 
-    fn check(
-        history: &[Transaction<RegisterOp>],
-        options: black::Options,
-    ) -> Result<(), Violation> {
+    fn check(history: &[Transaction<RegisterOp>], options: black::Options) -> Judgement {
         black::check_registers(history, options)
     }
 }
