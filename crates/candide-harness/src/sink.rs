@@ -1,6 +1,6 @@
 //! Files to which results are written.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Error, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,6 @@ use crate::failure::Failure;
 /// contents, and a new file is not created. So no empty file is left, however the run ends.
 pub(crate) struct Sink {
     path: PathBuf,
-    /// What distinguishes the file from others; `None` if other results may be written there, too:
-    /// to a pipe or a device.
-    identity: Option<Identity>,
     /// The open file; `None` if the file did not exist before the run.
     file: Option<File>,
 }
@@ -29,42 +26,52 @@ enum Identity {
 }
 
 impl Sink {
-    /// Opens the file at `path`. If there is none, checks that it can be created.
-    pub(crate) fn open(path: &Path) -> Result<Sink, Failure> {
+    /// Opens the file at `path`. If there is none, checks that it can be created. Returns, too, what
+    /// distinguishes the file from others; `None` if other results may be written there as well: to
+    /// a pipe or a device.
+    fn open(path: &Path) -> Result<(Sink, Option<Identity>), Failure> {
         let not_written = |error| Failure::Usage(not_written(path, &error));
         let is_there = path.exists();
         let file = opened(path).map_err(not_written)?;
-        let place = path.canonicalize().map_err(not_written)?;
-        let identity = identity(&file, &place, is_there).map_err(not_written)?;
+        // A pipe may be there and have no canonical form.
+        let place = path.canonicalize();
+        let about = file.metadata().map_err(not_written)?;
+        let numbers = numbers(&about).filter(|_| is_there);
+        let identity = match about.is_file() {
+            true => numbers.or_else(|| place.as_ref().ok().cloned().map(Identity::Name)),
+            false => None,
+        };
         if !is_there {
-            fs::remove_file(&place).map_err(not_written)?;
+            place.and_then(fs::remove_file).map_err(not_written)?;
         }
-        Ok(Sink { path: path.to_path_buf(), identity, file: is_there.then_some(file) })
+        let file = is_there.then_some(file);
+        Ok((Sink { path: path.to_path_buf(), file }, identity))
     }
 
     /// Opens the files of the options that are given, each by its name.
     ///
     /// # Errors
-    /// [`Failure::Usage`]: a file cannot be written, or two options name the same file.
+    /// [`Failure::Usage`]: a file cannot be written, or two options name the same file, or one
+    /// names the file that standard output is written to.
     pub(crate) fn open_all<const N: usize>(
-        options: [(&str, Option<&Path>); N],
+        options: [(&'static str, Option<&Path>); N],
     ) -> Result<[Option<Sink>; N], Failure> {
-        let mut opened: Vec<(&str, Sink)> = Vec::with_capacity(N);
-        for (option, path) in options.into_iter().filter_map(|(option, path)| Some((option, path?)))
-        {
-            let sink = Sink::open(path)?;
-            let same = |(_, other): &&(&str, Sink)| {
-                sink.identity.is_some() && sink.identity == other.identity
-            };
-            if let Some((other, _)) = opened.iter().find(same) {
+        let mut taken: Vec<(&str, Option<Identity>)> = vec![("standard output", of_output())];
+        let mut sinks = [const { None }; N];
+        for (sink, (option, path)) in sinks.iter_mut().zip(options) {
+            let Some(path) = path else { continue };
+            let (opened, identity) = Sink::open(path)?;
+            let same =
+                |(_, other): &&(&str, Option<Identity>)| identity.is_some() && *other == identity;
+            if let Some((other, _)) = taken.iter().find(same) {
                 return Err(Failure::Usage(format!(
                     "{other} and {option} name the same file; give each one of its own"
                 )));
             }
-            opened.push((option, sink));
+            taken.push((option, identity));
+            *sink = Some(opened);
         }
-        let mut opened = opened.into_iter().map(|(_, sink)| sink);
-        Ok(options.map(|(_, path)| path.and_then(|_| opened.next())))
+        Ok(sinks)
     }
 
     /// Replaces the contents of the file by `text`.
@@ -88,19 +95,32 @@ impl Sink {
     }
 }
 
-/// Returns what distinguishes `file` from others. It has been opened at `place`, and `is_there` says
-/// whether it existed before.
-fn identity(file: &File, place: &Path, is_there: bool) -> io::Result<Option<Identity>> {
-    let about = file.metadata()?;
-    if !about.is_file() {
-        return Ok(None);
-    }
+/// Returns the numbers of a file; `None` on systems whose files have none.
+fn numbers(about: &Metadata) -> Option<Identity> {
     #[cfg(unix)]
-    if is_there {
+    {
         use std::os::unix::fs::MetadataExt;
-        return Ok(Some(Identity::Numbers(about.dev(), about.ino())));
+        Some(Identity::Numbers(about.dev(), about.ino()))
     }
-    Ok(Some(Identity::Name(place.to_path_buf())))
+    #[cfg(not(unix))]
+    {
+        let _ = about;
+        None
+    }
+}
+
+/// Returns what distinguishes the file that standard output is written to; `None` if this is no
+/// file, or the system does not tell.
+fn of_output() -> Option<Identity> {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        let output = io::stdout().as_fd().try_clone_to_owned().ok()?;
+        let about = File::from(output).metadata().ok()?;
+        about.is_file().then(|| numbers(&about)).flatten()
+    }
+    #[cfg(not(unix))]
+    None
 }
 
 /// Opens a file for writing, and creates it if there is none.
@@ -118,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_no_file_is_written_as_it_is() {
-        assert!(Sink::open(Path::new("/dev/null")).unwrap().write("text").is_ok());
+        assert!(Sink::open(Path::new("/dev/null")).unwrap().0.write("text").is_ok());
     }
 
     /// Every name of a file is refused beside every other one, also before the file exists.
@@ -185,7 +205,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("candide-unwritten-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("a");
-        let sink = Sink::open(&path).unwrap();
+        let (sink, _) = Sink::open(&path).unwrap();
         assert!(!path.exists(), "before anything is written");
         sink.write("text").unwrap();
         drop(Sink::open(&path).unwrap());
@@ -194,7 +214,7 @@ mod tests {
         {
             let (link, target) = (folder.join("link"), folder.join("target"));
             std::os::unix::fs::symlink(&target, &link).unwrap();
-            let sink = Sink::open(&link).unwrap();
+            let (sink, _) = Sink::open(&link).unwrap();
             assert!(!target.exists() && link.is_symlink(), "the link is kept");
             sink.write("text").unwrap();
             assert!(target.exists() && link.is_symlink());

@@ -282,6 +282,13 @@ fn what_cannot_be_checked_is_refused() {
         let both = ["--history", &one, "--edn", other, "--mode", "black", "--protocol", "occ"];
         assert_refused(&both, "--history and --edn name the same file");
     }
+    let output = std::fs::File::create(&twice).expect("writable");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
+    command.args(["check", "--protocol", "occ", "--history", &one]).stdout(output);
+    let refused = command.output().expect("starts");
+    let message = String::from_utf8(refused.stderr).expect("text");
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(message.contains("standard output and --history name the same file"), "{message}");
     assert_refused(
         &["--history", "/no/such/folder/file", "--protocol", "occ"],
         "/no/such/folder/file",

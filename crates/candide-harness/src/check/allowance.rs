@@ -5,17 +5,18 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// An allowance that threads share. Threads that find nothing left of it sleep until there is more.
 pub(super) struct Allowance {
+    /// The number of transactions that threads may still begin. Only a thread that has locked the
+    /// state raises it.
     left: AtomicUsize,
-    /// Only a thread that has locked the state raises `left`.
+    /// The number of transactions that have ended.
+    ended: AtomicUsize,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 struct State {
-    /// The number of transactions that were left after the last change by the checker.
+    /// The number of transactions that have begun, and of those that are left.
     allowed: usize,
-    /// The number of transactions that threads had taken before that.
-    taken: u64,
     waiting: usize,
     is_over: bool,
 }
@@ -23,41 +24,53 @@ struct State {
 impl Allowance {
     /// Creates an allowance of no transactions.
     pub(super) fn new() -> Allowance {
-        let state = State { allowed: 0, taken: 0, waiting: 0, is_over: false };
-        Allowance { left: AtomicUsize::new(0), state: Mutex::new(state), changed: Condvar::new() }
+        Allowance {
+            left: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
+            state: Mutex::new(State { allowed: 0, waiting: 0, is_over: false }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Calls `transaction` again and again, each time as soon as one is left, until the run is over
+    /// or `transaction` returns an error.
+    pub(super) fn spend<E>(&self, mut transaction: impl FnMut() -> Result<(), E>) -> Result<(), E> {
+        while self.take() {
+            transaction()?;
+            self.ended.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Takes one transaction, as soon as one is left. Returns `false` when the run is over.
-    pub(super) fn take(&self) -> bool {
-        if self.take_now() {
+    fn take(&self) -> bool {
+        let less = |left: usize| left.checked_sub(1);
+        let take_now =
+            || self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
+        if take_now() {
             return true;
         }
         let mut state = self.lock();
-        loop {
-            if state.is_over {
-                return false;
-            }
-            if self.take_now() {
+        while !state.is_over {
+            if take_now() {
                 return true;
             }
             state.waiting += 1;
             state = self.changed.wait(state).expect("no thread panics while holding it");
             state.waiting -= 1;
         }
+        false
     }
 
-    fn take_now(&self) -> bool {
-        let less = |left: usize| left.checked_sub(1);
-        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
-    }
-
-    /// Lets threads take `count` transactions, in place of those that are left.
+    /// Lets `count` transactions run until the next call, those that are running now among them.
     pub(super) fn renew(&self, count: usize) {
         let mut state = self.lock();
-        let left = self.left.swap(count, Ordering::Relaxed);
-        state.taken += (state.allowed - left) as u64;
-        state.allowed = count;
-        (0..count.min(state.waiting)).for_each(|_| self.changed.notify_one());
+        let begun = state.allowed - self.left.swap(0, Ordering::Relaxed);
+        let running = begun - self.ended.load(Ordering::Relaxed).min(begun);
+        let left = count.saturating_sub(running);
+        state.allowed = begun + left;
+        self.left.store(left, Ordering::Relaxed);
+        (0..left.min(state.waiting)).for_each(|_| self.changed.notify_one());
     }
 
     /// Lets threads take no further transaction, and wakes those that wait.
@@ -67,11 +80,14 @@ impl Allowance {
         self.changed.notify_all();
     }
 
-    /// Returns how many transactions have been taken so far, and whether one is left.
-    pub(super) fn taken(&self) -> (u64, bool) {
-        let state = self.lock();
-        let left = self.left.load(Ordering::Relaxed);
-        (state.taken + (state.allowed - left) as u64, left > 0)
+    /// Returns how many transactions have ended so far.
+    pub(super) fn ended(&self) -> usize {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether a transaction is left.
+    pub(super) fn is_any_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed) > 0
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -86,28 +102,44 @@ mod tests {
 
     use super::*;
 
+    /// Forty threads; each transaction ends when the test says so.
     #[test]
-    fn no_more_is_taken_than_is_allowed_and_who_waits_ends_with_the_run() {
+    fn no_more_transactions_run_than_are_allowed() {
         let allowance = Allowance::new();
-        let (sender, taken) = mpsc::channel();
+        let (begins, begun) = mpsc::channel();
+        let (end, ends) = mpsc::channel::<()>();
+        let ends = Mutex::new(ends);
         thread::scope(|scope| {
             for _ in 0..40 {
-                let (allowance, sender) = (&allowance, sender.clone());
+                let (allowance, ends, begins) = (&allowance, &ends, begins.clone());
                 scope.spawn(move || {
-                    while allowance.take() {
-                        sender.send(()).expect("the receiver lives");
-                    }
+                    allowance.spend(|| {
+                        begins.send(()).expect("the receiver lives");
+                        ends.lock().expect("no thread panics").recv()
+                    })
                 });
             }
-            for count in [1, 7, 100] {
-                allowance.renew(count);
-                (0..count).for_each(|_| taken.recv().expect("the senders live"));
-                assert_eq!(allowance.taken().1, false, "none is left of {count}");
+            let await_begun = |count: usize| {
+                (0..count).for_each(|_| begun.recv().expect("the senders live"));
+                assert!(!allowance.is_any_left() && begun.try_recv().is_err());
+            };
+            allowance.renew(3);
+            await_begun(3);
+            // Three of the five are running.
+            allowance.renew(5);
+            await_begun(2);
+            allowance.renew(4);
+            await_begun(0);
+            (0..5).for_each(|_| end.send(()).expect("the receiver lives"));
+            while allowance.ended() < 5 {
+                thread::yield_now();
             }
+            allowance.renew(7);
+            await_begun(7);
             allowance.end();
+            (0..7).for_each(|_| end.send(()).expect("the receiver lives"));
         });
-        drop(sender);
-        assert_eq!(taken.iter().count(), 0);
-        assert_eq!(allowance.taken(), (108, false));
+        assert_eq!(allowance.ended(), 12);
+        assert!(begun.try_recv().is_err());
     }
 }

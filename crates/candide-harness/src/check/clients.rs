@@ -104,7 +104,7 @@ where
                 })
             };
             let clients: Vec<_> = (0..).zip(clients).map(spawn).collect();
-            let is_used_up = || !allowance.taken().1;
+            let is_used_up = || !allowance.is_any_left();
             let title = format!("recording {} {}", O::NAME, protocol.name());
             let clock = Clock::new(agenda, &title, duration).watching(&is_used_up);
             meeting.gather(|| ());
@@ -159,9 +159,10 @@ fn work<O: Object>(
 ) -> Result<Vec<Transaction<O::Op>>, Abort> {
     let mut rng = stream(seed, thread);
     let mut history = Vec::new();
-    while allowance.take() {
+    allowance.spend(|| {
         history.push(client.shared.step(&mut client.session, &mut rng)?);
-    }
+        Ok::<_, Abort>(())
+    })?;
     Ok(history)
 }
 

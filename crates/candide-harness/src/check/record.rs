@@ -25,9 +25,13 @@ use crate::progress::{self, Clock};
 use crate::registry::Choice;
 use crate::sink::Sink;
 
-/// The number of reads, writes and scans that threads record before the checker takes them, on
-/// average of the run: some 100 MB. In the beginning, each thread runs one transaction.
+/// The number of reads, writes and scans that threads record before the checker takes them, on the
+/// average of the run: some 100 MB.
 const ACCESSES_MAX: u64 = 1_000_000;
+
+/// The number of transactions that run at first. It may double each time that the checker has
+/// caught up, until all threads run and the checker takes as much as it can.
+const TRANSACTIONS_FIRST: u64 = 16;
 
 /// The destinations of a history: the checker, and a file; `None` if no file was named.
 struct Destination {
@@ -70,7 +74,7 @@ pub fn record(
         seed,
         text: format!("{name} with {threads} threads"),
     };
-    let history = rules.history.map(Sink::open).transpose()?;
+    let [history] = Sink::open_all([("--history", rules.history)])?;
     let loading = Loading { threads, seed, progress: &|_| {}, stopped: &interrupt::is_pressed };
     let site = match workload.fill(protocol, &loading) {
         Err(FillError::Loading(candide_workloads::Failure::Stopped)) => {
@@ -107,6 +111,8 @@ fn run_recorded(
     destination: &mut Destination,
     clock: &Clock<'_>,
 ) -> Result<(u64, bool), Failure> {
+    // The loading.
+    destination.take(site.take_history())?;
     let prepared = site.prepare(threads)?;
     let (allowance, meeting) = (Allowance::new(), Barrier::of(threads));
     thread::scope(|scope| {
@@ -124,7 +130,8 @@ fn run_recorded(
         };
         let workers: Vec<_> = prepared.into_iter().map(spawn).collect();
         meeting.gather(|| ());
-        allowance.renew(threads);
+        let mut allowed = TRANSACTIONS_FIRST;
+        allowance.renew(allowed as usize);
         let begun = Instant::now();
         let (mut rounds, mut accesses) = (0, 0);
         let mut taken = Ok(0);
@@ -139,10 +146,11 @@ fn run_recorded(
             site.enter_phase(rounds);
             clock.show(begun.elapsed());
             accesses += count;
-            let (transactions, is_any_left) = allowance.taken();
-            let of_each = accesses.div_ceil(transactions.max(1)).max(1);
-            allowance.renew((ACCESSES_MAX / of_each).max(1) as usize);
-            let goes_on = match is_any_left {
+            let of_each = accesses.div_ceil(allowance.ended().max(1) as u64).max(1);
+            allowed = (2 * allowed).min(ACCESSES_MAX / of_each).max(1);
+            allowance.renew(allowed as usize);
+            // If threads wait for the checker, it takes what they have recorded at once.
+            let goes_on = match allowance.is_any_left() || count == 0 {
                 true => interrupt::sleep(Duration::from_millis(5)),
                 false => !interrupt::is_pressed(),
             };
@@ -163,8 +171,9 @@ fn run_recorded(
 /// Runs transactions until the run is over. Returns the number of commits.
 fn work(worker: &mut dyn Worker, allowance: &Allowance) -> Result<u64, Abort> {
     let mut committed = 0;
-    while allowance.take() {
+    allowance.spend(|| {
         committed += u64::from(worker.step()?.committed);
-    }
+        Ok::<_, Abort>(())
+    })?;
     Ok(committed)
 }
