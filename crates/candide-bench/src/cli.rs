@@ -56,7 +56,7 @@ Exit status:
   0    fine
   1    a violation, an error while running, a run that committed nothing, or a damaged history file
   2    a wrong option or a missing file
-  3    unknown: no commit in the history file, or too short a horizon
+  3    unknown: no commit in the history file, too short a horizon, or a search without a result
   130  ended early by Ctrl-C, and fine until then";
 
 /// A main-memory transactional engine, measured and checked.
@@ -86,7 +86,15 @@ Example:
 const CHECK_HELP: &str = "\
 Examples:
   candide check random --protocol occ --history history.jsonl
-  candide check --file history.jsonl";
+  candide check --file history.jsonl
+
+What is proved of a history:
+  yes      there is a serial order. It follows from the order of versions, or of the elements of
+           lists, which the history tells; of registers one was found, and played through
+  NO       there is none, and what shows it is printed
+  unknown  neither was found. Of registers, a history tells little about the order of writes: all
+           that follows from it is derived, and what is then open is searched, up to a number of
+           steps. Prefer lists";
 
 /// Returns the command line, with an example in the help of each workload. Negative numbers pass
 /// clap, so that the parsers in `values` refuse them and name the allowed range.
@@ -164,7 +172,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = threads, default_value = "4", allow_hyphen_values = true)]
     pub(crate) threads: usize,
 
-    /// Time for which each protocol runs, such as 5s or 2h
+    /// Time for which each protocol runs, such as 5s or 2h. It begins when all threads are ready.
+    /// With --mode black, a recording ends after 500000 transactions
     #[arg(long, value_parser = positive_duration, default_value = "5s", allow_hyphen_values = true)]
     pub(crate) duration: Duration,
 

@@ -53,6 +53,8 @@ pub enum Anomaly {
     LostAppend,
     /// Of two reads of a list, neither is a prefix of the other.
     IncompatibleOrder,
+    /// A search through all orders of some transactions found none that explains their reads.
+    NoSerialOrder,
     /// An error of the history, not of the database: one value was written twice to the same key.
     RepeatedValue,
 }
@@ -80,6 +82,7 @@ impl Anomaly {
             Self::DuplicateElement => "duplicate element",
             Self::LostAppend => "lost append",
             Self::IncompatibleOrder => "incompatible order",
+            Self::NoSerialOrder => "no serial order",
             Self::RepeatedValue => "unusable history, a value written twice",
         }
     }
@@ -130,6 +133,9 @@ impl Anomaly {
             }
             Self::LostAppend => "An append is missing where it should have been read.",
             Self::IncompatibleOrder => "A list was read in two orders, so its elements have none.",
+            Self::NoSerialOrder => {
+                "Whichever of these transactions came first, one read what it then could not."
+            }
             Self::RepeatedValue => {
                 "A value was written to a key twice, so reads do not tell which write they saw."
             }
@@ -238,6 +244,11 @@ pub struct Step {
     pub kind: Kind,
     /// The unit that causes the dependency; `None` for the order of a session and for real time.
     pub about: Option<About>,
+    /// The third transaction by which the dependency follows from others, in a black-box history of
+    /// registers. For a ww dependency, this transaction read the later value, and `from` comes
+    /// before it. For an rw dependency, it wrote the value that `from` read, and comes before the
+    /// next transaction. `None` if the history shows the dependency by itself.
+    pub since: Option<Party>,
 }
 
 /// The evidence that a history is wrong.
@@ -332,7 +343,13 @@ impl fmt::Display for Reason<'_> {
                 write!(
                     f,
                     "T{one} wrote {version} {before} of {about} and T{other} {version} {after} {over} it (ww)"
-                )
+                )?;
+                match &step.since {
+                    Some(reader) => {
+                        write!(f, ", since T{one} comes before {reader}, which read {after}")
+                    }
+                    None => Ok(()),
+                }
             }
             Kind::Wr => {
                 write!(f, "T{other} read {version} {before} of {about}, which T{one} wrote (wr)")
@@ -341,7 +358,13 @@ impl fmt::Display for Reason<'_> {
                 write!(
                     f,
                     "T{one} read {version} {before} of {about} and T{other} wrote {version} {after} {over} it (rw)"
-                )
+                )?;
+                match &step.since {
+                    Some(writer) => {
+                        write!(f, ", since {writer}, which wrote {before}, comes before T{other}")
+                    }
+                    None => Ok(()),
+                }
             }
             _ => write!(
                 f,
@@ -372,7 +395,8 @@ mod tests {
             Party { session, begun: 10 * session, ended: 10 * session + 15, committed: true };
         let about =
             About { table: Some(1), key: [key].into(), group: 0, before: Some(4), after: Some(7) };
-        Step { from, kind, about: (kind < Kind::Session).then_some(about) }
+        let about = (kind < Kind::Session).then_some(about);
+        Step { from, kind, about, since: None }
     }
 
     fn named(steps: &[(Kind, u64)]) -> Anomaly {

@@ -6,7 +6,8 @@
 //! for real time is proportional to the number of transactions. Without moments, it would be
 //! proportional to the number of pairs of transactions.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::ops::BitOr;
 
 /// The reason why a first transaction comes before a second one, in every serial order that
@@ -39,6 +40,9 @@ impl Kind {
 pub struct Kinds(u8);
 
 impl Kinds {
+    /// All kinds.
+    pub const ALL: Kinds = Kinds(u8::MAX);
+
     /// Returns whether the set contains `kind`.
     pub const fn contain(self, kind: Kind) -> bool {
         self.0 & kind.alone().0 != 0
@@ -118,6 +122,38 @@ impl Graph {
     /// Returns the edges that leave a node.
     pub fn edges_from(&self, node: u32) -> &[Edge] {
         &self.edges[self.starts[node as usize]..self.starts[node as usize + 1]]
+    }
+
+    /// Returns all edges.
+    pub(crate) fn into_edges(self) -> Vec<Edge> {
+        self.edges
+    }
+
+    /// Returns the graph with every edge turned round.
+    pub(crate) fn reversed(&self) -> Graph {
+        let turned = self.edges.iter().map(|edge| Edge { from: edge.to, to: edge.from, ..*edge });
+        Graph::new(self.nodes(), turned.collect())
+    }
+
+    /// Returns the nodes in an order in which every edge leads onwards; nodes on a cycle, and those
+    /// that only a cycle leads to, are missing. Of the nodes that may come next, the one with the
+    /// lowest `rank` does.
+    pub(crate) fn sorted(&self, rank: impl Fn(u32) -> u64) -> Vec<u32> {
+        let mut waits = vec![0_u32; self.nodes() as usize];
+        self.edges.iter().for_each(|edge| waits[edge.to as usize] += 1);
+        let first = (0..self.nodes()).filter(|node| waits[*node as usize] == 0);
+        let mut ready: BinaryHeap<_> = first.map(|node| Reverse((rank(node), node))).collect();
+        let mut sorted = Vec::with_capacity(waits.len());
+        while let Some(Reverse((_, node))) = ready.pop() {
+            sorted.push(node);
+            for edge in self.edges_from(node) {
+                waits[edge.to as usize] -= 1;
+                if waits[edge.to as usize] == 0 {
+                    ready.push(Reverse((rank(edge.to), edge.to)));
+                }
+            }
+        }
+        sorted
     }
 
     /// Returns the strongly connected components that have more than one node, in linear time. Only

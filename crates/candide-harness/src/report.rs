@@ -20,15 +20,7 @@ pub fn report(
     html: Option<&Path>,
     measure: impl FnOnce() -> Result<Report, Failure>,
 ) -> Result<Report, Failure> {
-    let json = json.map(Sink::open).transpose()?;
-    let html = html.map(Sink::open).transpose()?;
-    if let (Some(json), Some(html)) = (&json, &html)
-        && json.is_same(html)
-    {
-        return Err(Failure::Usage(
-            "--json and --report name the same file; give each one of its own".to_string(),
-        ));
-    }
+    let [json, html] = Sink::open_all([("--json", json), ("--report", html)])?;
     interrupt::listen()?;
     let report = measure()?;
     // The files are written before anything is printed, since printing may fail.

@@ -1,6 +1,6 @@
 //! Files to which results are written.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Error, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,28 +11,67 @@ use crate::failure::Failure;
 /// contents, and a new file is not created. So no empty file is left, however the run ends.
 pub(crate) struct Sink {
     path: PathBuf,
-    /// The canonical form of `path`.
-    place: Option<PathBuf>,
     /// The open file; `None` if the file did not exist before the run.
     file: Option<File>,
 }
 
+/// What distinguishes a file from others.
+#[derive(Debug, PartialEq, Eq)]
+enum Identity {
+    /// The number of the file system and that of the file, which all names of a file share.
+    #[cfg(unix)]
+    Numbers(u64, u64),
+    /// The canonical form of the path. A file that did not exist has this name only.
+    Name(PathBuf),
+}
+
 impl Sink {
-    /// Opens the file at `path`. If there is none, checks that it can be created.
-    pub(crate) fn open(path: &Path) -> Result<Sink, Failure> {
-        let is_there = path.exists();
+    /// Opens the file at `path`. If there is none, checks that it can be created. Returns, too, what
+    /// distinguishes the file from others; `None` if other results may be written there as well: to
+    /// a pipe or a device.
+    fn open(path: &Path) -> Result<(Sink, Option<Identity>), Failure> {
         let not_written = |error| Failure::Usage(not_written(path, &error));
+        let is_there = path.exists();
         let file = opened(path).map_err(not_written)?;
-        let place = path.canonicalize().ok();
-        if !is_there && let Some(place) = &place {
-            fs::remove_file(place).map_err(not_written)?;
+        // A pipe may be there and have no canonical form.
+        let place = path.canonicalize();
+        let about = file.metadata().map_err(not_written)?;
+        let numbers = numbers(&about).filter(|_| is_there);
+        let identity = match about.is_file() {
+            true => numbers.or_else(|| place.as_ref().ok().cloned().map(Identity::Name)),
+            false => None,
+        };
+        if !is_there {
+            place.and_then(fs::remove_file).map_err(not_written)?;
         }
-        Ok(Sink { path: path.to_path_buf(), place, file: is_there.then_some(file) })
+        let file = is_there.then_some(file);
+        Ok((Sink { path: path.to_path_buf(), file }, identity))
     }
 
-    /// Returns whether both sinks are the same file.
-    pub(crate) fn is_same(&self, other: &Sink) -> bool {
-        self.place.is_some() && self.place == other.place
+    /// Opens the files of the options that are given, each by its name.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`]: a file cannot be written, or two options name the same file, or one
+    /// names the file that standard output is written to.
+    pub(crate) fn open_all<const N: usize>(
+        options: [(&'static str, Option<&Path>); N],
+    ) -> Result<[Option<Sink>; N], Failure> {
+        let mut taken: Vec<(&str, Option<Identity>)> = vec![("standard output", of_output())];
+        let mut sinks = [const { None }; N];
+        for (sink, (option, path)) in sinks.iter_mut().zip(options) {
+            let Some(path) = path else { continue };
+            let (opened, identity) = Sink::open(path)?;
+            let same =
+                |(_, other): &&(&str, Option<Identity>)| identity.is_some() && *other == identity;
+            if let Some((other, _)) = taken.iter().find(same) {
+                return Err(Failure::Usage(format!(
+                    "{other} and {option} name the same file; give each one of its own"
+                )));
+            }
+            taken.push((option, identity));
+            *sink = Some(opened);
+        }
+        Ok(sinks)
     }
 
     /// Replaces the contents of the file by `text`.
@@ -56,6 +95,34 @@ impl Sink {
     }
 }
 
+/// Returns the numbers of a file; `None` on systems whose files have none.
+fn numbers(about: &Metadata) -> Option<Identity> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some(Identity::Numbers(about.dev(), about.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = about;
+        None
+    }
+}
+
+/// Returns what distinguishes the file that standard output is written to; `None` if this is no
+/// file, or the system does not tell.
+fn of_output() -> Option<Identity> {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        let output = io::stdout().as_fd().try_clone_to_owned().ok()?;
+        let about = File::from(output).metadata().ok()?;
+        about.is_file().then(|| numbers(&about)).flatten()
+    }
+    #[cfg(not(unix))]
+    None
+}
+
 /// Opens a file for writing, and creates it if there is none.
 fn opened(path: &Path) -> io::Result<File> {
     File::options().create(true).write(true).truncate(false).open(path)
@@ -71,20 +138,66 @@ mod tests {
 
     #[test]
     fn what_is_no_file_is_written_as_it_is() {
-        assert!(Sink::open(Path::new("/dev/null")).unwrap().write("text").is_ok());
+        assert!(Sink::open(Path::new("/dev/null")).unwrap().0.write("text").is_ok());
     }
 
+    /// Every name of a file is refused beside every other one, also before the file exists.
     #[test]
-    fn the_same_file_is_told_whatever_it_is_called() {
+    fn one_file_is_refused_for_two_results_whatever_it_is_called() {
         let folder = std::env::temp_dir().join(format!("candide-sink-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let open = |name: &str| Sink::open(&folder.join(name)).unwrap();
-        let (one, same, other) = (open("a"), open("./a"), open("b"));
-        assert!(one.is_same(&same) && !one.is_same(&other));
-        one.write("first, and longer").unwrap();
-        same.write("second").unwrap();
-        assert_eq!(std::fs::read_to_string(folder.join("a")).unwrap(), "second");
-        std::fs::remove_dir_all(&folder).unwrap();
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("below")).unwrap();
+        let path = |name: &str| folder.join(name);
+        let both = |one: &str, other: &str| {
+            let (one, other) = (path(one), path(other));
+            Sink::open_all([
+                ("--one", Some(one.as_path())),
+                ("--none", None),
+                ("--other", Some(other.as_path())),
+            ])
+        };
+        let refused = |one: &str, other: &str| match both(one, other) {
+            Err(Failure::Usage(message)) => {
+                assert_eq!(
+                    message,
+                    "--one and --other name the same file; give each one of its own"
+                );
+            }
+            _ => panic!("{one} and {other}"),
+        };
+        refused("new", "new");
+        refused("new", "below/../new");
+        assert!(!path("new").exists());
+        fs::write(path("old"), "kept").unwrap();
+        refused("old", "./below/../old");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::symlink;
+            fs::hard_link(path("old"), path("hard")).unwrap();
+            symlink(path("old"), path("soft")).unwrap();
+            symlink(path("new"), path("dangling")).unwrap();
+            symlink(path("."), path("folder")).unwrap();
+            for (one, other) in [
+                ("old", "hard"),
+                ("hard", "soft"),
+                ("folder/old", "soft"),
+                ("new", "dangling"),
+                ("dangling", "folder/new"),
+            ] {
+                refused(one, other);
+                refused(other, one);
+            }
+        }
+        assert_eq!(fs::read_to_string(path("old")).unwrap(), "kept");
+        let [one, none, other] = both("old", "new").unwrap();
+        assert!(none.is_none());
+        one.unwrap().write("first").unwrap();
+        other.unwrap().write("second").unwrap();
+        assert_eq!(fs::read_to_string(path("old")).unwrap(), "first");
+        assert_eq!(fs::read_to_string(path("new")).unwrap(), "second");
+        let null = Path::new("/dev/null");
+        assert!(Sink::open_all([("--one", Some(null)), ("--other", Some(null))]).is_ok());
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
@@ -92,7 +205,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("candide-unwritten-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("a");
-        let sink = Sink::open(&path).unwrap();
+        let (sink, _) = Sink::open(&path).unwrap();
         assert!(!path.exists(), "before anything is written");
         sink.write("text").unwrap();
         drop(Sink::open(&path).unwrap());
@@ -101,7 +214,7 @@ mod tests {
         {
             let (link, target) = (folder.join("link"), folder.join("target"));
             std::os::unix::fs::symlink(&target, &link).unwrap();
-            let sink = Sink::open(&link).unwrap();
+            let (sink, _) = Sink::open(&link).unwrap();
             assert!(!target.exists() && link.is_symlink(), "the link is kept");
             sink.write("text").unwrap();
             assert!(target.exists() && link.is_symlink());

@@ -234,6 +234,46 @@ fn what_cannot_be_told_is_neither_yes_nor_no() {
     assert!(results.contains("serializable: NO") && results.contains("lost update"), "{results}");
 }
 
+/// Two readers see the writes of two others in opposite orders.
+#[test]
+fn a_long_fork_is_no_serial_order() {
+    let transaction = |(session, operations): (u64, &str)| {
+        format!(
+            "{{\"session\":{session},\"invoked\":0,\"completed\":9,\"outcome\":\"committed\",\"operations\":[{operations}]}}\n"
+        )
+    };
+    let write = |key: u64, value: u64| format!("{{\"write\":{{\"key\":{key},\"value\":{value}}}}}");
+    let read = |key: u64, value: u64| format!("{{\"read\":{{\"key\":{key},\"value\":{value}}}}}");
+    let all = [
+        format!("{},{}", write(1, 1), write(2, 1)),
+        write(1, 2),
+        write(2, 2),
+        format!("{},{}", read(1, 2), read(2, 1)),
+        format!("{},{}", read(1, 1), read(2, 2)),
+    ];
+    let header = HEADER.replace("versions", "registers") + "\n";
+    let file = |count: usize| {
+        let lines = (0..).zip(&all[..count]).map(|(session, it)| transaction((session, it)));
+        header.clone() + &lines.collect::<String>()
+    };
+    let (status, results, message) = check(&["--file", &kept("fork.jsonl", &file(5))]);
+    assert_eq!(status, Some(1), "{results}{message}");
+    assert!(results.contains("serializable: NO\n  G2-item"), "{results}");
+    let (status, results, message) = check(&["--file", &kept("no-fork.jsonl", &file(4))]);
+    assert_eq!(status, Some(0), "{results}{message}");
+}
+
+/// Keys that are no numbers are called by their names, in a history without processes.
+#[test]
+fn a_report_names_keys_as_the_file_does() {
+    let skew = "({:type :ok :value [[:r :x nil] [:append \"y\" 1]]} {:type :ok :value [[:r \"y\" nil] [:append :x 1]]}
+                 {:type :ok :value [[:r :x [1]] [:r \"y\" [1]]]})";
+    let (status, results, message) = check(&["--file", &kept("named.edn", skew)]);
+    assert_eq!(status, Some(1), "{results}{message}");
+    assert!(results.contains("write skew"), "{results}");
+    assert!(results.contains("of key :x and") && results.contains("of key \"y\" and"), "{results}");
+}
+
 #[test]
 fn what_cannot_be_checked_is_refused() {
     assert_refused(&["lists"], "add --mode black");
@@ -254,6 +294,20 @@ fn what_cannot_be_checked_is_refused() {
         assert_refused(&["--file", &of_clients, "--opacity"], "leave out --opacity");
     }
     assert_refused(&["--file", &kept("circle-too.edn", ""), "--opacity"], "leave out --opacity");
+    let twice = file("twice");
+    let (one, other) =
+        (twice.display().to_string(), format!("{}/./twice", env!("CARGO_TARGET_TMPDIR")));
+    for other in [&one, &other] {
+        let both = ["--history", &one, "--edn", other, "--mode", "black", "--protocol", "occ"];
+        assert_refused(&both, "--history and --edn name the same file");
+    }
+    let output = std::fs::File::create(&twice).expect("writable");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
+    command.args(["check", "--protocol", "occ", "--history", &one]).stdout(output);
+    let refused = command.output().expect("starts");
+    let message = String::from_utf8(refused.stderr).expect("text");
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(message.contains("standard output and --history name the same file"), "{message}");
     assert_refused(
         &["--history", "/no/such/folder/file", "--protocol", "occ"],
         "/no/such/folder/file",

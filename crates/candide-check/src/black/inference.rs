@@ -27,7 +27,9 @@ pub(super) struct Inference<'h, O> {
     seen: Vec<bool>,
     observations: Vec<Violation>,
     edges: Vec<Edge>,
-    abouts: Vec<Values>,
+    /// The subject of each edge. If the edge was derived from others: also the third transaction,
+    /// by which it follows.
+    abouts: Vec<(Values, Option<Place>)>,
     nodes: u32,
 }
 
@@ -90,14 +92,26 @@ impl<'h, O> Inference<'h, O> {
     /// Adds an edge by which `from` comes before `to`. Does nothing if `from` equals `to`.
     pub(super) fn edge(&mut self, from: Place, to: Place, kind: Kind, values: Values) {
         if from != to {
-            let about = self.about(values);
-            self.edges.push(Edge { from, to, about, kind });
+            self.push(from, to, kind, values, None);
         }
     }
 
-    fn about(&mut self, values: Values) -> u32 {
-        self.abouts.push(values);
-        self.abouts.len() as u32 - 1
+    /// Adds an edge that follows from other edges and from what `since` read or wrote.
+    pub(super) fn derive(
+        &mut self,
+        from: Place,
+        to: Place,
+        kind: Kind,
+        values: Values,
+        since: Place,
+    ) {
+        self.push(from, to, kind, values, Some(since));
+    }
+
+    fn push(&mut self, from: u32, to: u32, kind: Kind, values: Values, since: Option<Place>) {
+        let about = self.abouts.len() as u32;
+        self.abouts.push((values, since));
+        self.edges.push(Edge { from, to, about, kind });
     }
 
     fn moment(&mut self) -> u32 {
@@ -170,9 +184,9 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// Returns the worst violation. The candidates are the recorded violations and the cycles of
-    /// the edges.
-    pub(super) fn conclude(mut self, options: Options) -> Result<(), Violation> {
+    /// Returns the edges as a graph without cycles, or the worst violation: one of those recorded,
+    /// or else a cycle of the edges.
+    pub(super) fn conclude(&mut self, options: Options) -> Result<Graph, Violation> {
         const WORST_FIRST: [Anomaly; 8] = [
             Anomaly::RepeatedValue,
             Anomaly::UnknownValue,
@@ -195,26 +209,65 @@ impl<'h, O> Inference<'h, O> {
         if options.real_time {
             self.order_real_time();
         }
-        let graph = Graph::new(self.history.len() as u32, std::mem::take(&mut self.edges));
+        self.acyclic(Vec::new())
+    }
+
+    /// Returns a graph of the edges `known` and of those that have been added since the last graph,
+    /// or the violation that its worst cycle shows.
+    pub(super) fn acyclic(&mut self, mut known: Vec<Edge>) -> Result<Graph, Violation> {
+        known.append(&mut self.edges);
+        let graph = Graph::new(self.history.len() as u32, known);
         match graph.worst_cycle() {
-            None => Ok(()),
+            None => Ok(graph),
             Some(cycle) => Err(self.violation(&graph, &cycle)),
         }
     }
 
+    /// Returns the violation that no order of the transactions among `members` explains their
+    /// reads.
+    pub(super) fn without_order(&self, members: &[u32]) -> Violation {
+        const SHOWN_MAX: usize = 12;
+        let mut places: Vec<u32> = members.to_vec();
+        places.retain(|member| (*member as usize) < self.history.len());
+        places.sort_unstable();
+        let shown = places.iter().take(SHOWN_MAX);
+        let parties = shown.map(|place| party(&self.history[*place as usize])).collect();
+        let observed = match places.len().saturating_sub(SHOWN_MAX) {
+            0 => "No order of these transactions explains what they read; all were tried".into(),
+            more => format!(
+                "No order of these transactions and of {more} more explains what they read; all were tried"
+            ),
+        };
+        let evidence = Evidence::Observation { parties, observed };
+        Violation { anomaly: Anomaly::NoSerialOrder, evidence }
+    }
+
+    /// Adds edges for sessions: from each committed transaction to those of its session that were
+    /// invoked when it had completed.
     fn order_sessions(&mut self) {
-        for session in sessions(self.history).into_values() {
-            let mut last = None;
-            for place in
-                session.into_iter().filter(|place| self.effective(*place)).collect::<Vec<_>>()
-            {
-                if let Some(last) = last
-                    && self.history[last as usize].completed <= self.history[place as usize].invoked
-                {
-                    self.edges.push(Edge { from: last, to: place, about: 0, kind: Kind::Session });
+        let history = self.history;
+        for session in sessions(history).into_values() {
+            // The committed transactions so far, without those that others here imply. If a session
+            // runs one transaction at a time, there are at most two.
+            let mut last: Vec<Place> = Vec::new();
+            for place in session {
+                if !self.effective(place) {
+                    continue;
+                }
+                let comes_before = |one: Place, other: Place| {
+                    history[one as usize].completed <= history[other as usize].invoked
+                };
+                let before: Vec<Place> =
+                    last.iter().copied().filter(|one| comes_before(*one, place)).collect();
+                for (number, &from) in (1..).zip(&before) {
+                    if before[number..].iter().any(|between| comes_before(from, *between)) {
+                        last.retain(|one| *one != from);
+                    } else {
+                        self.edges.push(Edge { from, to: place, about: 0, kind: Kind::Session });
+                    }
                 }
                 if self.outcome(place) == Outcome::Committed {
-                    last = Some(place);
+                    last.push(place);
                 }
             }
         }
@@ -279,21 +332,21 @@ impl<'h, O> Inference<'h, O> {
     fn step(&self, graph: &Graph, edge: &Edge) -> Step {
         let from = party(&self.history[edge.from as usize]);
         if edge.kind >= Kind::Session {
-            return Step { from, kind: edge.kind, about: None };
+            return Step { from, kind: edge.kind, about: None, since: None };
         }
         let mut kind = edge.kind;
-        let mut values = self.abouts[edge.about as usize];
+        let (mut values, since) = self.abouts[edge.about as usize];
         if edge.kind == Kind::Ww && values.before.is_none() {
             // The dependency leads through a crowd, and `edge` is only its last part. The first
             // part holds the kind.
             let first = graph.edges_from(edge.from).iter().find(|first| {
                 first.to >= graph.transactions()
                     && first.kind < Kind::Session
-                    && self.abouts[first.about as usize].key == values.key
+                    && self.abouts[first.about as usize].0.key == values.key
             });
             if let Some(first) = first {
                 kind = first.kind;
-                values.before = self.abouts[first.about as usize].before;
+                values.before = self.abouts[first.about as usize].0.before;
             }
         }
         let Values { key, before, after } = values;
@@ -301,6 +354,7 @@ impl<'h, O> Inference<'h, O> {
             from,
             kind,
             about: Some(About { table: None, key: [key].into(), group: 0, before, after }),
+            since: since.map(|place| party(&self.history[place as usize])),
         }
     }
 }

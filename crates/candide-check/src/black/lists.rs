@@ -38,7 +38,7 @@ pub fn check_lists(history: &[Transaction<ListOp>], options: Options) -> Result<
         }
         dependencies(&mut inference, &appends, key, list, unread);
     }
-    inference.conclude(options)
+    inference.conclude(options).map(drop)
 }
 
 /// One append.

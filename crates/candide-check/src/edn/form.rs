@@ -117,9 +117,9 @@ impl Start {
 pub(super) struct Forms<R> {
     input: R,
     place: Place,
-    /// Whether all forms are within one vector, as some tools write them. `None` before the first
-    /// form has been read.
-    enclosed: Option<bool>,
+    /// The bracket that closes the vector or the list which contains all forms, as some tools write
+    /// them; `Some(None)` if none does, and `None` before the first form has been read.
+    enclosed: Option<Option<u8>>,
 }
 
 impl<R: BufRead> Forms<R> {
@@ -140,23 +140,31 @@ impl<R: BufRead> Forms<R> {
             if has_metadata && start.is_end() {
                 return Err(self.wrong("metadata should have a form after it"));
             }
-            self.enclosed = Some(start.first == Some(b'['));
-            if start.first == Some(b'[') {
+            let closing = match start.first {
+                Some(b'[') => Some(b']'),
+                Some(b'(') => Some(b')'),
+                _ => None,
+            };
+            self.enclosed = Some(closing);
+            if closing.is_some() {
                 self.bump();
                 start = self.start(0)?;
             }
         }
-        match (start.first, self.enclosed) {
-            (None, Some(true)) => {
-                Err(self.wrong("the file ends before the vector of all its operations does"))
-            }
-            (None, _) => Ok(None),
-            (Some(b']'), Some(true)) => {
+        let closing = self.enclosed.flatten();
+        match start.first {
+            None if closing.is_some() => Err(self
+                .wrong("the file ends before the vector or the list of all its operations does")),
+            None => Ok(None),
+            first if first == closing => {
                 self.bump();
-                self.enclosed = Some(false);
+                self.enclosed = Some(None);
                 match self.start(0)?.first {
                     None => Ok(None),
-                    Some(_) => Err(self.wrong("something follows the vector of all operations")),
+                    Some(_) => {
+                        Err(self
+                            .wrong("something follows the vector or the list of all operations"))
+                    }
                 }
             }
             _ => Ok(Some((start.place.line, self.form(start, 0)?))),

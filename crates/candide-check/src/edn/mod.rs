@@ -14,14 +14,23 @@
 //!
 //! The reader accepts more than the writer produces: all of EDN, and also Clojure's metadata. Tags,
 //! metadata and other keys of the maps are ignored. A list counts as a vector. A form after `#_` is
-//! skipped. All maps may be in one vector. Maps of processes that are not numbers (a nemesis) are
-//! skipped. As in Jepsen, a `:time` that is missing, `nil` or -1 is unknown. If any client's map
-//! has an unknown time, the maps' places in the file serve as the times of all maps. An invocation
-//! without a completion is a transaction with an unknown outcome.
+//! skipped. All maps may be in one vector or list. Maps of processes that are not numbers (a
+//! nemesis) are skipped. As in Jepsen, a `:time` that is missing, `nil` or -1 is unknown. If any
+//! client's map has an unknown time, the maps' places in the file serve as the times of all maps.
+//! An invocation without a completion is a transaction with an unknown outcome.
 //!
-//! The reader refuses a file if a key or a value is not a whole number from 0; if a completion has
-//! no invocation; if a set or the keys of a map contain a form twice, which is not EDN; and if a
-//! map has no time while the times of other maps go back.
+//! A key may also be a keyword, a text, or a number below 0. It gets a number from 2⁶⁴ − 1
+//! downwards, which [`read_named`] tells.
+//!
+//! If no map has a `:process`, each transaction is one of a session of its own. Then either every
+//! transaction has an invocation, and is completed before the next one is invoked; or none has one,
+//! and nothing is known of the times at which they began.
+//!
+//! The reader refuses a file if a key is none of these, or a value is not a whole number from 0; if
+//! a completion has no invocation while others have one; if some maps of clients have a `:process`
+//! and others have none, or one without it invokes a transaction before the last one has been
+//! completed; if a set or the keys of a map contain a form twice, which is not EDN; and if a map has
+//! no time while the times of other maps go back.
 //!
 //! ```
 //! use candide_check::black::{ListOp, Outcome};
@@ -49,7 +58,7 @@ use crate::black::{ListOp, Outcome, RegisterOp, Transaction};
 use crate::format::FormatError;
 use form::{Form, Forms};
 use operation::Micro;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 
@@ -114,72 +123,176 @@ pub fn write<O: Operation>(history: &[Transaction<O>], mut out: impl Write) -> i
 /// # Errors
 /// The errors of `input`, and an error for the first line that is not understood.
 pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, FormatError> {
+    read_named(input).map(|(history, _)| history)
+}
+
+/// Reads a history as [`read`] does. Returns, too, which keys that are no numbers from 0 the keys of
+/// its operations stand for, in EDN.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_named<O: Operation>(
+    input: impl BufRead,
+) -> Result<(Vec<Transaction<O>>, BTreeMap<u64, String>), FormatError> {
     let mut forms = Forms::new(input);
     let mut history: Vec<Transaction<O>> = Vec::new();
-    let mut order = Order::default();
-    let mut running: HashMap<u64, usize> = HashMap::new();
+    let (mut order, mut keys, mut clients) =
+        (Order::default(), Keys::default(), Clients::default());
     while let Some((line, form)) = forms.next()? {
         order.place += 1;
         let wrong = |problem: String| FormatError::at(line, problem);
         let Some(event) = Event::new(&form).map_err(wrong)? else { continue };
         let time = order.note(line, event.time);
-        if event.kind == Kind::Invoke {
-            let operations = operations(event.value, false).map_err(wrong)?;
-            let session = event.process;
-            if running.insert(session, history.len()).is_some() {
-                return Err(wrong(format!(
-                    "process {session} invokes a transaction while it has one; it should complete it"
-                )));
-            }
-            let outcome = Outcome::Unknown;
-            order.places.push((order.place, None));
+        let operations = operations(event.value, event.kind == Kind::Ok, &mut keys).map_err(wrong);
+        let transaction = clients.transaction(&event, history.len()).map_err(wrong)?;
+        if transaction == history.len() {
+            // What completes without having been invoked may have begun at any time.
+            let is_invoked = event.kind == Kind::Invoke;
+            order.places.push((if is_invoked { order.place } else { 0 }, None));
             history.push(Transaction {
-                session,
-                invoked: time,
+                session: event.process.unwrap_or(transaction as u64),
+                invoked: if is_invoked { time } else { 0 },
                 completed: time,
-                outcome,
-                operations,
+                outcome: Outcome::Unknown,
+                operations: operations?,
             });
-            continue;
+            if is_invoked {
+                continue;
+            }
+        } else if event.kind == Kind::Ok {
+            let operations: Vec<O> = operations?;
+            let asked = &history[transaction].operations;
+            if operations.len() != asked.len()
+                || operations.iter().zip(asked).any(|(done, asked)| !done.answers(asked))
+            {
+                return Err(wrong("completes other operations than were invoked".into()));
+            }
+            history[transaction].operations = operations;
         }
-        let Some(at) = running.remove(&event.process) else {
-            return Err(wrong(format!(
-                "process {} completes a transaction that it did not invoke",
-                event.process
-            )));
-        };
-        let transaction = &mut history[at];
-        if order.untimed.is_none() && time < transaction.invoked {
-            let invoked = transaction.invoked;
+        let completed = &mut history[transaction];
+        if order.untimed.is_none() && time < completed.invoked {
+            let invoked = completed.invoked;
             return Err(wrong(format!(
                 "completes at {time} what was invoked at {invoked}; times should not go back"
             )));
         }
-        transaction.completed = time;
-        order.places[at].1 = Some(order.place);
-        match event.kind {
-            Kind::Ok => {
-                let done: Vec<O> = operations(event.value, true).map_err(wrong)?;
-                if done.len() != transaction.operations.len()
-                    || done
-                        .iter()
-                        .zip(&transaction.operations)
-                        .any(|(done, asked)| !done.answers(asked))
-                {
-                    return Err(wrong("completes other operations than were invoked".into()));
-                }
-                transaction.outcome = Outcome::Committed;
-                transaction.operations = done;
-            }
-            Kind::Fail => transaction.outcome = Outcome::Aborted,
-            Kind::Info | Kind::Invoke => {}
-        }
+        completed.completed = time;
+        completed.outcome = match event.kind {
+            Kind::Ok => Outcome::Committed,
+            Kind::Fail => Outcome::Aborted,
+            Kind::Info | Kind::Invoke => Outcome::Unknown,
+        };
+        order.places[transaction].1 = Some(order.place);
     }
-    for at in running.into_values() {
+    for at in clients.running.into_values() {
         history[at].completed = order.latest;
     }
     order.settle(&mut history)?;
-    Ok(history)
+    Ok((history, keys.named()?))
+}
+
+/// The clients of the maps read so far, and their running transactions.
+#[derive(Default)]
+struct Clients {
+    /// Whether clients have a `:process`; `None` before the first one.
+    have_process: Option<bool>,
+    /// Whether transactions have invocations; `None` before the first one.
+    invoke: Option<bool>,
+    /// For each process with a running transaction, the index of that transaction. Clients without
+    /// a process count as one.
+    running: HashMap<Option<u64>, usize>,
+}
+
+impl Clients {
+    /// Returns the index of the transaction that a map belongs to. This is `new` if the map is the
+    /// first one of a transaction.
+    fn transaction(&mut self, event: &Event<'_>, new: usize) -> Result<usize, String> {
+        let has_process = event.process.is_some();
+        if has_process != *self.have_process.get_or_insert(has_process) {
+            return Err(match has_process {
+                true => "has a :process, which maps before it have not; all or none should",
+                false => "has no :process, which maps before it have; all or none should",
+            }
+            .into());
+        }
+        let name =
+            event.process.map_or("what has no :process".into(), |it| format!("process {it}"));
+        let invokes = event.kind == Kind::Invoke;
+        let alone = !invokes && !has_process && self.invoke != Some(true);
+        if *self.invoke.get_or_insert(!alone) == alone {
+            return Err(
+                "is an invocation, and maps before it completed what was not invoked; all or none should be invoked"
+                    .into(),
+            );
+        }
+        if alone {
+            return Ok(new);
+        }
+        match (invokes, self.running.remove(&event.process)) {
+            (true, Some(_)) => {
+                Err(format!("{name} invokes a transaction while it has one; it should complete it"))
+            }
+            (true, None) => {
+                self.running.insert(event.process, new);
+                Ok(new)
+            }
+            (false, Some(transaction)) => Ok(transaction),
+            (false, None) => Err(format!("{name} completes a transaction that it did not invoke")),
+        }
+    }
+}
+
+/// The keys of a history.
+#[derive(Default)]
+struct Keys {
+    /// The keys that are no numbers from 0, each with the number that it got, from 2⁶⁴ − 1
+    /// downwards.
+    named: BTreeMap<Form, u64>,
+    /// The greatest key that is a number from 0.
+    greatest: u64,
+}
+
+impl Keys {
+    /// Returns the number of the key that `form` is.
+    fn number(&mut self, form: &Form) -> Result<u64, String> {
+        let form = form.bare();
+        let key = match form {
+            Form::Number(number) => match u64::try_from(*number) {
+                Ok(number) => {
+                    self.greatest = self.greatest.max(number);
+                    return Ok(number);
+                }
+                Err(_) => Form::Number(*number),
+            },
+            Form::Keyword(name) => Form::Keyword(name.clone()),
+            // The reader keeps halves of surrogate pairs as they are written, like a backslash.
+            Form::Text(text) if !text.contains("\\u") => Form::Text(text.clone()),
+            other => {
+                return Err(format!(
+                    "a key is {}, should be a whole number, a keyword or a text without \\u",
+                    other.shown()
+                ));
+            }
+        };
+        let next = u64::MAX - self.named.len() as u64;
+        Ok(*self.named.entry(key).or_insert(next))
+    }
+
+    /// Returns the keys that are no numbers from 0, by their numbers.
+    fn named(self) -> Result<BTreeMap<u64, String>, FormatError> {
+        let named: BTreeMap<u64, String> =
+            self.named.into_iter().map(|(key, number)| (number, key.to_string())).collect();
+        match named.first_key_value() {
+            Some((&least, _)) if least <= self.greatest => Err(FormatError::at(
+                1,
+                format!(
+                    "has the key {}, and keys that are no numbers; it should be less than {least}",
+                    self.greatest
+                ),
+            )),
+            _ => Ok(named),
+        }
+    }
 }
 
 /// The evidence about the order of operations in the maps read so far. Each map is one invocation
@@ -242,7 +355,8 @@ enum Kind {
 /// The contents of one map that the reader uses.
 struct Event<'a> {
     kind: Kind,
-    process: u64,
+    /// `None` if the map has none.
+    process: Option<u64>,
     time: Option<u64>,
     value: &'a Form,
 }
@@ -268,9 +382,8 @@ impl<'a> Event<'a> {
             }
         }
         let process = match process {
-            None => return Err("has no :process".into()),
             Some(Form::Keyword(_)) => return Ok(None),
-            Some(process) => number(process, ":process")?,
+            process => process.map(|process| number(process, ":process")).transpose()?,
         };
         let kind = match kind {
             Some(Form::Keyword(name)) if name == "invoke" => Kind::Invoke,
@@ -293,16 +406,16 @@ impl<'a> Event<'a> {
     }
 }
 
-fn operations<O: Operation>(value: &Form, done: bool) -> Result<Vec<O>, String> {
+fn operations<O: Operation>(value: &Form, done: bool, keys: &mut Keys) -> Result<Vec<O>, String> {
     let Form::Sequence(forms) = value.bare() else {
         return Err(format!(":value is {}, should be a vector of operations", value.shown()));
     };
-    let operation = |form: &Form| {
+    let mut operation = |form: &Form| {
         let Form::Sequence(parts) = form.bare() else { return Err(not_an_operation(form)) };
         let [name, key, value] = parts.as_slice() else { return Err(not_an_operation(form)) };
-        O::parse(name.bare(), number(key, "a key")?, value.bare(), done)
+        O::parse(name.bare(), keys.number(key)?, value.bare(), done)
     };
-    forms.iter().map(operation).collect()
+    forms.iter().map(&mut operation).collect()
 }
 
 fn not_an_operation(form: &Form) -> String {

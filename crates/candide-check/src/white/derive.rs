@@ -231,7 +231,12 @@ impl Checker {
             // transaction would come before itself.
             let (from, about) =
                 (self.live.party(node.slot), Some(self.about(unit, Some(number), None)));
-            self.violated(Violation::cycle(vec![Step { from, kind: Kind::Wr, about }]));
+            self.violated(Violation::cycle(vec![Step {
+                from,
+                kind: Kind::Wr,
+                about,
+                since: None,
+            }]));
         }
         agrees && !foresight
     }
@@ -343,7 +348,7 @@ impl Checker {
             };
             self.about(unit, before, after)
         });
-        Step { from: self.live.party(from), kind, about }
+        Step { from: self.live.party(from), kind, about, since: None }
     }
 
     fn about(&self, unit: u32, before: Option<u64>, after: Option<u64>) -> About {
@@ -414,8 +419,12 @@ impl Checker {
             Some(overwriter) => {
                 let about = Some(self.about(unit, Some(version), Some(floor)));
                 let from = self.live.party(node.slot);
-                let back = Step { from: overwriter, kind: Kind::RealTime, about: None };
-                self.violated(Violation::cycle(vec![Step { from, kind, about }, back]));
+                let back =
+                    Step { from: overwriter, kind: Kind::RealTime, about: None, since: None };
+                self.violated(Violation::cycle(vec![
+                    Step { from, kind, about, since: None },
+                    back,
+                ]));
             }
             None => self.doubt(unit, version),
         }

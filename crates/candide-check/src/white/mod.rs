@@ -96,9 +96,19 @@ pub enum Verdict {
     Serializable,
     /// The history is not serializable.
     Violated(Box<Violation>),
-    /// No violation was found, but some event referred to forgotten versions. The text names these
-    /// versions, and says what to do.
+    /// No violation was found, and the checker could not show that there is none: some event
+    /// referred to forgotten versions, or a search for a serial order was ended. The text says
+    /// which, and what to do about forgotten versions.
     Inconclusive(String),
+}
+
+impl From<Result<(), Violation>> for Verdict {
+    fn from(checked: Result<(), Violation>) -> Verdict {
+        checked.map_or_else(
+            |violation| Verdict::Violated(Box::new(violation)),
+            |()| Verdict::Serializable,
+        )
+    }
 }
 
 /// The outcome of a check, with counts.

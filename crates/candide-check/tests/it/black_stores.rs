@@ -6,7 +6,7 @@ use crate::store::{Load, Operation, Store, run};
 use candide_check::black::{
     ListOp, Options, Outcome, RegisterOp, Transaction, check_lists, check_registers,
 };
-use candide_check::{Anomaly, Violation};
+use candide_check::{Anomaly, Verdict};
 use fastrand::Rng;
 
 const PLAIN: Options = Options { sessions: false, real_time: false };
@@ -35,7 +35,7 @@ fn a_serial_store_is_accepted() {
             );
             assert_eq!(
                 check_registers(&registers(Store::Serial, 5_000, seed), options),
-                Ok(()),
+                Verdict::Serializable,
                 "seed {seed}"
             );
         }
@@ -58,19 +58,25 @@ fn a_serial_store_is_accepted_under_odd_loads() {
         assert_eq!(check_lists(&history, STRICT), Ok(()));
         let history: Vec<Transaction<RegisterOp>> =
             run(Store::Serial, &load, &mut Rng::with_seed(1));
-        assert_eq!(check_registers(&history, STRICT), Ok(()));
+        assert_eq!(check_registers(&history, STRICT), Verdict::Serializable);
     }
+}
+
+fn of_lists(history: &[Transaction<ListOp>], options: Options) -> Verdict {
+    check_lists(history, options).into()
 }
 
 fn refused<O: Operation>(
     store: Store,
-    check: fn(&[Transaction<O>], Options) -> Result<(), Violation>,
+    check: fn(&[Transaction<O>], Options) -> Verdict,
     options: Options,
     expected: &[Anomaly],
 ) {
     for seed in 0..20 {
         let history: Vec<Transaction<O>> = run(store, &load(2_000), &mut Rng::with_seed(seed));
-        let violation = check(&history, options).expect_err("a broken store");
+        let Verdict::Violated(violation) = check(&history, options) else {
+            panic!("a broken store")
+        };
         assert!(expected.contains(&violation.anomaly), "{store:?}, seed {seed}: {violation}");
     }
 }
@@ -78,7 +84,7 @@ fn refused<O: Operation>(
 #[test]
 fn lost_updates_are_refused() {
     // A lost append leaves reads of which neither is the beginning of the other.
-    refused(Store::LostUpdates, check_lists, PLAIN, &[Anomaly::IncompatibleOrder]);
+    refused(Store::LostUpdates, of_lists, PLAIN, &[Anomaly::IncompatibleOrder]);
     refused(
         Store::LostUpdates,
         check_registers,
@@ -89,14 +95,14 @@ fn lost_updates_are_refused() {
 
 #[test]
 fn dirty_reads_are_refused() {
-    refused(Store::DirtyReads, check_lists, PLAIN, &[Anomaly::AbortedRead]);
+    refused(Store::DirtyReads, of_lists, PLAIN, &[Anomaly::AbortedRead]);
     refused(Store::DirtyReads, check_registers, PLAIN, &[Anomaly::AbortedRead]);
 }
 
 #[test]
 fn stale_snapshots_are_refused() {
     let skew = [Anomaly::WriteSkew, Anomaly::AntiDependencyCycle];
-    refused(Store::Snapshots, check_lists, PLAIN, &skew);
+    refused(Store::Snapshots, of_lists, PLAIN, &skew);
     // The order of values that were written without reading first is known from real time alone.
     refused(Store::Snapshots, check_registers, STRICT, &skew);
 }
@@ -105,13 +111,16 @@ fn stale_snapshots_are_refused() {
 fn stale_reads_are_refused_if_real_time_counts() {
     for seed in 0..20 {
         assert_eq!(check_lists(&lists(Store::StaleReads, 2_000, seed), PLAIN), Ok(()));
-        assert_eq!(check_registers(&registers(Store::StaleReads, 2_000, seed), PLAIN), Ok(()));
+        assert_eq!(
+            check_registers(&registers(Store::StaleReads, 2_000, seed), PLAIN),
+            Verdict::Serializable
+        );
     }
     let real_time = Options { sessions: false, real_time: true };
-    refused(Store::StaleReads, check_lists, real_time, &[Anomaly::RealTime]);
+    refused(Store::StaleReads, of_lists, real_time, &[Anomaly::RealTime]);
     refused(Store::StaleReads, check_registers, real_time, &[Anomaly::RealTime]);
     let sessions = Options { sessions: true, real_time: false };
-    refused(Store::StaleReads, check_lists, sessions, &[Anomaly::SessionOrder]);
+    refused(Store::StaleReads, of_lists, sessions, &[Anomaly::SessionOrder]);
     refused(Store::StaleReads, check_registers, sessions, &[Anomaly::SessionOrder]);
 }
 
@@ -135,12 +144,13 @@ fn a_million_operations_take_time_in_proportion() {
     assert_in_proportion("lists, refused", &few_bad, &bad, |lists| drop(check_lists(lists, PLAIN)));
     assert!(check_lists(&bad, PLAIN).is_err());
     let ((few, few_bad), (good, bad)) = (of_registers(count / TIMES), of_registers(count));
-    let accepted = |registers: &Vec<_>| assert!(check_registers(registers, STRICT).is_ok());
+    let accepted =
+        |registers: &Vec<_>| assert_eq!(check_registers(registers, STRICT), Verdict::Serializable);
     assert_in_proportion("registers, accepted", &few, &good, accepted);
     assert_in_proportion("registers, refused", &few_bad, &bad, |registers| {
         drop(check_registers(registers, PLAIN))
     });
-    assert!(check_registers(&bad, PLAIN).is_err());
+    assert!(matches!(check_registers(&bad, PLAIN), Verdict::Violated(_)));
 }
 
 #[test]
@@ -151,7 +161,9 @@ fn a_long_fork_is_found_in_time_in_proportion() {
         &long_fork(length / TIMES as u64),
         &long_fork(length),
         |history| {
-            let violation = check_registers(history, PLAIN).expect_err("a long fork");
+            let Verdict::Violated(violation) = check_registers(history, PLAIN) else {
+                panic!("a long fork")
+            };
             assert_eq!(violation.anomaly, Anomaly::AntiDependencyCycle);
         },
     );

@@ -2,7 +2,7 @@
 
 use candide_check::Anomaly;
 use candide_check::black::{ListOp, Options, Outcome, RegisterOp, Transaction, check_lists};
-use candide_check::edn::read;
+use candide_check::edn::{read, read_named};
 
 fn lists(file: &str) -> Vec<Transaction<ListOp>> {
     read(file.as_bytes()).unwrap_or_else(|error| panic!("{error} in {file}"))
@@ -308,7 +308,10 @@ fn whatever_edn_has_is_passed_over() {
         is_passed_over(more);
     }
     // Of a namespace is not the key that is looked for.
-    assert_eq!(refused("#:a{:process 1 :type :ok}"), "line 1: has no :process");
+    assert_eq!(
+        refused("#:a{:process 1 :type :ok}"),
+        "line 1: :type is missing, should be :invoke, :ok, :fail or :info"
+    );
     let unqualified = with("")
         .replace("{:", "#:a{:_/")
         .replace(":process", ":_/process")
@@ -378,4 +381,96 @@ fn an_empty_file_has_no_transactions() {
     }
     let unknown = lists("{:type :invoke :process 0 :value []}");
     assert_eq!(unknown[0].outcome, Outcome::Unknown);
+}
+
+#[test]
+fn keys_need_not_be_numbers() {
+    let file = r#"{:type :invoke :process 0 :value [[:w :x 1] [:w "x" 2] [:w 0 3] [:w -1 4] [:w :a/x 5]]}
+        {:type :ok :process 0 :value [[:w #key :x 1] [:w "\u0078" 2] [:w 0N 3] [:w -1 4] [:w :a/x 5]]}"#;
+    let (history, names) = read_named::<RegisterOp>(file.as_bytes()).expect("a history");
+    let written = history[0].operations.iter().map(|operation| match operation {
+        RegisterOp::Write { key, .. } => names.get(key).cloned().unwrap_or_else(|| key.to_string()),
+        RegisterOp::Read { .. } => panic!("nothing is read"),
+    });
+    assert_eq!(written.collect::<Vec<_>>(), [":x", "\"x\"", "0", "-1", ":a/x"]);
+    assert_eq!(history[0].outcome, Outcome::Committed);
+    // The keys :x and "x" are two.
+    let skewed = |other: &str| {
+        let file = format!(
+            "{{:type :invoke :process 0 :value [[:append :x 1]]}} {{:type :ok :process 0 :value [[:append :x 1]]}}
+             {{:type :invoke :process 1 :value [[:r {other} nil]]}} {{:type :ok :process 1 :value [[:r {other} [1]]]}}"
+        );
+        check_lists(&lists(&file), Options::default()).map_err(|violation| violation.anomaly)
+    };
+    assert_eq!(skewed(":x"), Ok(()));
+    assert_eq!(skewed("\"x\""), Err(Anomaly::UnknownValue));
+    for (key, words) in [
+        ("nil", "a key is nil, should be a whole number, a keyword or a text"),
+        ("1.5", "a key is 1.5, should be"),
+        ("[1]", "a key is [1], should be"),
+        (r#""\ud800""#, "should be a whole number, a keyword or a text without"),
+        (":y 1] [:w 18446744073709551615", "it should be less than 18446744073709551615"),
+    ] {
+        let file = format!("{{:type :invoke :process 0 :value [[:w {key} 1]]}}");
+        let message = refused(&file);
+        assert!(message.contains(words), "{key}: {message}");
+    }
+}
+
+#[test]
+fn all_maps_may_be_in_one_list() {
+    let plain = with("");
+    for (opening, closing) in [("(", ")"), ("[", "]"), (" ^:all ( #_ 1 ", " #_ 2 ) ; end")] {
+        assert_eq!(registers(&format!("{opening}{plain}{closing}")), registers(&plain));
+    }
+    assert_eq!(registers("()"), []);
+    for file in
+        [format!("({plain}"), format!("({plain}]"), format!("[{plain})"), format!("({plain}) nil")]
+    {
+        refused(&file);
+    }
+}
+
+#[test]
+fn without_a_process_maps_are_read_where_they_mean_one_thing() {
+    let summary = |file: &str| {
+        let of = |transaction: Transaction<ListOp>| {
+            let Transaction { session, invoked, completed, outcome, .. } = transaction;
+            (session, invoked, completed, outcome)
+        };
+        lists(file).into_iter().map(of).collect::<Vec<_>>()
+    };
+    let (append, read) = ("[[:append 1 1]]", "[[:r 1 nil]]");
+    // One after another.
+    let file = format!(
+        "{{:time 3 :type :invoke :value {append}}} {{:type :info :process :nemesis}} {{:time 4 :type :info}}
+         {{:time 5 :type :invoke :value {read}}} {{:time 9 :type :ok :value [[:r 1 [1]]]}}
+         {{:time 10 :type :invoke :value {read}}}"
+    );
+    let expected =
+        [(0, 3, 4, Outcome::Unknown), (1, 5, 9, Outcome::Committed), (2, 10, 10, Outcome::Unknown)];
+    assert_eq!(summary(&file), expected);
+    // Completions alone: they may all have been invoked before anything.
+    let file = format!(
+        "[{{:type :ok :value [[:r 1 []]]}} {{:type :fail :value {append}}} {{:type :info :value [[:append 1 2]]}}]"
+    );
+    let expected =
+        [(0, 0, 1, Outcome::Committed), (1, 0, 2, Outcome::Aborted), (2, 0, 3, Outcome::Unknown)];
+    assert_eq!(summary(&file), expected);
+    let stale = "{:type :ok :value [[:append 1 1]]} {:type :ok :value [[:r 1 [1]]]} {:type :ok :value [[:r 1 nil]]}";
+    let strict = Options { sessions: true, real_time: true };
+    assert_eq!(check_lists(&lists(stale), strict), Ok(()), "nothing is known of their times");
+    let invoke = |process: &str| format!("{{:type :invoke {process} :value [[:w 1 1]]}}");
+    let ok = |process: &str| format!("{{:type :ok {process} :value [[:w 1 1]]}}");
+    for (file, words) in [
+        (invoke("") + &invoke(""), "invokes a transaction while it has one"),
+        (invoke("") + &ok("") + &ok(""), "completes a transaction that it did not invoke"),
+        (ok("") + &invoke(""), "is an invocation, and maps before it completed what was not"),
+        (invoke(":process 1") + &ok(""), "has no :process, which maps before it have"),
+        (invoke("") + &ok(":process 1"), "has a :process, which maps before it have not"),
+        (ok(":process 1"), "process 1 completes a transaction that it did not invoke"),
+    ] {
+        let message = refused(&file);
+        assert!(message.contains(words), "{file}: {message}");
+    }
 }

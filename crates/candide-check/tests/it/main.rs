@@ -4,6 +4,7 @@
 mod anomalies;
 mod black;
 mod black_oracle;
+mod black_orders;
 mod black_stores;
 mod common;
 mod edn;

@@ -2,24 +2,29 @@
 
 use std::marker::PhantomData;
 use std::panic;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use candide::{Abort, Database, Erased, Error, Session};
 use candide_check::black::{self, ListOp, Outcome, RegisterOp, Transaction};
 use candide_check::json::{Header, Line, Writer};
-use candide_check::{Violation, edn};
+use candide_check::{Verdict as Judgement, edn};
 use candide_workloads::clients::{Lists, Object, Registers, Shared};
 use candide_workloads::stream;
 
 use super::Rules;
+use super::allowance::Allowance;
 use super::verdict::Verdict;
+use crate::barrier::Barrier;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::locks::Locks;
 use crate::progress::{self, Clock};
 use crate::registry::Choice;
 use crate::sink::Sink;
+
+/// The number of transactions after which a recording ends, since a history of answers is judged as
+/// a whole: it then takes less than 1 GB.
+const TRANSACTIONS_MAX: usize = 500_000;
 
 /// Clients of one kind of object.
 pub trait Clients {
@@ -48,24 +53,21 @@ pub trait Checked: Object<Op: edn::Operation + Sync> {
     const NAME: &'static str;
 
     /// Judges a history.
-    fn check(history: &[Transaction<Self::Op>], options: black::Options) -> Result<(), Violation>;
+    fn check(history: &[Transaction<Self::Op>], options: black::Options) -> Judgement;
 }
 
 impl Checked for Lists {
     const NAME: &'static str = "lists";
 
-    fn check(history: &[Transaction<ListOp>], options: black::Options) -> Result<(), Violation> {
-        black::check_lists(history, options)
+    fn check(history: &[Transaction<ListOp>], options: black::Options) -> Judgement {
+        black::check_lists(history, options).into()
     }
 }
 
 impl Checked for Registers {
     const NAME: &'static str = "registers";
 
-    fn check(
-        history: &[Transaction<RegisterOp>],
-        options: black::Options,
-    ) -> Result<(), Violation> {
+    fn check(history: &[Transaction<RegisterOp>], options: black::Options) -> Judgement {
         black::check_registers(history, options)
     }
 }
@@ -87,21 +89,30 @@ where
 
     fn ask(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure> {
         let &Rules { opaque, seed, duration, ref agenda, .. } = rules;
-        let open = |path: Option<&Path>| path.map(Sink::open).transpose();
-        let (json, edn) = (open(rules.history)?, open(rules.edn)?);
+        let [json, edn] = Sink::open_all([("--history", rules.history), ("--edn", rules.edn)])?;
         let tables = Tables::<O>::create(protocol, opaque)?;
         let clients = (0..threads).map(|_| tables.client()).collect::<Result<Vec<_>, _>>()?;
         let before = tables.db.stats();
-        let stop = AtomicBool::new(false);
-        let mut ended_early = false;
+        let (allowance, meeting) = (Allowance::new(), Barrier::of(threads));
+        let (mut ended_early, mut is_cut) = (false, false);
         let mut history = thread::scope(|scope| {
-            let stop = &stop;
-            let spawn = |(thread, client)| scope.spawn(move || work(client, seed, thread, stop));
+            let (allowance, meeting) = (&allowance, &meeting);
+            let spawn = |(thread, client)| {
+                scope.spawn(move || {
+                    meeting.member().wait();
+                    work(client, seed, thread, allowance)
+                })
+            };
             let clients: Vec<_> = (0..).zip(clients).map(spawn).collect();
-            let clock =
-                Clock::new(agenda, &format!("recording {} {}", O::NAME, protocol.name()), duration);
-            ended_early = !clock.sleep(duration);
-            stop.store(true, Ordering::Relaxed);
+            let is_used_up = || !allowance.is_any_left();
+            let title = format!("recording {} {}", O::NAME, protocol.name());
+            let clock = Clock::new(agenda, &title, duration).watching(&is_used_up);
+            meeting.gather(|| ());
+            allowance.renew(TRANSACTIONS_MAX);
+            clock.sleep(duration);
+            ended_early = interrupt::is_pressed();
+            is_cut = is_used_up();
+            allowance.end();
             let mut history = Vec::new();
             for client in clients {
                 history
@@ -128,25 +139,30 @@ where
         let title = format!("checking {} {},", O::NAME, protocol.name());
         let checked =
             progress::with_line(agenda, &title, None, || O::check(&history, claim.of_values()));
-        let title = format!("{}, {threads} threads, seed {seed}", O::NAME);
+        let cut = match is_cut {
+            true => format!(", ended after {TRANSACTIONS_MAX} transactions"),
+            false => String::new(),
+        };
+        let title = format!("{}, {threads} threads, seed {seed}{cut}", O::NAME);
         Ok(Verdict::of_values(title, claim, &history, checked)
             .of_run(committed as u64, ended_early)
             .of_locks(protocol, locks))
     }
 }
 
-/// Makes `client` run transactions until `stop` is set. Returns the client's history.
+/// Makes `client` run transactions until the run is over. Returns the client's history.
 fn work<O: Object>(
     mut client: Client<'_, O>,
     seed: u64,
     thread: u64,
-    stop: &AtomicBool,
+    allowance: &Allowance,
 ) -> Result<Vec<Transaction<O::Op>>, Abort> {
     let mut rng = stream(seed, thread);
     let mut history = Vec::new();
-    while !stop.load(Ordering::Relaxed) {
+    allowance.spend(|| {
         history.push(client.shared.step(&mut client.session, &mut rng)?);
-    }
+        Ok::<_, Abort>(())
+    })?;
     Ok(history)
 }
 

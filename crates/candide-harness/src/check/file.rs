@@ -37,10 +37,10 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     if path.extension().is_some_and(|extension| extension == "edn") {
         is_of_clients()?;
         // A history has either appends or writes. The reader of appends is tried first.
-        return match edn::read::<ListOp>(open()?) {
-            Ok(history) => Ok(of_lists(&history, claim)),
-            Err(of_lists) => match edn::read::<RegisterOp>(open()?) {
-                Ok(history) => Ok(of_registers(&history, claim)),
+        return match edn::read_named::<ListOp>(open()?) {
+            Ok((history, names)) => Ok(of_lists(&history, claim).of_named(&names)),
+            Err(of_lists) => match edn::read_named::<RegisterOp>(open()?) {
+                Ok((history, names)) => Ok(of_registers(&history, claim).of_named(&names)),
                 Err(of_registers) => Err(damaged(&of_neither(&of_lists, &of_registers))),
             },
         };
@@ -131,7 +131,7 @@ fn judged<R: BufRead>(
 
 fn of_lists(history: &[Transaction<ListOp>], claim: Claim) -> Verdict {
     let checked = judging(|| check_lists(history, claim.of_values()));
-    Verdict::of_values("lists".to_string(), claim, history, checked)
+    Verdict::of_values("lists".to_string(), claim, history, checked.into())
 }
 
 fn of_registers(history: &[Transaction<RegisterOp>], claim: Claim) -> Verdict {

@@ -1,6 +1,7 @@
 //! Records the operations of transactions, or the answers that clients receive, and runs a checker
 //! on this history.
 
+mod allowance;
 mod clients;
 mod file;
 mod record;

@@ -1,10 +1,8 @@
 //! Recording the operations of transactions, which a checker judges while the transactions run.
 
-use std::cell::OnceCell;
 use std::fs::File;
 use std::io::BufWriter;
 use std::panic;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,9 +13,11 @@ use candide_check::{Checker, Event};
 use candide_workloads::{Loading, Worker};
 
 use super::Rules;
+use super::allowance::Allowance;
 use super::recordable::{Recordable, RecordedSite};
 use super::verdict::Verdict;
 use crate::any_workload::{FillError, PreparedWorker};
+use crate::barrier::Barrier;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::locks::Locks;
@@ -25,14 +25,13 @@ use crate::progress::{self, Clock};
 use crate::registry::Choice;
 use crate::sink::Sink;
 
-/// The orders to the threads.
-const GO_ON: u8 = 0;
-const WAIT: u8 = 1;
-const STOP: u8 = 2;
+/// The number of reads, writes and scans that threads record before the checker takes them, on the
+/// average of the run: some 100 MB.
+const ACCESSES_MAX: u64 = 1_000_000;
 
-/// The number of events taken at once beyond which the threads wait for the checker, so that memory
-/// stays bounded.
-const EVENTS_MAX: usize = 100_000;
+/// The number of transactions that run at first. It may double each time that the checker has
+/// caught up, until all threads run and the checker takes as much as it can.
+const TRANSACTIONS_FIRST: u64 = 16;
 
 /// The destinations of a history: the checker, and a file; `None` if no file was named.
 struct Destination {
@@ -41,15 +40,21 @@ struct Destination {
 }
 
 impl Destination {
-    fn take(&mut self, batch: Batch) -> Result<usize, Failure> {
+    /// Takes a part of the history. Returns the number of its accesses; an event counts as one more.
+    fn take(&mut self, batch: Batch) -> Result<u64, Failure> {
+        let mut accesses = 0;
         for event in &batch.events {
             if let Some(file) = &mut self.file {
                 file.write(event)?;
             }
+            accesses += 1 + match event {
+                Event::Transaction(it) => it.reads.len() + it.scans.len() + it.writes.len(),
+                Event::Forgotten(_) => 0,
+            } as u64;
             self.checker.feed(event);
         }
         self.checker.advance(batch.complete_before);
-        Ok(batch.events.len())
+        Ok(accesses)
     }
 }
 
@@ -69,7 +74,7 @@ pub fn record(
         seed,
         text: format!("{name} with {threads} threads"),
     };
-    let history = rules.history.map(Sink::open).transpose()?;
+    let [history] = Sink::open_all([("--history", rules.history)])?;
     let loading = Loading { threads, seed, progress: &|_| {}, stopped: &interrupt::is_pressed };
     let site = match workload.fill(protocol, opaque, &loading) {
         Err(FillError::Loading(candide_workloads::Failure::Stopped)) => {
@@ -97,8 +102,8 @@ pub fn record(
 }
 
 /// Runs transactions on `threads` threads, while the calling thread passes their history to
-/// `destination`. The duration begins when all threads have drawn their inputs. Returns the number
-/// of commits, and `false` if Ctrl-C ended the run early.
+/// `destination`. The threads begin, and the duration, when all threads have drawn their inputs.
+/// Returns the number of commits, and `false` if Ctrl-C ended the run early.
 fn run_recorded(
     site: &dyn RecordedSite,
     threads: usize,
@@ -106,45 +111,55 @@ fn run_recorded(
     destination: &mut Destination,
     clock: &Clock<'_>,
 ) -> Result<(u64, bool), Failure> {
+    // The loading.
+    destination.take(site.take_history())?;
     let prepared = site.prepare(threads)?;
-    let (phase, ready) = (AtomicU8::new(GO_ON), AtomicUsize::new(0));
+    let (allowance, meeting) = (Allowance::new(), Barrier::of(threads));
     thread::scope(|scope| {
-        let (phase, ready) = (&phase, &ready);
+        let (allowance, meeting) = (&allowance, &meeting);
         let spawn = |prepared: Box<dyn PreparedWorker>| {
             scope.spawn(move || {
+                let member = meeting.member();
                 let mut end = Ok(0);
                 prepared.work(&mut |worker| {
-                    ready.fetch_add(1, Ordering::Relaxed);
-                    end = work(worker, phase);
+                    member.wait();
+                    end = work(worker, allowance);
                 });
                 end
             })
         };
         let workers: Vec<_> = prepared.into_iter().map(spawn).collect();
-        let begun = OnceCell::<Instant>::new();
-        let elapsed = || begun.get().map_or(Duration::ZERO, Instant::elapsed);
-        let mut rounds = 0;
+        meeting.gather(|| ());
+        let mut allowed = TRANSACTIONS_FIRST;
+        allowance.renew(allowed as usize);
+        let begun = Instant::now();
+        let (mut rounds, mut accesses) = (0, 0);
         let mut taken = Ok(0);
-        let over =
-            || elapsed() >= duration || workers.iter().any(thread::ScopedJoinHandle::is_finished);
+        let over = || {
+            begun.elapsed() >= duration || workers.iter().any(thread::ScopedJoinHandle::is_finished)
+        };
         while !over() && destination.checker.violation().is_none() {
             taken = destination.take(site.take_history());
             let Ok(count) = taken else { break };
-            if ready.load(Ordering::Relaxed) == threads {
-                begun.get_or_init(Instant::now);
-            }
             // Workloads that change over time enter their next phase in every round of this loop.
             rounds += 1;
             site.enter_phase(rounds);
-            clock.show(elapsed());
-            // Waiting threads go on when the checker has caught up.
-            phase.store(if count > EVENTS_MAX { WAIT } else { GO_ON }, Ordering::Relaxed);
-            if count < EVENTS_MAX && !interrupt::sleep(Duration::from_millis(5)) {
+            clock.show(begun.elapsed());
+            accesses += count;
+            let of_each = accesses.div_ceil(allowance.ended().max(1) as u64).max(1);
+            allowed = (2 * allowed).min(ACCESSES_MAX / of_each).max(1);
+            allowance.renew(allowed as usize);
+            // If threads wait for the checker, it takes what they have recorded at once.
+            let goes_on = match allowance.is_any_left() || count == 0 {
+                true => interrupt::sleep(Duration::from_millis(5)),
+                false => !interrupt::is_pressed(),
+            };
+            if !goes_on {
                 break;
             }
         }
-        let whole = elapsed() >= duration || !interrupt::is_pressed();
-        phase.store(STOP, Ordering::Relaxed);
+        let whole = begun.elapsed() >= duration || !interrupt::is_pressed();
+        allowance.end();
         let mut committed = 0;
         for worker in workers {
             committed += worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?;
@@ -153,14 +168,12 @@ fn run_recorded(
     })
 }
 
-/// Runs transactions until the order to stop. Returns the number of commits.
-fn work(worker: &mut dyn Worker, phase: &AtomicU8) -> Result<u64, Abort> {
+/// Runs transactions until the run is over. Returns the number of commits.
+fn work(worker: &mut dyn Worker, allowance: &Allowance) -> Result<u64, Abort> {
     let mut committed = 0;
-    loop {
-        match phase.load(Ordering::Relaxed) {
-            GO_ON => committed += u64::from(worker.step()?.committed),
-            WAIT => thread::sleep(Duration::from_micros(100)),
-            _ => return Ok(committed),
-        }
-    }
+    allowance.spend(|| {
+        committed += u64::from(worker.step()?.committed);
+        Ok::<_, Abort>(())
+    })?;
+    Ok(committed)
 }

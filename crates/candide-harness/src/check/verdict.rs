@@ -1,10 +1,11 @@
 //! Results of checks, as text.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use candide::Properties;
 use candide_check::black::{self, Outcome, Transaction};
-use candide_check::{Options, Summary, Verdict as Judgement, Violation};
+use candide_check::{Options, Summary, Verdict as Judgement};
 
 use crate::locks::Locks;
 use crate::registry::Choice;
@@ -101,13 +102,7 @@ impl Verdict {
             "{title}: {transactions} transactions ({aborted} attempts aborted), {reads} reads, {writes} writes, {scans} scans, \
              {edges} dependencies"
         );
-        let (mut problems, mut doubt) = (failed, None);
-        match verdict {
-            Judgement::Serializable => {}
-            Judgement::Violated(violation) => problems.push(violation.to_string()),
-            Judgement::Inconclusive(why) => doubt = Some(why),
-        }
-        Verdict::new(checked, claim.with(claim.opaque), problems, doubt, committed)
+        Verdict::new(checked, claim.with(claim.opaque), failed, verdict, committed)
     }
 
     /// Makes the result for a history of answers to clients.
@@ -115,7 +110,7 @@ impl Verdict {
         title: String,
         claim: Claim,
         history: &[Transaction<O>],
-        result: Result<(), Violation>,
+        result: Judgement,
     ) -> Verdict {
         let committed =
             history.iter().filter(|transaction| transaction.outcome == Outcome::Committed).count();
@@ -125,23 +120,29 @@ impl Verdict {
             "{title}: {} transactions ({committed} committed), {operations} operations",
             history.len()
         );
-        let problems = result.err().iter().map(Violation::to_string).collect();
-        Verdict::new(checked, claim.with(false), problems, None, committed as u64)
+        Verdict::new(checked, claim.with(false), Vec::new(), result, committed as u64)
     }
 
     /// Makes the result for an empty file.
     pub(super) fn of_nothing(claim: Claim) -> Verdict {
-        Verdict::new("an empty file".to_string(), claim.with(claim.opaque), Vec::new(), None, 0)
+        let (checked, nothing) = ("an empty file".to_string(), Judgement::Serializable);
+        Verdict::new(checked, claim.with(claim.opaque), Vec::new(), nothing, 0)
     }
 
     /// Makes the result for a history of `committed` commits: without a commit, nothing is decided.
     fn new(
         checked: String,
         claim: String,
-        problems: Vec<String>,
-        doubt: Option<String>,
+        mut problems: Vec<String>,
+        judgement: Judgement,
         committed: u64,
     ) -> Verdict {
+        let mut doubt = None;
+        match judgement {
+            Judgement::Serializable => {}
+            Judgement::Violated(violation) => problems.push(violation.to_string()),
+            Judgement::Inconclusive(why) => doubt = Some(why),
+        }
         let nothing = || "no transaction committed, so there is nothing to judge".to_string();
         let doubt = doubt.or_else(|| (problems.is_empty() && committed == 0).then(nothing));
         let (is_fruitless, ended_early) = (false, false);
@@ -157,6 +158,15 @@ impl Verdict {
             self.is_fruitless = !ended_early;
         }
         Verdict { ended_early, ..self }
+    }
+
+    /// Returns this result with the names of the keys that numbers stand for.
+    pub(super) fn of_named(mut self, names: &BTreeMap<u64, String>) -> Verdict {
+        for (number, name) in names {
+            let (number, name) = (format!("key {number}"), format!("key {name}"));
+            self.problems.iter_mut().for_each(|text| *text = text.replace(&number, &name));
+        }
+        self
     }
 
     /// Returns this result for a run that counted `locks` under `protocol`.
@@ -232,7 +242,7 @@ mod tests {
             "lists".to_string(),
             CLAIM,
             &history,
-            check_lists(&history, CLAIM.of_values()),
+            check_lists(&history, CLAIM.of_values()).into(),
         )
     }
 
