@@ -154,6 +154,19 @@ fn what_is_kept_is_what_was_checked() {
     }
 }
 
+/// The check of the tables after a run is recorded, too. It reads each row a few times, however many
+/// rows there are.
+#[test]
+fn the_check_of_the_tables_records_reads_in_proportion_to_the_rows() {
+    let arguments =
+        ["random", "--keys", "3000", "--operations", "1", "--threads", "1", "--protocol", "occ"];
+    let (status, results, message) = check(&[&arguments[..], &["--duration", "1ms"]].concat());
+    assert_eq!(status, Some(0), "{results}{message}");
+    let reads = counts(&results)[1].strip_suffix(" reads").and_then(|count| count.parse().ok());
+    // At most some fifty transactions run, each of which reads all rows at most.
+    assert!(reads.is_some_and(|reads: u64| reads < 1_000_000), "{results}");
+}
+
 const HEADER: &str = r#"{"format":"candide-history","version":1,"kind":"versions","protocol":"none","seed":0,"text":"by hand"}"#;
 
 /// A line for a transaction that read group 0 of two rows in their first version, and wrote one of
