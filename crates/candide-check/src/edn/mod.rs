@@ -126,6 +126,9 @@ pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, Fo
     read_named(input).map(|(history, _)| history)
 }
 
+/// What is written in EDN for keys of operations that stand for something else than numbers from 0.
+pub type KeyForms = BTreeMap<u64, String>;
+
 /// Reads a history as [`read`] does. Returns, too, which keys that are no numbers from 0 the keys of
 /// its operations stand for, in EDN.
 ///
@@ -133,7 +136,7 @@ pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, Fo
 /// As [`read`].
 pub fn read_named<O: Operation>(
     input: impl BufRead,
-) -> Result<(Vec<Transaction<O>>, BTreeMap<u64, String>), FormatError> {
+) -> Result<(Vec<Transaction<O>>, KeyForms), FormatError> {
     let mut forms = Forms::new(input);
     let mut history: Vec<Transaction<O>> = Vec::new();
     let (mut order, mut keys, mut clients) =
@@ -279,8 +282,8 @@ impl Keys {
     }
 
     /// Returns the keys that are no numbers from 0, by their numbers.
-    fn named(self) -> Result<BTreeMap<u64, String>, FormatError> {
-        let named: BTreeMap<u64, String> =
+    fn named(self) -> Result<KeyForms, FormatError> {
+        let named: KeyForms =
             self.named.into_iter().map(|(key, number)| (number, key.to_string())).collect();
         match named.first_key_value() {
             Some((&least, _)) if least <= self.greatest => Err(FormatError::at(
