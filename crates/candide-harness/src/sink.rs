@@ -26,9 +26,9 @@ enum Identity {
 }
 
 impl Sink {
-    /// Opens the file at `path`. If there is none, checks that it can be created. Returns, too, what
-    /// distinguishes the file from others; `None` if other results may be written there as well: to
-    /// a pipe or a device.
+    /// Opens the file at `path`. If there is none, checks that it can be created. Returns, too,
+    /// what distinguishes the file from others; `None` if other results may be written there as
+    /// well: to a pipe or a device.
     fn open(path: &Path) -> Result<(Sink, Option<Identity>), Failure> {
         let not_written = |error| Failure::Usage(not_written(path, &error));
         let is_there = path.exists();

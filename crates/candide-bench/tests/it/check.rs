@@ -154,8 +154,8 @@ fn what_is_kept_is_what_was_checked() {
     }
 }
 
-/// The check of the tables after a run is recorded, too. It reads each row a few times, however many
-/// rows there are.
+/// The check of the tables after a run is recorded, too. It reads each row a few times, however
+/// many rows there are.
 #[test]
 fn the_check_of_the_tables_records_reads_in_proportion_to_the_rows() {
     let arguments =

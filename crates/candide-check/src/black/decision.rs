@@ -2,8 +2,8 @@
 //!
 //! A search ([`Search`]) comes first: it finds an order of most histories that have one in time in
 //! proportion. If it does not, all edges are added that follow from others ([`fixpoint`]). Then the
-//! writes whose order is still open fall into parts that do not depend on one another, and each part
-//! is searched. An order that is found is played through before it counts.
+//! writes whose order is still open fall into parts that do not depend on one another, and each
+//! part is searched. An order that is found is played through before it counts.
 
 use super::accesses::Accesses;
 use super::fixpoint::{self, Fixpoint};

@@ -45,9 +45,9 @@
 //!    after the writer of the value that it read, and after all other readers of that value.
 //! 4. With the order of sessions, the later of two writes in a session wrote a later value. With
 //!    real time, a transaction that was invoked after another had completed wrote a later value.
-//! 5. Let R have read the value of W, and let V be another writer of the register. If V comes before
-//!    R, V comes before W; if W comes before V, R comes before V. This rule is applied until it
-//!    gives no further edge.
+//! 5. Let R have read the value of W, and let V be another writer of the register. If V comes
+//!    before R, V comes before W; if W comes before V, R comes before V. This rule is applied until
+//!    it gives no further edge.
 //!
 //! A cycle refuses the history. If there is none, the order of some writes may still be open, and
 //! to decide whether they have one is NP-complete. A search places one transaction after another,

@@ -330,7 +330,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns whether a node takes part, is not placed, and is at the position `floor` or after it.
+    /// Returns whether a node takes part, is not placed, and is at the position `floor` or after
+    /// it.
     fn is_left(&self, node: u32, floor: u32) -> bool {
         let at = node as usize;
         self.takes_part(node) && !self.placed[at] && self.position[at] >= floor

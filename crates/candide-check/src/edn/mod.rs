@@ -29,8 +29,8 @@
 //! The reader refuses a file if a key is none of these, or a value is not a whole number from 0; if
 //! a completion has no invocation while others have one; if some maps of clients have a `:process`
 //! and others have none, or one without it invokes a transaction before the last one has been
-//! completed; if a set or the keys of a map contain a form twice, which is not EDN; and if a map has
-//! no time while the times of other maps go back.
+//! completed; if a set or the keys of a map contain a form twice, which is not EDN; and if a map
+//! has no time while the times of other maps go back.
 //!
 //! ```
 //! use candide_check::black::{ListOp, Outcome};
@@ -118,6 +118,9 @@ pub fn write<O: Operation>(history: &[Transaction<O>], mut out: impl Write) -> i
     out.flush()
 }
 
+/// Keys that are no numbers from 0, in EDN, each by the number that stands for it in a history.
+pub type Names = BTreeMap<u64, String>;
+
 /// Reads a history. Transactions are in the order of their invocations in the file.
 ///
 /// # Errors
@@ -126,17 +129,13 @@ pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, Fo
     read_named(input).map(|(history, _)| history)
 }
 
-/// What is written in EDN for keys of operations that stand for something else than numbers from 0.
-pub type KeyForms = BTreeMap<u64, String>;
-
-/// Reads a history as [`read`] does. Returns, too, which keys that are no numbers from 0 the keys of
-/// its operations stand for, in EDN.
+/// Reads a history as [`read`] does. Returns, too, which keys are no numbers from 0.
 ///
 /// # Errors
 /// As [`read`].
 pub fn read_named<O: Operation>(
     input: impl BufRead,
-) -> Result<(Vec<Transaction<O>>, KeyForms), FormatError> {
+) -> Result<(Vec<Transaction<O>>, Names), FormatError> {
     let mut forms = Forms::new(input);
     let mut history: Vec<Transaction<O>> = Vec::new();
     let (mut order, mut keys, mut clients) =
@@ -282,8 +281,8 @@ impl Keys {
     }
 
     /// Returns the keys that are no numbers from 0, by their numbers.
-    fn named(self) -> Result<KeyForms, FormatError> {
-        let named: KeyForms =
+    fn named(self) -> Result<Names, FormatError> {
+        let named: Names =
             self.named.into_iter().map(|(key, number)| (number, key.to_string())).collect();
         match named.first_key_value() {
             Some((&least, _)) if least <= self.greatest => Err(FormatError::at(

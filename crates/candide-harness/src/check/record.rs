@@ -40,7 +40,8 @@ struct Destination {
 }
 
 impl Destination {
-    /// Takes a part of the history. Returns the number of its accesses; an event counts as one more.
+    /// Takes a part of the history. Returns the number of its accesses; an event counts as one
+    /// more.
     fn take(&mut self, batch: Batch) -> Result<u64, Failure> {
         let mut accesses = 0;
         for event in &batch.events {
