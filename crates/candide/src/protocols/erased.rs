@@ -114,6 +114,8 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn inherit_from_node(&self, node: NodeAt, at: CellAt);
     #[doc(hidden)]
+    fn may_be_reaped(&self, first: CellAt) -> bool;
+    #[doc(hidden)]
     fn keep(&self, context: &mut Context<'_, Erased>, first: CellAt) -> Result<bool, Abort>;
     #[doc(hidden)]
     fn enqueue_if_absent(&self, first: CellAt) -> bool;
@@ -480,6 +482,10 @@ impl<P: Protocol> Base for BaseOf<P> {
 
     fn inherit_from_node(&self, node: NodeAt, at: CellAt) {
         P::inherit_from_node(&self.0, node, at);
+    }
+
+    fn may_be_reaped(&self, first: CellAt) -> bool {
+        P::may_be_reaped(&self.0, first)
     }
 
     fn keep(&self, context: &mut Context<'_, Erased>, first: CellAt) -> Result<bool, Abort> {
@@ -995,6 +1001,10 @@ impl Absence for Erased {
 
     fn divided(attempt: &mut Self::Attempt, change: &NodeChange) {
         attempt.divided(change);
+    }
+
+    fn may_be_reaped(clock: &Self::Clock, first: CellAt) -> bool {
+        clock.may_be_reaped(first)
     }
 
     fn keep(context: &mut Context<'_, Erased>, first: CellAt) -> Result<bool, Abort> {

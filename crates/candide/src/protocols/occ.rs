@@ -154,7 +154,7 @@ use crate::protocols::policies::{
 use crate::protocols::shared::cell_lock::{
     Held, LOCK_ROUNDS_MAX, acquire_asking, begin_install, copy_shared, enqueue_if_absent, evaluate,
     fail, fence_after_locking, flags_of_deleted, is_locked_by_another, is_owned, keep, look_again,
-    note_end, raise_install, reap, release, release_cell, says_otherwise,
+    may_be_reaped, note_end, raise_install, reap, release, release_cell, says_otherwise,
 };
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::view::{self, Stuck, View};
@@ -598,6 +598,10 @@ impl Absence for Occ {
     }
 
     #[inline(always)]
+    fn may_be_reaped(_clock: &Arc<Epochs>, first: CellAt) -> bool {
+        may_be_reaped(first)
+    }
+
     fn keep(context: &mut Context<'_, Occ>, first: CellAt) -> Result<bool, Abort> {
         keep(context, first)
     }

@@ -457,6 +457,10 @@ impl Absence for TicToc {
     }
 
     #[inline(always)]
+    fn may_be_reaped(_clock: &(), first: CellAt) -> bool {
+        cell_lock::may_be_reaped(first)
+    }
+
     fn keep(context: &mut Context<'_, TicToc>, first: CellAt) -> Result<bool, Abort> {
         cell_lock::keep(context, first)
     }

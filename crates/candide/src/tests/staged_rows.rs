@@ -12,9 +12,8 @@ use crate::sync::size::{share, stress};
 use crate::sync::{AtomicBool, Duration, Ordering, Point, Random};
 use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, Session, Table, Tx, Whole};
 use candide_check::Options;
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Barrier;
+use std::cell::{Cell, RefCell};
+use std::sync::{Arc, Barrier};
 
 /// The key of the rows that come and go.
 const KEY: (u8, u16) = (1, 5);
@@ -276,7 +275,7 @@ fn a_row_is_found_that_was_staged_while_a_delete_was_committing<P: Protocol>() {
         // The record of the row is queued, by the session that collects later.
         scene.leave_tombstones();
         run(&mut deleter, |tx| items.insert(tx, Item::new(key, 1)));
-        let [stopped, goes_on, ended] = [(); 3].map(|()| std::sync::Arc::new(Barrier::new(2)));
+        let [stopped, goes_on, ended] = [(); 3].map(|()| Arc::new(Barrier::new(2)));
         let pause = {
             let (stopped, goes_on) = (stopped.clone(), goes_on.clone());
             move || {
@@ -294,22 +293,20 @@ fn a_row_is_found_that_was_staged_while_a_delete_was_committing<P: Protocol>() {
             });
             stopped.wait();
             (0..2).for_each(|_| scene.db.inner.engine.epochs.pass());
-            let staged = Rc::new(RefCell::new(false));
-            let looked = mine.with(ONCE()).run(|tx| {
-                let part = tx.attempt(|tx| {
-                    items.put(tx, Item::new(key, 7))?;
-                    *staged.borrow_mut() = true;
-                    goes_on.wait();
-                    ended.wait();
-                    (0..3).for_each(|_| scene.collect());
-                    scene.find_item(tx)?;
-                    Err::<(), _>(Abort::Indexed)
-                });
-                part
-            });
+            let staged = Cell::new(false);
+            let look = |tx: &Tx<'_, P>| {
+                items.put(tx, Item::new(key, 7))?;
+                staged.set(true);
+                goes_on.wait();
+                ended.wait();
+                (0..3).for_each(|_| scene.collect());
+                scene.find_item(tx)?;
+                Err::<(), _>(Abort::Indexed)
+            };
+            let looked = mine.with(ONCE()).run(|tx| tx.attempt(look));
             // Under a policy that locks, the attempt may have to wait for the delete, and fail.
             assert!(matches!(looked, Err(Abort::Indexed | Abort::AttemptsExhausted)), "{looked:?}");
-            if !*staged.borrow() {
+            if !staged.get() {
                 goes_on.wait();
                 ended.wait();
             }

@@ -659,6 +659,7 @@ impl<P: Protocol> State<P> {
 
     /// Returns whether the record with this first unit holds no row, so that an insert may be
     /// staged.
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn can_insert(&mut self, engine: &Engine<P>, first: CellAt) -> Result<bool, Abort> {
         self.exists(engine, first, false).map(|exists| !exists)
     }
@@ -683,6 +684,18 @@ impl<P: Protocol> State<P> {
         op: Op,
     ) -> Result<(), Abort> {
         self.admit_write()?;
+        self.stage_admitted(engine, at, intent, op)
+    }
+
+    /// Stages one write. The caller has been admitted to write.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn stage_admitted(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        intent: Intent,
+        op: Op,
+    ) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.worker);
         let staged = P::stage(context, &mut self.attempt, &mut self.writes, at, intent, op);
         staged.map_err(|abort| self.fail_to_stage(abort))
@@ -868,6 +881,20 @@ impl<P: Protocol> State<P> {
     /// put. The record stays in the index until the attempt has ended.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn existing(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) -> Result<InsertTarget, Abort> {
+        if P::may_be_reaped(&engine.clock, table.layout.first_of(record)) {
+            return self.keep(engine, table, record);
+        }
+        Ok(InsertTarget { record, is_new: false })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,

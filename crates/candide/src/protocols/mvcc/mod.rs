@@ -418,6 +418,10 @@ impl Absence for Mvcc {
     }
 
     #[inline(always)]
+    fn may_be_reaped(_clock: &Clock, first: CellAt) -> bool {
+        cell_lock::may_be_reaped(first)
+    }
+
     fn keep(context: &mut Context<'_, Mvcc>, first: CellAt) -> Result<bool, Abort> {
         cell_lock::keep(context, first)
     }

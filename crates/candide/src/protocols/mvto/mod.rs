@@ -551,13 +551,12 @@ impl Absence for Mvto {
     }
 
     #[inline(always)]
+    fn may_be_reaped(_clock: &Clock, first: CellAt) -> bool {
+        cell_lock::may_be_reaped(first) // TO11
+    }
+
     fn keep(context: &mut Context<'_, Mvto>, first: CellAt) -> Result<bool, Abort> {
-        // Relaxed: if the row becomes absent after this load, the record's entry waits for this
-        // attempt (TO11).
-        if !Tid(first.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT) {
-            return Ok(true);
-        }
-        keep_absent(context, first)
+        keep(context, first)
     }
 
     fn enqueue_if_absent(_clock: &Clock, first: CellAt) -> bool {
@@ -596,9 +595,7 @@ impl Absence for Mvto {
 
 /// Sets REQUEUE in the first cell of an absent record, if the record has an entry (TO11). Returns
 /// `false` if the record is dead.
-#[cold]
-#[inline(never)]
-fn keep_absent(context: &mut Context<'_, Mvto>, first: CellAt) -> Result<bool, Abort> {
+fn keep(context: &mut Context<'_, Mvto>, first: CellAt) -> Result<bool, Abort> {
     let mut spin = Spin::default();
     loop {
         match first.try_latch() {

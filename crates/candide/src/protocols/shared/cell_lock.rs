@@ -28,7 +28,7 @@
 //!
 //! # Why no record dies under a staged write
 //! Before an attempt stages a put or an insert in a record that it has found in the index, it looks
-//! at the record's first cell (`keep`). Let the attempt find the row present, or absent without
+//! at the record's first cell (`may_be_reaped`, `keep`). Let the attempt find the row present, or absent without
 //! QUEUED, or absent with REQUEUE. Before the record can die, the cell changes: the row is deleted,
 //! QUEUED is set, or REQUEUE is cleared. The entry gets its epoch after that change and a full
 //! fence. This is the case that the proof in `epoch.rs` treats: the attempt is the reader R, the
@@ -701,24 +701,20 @@ pub(crate) fn enqueue_if_absent(first: CellAt) -> bool {
     false
 }
 
+/// Implements [`Absence::may_be_reaped`](crate::engine::Absence::may_be_reaped).
+#[inline(always)]
+pub(crate) fn may_be_reaped(first: CellAt) -> bool {
+    // Relaxed: if the row is deleted after this load, the record's entry waits for the attempts
+    // that are running now (CL6).
+    Tid(first.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
+}
+
 /// Implements [`Absence::keep`](crate::engine::Absence::keep): sets REQUEUE if the record is absent
 /// and queued (CL6).
-#[inline(always)]
 pub(crate) fn keep<P: Protocol>(
     context: &mut Context<'_, P>,
     first: CellAt,
 ) -> Result<bool, Abort> {
-    // Relaxed: if the row is deleted after this load, the record's entry waits for this attempt
-    // (CL6).
-    if !Tid(first.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT) {
-        return Ok(true);
-    }
-    keep_absent(context, first)
-}
-
-#[cold]
-#[inline(never)]
-fn keep_absent<P: Protocol>(context: &mut Context<'_, P>, first: CellAt) -> Result<bool, Abort> {
     match request_requeue(first) {
         Ok(is_kept) => Ok(is_kept),
         Err(tid) => look_again(context.again(), first, tid, move || request_requeue(first)),
