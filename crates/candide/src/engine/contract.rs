@@ -396,9 +396,9 @@ pub trait Protocol: Absence {
         Ok(None)
     }
 
-    /// Returns a lower bound on begin timestamps, and passes a full fence. If an epoch is read after
-    /// this call, the bound holds for all transactions that pin in a later epoch, and the epoch is a
-    /// stamp (EP2).
+    /// Returns a lower bound on begin timestamps, and passes a full fence. If an epoch is read
+    /// after this call, the bound holds for all transactions that pin in a later epoch, and the
+    /// epoch is a stamp (EP2).
     #[doc(hidden)]
     #[inline(always)]
     fn begin_ts_bound(_clock: &Self::Clock) -> u64 {

@@ -490,7 +490,7 @@ impl Absence for TicToc {
         units: &[CellAt],
         _horizon: Epoch,
     ) -> GcOutcome {
-        cell_lock::reap(units)
+        cell_lock::reap(units) // TT6
     }
 
     fn merge_into_node(_clock: &(), node: NodeAt, at: CellAt) {

@@ -30,9 +30,9 @@ impl Tid {
     /// The record is in a session's queue of records to be removed. This flag is used only in a
     /// record's first cell. The flag is not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;
-    /// The record's entry in a queue may be older than the deletion of the row, or than a write that
-    /// a running transaction has staged on the absent row. This flag is used only in a record's
-    /// first cell. The flag is not a state of the row.
+    /// The record's entry in a queue may be older than the deletion of the row, or than a write
+    /// that a running transaction has staged on the absent row. This flag is used only in a
+    /// record's first cell. The flag is not a state of the row.
     pub(crate) const REQUEUE: u64 = 1 << 5;
     /// The first bit of the flags to which each protocol gives its own meaning.
     const OWN_FLAGS: u32 = 6;

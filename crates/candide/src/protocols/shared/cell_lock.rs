@@ -21,22 +21,22 @@
 //!   [`Held`]. If the cell has a write item, phase 1 moves it from [`Held`] to the item.
 //! * **CL6** The epoch of a record's queue entry is a stamp (EP2): it was read after the record
 //!   became absent and QUEUED, and after a full fence. A commit that deletes the row of a queued
-//!   record sets REQUEUE. So does an attempt that is about to stage a put or an insert on an absent
-//!   record which is queued. The collector clears REQUEUE, passes a full fence, and gives the entry
-//!   a new epoch. It makes a record dead only if REQUEUE is clear, and the entry's epoch is behind
-//!   the horizon.
+//!   record sets REQUEUE. So does an attempt that is about to stage a put or an insert on an
+//!   absent record which is queued. The collector clears REQUEUE, passes a full fence, and gives
+//!   the entry a new epoch. It makes a record dead only if REQUEUE is clear, and the entry's epoch
+//!   is behind the horizon.
 //!
 //! # Why no record dies under a staged write
 //! Before an attempt stages a put or an insert in a record that it has found in the index, it looks
-//! at the record's first cell (`may_be_reaped`, `keep`). Let the attempt find the row present, or absent without
-//! QUEUED, or absent with REQUEUE. Before the record can die, the cell changes: the row is deleted,
-//! QUEUED is set, or REQUEUE is cleared. The entry gets its epoch after that change and a full
-//! fence. This is the case that the proof in `epoch.rs` treats: the attempt is the reader R, the
-//! change is the unlinking, and the epoch is the stamp. So the epoch is not behind the horizon
-//! before the attempt has ended. In the remaining case, absent and QUEUED without REQUEUE, the
-//! attempt sets REQUEUE by an exchange. `kill` begins with an exchange of the same word. If the
-//! attempt's exchange comes first, `kill` fails. Otherwise the attempt finds the cell locked or
-//! dead, and in the end looks for another record of the key.
+//! at the record's first cell (`may_be_reaped`, `keep`). Let the attempt find the row present, or
+//! absent without QUEUED, or absent with REQUEUE. Before the record can die, the cell changes: the
+//! row is deleted, QUEUED is set, or REQUEUE is cleared. The entry gets its epoch after that change
+//! and a full fence. This is the case that the proof in `epoch.rs` treats: the attempt is the
+//! reader R, the change is the unlinking, and the epoch is the stamp. So the epoch is not behind
+//! the horizon before the attempt has ended. In the remaining case, absent and QUEUED without
+//! REQUEUE, the attempt sets REQUEUE by an exchange. `kill` begins with an exchange of the same
+//! word. If the attempt's exchange comes first, `kill` fails. Otherwise the attempt finds the cell
+//! locked or dead, and in the end looks for another record of the key.
 //!
 //! So a later lookup of the attempt finds the record, and in its write set what it has staged. The
 //! same holds for a transaction that has seen the row, or its absence, in the record: it has ended
