@@ -302,6 +302,19 @@ const CHECKS: &[Check] = &[
         "tests::timestamps::a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early",
     ),
     check(
+        "staged-unflagged",
+        "tests::staged_rows::a_row_that_was_staged_where_one_was_deleted_is_found",
+    ),
+    model("staged-unflagged", "tests::loom::loom_burial_against_put"),
+    check(
+        "deleted-unflagged",
+        "tests::staged_rows::a_row_is_found_that_was_staged_while_a_delete_was_committing",
+    ),
+    check(
+        "requeued-as-old",
+        "tests::staged_rows::a_row_that_was_staged_where_one_was_deleted_is_found",
+    ),
+    check(
         "drawn-before-locks",
         "tests::versions::what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time",
     ),

@@ -52,6 +52,21 @@ pub trait Absence: Parts {
     #[inline(always)]
     fn inherit_from_node(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 
+    /// Returns whether the record with the first unit `first` may be reaped before an attempt has
+    /// ended that is running now.
+    #[doc(hidden)]
+    fn may_be_reaped(clock: &Self::Clock, first: CellAt) -> bool;
+
+    /// Makes sure that the record with the first unit `first` stays in its index until the attempt
+    /// has ended, so that later lookups of the attempt find what it stages there. Called before a
+    /// row is put into or inserted in a record that the operation has found in the index, if the
+    /// record may be reaped. Returns `false` if the record is dead already.
+    ///
+    /// # Errors
+    /// [`Abort::Locked`] if another session keeps the record locked.
+    #[doc(hidden)]
+    fn keep(context: &mut Context<'_, Self>, first: CellAt) -> Result<bool, Abort>;
+
     /// Returns whether a record was left absent, so that the caller must queue it for garbage
     /// collection. Called at the end of an attempt, for every record that the attempt has linked.
     #[doc(hidden)]

@@ -17,7 +17,7 @@ use crate::log::LogTurn;
 use crate::policy::Policies;
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, WordRange, Words};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, full_fence};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
@@ -419,11 +419,13 @@ pub trait Protocol: Absence {
         Ok(None)
     }
 
-    /// Returns a lower bound on begin timestamps. If an epoch is read after this call, the bound
-    /// holds for all transactions that pin in a later epoch.
+    /// Returns a lower bound on begin timestamps, and passes a full fence. If an epoch is read
+    /// after this call, the bound holds for all transactions that pin in a later epoch, and the
+    /// epoch is a stamp (EP2).
     #[doc(hidden)]
     #[inline(always)]
     fn begin_ts_bound(_clock: &Self::Clock) -> u64 {
+        full_fence(); // E10
         0
     }
 

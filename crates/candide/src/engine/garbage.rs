@@ -47,7 +47,9 @@ impl Retired {
 pub struct Due {
     /// The first unit of the absent record, or the unit with several versions.
     pub(crate) at: CellAt,
-    /// The epoch in which the entry was queued.
+    /// The epoch in which the entry was queued: a stamp (EP2) that was read after the entry's
+    /// record became absent, or after the record's first cell lost REQUEUE. So if the epoch is
+    /// behind the horizon, all attempts have ended that may have found the record as it was before.
     pub(crate) queued: Epoch,
     /// The bound on begin timestamps ([`begin_ts_bound`](super::Protocol::begin_ts_bound)) that was
     /// read before that epoch.

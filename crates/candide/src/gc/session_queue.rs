@@ -100,7 +100,7 @@ impl<B: Backlog> Garbage<B> {
         let mut read = None;
         let mut queued = || {
             *read.get_or_insert_with(|| {
-                // The time is read before the epoch; see [`Due`].
+                // The time is read before the epoch; see [`Due`]. A fence lies between the two.
                 let time = P::begin_ts_bound(&engine.clock);
                 (engine.epochs.now(), time)
             })
@@ -295,7 +295,11 @@ impl<B: Backlog> Garbage<B> {
                         // If the note has changed, the unit was written again since it was last
                         // examined, so it is hot. Other entries wait for another reason.
                         let is_hot = noted != 0 && due.note != noted;
-                        let due = Due { queued: engine.epochs.now(), time, ..due };
+                        let queued = match mutant(Mutant::RequeuedAsOld) {
+                            false => engine.epochs.now(),
+                            true => due.queued,
+                        };
+                        let due = Due { queued, time, ..due };
                         if is_hot && !mutant(Mutant::HotKept) {
                             hot.push(due)
                         } else {

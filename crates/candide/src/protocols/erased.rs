@@ -114,6 +114,10 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn inherit_from_node(&self, node: NodeAt, at: CellAt);
     #[doc(hidden)]
+    fn may_be_reaped(&self, first: CellAt) -> bool;
+    #[doc(hidden)]
+    fn keep(&self, context: &mut Context<'_, Erased>, first: CellAt) -> Result<bool, Abort>;
+    #[doc(hidden)]
     fn enqueue_if_absent(&self, first: CellAt) -> bool;
     #[doc(hidden)]
     fn begin_ts_bound(&self) -> u64;
@@ -480,6 +484,14 @@ impl<P: Protocol> Base for BaseOf<P> {
 
     fn inherit_from_node(&self, node: NodeAt, at: CellAt) {
         P::inherit_from_node(&self.0, node, at);
+    }
+
+    fn may_be_reaped(&self, first: CellAt) -> bool {
+        P::may_be_reaped(&self.0, first)
+    }
+
+    fn keep(&self, context: &mut Context<'_, Erased>, first: CellAt) -> Result<bool, Abort> {
+        P::keep(&mut inner(context), first)
     }
 
     fn enqueue_if_absent(&self, first: CellAt) -> bool {
@@ -1003,6 +1015,14 @@ impl Absence for Erased {
 
     fn divided(attempt: &mut Self::Attempt, change: &NodeChange) {
         attempt.divided(change);
+    }
+
+    fn may_be_reaped(clock: &Self::Clock, first: CellAt) -> bool {
+        clock.may_be_reaped(first)
+    }
+
+    fn keep(context: &mut Context<'_, Erased>, first: CellAt) -> Result<bool, Abort> {
+        context.clock.keep(context, first)
     }
 
     fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool {

@@ -42,11 +42,11 @@
 //!
 //! # Cell
 //! ```text
-//! | epoch: 38 | sequence: 14 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED |
+//! | epoch: 38 | sequence: 14 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE |
 //! ```
 //!
 //! # Invariants
-//! The cell is locked as `protocols/shared/cell_lock.rs` describes, with invariants CL1 to CL5. In
+//! The cell is locked as `protocols/shared/cell_lock.rs` describes, with invariants CL1 to CL6. In
 //! addition:
 //! * **OC1** INSTALL is set before the fence.
 //! * **OC2** The version that a commit installs exceeds every version that the commit read or
@@ -165,8 +165,8 @@ use crate::protocols::policies::{
 };
 use crate::protocols::shared::cell_lock::{
     Held, LOCK_ROUNDS_MAX, acquire_asking, begin_install, copy_shared, enqueue_if_absent, evaluate,
-    fail, fence_after_locking, is_locked_by_another, is_owned, look_again, note_end, raise_install,
-    reap, release, release_cell, says_otherwise,
+    fail, fence_after_locking, flags_of_deleted, is_locked_by_another, is_owned, keep, look_again,
+    may_be_reaped, note_end, raise_install, reap, release, release_cell, says_otherwise,
 };
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::view::{self, Stuck, View};
@@ -569,7 +569,7 @@ impl Protocol for Occ {
     }
 
     fn begin_ts_bound(epochs: &Arc<Epochs>) -> u64 {
-        epochs.now()
+        epochs.stamp()
     }
 
     fn reach(
@@ -620,6 +620,15 @@ impl Absence for Occ {
         attempt.nodes.divided(change);
     }
 
+    #[inline(always)]
+    fn may_be_reaped(_clock: &Arc<Epochs>, first: CellAt) -> bool {
+        may_be_reaped(first)
+    }
+
+    fn keep(context: &mut Context<'_, Occ>, first: CellAt) -> Result<bool, Abort> {
+        keep(context, first)
+    }
+
     fn enqueue_if_absent(_clock: &Arc<Epochs>, first: CellAt) -> bool {
         enqueue_if_absent(first)
     }
@@ -631,7 +640,13 @@ impl Absence for Occ {
         units: &[CellAt],
         horizon: Epoch,
     ) -> GcOutcome {
-        reap(units, 0, |tid| tid.epoch() >= horizon) // VW3
+        let outcome = reap(units);
+        let epoch = || Tid(units[0].cell_word(0).load(Ordering::Relaxed)).epoch();
+        debug_assert!(
+            outcome != GcOutcome::Dead || epoch() < horizon,
+            "VW3: the epoch of a deletion is below the horizon"
+        );
+        outcome
     }
 }
 
@@ -929,7 +944,7 @@ fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, 
         item.untouched = true;
         new = was.unlocked().0;
     } else {
-        new |= Tid::ABSENT;
+        new |= flags_of_deleted(was);
     }
     release_cell(context, at, Tid(new));
 }

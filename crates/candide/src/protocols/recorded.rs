@@ -736,6 +736,14 @@ impl<P: Protocol> Absence for Recorded<P> {
         P::divided(&mut attempt.inner, change);
     }
 
+    fn may_be_reaped(clock: &Self::Clock, first: CellAt) -> bool {
+        P::may_be_reaped(&clock.clock, first)
+    }
+
+    fn keep(context: &mut Context<'_, Self>, first: CellAt) -> Result<bool, Abort> {
+        P::keep(&mut inner(context), first)
+    }
+
     fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool {
         P::enqueue_if_absent(&clock.clock, first)
     }

@@ -488,6 +488,15 @@ impl Absence for Serial {
 
     fn divided(_attempt: &mut Attempt, _change: &NodeChange) {}
 
+    #[inline(always)]
+    fn may_be_reaped(_lock: &Lock, _first: CellAt) -> bool {
+        false
+    }
+
+    fn keep(_: &mut Context<'_, Self>, _first: CellAt) -> Result<bool, Abort> {
+        Ok(true)
+    }
+
     fn enqueue_if_absent(_lock: &Lock, _first: CellAt) -> bool {
         false
     }

@@ -35,12 +35,12 @@
 //!
 //! # Cell
 //! ```text
-//! | rts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED UNWRITTEN REQUEUE |   | wts: 52 | 0: 12 |    node: | nwts | nrts |
+//! | rts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE UNWRITTEN |   | wts: 52 | 0: 12 |    node: | nwts | nrts |
 //! ```
 //!
 //! # Invariants
 //! The first word locks the cell as `protocols/shared/cell_lock.rs` describes, with invariants CL1
-//! to CL5. In addition:
+//! to CL6. In addition:
 //! * **TT1** The words, wts and ABSENT of a cell change only under INSTALL. The rts of a cell with
 //!   INSTALL is changed only by the owner of the lock, as it releases the cell. The rts of any
 //!   other cell is changed by exchange, even if the cell is held.
@@ -54,9 +54,8 @@
 //!   and changes only together with the node's version. A record can be read and locked only after
 //!   it has inherited nwts and nrts.
 //! * **TT6** A tombstone is reaped only after all transactions that ran when the row was deleted
-//!   have ended. Either the tombstone was queued at that time or later, or it has REQUEUE and is
-//!   queued again before it is reaped. (The protocol does not depend on this invariant, but
-//!   histories do: a key without a record then means the same to all running transactions.)
+//!   have ended (CL6). (The protocol does not depend on this invariant, but histories do: a key
+//!   without a record then means the same to all running transactions.)
 //!
 //! # Why it is serializable
 //! Let c(T) be T's commit timestamp.
@@ -194,9 +193,6 @@ const LEASE: u64 = TICK << 15;
 /// The flag of a version that the record has inherited from its node, and that no commit has
 /// written.
 const UNWRITTEN: u64 = Tid::own_flag(0);
-/// The flag of a row that was deleted while its record was queued. The queue entry is then older
-/// than the delete.
-const REQUEUE: u64 = Tid::own_flag(1);
 
 // The places of the words in a cell and in a node. A cell's first word has the form of a [`Tid`].
 const RTS: usize = 0;
@@ -467,6 +463,15 @@ impl Absence for TicToc {
         change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
     }
 
+    #[inline(always)]
+    fn may_be_reaped(_clock: &(), first: CellAt) -> bool {
+        cell_lock::may_be_reaped(first)
+    }
+
+    fn keep(context: &mut Context<'_, TicToc>, first: CellAt) -> Result<bool, Abort> {
+        cell_lock::keep(context, first)
+    }
+
     fn enqueue_if_absent(_clock: &(), first: CellAt) -> bool {
         cell_lock::enqueue_if_absent(first)
     }
@@ -492,8 +497,7 @@ impl Absence for TicToc {
         units: &[CellAt],
         _horizon: Epoch,
     ) -> GcOutcome {
-        // A version does not tell the epoch of a delete, so REQUEUE replaces the epoch (TT6).
-        cell_lock::reap(units, REQUEUE, |_| false)
+        cell_lock::reap(units) // TT6
     }
 
     fn merge_into_node(_clock: &(), node: NodeAt, at: CellAt) {
@@ -842,8 +846,7 @@ fn install(context: &mut Context<'_, TicToc>, writes: &mut WriteSet, index: usiz
         release_cell(context, at, raised(was.unlocked(), cts));
         return;
     } else {
-        // If the record is queued already, its queue entry is older than this delete (TT6).
-        new |= Tid::ABSENT | if was.has(Tid::QUEUED) { REQUEUE } else { 0 };
+        new |= cell_lock::flags_of_deleted(was);
     }
     debug_assert!(new & UNWRITTEN == 0, "TT4: the version is written");
     at.cell_word(WTS).store(cts, Ordering::Release); // E3, TT1

@@ -30,8 +30,12 @@ impl Tid {
     /// The record is in a session's queue of records to be removed. This flag is used only in a
     /// record's first cell. The flag is not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;
+    /// The record's entry in a queue may be older than the deletion of the row, or than a write
+    /// that a running transaction has staged on the absent row. This flag is used only in a
+    /// record's first cell. The flag is not a state of the row.
+    pub(crate) const REQUEUE: u64 = 1 << 5;
     /// The first bit of the flags to which each protocol gives its own meaning.
-    const OWN_FLAGS: u32 = 5;
+    const OWN_FLAGS: u32 = 6;
 
     pub(crate) const SEQUENCE_BITS: u32 = 14;
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
@@ -48,7 +52,7 @@ impl Tid {
     /// Returns flag `number`, counted from zero, of the flags to which each protocol gives its own
     /// meaning.
     pub(crate) const fn own_flag(number: u32) -> u64 {
-        assert!(Tid::OWN_FLAGS + number < FLAG_BITS, "a word has seven such flags");
+        assert!(Tid::OWN_FLAGS + number < FLAG_BITS, "a word has six such flags");
         1 << (Tid::OWN_FLAGS + number)
     }
 
@@ -129,6 +133,7 @@ impl std::fmt::Debug for Tid {
             (Tid::ABSENT, "absent"),
             (Tid::DEAD, "dead"),
             (Tid::QUEUED, "queued"),
+            (Tid::REQUEUE, "requeue"),
         ];
         flags
             .iter()

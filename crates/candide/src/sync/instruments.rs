@@ -261,6 +261,13 @@ pub(crate) enum Mutant {
     /// A row that was deleted while its record was queued is unlinked as early as if it had been
     /// deleted before.
     ReapedEarly,
+    /// A put or an insert that is staged on the record of an absent row does not keep the record in
+    /// its index.
+    StagedUnflagged,
+    /// A row that is deleted while its record is queued does not make the queue's entry begin anew.
+    DeletedUnflagged,
+    /// An entry that could not be collected is as old as before when it is queued again.
+    RequeuedAsOld,
     /// Versions: a commit draws its timestamp before it has locked its write set.
     DrawnBeforeLocks,
     /// Versions: a reader does not wait for a commit whose timestamp may be one that the reader has
@@ -464,7 +471,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 144] = [
+    const NAMES: [(&str, Mutant); 147] = [
         ("no-fence", Mutant::NoFence),
         ("append-after-unlock", Mutant::AppendAfterUnlock),
         ("cut-after-swap", Mutant::CutAfterSwap),
@@ -552,6 +559,9 @@ mod active {
         ("growth-inherits-nothing", Mutant::GrowthInheritsNothing),
         ("collapse-leaves-nothing", Mutant::CollapseLeavesNothing),
         ("reaped-early", Mutant::ReapedEarly),
+        ("staged-unflagged", Mutant::StagedUnflagged),
+        ("deleted-unflagged", Mutant::DeletedUnflagged),
+        ("requeued-as-old", Mutant::RequeuedAsOld),
         ("drawn-before-locks", Mutant::DrawnBeforeLocks),
         ("install-not-awaited", Mutant::InstallNotAwaited),
         ("old-reads-written", Mutant::OldReadsWritten),

@@ -948,6 +948,61 @@ fn loom_burial_against_insert_by_timestamps() {
     explore(2, burial_against_insert::<Mvto>);
 }
 
+/// Puts a row in a record while another session collects garbage. The attempt finds its own row.
+/// The row that was there before is deleted by the other session, before the attempt begins or
+/// beside it.
+fn burial_against_put<P: Protocol>(deletes_beside: bool) {
+    let (db, table) = database::<P>(1);
+    let (mut gravedigger, mut other) = (db.session().unwrap(), db.session().unwrap());
+    if !deletes_beside {
+        assert!(attempt(&mut gravedigger, |tx| table.delete(tx, 0)));
+        (0..2).for_each(|_| db.inner.engine.epochs.pass());
+    }
+    let inner = table.clone();
+    let other = thread::spawn(move || {
+        attempt(&mut other, |tx| {
+            inner.put(tx, Item::new(0, 5))?;
+            assert_eq!(inner.get(tx, 0, Item::COUNT)?, Some(5), "the row was put a moment ago");
+            Ok(())
+        });
+        drop(other);
+    });
+    // The session collects its garbage at the end of a transaction.
+    if deletes_beside {
+        attempt(&mut gravedigger, |tx| table.delete(tx, 0));
+    } else {
+        attempt(&mut gravedigger, |_| Ok(()));
+    }
+    (0..2).for_each(|_| db.inner.engine.epochs.pass());
+    attempt(&mut gravedigger, |_| Ok(()));
+    other.join().unwrap();
+}
+
+#[test]
+fn loom_burial_against_put() {
+    explore_as_it_is(2, || burial_against_put::<Occ>(false));
+}
+
+#[test]
+fn loom_burial_against_put_in_timestamp_order() {
+    explore_as_it_is(2, || burial_against_put::<TicToc>(false));
+}
+
+#[test]
+fn loom_burial_against_put_by_timestamps() {
+    explore_as_it_is(2, || burial_against_put::<Mvto>(false));
+}
+
+#[test]
+fn loom_delete_against_put() {
+    explore_as_it_is(2, || burial_against_put::<Occ>(true));
+}
+
+#[test]
+fn loom_delete_against_put_in_timestamp_order() {
+    explore_as_it_is(2, || burial_against_put::<TicToc>(true));
+}
+
 /// Moves a bucket to a larger array during a lookup. The lookup finds existing keys, and does not
 /// miss inserted keys. `rows` rows fill the table, so that one more row makes the table grow.
 fn lookup_against_growth<P: Protocol>(rows: u64) {

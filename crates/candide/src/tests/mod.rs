@@ -97,6 +97,8 @@ mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod snapshots;
 #[cfg(not(any(loom, shuttle, sanitized)))]
+mod staged_rows;
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod stale_commits;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod starvation;

@@ -40,7 +40,7 @@ enum Part {
 }
 
 /// The number of operations; the first number drawn for an operation is below it.
-const OPERATIONS: u64 = 26;
+const OPERATIONS: u64 = 28;
 /// The numbers of the operations that only read.
 const READS: [u64; 11] = [0, 1, 9, 10, 11, 19, 20, 21, 22, 23, 24];
 
@@ -204,6 +204,19 @@ impl<P: Protocol> Mix<P> {
             22 => by_code.get(tx, &(other as u32), Parcel::NOTE).map(drop),
             23 => by_place.scan(tx, .., Parcel::WEIGHT).take(3).try_for_each(|row| row.map(drop)),
             24 => by_place.rows(tx, &((other % 2) as u8, 0), ()).for_each(drop),
+            25 => {
+                items.put(tx, Item::new(key, 3))?;
+                thread::yield_now();
+                assert!(items.contains(tx, key)?, "{}: a row that was just put", P::NAME);
+                Ok(())
+            }
+            26 => {
+                parcels.put(tx, Parcel { note: other, ..Parcel::new(parcel.0, parcel.1) })?;
+                thread::yield_now();
+                let found = parcels.scan(tx, parcel..=parcel, Parcel::NOTE).next().transpose()?;
+                assert_eq!(found, Some((parcel, other)), "{}: a row that was just put", P::NAME);
+                Ok(())
+            }
             _ => {
                 thread::yield_now();
                 Ok(())

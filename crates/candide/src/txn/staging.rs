@@ -153,7 +153,7 @@ impl<P: Protocol> State<P> {
         self.stage_image(engine, table, record, image, Intent::Put)
     }
 
-    /// Stages all words of a row.
+    /// Stages all words of a row. The caller has been admitted to write.
     fn stage_image(
         &mut self,
         engine: &Engine<P>,
@@ -169,7 +169,7 @@ impl<P: Protocol> State<P> {
                 operand: first + unit.start() as u32,
                 ..Op::set_words(0, at.payload_words() as u16)
             };
-            self.stage(engine, at, intent, op)?;
+            self.stage_admitted(engine, at, intent, op)?;
         }
         Ok(())
     }

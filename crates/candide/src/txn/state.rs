@@ -31,7 +31,7 @@ use crate::log::LogTurn;
 use crate::memory::Cache;
 use crate::record::{CellAt, RecordAt};
 use crate::schema::{KeyPacking, Op, Unit, Units, Words};
-use crate::sync::{Mutant, Ordering, Point, mutant, pass};
+use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -42,6 +42,10 @@ const FIRST_REVALIDATION: u32 = 64;
 /// The number of epochs after which a read-only transaction is registered as a snapshot.
 /// Registering takes a lock, but few transactions run for so many epochs.
 const KEPT_AFTER: Epoch = 8;
+
+/// The number of rounds for which a put or an insert waits until the collector, which has marked
+/// the key's record as dead, has unlinked it.
+const UNLINK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 
 /// The working state of a session's transactions, kept from attempt to attempt.
 pub(crate) struct State<P: Protocol> {
@@ -655,6 +659,7 @@ impl<P: Protocol> State<P> {
 
     /// Returns whether the record with this first unit holds no row, so that an insert may be
     /// staged.
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn can_insert(&mut self, engine: &Engine<P>, first: CellAt) -> Result<bool, Abort> {
         self.exists(engine, first, false).map(|exists| !exists)
     }
@@ -679,6 +684,18 @@ impl<P: Protocol> State<P> {
         op: Op,
     ) -> Result<(), Abort> {
         self.admit_write()?;
+        self.stage_admitted(engine, at, intent, op)
+    }
+
+    /// Stages one write. The caller has been admitted to write.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn stage_admitted(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        intent: Intent,
+        op: Op,
+    ) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.worker);
         let staged = P::stage(context, &mut self.attempt, &mut self.writes, at, intent, op);
         staged.map_err(|abort| self.fail_to_stage(abort))
@@ -855,8 +872,70 @@ impl<P: Protocol> State<P> {
         table.check_key(key);
         let mut place = Place::default();
         match table.index.find_place(key, &mut place) {
-            Found::Record(record) => Ok(InsertTarget { record, is_new: false }),
+            Found::Record(record) => self.existing(engine, table, record),
             Found::Nothing { .. } => self.link(engine, table, key, &mut place),
+        }
+    }
+
+    /// Returns a record that this operation has found in the index, as the target of an insert or
+    /// put. The record stays in the index until the attempt has ended.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn existing(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) -> Result<InsertTarget, Abort> {
+        if P::may_be_reaped(&engine.clock, table.layout.first_of(record)) {
+            return self.keep(engine, table, record);
+        }
+        Ok(InsertTarget { record, is_new: false })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) -> Result<InsertTarget, Abort> {
+        let context = &mut Context::new(engine, &mut self.worker);
+        match P::keep(context, table.layout.first_of(record)) {
+            Ok(true) => Ok(InsertTarget { record, is_new: false }),
+            Ok(false) => self.instead_of_dead(engine, table, record),
+            Err(abort) => Err(self.doom(abort)),
+        }
+    }
+
+    /// Returns the target of an insert or put of a key whose record is dead: another record, as
+    /// soon as the collector has unlinked the dead one.
+    #[cold]
+    #[inline(never)]
+    fn instead_of_dead(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        dead: RecordAt,
+    ) -> Result<InsertTarget, Abort> {
+        let key = dead.key_words(table.layout.key_words());
+        let mut spin = Spin::default();
+        loop {
+            match table.index.find(key.as_slice()) {
+                Found::Nothing { .. } => {
+                    return self.link(engine, table, key.as_slice(), &mut Place::default());
+                }
+                Found::Record(record) if record != dead => {
+                    return self.existing(engine, table, record);
+                }
+                Found::Record(_) if spin.wait_at_most(UNLINK_ROUNDS_MAX) => {}
+                Found::Record(_) => {
+                    let first = table.layout.first_of(dead);
+                    let context = &mut Context::new(engine, &mut self.worker);
+                    let abort = context.conflict(Abort::RecordRemoved, first);
+                    return Err(self.doom(abort));
+                }
+            }
         }
     }
 
@@ -886,7 +965,7 @@ impl<P: Protocol> State<P> {
         else {
             // A caller that links without a lookup does not know whether the key has a record.
             return match table.index.find(key) {
-                Found::Record(record) => Ok(InsertTarget { record, is_new: false }),
+                Found::Record(record) => self.existing(engine, table, record),
                 Found::Nothing { .. } => Err(Abort::MemoryLimit),
             };
         };
@@ -897,7 +976,7 @@ impl<P: Protocol> State<P> {
         match place.link_near(record, key, &mut |node| {
             cells.clone().for_each(|at| P::inherit_from_node(&engine.clock, node, at))
         }) {
-            Ok(linked) => Ok(self.note_link(table, record, linked)),
+            Ok(linked) => self.note_link(engine, table, record, linked),
             Err(start) => self.link_afar(engine, table, (record, key), place, start),
         }
     }
@@ -943,12 +1022,18 @@ impl<P: Protocol> State<P> {
             Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
             return Err(Abort::MemoryLimit);
         };
-        Ok(self.note_link(table, record, linked))
+        self.note_link(engine, table, record, linked)
     }
 
     /// Notes the result of linking a record.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn note_link(&mut self, table: &TableCore, record: RecordAt, linked: Linked) -> InsertTarget {
+    fn note_link(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        linked: Linked,
+    ) -> Result<InsertTarget, Abort> {
         let local = &mut self.worker.local;
         match linked {
             Linked::New { node, before, after } => {
@@ -956,11 +1041,11 @@ impl<P: Protocol> State<P> {
                 P::linked(&mut self.attempt, node, before, after, first);
                 local.linked.push(first);
                 local.count_linked(table, true);
-                InsertTarget { record, is_new: true }
+                Ok(InsertTarget { record, is_new: true })
             }
             Linked::Existing(existing) => {
                 Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
-                InsertTarget { record: existing, is_new: false }
+                self.existing(engine, table, existing)
             }
         }
     }

@@ -384,6 +384,9 @@ pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
         );
         return if left.is_ok() { GcOutcome::Alive } else { GcOutcome::NotYet };
     }
+    if cell_lock::requeues(due.at, word) {
+        return GcOutcome::NotYet;
+    }
     // All units were deleted by one commit, or were never written. Otherwise a commit is writing
     // them, and has locked one of them.
     if word.ts() > due.time && !mutant(Mutant::CollectedEarly) {
@@ -432,5 +435,5 @@ fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
 pub(super) fn detach_for_snapshots(due: &Due, units: &[CellAt]) -> bool {
     let word = Tid(due.at.cell_word(0).load(Ordering::Relaxed));
     let is_same = word.version() == due.note && word.has(Tid::ABSENT) && !word.has(Tid::LOCK);
-    is_same && cell_lock::kill(units, word)
+    is_same && !word.has(Tid::REQUEUE) && cell_lock::kill(units, word)
 }

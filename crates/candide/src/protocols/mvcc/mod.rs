@@ -39,12 +39,12 @@
 //!
 //! # Cell
 //! ```text
-//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED PRUNING |  | newest undo |
+//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE PRUNING |  | newest undo |
 //! ```
 //! The cell is followed by the words of the newest version.
 //!
 //! # Invariants
-//! The cell is locked as in `protocols/shared/cell_lock.rs`, with invariants CL1 to CL5, except
+//! The cell is locked as in `protocols/shared/cell_lock.rs`, with invariants CL1 to CL6, except
 //! that pruning a chain (`collect.rs`) holds LOCK alone briefly, also of an absent row; and undo
 //! records are as in `record/undo_record.rs`, with UR1 to UR4. Besides:
 //! * **MV1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and
@@ -422,6 +422,15 @@ impl Absence for Mvcc {
 
     fn divided(attempt: &mut Attempt, change: &NodeChange) {
         attempt.nodes.divided(change);
+    }
+
+    #[inline(always)]
+    fn may_be_reaped(_clock: &Clock, first: CellAt) -> bool {
+        cell_lock::may_be_reaped(first)
+    }
+
+    fn keep(context: &mut Context<'_, Mvcc>, first: CellAt) -> Result<bool, Abort> {
+        cell_lock::keep(context, first)
     }
 
     fn enqueue_if_absent(_clock: &Clock, first: CellAt) -> bool {
@@ -851,7 +860,7 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
     if present {
         writes.install(index, at.payload());
     }
-    let absent = if present { 0 } else { Tid::ABSENT };
+    let absent = if present { 0 } else { cell_lock::flags_of_deleted(was) };
     release_cell(context, at, Tid(Tid::of_ts(ts).0 | was.0 & Tid::QUEUED | absent));
 }
 

@@ -41,7 +41,7 @@ use crate::memory::Block;
 use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
 use crate::record::version_chain::{Latched, ON_SNAPSHOT_LIST, Version, VersionId};
 use crate::record::{CellAt, Tid};
-use crate::sync::{Mutant, Point, Spin, mutant, pass};
+use crate::sync::{Mutant, Point, Spin, full_fence, mutant, pass};
 
 /// Collects the unit of an entry, for [`Absence::reap`](crate::engine::Absence::reap).
 pub(super) fn collect(
@@ -256,6 +256,12 @@ fn reap<'a>(
     units: &'a [CellAt],
     first: Latched<'a>,
 ) -> GcOutcome {
+    debug_assert!(first.word().has(Tid::ABSENT), "TO11: the cell says that the row is absent");
+    if first.word().has(Tid::REQUEUE) && !mutant(Mutant::ReapedEarly) {
+        let outcome = leave(first, Tid::REQUEUE, GcOutcome::NotYet);
+        full_fence(); // E10, TO11
+        return outcome;
+    }
     let mut cells = vec![first];
     cells.extend(units[1..].iter().map_while(|at| latch_dying(context, at, due.time)));
     let all = cells.len() == units.len();

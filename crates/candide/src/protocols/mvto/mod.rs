@@ -58,11 +58,12 @@
 //!
 //! # Cell
 //! ```text
-//! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED INLINE_USED ON_SNAPSHOT_LIST VACATED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
+//! | newest: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE INLINE_USED ON_SNAPSHOT_LIST VACATED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
 //! The word `seen until` is the rts of the row's existence. The first version of a unit lies beside
 //! the unit's cell, in the record. Each other version has a block of its own. LOCK says that a read
-//! for update holds the unit, INSTALL that the chain is being changed.
+//! for update holds the unit, INSTALL that the chain is being changed, ABSENT that the newest
+//! version, pending or not, is the row's absence.
 //!
 //! # Invariants
 //! Chains keep the invariants VC1 to VC5 of `record/version_chain.rs`. Besides:
@@ -97,6 +98,12 @@
 //! * **TO10** A delta is merged into the row below it (VC5) only by the collector, from the entry
 //!   that the delta's own commit queued, when the entry is due. The delta is the newest version,
 //!   and no open snapshot sees the row without the delta.
+//! * **TO11** If the absence of a row becomes its record's newest version while the record has an
+//!   entry, REQUEUE is set in the first cell: by the commit that links the absence, or that unlinks
+//!   a version above it. So does an attempt, under the latch, that is about to stage a put or an
+//!   insert on a record with ABSENT and an entry. Before the collector reaps a record, it clears
+//!   REQUEUE, passes a full fence, and queues or parks the entry anew. So no record is reaped under
+//!   a staged write; the argument is that of CL6 in `protocols/shared/cell_lock.rs`.
 //!
 //! # Why it is serializable
 //! The order is that of timestamps. A transaction that only reads at `t` comes after `t` and before
@@ -572,6 +579,15 @@ impl Absence for Mvto {
         attempt.nodes.divided(change);
     }
 
+    #[inline(always)]
+    fn may_be_reaped(_clock: &Clock, first: CellAt) -> bool {
+        cell_lock::may_be_reaped(first) // TO11
+    }
+
+    fn keep(context: &mut Context<'_, Mvto>, first: CellAt) -> Result<bool, Abort> {
+        keep(context, first)
+    }
+
     fn enqueue_if_absent(_clock: &Clock, first: CellAt) -> bool {
         let mut spin = Spin::default();
         loop {
@@ -603,6 +619,44 @@ impl Absence for Mvto {
         _horizon: Epoch,
     ) -> GcOutcome {
         collect::collect(context, due, units)
+    }
+}
+
+/// Sets REQUEUE in the first cell of an absent record, if the record has an entry (TO11). Returns
+/// `false` if the record is dead.
+fn keep(context: &mut Context<'_, Mvto>, first: CellAt) -> Result<bool, Abort> {
+    let mut spin = Spin::default();
+    loop {
+        match first.try_latch() {
+            Ok(mut cell) => {
+                if cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST)
+                    && !mutant(Mutant::StagedUnflagged)
+                {
+                    cell.raise(Tid::REQUEUE);
+                }
+                cell.release();
+                return Ok(true);
+            }
+            Err(word) if word.has(Tid::DEAD) => return Ok(false),
+            Err(_) if spin.wait_at_most(cell_lock::LOCK_ROUNDS_MAX) => {}
+            Err(_) => return Err(context.conflict(Abort::Locked, first)),
+        }
+    }
+}
+
+/// Notes in a latched cell whether the newest version, which has just changed, says that the row is
+/// absent. If so, and the record has an entry, that entry is older (TO11).
+#[inline(always)]
+fn note_absence(cell: &mut Latched<'_>, at: &CellAt, is_absent: bool) {
+    if !is_absent {
+        return cell.clear(Tid::ABSENT);
+    }
+    cell.raise(Tid::ABSENT);
+    if cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST)
+        && at.is_first()
+        && !mutant(Mutant::DeletedUnflagged)
+    {
+        cell.raise(Tid::REQUEUE);
     }
 }
 
@@ -1201,6 +1255,9 @@ fn link(
     let is_first = cell.newest().is_none();
     pass(Point::Linking);
     let version = cell.link(above, block, if can_wait { stamp.of_delta() } else { stamp });
+    if above.is_none() {
+        note_absence(&mut cell, &at, !item.present);
+    }
     let mut note = version.id().word();
     if !is_first
         && (item.present || at.is_first() || cell.word().has(ON_SNAPSHOT_LIST))
@@ -1486,11 +1543,9 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
     let mut cell = latch_own(&item.at);
     let above = newest_after(&cell, version.stamp().ts());
     cell.replace(above, version.older());
-    let newest = cell.newest().map(Version::stamp);
-    if newest.is_none_or(Stamp::is_absent)
-        && item.at.is_first()
-        && !cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST)
-    {
+    let is_absent = cell.newest().map(Version::stamp).is_none_or(Stamp::is_absent);
+    note_absence(&mut cell, &item.at, is_absent);
+    if is_absent && item.at.is_first() && !cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST) {
         cell.raise(Tid::QUEUED); // TO7
         context.local.reap_queue.push(item.at);
     }

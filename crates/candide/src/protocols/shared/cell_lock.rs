@@ -19,6 +19,28 @@
 //! * **CL5** The note of a write item is zero until the attempt owns the item's cell as a writer.
 //!   Afterwards the note is the cell's word, including LOCK and INSTALL. A held cell is in
 //!   [`Held`]. If the cell has a write item, phase 1 moves it from [`Held`] to the item.
+//! * **CL6** The epoch of a record's queue entry is a stamp (EP2): it was read after the record
+//!   became absent and QUEUED, and after a full fence. A commit that deletes the row of a queued
+//!   record sets REQUEUE. So does an attempt that is about to stage a put or an insert on an
+//!   absent record which is queued. The collector clears REQUEUE, passes a full fence, and gives
+//!   the entry a new epoch. It makes a record dead only if REQUEUE is clear, and the entry's epoch
+//!   is behind the horizon.
+//!
+//! # Why no record dies under a staged write
+//! Before an attempt stages a put or an insert in a record that it has found in the index, it looks
+//! at the record's first cell (`may_be_reaped`, `keep`). Let the attempt find the row present, or
+//! absent without QUEUED, or absent with REQUEUE. Before the record can die, the cell changes: the
+//! row is deleted, QUEUED is set, or REQUEUE is cleared. The entry gets its epoch after that change
+//! and a full fence. This is the case that the proof in `epoch.rs` treats: the attempt is the
+//! reader R, the change is the unlinking, and the epoch is the stamp. So the epoch is not behind
+//! the horizon before the attempt has ended. In the remaining case, absent and QUEUED without
+//! REQUEUE, the attempt sets REQUEUE by an exchange. `kill` begins with an exchange of the same
+//! word. If the attempt's exchange comes first, `kill` fails. Otherwise the attempt finds the cell
+//! locked or dead, and in the end looks for another record of the key.
+//!
+//! So a later lookup of the attempt finds the record, and in its write set what it has staged. The
+//! same holds for a transaction that has seen the row, or its absence, in the record: it has ended
+//! before the record is unlinked.
 //!
 //! # Waiting
 //! Every wait for a lock is bounded. If the wait fails, the attempt ends in `Locked` and releases
@@ -682,29 +704,94 @@ pub(crate) fn enqueue_if_absent(first: CellAt) -> bool {
     false
 }
 
+/// Implements [`Absence::may_be_reaped`](crate::engine::Absence::may_be_reaped).
+#[inline(always)]
+pub(crate) fn may_be_reaped(first: CellAt) -> bool {
+    // Relaxed: if the row is deleted after this load, the record's entry waits for the attempts
+    // that are running now (CL6).
+    Tid(first.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
+}
+
+/// Implements [`Absence::keep`](crate::engine::Absence::keep): sets REQUEUE if the record is absent
+/// and queued (CL6).
+pub(crate) fn keep<P: Protocol>(
+    context: &mut Context<'_, P>,
+    first: CellAt,
+) -> Result<bool, Abort> {
+    match request_requeue(first) {
+        Ok(is_kept) => Ok(is_kept),
+        Err(tid) => look_again(context.again(), first, tid, move || request_requeue(first)),
+    }
+}
+
+/// Sets REQUEUE in the first cell of a record, if the record is absent and queued. Returns `false`
+/// if the record is dead. If the collector or an insert has locked the cell, returns the cell's
+/// word as the error.
+fn request_requeue(first: CellAt) -> Result<bool, Tid> {
+    let cell = first.cell_word(0);
+    let mut tid = Tid(cell.load(Ordering::Relaxed));
+    loop {
+        if tid.has(Tid::DEAD) {
+            return Ok(false);
+        }
+        let may_die = tid.has(Tid::ABSENT) && tid.has(Tid::QUEUED) && !tid.has(Tid::REQUEUE);
+        if !may_die || mutant(Mutant::StagedUnflagged) {
+            return Ok(true);
+        }
+        if tid.has(Tid::LOCK) {
+            return Err(tid);
+        }
+        // Relaxed: the order of this one word decides whether the record dies (CL6).
+        let flagged = tid.0 | Tid::REQUEUE;
+        match cell.compare_exchange(tid.0, flagged, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Ok(true),
+            Err(now) => tid = Tid(now),
+        }
+    }
+}
+
+/// Returns the flags, besides QUEUED, of a cell whose row a commit has just deleted. `was` is the
+/// cell's word before the commit. If the record was queued before, its entry is older than the
+/// deletion (CL6).
+#[inline(always)]
+pub(crate) fn flags_of_deleted(was: Tid) -> u64 {
+    let is_older = was.has(Tid::QUEUED) && !mutant(Mutant::DeletedUnflagged);
+    Tid::ABSENT | if is_older { Tid::REQUEUE } else { 0 }
+}
+
+/// Returns whether the entry of an absent record must be queued anew. If so, clears REQUEUE in the
+/// record's first cell, whose word was `tid`, and passes a full fence. The caller then reads the
+/// epoch of the entry (CL6).
+pub(crate) fn requeues(first: CellAt, tid: Tid) -> bool {
+    if !tid.has(Tid::REQUEUE) || mutant(Mutant::ReapedEarly) {
+        return false;
+    }
+    // Relaxed: the fence orders the exchange before the load of the epoch. If the exchange fails,
+    // another session has changed the cell, and the flag is left to the next examination.
+    let cleared = tid.0 & !Tid::REQUEUE;
+    let _ =
+        first.cell_word(0).compare_exchange(tid.0, cleared, Ordering::Relaxed, Ordering::Relaxed);
+    full_fence(); // E10
+    true
+}
+
 /// Implements [`Absence::reap`](crate::engine::Absence::reap): marks the cells of an absent record
-/// as dead, one after another, unless an insert has locked the record.
-///
-/// All transactions that ran when the row was deleted must have ended, since a transaction that
-/// finds no record for a key validates that absence only at its end. If versions contain epochs,
-/// the version gives the time of the deletion. Otherwise the entry in the queue gives that time,
-/// unless the row has been inserted and deleted again since. In that case the cell has the flag
-/// `requeue`, and the entry starts anew.
-pub(crate) fn reap(units: &[CellAt], requeue: u64, is_recent: impl Fn(Tid) -> bool) -> GcOutcome {
+/// as dead, one after another, unless an insert has locked the record or the entry must be queued
+/// anew (CL6).
+pub(crate) fn reap(units: &[CellAt]) -> GcOutcome {
     let first = units[0].cell_word(0);
     let tid = Tid(first.load(Ordering::Relaxed));
     debug_assert!(tid.has(Tid::QUEUED), "CL2: the holder of the entry clears the flag");
-    if tid.has(Tid::LOCK) || tid.has(Tid::ABSENT) && is_recent(tid) {
+    if tid.has(Tid::LOCK) {
         return GcOutcome::NotYet;
     }
-    let exchange =
-        |to: u64| first.compare_exchange(tid.0, to, Ordering::Acquire, Ordering::Relaxed).is_ok();
     if !tid.has(Tid::ABSENT) {
-        return if exchange(tid.0 & !Tid::QUEUED) { GcOutcome::Alive } else { GcOutcome::NotYet };
+        let alive = tid.0 & !Tid::QUEUED;
+        let exchange =
+            first.compare_exchange(tid.0, alive, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        return if exchange { GcOutcome::Alive } else { GcOutcome::NotYet };
     }
-    if tid.has(requeue) && !mutant(Mutant::ReapedEarly) {
-        // If the exchange fails, an insert has locked the cell. The next round will see that.
-        exchange(tid.0 & !requeue);
+    if requeues(units[0], tid) {
         return GcOutcome::NotYet;
     }
     if kill(units, tid) { GcOutcome::Dead } else { GcOutcome::NotYet }

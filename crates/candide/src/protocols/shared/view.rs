@@ -42,8 +42,9 @@
 //!   of the writer's versions is of an epoch before the base, so whenever a further one is read
 //!   later, the view moves forward again.
 //! * **VW3** If a record is not found, either it was not linked at any time since the base, or it
-//!   was unlinked. A deleted record is unlinked only when its epoch is below the horizon, and no
-//!   pin's epoch is below the horizon. An insert links its record before it locks, so the node's
+//!   was unlinked. A deleted record is unlinked only when the epoch of its deletion is below the
+//!   horizon, since the record's entry was queued no earlier (CL6), and no pin's epoch is below the
+//!   horizon. An insert links its record before it locks, so the node's
 //!   version has changed.
 //! * **VW4** A met version v of a cell is the cell's version at the moment of the view: v was
 //!   installed before that moment, since the session had already met v, and v is still there when

@@ -133,6 +133,14 @@ impl Absence for Untimed {
         TicToc::divided(attempt, change);
     }
 
+    fn may_be_reaped(_clock: &(), first: CellAt) -> bool {
+        TicToc::may_be_reaped(&(), first)
+    }
+
+    fn keep(context: &mut Context<'_, Untimed>, first: CellAt) -> Result<bool, Abort> {
+        TicToc::keep(&mut inner(context), first)
+    }
+
     fn enqueue_if_absent(_clock: &(), first: CellAt) -> bool {
         TicToc::enqueue_if_absent(&(), first)
     }
