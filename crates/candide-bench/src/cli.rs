@@ -12,7 +12,6 @@ mod shifting;
 mod tpcb;
 mod tpcc;
 mod values;
-mod voter;
 mod wikipedia;
 mod ycsb_hot;
 mod ycsb_narrow;
@@ -41,7 +40,6 @@ pub(crate) use rubis::RubisArgs;
 pub(crate) use shifting::ShiftingArgs;
 pub(crate) use tpcb::TpcBArgs;
 pub(crate) use tpcc::TpccArgs;
-pub(crate) use voter::VoterArgs;
 pub(crate) use wikipedia::WikipediaArgs;
 pub(crate) use ycsb_hot::YcsbHotArgs;
 pub(crate) use ycsb_narrow::YcsbNarrowArgs;
@@ -128,7 +126,7 @@ pub(crate) enum Command {
         subcommand,
         subcommand_help_heading = "Workloads",
         after_help = BENCH_HELP,
-        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|voter|long-scan|shifting|key-value|\
+        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|long-scan|shifting|key-value|\
                                  range-scan|predicate"
     )]
     Bench(Box<Bench>),
@@ -305,9 +303,6 @@ pub(crate) enum Bench {
     /// TPC-B: small deposits at the branches of a bank
     #[command(name = "tpcb")]
     TpcB(TpcBArgs),
-    /// Voter: votes by telephone, counted by caller, contestant and state
-    #[command(name = "voter")]
-    Voter(VoterArgs),
 }
 
 /// Headings of groups of options.

@@ -15,7 +15,7 @@ mod figure;
 use std::iter;
 use std::process::ExitCode;
 
-use candide_compiled::banks::measured::{smallbank, tpcb, voter};
+use candide_compiled::banks::measured::{smallbank, tpcb};
 use candide_compiled::keys::measured::{
     long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
 };
@@ -125,7 +125,6 @@ fn bench(workload: Bench) -> Result<Ending, Failure> {
         Bench::Rubis(args) => run([rubis(args.workload())], &args.common),
         Bench::Wikipedia(args) => run([wikipedia(args.workload())], &args.common),
         Bench::TpcB(args) => run([tpcb(args.workload())], &args.common),
-        Bench::Voter(args) => run([voter(args.workload())], &args.common),
     }
 }
 

@@ -1,4 +1,4 @@
-//! SmallBank, TPC-B and Voter under every protocol.
+//! SmallBank and TPC-B under every protocol.
 
 #![forbid(unsafe_code)]
 
@@ -7,7 +7,6 @@ pub mod measured {
     use candide_harness::{AnyWorkload, measurable};
     use candide_workloads::smallbank::SmallBank;
     use candide_workloads::tpcb::TpcB;
-    use candide_workloads::voter::Voter;
 
     /// Makes SmallBank measurable.
     #[inline(never)]
@@ -18,12 +17,6 @@ pub mod measured {
     /// Makes TPC-B measurable.
     #[inline(never)]
     pub fn tpcb(workload: TpcB) -> Box<dyn AnyWorkload> {
-        measurable(workload)
-    }
-
-    /// Makes Voter measurable.
-    #[inline(never)]
-    pub fn voter(workload: Voter) -> Box<dyn AnyWorkload> {
         measurable(workload)
     }
 }

@@ -17,7 +17,6 @@
 //! | [`tpcc::Tpcc`] | the nine of TPC-C | new-order, payment, order-status, delivery, stock-level |
 //! | [`wikipedia::Wikipedia`] | ten: users, pages, revisions, texts, watched pages | viewing, listing, editing and watching pages |
 //! | [`tpcb::TpcB`] | branches, tellers, accounts, history | small deposits, many of them at the same branch |
-//! | [`voter::Voter`] | contestants, area codes, votes, two counts of them | votes by telephone |
 //! | [`random::Random`] | two small ones, one with indexes | random operations of every kind |
 //!
 //! [`clients`] are for checking only: they record their requests and the answers.
@@ -50,7 +49,6 @@ mod think;
 pub mod tpcb;
 pub mod tpcc;
 pub mod two_tables;
-pub mod voter;
 pub mod wikipedia;
 mod workload;
 pub mod ycsb;

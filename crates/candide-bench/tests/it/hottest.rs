@@ -109,8 +109,8 @@ fn it_goes_with_causes_phases_and_a_rate() {
     assert_looked_at(&results[0], "small[0]", 3, 1);
 
     let (printed, _, results) =
-        bench(400, &format!("voter --telephones 1000 --rate 50 {timing}"), "hottest-rate");
-    assert_looked_at(&results[0], "v_votes_by_contestant_number_state[1, CA]", 3, 1);
+        bench(400, &format!("tpcb --branches 1 --accounts 100 --rate 50 {timing}"), "hottest-rate");
+    assert_looked_at(&results[0], "branches[0]", 3, 1);
     assert_eq!(
         number(&results[0]["hottest"]["probes"]),
         0.0,

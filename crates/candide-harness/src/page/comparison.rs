@@ -116,14 +116,13 @@ fn title(result: &Measurement, comparisons: &[Comparison<'_>]) -> String {
 }
 
 /// The usual spelling of workloads whose names on the command line are in lower case.
-const NAMES: [(&str, &str); 7] = [
+const NAMES: [(&str, &str); 6] = [
     ("tpcc", "TPC-C"),
     ("tpcb", "TPC-B"),
     ("ycsb", "YCSB"),
     ("smallbank", "SmallBank"),
     ("rubis", "RUBiS"),
     ("wikipedia", "Wikipedia"),
-    ("voter", "Voter"),
 ];
 
 fn name(workload: &str) -> String {

@@ -8,7 +8,6 @@ use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::tpcb::TpcB;
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::two_tables::{LongScan, Shifting};
-use candide_workloads::voter::Voter;
 use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Contention, Mode, Value, Verify, Ycsb};
 use candide_workloads::{Loaded, Worker, Workload};
@@ -131,7 +130,6 @@ fn workers_look_at_a_row_that_the_workload_writes() {
         &TpcB { branches: 2, accounts: 100, transactions: TRANSACTIONS, ..TpcB::strict() },
         TRANSACTIONS,
     );
-    assert_has_one(&Voter { telephones: 100, ..Voter::strict() }, 2000);
     assert_has_one(&Tpcc { customers: 10, items: 100, ..Tpcc::strict() }, TRANSACTIONS);
 }
 
@@ -165,16 +163,4 @@ fn the_first_row_is_written_most() {
         sorted(&loaded.table, |row| row.key).iter().map(|row| written(&row.columns)).collect();
     assert!(rows[0] > 0 && rows.iter().all(|&writes| writes <= rows[0]), "{rows:?}");
     assert_eq!(ycsb.hottest(), Some("usertable[0]"));
-}
-
-#[test]
-fn the_first_contestant_in_california_gets_most_votes() {
-    let db = database(true, true);
-    let voter = Voter { telephones: 1000, ..Voter::strict() };
-    let loaded = load(&db, &voter, 1);
-    run(&db, &loaded, 1, 20_000);
-    let counts = sorted(&loaded.contest.state_counts, |count| std::cmp::Reverse(count.votes));
-    assert_eq!((counts[0].place.contestant, counts[0].place.state.as_bytes()), (1, b"CA"));
-    assert!(counts[1].votes < counts[0].votes);
-    assert_eq!(voter.hottest(), Some("v_votes_by_contestant_number_state[1, CA]"));
 }

@@ -13,7 +13,6 @@ mod think;
 mod tpcb;
 mod tpcc;
 mod two_tables;
-mod voter;
 mod wikipedia;
 mod ycsb;
 mod ycsb_variants;
