@@ -15,7 +15,7 @@ use crate::mutants::{Mutant, mutant};
 use crate::names::{self, DIRECTORY, FileName, LOCK, MANIFEST};
 use crate::random;
 use crate::target::Target;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 
 /// What a directory contains.
 #[derive(Debug, Default)]
@@ -155,6 +155,7 @@ impl Store {
             manifest: Mutex::new(ManifestFile::new(Arc::clone(&disk), manifest, manifest_files)),
             log: Mutex::new(log),
             merging: Mutex::new(checkpoint),
+            filling: RwLock::new(()),
             disk,
             options: options.clone(),
             _lock: lock,
