@@ -36,14 +36,17 @@ enum State {
 /// file that it names is missing.
 pub(crate) fn read(disk: &dyn Disk, files: &Files) -> Result<Option<Found>, OpenError> {
     let first = State::read(disk, files, MANIFEST)?;
-    let copy = State::read(disk, files, MANIFEST_COPY)?;
+    let mut copy = State::read(disk, files, MANIFEST_COPY)?;
     let damage = match first {
         State::Missing if matches!(copy, State::Missing) => return Ok(None),
         State::Missing => OpenError::corrupt(MANIFEST, 0, "the file is missing"),
         State::Damaged(error @ OpenError::Format { .. }) => return Err(error),
         State::Damaged(error) => error,
         State::Read(front, bytes) => match what_is_lost(&front, &bytes, &copy) {
-            Some(error) => error,
+            Some(error) => {
+                copy = copy.unless_behind(&front, &bytes);
+                error
+            }
             None => {
                 let damage = copy.damage(&front.manifest);
                 return Ok(Some(Found { manifest: front.manifest, damage }));
@@ -135,6 +138,21 @@ impl State {
                 _ => damaged(name, error),
             })
         }))
+    }
+
+    /// Returns the copy, as damaged if it lacks changes of the front of `MANIFEST`, which has these
+    /// bytes and a tail. No crash leaves that, since each change is in both before the next one.
+    fn unless_behind(self, first: &Front, bytes: &[u8]) -> State {
+        match self {
+            State::Read(copy, has)
+                if is_older(&copy.manifest, &first.manifest)
+                    || has.len() < first.bytes && bytes.starts_with(&has) =>
+            {
+                let what = "the file ends, and MANIFEST has more entries";
+                State::Damaged(OpenError::corrupt(MANIFEST_COPY, has.len() as u64, what))
+            }
+            other => other,
+        }
     }
 
     /// Returns the damage of a copy of which nothing is needed, since `first` is in force.
