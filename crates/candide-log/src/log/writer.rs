@@ -290,7 +290,8 @@ impl Log {
         prepared.map_err(|error| self.full_or_failed(error))
     }
 
-    /// Adds a file for the next segment, unless it could not be filled, or takes room that is needed.
+    /// Adds a file for the next segment, unless it could not be filled, or takes room that a
+    /// checkpoint needs.
     pub(crate) fn add_spare(
         &mut self,
         spare: Spare,

@@ -56,8 +56,8 @@ pub(crate) fn read(disk: &dyn Disk, files: &Files) -> Result<Option<Found>, Open
     take_copy(disk, copy, damage).map(Some)
 }
 
-/// Returns the damage of `MANIFEST` or of what comes behind its front, if something may be lost that
-/// was in force.
+/// Returns the damage of `MANIFEST` or of what comes behind its front, if something may be lost
+/// that was in force.
 fn what_is_lost(front: &Front, bytes: &[u8], copy: &State) -> Option<OpenError> {
     let end = &bytes[..front.bytes];
     match (&front.tail, copy) {
@@ -77,8 +77,8 @@ fn what_is_lost(front: &Front, bytes: &[u8], copy: &State) -> Option<OpenError> 
     }
 }
 
-/// Returns whether one of the two files is older than a crash leaves it: each change is made in both
-/// before the next one.
+/// Returns whether one of the two files is older than a crash leaves it: each change is made in
+/// both before the next one.
 fn is_older(one: &Manifest, other: &Manifest) -> bool {
     one.uuid == other.uuid && other.sequence.saturating_sub(one.sequence) > 1
 }
