@@ -409,7 +409,8 @@ fn stage_beside<P: Protocol>(point: Point, change: Change<P>, before: Before, me
                 let _ = run.run(|tx| change(&its_wide, &its_items, &mut its_other, tx));
             };
             interleaving::acting(point, pause, act);
-            drop((changing, its_other));
+            // In this order, the older entry comes first in the garbage of ended sessions.
+            drop((its_other, changing));
             its_end.wait();
         });
         stopped.wait();
