@@ -283,27 +283,26 @@ impl Log {
     /// Does a part of the work for the next segment, if the one in use is half full.
     pub(crate) fn prepare(&mut self) -> Result<(), WriteError> {
         self.check()?;
-        if self.offset < self.segment.bytes / 2 || self.no_room.is_some() {
+        if self.offset < self.segment.bytes / 2 || self.is_making_room() {
             return Ok(());
         }
         let prepared = self.spares.prepare(&**self.disk, self.next_bytes());
         prepared.map_err(|error| self.full_or_failed(error))
     }
 
-    /// Adds a file for the next segment, unless it could not be filled.
+    /// Adds a file for the next segment, unless it could not be filled, or takes room that a
+    /// checkpoint needs.
     pub(crate) fn add_spare(
         &mut self,
         spare: Spare,
         filled: io::Result<()>,
     ) -> Result<(), WriteError> {
-        match filled {
-            Ok(()) => self.spares.add(spare),
-            Err(error) => {
-                spare.remove(&**self.disk);
-                return Err(self.full_or_failed(error));
-            }
+        if filled.is_err() || self.is_making_room() {
+            spare.remove(&**self.disk);
+        } else {
+            self.spares.add(spare);
         }
-        Ok(())
+        filled.map_err(|error| self.full_or_failed(error))
     }
 
     /// Writes a confirmation behind the last block, or in the next segment if that one is empty.
@@ -334,6 +333,11 @@ impl Log {
     pub(crate) fn begin_making_room(&mut self, no_room: Arc<io::Error>) {
         self.spares.abandon(&**self.disk);
         self.no_room = Some(no_room);
+    }
+
+    /// Returns whether no file for a segment is made.
+    pub(crate) fn is_making_room(&self) -> bool {
+        self.no_room.is_some()
     }
 
     /// Lets files for segments be made again.

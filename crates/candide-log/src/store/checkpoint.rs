@@ -52,18 +52,14 @@ impl Store {
         let shared = &*self.shared;
         let mut number = shared.merging();
         shared.manifest().check()?;
-        let rotated = shared.with_files(Log::rotate);
-        let closed = {
-            let mut log = shared.log();
-            match rotated {
-                // The segments that are closed give room.
-                Err(WriteError::Full(error)) if !log.closed().is_empty() => {
-                    log.begin_making_room(error);
-                }
-                rotated => rotated?,
+        match shared.with_files(Log::rotate) {
+            // The segments that are closed give room.
+            Err(WriteError::Full(error)) if !shared.log().closed().is_empty() => {
+                shared.begin_making_room(error);
             }
-            log.closed().to_vec()
-        };
+            rotated => rotated?,
+        }
+        let closed = shared.log().closed().to_vec();
         let done = self.checkpoint_of(&closed, &mut number);
         shared.log().end_making_room();
         done

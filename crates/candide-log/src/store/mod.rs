@@ -20,7 +20,8 @@ use crate::schema::{TABLE_NUMBER_MAX, TableSchema};
 use manifest::ManifestFile;
 use recover::Recovery;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// The number of segments from which on a checkpoint should be made: each opening begins one.
 const SEGMENTS_MAX: usize = 256;
@@ -122,8 +123,8 @@ pub struct LogWriter {
     last_segment: u64,
 }
 
-/// What a store and its writer share. Of the mutexes, `merging` is locked before the others, and
-/// of the others never two.
+/// What a store and its writer share. Of the locks, `merging` is taken before the others, and then
+/// `filling`; of the others never two.
 #[derive(Debug)]
 struct Shared {
     disk: Arc<Directory>,
@@ -133,6 +134,8 @@ struct Shared {
     /// Locked while a checkpoint or a backup is made, so that the files that it reads stay as they
     /// are. Contains the number of the last checkpoint that was begun.
     merging: Mutex<u64>,
+    /// Locked for reading while a file for a segment is filled.
+    filling: RwLock<()>,
     _lock: Box<dyn Send + Sync + Debug>,
 }
 
@@ -157,11 +160,23 @@ impl Shared {
                 Ok(()) => return Ok(()),
                 Err(Obstacle::Error(error)) => return Err(error),
                 Err(Obstacle::NoFile { mut spare, bytes }) => {
+                    let _filling = self.filling.read().unwrap_or_else(PoisonError::into_inner);
+                    if self.log().is_making_room() {
+                        spare.remove(&**self.disk);
+                        continue;
+                    }
                     let filled = spare.fill(&**self.disk, bytes);
                     self.log().add_spare(spare, filled)?;
                 }
             }
         }
+    }
+
+    /// Gives back the room of files for segments to come that are not full, and lets none be made.
+    fn begin_making_room(&self, no_room: Arc<io::Error>) {
+        self.log().begin_making_room(no_room);
+        // One that is being filled is removed then.
+        drop(self.filling.write().unwrap_or_else(PoisonError::into_inner));
     }
 
     fn merging(&self) -> MutexGuard<'_, u64> {

@@ -15,7 +15,7 @@ use crate::mutants::{Mutant, mutant};
 use crate::names::{self, DIRECTORY, FileName, LOCK, MANIFEST};
 use crate::random;
 use crate::target::Target;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 
 /// What a directory contains.
 #[derive(Debug, Default)]
@@ -94,8 +94,11 @@ impl Store {
         let files = Files::list(&**disk)?;
         let found = manifest::read(&**disk, &files)?;
         let is_new = found.is_none();
-        let mut manifest = match found {
-            Some(Found { manifest, .. }) => manifest,
+        let manifest = match found {
+            // It is written anew, and has the same contents if that is done a second time.
+            Some(Found { manifest, .. }) => {
+                Manifest { sequence: manifest.sequence + 1, ..manifest }
+            }
             None => {
                 check_new(&**disk, &files)?;
                 new_manifest()
@@ -131,7 +134,7 @@ impl Store {
         recovered.generation = beginning.generation;
         // What was done to names before is durable before other files get names.
         disk.sync_names().map_err(OpenError::io(DIRECTORY))?;
-        let begun = match begin(&disk, is_new, &mut manifest, &beginning) {
+        let begun = match begin(&disk, is_new, &manifest, &beginning) {
             Err(StoreError::Full { .. }) => {
                 let last = number_of_checkpoint(&manifest);
                 files.remove(&**disk, |name| match name {
@@ -140,7 +143,7 @@ impl Store {
                     FileName::Part(number, _) => number > last,
                     _ => false,
                 });
-                begin(&disk, is_new, &mut manifest, &beginning)
+                begin(&disk, is_new, &manifest, &beginning)
             }
             begun => begun,
         };
@@ -152,6 +155,7 @@ impl Store {
             manifest: Mutex::new(ManifestFile::new(Arc::clone(&disk), manifest, manifest_files)),
             log: Mutex::new(log),
             merging: Mutex::new(checkpoint),
+            filling: RwLock::new(()),
             disk,
             options: options.clone(),
             _lock: lock,
@@ -276,7 +280,7 @@ fn continue_log(beginning: &mut Beginning, manifest: &Manifest, recovery: &Recov
 fn begin(
     disk: &Arc<Directory>,
     is_new: bool,
-    manifest: &mut Manifest,
+    manifest: &Manifest,
     beginning: &Beginning,
 ) -> Result<(Log, manifest::Pair), StoreError> {
     let log = || {
@@ -286,7 +290,6 @@ fn begin(
     if is_new {
         return Ok((log()?, manifest::write(disk, manifest)?));
     }
-    manifest.sequence += 1;
     let files = manifest::write(disk, manifest)?;
     Ok((log()?, files))
 }

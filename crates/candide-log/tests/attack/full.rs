@@ -1,8 +1,11 @@
 //! Disks that get full, and checkpoints that cannot come into force.
 
 use crate::support::*;
-use candide_log::disk::{Fault, SimDisk};
+use candide_log::disk::{Disk, DiskFile, Fault, LockError, SimDisk};
 use candide_log::{StoreError, WriteError};
+use std::fmt::Debug;
+use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -65,6 +68,133 @@ fn a_checkpoint_makes_room_beside_a_writer_that_waits_for_it() {
             assert!(made.unwrap().is_new);
             waiting.join().unwrap().unwrap();
         });
+    }
+}
+
+/// The writer makes a file at this moment, and has taken all room for it.
+#[test]
+fn a_checkpoint_makes_room_beside_a_writer_that_makes_a_file() {
+    let (inner, signals) = (SimDisk::new(), Arc::new(Signals::default()));
+    let disk = Slow { inner: inner.clone(), signals: Arc::clone(&signals) };
+    let Opened { store, mut log, .. } = open(disk).unwrap();
+    let table = store.add_table(schema("accounts")).unwrap();
+    inner.set_quota(Some(inner.used() + (60 << 10)));
+    let mut number = 1;
+    while log.write(&[&put(number, table, number % 9, number)], number).is_ok() {
+        number += 1;
+    }
+    signals.is_slow.store(true, Ordering::SeqCst);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let record = put(number, table, number % 9, number);
+            while let Err(error) = log.write(&[&record], number) {
+                assert!(matches!(error, WriteError::Full(_)), "{error}");
+                thread::yield_now();
+            }
+        });
+        while !signals.has_written.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+        let made = store.checkpoint();
+        signals.is_over.store(true, Ordering::SeqCst);
+        if made.is_err() {
+            inner.set_quota(None);
+        }
+        writer.join().unwrap();
+        assert!(made.unwrap().is_new);
+    });
+}
+
+/// What a slow disk and its test tell each other.
+#[derive(Debug, Default)]
+struct Signals {
+    is_slow: AtomicBool,
+    has_written: AtomicBool,
+    is_over: AtomicBool,
+}
+
+/// A disk of which one write to a file for a segment takes until the test is over, if it can be so
+/// in the meantime.
+#[derive(Debug)]
+struct Slow {
+    inner: SimDisk,
+    signals: Arc<Signals>,
+}
+
+/// Such a file.
+#[derive(Debug)]
+struct SlowFile {
+    inner: Box<dyn DiskFile>,
+    signals: Arc<Signals>,
+}
+
+impl Disk for Slow {
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.inner.list()
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let inner = self.inner.create(name)?;
+        if !name.starts_with("spare-") {
+            return Ok(inner);
+        }
+        Ok(Box::new(SlowFile { inner, signals: Arc::clone(&self.signals) }))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.inner.open(name)
+    }
+
+    fn open_to_read(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.inner.open_to_read(name)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.inner.remove(name)
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        self.inner.sync_directory()
+    }
+
+    fn lock(&self) -> Result<Box<dyn Send + Sync + Debug>, LockError> {
+        self.inner.lock()
+    }
+}
+
+impl DiskFile for SlowFile {
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn read_at(&self, offset: u64, to: &mut [u8]) -> io::Result<()> {
+        self.inner.read_at(offset, to)
+    }
+
+    fn write_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        let written = self.inner.write_at(offset, parts);
+        if self.signals.is_slow.swap(false, Ordering::SeqCst) {
+            self.signals.has_written.store(true, Ordering::SeqCst);
+            for _ in 0..10_000 {
+                if self.signals.is_over.load(Ordering::SeqCst) {
+                    break;
+                }
+                thread::yield_now();
+            }
+        }
+        written
+    }
+
+    fn check(&self) -> io::Result<()> {
+        self.inner.check()
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
     }
 }
 

@@ -8,6 +8,7 @@ mod large_rounds;
 mod large_spares;
 mod last_block;
 mod leftovers;
+mod manifest;
 mod scripts;
 #[allow(dead_code)]
 #[path = "../store/support.rs"]

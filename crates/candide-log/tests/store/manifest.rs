@@ -269,6 +269,34 @@ pub fn copy_with_missing_files() {
     }
 }
 
+/// An older file is whole as well, and what it names may all be there.
+#[test]
+fn a_file_that_is_older_than_the_other_one_is_not_taken() {
+    let disk = SimDisk::new();
+    let opened = open(disk.clone()).unwrap();
+    let mut older = Vec::new();
+    for n in 0..16 {
+        if n < 15 {
+            older.push(read_file(&disk, "MANIFEST"));
+        }
+        let schema = TableSchema { row_type: "x".repeat(600), ..nth(n) };
+        opened.store.add_table(schema).unwrap();
+    }
+    drop(opened);
+    let last = Front::decode(&read_file(&disk, "MANIFEST")).unwrap().manifest;
+    for (name, bytes) in BOTH.into_iter().flat_map(|name| older.iter().map(move |old| (name, old)))
+    {
+        let swapped = copy(&disk);
+        write_file(&swapped, name, bytes);
+        let Some(OpenError::Corrupt { file, .. }) = verify(&swapped).unwrap().manifest_damage
+        else {
+            panic!("{name} is not noticed");
+        };
+        assert_eq!(file, name);
+        assert_eq!(open(swapped).unwrap().store.tables(), last.tables);
+    }
+}
+
 #[test]
 fn a_wrong_magic_number_beside_files_of_a_database_is_damage() {
     let (whole, _) = closed_database();

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use candide_log::disk::{Disk, DiskFile, LockError, RealDisk};
-use candide_log::{StoreError, WriteError};
+use candide_log::{StoreError, StoreOptions, WriteError};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::fs;
@@ -231,6 +231,54 @@ fn a_database_without_its_lock_acknowledges_nothing() {
     assert!(error.to_string().contains("the file LOCK was removed"), "{error}");
     assert!(opened.store.add_table(schema("later")).is_err());
     assert!(opened.store.checkpoint().is_err());
+}
+
+/// A file that is moved to another directory still has a name, and so has one with a second name.
+#[test]
+fn a_database_whose_lock_lies_elsewhere_acknowledges_nothing() {
+    for is_linked in [false, true] {
+        for makes_other in [false, true] {
+            let scene = Scene::new("lock-elsewhere");
+            let mut opened = begun(&scene, 1);
+            fs::create_dir(&scene.away).unwrap();
+            let [here, there] = [&scene.place, &scene.away].map(|path| path.join("LOCK"));
+            if is_linked {
+                fs::hard_link(&here, &there).unwrap();
+                commit(&mut opened, 2).unwrap();
+                fs::remove_file(&here).unwrap();
+            } else {
+                fs::rename(&here, &there).unwrap();
+            }
+            if makes_other {
+                fs::write(&here, "").unwrap();
+            }
+            let error = opened.store.add_table(schema("later")).unwrap_err();
+            assert!(error.to_string().contains("the file LOCK was removed"), "{error}");
+            assert!(opened.store.checkpoint().is_err());
+            let error = commit(&mut opened, 3).unwrap_err();
+            assert!(error.to_string().contains("the file LOCK was removed"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_database_whose_files_are_moved_elsewhere_does_not_go_on_in_two_places() {
+    let scene = Scene::new("files-elsewhere");
+    let disk = RealDisk::create(&scene.place).unwrap();
+    // Its first segment is large enough that no file has been made for the next one.
+    let mut opened = open_with(disk, &StoreOptions::default()).unwrap();
+    opened.store.add_table(schema("accounts")).unwrap();
+    commit(&mut opened, 1).unwrap();
+    fs::create_dir(&scene.away).unwrap();
+    for name in files(&scene.place).into_keys() {
+        fs::rename(scene.place.join(&name), scene.away.join(&name)).unwrap();
+    }
+    for number in 2..=40 {
+        assert!(commit(&mut opened, number).is_err(), "commit {number}");
+    }
+    drop(opened);
+    assert!(files(&scene.place).is_empty(), "{:?}", files(&scene.place).keys());
+    assert!(!scene.open(&scene.away).rows.is_empty());
 }
 
 /// A directory that meets its fate before the n-th operation, from 0.

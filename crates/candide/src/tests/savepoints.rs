@@ -508,12 +508,15 @@ fn index_entries_of_a_failed_part_are_undone<P: Protocol>() {
     super::entries::assert_entries_match_rows(&mut session, &filed);
 }
 
+/// A change of items in the part with this number.
+type ActInPart<P> = fn(&Table<Item, P>, &Tx<'_, P>, u64) -> Result<(), Abort>;
+
 /// Returns the number of operations that a transaction of `count` parts visits. Each part makes
 /// `change`; those for which `is_undone` is `true` fail.
 fn visits_in_parts<P: Protocol>(
     count: u64,
     is_undone: fn(u64) -> bool,
-    change: fn(&Table<Item, P>, &Tx<'_, P>, u64) -> Result<(), Abort>,
+    change: ActInPart<P>,
 ) -> u64 {
     let mut scene = scene::<P>();
     let before = VISITS.get();
@@ -528,7 +531,7 @@ fn visits_in_parts<P: Protocol>(
 
 protocol_tests!(all: parts_cost_as_much_as_their_own_operations);
 fn parts_cost_as_much_as_their_own_operations<P: Protocol>() {
-    let changes: [fn(&Table<Item, P>, &Tx<'_, P>, u64) -> Result<(), Abort>; 3] = [
+    let changes: [ActInPart<P>; 3] = [
         |items, tx, _| items.update(tx, 1, Item::COUNT.add(1)),
         |items, tx, number| items.update(tx, 1, Item::COUNT.set(number as i64)),
         |items, tx, _| items.modify(tx, 1, Item::COUNT, |count| *count += 1),

@@ -3,14 +3,17 @@
 
 use super::indexed_rows::Parcel;
 use super::random_transactions::{Judge, Mix};
-use super::rows::Item;
+use super::rows::{Item, Wide};
 use super::transactions::{ONCE, run};
 use super::{interleaving, properties};
 use crate::engine::{Properties, Protocol};
+use crate::epoch::Collect;
 use crate::protocols::Recorded;
 use crate::sync::size::{share, stress};
 use crate::sync::{AtomicBool, Duration, Ordering, Point, Random};
-use crate::{Abort, Database, Hashed, Index, IndexOptions, Ordered, Session, Table, Tx, Whole};
+use crate::{
+    Abort, Database, Hashed, Index, IndexOptions, Ordered, Session, Table, Tx, Versioned, Whole,
+};
 use candide_check::Options;
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Barrier};
@@ -311,6 +314,204 @@ fn a_row_is_found_that_was_staged_while_a_delete_was_committing<P: Protocol>() {
                 ended.wait();
             }
         });
+    }
+}
+
+protocol_tests!(overlapping: a_row_is_found_that_was_staged_before_its_record_became_absent_again);
+/// A commit stops that will leave a record absent which has an entry. Then an attempt begins, puts
+/// the row, and goes on beside the collector when the commit has ended. The entry is older than the
+/// attempt, and its time may be later than the commit's timestamp.
+fn a_row_is_found_that_was_staged_before_its_record_became_absent_again<P: Protocol>() {
+    let delete: Change<P> = |wide, _, _, tx| wide.delete(tx, KEY_OF_WIDE);
+    let fail: Change<P> = |wide, items, _, tx| {
+        wide.put(tx, wide_row(1))?;
+        fail_at_commit(items, tx)
+    };
+    let fail_above_deletion: Change<P> = |wide, items, other, tx| {
+        wide.put(tx, wide_row(1))?;
+        // Another thread deletes the row, which has no hook. Under a policy that locks, the row
+        // stays.
+        std::thread::scope(|scope| {
+            scope.spawn(|| other.with(ONCE()).run(|tx| wide.delete(tx, KEY_OF_WIDE)).is_ok());
+        });
+        fail_at_commit(items, tx)
+    };
+    for point in [Point::Unlocked, Point::Locked, Point::Validated] {
+        for meets in [Meets::Nothing, Meets::Collector, Meets::FailedPut] {
+            stage_beside(point, delete, Before::InsertedAgain, meets);
+            stage_beside(point, delete, Before::Inserted, meets);
+            stage_beside(point, fail, Before::Deleted, meets);
+            stage_beside(point, fail_above_deletion, Before::Inserted, meets);
+        }
+    }
+}
+
+/// What a commit does, with another session at hand.
+type Change<P> =
+    fn(&Table<Wide, P>, &Table<Item, P>, &mut Session<P>, &Tx<'_, P>) -> Result<(), Abort>;
+
+/// What has become of the row before a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Inserted,
+    Deleted,
+    InsertedAgain,
+}
+
+/// What meets the record while a commit has stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meets {
+    Nothing,
+    Collector,
+    FailedPut,
+}
+
+const KEY_OF_WIDE: u64 = 5;
+
+fn wide_row(first: u64) -> Wide {
+    Wide { id: KEY_OF_WIDE, first, middle: [0; 20], last: 0 }
+}
+
+/// Makes the commit fail when it evaluates its operations, after it has locked all rows.
+fn fail_at_commit<P: Protocol>(items: &Table<Item, P>, tx: &Tx<'_, P>) -> Result<(), Abort> {
+    items.update(tx, 1, Item::COUNT.sub(1_000).at_least(0))
+}
+
+/// Runs `change` up to `point`, stages a row, completes the change, and looks for the row. The
+/// record has one unit, so that no entry of another unit keeps it.
+fn stage_beside<P: Protocol>(point: Point, change: Change<P>, before: Before, meets: Meets) {
+    let scene = Scene::<P>::new();
+    let wide: Table<Wide, P> = scene.db.table("wide").unwrap();
+    let items = scene.items.clone();
+    let [mut changing, mut its_other, mut mine] = [(); 3].map(|()| scene.db.session().unwrap());
+    run(&mut scene.other.borrow_mut(), |tx| wide.insert(tx, wide_row(1)));
+    if before != Before::Inserted {
+        run(&mut scene.other.borrow_mut(), |tx| wide.delete(tx, KEY_OF_WIDE));
+    }
+    if before == Before::InsertedAgain {
+        run(&mut changing, |tx| wide.insert(tx, wide_row(1)));
+    }
+    let epochs = &scene.db.inner.engine.epochs;
+    epochs.pass();
+    let [stopped, goes_on, ended] = [(); 3].map(|()| Arc::new(Barrier::new(2)));
+    let pause = {
+        let (stopped, goes_on) = (stopped.clone(), goes_on.clone());
+        move || {
+            stopped.wait();
+            goes_on.wait();
+        }
+    };
+    std::thread::scope(|scope| {
+        let (its_wide, its_items, its_end) = (wide.clone(), items.clone(), ended.clone());
+        scope.spawn(move || {
+            let act = || {
+                let mut run = changing.with(ONCE());
+                let _ = run.run(|tx| change(&its_wide, &its_items, &mut its_other, tx));
+            };
+            interleaving::acting(point, pause, act);
+            // In this order, the older entry comes first in the garbage of ended sessions.
+            drop((its_other, changing));
+            its_end.wait();
+        });
+        stopped.wait();
+        match meets {
+            Meets::Nothing => {}
+            Meets::Collector => scene.collect(),
+            Meets::FailedPut => {
+                let put = |tx: &Tx<'_, P>| {
+                    wide.put(tx, wide_row(2))?;
+                    fail_at_commit(&items, tx)
+                };
+                assert!(scene.other.borrow_mut().with(ONCE()).run(put).is_err());
+            }
+        }
+        (0..2).for_each(|_| epochs.pass());
+        let staged = Cell::new(false);
+        let look = |tx: &Tx<'_, P>| {
+            wide.put(tx, wide_row(7))?;
+            staged.set(true);
+            goes_on.wait();
+            ended.wait();
+            for _ in 0..3 {
+                scene.collect();
+                Collect::collect(&*scene.db.inner, epochs.now());
+            }
+            let case = format!("{}: {point:?}, {before:?}, {meets:?}", P::NAME);
+            assert_eq!(wide.get(tx, KEY_OF_WIDE, Wide::FIRST)?, Some(7), "{case}");
+            assert_eq!(wide.len(tx)?, 1, "{case}");
+            Err::<(), _>(Abort::Indexed)
+        };
+        let looked = mine.with(ONCE()).run(|tx| tx.attempt(look));
+        // The attempt may have to wait for the commit, and fail.
+        assert!(matches!(looked, Err(Abort::Indexed | Abort::AttemptsExhausted)), "{looked:?}");
+        if !staged.get() {
+            goes_on.wait();
+            ended.wait();
+        }
+    });
+}
+
+protocol_tests!(overlapping: a_staged_row_is_found_beside_the_collector_of_ended_sessions);
+fn a_staged_row_is_found_beside_the_collector_of_ended_sessions<P: Protocol>() {
+    let finds: [Write<P>; 2] = [Scene::find_item, Scene::find_parcel];
+    for way in [(item_writes::<P>()[0], finds[0]), (parcel_writes::<P>()[0], finds[1])] {
+        let scene = Scene::<P>::new();
+        let mut mine = scene.db.session().unwrap();
+        scene.leave_tombstones();
+        drop(scene.other.replace(scene.db.session().unwrap()));
+        let epochs = &scene.db.inner.engine.epochs;
+        let looked = mine.with(ONCE()).run(|tx| {
+            tx.attempt(|tx| {
+                way.0(&scene, tx)?;
+                for _ in 0..6 {
+                    epochs.pass();
+                    Collect::collect(&*scene.db.inner, epochs.now());
+                }
+                way.1(&scene, tx)?;
+                Err::<(), _>(Abort::Indexed)
+            })
+        });
+        assert_eq!(looked, Err(Abort::Indexed), "{}", P::NAME);
+    }
+}
+
+protocol_tests!(versioned: a_staged_row_is_found_while_a_snapshot_of_the_deleted_one_closes);
+/// A snapshot sees the deleted rows. It closes while an attempt has staged them anew.
+fn a_staged_row_is_found_while_a_snapshot_of_the_deleted_one_closes<P: Versioned>() {
+    let finds: [Write<P>; 2] = [Scene::find_item, Scene::find_parcel];
+    for (write, find) in [(item_writes::<P>()[0], finds[0]), (parcel_writes::<P>()[0], finds[1])] {
+        // The record may have been parked, or moved to the index of deleted records, before or
+        // after the row is staged.
+        for (before, after) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
+            let scene = Scene::<P>::new();
+            let mut mine = scene.db.session().unwrap();
+            run(&mut scene.other.borrow_mut(), |tx| {
+                scene.items.insert(tx, Item::new(KEY.1.into(), 1))?;
+                scene.parcels.insert(tx, Parcel::new(KEY.0, KEY.1))
+            });
+            let snapshot = RefCell::new(Some(scene.db.snapshot()));
+            scene.collect();
+            run(&mut scene.other.borrow_mut(), |tx| {
+                scene.items.delete(tx, u64::from(KEY.1))?;
+                scene.parcels.delete(tx, KEY)
+            });
+            scene.db.inner.engine.epochs.pass();
+            (0..before).for_each(|_| scene.collect());
+            run(&mut mine, |tx| {
+                let undone = tx.attempt(|tx| {
+                    write(&scene, tx)?;
+                    (0..after).for_each(|_| scene.collect());
+                    find(&scene, tx)?;
+                    drop(snapshot.take());
+                    (0..4).for_each(|_| scene.collect());
+                    find(&scene, tx)?;
+                    Err::<(), _>(Abort::Indexed)
+                });
+                assert_eq!(undone, Err(Abort::Indexed), "{}", P::NAME);
+                Ok(())
+            });
+            scene.collect_all(&mut mine, 4, 5);
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Identity {
 #[derive(Debug)]
 pub(super) struct DirectoryLock {
     /// The file that is locked; `None` if there is none, and no process can make one.
-    file: Option<Arc<File>>,
+    file: Option<File>,
     _entry: Entry,
     /// Open for as long as the entry is there, so that no other directory gets its identity.
     #[cfg(unix)]
@@ -47,16 +47,16 @@ impl DirectoryLock {
     /// Locks the directory.
     pub(super) fn acquire(directory: &Arc<Handle>) -> Result<Self, LockError> {
         let entry = Entry::acquire(directory.identity()?)?;
-        let file = open(|access| directory.file("LOCK", access))?.map(Arc::new);
-        match file.as_deref().map_or(Ok(()), File::try_lock) {
+        let file = open(|access| directory.file("LOCK", access))?;
+        match file.as_ref().map_or(Ok(()), File::try_lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(LockError::InUse { pid: file.as_deref().and_then(pid) });
+                return Err(LockError::InUse { pid: file.as_ref().and_then(pid) });
             }
             Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
         }
         #[cfg(unix)]
-        directory.note_lock(file.clone());
+        file.as_ref().map_or(Ok(()), |file| directory.note_lock(file))?;
         let lock = Self {
             file,
             _entry: entry,
@@ -70,7 +70,7 @@ impl DirectoryLock {
 
     /// Writes the number of this process into the file.
     fn name_process(&self) -> io::Result<()> {
-        let Some(mut file) = self.file.as_deref() else { return Ok(()) };
+        let Some(mut file) = self.file.as_ref() else { return Ok(()) };
         file.set_len(0)?;
         file.rewind()?;
         writeln!(file, "{}", process::id())
@@ -80,7 +80,7 @@ impl DirectoryLock {
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
         #[cfg(unix)]
-        self.directory.note_lock(None);
+        self.directory.forget_lock();
         let Some(file) = &self.file else { return };
         // A process that is being started at this moment has a copy of the open file until it runs
         // its program, so to close the file is not enough. After an error the lock ends with the

@@ -24,8 +24,8 @@ use std::sync::Arc;
 ///
 /// The path is resolved when the directory is opened. From then on it is this directory, whatever
 /// its path: on Unix one that is moved is used at its new place, another one at its old place is
-/// not touched, and after it was removed, or the locked file `LOCK` in it, every sync fails. On
-/// Windows it can be neither moved nor removed while it is open.
+/// not touched, and after it was removed, or the locked file `LOCK` was removed from it or moved
+/// elsewhere, every sync fails. On Windows it can be neither moved nor removed while it is open.
 ///
 /// Folders in it are not listed, and a name that is not Unicode is listed with replacement
 /// characters. On Windows the operating system offers no way to make a directory's entries durable,

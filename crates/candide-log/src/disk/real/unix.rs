@@ -2,25 +2,26 @@
 //! directory is moved, and another directory at its old place is not touched.
 //!
 //! If `LOCK` is removed, another process may use the directory, too. So names are only changed, and
-//! a sync only succeeds, as long as the file that this process has locked is there.
+//! a sync only succeeds, as long as the file that this process has locked is there. That it still
+//! has a name is not enough: it may have been moved elsewhere, or have a second name there.
 
 use super::Access;
 use super::lock::Identity;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An open directory.
 #[derive(Debug)]
 pub(super) struct Handle {
     directory: File,
-    /// `LOCK`, while this process has locked it.
-    lock: Mutex<Option<Arc<File>>>,
+    /// The inode of `LOCK`, while this process has locked it.
+    lock: Mutex<Option<u64>>,
 }
 
 impl Handle {
@@ -31,12 +32,18 @@ impl Handle {
         Ok(Handle { directory: File::from(opened?), lock: Mutex::new(None) })
     }
 
-    /// Notes the file `LOCK` that this process has locked; `None` when it gives up the lock.
-    pub(super) fn note_lock(&self, lock: Option<Arc<File>>) {
-        *self.lock() = lock;
+    /// Notes the file `LOCK` that this process has locked. It is open until that is forgotten.
+    pub(super) fn note_lock(&self, lock: &File) -> io::Result<()> {
+        *self.lock() = Some(lock.metadata()?.ino());
+        Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<File>>> {
+    /// Forgets the file `LOCK`, of which this process gives up the lock.
+    pub(super) fn forget_lock(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<u64>> {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,8 +118,12 @@ impl Handle {
     /// Returns an error if the directory or `LOCK` was removed.
     fn check(&self) -> io::Result<()> {
         check_links(&self.directory, "the directory")?;
-        let lock = self.lock().clone();
-        lock.map_or(Ok(()), |lock| check_links(&lock, "the file LOCK"))
+        let Some(locked) = *self.lock() else { return Ok(()) };
+        match rustix::fs::statat(&self.directory, "LOCK", AtFlags::empty()) {
+            Ok(found) if found.st_ino == locked => Ok(()),
+            Ok(_) | Err(Errno::NOENT) => Err(removed("the file LOCK")),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Returns a better error than that there is no such file, if there is no such directory.
@@ -125,7 +136,11 @@ impl Handle {
 /// which would be damage.
 fn check_links(file: &File, what: &str) -> io::Result<()> {
     match file.metadata()?.nlink() {
-        0 => Err(io::Error::other(format!("{what} was removed while it was open"))),
+        0 => Err(removed(what)),
         _ => Ok(()),
     }
+}
+
+fn removed(what: &str) -> io::Error {
+    io::Error::other(format!("{what} was removed while it was open"))
 }

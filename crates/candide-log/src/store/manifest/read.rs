@@ -36,16 +36,19 @@ enum State {
 /// file that it names is missing.
 pub(crate) fn read(disk: &dyn Disk, files: &Files) -> Result<Option<Found>, OpenError> {
     let first = State::read(disk, files, MANIFEST)?;
-    let copy = State::read(disk, files, MANIFEST_COPY)?;
+    let mut copy = State::read(disk, files, MANIFEST_COPY)?;
     let damage = match first {
         State::Missing if matches!(copy, State::Missing) => return Ok(None),
         State::Missing => OpenError::corrupt(MANIFEST, 0, "the file is missing"),
         State::Damaged(error @ OpenError::Format { .. }) => return Err(error),
         State::Damaged(error) => error,
         State::Read(front, bytes) => match what_is_lost(&front, &bytes, &copy) {
-            Some(error) => error,
+            Some(error) => {
+                copy = copy.unless_behind(&front, &bytes);
+                error
+            }
             None => {
-                let damage = copy.damage();
+                let damage = copy.damage(&front.manifest);
                 return Ok(Some(Found { manifest: front.manifest, damage }));
             }
         },
@@ -53,7 +56,8 @@ pub(crate) fn read(disk: &dyn Disk, files: &Files) -> Result<Option<Found>, Open
     take_copy(disk, copy, damage).map(Some)
 }
 
-/// Returns the damage behind the front of `MANIFEST`, if something may be lost that was in force.
+/// Returns the damage of `MANIFEST` or of what comes behind its front, if something may be lost
+/// that was in force.
 fn what_is_lost(front: &Front, bytes: &[u8], copy: &State) -> Option<OpenError> {
     let end = &bytes[..front.bytes];
     match (&front.tail, copy) {
@@ -62,11 +66,21 @@ fn what_is_lost(front: &Front, bytes: &[u8], copy: &State) -> Option<OpenError> 
             let is_longer = copy.bytes > front.bytes;
             is_longer.then(|| OpenError::corrupt(MANIFEST, front.bytes as u64, what))
         }
+        (None, State::Read(copy, _)) if is_older(&front.manifest, &copy.manifest) => {
+            let what = "the file is older than its copy";
+            Some(OpenError::corrupt(MANIFEST, 0, what))
+        }
         (None, _) => None,
         // An entry is appended to the copy when it is durable in MANIFEST, so this one is torn.
         (Some(_), State::Read(_, same)) if same == end => None,
         (Some(tail), _) => Some(damaged(MANIFEST, tail.clone())),
     }
+}
+
+/// Returns whether one of the two files is older than a crash leaves it: each change is made in
+/// both before the next one.
+fn is_older(one: &Manifest, other: &Manifest) -> bool {
+    one.uuid == other.uuid && other.sequence.saturating_sub(one.sequence) > 1
 }
 
 /// Returns what the copy says, in the place of a `MANIFEST` with this damage.
@@ -126,12 +140,29 @@ impl State {
         }))
     }
 
-    /// Returns the damage of a copy of which nothing is needed.
-    fn damage(self) -> Option<OpenError> {
+    /// Returns the copy, as damaged if it lacks changes of the front of `MANIFEST`, which has these
+    /// bytes and a tail. No crash leaves that, since each change is in both before the next one.
+    fn unless_behind(self, first: &Front, bytes: &[u8]) -> State {
+        match self {
+            State::Read(copy, has)
+                if is_older(&copy.manifest, &first.manifest)
+                    || has.len() < first.bytes && bytes.starts_with(&has) =>
+            {
+                let what = "the file ends, and MANIFEST has more entries";
+                State::Damaged(OpenError::corrupt(MANIFEST_COPY, has.len() as u64, what))
+            }
+            other => other,
+        }
+    }
+
+    /// Returns the damage of a copy of which nothing is needed, since `first` is in force.
+    fn damage(self, first: &Manifest) -> Option<OpenError> {
         match self {
             State::Missing => None,
             State::Damaged(error) => Some(error),
-            State::Read(front, _) => front.tail.map(|tail| damaged(MANIFEST_COPY, tail)),
+            State::Read(Front { tail: Some(tail), .. }, _) => Some(damaged(MANIFEST_COPY, tail)),
+            State::Read(Front { manifest, .. }, _) => is_older(&manifest, first)
+                .then(|| OpenError::corrupt(MANIFEST_COPY, 0, "the file is older than MANIFEST")),
         }
     }
 }
