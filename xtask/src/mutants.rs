@@ -306,6 +306,7 @@ const CHECKS: &[Check] = &[
         "tests::staged_rows::a_row_that_was_staged_where_one_was_deleted_is_found",
     ),
     model("staged-unflagged", "tests::loom::loom_burial_against_put"),
+    model("requeued-as-old", "tests::loom::loom_burial_against_put"),
     check(
         "deleted-unflagged",
         "tests::staged_rows::a_row_is_found_that_was_staged_while_a_delete_was_committing",

@@ -958,11 +958,16 @@ fn burial_against_put<P: Protocol>(deletes_beside: bool) {
         assert!(attempt(&mut gravedigger, |tx| table.delete(tx, 0)));
         (0..2).for_each(|_| db.inner.engine.epochs.pass());
     }
-    let inner = table.clone();
+    // What the closure sees is looked at outside of it: the panic of an attempt that is going to
+    // fail would be discarded.
+    let found = Arc::new(std::sync::Mutex::new(Some(5)));
+    let (inner, seen) = (table.clone(), found.clone());
     let other = thread::spawn(move || {
         attempt(&mut other, |tx| {
             inner.put(tx, Item::new(0, 5))?;
-            assert_eq!(inner.get(tx, 0, Item::COUNT)?, Some(5), "the row was put a moment ago");
+            // Loom switches here by itself only if the put has changed what the collector changes.
+            thread::yield_now();
+            *seen.lock().unwrap() = inner.get(tx, 0, Item::COUNT)?;
             Ok(())
         });
         drop(other);
@@ -976,6 +981,7 @@ fn burial_against_put<P: Protocol>(deletes_beside: bool) {
     (0..2).for_each(|_| db.inner.engine.epochs.pass());
     attempt(&mut gravedigger, |_| Ok(()));
     other.join().unwrap();
+    assert_eq!(*found.lock().unwrap(), Some(5), "the row was put a moment before");
 }
 
 #[test]
