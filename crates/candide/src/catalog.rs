@@ -249,8 +249,9 @@ impl Catalog {
             return Err(Error::EmptyTableName);
         }
         check_row_type(row)?;
-        let Made { capacity, shares_words, .. } = options.made(common);
-        let packing = if shares_words { KeyPacking::new(row.key_widths) } else { None };
+        let capacity = options.made(common).capacity;
+        let packing =
+            if options.shares_words(common) { KeyPacking::new(row.key_widths) } else { None };
         let capacity = capacity.unwrap_or(0);
         let key_words = packing.map_or(row.key_words, |packing| packing.words());
         // Checked before anything is reserved, since a reservation would not be undone.

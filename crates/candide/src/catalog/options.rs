@@ -78,15 +78,15 @@ impl TableOptions {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Made {
     volatile: bool,
-    /// `None` of a table from the files, which do not contain it.
+    /// The capacity; and, in `shares_words`, whether components of keys share words. `None` of a
+    /// table from the files, which do not contain them.
     pub(super) capacity: Option<usize>,
-    pub(super) shares_words: bool,
+    pub(super) shares_words: Option<bool>,
 }
 
 impl Made {
     /// How a table from the files was made.
-    pub(super) const RECOVERED: Made =
-        Made { volatile: false, capacity: None, shares_words: false };
+    pub(super) const RECOVERED: Made = Made { volatile: false, capacity: None, shares_words: None };
 }
 
 impl TableOptions {
@@ -95,9 +95,14 @@ impl TableOptions {
         Made {
             volatile: self.volatile,
             capacity: Some(self.capacity.unwrap_or(0)),
-            shares_words: self.components_share_words.unwrap_or(false)
-                || common.options.factors.has(Factor::ContendedKeys),
+            shares_words: Some(self.shares_words(common)),
         }
+    }
+
+    /// Returns whether components of keys share words in a table that is made with these options.
+    pub(super) fn shares_words(&self, common: &Common) -> bool {
+        self.components_share_words.unwrap_or(false)
+            || common.options.factors.has(Factor::ContendedKeys)
     }
 
     /// Checks that a table that exists is as these options say. Options that were not given are not
@@ -112,17 +117,16 @@ impl TableOptions {
         (table, made): (&TableCore, Made),
         wanted_policy: Option<Policy>,
     ) -> Result<(), Error> {
-        let wants = self.made(common);
         let compare = |wanted: String, existing: String| match wanted == existing {
             true => Ok(()),
             false => Err(Error::TableOption { table: table.name.to_string(), wanted, existing }),
         };
-        compare(rows(wants.volatile), rows(made.volatile))?;
+        compare(rows(self.volatile), rows(made.volatile))?;
         if let (Some(wanted), Some(existing)) = (self.capacity, made.capacity) {
             compare(room(wanted), room(existing))?;
         }
-        if self.components_share_words.is_some() {
-            compare(components(wants.shares_words), components(made.shares_words))?;
+        if let (Some(_), Some(existing)) = (self.components_share_words, made.shares_words) {
+            compare(components(self.shares_words(common)), components(existing))?;
         }
         if self.ordered {
             compare(keys(true), keys(matches!(table.index, TableIndex::Ordered(_))))?;
