@@ -434,7 +434,7 @@ fn stage_beside<P: Protocol>(point: Point, change: Change<P>, before: Before, me
             ended.wait();
             for _ in 0..3 {
                 scene.collect();
-                Collect::collect(&*scene.db.inner, epochs.now());
+                Collect::collect(&**scene.db.inner, epochs.now());
             }
             let case = format!("{}: {point:?}, {before:?}, {meets:?}", P::NAME);
             assert_eq!(wide.get(tx, KEY_OF_WIDE, Wide::FIRST)?, Some(7), "{case}");
@@ -465,7 +465,7 @@ fn a_staged_row_is_found_beside_the_collector_of_ended_sessions<P: Protocol>() {
                 way.0(&scene, tx)?;
                 for _ in 0..6 {
                     epochs.pass();
-                    Collect::collect(&*scene.db.inner, epochs.now());
+                    Collect::collect(&**scene.db.inner, epochs.now());
                 }
                 way.1(&scene, tx)?;
                 Err::<(), _>(Abort::Indexed)
