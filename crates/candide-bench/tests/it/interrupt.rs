@@ -216,7 +216,9 @@ fn a_figure_reports_what_it_has_measured() {
         .collect();
     let counts: Vec<_> =
         points.iter().map(|points| points.as_array().map_or(0, Vec::len)).collect();
-    assert_eq!(counts, [1, 0, 0, 0, 0, 0], "the other lines have not been run");
+    let mut expected = vec![0; counts.len()];
+    expected[0] = 1;
+    assert_eq!(counts, expected, "the other lines have not been run");
 }
 
 #[test]

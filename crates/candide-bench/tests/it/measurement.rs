@@ -79,6 +79,7 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
         "protocol",
         "cu",
         "ts",
+        "opaque",
         "factors",
         "threads",
         "duration_s",
