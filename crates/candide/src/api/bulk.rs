@@ -58,7 +58,7 @@ impl<'a> LoadOptions<'a> {
     fn checked(&self) -> Result<usize, Error> {
         if self.workers > WORKERS_MAX {
             let (given, most) = (self.workers as u64, WORKERS_MAX as u64);
-            return Err(Error::Option { option: "LoadOptions::workers", given, most });
+            return Err(Error::OptionTooLarge { option: "LoadOptions::workers", given, most });
         }
         Ok(self.workers)
     }
@@ -95,7 +95,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Abort::Duplicate`], [`Abort::NotUnique`] or [`Abort::MemoryLimit`]. Also [`Error::Load`],
     /// with [`Abort::Nested`], if the call is inside a transaction under a protocol that runs one
     /// transaction at a time: the workers would wait for that transaction.
-    /// [`Error::SecondSession`]; [`Error::Option`] if there are more than 1,024 workers.
+    /// [`Error::SecondSession`]; [`Error::OptionTooLarge`] if there are more than 1,024 workers.
     ///
     /// # Panics
     /// With the panic of the iterator or of `progress`.

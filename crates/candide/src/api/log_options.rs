@@ -63,7 +63,7 @@ impl LogOptions {
             ("LogOptions::recovery_threads", threads, RECOVERY_THREADS_MAX),
         ] {
             if given > most {
-                return Err(Error::Option { option, given, most });
+                return Err(Error::OptionTooLarge { option, given, most });
             }
         }
         Ok(())

@@ -68,7 +68,7 @@ impl<P: Protocol> Builder<P> {
     ///
     /// # Errors
     /// As [`Database::open`]; and, in [`OpenError::Target`], those of [`Builder::build`], and
-    /// [`Error::Option`] if an option is above its largest value.
+    /// [`Error::OptionTooLarge`] if an option is above its largest value.
     pub fn open(
         self,
         path: impl AsRef<Path>,

@@ -130,7 +130,7 @@ pub enum Error {
     /// The caller has [stopped](crate::Builder::build_unless) the building of the database.
     Stopped,
     /// An option has a value above the largest possible one.
-    Option {
+    OptionTooLarge {
         /// The option, with its type.
         option: &'static str,
         /// The value that was given.
@@ -313,7 +313,7 @@ impl fmt::Display for Error {
             Error::ReserveAboveFree { bytes, free_bytes: None } => {
                 write!(f, "the operating system refused a reserve of {bytes} bytes; reserve less")
             }
-            Error::Option { option, given, most } => {
+            Error::OptionTooLarge { option, given, most } => {
                 write!(f, "{option} is {given}, and at most {most} is possible")
             }
             Error::Stopped => f.write_str("the building of the database was stopped by its caller"),

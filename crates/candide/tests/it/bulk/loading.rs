@@ -133,7 +133,7 @@ fn more_workers_than_the_largest_number_are_an_error() {
     for given in [usize::MAX, 1_025] {
         let error = load(given).unwrap_err();
         let option = "LoadOptions::workers";
-        assert_eq!(error, Error::Option { option, given: given as u64, most: 1_024 });
+        assert_eq!(error, Error::OptionTooLarge { option, given: given as u64, most: 1_024 });
         assert_eq!(
             error.to_string(),
             format!("LoadOptions::workers is {given}, and at most 1024 is possible")

@@ -197,7 +197,7 @@ fn options_above_their_largest_values_are_an_error() {
         let disk = SimDisk::new();
         let opened = Database::<Occ>::builder().open_on(Arc::new(disk.clone()), options);
         let error = Error::from(opened.map(drop).unwrap_err());
-        assert_eq!(error, Error::Option { option, given, most });
+        assert_eq!(error, Error::OptionTooLarge { option, given, most });
     }
     // What is only compared with other numbers has no largest value.
     let disk = SimDisk::new();
