@@ -9,8 +9,8 @@ use crate::index::Found;
 use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
 use crate::schema::{
-    AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, Projection, Record, Shown,
-    Unit, Update, Updater, Words,
+    AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, KeyPacking, KeyWords,
+    Projection, Record, Shown, Unit, Update, Updater, Words,
 };
 use crate::txn::{FreeColumnsOnly, Stager, State, Tx};
 use std::borrow::Borrow;
@@ -22,6 +22,18 @@ pub(super) fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort
         Err(Abort::NotFound) => Ok(None),
         Err(abort) => Err(abort),
     }
+}
+
+/// Returns the words of keys. This function and the next one know neither the row type nor the
+/// protocol, so that what they call is compiled once for each type of keys.
+#[inline]
+fn words_of<K: Key, const N: usize>(keys: &[K; N]) -> [K::Words; N] {
+    keys.map(|key| key.words())
+}
+
+/// Returns the words of keys that a table packs.
+fn packed_words_of<K: Key, const N: usize>(keys: &[K; N], packing: KeyPacking) -> [KeyWords; N] {
+    keys.map(|key| packing.pack(key.words().as_ref()))
 }
 
 /// A handle on a key's record. Operations on the handle need no second lookup. The handle is valid
@@ -364,12 +376,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let keys: &[R::Key; N] = keys.borrow();
         let state = &mut *tx.state.borrow_mut();
         state.admit(tx.engine, self.core())?;
-        let check = |words: &[u64]| self.core().check_key(words);
-        let mut found = if let Some(packing) = self.core().layout.packing::<R::Key>() {
-            let words = keys.map(|key| packing.pack(key.words().as_ref()));
-            self.core().index.find_many(&words, check)
-        } else {
-            self.core().index.find_many(&keys.map(|key| key.words()), check)
+        let (index, layout) = (&self.core().index, &self.core().layout);
+        let width = layout.key_words();
+        let mut found = match layout.packing::<R::Key>() {
+            None => index.find_many(&words_of(keys), width),
+            Some(packing) => index.find_many(&packed_words_of(keys, packing), width),
         };
         if state.needs_deleted_index() {
             for (key, found) in keys.iter().zip(&mut found) {

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::index::{DeletedIndex, TableIndex};
+use crate::index::{DeletedIndex, TableIndex, check_width};
 use crate::memory::Slab;
 use crate::record::Layout;
 use crate::schema::{IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show};
@@ -77,16 +77,10 @@ impl TableCore {
         }
     }
 
-    /// Checks that a key has the number of words that its type declares. The index relies on this.
-    ///
-    /// # Panics
-    /// If the number of words differs. This is an error in an implementation of `Key`.
+    /// Checks that a key has the number of words that its type declares ([`check_width`]).
     #[inline(always)]
     pub(crate) fn check_key(&self, key: &[u64]) {
-        assert!(
-            key.len() == self.layout.key_words(),
-            "`Key::words` gives another number of words than `Key::WORDS`"
-        );
+        check_width(key, self.layout.key_words());
     }
 }
 

@@ -12,4 +12,4 @@ pub(crate) use node::{Advance, Found, Linked, Retire, Supplies};
 pub use node::{NodeAt, NodeChange};
 pub use ordered::Direction;
 pub(crate) use ordered::{OrderedIndex, Place, Start};
-pub(crate) use table_index::{Cursor, TableIndex};
+pub(crate) use table_index::{Cursor, TableIndex, check_width};

@@ -12,6 +12,15 @@ use crate::schema::WordRange;
 use crate::sync::prefetch;
 use std::sync::Arc;
 
+/// Checks that a key has the number of words that its type declares. Indexes rely on this.
+///
+/// # Panics
+/// If the number of words differs. This is an error in an implementation of `Key`.
+#[inline(always)]
+pub(crate) fn check_width(key: &[u64], width: usize) {
+    assert!(key.len() == width, "`Key::words` gives another number of words than `Key::WORDS`");
+}
+
 /// An index of either kind.
 #[derive(Debug)]
 pub(crate) enum TableIndex {
@@ -109,14 +118,17 @@ impl TableIndex {
     /// Searches as [`TableIndex::find`] does, for many keys at once. The cache misses of all
     /// lookups overlap.
     ///
-    /// `check` panics unless its argument has as many words as the index's keys. A hash index
-    /// compares as many words of a record as it is given, and each call of `as_ref` may give
-    /// others. So exactly the words that it compares are checked.
+    /// Each key must have `width` words, as the index's keys have. A hash index compares as many
+    /// words of a record as it is given, and each call of `as_ref` may give others. So exactly the
+    /// words that it compares are checked.
+    ///
+    /// # Panics
+    /// As [`check_width`] does.
     #[inline]
     pub(crate) fn find_many<const N: usize, W: AsRef<[u64]>>(
         &self,
         keys: &[W; N],
-        check: impl Fn(&[u64]),
+        width: usize,
     ) -> [Found; N] {
         match self {
             TableIndex::Hash(hash) => {
@@ -131,7 +143,7 @@ impl TableIndex {
                 });
                 std::array::from_fn(|number| {
                     let key = keys[number].as_ref();
-                    check(key);
+                    check_width(key, width);
                     match likely[number] {
                         Some(record) if record.has_key(key) => Found::Record(record),
                         _ => hash.search(key, hashes[number]),
@@ -139,7 +151,7 @@ impl TableIndex {
                 })
             }
             TableIndex::Ordered(ordered) => {
-                keys.iter().for_each(|key| check(key.as_ref()));
+                keys.iter().for_each(|key| check_width(key.as_ref(), width));
                 ordered.find_many(keys)
             }
         }
