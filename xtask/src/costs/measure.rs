@@ -130,9 +130,6 @@ fn build(root: &Path, scale: Scale) -> Result<PathBuf, String> {
         "candide-measure",
         "--bin",
         "costs",
-        // The workloads depend on the checkers, and the program calls none.
-        "--config",
-        "profile.release.package.candide-check.opt-level = 0",
     ]);
     cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
     for (name, _) in env::vars_os()
