@@ -269,9 +269,9 @@ mod tests {
         let line = "let db = Database::<Occ>::new();";
         assert_eq!(found("crates/candide/src/txn/state.rs", line).len(), 1);
         assert_eq!(found("crates/candide-workloads/src/load.rs", line).len(), 1);
-        assert_eq!(found("crates/candide/src/protocols/shared/view.rs", line).len(), 1);
+        assert_eq!(found("crates/candide/src/protocols/shared/node_set.rs", line).len(), 1);
         assert_eq!(found("crates/candide/src/protocols/occasional.rs", line).len(), 1);
-        assert!(found("crates/candide/src/protocols/occ.rs", line).is_empty());
+        assert!(found("crates/candide/src/protocols/occ/mod.rs", line).is_empty());
         assert!(found("crates/candide/src/protocols/occ/collect.rs", line).is_empty());
         assert!(found("crates/candide-workloads/tests/workloads/ycsb.rs", line).is_empty());
         assert!(found("crates/candide/src/txn/state.rs", "struct OccupiedSlot; // Occ").is_empty());

@@ -7,20 +7,20 @@ use crate::record::{CellAt, Tid};
 
 /// Cells by their addresses, with the last version of each that was met.
 #[derive(Debug, Default)]
-pub(crate) struct Met(Vec<(u64, Tid)>);
+pub(super) struct Met(Vec<(u64, Tid)>);
 
 impl Met {
     /// Does nothing.
-    pub(crate) fn reserve(&mut self) {}
+    pub(super) fn reserve(&mut self) {}
 
     /// Notes that the version `tid` of a cell was met.
-    pub(crate) fn note(&mut self, at: CellAt, tid: Tid) {
+    pub(super) fn note(&mut self, at: CellAt, tid: Tid) {
         self.0.retain(|&(address, _)| address != at.address());
         self.0.push((at.address(), tid));
     }
 
     /// Returns whether the version `tid` of a cell was met.
-    pub(crate) fn has(&self, at: CellAt, tid: Tid) -> bool {
+    pub(super) fn has(&self, at: CellAt, tid: Tid) -> bool {
         let is_it = |&(address, met): &(u64, Tid)| address == at.address() && met.same_version(tid);
         !tid.has(Tid::DEAD) && self.0.iter().any(is_it)
     }

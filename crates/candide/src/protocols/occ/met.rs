@@ -2,7 +2,7 @@
 //! at which a view moved forward.
 //!
 //! An attempt may accept such a version without revalidation, though the version is of a recent
-//! epoch (invariant VW4 of `protocols/shared/view.rs`). Most recent versions that a transaction
+//! epoch (invariant VW4 of `view.rs`). Most recent versions that a transaction
 //! reads are of this kind: versions of its own thread's last transactions, and hot rows that the
 //! thread has just read.
 //!
@@ -31,7 +31,7 @@ const EPOCH_BITS: u32 = 64 - TAG_BITS - Tid::SEQUENCE_BITS - 1;
 
 /// Cells by their addresses, with the last version of each that was met.
 #[derive(Debug, Default)]
-pub(crate) struct Met {
+pub(super) struct Met {
     /// Empty until a version is met. Zero means that a place is free: no entry is zero, since its
     /// epoch is at least one.
     entries: Vec<u64>,
@@ -42,7 +42,7 @@ pub(crate) struct Met {
 impl Met {
     /// Allocates the table, unless that was done before.
     #[inline]
-    pub(crate) fn reserve(&mut self) {
+    pub(super) fn reserve(&mut self) {
         if self.entries.is_empty() {
             self.begin_anew(self.begun);
         }
@@ -50,7 +50,7 @@ impl Met {
 
     /// Notes that the version `tid` of a cell was met.
     #[inline]
-    pub(crate) fn note(&mut self, at: CellAt, tid: Tid) {
+    pub(super) fn note(&mut self, at: CellAt, tid: Tid) {
         if tid.epoch().wrapping_sub(self.begun) >> EPOCH_BITS != 0 || self.entries.is_empty() {
             self.begin_anew(tid.epoch());
         }
@@ -62,7 +62,7 @@ impl Met {
     /// Returns whether the version `tid` of a cell was met. The versions of one cell only grow, so
     /// no two of them are equal. But two cells may have equal versions, by commits of two sessions.
     #[inline]
-    pub(crate) fn has(&self, at: CellAt, tid: Tid) -> bool {
+    pub(super) fn has(&self, at: CellAt, tid: Tid) -> bool {
         self.entry(at, tid).is_some_and(|(place, entry)| self.entries.get(place) == Some(&entry))
     }
 

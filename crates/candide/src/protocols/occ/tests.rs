@@ -1,5 +1,5 @@
 //! Tests of the views of attempts that are going to fail, under `occ`. For each step of the rule in
-//! `protocols/shared/view.rs`, an interleaving fails if that step is missing.
+//! `view.rs`, an interleaving fails if that step is missing.
 
 use crate::engine::Protocol;
 use crate::protocols::{Mvcc, Occ, TicToc};

@@ -75,13 +75,13 @@
 
 #![forbid(unsafe_code)]
 
-use super::cell_lock::LOCK_ROUNDS_MAX;
 use super::met::Met;
-use super::node_set::NodeSet;
 use crate::access::WriteItem;
 use crate::engine::{Context, Protocol};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
+use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
+use crate::protocols::shared::node_set::NodeSet;
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
 use std::sync::Arc;
@@ -97,7 +97,7 @@ const MOST: usize = 1 << 19;
 
 /// The moment of an attempt's view, and the cells of its look-set that the attempt has not read.
 #[derive(Debug)]
-pub(crate) struct View {
+pub(super) struct View {
     /// The first version of the base's epoch; greater than all versions if the attempt need not be
     /// opaque.
     base: u64,
@@ -129,7 +129,7 @@ const LOOKS_AT_ONCE: u32 = 8;
 
 /// The reason why a view cannot move forward.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Stuck {
+pub(super) enum Stuck {
     /// A cell that has been read has changed.
     Cell(CellAt),
     /// The new cell has changed since it was read.
@@ -147,7 +147,7 @@ pub(crate) enum Stuck {
 
 impl View {
     /// Creates a session's view.
-    pub(crate) fn new(epochs: &Arc<Epochs>) -> View {
+    pub(super) fn new(epochs: &Arc<Epochs>) -> View {
         View {
             base: u64::MAX,
             known: Vec::new(),
@@ -161,7 +161,7 @@ impl View {
 
     /// Begins an attempt. Its session is pinned.
     #[inline(always)]
-    pub(crate) fn begin<P: Protocol>(&mut self, context: &Context<'_, P>) {
+    pub(super) fn begin<P: Protocol>(&mut self, context: &Context<'_, P>) {
         self.known.clear();
         self.spent = 0;
         if self.is_spent {
@@ -175,26 +175,26 @@ impl View {
     /// Returns whether the attempt's view is of one moment. If so, an attempt that has written
     /// nothing needs no validation.
     #[inline(always)]
-    pub(crate) fn is_opaque(&self) -> bool {
+    pub(super) fn is_opaque(&self) -> bool {
         self.base != u64::MAX
     }
 
     /// Returns whether the view is of a moment after the end of `epoch`.
     #[inline(always)]
-    pub(crate) fn is_later_than(&self, epoch: Epoch) -> bool {
+    pub(super) fn is_later_than(&self, epoch: Epoch) -> bool {
         self.base > Tid::first_of(epoch).0
     }
 
     /// Returns whether a version belongs to the view without a move (VW1). At any other version the
     /// view moves forward (VW2), unless the session has met the version (VW4).
     #[inline(always)]
-    pub(crate) fn has(&self, tid: Tid) -> bool {
+    pub(super) fn has(&self, tid: Tid) -> bool {
         tid.0 < self.base || mutant(Mutant::ViewUnmoved)
     }
 
     /// Allocates the memory for noting a commit's versions. Called before the commit locks.
     #[inline]
-    pub(crate) fn reserve(&mut self) {
+    pub(super) fn reserve(&mut self) {
         if self.is_opaque() {
             self.met.reserve();
         }
@@ -202,7 +202,7 @@ impl View {
 
     /// Notes that the session has installed `version` in the units of `items`.
     #[inline(always)]
-    pub(crate) fn meet_installed(&mut self, items: &[WriteItem], version: Tid) {
+    pub(super) fn meet_installed(&mut self, items: &[WriteItem], version: Tid) {
         if self.is_opaque() {
             debug_assert!(
                 version.0 >= self.base || mutant(Mutant::EpochBeforeLock),
@@ -219,13 +219,13 @@ impl View {
 
     /// Returns whether an answer about a row's existence must belong to the view.
     #[inline(always)]
-    pub(crate) fn answers_for_existence(&self) -> bool {
+    pub(super) fn answers_for_existence(&self) -> bool {
         self.is_opaque() && !mutant(Mutant::PeekUnchecked)
     }
 
     /// Notes that the closure learns whether a row exists.
     #[inline(always)]
-    pub(crate) fn note_existence(&mut self, at: CellAt, exists: bool) {
+    pub(super) fn note_existence(&mut self, at: CellAt, exists: bool) {
         if self.is_opaque() && !mutant(Mutant::ToldUnlooked) {
             self.known.push(KnownExistence { at, exists, said: Tid(0) });
         }
@@ -237,7 +237,7 @@ impl View {
     /// # Errors
     /// The cell or node that has changed since it was observed.
     #[inline(never)]
-    pub(crate) fn move_on(
+    pub(super) fn move_on(
         &mut self,
         reads: &[(CellAt, Tid)],
         nodes: &NodeSet,
@@ -338,7 +338,7 @@ impl View {
 
     /// Ends an attempt that has committed. Resets `most` for the next transaction.
     #[inline(always)]
-    pub(crate) fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         (self.most, self.is_spent) = (MOST, false);
     }
 }
@@ -365,7 +365,7 @@ fn changed_cell(new: (CellAt, Tid)) -> Option<CellAt> {
 
 /// Notes the conflict that keeps a view from moving forward, and returns it.
 #[cold]
-pub(crate) fn conflict<P: Protocol>(context: &mut Context<'_, P>, stuck: Stuck) -> Abort {
+pub(super) fn conflict<P: Protocol>(context: &mut Context<'_, P>, stuck: Stuck) -> Abort {
     match stuck {
         Stuck::Cell(at) | Stuck::New(at) => context.conflict(Abort::ReadChanged, at),
         Stuck::Locked(at) => context.conflict(Abort::Locked, at),
