@@ -423,7 +423,7 @@ impl Catalog {
             show_key: ShowKey::new(plan.show_key),
             index,
             records,
-            birth_flags: AtomicU64::new(flags_of(plan.policy, common.policies.mocc())),
+            new_record_flags: AtomicU64::new(flags_of(plan.policy, common.policies.mocc())),
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,
