@@ -1,5 +1,5 @@
-//! The ends of an attempt: the conflicts that doom it, its outcome, commit and abort; and the commits
-//! on which an acknowledged result rests.
+//! The ends of an attempt: the conflicts that doom it, its outcome, its commit and abort, and the
+//! stamp that an acknowledgement awaits.
 
 #![forbid(unsafe_code)]
 
