@@ -257,7 +257,7 @@ mod tests {
                 .is_empty()
         );
         assert!(found("crates/candide/src/sync/mod.rs", line).is_empty());
-        assert!(found("crates/candide/src/epoch.rs", &format!("// {line}")).is_empty());
+        assert!(found("crates/candide/src/epoch/mod.rs", &format!("// {line}")).is_empty());
         assert!(
             found("crates/candide-harness/src/driver.rs", line).is_empty(),
             "only the engine is modelled"

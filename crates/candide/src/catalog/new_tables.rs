@@ -1,97 +1,26 @@
-//! The creation of tables, independent of their row types.
+//! The making of tables and indexes, independent of their row types.
 
 #![forbid(unsafe_code)]
 
-mod options;
-mod sequences;
-mod stored;
-
-pub use options::TableOptions;
-#[cfg(all(test, not(any(loom, shuttle))))]
-pub(crate) use sequences::{BLOCK, NAMES_READ, NUMBER_MAX};
-pub(crate) use sequences::{SEQUENCES, SequenceCore, check_name};
-pub(crate) use stored::files_error;
-
+use super::options::{Made, TableOptions, table_policy};
+use super::row_type::{check_index, check_row_type};
+use super::{Catalog, Known, KnownRow, stored};
 use crate::engine::{
-    Common, INDEXES_MAX, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
+    Common, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
 };
 use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
-use crate::memory::{Memory, Slab, SlabId};
+use crate::memory::{Slab, SlabId};
 use crate::policy::Policy;
 use crate::protocols::policies::{cell_words, flags_of};
-use crate::record::{Layout, RECORD_WORDS_MAX};
+use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
 use crate::stats::Tally;
-use crate::sync::{AtomicU64, Mutex, Ordering, lock};
-use candide_log::Store;
+use crate::sync::{AtomicU64, Ordering, lock};
 use candide_log::schema::TableSchema;
-use options::Made;
-use sequences::{Sequences, is_reserved};
-use std::any::TypeId;
-use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
-
-/// The tables of a database by name, and the parts from which new tables are made.
-#[derive(Debug)]
-pub(crate) struct Catalog {
-    tables: Mutex<Names>,
-    pub(crate) sequences: Sequences,
-    slabs_made: AtomicU64,
-    /// The slab for the overflow lines of hash indexes.
-    lines: Arc<Slab>,
-    seed: u64,
-}
-
-/// The tables of a database by name, without the tables of index entries.
-#[derive(Debug, Default)]
-struct Names {
-    known: HashMap<Box<str>, Known>,
-    /// The number of the program's tables among them.
-    of_program: usize,
-}
-
-impl Names {
-    fn insert(&mut self, name: &str, known: Known) {
-        self.of_program += usize::from(!is_reserved(name));
-        self.known.insert(name.into(), known);
-    }
-}
-
-/// An existing table: its number, its row type, and how it was made.
-#[derive(Debug)]
-struct Known {
-    number: usize,
-    row: KnownRow,
-    made: Made,
-}
-
-/// The row type of an existing table.
-#[derive(Debug)]
-enum KnownRow {
-    Typed {
-        id: TypeId,
-        path: &'static str,
-    },
-    /// The table was recovered, and the program has not named its row type yet.
-    Recovered(Box<TableSchema>),
-}
-
-impl KnownRow {
-    fn of(row: &RowType) -> KnownRow {
-        KnownRow::Typed { id: row.id, path: row.path }
-    }
-}
-
-/// A table that the catalog has found or made.
-pub(crate) enum FoundTable {
-    Ready(Arc<TableCore>),
-    /// The table was recovered, and has the rows of this row type, but not its indexes yet.
-    /// [`Catalog::adopt`] makes it ready.
-    Recovered(Arc<TableCore>),
-}
 
 /// The properties of a table that is about to be made.
 struct Plan {
@@ -124,77 +53,6 @@ static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
 };
 
 impl Catalog {
-    pub(crate) fn new(memory: &Arc<Memory>, seed: u64) -> Catalog {
-        let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, memory);
-        Catalog {
-            tables: Mutex::default(),
-            sequences: Sequences::default(),
-            slabs_made: AtomicU64::new(1),
-            lines,
-            seed,
-        }
-    }
-
-    /// Returns the number of the program's tables.
-    pub(crate) fn tables(&self) -> usize {
-        lock(&self.tables).of_program
-    }
-
-    /// Returns the table called `name`. If there is no such table, makes it, also in the files of
-    /// the database.
-    pub(crate) fn table(
-        &self,
-        (common, store): (&Common, Option<&Store>),
-        name: &str,
-        options: TableOptions,
-        row: &RowType,
-    ) -> Result<FoundTable, Error> {
-        let mut names = lock(&self.tables);
-        let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = names.known.get(name) {
-            let core = &tables[known.number];
-            let found = existing(name, core, &known.row, row)?;
-            // A policy by name takes precedence, so the number of tables does not matter.
-            let policy_of = |wanted| table_policy(common, (name, 0), Some(wanted));
-            let wanted_policy = options.policy.map(policy_of).transpose()?;
-            options.check(common, (core, known.made), wanted_policy)?;
-            return Ok(found);
-        }
-        let mut cores = self.new_table(common, (name, names.of_program), options, row, &tables)?;
-        if let Some(store) = store.filter(|_| !options.volatile) {
-            let number = store_table(store, name, options, row)?;
-            Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet").log_number =
-                Some(number);
-        }
-        #[cfg(test)]
-        if store.is_none() && common.log.get().is_some() && !options.volatile {
-            let core = Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet");
-            core.log_number = Some(core.number);
-        }
-        let core = cores[0].clone();
-        let (row, made) = (KnownRow::of(row), options.made(common));
-        names.insert(name, Known { number: tables.len(), row, made });
-        tables.extend(cores);
-        Ok(FoundTable::Ready(core))
-    }
-
-    /// Returns whether the program has named the row type of a table.
-    pub(crate) fn is_adopted(&self, core: &TableCore) -> bool {
-        let names = lock(&self.tables);
-        names
-            .known
-            .get(&*core.name)
-            .is_some_and(|known| matches!(known.row, KnownRow::Typed { .. }))
-    }
-
-    /// Notes the row type of a recovered table, whose indexes have been made.
-    pub(crate) fn adopt(&self, core: &TableCore, row: &RowType) {
-        core.show_key.set(row.show_key);
-        if let Some(known) = lock(&self.tables).known.get_mut(&*core.name) {
-            known.row = KnownRow::of(row);
-        }
-    }
-
     /// Makes a table that recovery has found in the files.
     pub(crate) fn recovered(
         &self,
@@ -237,7 +95,7 @@ impl Catalog {
     /// Makes a table and its indexes, and returns them with the table first. `place` is the number
     /// of the program's tables before it. The numbers of the new tables follow those of the
     /// existing tables.
-    fn new_table(
+    pub(super) fn new_table(
         &self,
         common: &Common,
         (name, place): (&str, usize),
@@ -423,134 +281,10 @@ impl Catalog {
             show_key: ShowKey::new(plan.show_key),
             index,
             records,
-            birth_flags: AtomicU64::new(flags_of(plan.policy, common.policies.mocc())),
+            new_record_flags: AtomicU64::new(flags_of(plan.policy, common.policies.mocc())),
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,
         })
     }
-}
-
-/// Returns a table that exists, if its rows are of this type.
-#[inline(never)]
-fn existing(
-    name: &str,
-    core: &Arc<TableCore>,
-    known: &KnownRow,
-    row: &RowType,
-) -> Result<FoundTable, Error> {
-    match known {
-        KnownRow::Typed { id, .. } if *id == row.id => Ok(FoundTable::Ready(core.clone())),
-        KnownRow::Typed { path, .. } => {
-            // If both types have the same name, the error shows their paths.
-            let are_alike = core.row_type == row.name;
-            let (wanted, existing) =
-                if are_alike { (row.path, *path) } else { (row.name, core.row_type) };
-            Err(Error::TableType { table: name.to_owned(), wanted, existing })
-        }
-        KnownRow::Recovered(schema) => {
-            stored::check(schema, row)?;
-            Ok(FoundTable::Recovered(core.clone()))
-        }
-    }
-}
-
-/// Adds a table to the files, and returns its number in the log.
-#[cold]
-#[inline(never)]
-fn store_table(
-    store: &Store,
-    name: &str,
-    options: TableOptions,
-    row: &RowType,
-) -> Result<u16, Error> {
-    let schema = stored::schema_of(name, row);
-    stored::add(
-        store,
-        TableSchema {
-            ordered: schema.ordered || options.ordered,
-            splitting: options.splitting,
-            policy: options.policy.map(|policy| policy.name().to_owned()),
-            ..schema
-        },
-    )
-}
-
-/// Returns the policy of a new table. The program has `place` tables before it. The engine's own
-/// tables are never locked before the commit.
-fn table_policy(
-    common: &Common,
-    (name, place): (&str, usize),
-    wanted: Option<Policy>,
-) -> Result<Policy, Error> {
-    match (&common.policies.chosen, wanted) {
-        _ if is_reserved(name) => Ok(Policy::Optimistic),
-        (Some(policies), wanted) => Ok(policies.of_table(name, place, wanted)),
-        (None, None) => Ok(Policy::Optimistic),
-        (None, Some(_)) => {
-            Err(Error::NoPolicies { table: name.to_owned(), protocol: common.properties.name })
-        }
-    }
-}
-
-/// Checks that `index` can be made on the row type `row`, whose primary keys have `primary_words`
-/// words.
-fn check_index(row: &'static str, index: &IndexPlan, primary_words: usize) -> Result<(), Error> {
-    if index.fits(primary_words) {
-        return Ok(());
-    }
-    let (name, own, all) = (&index.name, index.key_words, index.entry_words(primary_words).0);
-    let problem = format!(
-        "the entries of its index {name:?} would have a key of {all} words, {own} of them the index's own; 1 is the least of these, \
-         {KEY_WORDS_MAX} the most of all"
-    );
-    Err(Error::RowType { row, problem })
-}
-
-/// Checks the constants of a `Record` implementation.
-fn check_row_type(row: &RowType) -> Result<(), Error> {
-    let problem = |problem: String| Err(Error::RowType { row: row.name, problem });
-    let groups = row.groups;
-    if groups.is_empty() || groups.len() > Group::COUNT_MAX {
-        return problem(format!(
-            "it has {} groups; 1 to {} are possible",
-            groups.len(),
-            Group::COUNT_MAX
-        ));
-    }
-    if let Some(group) = groups.iter().find(|group| !(1..=RECORD_WORDS_MAX).contains(&group.words))
-    {
-        let (name, words) = (group.name, group.words);
-        return problem(format!(
-            "group {name:?} has {words} words; 1 to {RECORD_WORDS_MAX} are possible"
-        ));
-    }
-    if !(1..=KEY_WORDS_MAX).contains(&row.key_words) {
-        let words = row.key_words;
-        return problem(format!("its key has {words} words; 1 to {KEY_WORDS_MAX} are possible"));
-    }
-    if row.key_widths.len() != row.key_words {
-        let (words, widths) = (row.key_words, row.key_widths.len());
-        return problem(format!(
-            "its key has {words} words, but `Key::WIDTHS` has the widths of {widths}"
-        ));
-    }
-    if let Some(width) = row.key_widths.iter().find(|width| !(1..=u64::BITS).contains(width)) {
-        return problem(format!(
-            "a word of its key is said to have {width} bits; 1 to 64 are possible"
-        ));
-    }
-    if row.indexes.len() > INDEXES_MAX {
-        return problem(format!(
-            "it has {} indexes; {INDEXES_MAX} are possible",
-            row.indexes.len()
-        ));
-    }
-    let (image, words) = (row.image_words, image_words(groups));
-    if image != words {
-        return problem(format!(
-            "its image has {image} words but its groups have {words}; use [u64; {words}]"
-        ));
-    }
-    Ok(())
 }
