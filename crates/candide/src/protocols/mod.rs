@@ -13,10 +13,13 @@ pub mod serial;
 pub(crate) mod shared;
 pub mod tictoc;
 
+pub use crate::engine::Properties;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use erased::choosing;
 pub use erased::{Chosen, Erased};
-pub use list::*;
+pub use list::{DefaultProtocol, Exclusion};
+#[cfg(test)]
+pub(crate) use list::{Mvcc, Mvto, Occ, Serial, TicToc};
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use mvto::DELTAS_MAX;
 #[cfg(any(test, feature = "history"))]
