@@ -135,7 +135,7 @@ pub use catalog::TableOptions;
 pub use engine::{Protocol, Versioned};
 pub use error::{Abort, Error, StreamError};
 pub use log::Level;
-pub use protocols::list::{Mvcc, Mvto, Occ, Serial, TicToc};
+pub use protocols::list::*;
 #[cfg(any(test, feature = "history"))]
 pub use protocols::recorded as history;
 pub use schema::column::{Column, Whole};
@@ -195,8 +195,8 @@ pub mod experiments {
     pub use crate::waiting::Waiting;
 }
 
-#[doc = include_str!("../GUIDE.md")]
 pub mod guide {
+    #![doc = include_str!("../GUIDE.md")]
     #[expect(unused_imports, reason = "the guide names them")]
     use crate::{any::*, policy::*, report::*, schema::*, *};
 }

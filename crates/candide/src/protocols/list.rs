@@ -45,7 +45,7 @@ macro_rules! for_each_protocol {
 pub use super::mvcc::Mvcc;
 pub use super::mvto::Mvto;
 pub use super::occ::Occ;
-pub use super::serial::{Exclusion, Serial};
+pub use super::serial::Serial;
 pub use super::tictoc::TicToc;
 
 /// The protocol of a database whose type names no protocol.

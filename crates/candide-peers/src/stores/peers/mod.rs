@@ -22,7 +22,7 @@ mod stm;
 #[cfg(feature = "surrealmx")]
 mod surrealmx;
 
-use candide::protocols::DefaultProtocol;
+use candide::DefaultProtocol;
 use candide_logged::CandideLogged;
 use candide_table::Candide;
 
