@@ -180,7 +180,7 @@ fn collect_ending(ending: &str, folder: &Path, files: &mut Vec<PathBuf>) -> std:
 /// policies.
 pub(crate) fn protocols_in(list: &str) -> Vec<&str> {
     let entries = list.lines().filter_map(|line| line.trim().strip_prefix("$crate::"));
-    entries.filter_map(|entry| entry.split(':').next()).collect()
+    entries.filter_map(|entry| Some(entry.split_once(": ")?.0)).collect()
 }
 
 /// Returns the faults of one file. Each has its line number and an instruction.

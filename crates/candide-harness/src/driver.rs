@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use candide::{Abort, Stats};
+use candide::Abort;
+use candide::report::Stats;
 use candide_workloads::{Causes, Step, Timeline, Worker};
 use hdrhistogram::Histogram;
 use quanta::Instant;
@@ -533,7 +534,8 @@ fn repeat(
 mod tests {
     use std::cell::Cell;
 
-    use candide::{Error, MemoryUse};
+    use candide::Error;
+    use candide::report::MemoryUse;
     use candide_workloads::{Consistency, Probe};
 
     use super::*;

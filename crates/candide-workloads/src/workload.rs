@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use candide::{Abort, Database, Error, Protocol, RunOptions, Session, Stats, Tx};
+use candide::report::Stats;
+use candide::{Abort, Database, Error, Protocol, RunOptions, Session, Tx};
 use serde::Serialize;
 
 use crate::replay::Stopped;

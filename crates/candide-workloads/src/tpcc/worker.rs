@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use candide::{Abort, Conflict, Protocol, RunOptions, Session, Stats, Tx};
+use candide::report::{Conflict, Stats};
+use candide::{Abort, Protocol, RunOptions, Session, Tx};
 
 use super::Store;
 use super::delivery::{Delivered, Hints};

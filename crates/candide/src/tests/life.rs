@@ -115,7 +115,7 @@ fn the_memory_limit_is_an_outcome_and_costs_nothing_else<P: Protocol>() {
 fn a_key_with_the_wrong_number_of_words_is_refused() {
     #[derive(Debug, Clone, Copy)]
     struct Long;
-    impl crate::AsKey<Long> for Long {
+    impl crate::schema::AsKey<Long> for Long {
         type Given = Self;
 
         fn into_key(self) -> Option<Self> {

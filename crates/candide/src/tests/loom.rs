@@ -8,12 +8,13 @@ use super::rows::Item;
 use crate::engine::Protocol;
 use crate::epoch::{Epochs, Slot};
 use crate::index::{Found, TableIndex};
+use crate::policy::Policy;
 use crate::protocols::policies::{Lock, RASK};
 use crate::protocols::{Mvcc, Mvto, Occ, Serial, TicToc, under_a_lock};
 use crate::record::{CellAt, Tid};
 use crate::sync::{AtomicU64, Ordering, thread};
 use crate::timestamps::by_the_clock;
-use crate::{Abort, Database, Policy, Record, RunOptions, Session, Table, TableOptions, Tx, Whole};
+use crate::{Abort, Database, Record, RunOptions, Session, Table, TableOptions, Tx, Whole};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -561,7 +562,7 @@ fn loom_report_against_a_commit_by_the_clock() {
 #[derive(Debug, Clone, Copy)]
 struct Linear(i64, i64);
 
-impl crate::Updater<Item> for Linear {
+impl crate::schema::Updater<Item> for Linear {
     type Target = crate::Column<Item, i64>;
     const TOTAL: bool = true;
 
@@ -569,7 +570,7 @@ impl crate::Updater<Item> for Linear {
         Item::COUNT
     }
 
-    fn apply(&self, count: &mut i64) -> Result<(), crate::Refused> {
+    fn apply(&self, count: &mut i64) -> Result<(), crate::schema::Refused> {
         *count = *count * self.0 + self.1;
         Ok(())
     }

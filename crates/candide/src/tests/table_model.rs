@@ -13,12 +13,12 @@ use super::indexed_rows::{Filed, Parcel};
 use super::properties;
 use crate::engine::Protocol;
 use crate::protocols::{Occ, Recorded};
+use crate::schema::{ColumnKind, Free, IndexKind, Indexed, Projection, Refused, Updater};
 use crate::sync::Random;
 use crate::sync::size::{Sample, is_short};
 use crate::{
-    Abort, Column, ColumnKind, Database, Error, Free, Hashed, Index, IndexKind, IndexOptions,
-    Indexed, Ordered, Prefix, Projection, Record, Refused, RunOptions, Session, Table,
-    TableOptions, Tx, Updater, Whole,
+    Abort, Column, Database, Error, Hashed, Index, IndexOptions, Ordered, Prefix, Record,
+    RunOptions, Session, Table, TableOptions, Tx, Whole,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::Rev;
