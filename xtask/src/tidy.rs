@@ -259,7 +259,7 @@ mod tests {
         assert!(found("crates/candide/src/sync/mod.rs", line).is_empty());
         assert!(found("crates/candide/src/epoch/mod.rs", &format!("// {line}")).is_empty());
         assert!(
-            found("crates/candide-harness/src/driver.rs", line).is_empty(),
+            found("crates/candide-harness/src/run/driver.rs", line).is_empty(),
             "only the engine is modelled"
         );
     }
