@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use candide_log::laboratory::{self, Counts, Plan, ReplayError};
+use candide_log_testing::laboratory::{self, Counts, Plan, ReplayError};
 
 use crate::check::Finding;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ use crate::table::grouped;
 use crate::{interrupt, output};
 use engine::Engine;
 
-pub use candide_log::laboratory::{Place, PlaceError};
+pub use candide_log_testing::laboratory::{Place, PlaceError};
 
 /// The end of a run.
 #[derive(Debug, Clone, Copy)]

@@ -5,9 +5,9 @@ use candide::{
     Abort, Chosen, Database, Erased, Exclusion, Mvcc, Mvto, Occ, Record, Serial, Table, TicToc,
     Whole,
 };
-use candide_log::disk::SimDisk;
-use candide_log::laboratory::{Contents, Counts, Plan, WholeEngine, examine};
 use candide_log::{Rows, Store, StoreOptions, TableSchema};
+use candide_log_testing::SimDisk;
+use candide_log_testing::laboratory::{Contents, Counts, Plan, WholeEngine, examine};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

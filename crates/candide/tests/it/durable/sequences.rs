@@ -6,7 +6,7 @@ use candide::{
     Abort, Chosen, Database, Erased, Error, Exclusion, Mvcc, Mvto, Occ, Pending, Protocol,
     Sequence, Serial, TicToc,
 };
-use candide_log::disk::{CrashOptions, SimDisk};
+use candide_log_testing::{CrashOptions, SimDisk};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
