@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candide::{Abort, Column, Protocol, Refused, Session, Stats, Tx, Updater};
 
-use super::Rubis;
+use super::knobs::Rubis;
 use super::request::Request;
 use super::tables::{Auction, Bid, Item, Numbers, Purchase, YEAR};
 use crate::hottest::probe;

@@ -14,7 +14,7 @@
 //! leaf, or the aborted attempt took so long that not all attempts that ended meanwhile are
 //! remembered.
 //!
-//! The trails are kept only if [`Tpcc::causes`](super::Tpcc::causes) is set.
+//! The trails are kept only if [`Tpcc::causes`](super::knobs::Tpcc::causes) is set.
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use candide::{Conflict, Key, Record};
 
-use super::KINDS;
+use super::knobs::KINDS;
 use crate::causes::{Cause, Causes};
 
 /// The number of attempts of each worker that are remembered. They cover two or three of the
