@@ -4,7 +4,7 @@ use super::rows::Item;
 use super::waiting::eventually;
 use crate::engine::{Protocol, Versions};
 use crate::{Abort, Database, Group, Hashed, Level, LogOptions, Occ, Record};
-use candide_log::disk::SimDisk;
+use candide_log_testing::SimDisk;
 use std::sync::Arc;
 
 protocol_tests!(all: inserts_that_never_were_leave_no_record);

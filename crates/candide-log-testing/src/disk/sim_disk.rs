@@ -1,69 +1,20 @@
-//! A disk in memory that knows which states a crash could leave, and that fails on request.
-//!
-//! A running program sees all of its changes at once. Only what was synced is durable. The disk
-//! notes each operation that changes something or syncs, so it can go through the states that a
-//! crash after any number of operations could leave: see [`CrashOptions`].
-//!
-//! * A sync of a file makes its data and its size durable. Until then each sector of 512 bytes of
-//!   each write may survive or not, and so may the size, whatever becomes of the data: a file may
-//!   be larger and contain zeros, or be as small as before.
-//! * A sync of the directory makes entries durable. Until then each creation, rename and removal
-//!   may survive or not, whatever becomes of the files' data.
-//!
-//! What survives is applied in the order in which it was done.
+//! The disk, as a program sees it.
 
-mod contents;
-mod crash;
-mod fault;
-mod file;
-mod moment;
-mod operation;
-mod pieces;
-mod state_id;
-mod unsynced;
-
-pub use crash::{CrashOptions, CrashState, CrashStates};
-pub use fault::Fault;
-pub use state_id::{Grain, Kept, StateId, StateIdError};
-
-use super::{Disk, DiskFile, LockError, check_name};
-use contents::Contents;
-use fault::{Faults, Kind};
-use file::SimFile;
-use moment::Moment;
-use operation::{FileChange, FileId, NameChange, Names, Operation};
+use super::contents::Contents;
+use super::fault::{Fault, Kind};
+use super::file::SimFile;
+use super::inner::{Image, Inner, Shared};
+use super::operation::{FileChange, FileId, NameChange, Names, Operation};
+use candide_log::disk::{Disk, DiskFile, LockError, check_name};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::io::{self, ErrorKind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use unsynced::State as _;
+use std::io;
+use std::sync::MutexGuard;
 
 /// A disk in memory. A clone is the same disk.
 #[derive(Clone, Debug, Default)]
 pub struct SimDisk {
-    inner: Arc<Mutex<Inner>>,
-}
-
-/// The state of a disk.
-#[derive(Debug, Default)]
-struct Inner {
-    /// What the disk contained at first, all of it durable.
-    origin: Image,
-    /// What a running program sees.
-    visible: Image,
-    operations: Vec<Operation>,
-    files_made: FileId,
-    faults: Faults,
-    /// The most bytes that all files together can have.
-    quota: Option<u64>,
-    is_locked: bool,
-}
-
-/// The entries of a directory, and the files.
-#[derive(Clone, Debug, Default)]
-struct Image {
-    names: Names,
-    files: BTreeMap<FileId, Contents>,
+    shared: Shared,
 }
 
 impl SimDisk {
@@ -73,11 +24,11 @@ impl SimDisk {
     }
 
     /// Returns a disk with these files, all durable.
-    fn with(names: Names, files: BTreeMap<FileId, Contents>) -> Self {
+    pub(super) fn with(names: Names, files: BTreeMap<FileId, Contents>) -> Self {
         let files_made = files.keys().next_back().map_or(0, |last| last + 1);
         let origin = Image { names, files };
         let inner = Inner { visible: origin.clone(), origin, files_made, ..Inner::default() };
-        Self { inner: Arc::new(Mutex::new(inner)) }
+        Self { shared: Shared::new(inner) }
     }
 
     /// Returns the number of operations so far that changed something or synced. Reads do not
@@ -105,26 +56,7 @@ impl SimDisk {
         operations.iter().for_each(|operation| visible.apply(operation));
         let (origin, files_made) = (inner.origin.clone(), inner.files_made);
         let inner = Inner { origin, visible, operations, files_made, ..Inner::default() };
-        Self { inner: Arc::new(Mutex::new(inner)) }
-    }
-
-    /// Returns the states that a crash could leave, with everything up to now, in order of
-    /// positions.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the options ask for all subsets of more than 20 pieces.
-    pub fn crash_states(&self, options: &CrashOptions) -> CrashStates {
-        let inner = self.inner();
-        CrashStates::new(inner.origin.moment(), inner.operations.clone(), options.clone())
-    }
-
-    /// Returns the state with this identity, or `None` if there were fewer operations up to now.
-    pub fn state(&self, id: StateId) -> Option<CrashState> {
-        let inner = self.inner();
-        let mut moment = inner.origin.moment();
-        inner.operations.get(..id.position)?.iter().for_each(|operation| moment.apply(operation));
-        Some(CrashState::new(id, Arc::new(moment)))
+        Self { shared: Shared::new(inner) }
     }
 
     /// Asks for a fault at the `n`-th operation from now that the fault applies to. Reads,
@@ -168,12 +100,12 @@ impl SimDisk {
         self.inner().operations.iter().map(length).sum()
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.shared.lock()
     }
 
     fn file(&self, id: FileId) -> Box<dyn DiskFile> {
-        Box::new(SimFile::new(self.clone(), id, false))
+        Box::new(SimFile::new(self.shared.clone(), id, false))
     }
 }
 
@@ -209,7 +141,7 @@ impl Disk for SimDisk {
         check_name(name)?;
         let mut inner = self.inner();
         inner.faults.step(Kind::Other)?;
-        Ok(Box::new(SimFile::new(self.clone(), inner.find(name)?, true)))
+        Ok(Box::new(SimFile::new(self.shared.clone(), inner.find(name)?, true)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -243,83 +175,18 @@ impl Disk for SimDisk {
             return Err(LockError::InUse { pid: Some(std::process::id()) });
         }
         inner.is_locked = true;
-        Ok(Box::new(SimLock { disk: self.clone() }))
+        Ok(Box::new(SimLock { shared: self.shared.clone() }))
     }
 }
 
 /// Exclusive use of a disk, until the value is dropped.
 #[derive(Debug)]
 struct SimLock {
-    disk: SimDisk,
+    shared: Shared,
 }
 
 impl Drop for SimLock {
     fn drop(&mut self) {
-        self.disk.inner().is_locked = false;
-    }
-}
-
-impl Inner {
-    fn find(&self, name: &str) -> io::Result<FileId> {
-        self.visible.names.get(name).copied().ok_or_else(|| {
-            io::Error::new(ErrorKind::NotFound, format!("there is no file {name} on the disk"))
-        })
-    }
-
-    fn contents(&self, file: FileId) -> &Contents {
-        &self.visible.files[&file]
-    }
-
-    /// Does an operation and notes it.
-    fn apply(&mut self, operation: Operation) {
-        self.visible.apply(&operation);
-        self.operations.push(operation);
-    }
-
-    /// Notes a sync, or one that fails.
-    fn sync(&mut self, done: Operation, failed: Operation) -> io::Result<()> {
-        match self.faults.step(Kind::Sync)? {
-            None => {
-                self.operations.push(done);
-                Ok(())
-            }
-            Some(_) => {
-                self.operations.push(failed);
-                Err(fault::error())
-            }
-        }
-    }
-
-    fn used(&self) -> u64 {
-        self.visible.names.values().map(|file| self.contents(*file).size()).sum()
-    }
-
-    /// Returns how many bytes a file can have, as far as there is room.
-    fn size_max(&self, file: FileId) -> u64 {
-        match self.quota {
-            Some(quota) => self.contents(file).size() + quota.saturating_sub(self.used()),
-            None => u64::MAX,
-        }
-    }
-}
-
-impl Image {
-    fn moment(&self) -> Moment {
-        Moment::new(self.names.clone(), self.files.clone())
-    }
-
-    fn apply(&mut self, operation: &Operation) {
-        match operation {
-            Operation::Name(change) => {
-                if let NameChange::Create { file, .. } = change {
-                    self.files.insert(*file, Contents::default());
-                }
-                self.names.apply(change);
-            }
-            Operation::File(file, change) => {
-                self.files.entry(*file).or_default().apply(change);
-            }
-            _ => {}
-        }
+        self.shared.lock().is_locked = false;
     }
 }

@@ -15,113 +15,24 @@
 //!
 //! A share of the states is opened by a [`WholeEngine`], too.
 
-#![forbid(unsafe_code)]
-
 mod draws;
+mod found;
 mod judge;
 mod model;
 mod place;
+mod plan;
 mod script;
 mod write;
 
+pub use judge::{Counts, WholeEngine};
 pub use place::{Place, PlaceError};
+pub use plan::Plan;
+pub use write::Contents;
 
-use crate::disk::{CrashOptions, SimDisk};
-use crate::schema::TableSchema;
+use crate::disk::SimDisk;
 use judge::Judge;
 use script::Script;
-use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
-use std::ops::AddAssign;
-
-/// Rows by table and key.
-pub type Contents = BTreeMap<(u32, Vec<u64>), Vec<u64>>;
-
-/// What scripts do, and which states are judged how.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// The schema of all tables, but for the number and the name. The key has one word, and a row
-    /// at least one.
-    pub schema: TableSchema,
-    /// The number of steps of a script.
-    pub steps: u64,
-    /// The share of the scripts, in percent, in which the disk has faults.
-    pub faults_percent: u64,
-    /// Which states are judged.
-    pub crashes: CrashOptions,
-    /// The share of the states, from 0 to 1, in which crashes of recovery are judged, and the share
-    /// in which the database goes on and crashes again.
-    pub recovery_share: f64,
-    /// The share of the states, from 0 to 1, that the whole engine opens, too.
-    pub engine_share: f64,
-}
-
-impl Plan {
-    /// Returns the usual plan, with tables of this schema, and without a whole engine.
-    ///
-    /// # Panics
-    /// If the schema's key has not one word, or its row has none.
-    pub fn new(schema: TableSchema) -> Plan {
-        assert_eq!(schema.key_words, 1, "keys have one word");
-        assert!(schema.row_words() > 0, "rows have words");
-        let crashes =
-            CrashOptions { exhaustive: 6, pieces: 16, samples: 6, ..CrashOptions::default() };
-        let (recovery_share, engine_share) = (0.001, 0.0);
-        Plan { schema, steps: 16, faults_percent: 40, crashes, recovery_share, engine_share }
-    }
-
-    /// Returns the schema of the table with this index, from 0. Its number is one more.
-    fn table(&self, index: usize) -> TableSchema {
-        let number = index as u32 + 1;
-        TableSchema { number, name: Plan::table_name(number), ..self.schema.clone() }
-    }
-
-    /// Returns the name of the table with a number.
-    pub fn table_name(number: u32) -> String {
-        format!("table {number}")
-    }
-}
-
-/// An engine above the store.
-pub trait WholeEngine: Sync {
-    /// Opens the database on a disk, and returns its rows. `tables` are those that the files have.
-    ///
-    /// # Errors
-    /// What is wrong, such as an index that differs from its table.
-    fn rows(&self, disk: SimDisk, tables: &[TableSchema]) -> Result<Contents, String>;
-}
-
-/// How much has been judged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// The scripts.
-    pub scripts: u64,
-    /// The states that losses of power could leave.
-    pub crashes: u64,
-    /// The states that ends of the process could leave.
-    pub kills: u64,
-    /// The states that losses of power could leave during recoveries, or after them.
-    pub recoveries: u64,
-    /// The states that the whole engine opened.
-    pub engines: u64,
-}
-
-impl Counts {
-    /// Returns the number of all states. Those that the whole engine opened are among the others.
-    pub fn states(&self) -> u64 {
-        self.crashes + self.kills + self.recoveries
-    }
-}
-
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Counts) {
-        self.scripts += other.scripts;
-        self.crashes += other.crashes;
-        self.kills += other.kills;
-        self.recoveries += other.recoveries;
-        self.engines += other.engines;
-    }
-}
 
 /// A state that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq)]

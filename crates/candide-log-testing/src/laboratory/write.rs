@@ -1,7 +1,10 @@
 //! Changes of rows, in a model and in commit records.
 
-use super::Contents;
-use crate::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
+use candide_log::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
+use std::collections::BTreeMap;
+
+/// Rows by table and key.
+pub type Contents = BTreeMap<(u32, Vec<u64>), Vec<u64>>;
 
 /// A change of a row, whose key has one word.
 #[derive(Debug, Clone, PartialEq, Eq)]

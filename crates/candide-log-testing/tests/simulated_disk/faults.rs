@@ -1,7 +1,8 @@
 //! Faults that a test asks for, each with what it does and does not do.
 
 use super::files;
-use candide_log::disk::{Disk, DiskFile, Fault, SimDisk};
+use candide_log::disk::{Disk, DiskFile};
+use candide_log_testing::{Fault, SimDisk};
 use std::io::{self, ErrorKind};
 
 /// Returns a disk, and a file `a` of 1024 bytes on it.

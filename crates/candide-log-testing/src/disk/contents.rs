@@ -1,6 +1,6 @@
 //! The bytes of a file, in pages that copies of the file share until one of them is written to.
 
-use super::operation::Data;
+use super::data::Data;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Small scripts, and by hand what a crash leaves of them.
 
 use super::{Files, files};
-use candide_log::disk::{CrashOptions, Disk, Fault, Grain, SimDisk};
+use candide_log::disk::Disk;
+use candide_log_testing::{CrashOptions, Fault, Grain, SimDisk};
 use std::collections::BTreeSet;
 
 fn states(disk: &SimDisk) -> BTreeSet<Files> {

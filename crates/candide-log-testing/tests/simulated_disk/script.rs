@@ -1,6 +1,7 @@
 //! Small random scripts of operations.
 
-use candide_log::disk::{Disk, Fault, SimDisk};
+use candide_log::disk::Disk;
+use candide_log_testing::{Fault, SimDisk};
 use fastrand::Rng;
 use std::collections::BTreeSet;
 

@@ -1,59 +1,56 @@
 //! Recovering a state that a crash has left, and checking it.
 
 use super::draws::Draws;
+use super::found::{Found, open};
 use super::model::Loss;
+use super::place::Place;
+use super::plan::Plan;
 use super::script::Script;
-use super::write::{Write, append};
-use super::{Contents, Counts, Place, Plan, WholeEngine};
+use super::write::{Contents, Write, append};
 use crate::disk::{CrashOptions, CrashState, SimDisk};
-use crate::error::OpenError;
-use crate::format::commit::ChangeKind;
-use crate::rows::Rows;
-use crate::schema::TableSchema;
-use crate::store::{LogWriter, Store, StoreOptions};
-use std::sync::Arc;
+use candide_log::format::commit::ChangeKind;
+use candide_log::{OpenError, TableSchema};
+use std::ops::AddAssign;
 
-/// What was found when a database was opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    /// The last generation that was recovered, and the cut up to which it was.
-    pub(super) generation: u64,
-    pub(super) cut: u64,
-    /// The generation that the opening has begun.
-    pub(super) begun: u64,
-    pub(super) tables: Vec<TableSchema>,
-    pub(super) rows: Contents,
+/// An engine above the store.
+pub trait WholeEngine: Sync {
+    /// Opens the database on a disk, and returns its rows. `tables` are those that the files have.
+    ///
+    /// # Errors
+    /// What is wrong, such as an index that differs from its table.
+    fn rows(&self, disk: SimDisk, tables: &[TableSchema]) -> Result<Contents, String>;
 }
 
-impl Found {
-    /// Opens the database on a disk, and closes it again without a further operation.
-    pub(super) fn recover(disk: &SimDisk, options: &StoreOptions) -> Result<Found, OpenError> {
-        open(disk, options).map(|(_, _, found)| found)
-    }
+/// How much has been judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// The scripts.
+    pub scripts: u64,
+    /// The states that losses of power could leave.
+    pub crashes: u64,
+    /// The states that ends of the process could leave.
+    pub kills: u64,
+    /// The states that losses of power could leave during recoveries, or after them.
+    pub recoveries: u64,
+    /// The states that the whole engine opened.
+    pub engines: u64,
+}
 
-    /// Returns whether the database is the same as it was, for a reader of its rows.
-    fn is_same(&self, other: &Found) -> bool {
-        (self.generation, self.cut) == (other.generation, other.cut)
-            && self.tables == other.tables
-            && self.rows == other.rows
+impl Counts {
+    /// Returns the number of all states. Those that the whole engine opened are among the others.
+    pub fn states(&self) -> u64 {
+        self.crashes + self.kills + self.recoveries
     }
 }
 
-/// Opens the database on a disk.
-pub(super) fn open(
-    disk: &SimDisk,
-    options: &StoreOptions,
-) -> Result<(Store, LogWriter, Found), OpenError> {
-    let target = Rows::new();
-    let (store, log, recovered) = Store::open(Arc::new(disk.clone()), options, &target, &|_| {})?;
-    let found = Found {
-        generation: recovered.last_generation,
-        cut: recovered.cut,
-        begun: recovered.generation,
-        tables: store.tables(),
-        rows: target.into_map(),
-    };
-    Ok((store, log, found))
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Counts) {
+        self.scripts += other.scripts;
+        self.crashes += other.crashes;
+        self.kills += other.kills;
+        self.recoveries += other.recoveries;
+        self.engines += other.engines;
+    }
 }
 
 /// The judge of the states that crashes of one script can leave.

@@ -1,36 +1,36 @@
 //! An open file of a simulated disk.
 
-use super::SimDisk;
+use super::data::Data;
 use super::fault::{self, Fault, Kind};
-use super::operation::{Data, FileChange, FileId, Operation};
-use super::unsynced::State as _;
-use super::{DiskFile, Inner};
+use super::inner::Shared;
+use super::operation::{FileChange, FileId, Operation};
+use candide_log::disk::DiskFile;
 use std::io::{self, ErrorKind};
 
 /// An open file of a simulated disk.
 #[derive(Debug)]
 pub(super) struct SimFile {
-    disk: SimDisk,
+    disk: Shared,
     id: FileId,
     /// Whether it was opened for reading only.
     is_read_only: bool,
 }
 
 impl SimFile {
-    pub(super) fn new(disk: SimDisk, id: FileId, is_read_only: bool) -> Self {
+    pub(super) fn new(disk: Shared, id: FileId, is_read_only: bool) -> Self {
         Self { disk, id, is_read_only }
     }
 }
 
 impl DiskFile for SimFile {
     fn len(&self) -> io::Result<u64> {
-        let mut inner = self.disk.inner();
+        let mut inner = self.disk.lock();
         inner.faults.step(Kind::Other)?;
         Ok(inner.contents(self.id).size())
     }
 
     fn read_at(&self, offset: u64, to: &mut [u8]) -> io::Result<()> {
-        let mut inner = self.disk.inner();
+        let mut inner = self.disk.lock();
         let fault = inner.faults.step(Kind::Read)?;
         let size = inner.contents(self.id).size();
         let end = offset.checked_add(to.len() as u64);
@@ -55,7 +55,7 @@ impl DiskFile for SimFile {
             let message = "the file was opened for reading only";
             return Err(io::Error::new(ErrorKind::PermissionDenied, message));
         }
-        let mut inner = self.disk.inner();
+        let mut inner = self.disk.lock();
         let fault = inner.faults.step(Kind::Write)?;
         let data = Data::new(parts);
         let offset = match fault {
@@ -79,36 +79,14 @@ impl DiskFile for SimFile {
     }
 
     fn check(&self) -> io::Result<()> {
-        if !self.disk.inner().visible.names.values().any(|id| *id == self.id) {
+        if !self.disk.lock().visible.names.values().any(|id| *id == self.id) {
             return Err(io::Error::other("the file was removed while it was open"));
         }
         Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.disk.inner().sync(Operation::Sync(self.id), Operation::FailedSync(self.id))?;
+        self.disk.lock().sync(Operation::Sync(self.id), Operation::FailedSync(self.id))?;
         self.check()
-    }
-}
-
-impl Inner {
-    /// Copies to `to` what was in the file before the last write to any of the bytes at `offset`.
-    fn before_last_write(&self, file: FileId, offset: u64, to: &mut [u8]) {
-        let end = offset + to.len() as u64;
-        let overlaps = |operation: &Operation| match operation {
-            Operation::File(id, FileChange::Write { offset: start, data }) => {
-                *id == file && *start < end && offset < start + data.len()
-            }
-            _ => false,
-        };
-        let before = self.operations.iter().rposition(overlaps).unwrap_or(self.operations.len());
-        let mut contents = self.origin.files.get(&file).cloned().unwrap_or_default();
-        for operation in &self.operations[..before] {
-            match operation {
-                Operation::File(id, change) if *id == file => contents.apply(change),
-                _ => {}
-            }
-        }
-        contents.read(offset, to);
     }
 }

@@ -7,14 +7,13 @@
 //! versions in it are not in order.
 
 use super::draws::Draws;
-use super::judge::{Found, open};
+use super::found::{Found, open};
 use super::model::{Loss, Model};
-use super::write::{Write, append};
-use super::{Contents, Plan};
+use super::plan::Plan;
+use super::write::{Contents, Write, append};
 use crate::disk::{CrashOptions, Fault, SimDisk};
-use crate::error::{OpenError, StoreError, WriteError};
-use crate::format::commit::ChangeKind;
-use crate::store::{LogWriter, Store, StoreOptions};
+use candide_log::format::commit::ChangeKind;
+use candide_log::{LogWriter, OpenError, Store, StoreError, StoreOptions, WriteError};
 use std::mem;
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
 //! What a script has done to its database, and what a crash may leave of that.
 
-use super::Contents;
-use super::judge::Found;
-use super::write::Write;
+use super::found::Found;
+use super::write::{Contents, Write};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -1,7 +1,8 @@
 //! Whatever a program sees of the simulated disk is what it sees of the operating system's.
 
 use super::files;
-use candide_log::disk::{Disk, DiskFile, RealDisk, SimDisk};
+use candide_log::disk::{Disk, DiskFile, RealDisk};
+use candide_log_testing::SimDisk;
 use fastrand::Rng;
 use std::env;
 use std::fs;

@@ -1,9 +1,9 @@
 //! The states that a crash can leave.
 
-use super::SimDisk;
 use super::moment::Moment;
 use super::operation::Operation;
 use super::pieces::{Pieces, SECTOR};
+use super::sim_disk::SimDisk;
 use super::state_id::{Grain, Kept, StateId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,6 +41,27 @@ impl Default for CrashOptions {
     /// subsets from the seed 0.
     fn default() -> Self {
         Self { first: 0, last: usize::MAX, exhaustive: 12, pieces: 128, samples: 32, seed: 0 }
+    }
+}
+
+impl SimDisk {
+    /// Returns the states that a crash could leave, with everything up to now, in order of
+    /// positions.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the options ask for all subsets of more than 20 pieces.
+    pub fn crash_states(&self, options: &CrashOptions) -> CrashStates {
+        let inner = self.inner();
+        CrashStates::new(inner.origin.moment(), inner.operations.clone(), options.clone())
+    }
+
+    /// Returns the state with this identity, or `None` if there were fewer operations up to now.
+    pub fn state(&self, id: StateId) -> Option<CrashState> {
+        let inner = self.inner();
+        let mut moment = inner.origin.moment();
+        inner.operations.get(..id.position)?.iter().for_each(|operation| moment.apply(operation));
+        Some(CrashState::new(id, Arc::new(moment)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::oracle::Oracle;
 use super::{Files, files, script};
-use candide_log::disk::{CrashOptions, CrashState, SimDisk};
+use candide_log_testing::{CrashOptions, CrashState, SimDisk};
 use fastrand::Rng;
 use std::collections::BTreeSet;
 
