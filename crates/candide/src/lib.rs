@@ -126,7 +126,7 @@ mod waiting;
 
 pub use api::{Builder, CloseError, Database, Durability, LoadOptions, LogOptions, Pending};
 pub use api::{Index, IndexOptions, IndexScan, Row, Scan, Sequence, Table};
-pub use api::{Runner, Session, SessionRunner, Snapshot};
+pub use api::{Runner, Session, Snapshot};
 #[cfg(feature = "derive")]
 pub use candide_derive::{Key, Record};
 #[doc(no_inline)]
