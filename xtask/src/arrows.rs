@@ -18,7 +18,6 @@ const LAYERS: &[&str] = &[
     "sync",
     "timestamps",
     "factor",
-    "waiting",
     "unknown_name",
     "policy",
     "error",

@@ -47,7 +47,7 @@ mod timeline;
 
 pub use affinity::Cores;
 pub use any_workload::{
-    AnyWorkload, FillError, LoadedDatabase, PreparedWorker, Variant, Waits, measurable,
+    AnyWorkload, FillError, LoadedDatabase, PreparedWorker, Variant, measurable,
 };
 pub use experiment::Rules;
 pub use failure::Failure;

@@ -122,7 +122,6 @@ mod tests;
 mod timestamps;
 mod txn;
 mod unknown_name;
-mod waiting;
 
 pub use api::{Builder, CloseError, Database, Durability, LoadOptions, LogOptions, Pending};
 pub use api::{Index, IndexOptions, IndexScan, Row, Scan, Sequence, Table};
@@ -166,14 +165,14 @@ pub mod report {
     pub use candide_log::store::{BackedUp, Checkpointed};
 }
 
-/// Choices that benchmarks compare: basis factors, lengths of waits and sources of timestamps; the
-/// free memory, by which benchmarks choose their sizes; and rows as words, which their checks read.
-/// They exist only in builds with the cargo feature `experiments`. By default no bad factor is
-/// chosen. No choice changes the guarantees. [`Builder::factors`], [`Builder::waiting`],
-/// [`Builder::timestamps`] and [`TableOptions::contention_aware_keys`] take these choices.
+/// Choices that benchmarks compare: basis factors and sources of timestamps; the free memory, by
+/// which benchmarks choose their sizes; and rows as words, which their checks read. They exist only
+/// in builds with the cargo feature `experiments`. By default no bad factor is chosen. No choice
+/// changes the guarantees. [`Builder::factors`], [`Builder::timestamps`] and
+/// [`TableOptions::contention_aware_keys`] take these choices.
 ///
 /// ```
-/// use candide::experiments::{Factor, Timestamps, Waiting};
+/// use candide::experiments::{Factor, Timestamps};
 /// use candide::{Database, Error, Mvto, Occ};
 ///
 /// let by_clock = Database::<Mvto>::builder().timestamps(Timestamps::Clock);
@@ -181,9 +180,6 @@ pub mod report {
 /// # let _ = db;
 /// let none = Database::<Occ>::builder().timestamps(Timestamps::Clock).build();
 /// assert!(matches!(none, Err(Error::Timestamps { protocol: "occ", .. })));
-/// let waiting = Waiting { spin_rounds: 16, ..Waiting::default() };
-/// let db = Database::<Occ>::builder().waiting(waiting).build()?;
-/// # let _ = db;
 /// # Ok::<(), Error>(())
 /// ```
 #[cfg(any(test, feature = "experiments"))]
@@ -192,7 +188,6 @@ pub mod experiments {
     pub use crate::factor::Factor;
     pub use crate::memory::free_memory;
     pub use crate::timestamps::Timestamps;
-    pub use crate::waiting::Waiting;
 }
 
 pub mod guide {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::claim::Claim;
 use super::grade::Graded;
-use crate::any_workload::{AnyWorkload, Variant, Waits};
+use crate::any_workload::{AnyWorkload, Variant};
 use crate::registry::Choice;
 
 /// A figure before it is measured.
@@ -288,6 +288,5 @@ pub fn plain(protocol: &str) -> Variant {
         opaque: protocol.opacities(&[false])[0],
         factors: Vec::new(),
         counts_stale: false,
-        waits: Waits::default(),
     }
 }

@@ -30,7 +30,6 @@ use crate::sync::queue_lock::Nodes;
 use crate::sync::{MODELLED, Parking, Random, Turns, lock, process_unique};
 use crate::timestamps;
 use crate::txn::{RunOptions, Tx};
-use crate::waiting::Waiting;
 use std::sync::{Arc, OnceLock, RwLock};
 
 /// An in-memory database. The protocol `P` makes its transactions serializable.
@@ -112,7 +111,6 @@ impl<P: Protocol> Database<P> {
                 memory_limit_bytes: usize::MAX,
                 timestamps: None,
                 counts_stale: false,
-                waiting: Waiting::default(),
             },
             policy: P::Policy::default(),
             seed: None,
@@ -309,13 +307,6 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Sets the lengths of waits. [`Builder::build`] refuses values that are out of range.
-    #[must_use]
-    pub fn waiting(mut self, waiting: Waiting) -> Self {
-        self.options.waiting = waiting;
-        self
-    }
-
     /// Adds `factors`, which are bad choices, to those already chosen.
     #[must_use]
     pub fn factors(mut self, factors: impl IntoIterator<Item = Factor>) -> Self {
@@ -461,8 +452,6 @@ impl<P: Protocol> Builder<P> {
         {
             return Err(Error::Timestamps { protocol: properties.name, wanted });
         }
-        #[cfg(any(test, feature = "experiments"))]
-        self.options.waiting.check().map_err(|problem| Error::Waiting { problem })?;
         let timestamps =
             self.options.timestamps.unwrap_or_else(|| timestamps::first_of(properties.timestamps));
         let id = process_unique();
@@ -501,7 +490,7 @@ impl<P: Protocol> Builder<P> {
                 desks: Desks::new(),
                 temperatures: Temperatures::default(),
                 queue_nodes: Nodes::new(),
-                parking: Parking::new().spin_rounds(self.options.waiting.spin_rounds),
+                parking: Parking::new(),
                 turns: Box::new(Turns::new()),
                 hot: Hot::default(),
                 names: Names::default(),
