@@ -22,7 +22,7 @@ use std::time::Duration;
 use candide::Level;
 use candide::experiments::{Factor, Timestamps};
 use candide_harness::{
-    Choices, Cores, Failure, Files, Matrix, Profile, Rules, Waits, each_once, level_name,
+    Choices, Cores, Failure, Files, Matrix, Profile, Rules, each_once, level_name,
 };
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};
@@ -44,9 +44,7 @@ pub(crate) use wikipedia::WikipediaArgs;
 pub(crate) use ycsb_hot::YcsbHotArgs;
 pub(crate) use ycsb_narrow::YcsbNarrowArgs;
 
-use values::{
-    backoff, duration, number, positive, positive_duration, rate, threads, weights, whole,
-};
+use values::{duration, number, positive, positive_duration, rate, threads, weights, whole};
 
 /// The exit statuses of the command. docs/correctness.md repeats these words.
 const EXIT_STATUS: &str = "\
@@ -361,17 +359,6 @@ pub(crate) struct Common {
     #[arg(help_heading = DATABASE, long = "factor", value_delimiter = ',')]
     pub(crate) factors: Vec<Factor>,
 
-    /// Bounds of the random pause after a conflict: the first conflict of a transaction has the
-    /// bound FIRST, and each further conflict doubles the bound, up to MAX. At most 1s [default:
-    /// 2us..200us]
-    #[arg(help_heading = DATABASE, long, value_name = "FIRST..MAX", value_parser = backoff, allow_hyphen_values = true)]
-    backoff: Option<(Duration, Duration)>,
-
-    /// Number of times that a thread checks a lock before it sleeps, from 1 to 1000000 [default:
-    /// 64]
-    #[arg(help_heading = DATABASE, long, value_name = "COUNT", value_parser = whole::<u32>)]
-    spin_rounds: Option<u32>,
-
     /// Keep the measured databases in files: each in a directory of its own in DIR, which must be
     /// empty or not exist. The directories are removed when they are not needed any more
     #[arg(help_heading = DATABASE, long, value_name = "DIR")]
@@ -483,7 +470,6 @@ impl Common {
             opaque: Switch::are_on(&self.opaque),
             factors: each_once(&self.factors),
             counts_stale: self.would_abort,
-            waits: Waits { backoff: self.backoff, spin_rounds: self.spin_rounds },
         }
     }
 

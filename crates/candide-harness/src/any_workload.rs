@@ -6,10 +6,9 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use candide::any::Erased;
-use candide::experiments::{Factor, Timestamps, Waiting};
+use candide::experiments::{Factor, Timestamps};
 use candide::report::MemoryUse;
 use candide::{Builder, Database, Durability, Error, OpenError, Protocol, Session};
 use candide_workloads::{Consistency, Loaded, Loading, Size, Timeline, Worker, Workload};
@@ -39,39 +38,6 @@ pub struct Variant {
     pub factors: Vec<Factor>,
     /// Whether commits are counted that OCC would have aborted.
     pub counts_stale: bool,
-    /// The lengths of waits that were given.
-    pub waits: Waits,
-}
-
-/// The lengths of waits that a command was given. The others are the default of databases.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Waits {
-    /// The first and the largest bound of the pause after a conflict.
-    pub backoff: Option<(Duration, Duration)>,
-    /// The number of times that a thread checks a lock before it sleeps.
-    pub spin_rounds: Option<u32>,
-}
-
-impl Waits {
-    /// Returns the lengths of all waits.
-    fn waiting(self) -> Waiting {
-        let usual = Waiting::default();
-        let (backoff_first, backoff_max) =
-            self.backoff.unwrap_or((usual.backoff_first, usual.backoff_max));
-        let spin_rounds = self.spin_rounds.unwrap_or(usual.spin_rounds);
-        Waiting { backoff_first, backoff_max, spin_rounds }
-    }
-
-    /// Adds the lengths that were given to the parameters of a result.
-    pub(crate) fn note_in(self, params: &mut serde_json::Value) {
-        if let Some((first, max)) = self.backoff {
-            let [first, max] = [first, max].map(humantime::format_duration);
-            params["backoff"] = format!("{first}..{max}").into();
-        }
-        if let Some(spin_rounds) = self.spin_rounds {
-            params["spin_rounds"] = spin_rounds.into();
-        }
-    }
 }
 
 /// The parameters of a load.
@@ -355,7 +321,7 @@ impl Variant {
             .into_iter()
             .fold(builder, |builder, timestamps| builder.timestamps(timestamps));
         let builder = self.opaque.into_iter().fold(builder, |builder, on| builder.opaque(on));
-        let builder = builder.factors(self.factors.iter().copied()).waiting(self.waits.waiting());
+        let builder = builder.factors(self.factors.iter().copied());
         builder.count_stale_commits(self.counts_stale)
     }
 }

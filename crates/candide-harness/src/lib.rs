@@ -36,7 +36,7 @@ mod suite;
 
 pub use affinity::Cores;
 pub use any_workload::{
-    AnyWorkload, FillError, LoadedDatabase, PreparedWorker, Variant, Waits, measurable,
+    AnyWorkload, FillError, LoadedDatabase, PreparedWorker, Variant, measurable,
 };
 pub use failure::Failure;
 pub use files::{Directory, Files, level_name};

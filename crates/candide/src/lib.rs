@@ -97,7 +97,7 @@
 #[path = "tests/protocol_tests.rs"]
 mod protocol_tests;
 
-// Layers, lowest first: sync, timestamps, factor, waiting, unknown_name, policy, error, stats, log,
+// Layers, lowest first: sync, timestamps, factor, unknown_name, policy, error, stats, log,
 // memory, epoch, schema, record, index, access, engine, protocols, gc, txn, catalog, durable,
 // shared, handle, api.
 mod access;
@@ -125,11 +125,10 @@ mod tests;
 mod timestamps;
 mod txn;
 mod unknown_name;
-mod waiting;
 
 pub use api::{Builder, CloseError, Database, Durability, LoadOptions, LogOptions, Pending};
 pub use api::{Index, IndexOptions, IndexScan, Row, Scan, Sequence, Table};
-pub use api::{Runner, Session, SessionRunner, Snapshot};
+pub use api::{Runner, Session, Snapshot};
 #[cfg(feature = "derive")]
 pub use candide_derive::{Key, Record};
 #[doc(no_inline)]
@@ -169,14 +168,14 @@ pub mod report {
     pub use candide_log::store::{BackedUp, Checkpointed};
 }
 
-/// Choices that benchmarks compare: basis factors, lengths of waits and sources of timestamps; the
-/// free memory, by which benchmarks choose their sizes; and rows as words, which their checks read.
-/// They exist only in builds with the cargo feature `experiments`. By default no bad factor is
-/// chosen. No choice changes the guarantees. [`Builder::factors`], [`Builder::waiting`],
-/// [`Builder::timestamps`] and [`TableOptions::contention_aware_keys`] take these choices.
+/// Choices that benchmarks compare: basis factors and sources of timestamps; the free memory, by
+/// which benchmarks choose their sizes; and rows as words, which their checks read. They exist only
+/// in builds with the cargo feature `experiments`. By default no bad factor is chosen. No choice
+/// changes the guarantees. [`Builder::factors`], [`Builder::timestamps`] and
+/// [`TableOptions::contention_aware_keys`] take these choices.
 ///
 /// ```
-/// use candide::experiments::{Factor, Timestamps, Waiting};
+/// use candide::experiments::{Factor, Timestamps};
 /// use candide::{Database, Error, Mvto, Occ};
 ///
 /// let by_clock = Database::<Mvto>::builder().timestamps(Timestamps::Clock);
@@ -184,9 +183,6 @@ pub mod report {
 /// # let _ = db;
 /// let none = Database::<Occ>::builder().timestamps(Timestamps::Clock).build();
 /// assert!(matches!(none, Err(Error::Timestamps { protocol: "occ", .. })));
-/// let waiting = Waiting { spin_rounds: 16, ..Waiting::default() };
-/// let db = Database::<Occ>::builder().waiting(waiting).build()?;
-/// # let _ = db;
 /// # Ok::<(), Error>(())
 /// ```
 #[cfg(any(test, feature = "experiments"))]
@@ -195,7 +191,6 @@ pub mod experiments {
     pub use crate::factor::Factor;
     pub use crate::memory::free_memory;
     pub use crate::timestamps::Timestamps;
-    pub use crate::waiting::Waiting;
 }
 
 pub mod guide {

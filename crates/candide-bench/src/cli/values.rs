@@ -98,16 +98,6 @@ pub(super) fn think(text: &str) -> Result<Think, String> {
     })
 }
 
-/// Parses the first and the largest bound of pauses, with two dots between them. The database
-/// checks the ranges of both.
-pub(super) fn backoff(text: &str) -> Result<(Duration, Duration), String> {
-    let bounds = text.split_once("..");
-    bounds.and_then(|(first, max)| duration(first).ok().zip(duration(max).ok())).ok_or_else(|| {
-        "expected two times, each with its unit, and two dots between them, such as 2us..200us"
-            .to_string()
-    })
-}
-
 /// Parses `N` weights, one for each transaction type.
 pub(super) fn weights<const N: usize>(list: &str) -> Result<[u32; N], String> {
     let weights: Option<Vec<u32>> =
@@ -163,17 +153,6 @@ mod tests {
         for text in ["", "0", "-1", "366d", "x", "99999999999999999999"] {
             let refused = positive_duration_or_seconds(text).expect_err(text);
             assert!(refused.contains("in seconds or with a unit, such as 60 or 8h"), "{refused}");
-        }
-    }
-
-    #[test]
-    fn bounds_of_pauses_are_two_times() {
-        let micros = Duration::from_micros;
-        assert_eq!(backoff("2us..200us"), Ok((micros(2), micros(200))));
-        assert_eq!(backoff("1ns..1s"), Ok((Duration::from_nanos(1), micros(1_000_000))));
-        for text in ["", "..", "2us", "2us..", "..2us", "2..200", "2us-200us", "2us..3us..4us"] {
-            let refused = backoff(text).expect_err(text);
-            assert!(refused.ends_with("such as 2us..200us"), "{text}: {refused}");
         }
     }
 

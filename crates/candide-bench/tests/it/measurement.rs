@@ -451,27 +451,6 @@ fn reads_for_update_are_a_setting_of_workloads_that_modify() {
 }
 
 #[test]
-fn lengths_of_waits_are_parameters_of_a_result_if_they_were_given() {
-    let size = "ycsb --rows 1000 --transactions 1000 --runs 1 --threads 2 --protocol occ,mvcc";
-    for (name, options, backoff, spin_rounds) in [
-        ("usual_waits", "", None, None),
-        ("spin_rounds", " --spin-rounds 1", None, Some(1)),
-        ("waits", " --backoff 500ns..1ms --spin-rounds 200", Some("500ns..1ms"), Some(200)),
-    ] {
-        let (_, report) = bench(&format!("{size}{options}"), name);
-        let results = report["results"].as_array().expect("a list");
-        assert_eq!(results.len(), 2);
-        assert!(committed(results) > 0.0);
-        for result in results {
-            let params = &result["params"];
-            assert_eq!(params.get("backoff"), backoff.map(Value::from).as_ref(), "{name}");
-            assert_eq!(params.get("spin_rounds"), spin_rounds.map(Value::from).as_ref(), "{name}");
-            assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
-        }
-    }
-}
-
-#[test]
 fn rubis_reports_its_types_and_what_it_does_as_published() {
     let size = "rubis --items 500 --users 50 --purchases 500 --transactions 10000";
     let all = "--runs 2 --threads 1,3 --protocol occ,tictoc,serial --stock 30";

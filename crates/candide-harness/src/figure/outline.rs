@@ -2,7 +2,7 @@
 
 use super::claim::Claim;
 use super::grade::Graded;
-use crate::any_workload::{AnyWorkload, Variant, Waits};
+use crate::any_workload::{AnyWorkload, Variant};
 use crate::registry::Choice;
 use crate::results::{Published, Shown};
 
@@ -212,6 +212,5 @@ pub fn plain(protocol: &str) -> Variant {
         opaque: protocol.opacities(&[false])[0],
         factors: Vec::new(),
         counts_stale: false,
-        waits: Waits::default(),
     }
 }

@@ -30,8 +30,7 @@ pub enum Profile {
 #[derive(Debug, Serialize)]
 pub(crate) struct Measurement {
     pub(crate) workload: String,
-    /// The workload's knobs and the seed. Also the `rate`, the `backoff` and the `spin_rounds`,
-    /// each if it was given.
+    /// The workload's knobs and the seed. Also the `rate`, if it was given.
     pub(crate) params: serde_json::Value,
     /// The knobs, in words, by which this result differs from the report's other results of the
     /// same workload.

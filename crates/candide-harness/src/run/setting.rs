@@ -38,7 +38,6 @@ impl Setting<'_> {
         if let Some(rate) = rate {
             params["rate"] = rate.into();
         }
-        variant.waits.note_in(&mut params);
         let kinds = workload.kinds();
         let counts_stale = variant.finds_stale_commits();
         let mut total = Run::new(kinds.len());

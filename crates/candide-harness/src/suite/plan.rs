@@ -3,7 +3,7 @@
 
 use candide::experiments::{Factor, Timestamps};
 
-use crate::any_workload::{Variant, Waits};
+use crate::any_workload::Variant;
 use crate::failure::Failure;
 use crate::registry::{Choice, Choices};
 
@@ -27,8 +27,6 @@ pub struct Matrix {
     pub factors: Vec<Factor>,
     /// Whether all combinations count commits that OCC would have aborted.
     pub counts_stale: bool,
-    /// The lengths of waits that apply to every combination.
-    pub waits: Waits,
 }
 
 /// One database, loaded once and run with each of the thread counts.
@@ -48,12 +46,6 @@ pub(crate) struct Plan {
 impl Plan {
     /// Returns every requested combination that can be run, or an error if there is none.
     pub(crate) fn new(matrix: &Matrix, cores: usize) -> Result<Plan, Failure> {
-        if matrix.waits.backoff.is_some() && matrix.factors.contains(&Factor::NoBackoff) {
-            return Err(Failure::Usage(
-                "--backoff means nothing with --factor no-backoff, under which there are no pauses; leave out one of them"
-                    .to_string(),
-            ));
-        }
         let asked = &matrix.threads;
         let mut plan = Plan { cases: Vec::new(), notes: Vec::new() };
         for &protocol in &matrix.protocols.0 {
@@ -76,17 +68,9 @@ impl Plan {
                         &protocol.opacities(&matrix.opaque),
                     ) {
                         let factors = matrix.factors.clone();
-                        let Matrix { counts_stale, waits, .. } = *matrix;
-                        let variant = Variant {
-                            protocol,
-                            cu,
-                            ts,
-                            timestamps,
-                            opaque,
-                            factors,
-                            counts_stale,
-                            waits,
-                        };
+                        let Matrix { counts_stale, .. } = *matrix;
+                        let variant =
+                            Variant { protocol, cu, ts, timestamps, opaque, factors, counts_stale };
                         variant.validate()?;
                         plan.cases.push(Case { variant, threads: threads.clone() });
                     }

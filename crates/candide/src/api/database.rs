@@ -4,6 +4,7 @@
 
 use super::index_changes;
 use super::pending::Pending;
+use super::run::{read_view_function, run_functions};
 use super::session::{Session, run_cached, run_cached_logged};
 use super::table::Table;
 use crate::catalog::{Catalog, FoundTable, TableOptions, check_name};
@@ -29,7 +30,6 @@ use crate::sync::queue_lock::Nodes;
 use crate::sync::{MODELLED, Parking, Random, Turns, lock, process_unique};
 use crate::timestamps;
 use crate::txn::{RunOptions, Tx};
-use crate::waiting::Waiting;
 use std::sync::{Arc, OnceLock, RwLock};
 
 /// An in-memory database. The protocol `P` makes its transactions serializable.
@@ -111,7 +111,6 @@ impl<P: Protocol> Database<P> {
                 memory_limit_bytes: usize::MAX,
                 timestamps: None,
                 counts_stale: false,
-                waiting: Waiting::default(),
             },
             policy: P::Policy::default(),
             seed: None,
@@ -164,142 +163,20 @@ impl<P: Protocol> Database<P> {
         Session::new(&self.inner)
     }
 
-    /// Runs `body` as a transaction, **again after every conflict**, until it commits or ends in an
-    /// error. [`Session::run`] says more. [`Database::try_run`] takes a closure with an error type
-    /// of its own, and [`Database::with`] takes options.
-    ///
-    /// The transaction runs in a session that this thread keeps for the database until the thread
-    /// ends. This function looks the session up in a thread-local list. The statistics of that
-    /// session are visible only as part of the database's statistics. Under `Occ` an empty
-    /// transaction takes about 240 instructions this way, and 130 with a session that the caller
-    /// holds.
-    ///
-    /// # Errors
-    /// As [`Session::run`], and [`Abort::Nested`] if this thread is inside `run` of the same
-    /// database already; [`Abort::SecondSession`] if the protocol allows only one session and
-    /// another one exists.
-    pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
-        self.try_run(body)
+    run_functions! {
+        "Database", "db" = "#";
+        (&self): run_cached, run_cached_logged, &self.inner,
+            const { &RunOptions::new() }, ReadView::Current;
+        /// The transaction runs in a session that this thread keeps for the database until the
+        /// thread ends. This function looks the session up in a thread-local list. The statistics
+        /// of that session are visible only as part of the database's statistics. Under `Occ` an
+        /// empty transaction takes about 240 instructions this way, and 130 with a session that the
+        /// caller holds.
     }
 
-    /// As [`Database::run`], for a closure with an error type of its own.
-    ///
-    /// ```
-    /// # use candide::{Abort, Database, Record};
-    /// # #[derive(Record, Clone, Copy)]
-    /// # struct Account { #[key] id: u64, cents: i64 }
-    /// #[derive(Debug, PartialEq)]
-    /// enum Refusal {
-    ///     Overdrawn(i64),
-    ///     Database(Abort),
-    /// }
-    ///
-    /// impl From<Abort> for Refusal {
-    ///     fn from(abort: Abort) -> Refusal {
-    ///         Refusal::Database(abort)
-    ///     }
-    /// }
-    ///
-    /// # let db = Database::new();
-    /// # let accounts = db.table::<Account>("accounts")?;
-    /// # db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
-    /// let pay = |id, cents| {
-    ///     db.try_run(|tx| match accounts.read(tx, id, Account::CENTS)? - cents {
-    ///         rest @ 0.. => Ok(accounts.update(tx, id, Account::CENTS.set(rest))?),
-    ///         lacking => Err(Refusal::Overdrawn(lacking)),
-    ///     })
-    /// };
-    /// assert_eq!(pay(1, 80), Err(Refusal::Overdrawn(-30)));
-    /// assert_eq!(pay(2, 80), Err(Refusal::Database(Abort::NotFound)));
-    /// # Ok::<(), candide::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Database::run`], each [`Abort`] converted by `E::from`, and the error of `body`.
-    #[inline]
-    pub fn try_run<T, E: From<Abort>>(
-        &self,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Current, body)
-    }
-
-    /// Runs a transaction that only reads, under every protocol: in a snapshot under protocols with
-    /// [versions](crate::Versioned), and otherwise as a transaction that is repeated after a
-    /// conflict. So code that is generic over the protocol reads in snapshots where there are any.
-    /// [`RunOptions::read_only`] says more, and is the way to name such a transaction or to use an
-    /// error type of one's own.
-    ///
-    /// ```
-    /// use candide::{Abort, Database, Protocol, Record, Table};
-    ///
-    /// #[derive(Record, Clone, Copy)]
-    /// #[record(ordered)]
-    /// struct Account { #[key] id: u64, cents: i64 }
-    ///
-    /// fn total<P: Protocol>(db: &Database<P>, accounts: &Table<Account, P>) -> Result<i64, Abort> {
-    ///     db.read_view(|tx| {
-    ///         let mut total = 0;
-    ///         for account in accounts.scan(tx, .., Account::CENTS) {
-    ///             total += account?.1;
-    ///         }
-    ///         Ok(total)
-    ///     })
-    /// }
-    /// # let db = Database::new();
-    /// # let accounts = db.table::<Account>("accounts")?;
-    /// # db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
-    /// # assert_eq!(total(&db, &accounts), Ok(50));
-    /// # Ok::<(), candide::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Database::run`], and [`Abort::ReadOnly`] from each operation that would write or lock.
-    #[inline]
-    pub fn read_view<T>(
-        &self,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
-    ) -> Result<T, Abort> {
-        run_cached(&self.inner, const { &RunOptions::new() }, ReadView::AtBegin, body)
-    }
-
-    /// Runs a transaction as [`Database::run`] does, but returns as soon as the transaction has
-    /// ended in memory, with a [`Pending`] that can be waited for, also by `.await`. In a database
-    /// that is [open](Database::open), many transactions can so share one sync of the disk, even on
-    /// one thread. In a database without a log, the result is there at once.
-    ///
-    /// What [`Tx::on_commit`] was given runs before this call returns; [`Pending::on_durable`] is
-    /// for what must not happen before the transaction is durable. A panic of `body` goes on at
-    /// once.
-    ///
-    /// ```
-    /// # use candide::{Database, Record};
-    /// # #[derive(Record, Clone, Copy)]
-    /// # struct Account { #[key] id: u64, cents: i64 }
-    /// # let directory = std::env::temp_dir().join(format!("candide-doc-logged-{}", std::process::id()));
-    /// let db = Database::open(&directory)?;
-    /// let accounts = db.table::<Account>("accounts")?;
-    /// let pending: Vec<_> = (0..100)
-    ///     .map(|id| db.run_logged(|tx| accounts.insert(tx, Account { id, cents: 0 })))
-    ///     .collect();
-    /// for inserted in pending {
-    ///     inserted.wait()?; // from here on, a loss of power does not undo it
-    /// }
-    /// # drop((db, accounts));
-    /// # std::fs::remove_dir_all(directory)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn run_logged<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Pending<T> {
-        self.try_run_logged(body)
-    }
-
-    /// As [`Database::run_logged`], for a closure with an error type of its own.
-    pub fn try_run_logged<T, E: From<Abort>>(
-        &self,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Pending<T, E> {
-        let options = RunOptions::new().acknowledge(Level::Memory);
-        run_cached_logged(&self.inner, &options, ReadView::Current, body)
+    read_view_function! {
+        "Database", "db" = "#";
+        (&self): run_cached, &self.inner;
     }
 
     /// Returns the counts of all sessions together, past and present.
@@ -427,13 +304,6 @@ impl<P: Protocol> Builder<P> {
     #[must_use]
     pub fn timestamps(mut self, timestamps: timestamps::Timestamps) -> Self {
         self.options.timestamps = Some(timestamps);
-        self
-    }
-
-    /// Sets the lengths of waits. [`Builder::build`] refuses values that are out of range.
-    #[must_use]
-    pub fn waiting(mut self, waiting: Waiting) -> Self {
-        self.options.waiting = waiting;
         self
     }
 
@@ -582,8 +452,6 @@ impl<P: Protocol> Builder<P> {
         {
             return Err(Error::Timestamps { protocol: properties.name, wanted });
         }
-        #[cfg(any(test, feature = "experiments"))]
-        self.options.waiting.check().map_err(|problem| Error::Waiting { problem })?;
         let timestamps =
             self.options.timestamps.unwrap_or_else(|| timestamps::first_of(properties.timestamps));
         let id = process_unique();
@@ -622,7 +490,7 @@ impl<P: Protocol> Builder<P> {
                 desks: Desks::new(),
                 temperatures: Temperatures::default(),
                 queue_nodes: Nodes::new(),
-                parking: Parking::new().spin_rounds(self.options.waiting.spin_rounds),
+                parking: Parking::new(),
                 turns: Box::new(Turns::new()),
                 hot: Hot::default(),
                 names: Names::default(),

@@ -5,6 +5,7 @@
 use super::aggregate::sum;
 use super::index::Index;
 use super::index_entry::primary_key;
+use super::scan::methods_that_take_rows;
 use super::way::Way;
 use crate::engine::{IndexCore, Missing, Protocol, Stage, TableCore};
 use crate::error::Abort;
@@ -129,79 +130,12 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
 impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
     IndexScan<'_, R, K, I, P, Pr>
 {
-    /// Returns the number of rows.
-    ///
-    /// # Errors
-    /// [Those of every operation](crate::Table#errors-of-every-operation).
-    pub fn count(mut self) -> Result<usize, Abort> {
-        let (table, index) = (self.index.table().core(), self.index.core());
-        count_rest(self.tx, (table, index), &mut self.way, self.projection.groups())
-    }
-
-    /// Returns the sum of a column: an `i64` if the column is signed, otherwise a `u64`. The
-    /// projection names this column alone.
-    ///
-    /// # Errors
-    /// [`Abort::Overflow`] if the type of the sum cannot hold it.
-    pub fn sum(self) -> Result<<Pr::Value as Number>::Sum, Abort>
-    where
-        Pr::Value: Number,
-    {
-        sum(self)
-    }
-
-    /// Calls `each` with the result so far, `init` at first, and each row; returns the last result.
-    ///
-    /// # Errors
-    /// [Those of every operation](crate::Table#errors-of-every-operation).
-    pub fn fold<T>(
-        mut self,
-        init: T,
-        mut each: impl FnMut(T, (R::Key, Pr::Value)) -> T,
-    ) -> Result<T, Abort> {
-        self.try_fold(init, |result, row| Ok(each(result, row?)))
-    }
-
-    /// Calls `each` with each row.
-    ///
-    /// # Errors
-    /// [Those of every operation](crate::Table#errors-of-every-operation).
-    pub fn for_each(mut self, mut each: impl FnMut((R::Key, Pr::Value))) -> Result<(), Abort> {
-        Iterator::try_for_each(&mut self, |row| row.map(&mut each))
-    }
-
-    /// Calls `each` with each row, until it returns an error.
-    ///
-    /// # Errors
-    /// The error of `each`, and [those of every operation](crate::Table#errors-of-every-operation).
-    pub fn try_for_each<E: From<Abort>>(
-        &mut self,
-        mut each: impl FnMut((R::Key, Pr::Value)) -> Result<(), E>,
-    ) -> Result<(), E> {
-        Iterator::try_for_each(self, |row| each(row?))
-    }
-
-    /// Returns the first row; `None` if there is none.
-    ///
-    /// # Errors
-    /// [Those of every operation](crate::Table#errors-of-every-operation).
-    #[doc(alias = "min")]
-    #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
-    pub fn first(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort> {
-        self.next().transpose()
-    }
-
-    /// Returns the last row; `None` if there is none. The rows before it are not looked at.
-    ///
-    /// # Errors
-    /// [Those of every operation](crate::Table#errors-of-every-operation).
-    #[doc(alias = "max")]
-    #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
-    pub fn last(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort>
-    where
-        I: InOrder,
-    {
-        self.next_back().transpose()
+    methods_that_take_rows! {
+        self, I,
+        {
+            let (table, index) = (self.index.table().core(), self.index.core());
+            count_rest(self.tx, (table, index), &mut self.way, self.projection.groups())
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod pending;
 mod quiescent;
 mod recovery;
 mod row;
+mod run;
 mod runner;
 mod scan;
 mod sequence;
@@ -43,7 +44,7 @@ pub use pending::Pending;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use quiescent::for_each_row;
 pub use row::Row;
-pub use runner::{Runner, SessionRunner};
+pub use runner::Runner;
 pub use scan::Scan;
 pub use sequence::Sequence;
 pub use session::Session;

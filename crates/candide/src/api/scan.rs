@@ -266,80 +266,94 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
     }
 }
 
+/// Defines the methods of a scan that take rows. The arguments are `self`, the kind of the index
+/// that is scanned, and an expression that counts the rest of the rows.
+macro_rules! methods_that_take_rows {
+    ($self:ident, $index:ty, $count:expr) => {
+        /// Returns the number of rows.
+        ///
+        /// # Errors
+        /// [Those of every operation](crate::Table#errors-of-every-operation).
+        pub fn count(mut $self) -> Result<usize, Abort> {
+            $count
+        }
+
+        /// Returns the sum of a column: an `i64` if the column is signed, otherwise a `u64`. The
+        /// projection names this column alone.
+        ///
+        /// # Errors
+        /// [`Abort::Overflow`] if the type of the sum cannot hold it.
+        pub fn sum(self) -> Result<<Pr::Value as Number>::Sum, Abort>
+        where
+            Pr::Value: Number,
+        {
+            sum(self)
+        }
+
+        /// Calls `each` with the result so far, `init` at first, and each row; returns the last
+        /// result.
+        ///
+        /// # Errors
+        /// [Those of every operation](crate::Table#errors-of-every-operation).
+        pub fn fold<T>(
+            mut self,
+            init: T,
+            mut each: impl FnMut(T, (R::Key, Pr::Value)) -> T,
+        ) -> Result<T, Abort> {
+            self.try_fold(init, |result, row| Ok(each(result, row?)))
+        }
+
+        /// Calls `each` with each row.
+        ///
+        /// # Errors
+        /// [Those of every operation](crate::Table#errors-of-every-operation).
+        pub fn for_each(mut self, mut each: impl FnMut((R::Key, Pr::Value))) -> Result<(), Abort> {
+            Iterator::try_for_each(&mut self, |row| row.map(&mut each))
+        }
+
+        /// Calls `each` with each row, until it returns an error.
+        ///
+        /// # Errors
+        /// The error of `each`, and [those of every
+        /// operation](crate::Table#errors-of-every-operation).
+        pub fn try_for_each<E: From<Abort>>(
+            &mut self,
+            mut each: impl FnMut((R::Key, Pr::Value)) -> Result<(), E>,
+        ) -> Result<(), E> {
+            Iterator::try_for_each(self, |row| each(row?))
+        }
+
+        /// Returns the first row; `None` if there is none.
+        ///
+        /// # Errors
+        /// [Those of every operation](crate::Table#errors-of-every-operation).
+        #[doc(alias = "min")]
+        #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
+        pub fn first(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort> {
+            self.next().transpose()
+        }
+
+        /// Returns the last row; `None` if there is none. The rows before it are not looked at.
+        ///
+        /// # Errors
+        /// [Those of every operation](crate::Table#errors-of-every-operation).
+        #[doc(alias = "max")]
+        #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
+        pub fn last(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort>
+        where
+            $index: InOrder,
+        {
+            self.next_back().transpose()
+        }
+    };
+}
+pub(super) use methods_that_take_rows;
+
 /// Methods that take rows, in place of those of [`Iterator`] that would take results.
 impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
-    /// Returns the number of rows.
-    ///
-    /// # Errors
-    /// [Those of every operation](Table#errors-of-every-operation).
-    pub fn count(mut self) -> Result<usize, Abort> {
+    methods_that_take_rows! {
+        self, R::Index,
         count_rest(self.tx, self.table.core(), &mut self.way, &self.units, usize::MAX)
-    }
-
-    /// Returns the sum of a column: an `i64` if the column is signed, otherwise a `u64`. The
-    /// projection names this column alone.
-    ///
-    /// # Errors
-    /// [`Abort::Overflow`] if the type of the sum cannot hold it.
-    pub fn sum(self) -> Result<<Pr::Value as Number>::Sum, Abort>
-    where
-        Pr::Value: Number,
-    {
-        sum(self)
-    }
-
-    /// Calls `each` with the result so far, `init` at first, and each row; returns the last result.
-    ///
-    /// # Errors
-    /// [Those of every operation](Table#errors-of-every-operation).
-    pub fn fold<T>(
-        mut self,
-        init: T,
-        mut each: impl FnMut(T, (R::Key, Pr::Value)) -> T,
-    ) -> Result<T, Abort> {
-        self.try_fold(init, |result, row| Ok(each(result, row?)))
-    }
-
-    /// Calls `each` with each row.
-    ///
-    /// # Errors
-    /// [Those of every operation](Table#errors-of-every-operation).
-    pub fn for_each(mut self, mut each: impl FnMut((R::Key, Pr::Value))) -> Result<(), Abort> {
-        Iterator::try_for_each(&mut self, |row| row.map(&mut each))
-    }
-
-    /// Calls `each` with each row, until it returns an error.
-    ///
-    /// # Errors
-    /// The error of `each`, and [those of every operation](Table#errors-of-every-operation).
-    pub fn try_for_each<E: From<Abort>>(
-        &mut self,
-        mut each: impl FnMut((R::Key, Pr::Value)) -> Result<(), E>,
-    ) -> Result<(), E> {
-        Iterator::try_for_each(self, |row| each(row?))
-    }
-
-    /// Returns the first row; `None` if there is none.
-    ///
-    /// # Errors
-    /// [Those of every operation](Table#errors-of-every-operation).
-    #[doc(alias = "min")]
-    #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
-    pub fn first(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort> {
-        self.next().transpose()
-    }
-
-    /// Returns the last row; `None` if there is none. The rows before it are not looked at.
-    ///
-    /// # Errors
-    /// [Those of every operation](Table#errors-of-every-operation).
-    #[doc(alias = "max")]
-    #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
-    pub fn last(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort>
-    where
-        R::Index: InOrder,
-    {
-        self.next_back().transpose()
     }
 }
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::pending::Pending;
+use super::run::{read_view_function, run_functions};
 use crate::engine::{InPlace, Protocol, ReadView, TableCore, Versions};
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
@@ -41,72 +42,15 @@ impl<P: Protocol> Session<P> {
         Ok(Session { inner: inner.clone(), core: Box::new(CachePadded::new(inner.join())) })
     }
 
-    /// Runs `body` as a transaction, **again after every conflict**, until it commits or ends in an
-    /// error.
-    ///
-    /// `body` may run any number of times; only the last run counts. Effects outside the database
-    /// belong into [`Tx::on_commit`]. A result of `body`, be it a value, an error or a panic,
-    /// reaches the caller only if everything that this run has read is true in the serial order.
-    /// (If a run panics, the panic's message may be printed even though the attempt is then
-    /// repeated.)
-    ///
-    /// # Errors
-    /// The error of `body`; the transaction then has no effect. Also [`Abort::Guard`] or
-    /// [`Abort::Overflow`], if the engine finds at the end of the transaction that an update fails. Such a failure is returned even if `body` ends in an error
-    /// or a panic of its own after the update: the first failure counts.
-    ///
-    /// ```
-    /// # use candide::{Abort, Database, Record};
-    /// # #[derive(Record, Clone, Copy)]
-    /// # struct Account { #[key] id: u64, cents: i64 }
-    /// # let db = Database::new();
-    /// # let accounts = db.table::<Account>("accounts")?;
-    /// # let mut session = db.session()?;
-    /// session.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
-    /// let ended = session.run(|tx| {
-    ///     accounts.update(tx, 1, Account::CENTS.sub(80).at_least(0))?;
-    ///     Err::<(), Abort>(Abort::Duplicate)
-    /// });
-    /// assert_eq!(ended, Err(Abort::Guard));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Panics
-    /// With the panic of `body` or of an updater, whichever came first; the transaction then has no
-    /// effect. With `panic = "abort"` the process ends at the first panic, even in an attempt that
-    /// is doomed.
-    #[inline]
-    pub fn run<T>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
-        self.try_run(body)
+    run_functions! {
+        "Session", "session" = "# let mut session = db.session()?;";
+        (&mut self): Session::run_as, Session::run_as_logged, self,
+            const { &RunOptions::new() }, ReadView::Current;
     }
 
-    /// As [`Session::run`], for a closure with an error type of its own. See
-    /// [`Database::try_run`](super::Database::try_run).
-    ///
-    /// # Errors
-    /// As [`Session::run`], each [`Abort`] converted by `E::from`, and the error of `body`.
-    ///
-    /// # Panics
-    /// As [`Session::run`].
-    #[inline]
-    pub fn try_run<T, E: From<Abort>>(
-        &mut self,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        self.run_as(const { &RunOptions::new() }, ReadView::Current, body)
-    }
-
-    /// Runs a transaction that only reads, under every protocol: in a snapshot where there are
-    /// versions. See [`Database::read_view`](super::Database::read_view).
-    ///
-    /// # Errors
-    /// As [`Session::run`], and [`Abort::ReadOnly`] from each operation that would write or lock.
-    #[inline]
-    pub fn read_view<T>(
-        &mut self,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
-    ) -> Result<T, Abort> {
-        self.run_as(const { &RunOptions::new() }, ReadView::AtBegin, body)
+    read_view_function! {
+        "Session", "session" = "# let mut session = db.session()?;";
+        (&mut self): Session::run_as, self;
     }
 
     /// Runs a transaction with a given read view.
@@ -125,24 +69,6 @@ impl<P: Protocol> Session<P> {
             self.core.run_counted(&self.inner.engine, options, read_view, &effects, body)?;
         effects.run_all();
         Ok(value)
-    }
-
-    /// Runs a transaction as [`Session::run`] does, and returns its result at once, before it is
-    /// durable. See [`Database::run_logged`](super::Database::run_logged).
-    pub fn run_logged<T>(
-        &mut self,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
-    ) -> Pending<T> {
-        self.try_run_logged(body)
-    }
-
-    /// As [`Session::run_logged`], for a closure with an error type of its own.
-    pub fn try_run_logged<T, E: From<Abort>>(
-        &mut self,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Pending<T, E> {
-        let options = RunOptions::new().acknowledge(Level::Memory);
-        self.run_as_logged(&options, ReadView::Current, body)
     }
 
     /// Runs a transaction with a given read view. Its result may not be durable yet.

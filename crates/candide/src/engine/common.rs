@@ -18,7 +18,6 @@ use crate::stats::Names;
 use crate::sync::queue_lock::Nodes;
 use crate::sync::{AtomicU64, Ordering, Parking, Turns};
 use crate::timestamps::Timestamps;
-use crate::waiting::Waiting;
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -40,8 +39,6 @@ pub(crate) struct Options {
     pub(crate) timestamps: Option<Timestamps>,
     /// Whether commits are counted that OCC would have aborted.
     pub(crate) counts_stale: bool,
-    /// The lengths of waits, which only builds for experiments can change.
-    pub(crate) waiting: Waiting,
 }
 
 impl Options {

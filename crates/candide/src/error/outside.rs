@@ -162,12 +162,6 @@ pub enum Error {
         /// The allocator that was asked for.
         wanted: Factor,
     },
-    /// A length of waits is out of range.
-    #[cfg(any(test, feature = "experiments"))]
-    Waiting {
-        /// The name of the length, and the values allowed.
-        problem: String,
-    },
     /// The protocol allows one session at a time, and one exists. Drop it first, or choose another
     /// protocol.
     SecondSession {
@@ -333,8 +327,6 @@ impl fmt::Display for Error {
             Error::NoAllocator { wanted } => {
                 write!(f, "this build has no {wanted}; build with the cargo feature `{wanted}`")
             }
-            #[cfg(any(test, feature = "experiments"))]
-            Error::Waiting { problem } => f.write_str(problem),
             Error::NotQuiescent => f.write_str("transactions are running; end them before a raw iteration"),
             Error::IndexExists { table, index } => {
                 write!(f, "table {table:?} has an index {index:?} already; choose another name or drop it first")

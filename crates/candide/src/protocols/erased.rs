@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::forward::{for_each_function, type_of};
 use super::list::DefaultProtocol;
 use crate::access::{ChangeSink, Failure, Intent, WriteSet};
 use crate::engine::{
@@ -102,48 +103,51 @@ impl Debug for Chosen {
     }
 }
 
+/// Expands to the type of a parameter in [`Base`] and [`Running`], which have no generic functions.
+macro_rules! dyn_type {
+    (Context) => { &mut Context<'_, Erased> };
+    (Clock) => { &dyn Base };
+    (Copy) => { &mut dyn FnMut(Words<'_>) };
+    (Sink) => { &mut dyn ChangeSink };
+    (Cells) => { &[CellAt] };
+    ($type:tt) => { type_of!($type) };
+}
+
+/// Declares a function that needs no attempt.
+macro_rules! declare_in_base {
+    (
+        $of:tt $name:ident [$($before:ident: $b:tt),*] [$(clock: Clock)?]
+        [$($after:ident: $a:tt),*] $(-> $result:ty)?
+    ) => {
+        #[doc(hidden)]
+        fn $name(&self, $($before: dyn_type!($b),)* $($after: dyn_type!($a)),*) $(-> $result)?;
+    };
+    ($($of_an_attempt:tt)*) => {};
+}
+
+/// Declares a function that works on an attempt.
+macro_rules! declare_in_running {
+    (
+        $of:tt $name:ident [$($before:ident: $b:tt),*] [attempt: AttemptMut]
+        [$($after:ident: $a:tt),*] $(-> $result:ty)?
+    ) => {
+        #[doc(hidden)]
+        fn $name(&mut self, $($before: dyn_type!($b),)* $($after: dyn_type!($a)),*) $(-> $result)?;
+    };
+    (
+        $of:tt $name:ident [$($before:ident: $b:tt),*] [attempt: Attempt]
+        [$($after:ident: $a:tt),*] $(-> $result:ty)?
+    ) => {
+        #[doc(hidden)]
+        fn $name(&self, $($before: dyn_type!($b),)* $($after: dyn_type!($a)),*) $(-> $result)?;
+    };
+    ($($of_a_database:tt)*) => {};
+}
+
 /// The database's part of a protocol, with the protocol's functions that need no attempt.
 pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn attempt(&self) -> Box<dyn Running>;
-    #[doc(hidden)]
-    fn enter(&self, until: Option<Instant>) -> Result<(), Abort>;
-    #[doc(hidden)]
-    fn leave(&self);
-    #[doc(hidden)]
-    fn init_absent_cell(&self, at: CellAt, flags: u64);
-    #[doc(hidden)]
-    fn inherit_from_node(&self, node: NodeAt, at: CellAt);
-    #[doc(hidden)]
-    fn may_be_reaped(&self, first: CellAt) -> bool;
-    #[doc(hidden)]
-    fn keep(&self, context: &mut Context<'_, Erased>, first: CellAt) -> Result<bool, Abort>;
-    #[doc(hidden)]
-    fn enqueue_if_absent(&self, first: CellAt) -> bool;
-    #[doc(hidden)]
-    fn begin_ts_bound(&self) -> u64;
-    #[doc(hidden)]
-    fn cut(&self, epochs: &Epochs) -> u64;
-    #[doc(hidden)]
-    fn last_stamp(&self, epochs: &Epochs) -> u64;
-    #[doc(hidden)]
-    fn node_rts(&self, node: NodeAt) -> u64;
-    #[doc(hidden)]
-    fn raise_node_rts(&self, node: NodeAt, time: u64) -> bool;
-    #[doc(hidden)]
-    fn rts(&self, at: CellAt) -> u64;
-    #[doc(hidden)]
-    fn unregister_snapshot(&self, time: u64, since: Moment);
-    #[doc(hidden)]
-    fn oldest_snapshot(&self) -> Option<(u64, Moment)>;
-    #[doc(hidden)]
-    fn prefetch(&self, at: CellAt, first: usize, count: usize);
-    #[doc(hidden)]
-    fn approach(&self, due: &[CellAt]);
-    #[doc(hidden)]
-    fn merge_into_node(&self, node: NodeAt, at: CellAt);
-    #[doc(hidden)]
-    fn begin_walk(&self, context: &mut Context<'_, Erased>);
     #[doc(hidden)]
     fn collect(
         &self,
@@ -153,162 +157,18 @@ pub trait Base: Any + Send + Sync + Debug {
         horizon: Epoch,
         budget: usize,
     );
-    #[doc(hidden)]
-    fn open_snapshot(&self, since: Moment) -> u64;
-    #[doc(hidden)]
-    fn close_snapshot(&self, ts: u64, since: Moment);
-    #[doc(hidden)]
-    fn end_walk(&self, context: &mut Context<'_, Erased>);
-    #[doc(hidden)]
-    fn reap(
-        &self,
-        context: &mut Context<'_, Erased>,
-        due: &mut Due,
-        table: &TableCore,
-        units: &[CellAt],
-        horizon: Epoch,
-    ) -> GcOutcome;
-    #[doc(hidden)]
-    fn detach_for_snapshots(
-        &self,
-        context: &mut Context<'_, Erased>,
-        due: &Due,
-        table: &TableCore,
-        units: &[CellAt],
-    ) -> bool;
+    for_each_function!(Protocol: declare_in_base);
+    for_each_function!(Absence: declare_in_base);
+    for_each_function!(InPlace: declare_in_base);
+    for_each_function!(Versions: declare_in_base);
 }
 
 /// The session's part of a protocol, with the protocol's functions that work on an attempt.
 pub trait Running: Send {
-    #[doc(hidden)]
-    fn begin(&mut self, context: &mut Context<'_, Erased>);
-    #[doc(hidden)]
-    fn has_failed(&self) -> bool;
-    #[doc(hidden)]
-    fn has_changed(&self) -> bool;
-    #[doc(hidden)]
-    fn read(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        at: CellAt,
-        copy: &mut dyn FnMut(Words<'_>),
-    ) -> Result<Seen, Abort>;
-    #[doc(hidden)]
-    fn read_at_once(&mut self, at: CellAt, copy: &mut dyn FnMut(Words<'_>)) -> Option<Seen>;
-    #[doc(hidden)]
-    fn read_for_update(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        at: CellAt,
-        copy: &mut dyn FnMut(Words<'_>),
-    ) -> Result<Seen, Abort>;
-    #[doc(hidden)]
-    fn hold(&mut self, context: &mut Context<'_, Erased>, at: CellAt) -> Result<bool, Abort>;
-    #[doc(hidden)]
-    fn lock_ahead(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        at: CellAt,
-        writes: bool,
-    ) -> Result<(), Abort>;
-    #[doc(hidden)]
-    fn lock_place(&self, context: &mut Context<'_, Erased>, at: CellAt) -> Option<u64>;
-    #[doc(hidden)]
-    fn is_present(&self, at: CellAt) -> bool;
-    fn assumes(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        at: CellAt,
-        exists: bool,
-    ) -> Result<bool, Abort>;
-    #[doc(hidden)]
-    fn is_older(&self, at: CellAt) -> bool;
-    #[doc(hidden)]
-    fn chain_length(&self, base: &dyn Base, at: CellAt) -> Option<usize>;
-    #[doc(hidden)]
-    fn mark(&mut self) -> usize;
-    #[doc(hidden)]
-    fn applied(&self) -> Applied;
-    #[doc(hidden)]
-    fn failure_since(&mut self, since: Applied) -> Result<(), Failure>;
-    #[doc(hidden)]
-    fn fail(&mut self, abort: Abort) -> bool;
-    #[doc(hidden)]
-    fn undo_to(&mut self, to: Applied);
-    #[doc(hidden)]
-    fn read_at_mark(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        at: CellAt,
-        mark: usize,
-        copy: &mut dyn FnMut(Words<'_>),
-    ) -> Result<Seen, Abort>;
-    #[doc(hidden)]
-    fn absent(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        missing: Missing<'_>,
-    ) -> Result<(), Abort>;
-    #[doc(hidden)]
-    fn make_room(&self, context: &mut Context<'_, Erased>, table: &TableCore) -> Result<(), Abort>;
-    #[doc(hidden)]
-    fn stage(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        writes: &mut WriteSet,
-        at: CellAt,
-        intent: Intent,
-        op: Op,
-    ) -> Result<(), Abort>;
-    #[doc(hidden)]
-    fn stage_new(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        writes: &mut WriteSet,
-        cells: &[CellAt],
-        operand: u32,
-    ) -> Result<(), Abort>;
-    #[doc(hidden)]
-    fn revalidate(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        writes: &WriteSet,
-    ) -> Result<(), Abort>;
-    #[doc(hidden)]
-    fn commit(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        writes: &mut WriteSet,
-        turn: &mut LogTurn<'_>,
-    ) -> Result<Committed, Abort>;
-    #[doc(hidden)]
-    fn changes(&self, writes: &WriteSet, sink: &mut dyn ChangeSink);
-    #[doc(hidden)]
-    fn seen_stamp(&self, base: &dyn Base, epochs: &Epochs) -> u64;
-    #[doc(hidden)]
-    fn read_set_size(&self) -> usize;
-    #[doc(hidden)]
-    fn abort(&mut self, context: &mut Context<'_, Erased>, writes: &mut WriteSet);
-    #[doc(hidden)]
-    fn validate_without_writes(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        writes: &WriteSet,
-        images: &mut Vec<u64>,
-    ) -> Result<Option<Abort>, Abort>;
-    #[doc(hidden)]
-    fn linked(&mut self, node: NodeAt, before: u64, after: u64, first: CellAt);
-    #[doc(hidden)]
-    fn divided(&mut self, change: &NodeChange);
-    #[doc(hidden)]
-    fn reach(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        time: u64,
-        table: u16,
-    ) -> Result<(), Abort>;
-    #[doc(hidden)]
-    fn register_snapshot(&self, base: &dyn Base, since: Moment) -> Option<u64>;
+    for_each_function!(Protocol: declare_in_running);
+    for_each_function!(Absence: declare_in_running);
+    for_each_function!(InPlace: declare_in_running);
+    for_each_function!(Versions: declare_in_running);
 }
 
 /// The [`SessionVersions`](crate::engine::Parts) of the chosen protocol; empty until that protocol
@@ -451,7 +311,7 @@ impl<P: Protocol> Debug for BaseOf<P> {
 
 /// Returns the clock in `base` as the clock of `P`. The types match, since the database of `base`
 /// has made the attempt.
-fn clock<P: Protocol>(base: &dyn Base) -> &P::Clock {
+fn clock_in<P: Protocol>(base: &dyn Base) -> &P::Clock {
     let base: &dyn Any = base;
     &base.downcast_ref::<BaseOf<P>>().expect("an attempt and its database are of one protocol").0
 }
@@ -460,91 +320,79 @@ fn clock<P: Protocol>(base: &dyn Base) -> &P::Clock {
 fn inner<'a, P: Protocol>(context: &'a mut Context<'_, Erased>) -> Context<'a, P> {
     Context {
         engine: context.engine,
-        clock: clock::<P>(&**context.clock),
+        clock: clock_in::<P>(&**context.clock),
         local: context.local,
         versions: context.versions.of::<P>(),
     }
 }
 
+/// Expands to what the inner protocol is passed for a parameter of [`Base`] or [`Running`].
+macro_rules! from_dyn {
+    ($context:ident Context) => {
+        &mut inner($context)
+    };
+    ($clock:ident Clock) => {
+        clock_in::<P>($clock)
+    };
+    ($sink:ident Sink) => {
+        &mut { $sink }
+    };
+    ($cells:ident Cells) => {
+        $cells.iter().copied()
+    };
+    ($other:ident $type:tt) => {
+        $other
+    };
+}
+
+/// Calls the inner protocol in a function that needs no attempt.
+macro_rules! call_by_base {
+    (
+        [$of:ty] $name:ident [$($before:ident: $b:tt),*] [clock: Clock]
+        [$($after:ident: $a:tt),*] $(-> $result:ty)?
+    ) => {
+        fn $name(&self, $($before: dyn_type!($b),)* $($after: dyn_type!($a)),*) $(-> $result)? {
+            <$of>::$name($(from_dyn!($before $b),)* &self.0, $(from_dyn!($after $a)),*)
+        }
+    };
+    (
+        [$of:ty] $name:ident [$($before:ident: $b:tt),*] []
+        [$($after:ident: $a:tt),*] $(-> $result:ty)?
+    ) => {
+        fn $name(&self, $($before: dyn_type!($b),)* $($after: dyn_type!($a)),*) $(-> $result)? {
+            <$of>::$name($(from_dyn!($before $b),)* $(from_dyn!($after $a)),*)
+        }
+    };
+    ($($of_an_attempt:tt)*) => {};
+}
+
+/// Calls the inner protocol in a function that works on an attempt.
+macro_rules! call_by_running {
+    // Not every protocol has these functions.
+    ($of:tt chain_length $($shape:tt)*) => {};
+    ($of:tt read_at_mark $($shape:tt)*) => {};
+    (
+        [$of:ty] $name:ident [$($before:ident: $b:tt),*] [attempt: AttemptMut]
+        [$($after:ident: $a:tt),*] $(-> $result:ty)?
+    ) => {
+        fn $name(&mut self, $($before: dyn_type!($b),)* $($after: dyn_type!($a)),*) $(-> $result)? {
+            <$of>::$name($(from_dyn!($before $b),)* &mut self.0, $(from_dyn!($after $a)),*)
+        }
+    };
+    (
+        [$of:ty] $name:ident [$($before:ident: $b:tt),*] [attempt: Attempt]
+        [$($after:ident: $a:tt),*] $(-> $result:ty)?
+    ) => {
+        fn $name(&self, $($before: dyn_type!($b),)* $($after: dyn_type!($a)),*) $(-> $result)? {
+            <$of>::$name($(from_dyn!($before $b),)* &self.0, $(from_dyn!($after $a)),*)
+        }
+    };
+    ($($of_a_database:tt)*) => {};
+}
+
 impl<P: Protocol> Base for BaseOf<P> {
     fn attempt(&self) -> Box<dyn Running> {
         Box::new(RunningOf::<P>(P::attempt(&self.0)))
-    }
-
-    fn enter(&self, until: Option<Instant>) -> Result<(), Abort> {
-        P::InPlace::enter(&self.0, until)
-    }
-
-    fn leave(&self) {
-        P::InPlace::leave(&self.0);
-    }
-
-    fn init_absent_cell(&self, at: CellAt, flags: u64) {
-        P::init_absent_cell(&self.0, at, flags);
-    }
-
-    fn inherit_from_node(&self, node: NodeAt, at: CellAt) {
-        P::inherit_from_node(&self.0, node, at);
-    }
-
-    fn may_be_reaped(&self, first: CellAt) -> bool {
-        P::may_be_reaped(&self.0, first)
-    }
-
-    fn keep(&self, context: &mut Context<'_, Erased>, first: CellAt) -> Result<bool, Abort> {
-        P::keep(&mut inner(context), first)
-    }
-
-    fn enqueue_if_absent(&self, first: CellAt) -> bool {
-        P::enqueue_if_absent(&self.0, first)
-    }
-
-    fn begin_ts_bound(&self) -> u64 {
-        P::begin_ts_bound(&self.0)
-    }
-
-    fn cut(&self, epochs: &Epochs) -> u64 {
-        P::cut(&self.0, epochs)
-    }
-
-    fn last_stamp(&self, epochs: &Epochs) -> u64 {
-        P::last_stamp(&self.0, epochs)
-    }
-
-    fn node_rts(&self, node: NodeAt) -> u64 {
-        P::node_rts(&self.0, node)
-    }
-
-    fn raise_node_rts(&self, node: NodeAt, time: u64) -> bool {
-        P::raise_node_rts(&self.0, node, time)
-    }
-
-    fn rts(&self, at: CellAt) -> u64 {
-        P::rts(&self.0, at)
-    }
-
-    fn unregister_snapshot(&self, time: u64, since: Moment) {
-        P::Versions::unregister_snapshot(&self.0, time, since);
-    }
-
-    fn oldest_snapshot(&self) -> Option<(u64, Moment)> {
-        P::Versions::oldest_snapshot(&self.0)
-    }
-
-    fn prefetch(&self, at: CellAt, first: usize, count: usize) {
-        P::prefetch(&self.0, at, first, count);
-    }
-
-    fn approach(&self, due: &[CellAt]) {
-        P::Versions::approach(&self.0, due.iter().copied());
-    }
-
-    fn merge_into_node(&self, node: NodeAt, at: CellAt) {
-        P::merge_into_node(&self.0, node, at);
-    }
-
-    fn begin_walk(&self, context: &mut Context<'_, Erased>) {
-        P::Versions::begin_walk(&mut inner(context));
     }
 
     fn collect(
@@ -559,134 +407,18 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::Versions::collect(&mut inner(context), backlog, tables, horizon, budget);
     }
 
-    fn open_snapshot(&self, since: Moment) -> u64 {
-        P::Versions::open_snapshot(&self.0, since)
-    }
-
-    fn close_snapshot(&self, ts: u64, since: Moment) {
-        P::Versions::close_snapshot(&self.0, ts, since);
-    }
-
-    fn end_walk(&self, context: &mut Context<'_, Erased>) {
-        P::Versions::end_walk(&mut inner(context));
-    }
-
-    fn reap(
-        &self,
-        context: &mut Context<'_, Erased>,
-        due: &mut Due,
-        table: &TableCore,
-        units: &[CellAt],
-        horizon: Epoch,
-    ) -> GcOutcome {
-        P::reap(&mut inner(context), due, table, units, horizon)
-    }
-
-    fn detach_for_snapshots(
-        &self,
-        context: &mut Context<'_, Erased>,
-        due: &Due,
-        table: &TableCore,
-        units: &[CellAt],
-    ) -> bool {
-        P::Versions::detach_for_snapshots(&mut inner(context), due, table, units)
-    }
+    for_each_function!(Protocol: call_by_base);
+    for_each_function!(Absence: call_by_base);
+    for_each_function!(InPlace: call_by_base);
+    for_each_function!(Versions: call_by_base);
 }
 
 impl<P: Protocol> Running for RunningOf<P> {
-    fn begin(&mut self, context: &mut Context<'_, Erased>) {
-        P::begin(&mut inner(context), &mut self.0);
-    }
-
-    fn has_failed(&self) -> bool {
-        P::InPlace::has_failed(&self.0)
-    }
-
-    fn has_changed(&self) -> bool {
-        P::InPlace::has_changed(&self.0)
-    }
-
-    fn read(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        at: CellAt,
-        copy: &mut dyn FnMut(Words<'_>),
-    ) -> Result<Seen, Abort> {
-        P::read(&mut inner(context), &mut self.0, at, copy)
-    }
-
-    fn read_at_once(&mut self, at: CellAt, copy: &mut dyn FnMut(Words<'_>)) -> Option<Seen> {
-        P::read_at_once(&mut self.0, at, copy)
-    }
-
-    fn read_for_update(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        at: CellAt,
-        copy: &mut dyn FnMut(Words<'_>),
-    ) -> Result<Seen, Abort> {
-        P::read_for_update(&mut inner(context), &mut self.0, at, copy)
-    }
-
-    fn hold(&mut self, context: &mut Context<'_, Erased>, at: CellAt) -> Result<bool, Abort> {
-        P::hold(&mut inner(context), &mut self.0, at)
-    }
-
-    fn lock_ahead(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        at: CellAt,
-        writes: bool,
-    ) -> Result<(), Abort> {
-        P::lock_ahead(&mut inner(context), &mut self.0, at, writes)
-    }
-
-    fn lock_place(&self, context: &mut Context<'_, Erased>, at: CellAt) -> Option<u64> {
-        P::lock_place(&mut inner(context), &self.0, at)
-    }
-
-    fn is_present(&self, at: CellAt) -> bool {
-        P::is_present(&self.0, at)
-    }
-
-    fn assumes(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        at: CellAt,
-        exists: bool,
-    ) -> Result<bool, Abort> {
-        P::assumes(&mut inner(context), &mut self.0, at, exists)
-    }
-
-    fn is_older(&self, at: CellAt) -> bool {
-        P::Versions::is_older(&self.0, at)
-    }
-
     fn chain_length(&self, base: &dyn Base, at: CellAt) -> Option<usize> {
         match P::Versions::WORDS {
             0 => P::is_present(&self.0, at).then_some(1),
-            _ => P::Versions::chain_length(clock::<P>(base), &self.0, at),
+            _ => P::Versions::chain_length(clock_in::<P>(base), &self.0, at),
         }
-    }
-
-    fn mark(&mut self) -> usize {
-        P::InPlace::mark(&mut self.0)
-    }
-
-    fn applied(&self) -> Applied {
-        P::InPlace::applied(&self.0)
-    }
-
-    fn failure_since(&mut self, since: Applied) -> Result<(), Failure> {
-        P::InPlace::failure_since(&mut self.0, since)
-    }
-
-    fn fail(&mut self, abort: Abort) -> bool {
-        P::InPlace::fail(&mut self.0, abort)
-    }
-
-    fn undo_to(&mut self, to: Applied) {
-        P::InPlace::undo_to(&mut self.0, to);
     }
 
     fn read_at_mark(
@@ -702,101 +434,48 @@ impl<P: Protocol> Running for RunningOf<P> {
         }
     }
 
-    fn absent(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        missing: Missing<'_>,
-    ) -> Result<(), Abort> {
-        P::absent(&mut inner(context), &mut self.0, missing)
-    }
+    for_each_function!(Protocol: call_by_running);
+    for_each_function!(Absence: call_by_running);
+    for_each_function!(InPlace: call_by_running);
+    for_each_function!(Versions: call_by_running);
+}
 
-    fn make_room(&self, context: &mut Context<'_, Erased>, table: &TableCore) -> Result<(), Abort> {
-        P::Versions::make_room(&mut inner(context), &self.0, table)
-    }
+/// Expands to what is passed through the table of functions for a parameter of a protocol.
+macro_rules! to_dyn {
+    ($clock:ident Clock) => {
+        &**$clock
+    };
+    ($copy:ident Copy) => {
+        &mut { $copy }
+    };
+    ($cells:ident Cells) => {
+        &$cells.collect::<Vec<_>>()
+    };
+    ($other:ident $type:tt) => {
+        $other
+    };
+}
 
-    fn stage(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        writes: &mut WriteSet,
-        at: CellAt,
-        intent: Intent,
-        op: Op,
-    ) -> Result<(), Abort> {
-        P::stage(&mut inner(context), &mut self.0, writes, at, intent, op)
-    }
-
-    fn stage_new(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        writes: &mut WriteSet,
-        cells: &[CellAt],
-        operand: u32,
-    ) -> Result<(), Abort> {
-        P::stage_new(&mut inner(context), &mut self.0, writes, cells.iter().copied(), operand)
-    }
-
-    fn revalidate(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        writes: &WriteSet,
-    ) -> Result<(), Abort> {
-        P::revalidate(&mut inner(context), &mut self.0, writes)
-    }
-
-    fn commit(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        writes: &mut WriteSet,
-        turn: &mut LogTurn<'_>,
-    ) -> Result<Committed, Abort> {
-        P::commit(&mut inner(context), &mut self.0, writes, turn)
-    }
-
-    fn changes(&self, writes: &WriteSet, mut sink: &mut dyn ChangeSink) {
-        P::changes(&self.0, writes, &mut sink);
-    }
-
-    fn seen_stamp(&self, base: &dyn Base, epochs: &Epochs) -> u64 {
-        P::seen_stamp(clock::<P>(base), epochs, &self.0)
-    }
-
-    fn read_set_size(&self) -> usize {
-        P::read_set_size(&self.0)
-    }
-
-    fn abort(&mut self, context: &mut Context<'_, Erased>, writes: &mut WriteSet) {
-        P::abort(&mut inner(context), &mut self.0, writes);
-    }
-
-    fn validate_without_writes(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        writes: &WriteSet,
-        images: &mut Vec<u64>,
-    ) -> Result<Option<Abort>, Abort> {
-        P::validate_without_writes(&mut inner(context), &mut self.0, writes, images)
-    }
-
-    fn linked(&mut self, node: NodeAt, before: u64, after: u64, first: CellAt) {
-        P::linked(&mut self.0, node, before, after, first);
-    }
-
-    fn divided(&mut self, change: &NodeChange) {
-        P::divided(&mut self.0, change);
-    }
-
-    fn reach(
-        &mut self,
-        context: &mut Context<'_, Erased>,
-        time: u64,
-        table: u16,
-    ) -> Result<(), Abort> {
-        P::reach(&mut inner(context), &mut self.0, time, table)
-    }
-
-    fn register_snapshot(&self, base: &dyn Base, since: Moment) -> Option<u64> {
-        P::Versions::register_snapshot(clock::<P>(base), &self.0, since)
-    }
+/// Calls a function through the table of functions.
+macro_rules! call_through_table {
+    (
+        $of:tt $name:ident [$($before:ident: $b:tt),*] [$part:ident: $p:tt]
+        [$($after:ident: $a:tt),*] $(-> $result:ty)?
+    ) => {
+        fn $name(
+            $($before: type_of!($b),)* $part: type_of!($p), $($after: type_of!($a)),*
+        ) $(-> $result)? {
+            $part.$name($(to_dyn!($before $b),)* $(to_dyn!($after $a)),*)
+        }
+    };
+    (
+        $of:tt $name:ident [$context:ident: Context] []
+        [$($after:ident: $a:tt),*] $(-> $result:ty)?
+    ) => {
+        fn $name($context: type_of!(Context), $($after: type_of!($a)),*) $(-> $result)? {
+            $context.clock.$name($context, $(to_dyn!($after $a)),*)
+        }
+    };
 }
 
 impl Parts for Erased {
@@ -832,280 +511,18 @@ impl Protocol for Erased {
         clock.attempt()
     }
 
-    fn begin(context: &mut Context<'_, Erased>, attempt: &mut Self::Attempt) {
-        attempt.begin(context);
-    }
-
-    fn read(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-        mut copy: impl FnMut(Words<'_>),
-    ) -> Result<Seen, Abort> {
-        attempt.read(context, at, &mut copy)
-    }
-
-    fn read_at_once(
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-        mut copy: impl FnMut(Words<'_>),
-    ) -> Option<Seen> {
-        attempt.read_at_once(at, &mut copy)
-    }
-
-    fn read_for_update(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-        mut copy: impl FnMut(Words<'_>),
-    ) -> Result<Seen, Abort> {
-        attempt.read_for_update(context, at, &mut copy)
-    }
-
-    fn hold(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-    ) -> Result<bool, Abort> {
-        attempt.hold(context, at)
-    }
-
-    fn lock_ahead(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-        writes: bool,
-    ) -> Result<(), Abort> {
-        attempt.lock_ahead(context, at, writes)
-    }
-
-    fn lock_place(
-        context: &mut Context<'_, Erased>,
-        attempt: &Self::Attempt,
-        at: CellAt,
-    ) -> Option<u64> {
-        attempt.lock_place(context, at)
-    }
-
-    fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool {
-        attempt.is_present(at)
-    }
-
-    fn assumes(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-        exists: bool,
-    ) -> Result<bool, Abort> {
-        attempt.assumes(context, at, exists)
-    }
-
-    fn stage(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        writes: &mut WriteSet,
-        at: CellAt,
-        intent: Intent,
-        op: Op,
-    ) -> Result<(), Abort> {
-        attempt.stage(context, writes, at, intent, op)
-    }
-
-    fn stage_new(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        writes: &mut WriteSet,
-        cells: impl Iterator<Item = CellAt> + Clone,
-        operand: u32,
-    ) -> Result<(), Abort> {
-        attempt.stage_new(context, writes, &cells.collect::<Vec<_>>(), operand)
-    }
-
-    fn revalidate(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        writes: &WriteSet,
-    ) -> Result<(), Abort> {
-        attempt.revalidate(context, writes)
-    }
-
-    fn commit(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        writes: &mut WriteSet,
-        turn: &mut LogTurn<'_>,
-    ) -> Result<Committed, Abort> {
-        attempt.commit(context, writes, turn)
-    }
-
-    fn changes(attempt: &Self::Attempt, writes: &WriteSet, sink: &mut impl ChangeSink) {
-        attempt.changes(writes, sink);
-    }
-
-    fn cut(clock: &Self::Clock, epochs: &Epochs) -> u64 {
-        clock.cut(epochs)
-    }
-
-    fn last_stamp(clock: &Self::Clock, epochs: &Epochs) -> u64 {
-        clock.last_stamp(epochs)
-    }
-
-    fn seen_stamp(clock: &Self::Clock, epochs: &Epochs, attempt: &Self::Attempt) -> u64 {
-        attempt.seen_stamp(&**clock, epochs)
-    }
-
-    fn read_set_size(attempt: &Self::Attempt) -> usize {
-        attempt.read_set_size()
-    }
-
-    fn abort(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        writes: &mut WriteSet,
-    ) {
-        attempt.abort(context, writes);
-    }
-
-    fn validate_without_writes(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        writes: &WriteSet,
-        images: &mut Vec<u64>,
-    ) -> Result<Option<Abort>, Abort> {
-        attempt.validate_without_writes(context, writes, images)
-    }
-
-    fn begin_ts_bound(clock: &Self::Clock) -> u64 {
-        clock.begin_ts_bound()
-    }
-
-    fn reach(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        time: u64,
-        table: u16,
-    ) -> Result<(), Abort> {
-        attempt.reach(context, time, table)
-    }
-
-    fn prefetch(clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
-        clock.prefetch(at, first, count);
-    }
+    for_each_function!(Protocol: call_through_table);
 }
 
 impl Absence for Erased {
-    fn absent(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        missing: Missing<'_>,
-    ) -> Result<(), Abort> {
-        attempt.absent(context, missing)
-    }
-
-    fn init_absent_cell(clock: &Self::Clock, at: CellAt, flags: u64) {
-        clock.init_absent_cell(at, flags);
-    }
-
-    fn inherit_from_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
-        clock.inherit_from_node(node, at);
-    }
-
-    fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
-        attempt.linked(node, before, after, first);
-    }
-
-    fn divided(attempt: &mut Self::Attempt, change: &NodeChange) {
-        attempt.divided(change);
-    }
-
-    fn may_be_reaped(clock: &Self::Clock, first: CellAt) -> bool {
-        clock.may_be_reaped(first)
-    }
-
-    fn keep(context: &mut Context<'_, Erased>, first: CellAt) -> Result<bool, Abort> {
-        context.clock.keep(context, first)
-    }
-
-    fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool {
-        clock.enqueue_if_absent(first)
-    }
-
-    fn node_rts(clock: &Self::Clock, node: NodeAt) -> u64 {
-        clock.node_rts(node)
-    }
-
-    fn raise_node_rts(clock: &Self::Clock, node: NodeAt, time: u64) -> bool {
-        clock.raise_node_rts(node, time)
-    }
-
-    fn rts(clock: &Self::Clock, at: CellAt) -> u64 {
-        clock.rts(at)
-    }
-
-    fn reap(
-        context: &mut Context<'_, Erased>,
-        due: &mut Due,
-        table: &TableCore,
-        units: &[CellAt],
-        horizon: Epoch,
-    ) -> GcOutcome {
-        context.clock.reap(context, due, table, units, horizon)
-    }
-
-    fn merge_into_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
-        clock.merge_into_node(node, at);
-    }
+    for_each_function!(Absence: call_through_table);
 }
 
 impl InPlace<Erased> for Erased {
     // True because some protocols apply writes at once.
     const APPLIES_AT_ONCE: bool = true;
 
-    fn enter(clock: &Box<dyn Base>, until: Option<Instant>) -> Result<(), Abort> {
-        clock.enter(until)
-    }
-
-    fn leave(clock: &Box<dyn Base>) {
-        clock.leave();
-    }
-
-    fn has_failed(attempt: &Box<dyn Running>) -> bool {
-        attempt.has_failed()
-    }
-
-    fn has_changed(attempt: &Box<dyn Running>) -> bool {
-        attempt.has_changed()
-    }
-
-    fn mark(attempt: &mut Box<dyn Running>) -> usize {
-        attempt.mark()
-    }
-
-    fn applied(attempt: &Box<dyn Running>) -> Applied {
-        attempt.applied()
-    }
-
-    fn failure_since(attempt: &mut Box<dyn Running>, since: Applied) -> Result<(), Failure> {
-        attempt.failure_since(since)
-    }
-
-    fn fail(attempt: &mut Box<dyn Running>, abort: Abort) -> bool {
-        attempt.fail(abort)
-    }
-
-    fn undo_to(attempt: &mut Box<dyn Running>, to: Applied) {
-        attempt.undo_to(to);
-    }
-
-    fn read_at_mark(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Box<dyn Running>,
-        at: CellAt,
-        mark: usize,
-        mut copy: impl FnMut(Words<'_>),
-    ) -> Result<Seen, Abort> {
-        attempt.read_at_mark(context, at, mark, &mut copy)
-    }
+    for_each_function!(InPlace: call_through_table);
 }
 
 impl Versions<Erased> for Erased {
@@ -1113,70 +530,7 @@ impl Versions<Erased> for Erased {
     const WORDS: usize = 1;
     const KEEPS_DELETED_INDEX: bool = true;
 
-    fn is_older(attempt: &Box<dyn Running>, at: CellAt) -> bool {
-        attempt.is_older(at)
-    }
-
-    fn chain_length(
-        clock: &Box<dyn Base>,
-        attempt: &Box<dyn Running>,
-        at: CellAt,
-    ) -> Option<usize> {
-        attempt.chain_length(&**clock, at)
-    }
-
-    fn make_room(
-        context: &mut Context<'_, Erased>,
-        attempt: &Box<dyn Running>,
-        table: &TableCore,
-    ) -> Result<(), Abort> {
-        attempt.make_room(context, table)
-    }
-
-    fn register_snapshot(
-        clock: &Box<dyn Base>,
-        attempt: &Box<dyn Running>,
-        since: Moment,
-    ) -> Option<u64> {
-        attempt.register_snapshot(&**clock, since)
-    }
-
-    fn unregister_snapshot(clock: &Box<dyn Base>, time: u64, since: Moment) {
-        clock.unregister_snapshot(time, since);
-    }
-
-    fn oldest_snapshot(clock: &Box<dyn Base>) -> Option<(u64, Moment)> {
-        clock.oldest_snapshot()
-    }
-
-    fn begin_walk(context: &mut Context<'_, Erased>) {
-        context.clock.begin_walk(context);
-    }
-
-    fn end_walk(context: &mut Context<'_, Erased>) {
-        context.clock.end_walk(context);
-    }
-
-    fn approach(clock: &Box<dyn Base>, due: impl Iterator<Item = CellAt> + Clone) {
-        clock.approach(&due.collect::<Vec<_>>());
-    }
-
-    fn detach_for_snapshots(
-        context: &mut Context<'_, Erased>,
-        due: &Due,
-        table: &TableCore,
-        units: &[CellAt],
-    ) -> bool {
-        context.clock.detach_for_snapshots(context, due, table, units)
-    }
-
-    fn open_snapshot(clock: &Box<dyn Base>, since: Moment) -> u64 {
-        clock.open_snapshot(since)
-    }
-
-    fn close_snapshot(clock: &Box<dyn Base>, ts: u64, since: Moment) {
-        clock.close_snapshot(ts, since);
-    }
+    for_each_function!(Versions: call_through_table);
 
     fn leaves_some(session: &ErasedSession) -> bool {
         session.0.as_ref().is_some_and(|session| session.leaves_some())

@@ -2,6 +2,7 @@
 
 mod by_name;
 mod erased;
+mod forward;
 pub(crate) mod list;
 pub mod mvcc;
 pub mod mvto;

@@ -45,6 +45,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::forward::{for_each_function, type_of};
 use crate::access::{ChangeSink, Failure, Intent, WriteSet};
 use crate::engine::{
     Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
@@ -410,6 +411,50 @@ impl<P: Protocol> Recorded<P> {
     }
 }
 
+/// Expands to what the inner protocol is passed for a parameter.
+macro_rules! inner_of {
+    ($context:ident Context) => {
+        &mut inner($context)
+    };
+    ($clock:ident Clock) => {
+        &$clock.clock
+    };
+    ($attempt:ident Attempt) => {
+        &$attempt.inner
+    };
+    ($attempt:ident AttemptMut) => {
+        &mut $attempt.inner
+    };
+    ($other:ident $type:tt) => {
+        $other
+    };
+}
+
+/// Passes a call on to the inner protocol, unless the recorder takes notes of it.
+macro_rules! pass_on {
+    ($of:tt begin $($shape:tt)*) => {};
+    ($of:tt read $($shape:tt)*) => {};
+    ($of:tt read_at_once $($shape:tt)*) => {};
+    ($of:tt read_for_update $($shape:tt)*) => {};
+    ($of:tt stage $($shape:tt)*) => {};
+    ($of:tt stage_new $($shape:tt)*) => {};
+    ($of:tt commit $($shape:tt)*) => {};
+    ($of:tt abort $($shape:tt)*) => {};
+    ($of:tt validate_without_writes $($shape:tt)*) => {};
+    ($of:tt absent $($shape:tt)*) => {};
+    ($of:tt reap $($shape:tt)*) => {};
+    ($of:tt undo_to $($shape:tt)*) => {};
+    ($of:tt read_at_mark $($shape:tt)*) => {};
+    ($of:tt detach_for_snapshots $($shape:tt)*) => {};
+    ($of:tt open_snapshot $($shape:tt)*) => {};
+    ($of:tt close_snapshot $($shape:tt)*) => {};
+    ([$of:ty] $name:ident $([$($parameter:ident: $type:tt),*])+ $(-> $result:ty)?) => {
+        fn $name($($($parameter: type_of!($type),)*)+) $(-> $result)? {
+            <$of>::$name($($(inner_of!($parameter $type),)*)+)
+        }
+    };
+}
+
 impl<P: Protocol> Parts for Recorded<P> {
     type Policy = P::Policy;
     type Clock = Recorder<P::Clock>;
@@ -521,44 +566,6 @@ impl<P: Protocol> Protocol for Recorded<P> {
         Ok(seen)
     }
 
-    fn hold(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-    ) -> Result<bool, Abort> {
-        P::hold(&mut inner(context), &mut attempt.inner, at)
-    }
-
-    fn lock_ahead(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-        writes: bool,
-    ) -> Result<(), Abort> {
-        P::lock_ahead(&mut inner(context), &mut attempt.inner, at, writes)
-    }
-
-    fn lock_place(
-        context: &mut Context<'_, Self>,
-        attempt: &Self::Attempt,
-        at: CellAt,
-    ) -> Option<u64> {
-        P::lock_place(&mut inner(context), &attempt.inner, at)
-    }
-
-    fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool {
-        P::is_present(&attempt.inner, at)
-    }
-
-    fn assumes(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-        exists: bool,
-    ) -> Result<bool, Abort> {
-        P::assumes(&mut inner(context), &mut attempt.inner, at, exists)
-    }
-
     fn stage(
         context: &mut Context<'_, Self>,
         attempt: &mut Self::Attempt,
@@ -583,30 +590,6 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::stage_new(&mut inner(context), &mut attempt.inner, writes, staged, operand)?;
         cells.for_each(|at| Self::note_applied(context, attempt, at, true));
         Ok(())
-    }
-
-    fn revalidate(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Self::Attempt,
-        writes: &WriteSet,
-    ) -> Result<(), Abort> {
-        P::revalidate(&mut inner(context), &mut attempt.inner, writes)
-    }
-
-    fn changes(attempt: &Self::Attempt, writes: &WriteSet, sink: &mut impl ChangeSink) {
-        P::changes(&attempt.inner, writes, sink);
-    }
-
-    fn cut(clock: &Self::Clock, epochs: &Epochs) -> u64 {
-        P::cut(&clock.clock, epochs)
-    }
-
-    fn last_stamp(clock: &Self::Clock, epochs: &Epochs) -> u64 {
-        P::last_stamp(&clock.clock, epochs)
-    }
-
-    fn seen_stamp(clock: &Self::Clock, epochs: &Epochs, attempt: &Self::Attempt) -> u64 {
-        P::seen_stamp(&clock.clock, epochs, &attempt.inner)
     }
 
     fn commit(
@@ -660,10 +643,6 @@ impl<P: Protocol> Protocol for Recorded<P> {
         result
     }
 
-    fn read_set_size(attempt: &Self::Attempt) -> usize {
-        P::read_set_size(&attempt.inner)
-    }
-
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &mut WriteSet) {
         P::abort(&mut inner(context), &mut attempt.inner, writes);
         Self::end(context, attempt, false, std::iter::empty());
@@ -690,22 +669,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         })
     }
 
-    fn begin_ts_bound(clock: &Self::Clock) -> u64 {
-        P::begin_ts_bound(&clock.clock)
-    }
-
-    fn reach(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Self::Attempt,
-        time: u64,
-        table: u16,
-    ) -> Result<(), Abort> {
-        P::reach(&mut inner(context), &mut attempt.inner, time, table)
-    }
-
-    fn prefetch(clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
-        P::prefetch(&clock.clock, at, first, count);
-    }
+    for_each_function!(Protocol: pass_on);
 }
 
 impl<P: Protocol> Absence for Recorded<P> {
@@ -718,46 +682,6 @@ impl<P: Protocol> Absence for Recorded<P> {
             attempt.reads.push(Noted::Missing(table, key.into()));
         }
         P::absent(&mut inner(context), &mut attempt.inner, missing)
-    }
-
-    fn init_absent_cell(clock: &Self::Clock, at: CellAt, flags: u64) {
-        P::init_absent_cell(&clock.clock, at, flags);
-    }
-
-    fn inherit_from_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
-        P::inherit_from_node(&clock.clock, node, at);
-    }
-
-    fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
-        P::linked(&mut attempt.inner, node, before, after, first);
-    }
-
-    fn divided(attempt: &mut Self::Attempt, change: &NodeChange) {
-        P::divided(&mut attempt.inner, change);
-    }
-
-    fn may_be_reaped(clock: &Self::Clock, first: CellAt) -> bool {
-        P::may_be_reaped(&clock.clock, first)
-    }
-
-    fn keep(context: &mut Context<'_, Self>, first: CellAt) -> Result<bool, Abort> {
-        P::keep(&mut inner(context), first)
-    }
-
-    fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool {
-        P::enqueue_if_absent(&clock.clock, first)
-    }
-
-    fn node_rts(clock: &Self::Clock, node: NodeAt) -> u64 {
-        P::node_rts(&clock.clock, node)
-    }
-
-    fn raise_node_rts(clock: &Self::Clock, node: NodeAt, time: u64) -> bool {
-        P::raise_node_rts(&clock.clock, node, time)
-    }
-
-    fn rts(clock: &Self::Clock, at: CellAt) -> u64 {
-        P::rts(&clock.clock, at)
     }
 
     fn reap(
@@ -774,45 +698,11 @@ impl<P: Protocol> Absence for Recorded<P> {
         outcome
     }
 
-    fn merge_into_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
-        P::merge_into_node(&clock.clock, node, at);
-    }
+    for_each_function!(Absence: pass_on);
 }
 
 impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
     const APPLIES_AT_ONCE: bool = P::InPlace::APPLIES_AT_ONCE;
-
-    fn enter(clock: &Recorder<P::Clock>, until: Option<Instant>) -> Result<(), Abort> {
-        P::InPlace::enter(&clock.clock, until)
-    }
-
-    fn leave(clock: &Recorder<P::Clock>) {
-        P::InPlace::leave(&clock.clock);
-    }
-
-    fn has_failed(attempt: &Attempt<P::Attempt>) -> bool {
-        P::InPlace::has_failed(&attempt.inner)
-    }
-
-    fn has_changed(attempt: &Attempt<P::Attempt>) -> bool {
-        P::InPlace::has_changed(&attempt.inner)
-    }
-
-    fn mark(attempt: &mut Attempt<P::Attempt>) -> usize {
-        P::InPlace::mark(&mut attempt.inner)
-    }
-
-    fn applied(attempt: &Attempt<P::Attempt>) -> Applied {
-        P::InPlace::applied(&attempt.inner)
-    }
-
-    fn failure_since(attempt: &mut Attempt<P::Attempt>, since: Applied) -> Result<(), Failure> {
-        P::InPlace::failure_since(&mut attempt.inner, since)
-    }
-
-    fn fail(attempt: &mut Attempt<P::Attempt>, abort: Abort) -> bool {
-        P::InPlace::fail(&mut attempt.inner, abort)
-    }
 
     fn undo_to(attempt: &mut Attempt<P::Attempt>, to: Applied) {
         attempt.applied.retain(|written| written.entries <= to.entries);
@@ -831,6 +721,8 @@ impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
         Self::note(attempt, at, seen);
         Ok(seen)
     }
+
+    for_each_function!(InPlace: pass_on);
 }
 
 impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
@@ -838,54 +730,6 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
     const SHORT_WORDS: usize = P::Versions::SHORT_WORDS;
     const SPARE_WORDS: usize = P::Versions::SPARE_WORDS;
     const KEEPS_DELETED_INDEX: bool = P::Versions::KEEPS_DELETED_INDEX;
-
-    fn is_older(attempt: &Attempt<P::Attempt>, at: CellAt) -> bool {
-        P::Versions::is_older(&attempt.inner, at)
-    }
-
-    fn chain_length(
-        clock: &Recorder<P::Clock>,
-        attempt: &Attempt<P::Attempt>,
-        at: CellAt,
-    ) -> Option<usize> {
-        P::Versions::chain_length(&clock.clock, &attempt.inner, at)
-    }
-
-    fn make_room(
-        context: &mut Context<'_, Self>,
-        attempt: &Attempt<P::Attempt>,
-        table: &TableCore,
-    ) -> Result<(), Abort> {
-        P::Versions::make_room(&mut inner(context), &attempt.inner, table)
-    }
-
-    fn register_snapshot(
-        clock: &Recorder<P::Clock>,
-        attempt: &Attempt<P::Attempt>,
-        since: Moment,
-    ) -> Option<u64> {
-        P::Versions::register_snapshot(&clock.clock, &attempt.inner, since)
-    }
-
-    fn unregister_snapshot(clock: &Recorder<P::Clock>, time: u64, since: Moment) {
-        P::Versions::unregister_snapshot(&clock.clock, time, since);
-    }
-
-    fn oldest_snapshot(clock: &Recorder<P::Clock>) -> Option<(u64, Moment)> {
-        P::Versions::oldest_snapshot(&clock.clock)
-    }
-
-    fn begin_walk(context: &mut Context<'_, Self>) {
-        P::Versions::begin_walk(&mut inner(context));
-    }
-
-    fn end_walk(context: &mut Context<'_, Self>) {
-        P::Versions::end_walk(&mut inner(context));
-    }
-
-    fn approach(clock: &Recorder<P::Clock>, due: impl Iterator<Item = CellAt> + Clone) {
-        P::Versions::approach(&clock.clock, due);
-    }
 
     fn detach_for_snapshots(
         context: &mut Context<'_, Self>,
@@ -950,6 +794,8 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
     fn open_snapshots(session: &P::SessionVersions) -> &[u64] {
         P::Versions::open_snapshots(session)
     }
+
+    for_each_function!(Versions: pass_on);
 }
 
 impl<P: Versioned> Versioned for Recorded<P> {}

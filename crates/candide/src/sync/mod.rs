@@ -25,7 +25,7 @@ pub(crate) use instruments::was_met;
 pub(crate) use instruments::{Mutant, Point, mutant, pass, patience};
 #[cfg(test)]
 pub(crate) use instruments::{with_hook, with_patience};
-pub(crate) use parking::{Parking, Patience, SPIN_ROUNDS, Wait, Waited, Wish};
+pub(crate) use parking::{Parking, Patience, Wait, Waited, Wish};
 pub(crate) use random::Random;
 pub(crate) use signal::Signal;
 pub(crate) use spin::Spin;

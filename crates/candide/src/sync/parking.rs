@@ -1,10 +1,9 @@
 //! Sleeping until a lock is free.
 //!
 //! # Rules
-//! A waiter checks its lock for [`SPIN_ROUNDS`] rounds, or for as many rounds as the parking was
-//! made with. Then the waiter *enters* the queue of the lock's bucket, checks the lock once more,
-//! and sleeps. A running thread may take a free lock although other threads sleep. This keeps a
-//! lock busy while sleepers wake up.
+//! A waiter checks its lock for [`SPIN_ROUNDS`] rounds. Then the waiter *enters* the queue of the
+//! lock's bucket, checks the lock once more, and sleeps. A running thread may take a free lock
+//! although other threads sleep. This keeps a lock busy while sleepers wake up.
 //!
 //! A release wakes the first sleeper that wants to own the lock, and the sleepers before it that
 //! only want to look. But in each bucket, releases wake at most one sleeper that wants to own a
@@ -52,11 +51,10 @@ use super::{
 use crossbeam_utils::CachePadded;
 use thread::Thread;
 
-/// The number of rounds in which a waiter checks its lock before it sleeps, unless the parking has
-/// another number. All but the last round are busy. The rounds take about two microseconds, the
-/// time in which a running owner commits. A waiter that only wants to read waits for a commit in
-/// progress, not for a transaction's closure.
-pub(crate) const SPIN_ROUNDS: u32 = if MODELLED { 2 } else { 64 };
+/// The number of rounds in which a waiter checks its lock before it sleeps. All but the last round
+/// are busy. The rounds take about two microseconds, the time in which a running owner commits. A
+/// waiter that only wants to read waits for a commit in progress, not for a transaction's closure.
+const SPIN_ROUNDS: u32 = if MODELLED { 2 } else { 64 };
 /// The number of busy rounds of a waiter that was woken and has found the lock taken again.
 const ROUNDS_AGAIN: u32 = if MODELLED { 1 } else { 8 };
 /// The least time between two wake-ups, in one bucket, of waiters that want to own a lock.
@@ -84,8 +82,6 @@ pub(crate) struct Parking {
     /// The buckets in which a release has left a sleeper asleep, one bit for each.
     unwoken: CachePadded<AtomicU64>,
     buckets: Box<[CachePadded<Mutex<Bucket>>]>,
-    /// The number of rounds of a waiter before it enters a queue.
-    spin_rounds: u32,
 }
 
 #[derive(Debug, Default)]
@@ -165,13 +161,7 @@ impl Parking {
     fn with_buckets(count: usize) -> Parking {
         let buckets = (0..count).map(|_| CachePadded::default()).collect();
         let bits = || CachePadded::new(AtomicU64::new(0));
-        Parking { occupied: bits(), unwoken: bits(), buckets, spin_rounds: SPIN_ROUNDS }
-    }
-
-    /// Sets the number of rounds, at least 1, in which a waiter checks its lock before it enters a
-    /// queue.
-    pub(crate) fn spin_rounds(self, spin_rounds: u32) -> Parking {
-        Parking { spin_rounds, ..self }
+        Parking { occupied: bits(), unwoken: bits(), buckets }
     }
 
     /// Returns whether any queue has waiters. May miss waiters that are just entering.
@@ -398,7 +388,7 @@ impl<'a> Wait<'a> {
             busy_round();
             return if self.rounds < max { Waited::Again } else { Waited::InVain };
         }
-        if self.rounds < self.parking.spin_rounds {
+        if self.rounds < SPIN_ROUNDS {
             busy_round();
             return Waited::Again;
         }
@@ -479,7 +469,7 @@ impl<'a> Wait<'a> {
                 waiter.state = State::Asleep;
                 waiter.lost += 1;
                 drop(bucket);
-                self.rounds = self.parking.spin_rounds.saturating_sub(ROUNDS_AGAIN);
+                self.rounds = SPIN_ROUNDS.saturating_sub(ROUNDS_AGAIN);
                 self.slice = SLICE_FIRST;
                 self.was_woken = true;
                 Some(Waited::Again)
@@ -629,17 +619,15 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_enters_the_queue_after_the_number_of_rounds_of_its_parking() {
-        for spin_rounds in [1, 5, 64] {
-            let parking = Parking::new().spin_rounds(spin_rounds);
-            for wish in [Wish::Look, Wish::Own(1)] {
-                let mut wait = Wait::new(&parking, PLACE, wish, Patience::Endless);
-                for _ in 1..spin_rounds {
-                    assert_eq!((wait.wait(), wait.number), (Waited::Again, None));
-                }
-                assert_eq!(wait.wait(), Waited::Again);
-                assert!(wait.number.is_some(), "{spin_rounds}, {wish:?}");
+    fn a_waiter_enters_the_queue_after_its_busy_rounds() {
+        let parking = Parking::new();
+        for wish in [Wish::Look, Wish::Own(1)] {
+            let mut wait = Wait::new(&parking, PLACE, wish, Patience::Endless);
+            for _ in 1..SPIN_ROUNDS {
+                assert_eq!((wait.wait(), wait.number), (Waited::Again, None));
             }
+            assert_eq!(wait.wait(), Waited::Again);
+            assert!(wait.number.is_some(), "{wish:?}");
         }
     }
 

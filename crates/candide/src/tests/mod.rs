@@ -120,8 +120,6 @@ mod unique_keys;
 mod versions;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod waiting;
-#[cfg(not(any(loom, shuttle, sanitized)))]
-mod waiting_options;
 
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use crate::timestamps::by_the_clock;

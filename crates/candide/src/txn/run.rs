@@ -39,6 +39,11 @@ const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
 /// The longest time that a transaction waits, between two attempts, for the lock on which it has
 /// failed.
 const LOCK_WAIT_MAX: Duration = Duration::from_millis(10);
+/// The bound of the pause after a transaction's first conflict. Each further conflict doubles the
+/// bound. Which lengths are best depends on the machine and on the workload.
+const BACKOFF_FIRST: Duration = Duration::from_micros(2);
+/// The largest bound of a pause after a conflict.
+const BACKOFF_MAX: Duration = Duration::from_micros(200);
 /// The longest pause that is spun. For a shorter pause, a system call would take longer than the
 /// pause.
 const SPUN_MAX: Duration = Duration::from_micros(20);
@@ -326,8 +331,7 @@ impl<P: Protocol> TxnRunner<P> {
         }
         if !engine.options.factors.has(Factor::NoBackoff) {
             engine.parking.wake_unwoken();
-            let bound = engine.options.waiting.backoff(conflicts);
-            pause(&mut self.state.get_mut().worker.local.random, bound);
+            pause(&mut self.state.get_mut().worker.local.random, backoff(conflicts));
         }
         None
     }
@@ -680,6 +684,13 @@ fn commit_error<P: Protocol>(
     }
 }
 
+/// Returns the bound of the pause after conflict number `conflicts` of a transaction, counted from
+/// 1.
+fn backoff(conflicts: u32) -> Duration {
+    let doublings = (conflicts - 1).min(u32::BITS - 1);
+    BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_MAX)
+}
+
 /// Pauses for a random time below `bound`. Nothing is locked or pinned meanwhile.
 fn pause(random: &mut Random, bound: Duration) {
     if MODELLED {
@@ -692,5 +703,16 @@ fn pause(random: &mut Random, bound: Duration) {
     let begun = Instant::now();
     while begun.elapsed() < wait {
         std::hint::spin_loop();
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_pauses_double_from_the_first_to_the_largest() {
+        let bounds = [1, 2, 3, 7, 8, 9, 33, u32::MAX].map(|conflicts| backoff(conflicts));
+        assert_eq!(bounds.map(|bound| bound.as_micros()), [2, 4, 8, 128, 200, 200, 200, 200]);
     }
 }
