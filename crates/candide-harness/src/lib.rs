@@ -8,13 +8,12 @@
 //!
 //! [`Suite`] measures the combinations of a [`Matrix`]; [`figure`] measures the content of a
 //! published figure. Both return a [`Report`], and [`report()`] prints it.
-//!
-//! The layers are, the lowest first: `interrupt`, `failure`, `results`, `output`, `progress`,
-//! `affinity`, `files`, `registry`, `any_workload`, `rules`, `run`, `suite`, `figure`, `show`,
-//! `check`, `crash`, `database`. A module uses only modules that come before it.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
+
+// Layers, lowest first: interrupt, failure, results, output, progress, affinity, files, registry,
+// any_workload, rules, run, suite, figure, show, check, crash, database.
 
 mod affinity;
 mod any_workload;
