@@ -21,8 +21,8 @@ use candide_workloads::two_tables::{LongScan, Shifting};
 use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
 
-use crate::Ending;
 use crate::cli::{AnyWorkload, CheckArgs, CheckMode, Switch};
+use crate::ending::Ending;
 
 /// Runs the check and prints its findings. After Ctrl-C, the findings are about the history
 /// recorded so far.

@@ -21,9 +21,7 @@ use std::time::Duration;
 
 use candide::Level;
 use candide::experiments::{Factor, Timestamps};
-use candide_harness::{
-    Choices, Cores, Failure, Files, Matrix, Profile, Rules, each_once, level_name,
-};
+use candide_harness::{Choices, Cores, Failure, Files, Matrix, Profile, Rules, each_once};
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -44,7 +42,7 @@ pub(crate) use wikipedia::WikipediaArgs;
 pub(crate) use ycsb_hot::YcsbHotArgs;
 pub(crate) use ycsb_narrow::YcsbNarrowArgs;
 
-use values::{duration, number, positive, positive_duration, rate, threads, weights, whole};
+use values::{duration, level, number, positive, positive_duration, rate, threads, weights, whole};
 
 /// The exit statuses of the command. docs/correctness.md repeats these words.
 const EXIT_STATUS: &str = "\
@@ -494,15 +492,6 @@ impl Common {
             files: files.transpose()?,
         })
     }
-}
-
-/// Returns the parser of levels of durability.
-pub(crate) fn level() -> impl TypedValueParser<Value = Level> {
-    let levels = [Level::Memory, Level::Written, Level::Durable];
-    PossibleValuesParser::new(levels.map(level_name)).map(move |name| {
-        let named = levels.into_iter().find(|&level| level_name(level) == name);
-        named.expect("the parser allows these names only")
-    })
 }
 
 /// Returns the parser of profiles.

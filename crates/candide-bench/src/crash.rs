@@ -2,8 +2,8 @@
 
 use candide_harness::{Failure, crash, interrupt};
 
-use crate::Ending;
 use crate::cli::{CrashArgs, CrashOrder};
+use crate::ending::Ending;
 
 /// Does what the options say.
 pub(crate) fn run(args: CrashArgs) -> Result<Ending, Failure> {

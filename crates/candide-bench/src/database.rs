@@ -4,8 +4,8 @@
 use candide_harness::check::Finding;
 use candide_harness::{Failure, database};
 
-use crate::Ending;
 use crate::cli::{BackupArgs, LogCommand, RecoverBenchArgs, RepairArgs};
+use crate::ending::Ending;
 
 /// Runs a tool.
 pub(crate) fn log(command: LogCommand) -> Result<Ending, Failure> {

@@ -6,10 +6,13 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+// Layers, lowest first: ending, cli, figure, check, crash, database.
+
 mod check;
 mod cli;
 mod crash;
 mod database;
+mod ending;
 mod figure;
 
 use std::iter;
@@ -22,25 +25,11 @@ use candide_compiled::keys::measured::{
 use candide_compiled::tpcc::measured::tpcc;
 use candide_compiled::websites::measured::{rubis, wikipedia};
 use candide_harness::check::Finding;
-use candide_harness::{AnyWorkload, Failure, Report, Suite, interrupt, output, report};
+use candide_harness::{AnyWorkload, Failure, Suite, interrupt, output, report};
 use clap::{ArgMatches, FromArgMatches};
 
 use cli::{Bench, Cli, Command, Common};
-
-/// The outcome of a command that was carried out.
-struct Ending {
-    /// The worst finding of everything that was examined.
-    finding: Finding,
-    /// Whether Ctrl-C ended the command.
-    early: bool,
-}
-
-impl Ending {
-    /// Returns the ending of a command that has measured `report`.
-    fn of(report: Report) -> Ending {
-        Ending { finding: report.finding(), early: report.ended_early }
-    }
-}
+use ending::Ending;
 
 fn main() -> ExitCode {
     let matches = match cli::command().try_get_matches() {

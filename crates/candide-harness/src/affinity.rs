@@ -30,7 +30,7 @@ impl Cores {
     /// Pins the calling thread, number `thread` of a run, to a core. Each thread has its own core
     /// if there are enough cores. If the system refuses, the thread stays unpinned: the measurement
     /// is then noisier, but not wrong.
-    pub(crate) fn pin(&self, thread: usize) {
+    pub fn pin(&self, thread: usize) {
         let mut set = rustix::thread::CpuSet::new();
         set.set(self.numbers[thread % self.numbers.len()]);
         let _ = rustix::thread::sched_setaffinity(None, &set);
@@ -45,7 +45,7 @@ impl Cores {
     }
 
     /// Does nothing, since not every system lets a thread choose its core.
-    pub(crate) fn pin(&self, _thread: usize) {}
+    pub fn pin(&self, _thread: usize) {}
 }
 
 impl Cores {

@@ -8,13 +8,12 @@
 //!
 //! [`Suite`] measures the combinations of a [`Matrix`]; [`figure`] measures the content of a
 //! published figure. Both return a [`Report`], and [`report()`] prints it.
-//!
-//! The layers are, the lowest first: `interrupt`, `failure`, `results`, `output`, `progress`,
-//! `affinity`, `files`, `registry`, `any_workload`, `rules`, `run`, `suite`, `figure`, `show`,
-//! `check`, `crash`, `database`. A module uses only modules that come before it.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
+
+// Layers, lowest first: interrupt, failure, results, output, progress, affinity, files, registry,
+// any_workload, rules, run, suite, figure, show, check, crash, database.
 
 mod affinity;
 mod any_workload;
@@ -44,5 +43,5 @@ pub use progress::Agenda;
 pub use registry::{Choice, Choices, each_once};
 pub use results::{Profile, Report};
 pub use rules::Rules;
-pub use show::report;
+pub use show::{report, table};
 pub use suite::{Matrix, Suite, crowding, unconcerned};

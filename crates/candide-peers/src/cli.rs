@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
+use crate::command::positive_duration;
+
 /// Candide's tables beside the concurrent maps of the Rust ecosystem, in one process, taking turns.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "maps", version)]
@@ -74,12 +76,6 @@ impl Options {
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
-}
-
-/// Parses a duration. A duration of zero is an error.
-pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
-    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if duration.is_zero() { Err("must be longer than nothing".to_string()) } else { Ok(duration) }
 }
 
 /// The size of a key.

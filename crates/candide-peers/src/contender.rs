@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::cores::Cores;
 use crate::counters::{Counters, Events};
 use crate::input::{Input, LONG, SHORT};
+use crate::threads::on_threads;
 use crate::{BATCH, Handle, Key, Kind, Map, Role};
 
 /// The operation that is measured.
@@ -240,33 +240,6 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
         }
     }
     Ok(())
-}
-
-/// Runs `body` on `threads` new threads, and passes a barrier to each. As long as there are enough
-/// cores, each thread has a core of its own.
-pub(crate) fn on_threads<T: Send>(
-    threads: usize,
-    body: impl Fn(usize, &Barrier) -> T + Sync,
-) -> Vec<T> {
-    let cores = Cores::allowed();
-    on_free_threads(threads, |thread, start| {
-        cores.pin(thread);
-        body(thread, start)
-    })
-}
-
-/// Runs `body` on `threads` new threads, and passes a barrier to each. The system chooses their
-/// cores.
-pub(crate) fn on_free_threads<T: Send>(
-    threads: usize,
-    body: impl Fn(usize, &Barrier) -> T + Sync,
-) -> Vec<T> {
-    let (start, body) = (&Barrier::new(threads), &body);
-    std::thread::scope(|scope| {
-        let running: Vec<_> =
-            (0..threads).map(|thread| scope.spawn(move || body(thread, start))).collect();
-        running.into_iter().map(|thread| thread.join().expect("threads do not panic")).collect()
-    })
 }
 
 /// Passes the input to `step` in pieces of `size` keys until the measured time is over. Reads the

@@ -1,5 +1,6 @@
 //! The results of measurements. The names of the fields are the interface to other programs.
 
+use candide_harness::results::range;
 use serde::Serialize;
 
 use crate::contender::Operation;
@@ -24,9 +25,7 @@ pub(crate) struct Throughput {
 impl Throughput {
     /// Returns the operations per second of the slowest and of the fastest run.
     pub(crate) fn range(&self) -> (f64, f64) {
-        self.runs
-            .iter()
-            .fold((f64::INFINITY, 0.0), |(low, high), &rate| (rate.min(low), rate.max(high)))
+        range(&self.runs)
     }
 }
 
@@ -51,12 +50,4 @@ impl Cost {
     pub(crate) fn loads(&self) -> f64 {
         self.nanoseconds / self.load_nanoseconds
     }
-}
-
-/// Returns the median of `values`: the middle value, or the mean of the two middle values.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
 }

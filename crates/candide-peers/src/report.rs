@@ -1,13 +1,10 @@
 //! The report of an invocation.
 
-use std::fmt;
-use std::fs;
-use std::time::SystemTime;
-
+use candide_harness::results::Machine;
 use serde::Serialize;
 
 use crate::cli::{Hasher, Options};
-use crate::cores::Cores;
+use crate::command::{huge_pages_note, machine};
 use crate::counters::Counters;
 use crate::figures::{Cost, Throughput};
 
@@ -28,9 +25,9 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn new(options: &Options) -> Report {
-        let machine = Machine::here();
+        let machine = machine();
         let mut notes = notes(options);
-        notes.extend(machine.huge_pages_note());
+        notes.extend(huge_pages_note(&machine));
         Report {
             machine,
             hasher: options.hasher,
@@ -41,48 +38,6 @@ impl Report {
             lookup_costs: Vec::new(),
             notes,
         }
-    }
-}
-
-/// The machine and the time of the measurement.
-#[derive(Debug, Serialize)]
-pub(crate) struct Machine {
-    pub(crate) cpu: String,
-    pub(crate) cores: usize,
-    /// The kernel's setting for transparent huge pages, with the choice in brackets.
-    pub(crate) huge_pages: String,
-    /// The time at which the measurement began, in UTC.
-    pub(crate) time: String,
-}
-
-impl Machine {
-    /// Describes this machine, at the current time.
-    pub(crate) fn here() -> Machine {
-        let unknown = || "unknown".to_string();
-        Machine {
-            cpu: cpu().unwrap_or_else(unknown),
-            cores: Cores::allowed().count(),
-            huge_pages: read("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_else(unknown),
-            time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        }
-    }
-
-    /// Returns the note about huge pages. Returns `None` if either all or none of the compared maps
-    /// get huge pages.
-    pub(crate) fn huge_pages_note(&self) -> Option<String> {
-        let asked =
-            std::env::var("GLIBC_TUNABLES").is_ok_and(|tunables| tunables.contains("hugetlb=1"));
-        (self.huge_pages.contains("[madvise]") && !asked).then(|| {
-            "only memory that asks for huge pages gets them, and only Candide asks; GLIBC_TUNABLES=glibc.malloc.hugetlb=1 in the \
-             environment lets the others ask, too"
-                .to_string()
-        })
-    }
-}
-
-impl fmt::Display for Machine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {} cores, huge pages: {}", self.cpu, self.cores, self.huge_pages)
     }
 }
 
@@ -116,15 +71,4 @@ fn notes(options: &Options) -> Vec<String> {
         notes.push("inserts fill an empty map in random order, growing included".to_string());
     }
     notes
-}
-
-fn read(path: &str) -> Option<String> {
-    fs::read_to_string(path).ok().map(|text| text.trim().to_string())
-}
-
-fn cpu() -> Option<String> {
-    let text = read("/proc/cpuinfo")?;
-    let mut fields = text.lines().filter_map(|line| line.split_once(':'));
-    let (_, name) = fields.find(|(name, _)| name.trim() == "model name")?;
-    Some(name.trim().to_string())
 }

@@ -4,12 +4,14 @@ use std::error::Error;
 use std::fs;
 
 use candide::experiments::free_memory;
+use candide_harness::results::median;
 
 use crate::chase::load_nanoseconds;
 use crate::cli::{Hasher, KeySize, Options};
+use crate::command::{print_head, write_json};
 use crate::contender::{Contender, Operation, Sample, Turn};
 use crate::counters::Events;
-use crate::figures::{Cost, Throughput, median};
+use crate::figures::{Cost, Throughput};
 use crate::input::Input;
 use crate::maps::Maps;
 use crate::report::Report;
@@ -31,7 +33,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         return Err(format!("there is no map `{unknown}`; use some of {}", names.join(", ")).into());
     }
     let mut report = Report::new(options);
-    table::print_notes(&report);
+    print_head(&report.machine, [], &report.notes);
     for kind in [Kind::Hash, Kind::Ordered] {
         for &size in &options.keys {
             match size {
@@ -40,9 +42,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    if let Some(path) = &options.json {
-        fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
-    }
+    write_json(&report, options.json.as_deref())?;
     if let Some(path) = &options.plot {
         fs::write(path, plot::draw(&report, &known))?;
     }

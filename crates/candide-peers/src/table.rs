@@ -1,19 +1,12 @@
 //! The results as text.
 
-use comfy_table::{CellAlignment, Table, presets};
+use candide_harness::results::grouped;
+use candide_harness::table;
 
+use crate::command::short;
 use crate::contender::Operation;
 use crate::figures::{Cost, Throughput};
-use crate::report::Report;
 use crate::{Kind, Role};
-
-/// Prints the notes that a reader of the tables must know.
-pub(crate) fn print_notes(report: &Report) {
-    println!("{}", report.machine);
-    for note in &report.notes {
-        println!("note: {note}");
-    }
-}
 
 /// Prints the figures of the maps of one kind, for one number of rows, one size of keys and one
 /// number of threads. Also prints the notes on these figures.
@@ -24,13 +17,13 @@ pub(crate) fn print_throughput(figures: &[Throughput], notes: &[String]) {
     println!(
         "\n{} maps, {} rows, keys of {} bytes, {} thread{plural}: million operations/s, median (min-max)",
         kind(first.kind),
-        grouped(first.rows),
+        grouped(first.rows as f64),
         first.key_bytes,
         first.threads
     );
     let mut header = vec!["map"];
     header.extend(operations.iter().map(|operation| operation.name()));
-    let mut table = table(&header);
+    let mut table = table(&header, 1..header.len());
     let figure = |map, operation| {
         figures.iter().find(|figure| figure.map == map && figure.operation == operation)
     };
@@ -87,9 +80,10 @@ pub(crate) fn print_costs(costs: &[Cost]) {
     rows.sort_unstable();
     rows.dedup();
     let header: Vec<String> = std::iter::once("map".to_string())
-        .chain(rows.iter().map(|&rows| format!("{} rows", grouped(rows))))
+        .chain(rows.iter().map(|&rows| format!("{} rows", grouped(rows as f64))))
         .collect();
-    let mut table = table(&header);
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut table = table(&header, 1..header.len());
     let mut seen = Vec::new();
     for cost in costs {
         if seen.contains(&cost.map) {
@@ -125,52 +119,14 @@ fn cell(figure: &Throughput) -> String {
     format!("{} ({}-{})", millions(figure.ops_per_second), millions(slowest), millions(fastest))
 }
 
-/// Returns a table. All its columns except the first are aligned as numbers.
-pub(crate) fn table<T: ToString>(header: &[T]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header.iter().map(T::to_string));
-    for index in 1..header.len() {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
 /// Formats a number in millions, with three significant digits.
 fn millions(value: f64) -> String {
     short(value / 1e6)
 }
 
-/// Formats a number with three significant digits.
-pub(crate) fn short(value: f64) -> String {
-    let digits = match value {
-        100.0.. => 0,
-        10.0.. => 1,
-        1.0.. => 2,
-        0.1.. => 3,
-        0.01.. => 4,
-        _ => 5,
-    };
-    format!("{value:.digits$}")
-}
-
-/// Formats a number with its digits in groups of three.
-pub(crate) fn grouped(value: usize) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{grouped, millions};
+    use super::millions;
 
     #[test]
     fn numbers_are_short() {
@@ -178,6 +134,5 @@ mod tests {
             [123e6, 12.34e6, 1.234e6, 45_600.0].map(millions),
             ["123", "12.3", "1.23", "0.0456"]
         );
-        assert_eq!([999, 10_000, 1_000_000].map(grouped), ["999", "10,000", "1,000,000"]);
     }
 }

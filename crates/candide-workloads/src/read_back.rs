@@ -9,9 +9,38 @@ use candide::experiments::TableWords;
 use candide::{Abort, Error, Key, Ordered, Protocol, Record, Session, Table};
 
 use crate::load::run_unmeasured;
+use crate::{Consistency, Failure};
 
 /// The number of keys, or of scanned rows, per reading transaction.
 const BATCH: usize = 64;
+
+/// A way of reading tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By transactions, which look rows up by key and scan ranges.
+    Transactions,
+    /// By raw iteration.
+    Iteration,
+}
+
+/// Reads the contents of tables in both ways by `read`, examines what each way has found by
+/// `settle`, and checks that both have found the same. What they have found is shown by `counts`.
+pub(crate) fn audit<C>(
+    read: impl Fn(Way) -> Result<C, Failure>,
+    settle: impl Fn(&C, &str, &mut Consistency),
+    is_same: impl Fn(&C, &C) -> bool,
+    counts: impl Fn(&C) -> String,
+) -> Result<Consistency, Failure> {
+    let [looked_up, iterated] = [read(Way::Transactions)?, read(Way::Iteration)?];
+    let mut consistency = Consistency::default();
+    settle(&looked_up, "read by transactions", &mut consistency);
+    settle(&iterated, "read by raw iteration", &mut consistency);
+    consistency.expect(is_same(&looked_up, &iterated), || {
+        let [looked_up, iterated] = [counts(&looked_up), counts(&iterated)];
+        format!("transactions and raw iteration do not read the same: {looked_up} and {iterated}")
+    });
+    Ok(consistency)
+}
 
 /// The ways in which a check reads a table. The type does not depend on the protocol, so that
 /// checks are compiled once.
@@ -38,6 +67,19 @@ fn in_words<'a, P: Protocol>(
 }
 
 impl<R: Record> Rows<'_, R> {
+    /// Passes rows to `visit`: those with these `keys`, by transactions; or all, by raw iteration.
+    pub(crate) fn read(
+        &self,
+        way: Way,
+        keys: &mut dyn Iterator<Item = R::Key>,
+        visit: &mut dyn FnMut(&R),
+    ) -> Result<(), Failure> {
+        match way {
+            Way::Transactions => Ok(self.by_keys(keys, visit)?),
+            Way::Iteration => Ok(self.by_iteration(visit).map(drop)?),
+        }
+    }
+
     /// Looks up `keys` by transactions and passes each row that exists to `visit`, in the order of
     /// `keys`.
     pub(crate) fn by_keys(
@@ -60,6 +102,14 @@ impl<R: Record> Rows<'_, R> {
 }
 
 impl<R: Record<Index = Ordered>> Rows<'_, R> {
+    /// Passes all rows to `visit`, by scans or by raw iteration.
+    pub(crate) fn read_all(&self, way: Way, visit: &mut dyn FnMut(&R)) -> Result<(), Failure> {
+        match way {
+            Way::Transactions => Ok(self.by_scans(Bound::Unbounded, Bound::Unbounded, visit)?),
+            Way::Iteration => Ok(self.by_iteration(visit).map(drop)?),
+        }
+    }
+
     /// Scans the range between `from` and `to` by transactions and passes the rows to `visit`, in
     /// the order of their keys.
     pub(crate) fn by_scans(

@@ -9,8 +9,7 @@ use candide_harness::crash::{Bound, Order, Place};
 use candide_harness::{Choices, Cores, Failure};
 use clap::Args;
 
-use super::level;
-use super::values::{positive, positive_duration_or_seconds, share, threads, whole};
+use super::values::{level, positive, positive_duration_or_seconds, share, threads, whole};
 
 /// The text at the end of the help of `crash`.
 pub(super) const CRASH_HELP: &str = "\

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
+use candide::Level;
+use candide_harness::level_name;
 use candide_workloads::Think;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// The largest number of threads of a run; each thread has its own session.
 const THREADS_MAX: u64 = 1_024;
@@ -24,6 +27,15 @@ pub(super) fn positive<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
 /// Parses a number of threads.
 pub(super) fn threads(text: &str) -> Result<usize, String> {
     whole_between(text, 1, THREADS_MAX)
+}
+
+/// Returns the parser of levels of durability.
+pub(super) fn level() -> impl TypedValueParser<Value = Level> {
+    let levels = [Level::Memory, Level::Written, Level::Durable];
+    PossibleValuesParser::new(levels.map(level_name)).map(move |name| {
+        let named = levels.into_iter().find(|&level| level_name(level) == name);
+        named.expect("the parser allows these names only")
+    })
 }
 
 /// Parses a percentage.

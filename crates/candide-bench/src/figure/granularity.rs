@@ -6,7 +6,7 @@ use candide_harness::Variant;
 use candide_harness::figure::{Claim, Outline, Panel, Published, Quantity, Workload, plain};
 use candide_workloads::tpcc::{Mix, Splits, Tpcc};
 
-use super::Bounds;
+use super::bounds::Bounds;
 
 /// Warehouses of Figure 3.
 const WAREHOUSES: usize = 8;

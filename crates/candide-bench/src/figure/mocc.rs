@@ -15,7 +15,7 @@ use candide_workloads::tpcc::Tpcc;
 use candide_workloads::two_tables::{LongScan, Shifting};
 use candide_workloads::ycsb::{Joint, Verify, Ycsb};
 
-use super::Bounds;
+use super::bounds::Bounds;
 
 /// The work after each operation of Figure 7, without which two cores hardly have two transactions
 /// at the same time.
@@ -126,12 +126,6 @@ impl Lines {
         found.expect("it is one of the panel's").1
     }
 
-    /// Returns the indexes of all lines but those of the policies in `left_out`.
-    fn without(&self, left_out: &[&str]) -> Vec<usize> {
-        let kept = self.0.iter().filter(|(policy, _)| !left_out.contains(policy));
-        kept.map(|(_, line)| *line).collect()
-    }
-
     /// Makes a claim about the line of `policy`, as a part of that of `occ`.
     fn of_occ(
         &self,
@@ -141,6 +135,13 @@ impl Lines {
         accepted: RangeInclusive<f64>,
     ) -> Claim {
         Claim::ratio(text, self.of(policy), quantity, [self.of("occ")], accepted)
+    }
+
+    /// Claims that MOCC is at least `least` times as fast as the best of the others.
+    fn of_others(&self, text: &str, least: f64) -> Claim {
+        let others = self.0.iter().filter(|(policy, _)| !["mocc", QUEUE].contains(policy));
+        let others: Vec<usize> = others.map(|(_, line)| *line).collect();
+        Claim::speed(text, self.of("mocc"), others, least..=f64::INFINITY)
     }
 
     /// Makes a claim about the line of `policy`, which is compared with none.
@@ -314,11 +315,9 @@ fn with_ten(lines: &Lines) -> [Claim; 5] {
             Quantity::Throughput,
             0.0..=0.97,
         ),
-        Claim::speed(
+        lines.of_others(
             "Figure 7: with ten, MOCC is the fastest of all (at least 1 of the best other)",
-            lines.of("mocc"),
-            lines.without(&["mocc", QUEUE]),
-            1.0..=f64::INFINITY,
+            1.0,
         ),
     ]
 }
@@ -436,11 +435,9 @@ fn scans(outline: &mut Outline, bounds: &Bounds) {
             "Table 4: hybrid aborts the first attempt of each (45 to 55 %)",
             0.45..=0.55,
         ),
-        Claim::speed(
+        lines.of_others(
             "Table 4: MOCC is faster than all others (at least 1.5 of the best other)",
-            lines.of("mocc"),
-            lines.without(&["mocc", QUEUE]),
-            1.5..=f64::INFINITY,
+            1.5,
         ),
     ]);
 }

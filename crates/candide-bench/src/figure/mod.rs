@@ -1,6 +1,7 @@
 //! `candide reproduce`: the published figures that can be measured, at a size that suits the
 //! machine. Each paper's figures have their own file.
 
+mod bounds;
 mod granularity;
 mod mocc;
 mod optimism;
@@ -13,6 +14,7 @@ use candide_harness::figure::{Opacity, Outline};
 use candide_harness::{Cores, Failure, Profile, Report, Rules, crowding};
 
 use crate::cli::{FigureName, ReproduceArgs, Switch};
+use bounds::Bounds;
 use size::Room;
 
 /// A figure, and the rules by which it is measured here.
@@ -25,24 +27,6 @@ pub(crate) struct Reproduction {
 
 /// The number of bytes of memory assumed to be free if the system does not report free memory.
 const FREE_UNKNOWN: u64 = 4 << 30;
-
-/// The limits and choices on which the plan of a figure depends.
-struct Bounds {
-    /// The numbers of threads, in ascending order.
-    threads: Vec<usize>,
-    /// The measured time of a run.
-    duration: Duration,
-    /// Which lines are run with opacity.
-    opacity: Opacity,
-    room: Room,
-}
-
-impl Bounds {
-    /// Returns the largest number of threads.
-    fn most(&self) -> usize {
-        *self.threads.last().expect("there is one")
-    }
-}
 
 impl Reproduction {
     /// Returns the plan for the figure in `args`, sized for this machine.

@@ -14,7 +14,7 @@ use candide_harness::figure::{Claim, Outline, Panel, Published, Quantity, Shown,
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::Mode;
 
-use super::Bounds;
+use super::bounds::Bounds;
 pub(super) use factors::factors;
 
 const MEASURED: &str = "measured there with up to 64 threads on two Xeons E5-2686 v4 of 32 cores together, runs of 10 s, the median of 5";

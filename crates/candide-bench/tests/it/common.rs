@@ -91,6 +91,18 @@ pub(crate) fn has_committed_each(result: &Value) -> bool {
     kinds.values().all(|kind| number(&kind["committed"]) > 0.0)
 }
 
+/// Checks that the counts of a result are the sums over its transaction types, and that each
+/// aborted attempt has one reason.
+pub(crate) fn assert_counts_add_up(result: &Value) {
+    for count in ["committed", "aborted", "user_aborted"] {
+        let kinds = result["transactions"].as_object().expect("an object").values();
+        let sum: f64 = kinds.map(|kind| number(&kind[count])).sum();
+        assert_eq!(number(&result[count]), sum, "{count}");
+    }
+    let reasons = result["abort_reasons"].as_object().expect("an object").values();
+    assert_eq!(number(&result["aborted"]), reasons.map(number).sum::<f64>(), "{result}");
+}
+
 /// Returns a number of the results.
 pub(crate) fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::{bench, number};
+use crate::common::{assert_counts_add_up, bench, number};
 use serde_json::Value;
 
 /// Asserts that looks at the hottest row were taken as often as they should be, by `threads`
@@ -20,20 +20,8 @@ fn assert_looked_at(result: &Value, row: &str, threads: u64, runs: u64) {
     let most = (ended / 256.0).floor();
     // Each thread has a rest of fewer than 256 in each run.
     assert!(probes <= most && probes > most - (threads * runs) as f64 - 1.0, "{probes} of {ended}");
-    for count in ["committed", "aborted", "user_aborted"] {
-        let kinds = result["transactions"].as_object().expect("an object").values();
-        assert_eq!(
-            number(&result[count]),
-            kinds.map(|kind| number(&kind[count])).sum::<f64>(),
-            "{count}"
-        );
-    }
-    let reasons = result["abort_reasons"].as_object().expect("an object").values();
-    assert_eq!(
-        number(&result["aborted"]),
-        reasons.map(number).sum::<f64>(),
-        "no read of the row is among them"
-    );
+    // No read of the row is among them.
+    assert_counts_add_up(result);
     if probes > 0.0 {
         let [p50, p99, often, most] = ["p50_us", "p99_us", "versions_p99", "versions_max"]
             .map(|field| number(&hottest[field]));

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -103,19 +104,31 @@ fn interrupted(
     let threads = threads();
     with_time(200, |time| {
         let timing = format!("--warmup 0s --threads {threads} --duration {duration}");
-        let mut child = start(&format!("{arguments} {timing} --json {}", json.display()));
-        wait_for_threads(&mut child, threads);
-        thread::sleep(time);
-        interrupt(&child);
-        let (status, printed, message) = end(child);
-        assert_eq!(status, Some(130), "{printed}{message}");
-        if message.contains(NOTHING) {
-            return None;
-        }
-        let report =
-            serde_json::from_str(&fs::read_to_string(&json).expect("written")).expect("JSON");
-        is_enough(&report).then_some((printed, message, report))
+        interrupted_after(time, &format!("{arguments} {timing}"), threads, &json)
+            .filter(|(_, _, report)| is_enough(report))
     })
+}
+
+/// Runs the command with `arguments`, which ask for `threads` threads, and interrupts it when
+/// `time` has passed since its threads began. Returns what it printed, said, and wrote to `json`;
+/// `None` if it had measured nothing by then.
+fn interrupted_after(
+    time: Duration,
+    arguments: &str,
+    threads: usize,
+    json: &Path,
+) -> Option<(String, String, Value)> {
+    let mut child = start(&format!("{arguments} --json {}", json.display()));
+    wait_for_threads(&mut child, threads);
+    thread::sleep(time);
+    interrupt(&child);
+    let (status, printed, message) = end(child);
+    assert_eq!(status, Some(130), "{printed}{message}");
+    if message.contains(NOTHING) {
+        return None;
+    }
+    let report = serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
+    Some((printed, message, report))
 }
 
 #[test]
@@ -149,20 +162,9 @@ fn what_is_left_of_a_run_is_not_put_beside_whole_ones() {
     let (threads, arguments) =
         (threads(), "bench ycsb --rows 2000 --transactions 500 --protocol occ --warmup 0s");
     let report = with_time(2_800, |time| {
-        let mut child = start(&format!(
-            "{arguments} --runs 1000 --duration 2s --threads {threads} --json {}",
-            json.display()
-        ));
-        wait_for_threads(&mut child, threads);
-        thread::sleep(time);
-        interrupt(&child);
-        let (status, printed, message) = end(child);
-        assert_eq!(status, Some(130), "{printed}{message}");
-        if message.contains(NOTHING) {
-            return None;
-        }
-        let report: Value =
-            serde_json::from_str(&fs::read_to_string(&json).expect("written")).expect("JSON");
+        let timing = format!("--runs 1000 --duration 2s --threads {threads}");
+        let (_, _, report) =
+            interrupted_after(time, &format!("{arguments} {timing}"), threads, &json)?;
         // What is left of the first is all there is.
         let seconds = report["results"][0]["duration_s"].as_f64().expect("a number");
         (seconds >= 2.0).then_some(report)

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use crate::common::{bench_anew, file, has_committed, has_committed_each, number};
+use crate::common::{
+    assert_counts_add_up, bench_anew, file, has_committed, has_committed_each, number,
+};
 use serde_json::Value;
 
 /// Runs `candide bench` with `arguments`, briefly, and gives what it printed and what it wrote.
@@ -121,20 +123,7 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
     let rate = number(&result["committed"]) / number(&result["duration_s"]);
     assert!(runs[0] * 0.999 <= rate && rate <= runs[2] * 1.001, "{rate} beyond {runs:?}");
 
-    for count in ["committed", "aborted", "user_aborted"] {
-        let kinds = result["transactions"].as_object().expect("an object").values();
-        assert_eq!(
-            number(&result[count]),
-            kinds.map(|kind| number(&kind[count])).sum::<f64>(),
-            "{count}"
-        );
-    }
-    let reasons = result["abort_reasons"].as_object().expect("an object").values();
-    assert_eq!(
-        number(&result["aborted"]),
-        reasons.map(number).sum::<f64>(),
-        "each aborted attempt has one reason"
-    );
+    assert_counts_add_up(result);
 
     let kind = &result["transactions"]["read-write"];
     let kind_fields = BTreeSet::from([

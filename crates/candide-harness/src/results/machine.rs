@@ -9,25 +9,27 @@ use serde::Serialize;
 /// The machine and the program. A field is "unknown" if the system does not report it.
 #[derive(Debug, Serialize)]
 pub struct Machine {
-    pub(crate) cpu: String,
+    /// The name of the processor.
+    pub cpu: String,
     /// The number of cores that this process may use.
-    pub(crate) cores: usize,
+    pub cores: usize,
     pub(crate) os: String,
     pub(crate) kernel: String,
     /// The kernel's setting for transparent huge pages: always, madvise or never.
-    pub(crate) thp: String,
+    pub thp: String,
     pub(crate) allocator: &'static str,
     /// The compiler that built the command.
     pub(crate) rustc: &'static str,
     /// The commit of the source tree, followed by `-dirty` if the tree has changes that are not
     /// committed; `None` if no commit is known.
     pub(crate) commit: Option<String>,
-    /// The time at which the measurement ended, in UTC.
+    /// The time at which the measurement ended, in UTC; in `candide-peers`, at which it began.
     pub(crate) time: String,
 }
 
 impl Machine {
-    pub(crate) fn inspect(cores: usize) -> Machine {
+    /// Describes this machine, of which the process may use `cores` cores, and the current time.
+    pub fn inspect(cores: usize) -> Machine {
         let known = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_string());
         Machine {
             cpu: known(field("/proc/cpuinfo", "model name", ':')),

@@ -5,7 +5,7 @@ pub(crate) const MEBIBYTE: f64 = 1048576.0;
 
 /// Returns the median of `values`, which are not empty. If their number is even, the median is the
 /// mean of the two in the middle.
-pub(crate) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
@@ -13,7 +13,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 }
 
 /// Returns the smallest and the largest of `values`.
-pub(crate) fn range(values: &[f64]) -> (f64, f64) {
+pub fn range(values: &[f64]) -> (f64, f64) {
     values
         .iter()
         .fold((f64::INFINITY, 0.0), |(low, high), &value| (value.min(low), value.max(high)))
@@ -26,7 +26,7 @@ pub(crate) fn abort_ratio(committed: u64, aborted: u64) -> f64 {
 }
 
 /// Writes a number rounded to a whole one, with its digits in groups of three.
-pub(crate) fn grouped(value: f64) -> String {
+pub fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
     for (index, digit) in digits.char_indices() {

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Sink};
 use crate::results::Report;
-pub(crate) use table::table;
+pub use table::table;
 
 /// Calls `measure`, writes its results to the files `json` and `html` that are given, and prints
 /// them.

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Row, Table, presets};
 
 /// Returns an empty table whose columns in `numbers` are aligned to the right, as numbers are.
-pub(crate) fn table(header: &[&str], numbers: Range<usize>) -> Table {
+pub fn table(header: &[&str], numbers: Range<usize>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     for index in numbers {
@@ -13,5 +13,16 @@ pub(crate) fn table(header: &[&str], numbers: Range<usize>) -> Table {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
+    table
+}
+
+/// Returns a table of `rows` whose columns in `numbers` are aligned to the right.
+pub(super) fn filled<R: Into<Row>>(
+    header: &[&str],
+    numbers: Range<usize>,
+    rows: impl IntoIterator<Item = R>,
+) -> Table {
+    let mut table = table(header, numbers);
+    table.add_rows(rows);
     table
 }

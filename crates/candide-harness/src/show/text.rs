@@ -5,21 +5,22 @@ use std::io::{self, Write};
 use comfy_table::Table;
 
 use super::rows::*;
-use super::table::table;
+use super::table::{filled, table};
 use crate::output::say;
 use crate::results::{Figure, Locks, Measurement, Report, grouped, label};
 
 /// Prints the tables, and the notes that a reader of the tables must know.
 pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let results = &report.results;
     match &report.figure {
-        Some(figure) => print_figure(figure, &report.results, out)?,
+        Some(figure) => print_figure(figure, results, out)?,
         None => {
             writeln!(
                 out,
                 "{}\n\nLatencies in µs, {}\n{}",
-                throughputs(report),
+                filled(&THROUGHPUT_HEADER, 4..11, results.iter().map(throughput_row)),
                 report.latency_span(),
-                latencies(report)
+                filled(&LATENCY_HEADER, 2..9, results.iter().flat_map(latency_rows))
             )?;
         }
     }
@@ -27,27 +28,46 @@ pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n{CAUSES_TITLE}\n{}", causes(report))?;
     }
     if looks_at_hottest(report) {
-        writeln!(out, "\n{HOTTEST_TITLE}\n{}", hottest(report))?;
+        writeln!(
+            out,
+            "\n{HOTTEST_TITLE}\n{}",
+            filled(&HOTTEST_HEADER, 2..8, results.iter().filter_map(hottest_row))
+        )?;
     }
     if report.figure.is_none() && counts_sets(report) {
-        writeln!(out, "\n{SETS_TITLE}\n{}", sets(report))?;
+        writeln!(
+            out,
+            "\n{SETS_TITLE}\n{}",
+            filled(&SETS_HEADER, 2..5, results.iter().flat_map(sets_rows))
+        )?;
     }
     if report.figure.is_none() && counts_locks(report) {
-        writeln!(out, "\n{LOCKS_TITLE}\n{}", locks(report))?;
+        let header = [&["setting"], &Locks::NAMES[..]].concat();
+        let locks = filled(&header, 1..10, results.iter().filter_map(locks_row));
+        writeln!(out, "\n{LOCKS_TITLE}\n{}", locks)?;
     }
     if has_logs(report) {
-        writeln!(out, "\n{LOGS_TITLE}\n{}", logs(report))?;
+        writeln!(
+            out,
+            "\n{LOGS_TITLE}\n{}",
+            filled(&LOGS_HEADER, 2..4, results.iter().filter_map(log_row))
+        )?;
     }
-    if report.figure.is_none() && report.results.iter().any(|result| result.timeline.is_some()) {
-        writeln!(out, "\n{TIMELINE_TITLE}\n{}", timelines(report))?;
+    if report.figure.is_none() && results.iter().any(|result| result.timeline.is_some()) {
+        writeln!(
+            out,
+            "\n{TIMELINE_TITLE}\n{}",
+            filled(&TIMELINE_HEADER, 2..9, results.iter().flat_map(timeline_rows))
+        )?;
     }
-    for result in report.results.iter().filter(|result| !result.slices.is_empty()) {
-        writeln!(out, "\n{}: {SLICES_TITLE}\n{}", label(result), slices(result))?;
+    for result in results.iter().filter(|result| !result.slices.is_empty()) {
+        let slices = filled(&SLICES_HEADER, 0..10, slice_rows(result));
+        writeln!(out, "\n{}: {SLICES_TITLE}\n{}", label(result), slices)?;
     }
     for note in &report.notes {
         writeln!(out, "note: {note}")?;
     }
-    for result in &report.results {
+    for result in results {
         for note in &result.consistency.notes {
             writeln!(out, "note: {}: {note}", label(result))?;
         }
@@ -103,19 +123,16 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
         )?;
     }
     if has_phases(figure) {
-        let mut table = table(&PHASES_HEADER, 1..7);
-        table.add_rows(phase_rows(figure).map(|(_, cells)| cells));
+        let table = filled(&PHASES_HEADER, 1..7, phase_rows(figure).map(|(_, cells)| cells));
         writeln!(out, "\n{PHASES_TITLE}\n{table}")?;
     }
     if !figure.grades.is_empty() {
         let (header, rows) = grade_table(&figure.grades);
-        let mut table = table(&header, 0..0);
-        table.add_rows(rows);
+        let table = filled(&header, 0..0, rows);
         writeln!(out, "\n{GRADES_TITLE}\n{table}")?;
     }
     if !figure.verdicts.is_empty() {
-        let mut table = table(&VERDICTS_HEADER, 1..3);
-        table.add_rows(figure.verdicts.iter().map(verdict_row));
+        let table = filled(&VERDICTS_HEADER, 1..3, figure.verdicts.iter().map(verdict_row));
         writeln!(out, "\n{VERDICTS_TITLE}\n{table}\n")?;
     }
     writeln!(
@@ -126,18 +143,6 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
         writeln!(out, "- {deviation}")?;
     }
     writeln!(out)
-}
-
-fn throughputs(report: &Report) -> Table {
-    let mut table = table(&THROUGHPUT_HEADER, 4..11);
-    table.add_rows(report.results.iter().map(throughput_row));
-    table
-}
-
-fn latencies(report: &Report) -> Table {
-    let mut table = table(&LATENCY_HEADER, 2..9);
-    table.add_rows(report.results.iter().flat_map(latency_rows));
-    table
 }
 
 /// Returns the table of the first causes of each setting. The files of results have all causes.
@@ -156,41 +161,5 @@ fn causes(report: &Report) -> Table {
             ]);
         }
     }
-    table
-}
-
-fn hottest(report: &Report) -> Table {
-    let mut table = table(&HOTTEST_HEADER, 2..8);
-    table.add_rows(report.results.iter().filter_map(hottest_row));
-    table
-}
-
-fn sets(report: &Report) -> Table {
-    let mut table = table(&SETS_HEADER, 2..5);
-    table.add_rows(report.results.iter().flat_map(sets_rows));
-    table
-}
-
-fn locks(report: &Report) -> Table {
-    let mut table = table(&[&["setting"], &Locks::NAMES[..]].concat(), 1..10);
-    table.add_rows(report.results.iter().filter_map(locks_row));
-    table
-}
-
-fn logs(report: &Report) -> Table {
-    let mut table = table(&LOGS_HEADER, 2..4);
-    table.add_rows(report.results.iter().filter_map(log_row));
-    table
-}
-
-fn timelines(report: &Report) -> Table {
-    let mut table = table(&TIMELINE_HEADER, 2..9);
-    table.add_rows(report.results.iter().flat_map(timeline_rows));
-    table
-}
-
-fn slices(result: &Measurement) -> Table {
-    let mut table = table(&SLICES_HEADER, 0..10);
-    table.add_rows(slice_rows(result));
     table
 }

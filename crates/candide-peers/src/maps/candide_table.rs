@@ -64,13 +64,8 @@ type Default = <Database as Runs>::Protocol;
 pub(super) trait Usage: Sync + 'static {
     /// The names of a hashed table and of an ordered table with this usage.
     const NAMES: [&'static str; 2];
-
-    fn insert<K: Key, I: IndexKind>(
-        rows: &mut Rows<'_, K, I, Self>,
-        keys: &[K],
-    ) -> Result<(), Abort>
-    where
-        Self: Sized;
+    /// Whether all inserts of a batch are one transaction.
+    const TOGETHER: bool = false;
 
     fn lookup<K: Key, I: IndexKind>(
         rows: &mut Rows<'_, K, I, Self>,
@@ -154,19 +149,13 @@ impl<K: Key, U: Usage> Map<K> for Sorted<K, U> {
 impl<K: Key, I: IndexKind, U: Usage> Rows<'_, K, I, U> {
     #[inline]
     fn insert_all(&mut self, keys: &[K]) {
-        U::insert(self, keys).expect("the keys are new");
-    }
-
-    /// Inserts each row in a transaction of its own.
-    #[inline]
-    fn insert_each(&mut self, keys: &[K]) -> Result<(), Abort> {
-        keys.iter().try_for_each(|key| self.session.run(|tx| self.table.insert(tx, Row::new(key))))
-    }
-
-    /// Inserts all rows in one transaction.
-    #[inline]
-    fn insert_together(&mut self, keys: &[K]) -> Result<(), Abort> {
-        self.session.run(|tx| keys.iter().try_for_each(|key| self.table.insert(tx, Row::new(key))))
+        let Rows { session, table, .. } = self;
+        let inserted = if U::TOGETHER {
+            session.run(|tx| keys.iter().try_for_each(|key| table.insert(tx, Row::new(key))))
+        } else {
+            keys.iter().try_for_each(|key| session.run(|tx| table.insert(tx, Row::new(key))))
+        };
+        inserted.expect("the keys are new");
     }
 
     #[inline]
@@ -184,15 +173,6 @@ impl<K: Key, U: Usage> Handle<K> for Rows<'_, K, Hashed, U> {
     #[inline]
     fn lookup(&mut self, keys: &[K]) -> Option<u64> {
         self.lookup_all(keys)
-    }
-
-    fn scan<A: std::default::Default>(
-        &mut self,
-        _: &K,
-        _: usize,
-        _: impl Fn(&mut A, &K, u64),
-    ) -> A {
-        unreachable!("it has no order")
     }
 }
 
@@ -231,14 +211,6 @@ impl Usage for Single {
     const NAMES: [&'static str; 2] = ["candide", "candide-ordered"];
 
     #[inline]
-    fn insert<K: Key, I: IndexKind>(
-        rows: &mut Rows<'_, K, I, Self>,
-        keys: &[K],
-    ) -> Result<(), Abort> {
-        rows.insert_each(keys)
-    }
-
-    #[inline]
     fn lookup<K: Key, I: IndexKind>(
         rows: &mut Rows<'_, K, I, Self>,
         keys: &[K],
@@ -251,14 +223,6 @@ impl Usage for Alone {
     const NAMES: [&'static str; 2] = ["candide-now", "candide-ordered-now"];
 
     #[inline]
-    fn insert<K: Key, I: IndexKind>(
-        rows: &mut Rows<'_, K, I, Self>,
-        keys: &[K],
-    ) -> Result<(), Abort> {
-        rows.insert_each(keys)
-    }
-
-    #[inline]
     fn lookup<K: Key, I: IndexKind>(
         rows: &mut Rows<'_, K, I, Self>,
         keys: &[K],
@@ -269,14 +233,7 @@ impl Usage for Alone {
 
 impl Usage for Batched {
     const NAMES: [&'static str; 2] = ["candide-10", "candide-ordered-10"];
-
-    #[inline]
-    fn insert<K: Key, I: IndexKind>(
-        rows: &mut Rows<'_, K, I, Self>,
-        keys: &[K],
-    ) -> Result<(), Abort> {
-        rows.insert_together(keys)
-    }
+    const TOGETHER: bool = true;
 
     #[inline]
     fn lookup<K: Key, I: IndexKind>(
@@ -293,14 +250,7 @@ impl Usage for Batched {
 
 impl Usage for Together {
     const NAMES: [&'static str; 2] = ["candide-many", "candide-ordered-many"];
-
-    #[inline]
-    fn insert<K: Key, I: IndexKind>(
-        rows: &mut Rows<'_, K, I, Self>,
-        keys: &[K],
-    ) -> Result<(), Abort> {
-        rows.insert_together(keys)
-    }
+    const TOGETHER: bool = true;
 
     #[inline]
     fn lookup<K: Key, I: IndexKind>(

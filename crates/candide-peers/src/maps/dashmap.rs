@@ -33,8 +33,4 @@ impl<K: Key, S: Hashing> Handle<K> for &DashMap<K, S> {
     fn lookup(&mut self, keys: &[K]) -> Option<u64> {
         sum_of(keys, |key| self.0.get(key).map(|value| *value))
     }
-
-    fn scan<A: Default>(&mut self, _: &K, _: usize, _: impl Fn(&mut A, &K, u64)) -> A {
-        unreachable!("it has no order")
-    }
 }

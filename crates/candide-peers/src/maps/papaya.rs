@@ -35,8 +35,4 @@ impl<K: Key, S: Hashing> Handle<K> for &Papaya<K, S> {
         let guard = self.0.guard();
         sum_of(keys, |key| self.0.get(key, &guard).copied())
     }
-
-    fn scan<A: Default>(&mut self, _: &K, _: usize, _: impl Fn(&mut A, &K, u64)) -> A {
-        unreachable!("it has no order")
-    }
 }

@@ -35,10 +35,6 @@ impl<K: Key, S: Hashing> Handle<K> for &HashMap<K, S> {
     fn lookup(&mut self, keys: &[K]) -> Option<u64> {
         sum_of(keys, |key| self.0.read_sync(key, |_, value| *value))
     }
-
-    fn scan<A: Default>(&mut self, _: &K, _: usize, _: impl Fn(&mut A, &K, u64)) -> A {
-        unreachable!("it has no order")
-    }
 }
 
 /// The map whose lookups do not lock.
@@ -74,9 +70,5 @@ impl<K: Key, S: Hashing> Handle<K> for &HashIndex<K, S> {
     fn lookup(&mut self, keys: &[K]) -> Option<u64> {
         let guard = Guard::new();
         sum_of(keys, |key| self.0.peek(key, &guard).copied())
-    }
-
-    fn scan<A: Default>(&mut self, _: &K, _: usize, _: impl Fn(&mut A, &K, u64)) -> A {
-        unreachable!("it has no order")
     }
 }

@@ -1,6 +1,6 @@
 //! A scale. It maps values to places along an axis, and has the values that label the axis.
 
-use super::short;
+use super::rows::short;
 
 pub(super) struct Scale {
     low: f64,

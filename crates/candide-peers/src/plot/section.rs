@@ -1,10 +1,10 @@
 //! A section of the plot: the maps of one kind, with keys of one size.
 
 use super::panel::{self, Line, Mark, Panel};
+use super::rows::{short, sizes};
 use super::scale::Scale;
 use super::style::Styles;
 use super::svg::{ENTRY, HEADING, Point, Svg};
-use super::{short, sizes};
 use crate::Kind;
 use crate::figures::Cost;
 

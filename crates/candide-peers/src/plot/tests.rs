@@ -1,4 +1,5 @@
-use super::{draw, short};
+use super::draw;
+use super::rows::short;
 use crate::cli::Options;
 use crate::counters::Events;
 use crate::figures::Cost;

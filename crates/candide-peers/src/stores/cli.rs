@@ -8,7 +8,7 @@ use clap::{Parser, ValueEnum};
 use super::driver::{Drawn, Job, Lots};
 use super::peers;
 use super::workloads::{Skew, SmallBank, Transfer, Ycsb};
-use crate::cli::positive_duration;
+use crate::command::positive_duration;
 
 /// Candide beside what a program would use instead, in one process, taking turns.
 #[derive(Debug, Clone, Parser)]
@@ -56,7 +56,7 @@ pub struct Options {
 impl Options {
     /// Returns whether the options select the peer `name`.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        self.peers.iter().any(|peer| peer == name || peer == ALL)
+        has(&self.peers, name)
     }
 }
 
@@ -75,13 +75,30 @@ pub(super) fn threads(text: &str) -> Result<usize, String> {
 
 fn peer(name: &str) -> Result<String, String> {
     let known: Vec<_> = peers::all().iter().map(|peer| peer.about().name).collect();
-    if name == ALL || known.contains(&name) {
-        return Ok(name.to_string());
+    let left_out = peers::LEFT_OUT.iter().find(|(_, names)| names.contains(&name));
+    one_of(name, "peer", &known, left_out.map(|(feature, _)| *feature))
+}
+
+/// Parses the name of one of the `known` peers, or [`ALL`]. `feature` is the feature that would add
+/// the peer, if it is left out.
+pub(super) fn one_of(
+    name: &str,
+    what: &str,
+    known: &[&str],
+    feature: Option<&str>,
+) -> Result<String, String> {
+    match feature {
+        _ if name == ALL || known.contains(&name) => Ok(name.to_string()),
+        Some(feature) => {
+            Err(format!("it is not built in; ask for it by `cargo run --features {feature}`"))
+        }
+        None => Err(format!("there is no such {what}; use {ALL}, or some of {}", known.join(","))),
     }
-    if let Some((feature, _)) = peers::LEFT_OUT.iter().find(|(_, names)| names.contains(&name)) {
-        return Err(format!("it is not built in; ask for it by `cargo run --features {feature}`"));
-    }
-    Err(format!("there is no such peer; use {ALL}, or some of {}", known.join(",")))
+}
+
+/// Returns whether the list `chosen` has the peer `name`.
+pub(super) fn has(chosen: &[String], name: &str) -> bool {
+    chosen.iter().any(|peer| peer == name || peer == ALL)
 }
 
 /// A workload.

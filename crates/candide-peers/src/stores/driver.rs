@@ -5,30 +5,12 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use candide_workloads::stream;
-use serde::Serialize;
 
-use super::figures::Sample;
+use super::about::About;
 use super::versions::version_of;
 use super::workloads::{Skew, SmallBank, Transfer, Workload, Ycsb, examine};
 use super::{Failure, Peer, Session, Size, Store};
-use crate::Role;
-use crate::contender::on_threads;
-
-/// The facts about a peer that a reader of the figures must know.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct About {
-    pub(crate) name: &'static str,
-    pub(crate) role: Role,
-    /// The name of the peer's crate; `None` for the standard library.
-    #[serde(rename = "crate")]
-    pub(crate) crate_name: Option<&'static str>,
-    pub(crate) version: Option<&'static str>,
-    #[serde(rename = "use")]
-    pub(crate) usage: &'static str,
-    /// The most threads that can use the peer at the same time.
-    #[serde(skip)]
-    pub(crate) threads_max: usize,
-}
+use crate::threads::on_threads;
 
 /// A peer under measurement.
 pub(crate) trait Contender {
@@ -77,6 +59,15 @@ pub(crate) struct Turn {
     pub(crate) duration: Duration,
     /// The number of the run. It determines the place in the input at which the run begins.
     pub(crate) run: usize,
+}
+
+/// The result of one turn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    /// The number of committed transactions per second of all threads together.
+    pub(crate) per_second: f64,
+    pub(crate) committed: u64,
+    pub(crate) retries: u64,
 }
 
 /// A workload with its inputs.

@@ -1,10 +1,11 @@
 //! The results of measurements. The names of the fields are the interface to other programs.
 
+use candide_harness::results::{median, range};
 use serde::Serialize;
 
-use super::driver::{About, Job};
+use super::about::About;
+use super::driver::{Job, Sample};
 use crate::Role;
-use crate::figures::median;
 
 /// The figures of one peer for one workload and one number of threads, over all runs.
 #[derive(Debug, Serialize)]
@@ -34,15 +35,6 @@ pub(crate) struct Figure {
 /// The peer with which all other peers are compared: Candide's default.
 pub(crate) const BASELINE: &str = "candide-occ";
 
-/// The result of one turn.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sample {
-    /// The number of committed transactions per second of all threads together.
-    pub(crate) per_second: f64,
-    pub(crate) committed: u64,
-    pub(crate) retries: u64,
-}
-
 impl Figure {
     /// Creates the figures of a peer that has not had a turn yet.
     pub(crate) fn new(job: &Job, threads: usize, peer: About) -> Figure {
@@ -71,9 +63,7 @@ impl Figure {
 
     /// Returns the transactions per second of the slowest and of the fastest run.
     pub(crate) fn range(&self) -> (f64, f64) {
-        self.tps_runs
-            .iter()
-            .fold((f64::INFINITY, 0.0), |(low, high), &rate| (rate.min(low), rate.max(high)))
+        range(&self.tps_runs)
     }
 }
 

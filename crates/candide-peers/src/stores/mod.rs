@@ -56,8 +56,10 @@
 //! - The hash maps of the yardsticks use `foldhash`, which is quicker than the standard library's
 //!   hash.
 
+mod about;
 mod cli;
 mod driver;
+mod durability;
 pub mod durable;
 mod figures;
 mod peers;
@@ -78,9 +80,13 @@ use std::error::Error;
 use std::time::Duration;
 
 use candide::Abort;
+
 pub use cli::Options;
+pub use durability::{Committer, Durable, Waiting};
 pub use suite::run;
 pub use value::Value;
+
+use crate::Role;
 
 /// The reason why a measurement cannot go on.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -95,7 +101,7 @@ pub trait Peer: 'static {
     /// serializable.
     const USE: &'static str;
     /// The peer's role among the others.
-    const ROLE: crate::Role;
+    const ROLE: Role;
     /// The most threads that can use the peer at the same time.
     const THREADS_MAX: usize = usize::MAX;
 

@@ -1,11 +1,12 @@
 //! The report of an invocation.
 
+use candide_harness::results::Machine;
 use serde::Serialize;
 
+use super::about::About;
 use super::cli::Options;
-use super::driver::About;
 use super::figures::Figure;
-use crate::report::Machine;
+use crate::command::{build_note, huge_pages_note, machine};
 
 /// The results, and the settings and the machine of the measurement.
 #[derive(Debug, Serialize)]
@@ -23,7 +24,7 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn new(options: &Options, peers: Vec<About>) -> Report {
-        let machine = Machine::here();
+        let machine = machine();
         let mut notes = vec![
             "durability: none; all transactions are serializable; retries are repetitions for each hundred transactions, \
              all of which committed in the end"
@@ -31,13 +32,8 @@ impl Report {
             "a yardstick is no store: it cannot roll back, and `sharded` must know all rows of a transaction beforehand"
                 .to_string(),
         ];
-        if cfg!(debug_assertions) {
-            notes.push(
-                "built without optimization: the figures mean nothing; use `cargo run --release`"
-                    .to_string(),
-            );
-        }
-        notes.extend(machine.huge_pages_note());
+        notes.extend(build_note());
+        notes.extend(huge_pages_note(&machine));
         Report {
             machine,
             runs: options.runs,

@@ -1,14 +1,15 @@
 //! The order of the measurements.
 
 use std::error::Error;
-use std::fs;
 
+use super::about::{About, verdict};
 use super::cli::{Choice, Options};
 use super::driver::{Contender, Lots, Turn};
 use super::figures::{Figure, compare};
 use super::progress::Progress;
 use super::report::Report;
 use super::{peers, table};
+use crate::command::{print_head, write_json};
 
 /// The number of transactions that are drawn for each thread. Their inputs exceed the caches near
 /// the core. So reading an input costs a cache miss, as reading an input from outside would.
@@ -23,20 +24,16 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let mut peers = peers::all();
     peers.retain(|peer| options.wants(peer.about().name));
     let report = measure(options, &peers)?;
-    if let Some(path) = &options.json {
-        fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
-    }
-    verdict(&report.results)
+    write_json(&report, options.json.as_deref())?;
+    examined(&report.results)
 }
 
 /// Returns an error if a measurement failed.
-pub(crate) fn verdict(results: &[Figure]) -> Result<(), Box<dyn Error>> {
-    let failures = results.iter().filter_map(|figure| {
+pub(crate) fn examined(results: &[Figure]) -> Result<(), Box<dyn Error>> {
+    verdict(results.iter().filter_map(|figure| {
         let failure = figure.failure.as_ref()?;
         Some(format!("{}, {}, {} threads: {failure}", figure.peer, figure.workload, figure.threads))
-    });
-    let failures: Vec<_> = failures.collect();
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ").into()) }
+    }))
 }
 
 /// Measures some peers. Failures are recorded in the figures.
@@ -50,7 +47,7 @@ pub(crate) fn measure(
             report.notes.push(format!("{} cannot be used by {threads} threads", peer.about().name));
         }
     }
-    table::print_head(&report);
+    print_head(&report.machine, report.peers.iter().map(About::line), &report.notes);
     let turns = options.workload.len() * usize::from(options.runs);
     let at = |threads| peers.iter().filter(|peer| peer.about().threads_max >= threads).count();
     let mut progress =

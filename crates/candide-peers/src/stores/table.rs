@@ -1,23 +1,10 @@
 //! The results as text.
 
-use super::figures::{BASELINE, Figure};
-use super::report::Report;
-use crate::table::{grouped, short, table};
+use candide_harness::results::grouped;
+use candide_harness::table;
 
-/// Prints the peers, and the facts that a reader of the tables must know.
-pub(crate) fn print_head(report: &Report) {
-    println!("{}", report.machine);
-    for peer in &report.peers {
-        let version = match (peer.crate_name, peer.version) {
-            (Some(name), Some(version)) => format!(" ({name} {version})"),
-            _ => String::new(),
-        };
-        println!("{}{version}: {}", peer.name, peer.usage);
-    }
-    for note in &report.notes {
-        println!("note: {note}");
-    }
-}
+use super::figures::{BASELINE, Figure};
+use crate::command::short;
 
 /// Prints the peers' figures for one workload and one number of threads, and the peers that are
 /// faster than Candide.
@@ -27,11 +14,12 @@ pub(crate) fn print(figures: &[Figure]) {
     println!(
         "\n{}, {} rows per table, {} thread{plural}",
         first.workload,
-        grouped(first.rows as usize),
+        grouped(first.rows as f64),
         first.threads
     );
     let ratio = format!("of {BASELINE}");
-    let mut table = table(&["peer", "thousand/s", "min-max", "retries", &ratio]);
+    let header = ["peer", "thousand/s", "min-max", "retries", &ratio];
+    let mut table = table(&header, 1..header.len());
     for figure in figures {
         table.add_row(cells(figure));
     }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use candide::{Protocol, Session};
 
 use super::tables::{Account, Balance, Bank, Customer, name_of};
-use crate::read_back::{Rows, fingerprint, rows};
+use crate::read_back::{Rows, audit, fingerprint, rows};
 use crate::{Consistency, Failure};
 
 /// The tables, by means that do not depend on the protocol.
@@ -35,29 +35,20 @@ pub(super) fn check<P: Protocol>(
 }
 
 fn settle(tables: &Tables<'_>, customers: u64, money: i128) -> Result<Consistency, Failure> {
-    let mut looked_up = Contents::default();
-    tables.accounts.by_keys(&mut (0..customers), &mut |row| looked_up.account(row))?;
-    tables
-        .customers
-        .by_keys(&mut (0..customers).map(name_of), &mut |row| looked_up.customer(row))?;
-    tables.savings.by_keys(&mut (0..customers), &mut |row| looked_up.savings(row))?;
-    tables.checking.by_keys(&mut (0..customers), &mut |row| looked_up.checking(row))?;
-
-    let mut iterated = Contents::default();
-    tables.accounts.by_iteration(&mut |row| iterated.account(row))?;
-    tables.customers.by_iteration(&mut |row| iterated.customer(row))?;
-    tables.savings.by_iteration(&mut |row| iterated.savings(row))?;
-    tables.checking.by_iteration(&mut |row| iterated.checking(row))?;
-
-    let mut consistency = Consistency::default();
-    looked_up.settle("read by transactions", customers, money, &mut consistency);
-    iterated.settle("read by raw iteration", customers, money, &mut consistency);
-    consistency.expect(looked_up == iterated, || {
-        format!(
-            "transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}"
-        )
-    });
-    Ok(consistency)
+    audit(
+        |way| {
+            let mut contents = Contents::default();
+            let mut names = (0..customers).map(name_of);
+            tables.accounts.read(way, &mut (0..customers), &mut |row| contents.account(row))?;
+            tables.customers.read(way, &mut names, &mut |row| contents.customer(row))?;
+            tables.savings.read(way, &mut (0..customers), &mut |row| contents.savings(row))?;
+            tables.checking.read(way, &mut (0..customers), &mut |row| contents.checking(row))?;
+            Ok(contents)
+        },
+        |contents, way, consistency| contents.settle(way, customers, money, consistency),
+        Contents::eq,
+        |contents| format!("{contents:?}"),
+    )
 }
 
 /// The contents of the bank, in a few numbers that do not depend on the order of the rows.

@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::ops::Bound::Included;
 
-use candide::{Abort, Error, Protocol, Session};
+use candide::{Protocol, Session};
 
 use super::contents::Contents;
 use super::knobs::TpcB;
 use super::tables::{Account, Bank, Branch, History, Teller};
 use super::worker::Tally;
-use crate::read_back::{Rows, rows};
+use crate::read_back::{Rows, Way, audit, rows};
 use crate::{Consistency, Failure};
 
 /// The tables, by means that do not depend on the protocol.
@@ -45,42 +45,31 @@ fn settle(
     workers: u64,
     tally: &Tally,
 ) -> Result<Consistency, Failure> {
-    let looked_up = tables.read_by_transactions(knobs, workers)?;
-    let iterated = tables.read_by_iteration(knobs)?;
-
-    let mut consistency = Consistency::default();
-    looked_up.settle("read by transactions", knobs, tally, &mut consistency);
-    iterated.settle("read by raw iteration", knobs, tally, &mut consistency);
-    consistency.expect(looked_up == iterated, || {
-        let (looked_up, iterated) = (looked_up.counts(), iterated.counts());
-        format!(
-            "transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}"
-        )
-    });
-    Ok(consistency)
+    audit(
+        |way| tables.read(way, knobs, workers),
+        |contents, way, consistency| contents.settle(way, knobs, tally, consistency),
+        Contents::eq,
+        |contents| format!("{:?}", contents.counts()),
+    )
 }
 
 impl Tables<'_> {
-    fn read_by_transactions(&self, knobs: &TpcB, workers: u64) -> Result<Contents, Abort> {
+    fn read(&self, way: Way, knobs: &TpcB, workers: u64) -> Result<Contents, Failure> {
         let mut contents = Contents::default();
-        self.branches.by_keys(&mut (0..knobs.branches), &mut |row| contents.branch(row))?;
-        self.tellers
-            .by_keys(&mut (0..knobs.branches * super::TELLERS), &mut |row| contents.teller(row))?;
-        self.accounts
-            .by_keys(&mut (0..knobs.accounts_in_all()), &mut |row| contents.account(row, knobs))?;
-        if let Some(last) = workers.checked_sub(1) {
-            let (from, to) = (Included((0, 0)), Included((last, u64::MAX)));
-            self.history.by_scans(from, to, &mut |row| contents.history(row))?;
+        let tellers = knobs.branches * super::TELLERS;
+        self.branches.read(way, &mut (0..knobs.branches), &mut |row| contents.branch(row))?;
+        self.tellers.read(way, &mut (0..tellers), &mut |row| contents.teller(row))?;
+        let mut accounts = 0..knobs.accounts_in_all();
+        self.accounts.read(way, &mut accounts, &mut |row| contents.account(row, knobs))?;
+        let mut visit = |row: &History| contents.history(row);
+        match (way, workers.checked_sub(1)) {
+            (Way::Iteration, _) => _ = self.history.by_iteration(&mut visit)?,
+            (Way::Transactions, Some(last)) => {
+                let (from, to) = (Included((0, 0)), Included((last, u64::MAX)));
+                self.history.by_scans(from, to, &mut visit)?;
+            }
+            (Way::Transactions, None) => {}
         }
-        Ok(contents)
-    }
-
-    fn read_by_iteration(&self, knobs: &TpcB) -> Result<Contents, Error> {
-        let mut contents = Contents::default();
-        self.branches.by_iteration(&mut |row| contents.branch(row))?;
-        self.tellers.by_iteration(&mut |row| contents.teller(row))?;
-        self.accounts.by_iteration(&mut |row| contents.account(row, knobs))?;
-        self.history.by_iteration(&mut |row| contents.history(row))?;
         Ok(contents)
     }
 }

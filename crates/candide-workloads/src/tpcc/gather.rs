@@ -1,7 +1,6 @@
 //! Reading all tables into contents, in two ways that must agree.
 
 use std::cell::RefCell;
-use std::ops::Bound::Unbounded;
 
 use candide::{Protocol, Session};
 
@@ -14,7 +13,7 @@ use super::rows::{
 use super::tables::Tables;
 use super::text;
 use crate::Failure;
-use crate::read_back::{Rows, rows};
+use crate::read_back::{Rows, Way, rows};
 
 /// The tables, by means that do not depend on the protocol.
 pub(super) struct Reader<'a> {
@@ -52,12 +51,14 @@ pub(super) fn read<P: Protocol>(
         customer_orders: rows(&tables.customer_orders, session),
         order_lines: rows(&tables.order_lines, session),
     };
-    Ok((reader.looked_up(knobs, orders)?, reader.iterated(knobs, orders)?))
+    let read = |way| reader.read(way, knobs, orders);
+    Ok((read(Way::Transactions)?, read(Way::Iteration)?))
 }
 
 impl Reader<'_> {
-    /// Reads by transactions: by key if a table is hashed, by scans if it is ordered.
-    fn looked_up(&self, knobs: &Tpcc, orders: OrderId) -> Result<Contents, Failure> {
+    /// Reads by transactions: by key if a table is hashed, by scans if it is ordered. Or reads by
+    /// raw iteration, which also finds rows that no lookup finds.
+    fn read(&self, way: Way, knobs: &Tpcc, orders: OrderId) -> Result<Contents, Failure> {
         let mut contents = Contents::new(knobs, orders);
         let warehouses = || 1..=knobs.warehouses;
         let districts =
@@ -73,36 +74,17 @@ impl Reader<'_> {
             })
         });
         let mut stocks = warehouses().flat_map(|id| (1..=knobs.items).map(move |item| (id, item)));
-        self.items.by_keys(&mut (1..=knobs.items), &mut |row| contents.item(row))?;
-        self.stocks.by_keys(&mut stocks, &mut |row| contents.stock(row))?;
-        self.warehouses.by_keys(&mut warehouses(), &mut |row| contents.warehouse(row))?;
-        self.districts.by_keys(&mut districts(), &mut |row| contents.district(row))?;
-        self.customers.by_keys(&mut customers, &mut |row| contents.customer(row))?;
-        self.namesakes.by_keys(&mut names, &mut |row| contents.namesakes(row))?;
-        self.history.by_scans(Unbounded, Unbounded, &mut |row| contents.history(row))?;
-        self.orders.by_scans(Unbounded, Unbounded, &mut |row| contents.order(row))?;
-        self.new_orders.by_scans(Unbounded, Unbounded, &mut |row| contents.new_order(row))?;
-        self.customer_orders
-            .by_scans(Unbounded, Unbounded, &mut |row| contents.customer_order(row))?;
-        self.order_lines.by_scans(Unbounded, Unbounded, &mut |row| contents.order_line(row))?;
-        contents.close();
-        Ok(contents)
-    }
-
-    /// Reads by raw iteration, which also finds rows that no lookup finds.
-    fn iterated(&self, knobs: &Tpcc, orders: OrderId) -> Result<Contents, Failure> {
-        let mut contents = Contents::new(knobs, orders);
-        self.items.by_iteration(&mut |row| contents.item(row))?;
-        self.stocks.by_iteration(&mut |row| contents.stock(row))?;
-        self.warehouses.by_iteration(&mut |row| contents.warehouse(row))?;
-        self.districts.by_iteration(&mut |row| contents.district(row))?;
-        self.customers.by_iteration(&mut |row| contents.customer(row))?;
-        self.namesakes.by_iteration(&mut |row| contents.namesakes(row))?;
-        self.history.by_iteration(&mut |row| contents.history(row))?;
-        self.orders.by_iteration(&mut |row| contents.order(row))?;
-        self.new_orders.by_iteration(&mut |row| contents.new_order(row))?;
-        self.customer_orders.by_iteration(&mut |row| contents.customer_order(row))?;
-        self.order_lines.by_iteration(&mut |row| contents.order_line(row))?;
+        self.items.read(way, &mut (1..=knobs.items), &mut |row| contents.item(row))?;
+        self.stocks.read(way, &mut stocks, &mut |row| contents.stock(row))?;
+        self.warehouses.read(way, &mut warehouses(), &mut |row| contents.warehouse(row))?;
+        self.districts.read(way, &mut districts(), &mut |row| contents.district(row))?;
+        self.customers.read(way, &mut customers, &mut |row| contents.customer(row))?;
+        self.namesakes.read(way, &mut names, &mut |row| contents.namesakes(row))?;
+        self.history.read_all(way, &mut |row| contents.history(row))?;
+        self.orders.read_all(way, &mut |row| contents.order(row))?;
+        self.new_orders.read_all(way, &mut |row| contents.new_order(row))?;
+        self.customer_orders.read_all(way, &mut |row| contents.customer_order(row))?;
+        self.order_lines.read_all(way, &mut |row| contents.order_line(row))?;
         contents.close();
         Ok(contents)
     }

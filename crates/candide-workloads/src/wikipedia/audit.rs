@@ -16,7 +16,7 @@ use super::rows::{
 use super::site::Site;
 use super::tables::{EditNumbers, parts_of};
 use super::watching::talk_about;
-use crate::read_back::{Rows, rows};
+use crate::read_back::{Rows, Way, audit, rows};
 use crate::{Consistency, Failure};
 
 /// The tables, by means that do not depend on the protocol.
@@ -63,17 +63,15 @@ fn settle(
     next: &EditNumbers,
     account: &Account,
 ) -> Result<Consistency, Failure> {
-    let looked_up = tables.read_by_transactions(knobs, names, next)?;
-    let iterated = tables.read_by_iteration()?;
-    let mut consistency = Consistency::default();
-    account.settle("read by transactions", &looked_up, knobs, &mut consistency);
-    account.settle("read by raw iteration", &iterated, knobs, &mut consistency);
-    let (looked_up, iterated) = (looked_up.counts(), iterated.counts());
-    consistency.expect(looked_up == iterated, || {
-        format!(
-            "transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}"
-        )
-    });
+    let mut consistency = audit(
+        |way| match way {
+            Way::Transactions => Ok(tables.read_by_transactions(knobs, names, next)?),
+            Way::Iteration => Ok(tables.read_by_iteration()?),
+        },
+        |contents, way, consistency| account.settle(way, contents, knobs, consistency),
+        |looked_up, iterated| looked_up.counts() == iterated.counts(),
+        |contents| format!("{:?}", contents.counts()),
+    )?;
     account.settle_reads(&mut consistency);
     Ok(consistency)
 }

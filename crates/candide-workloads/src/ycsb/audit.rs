@@ -8,7 +8,7 @@ use super::knobs::{Verify, Ycsb};
 use super::layout::{Layout, Value};
 use super::row::UserRow;
 use super::writer::{Tag, Tally};
-use crate::read_back::{Rows, fingerprint, rows};
+use crate::read_back::{Rows, audit, fingerprint, rows};
 use crate::{Consistency, Failure};
 
 impl Verify {
@@ -53,25 +53,24 @@ fn settle<L: Layout>(
     knobs: &Ycsb<L>,
     tally: &Tally,
 ) -> Result<Consistency, Failure> {
-    let mut consistency = Consistency::default();
     if knobs.verify == Verify::Counts {
+        let mut consistency = Consistency::default();
         let rows = table.by_iteration(&mut |_| {})? as u64;
         consistency
             .expect(rows == knobs.rows, || format!("{rows} rows where {} were loaded", knobs.rows));
         return Ok(consistency);
     }
-    let mut looked_up = Counts::default();
-    table.by_keys(&mut (0..knobs.rows), &mut |row| looked_up.count(row, knobs.verify, tally))?;
-    let mut iterated = Counts::default();
-    table.by_iteration(&mut |row| iterated.count(row, knobs.verify, tally))?;
-
-    looked_up.settle("read by transactions", knobs, tally, &mut consistency);
-    iterated.settle("read by raw iteration", knobs, tally, &mut consistency);
-    consistency.expect(looked_up == iterated, || {
-        format!(
-            "transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}"
-        )
-    });
+    let mut consistency = audit(
+        |way| {
+            let mut counts = Counts::default();
+            let visit = &mut |row: &_| counts.count(row, knobs.verify, tally);
+            table.read(way, &mut (0..knobs.rows), visit)?;
+            Ok(counts)
+        },
+        |counts, way, consistency| counts.settle(way, knobs, tally, consistency),
+        Counts::eq,
+        |counts| format!("{counts:?}"),
+    )?;
     if knobs.verify == Verify::Tag {
         consistency
             .expect(tally.torn == 0, || format!("{} reads saw a mix of two writes", tally.torn));

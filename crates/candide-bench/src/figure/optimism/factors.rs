@@ -6,7 +6,7 @@ use candide_harness::figure::{
     Claim, Compared, Graded, Outline, Panel, Published, Quantity, plain,
 };
 
-use super::super::Bounds;
+use super::super::bounds::Bounds;
 use super::{TPCC_EACH, TPCC_ONE, at_least, at_most, empty, with_panels};
 
 /// The protocols of the paper, by their names in this engine, with the titles of their panels: one
@@ -103,7 +103,7 @@ fn similar(protocol: &str, factor: Factor, line: usize, occ: usize) -> Claim {
 }
 
 /// Returns the outline of Figures 4 and 7.
-pub(in crate::figure) fn factors(bounds: &Bounds) -> Outline {
+pub(crate) fn factors(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "factors",
         "What each choice below the protocol is worth: TPC-C, the full mix",

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
-use crate::stores::cli::threads;
-use crate::stores::peers;
+use super::contenders;
+use super::driver::Shape;
+use crate::stores::cli::{has, one_of, threads};
 
 /// Commits that survive a loss of power: Candide beside other stores, on one disk, taking turns.
 #[derive(Debug, Clone, Parser)]
@@ -54,21 +55,9 @@ pub struct Options {
 impl Options {
     /// Returns whether the options select the store `name`.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        self.stores.iter().any(|store| store == name || store == ALL)
+        has(&self.stores, name)
     }
 }
-
-/// The form of the transactions of an experiment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Shape {
-    /// One counter of many is incremented: one read, one write
-    Counter,
-    /// Money moves between two accounts: two reads, two writes
-    Transfer,
-}
-
-/// The name that stands for all stores.
-const ALL: &str = "all";
 
 /// The longest time of a turn, in seconds.
 const SECONDS_MAX: f64 = 3600.0;
@@ -91,17 +80,9 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn store(name: &str) -> Result<String, String> {
-    let known: Vec<_> = peers::durable().iter().map(|store| store.about().name).collect();
-    if name == ALL || known.contains(&name) {
-        return Ok(name.to_string());
-    }
-    if DURABLE_FEATURES.contains(&name) {
-        return Err(format!("it is not built in; ask for it by `cargo run --features {name}`"));
-    }
-    Err(format!(
-        "there is no such store with durable commits; use {ALL}, or some of {}",
-        known.join(",")
-    ))
+    let known: Vec<_> = contenders::all().iter().map(|store| store.about().name).collect();
+    let feature = DURABLE_FEATURES.iter().find(|feature| **feature == name);
+    one_of(name, "store with durable commits", &known, feature.copied())
 }
 
 /// The features that each add a durable store of the same name.

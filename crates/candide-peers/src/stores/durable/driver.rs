@@ -6,14 +6,17 @@ use std::path::Path;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
+
 use super::figures::{Latency, Sample};
-use super::{Committer, Durable, cli};
-use crate::contender::on_free_threads;
-use crate::stores::driver::{About, Drawn, Lots, Turn};
+use crate::stores::about::About;
+use crate::stores::driver::{Drawn, Lots, Turn};
+use crate::stores::durability::{Committer, Durable};
 use crate::stores::scratch::Scratch;
 use crate::stores::versions::version_of;
 use crate::stores::workloads::{Counter, Transfer, Workload, contents, examine};
 use crate::stores::{Failure, Size, Store, Writing};
+use crate::threads::on_free_threads;
 
 /// A store under measurement.
 pub(crate) trait Contender {
@@ -65,6 +68,15 @@ impl Simple for Transfer {
     const GROWTH: i128 = 0;
 }
 
+/// The form of the transactions of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shape {
+    /// One counter of many is incremented: one read, one write
+    Counter,
+    /// Money moves between two accounts: two reads, two writes
+    Transfer,
+}
+
 /// A shape with its inputs.
 pub(crate) enum Job {
     Counter(Drawn<Counter>),
@@ -73,10 +85,10 @@ pub(crate) enum Job {
 
 impl Job {
     /// Draws the inputs of a shape over `rows` rows.
-    pub(crate) fn draw(shape: cli::Shape, rows: u64, lots: Lots) -> Job {
+    pub(crate) fn draw(shape: Shape, rows: u64, lots: Lots) -> Job {
         match shape {
-            cli::Shape::Counter => Job::Counter(Drawn::new(Counter { counters: rows }, lots)),
-            cli::Shape::Transfer => Job::Transfer(Drawn::new(Transfer { accounts: rows }, lots)),
+            Shape::Counter => Job::Counter(Drawn::new(Counter { counters: rows }, lots)),
+            Shape::Transfer => Job::Transfer(Drawn::new(Transfer { accounts: rows }, lots)),
         }
     }
 

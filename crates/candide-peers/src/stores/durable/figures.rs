@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use candide_harness::results::{median, range};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::Role;
-use crate::figures::median;
-use crate::stores::driver::About;
+use crate::stores::about::About;
 use crate::stores::figures::BASELINE;
 
 /// Latencies in nanoseconds, to two significant digits.
@@ -117,8 +117,7 @@ impl Figure {
         let all = |value: fn(&Sample) -> f64| self.rounds.iter().map(value).collect::<Vec<_>>();
         let rates = all(|round| round.per_second);
         self.commits_per_second = median(&rates);
-        self.commits_per_second_min = rates.iter().copied().fold(f64::INFINITY, f64::min);
-        self.commits_per_second_max = rates.iter().copied().fold(0.0, f64::max);
+        (self.commits_per_second_min, self.commits_per_second_max) = range(&rates);
         self.latency_p50_us = median(&all(|round| round.latency_p50_us));
         self.latency_p99_us = median(&all(|round| round.latency_p99_us));
     }

@@ -3,13 +3,14 @@
 use std::fs;
 use std::io;
 
+use candide_harness::results::Machine;
 use serde::Serialize;
 
 use super::cli::Options;
 use super::disk::Disk;
 use super::figures::Figure;
-use crate::report::Machine;
-use crate::stores::driver::About;
+use crate::command::{build_note, machine};
+use crate::stores::about::About;
 
 /// The results, and the settings and the machine of the measurement.
 #[derive(Debug, Serialize)]
@@ -47,14 +48,9 @@ impl Report {
                     .to_string(),
             );
         }
-        let machine = Machine::here();
+        let machine = machine();
         notes.extend(load().and_then(|load| load_note(load, machine.cores)));
-        if cfg!(debug_assertions) {
-            notes.push(
-                "built without optimization: the figures mean nothing; use `cargo run --release`"
-                    .to_string(),
-            );
-        }
+        notes.extend(build_note());
         Ok(Report {
             machine,
             disk,

@@ -4,13 +4,14 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 
-use super::cli::{Options, Shape};
-use super::driver::{Contender, Job};
+use super::cli::Options;
+use super::driver::{Contender, Job, Shape};
 use super::figures::{Figure, compare};
 use super::report::Report;
-use super::{floor, table};
+use super::{contenders, floor, table};
+use crate::command::print_head;
+use crate::stores::about::{About, verdict};
 use crate::stores::driver::{Lots, Turn};
-use crate::stores::peers;
 use crate::stores::progress::Progress;
 
 /// The number of transactions that are drawn for each thread. The thread runs them in a cycle.
@@ -27,7 +28,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         .as_ref()
         .map(|path| File::create(path).map(|file| (path, file)).map_err(|error| (path, error)));
     let json = json.transpose().map_err(|(path, error)| format!("{}: {error}", path.display()))?;
-    let mut stores = peers::durable();
+    let mut stores = contenders::all();
     stores.retain(|store| options.wants(store.about().name));
     let report = measure(options, &stores, |report| match &json {
         Some((path, file)) => {
@@ -35,7 +36,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
         }
         None => Ok(()),
     })?;
-    verdict(&report.results)
+    examined(&report.results)
 }
 
 /// Replaces the contents of the file by the report.
@@ -47,13 +48,11 @@ fn save(report: &Report, mut file: &File) -> io::Result<()> {
 }
 
 /// Returns an error if a measurement failed.
-pub(crate) fn verdict(results: &[Figure]) -> Result<(), Box<dyn Error>> {
-    let failures = results.iter().filter_map(|figure| {
+pub(crate) fn examined(results: &[Figure]) -> Result<(), Box<dyn Error>> {
+    verdict(results.iter().filter_map(|figure| {
         let failure = figure.failure.as_ref()?;
         Some(format!("{}, {}, {} threads: {failure}", figure.store, figure.shape, figure.threads))
-    });
-    let failures: Vec<_> = failures.collect();
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ").into()) }
+    }))
 }
 
 /// Measures some stores. Failures are recorded in the figures. Calls `save` after each table, so
@@ -64,7 +63,8 @@ pub(crate) fn measure(
     save: impl Fn(&Report) -> Result<(), Box<dyn Error>>,
 ) -> Result<Report, Box<dyn Error>> {
     let mut report = Report::new(options, stores.iter().map(|store| store.about()).collect())?;
-    table::print_head(&report);
+    let facts = [report.disk.to_string()].into_iter().chain(report.stores.iter().map(About::line));
+    print_head(&report.machine, facts, &report.notes);
     let experiments = options.shapes.len() * options.threads.len() * usize::from(options.rounds);
     let mut progress = Progress::new(experiments * (stores.len() + 1));
     for &shape in &options.shapes {

@@ -1,25 +1,11 @@
 //! The results as text.
 
-use super::figures::Figure;
-use super::report::Report;
-use crate::stores::figures::BASELINE;
-use crate::table::{grouped, short, table};
+use candide_harness::results::grouped;
+use candide_harness::table;
 
-/// Prints the disk, the stores, and the facts that a reader of the tables must know.
-pub(crate) fn print_head(report: &Report) {
-    println!("{}", report.machine);
-    println!("{}", report.disk);
-    for store in &report.stores {
-        let version = match (store.crate_name, store.version) {
-            (Some(name), Some(version)) => format!(" ({name} {version})"),
-            _ => String::new(),
-        };
-        println!("{}{version}: {}", store.name, store.usage);
-    }
-    for note in &report.notes {
-        println!("note: {note}");
-    }
-}
+use super::figures::Figure;
+use crate::command::short;
+use crate::stores::figures::BASELINE;
 
 /// Prints the figures for one shape and one number of threads. The table has `rows` rows.
 pub(crate) fn print(figures: &[Figure], rows: u64) {
@@ -28,11 +14,12 @@ pub(crate) fn print(figures: &[Figure], rows: u64) {
     println!(
         "\n{}, {} rows, {} thread{plural}: durable commits/s, and latency in microseconds",
         first.shape,
-        grouped(rows as usize),
+        grouped(rows as f64),
         first.threads
     );
     let ratio = format!("of {BASELINE}");
-    let mut table = table(&["store", "commits/s", "min-max", "p50", "p99", "retries", &ratio]);
+    let header = ["store", "commits/s", "min-max", "p50", "p99", "retries", &ratio];
+    let mut table = table(&header, 1..header.len());
     for figure in figures {
         table.add_row(cells(figure));
     }
@@ -51,20 +38,19 @@ fn cells(figure: &Figure) -> [String; 7] {
         cells[..2].clone_from_slice(&[name, "FAILED".to_string()]);
         return cells;
     }
-    let whole = |value: f64| grouped(value.round() as usize);
     let (committed, retries) = figure.rounds.iter().fold((0, 0), |(committed, retries), round| {
         (committed + round.committed, retries + round.retries)
     });
     [
         name,
-        whole(figure.commits_per_second),
+        grouped(figure.commits_per_second),
         format!(
             "{}-{}",
-            whole(figure.commits_per_second_min),
-            whole(figure.commits_per_second_max)
+            grouped(figure.commits_per_second_min),
+            grouped(figure.commits_per_second_max)
         ),
-        whole(figure.latency_p50_us),
-        whole(figure.latency_p99_us),
+        grouped(figure.latency_p50_us),
+        grouped(figure.latency_p99_us),
         match figure.role {
             Some(_) => format!("{:.2}", 100.0 * retries as f64 / committed as f64),
             None => "-".to_string(),

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use super::cli::Shape;
-use super::driver::Job;
+use super::driver::{Contender, Job, Shape, of};
 use super::suite;
-use super::{Contender, Durable, Options, Waiting, of};
+use super::{Options, contenders};
 use crate::Role;
 use crate::stores::driver::{Lots, Turn};
 use crate::stores::tests::broken::Each;
-use crate::stores::{Failure, Size, Store, peers};
+use crate::stores::{Durable, Failure, Size, Store, Waiting};
 
 /// The number of rows. It is so small that transactions conflict.
 const ROWS: u64 = 100;
@@ -29,7 +28,7 @@ fn measure(store: &dyn Contender, shape: Shape, threads: usize) -> Result<u64, F
 
 #[test]
 fn every_store_has_its_acknowledged_commits_when_it_is_opened_again() {
-    for store in peers::durable() {
+    for store in contenders::all() {
         for shape in SHAPES {
             for threads in [1, 3] {
                 let committed = measure(store.as_ref(), shape, threads);
@@ -114,16 +113,16 @@ fn a_store_that_loses_commits_fails_and_the_others_are_compared() {
     let arguments = ["durable", directory.to_str().unwrap(), "--rows", "100", "--threads", "1"];
     let small = ["--seconds", "0.01", "--rounds", "2", "--shapes", "counter"];
     let options = Options::parse_from(arguments.iter().chain(&small));
-    let mut stores = peers::durable();
+    let mut stores = contenders::all();
     stores.retain(|store| store.about().name == "candide-occ");
     stores.push(of::<Forgetful>());
     let report = suite::measure(&options, &stores, |_| Ok(())).unwrap();
     let [floor, candide, forgetful] = &report.results[..] else { panic!("{:?}", report.results) };
     assert_eq!((floor.rounds.len(), candide.rounds.len(), forgetful.rounds.len()), (2, 2, 0));
     assert_eq!((floor.of_candide, forgetful.of_candide), (None, None));
-    let verdict = suite::verdict(&report.results).unwrap_err().to_string();
+    let verdict = suite::examined(&report.results).unwrap_err().to_string();
     assert!(verdict.starts_with("forgetful, counter, 1 threads: opened again: "), "{verdict}");
-    assert!(suite::verdict(&report.results[..2]).is_ok());
+    assert!(suite::examined(&report.results[..2]).is_ok());
 }
 
 #[test]
@@ -151,7 +150,7 @@ fn bad_arguments_say_what_would_be_right() {
     assert!(error(&[here, "--rounds", "0"]).contains("1.."));
     assert!(error(&[here, "--rows", "1"]).contains("100.."));
     for store in ["fjall", "redb", "sqlite", "surrealmx"] {
-        if !peers::durable().iter().any(|built| built.about().name == store) {
+        if !contenders::all().iter().any(|built| built.about().name == store) {
             assert!(error(&[here, "--stores", store]).contains(&format!("--features {store}")));
         }
     }

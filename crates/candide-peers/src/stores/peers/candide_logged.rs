@@ -10,7 +10,7 @@ use candide::{Level, Pending, Protocol};
 
 use super::candide_table::{Sessions, Tables};
 use crate::Role;
-use crate::stores::durable::{Committer, Durable};
+use crate::stores::durability::{Committer, Durable};
 use crate::stores::{Failure, Size, Stopped, Store, Writing};
 
 /// The engine under its default protocol, by `run_logged`.

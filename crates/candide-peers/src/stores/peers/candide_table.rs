@@ -9,7 +9,7 @@ use candide::{
 };
 
 use crate::Role;
-use crate::stores::durable::{Durable, Waiting};
+use crate::stores::durability::{Durable, Waiting};
 use crate::stores::{
     Done, Failure, Peer, Place, Read, Reading, Size, Stopped, Store, Value, Write, Writing,
 };

@@ -9,7 +9,7 @@ use fjall::{
 };
 
 use crate::Role;
-use crate::stores::durable::{Durable, Waiting};
+use crate::stores::durability::{Durable, Waiting};
 use crate::stores::scratch::Scratch;
 use crate::stores::{
     Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,

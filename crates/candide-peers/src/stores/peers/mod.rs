@@ -7,27 +7,25 @@
 mod candide_logged;
 mod candide_table;
 #[cfg(feature = "fjall")]
-mod fjall;
+pub(crate) mod fjall;
 #[cfg(feature = "lmdb")]
 mod lmdb;
 mod mutex;
 #[cfg(feature = "redb")]
-mod redb;
+pub(crate) mod redb;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
 mod sharded;
 #[cfg(feature = "sqlite")]
-mod sqlite;
+pub(crate) mod sqlite;
 mod stm;
 #[cfg(feature = "surrealmx")]
-mod surrealmx;
+pub(crate) mod surrealmx;
 
-use candide::DefaultProtocol;
-use candide_logged::CandideLogged;
-use candide_table::Candide;
+pub(crate) use candide_logged::CandideLogged;
+pub(crate) use candide_table::Candide;
 
 use super::driver::{Contender, of};
-use super::durable;
 
 macro_rules! every_candide {
     ($($protocol:ty: $($_kind:ident $_name:ident = $_policy:expr),+;)+) => {
@@ -58,22 +56,6 @@ pub(crate) fn all() -> Vec<Box<dyn Contender>> {
         of::<sharded::Sharded>(),
     ]);
     peers
-}
-
-/// Returns every store that is built in and has durable commits, in the order of the tables.
-pub(crate) fn durable() -> Vec<Box<dyn durable::Contender>> {
-    vec![
-        durable::of::<Candide<DefaultProtocol>>(),
-        durable::of::<CandideLogged<DefaultProtocol>>(),
-        #[cfg(feature = "surrealmx")]
-        durable::of::<surrealmx::SurrealMx>(),
-        #[cfg(feature = "fjall")]
-        durable::of::<fjall::Fjall>(),
-        #[cfg(feature = "redb")]
-        durable::of::<redb::Redb>(),
-        #[cfg(feature = "sqlite")]
-        durable::of::<sqlite::Sqlite>(),
-    ]
 }
 
 /// The features that are off, each with the names of the peers that it would add.

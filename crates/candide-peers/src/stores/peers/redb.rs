@@ -8,7 +8,7 @@ use redb::{
 };
 
 use crate::Role;
-use crate::stores::durable::{Durable, Waiting};
+use crate::stores::durability::{Durable, Waiting};
 use crate::stores::{
     Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
     Writing, failed, once, there,
