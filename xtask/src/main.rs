@@ -12,6 +12,7 @@ mod check_json;
 mod cores;
 mod costs;
 mod engine_tests;
+mod identifiers;
 mod labels;
 mod links;
 mod mutants;
