@@ -12,6 +12,7 @@ mod check_json;
 mod cores;
 mod costs;
 mod engine_tests;
+mod identifiers;
 mod labels;
 mod links;
 mod mutants;
@@ -52,7 +53,7 @@ usage: cargo xtask <task>
                          functions with docs/build-budget.csv. `--built FILE` takes a command that
                          is there and checks size and copies; `--profile NAME` says whose limits,
                          unless those of release; `--coarse` fails only what exceeds a limit by more
-                         than 15 %; `--largest N` lists so many families of functions
+                         than 15 %
   tidy                   look for what the compiler does not: doors left, layers crossed, protocols named
   check-json FILE...     check the fields and figures of files that `candide bench --json` wrote
   browse FILE...         look at pages that `candide bench --report` wrote in Chromium, on a large screen and on a phone: errors,

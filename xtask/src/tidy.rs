@@ -5,6 +5,8 @@
 //! * Calls that serve only tests are not made in the phases of a transaction.
 //! * Within each crate, arrows between files go down, and form no circles ([`arrows`]).
 //! * Each invariant is stated once, and is cited ([`labels`]).
+//! * What documents name in backticks exists ([`identifiers`](crate::identifiers)), and so do files
+//!   that they link to ([`links`]).
 //! * Sections of papers that sources and documents refer to exist ([`sections`]).
 //! * No source and no document has lines that an unfinished merge has left.
 //! * Only a protocol's own file, the registry and tests name the protocol. Any other code that
@@ -12,6 +14,7 @@
 //!
 //! Comments, including documentation and its examples, may use any name. So may tests.
 
+use crate::identifiers::Names;
 use crate::workspace::{collect, collect_ending};
 use crate::{arrows, labels, links, phases, prose, sections};
 use std::fs;
@@ -45,12 +48,13 @@ const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
     ("/tests.rs", "likewise"),
     ("/examples/", "examples are programs, and programs choose"),
     ("crates/candide-measure/", "likewise"),
+    ("fuzz/", "likewise"),
 ];
 
 /// Checks every source file. Returns an error if a fault was found.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let mut files = Vec::new();
-    for folder in ["crates", "xtask"] {
+    for folder in ["crates", "fuzz", "xtask"] {
         collect(&root.join(folder), &mut files).map_err(|error| format!("{folder}: {error}"))?;
     }
     files.sort();
@@ -98,6 +102,14 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         let sections =
             if path == "xtask/src/sections.rs" { Vec::new() } else { sections::missing(text) };
         for (line, problem) in marks.chain(sections) {
+            println!("{path}:{line}: {problem}");
+            found += 1;
+        }
+    }
+    let names = Names::of(&sources);
+    for (path, text) in &documents {
+        let folder = root.join(path).parent().unwrap_or(root).to_path_buf();
+        for (line, problem) in names.missing(text, &folder, root) {
             println!("{path}:{line}: {problem}");
             found += 1;
         }

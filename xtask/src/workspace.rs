@@ -23,6 +23,10 @@ pub(crate) fn collect_ending(
 ) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
+        // What a build leaves, if its folder is within the crate.
+        if path.is_dir() && path.ends_with("target") {
+            continue;
+        }
         if path.is_dir() {
             collect_ending(ending, &path, files)?;
         } else if path.extension().is_some_and(|extension| extension == ending) {

@@ -1,6 +1,6 @@
 //! The limits that a build of the command must keep.
 
-use super::command::Sizes;
+use super::sizes::Sizes;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -178,8 +178,8 @@ impl Budget {
             verdict.checked.push(format!("{is}, at most {most}"));
             let exceeded = if value > *most as f64 {
                 format!(
-                    "{is}, and the limit of {profile} is {most}; make it less, see the largest \
-                     families above, or raise the limit in {FILE}{} and say why in its line",
+                    "{is}, and the limit of {profile} is {most}; make it less (`nm --size-sort \
+                     --demangle` lists functions), or raise the limit in {FILE}{} and say why in its line",
                     quantity.raise()
                 )
             } else if matches!(quantity, Quantity::Copies(_)) && value == 0.0 && *most > 0 {
@@ -203,23 +203,25 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use super::super::command::tests::sizes_of;
     use super::*;
     use std::fs;
 
-    const FUNCTIONS: [(&str, u64); 3] = [
-        ("_ZN7candide5epoch3pin17h0123456789abcdefE", 30),
-        ("_ZN7candide5epoch3pin17hfedcba9876543210E", 40),
-        ("_ZN7candide4load17h0123456789abcdefE", 80),
-    ];
+    /// Returns the sizes of a command of three functions.
+    fn sizes() -> Sizes {
+        let symbols = "\
+            10 1e t _ZN7candide5epoch3pin17h0123456789abcdefE\n\
+            40 28 t _ZN7candide5epoch3pin17hfedcba9876543210E\n\
+            80 50 t _ZN7candide4load17h0123456789abcdefE\n";
+        Sizes::of(1000, ".text 150 10\n", symbols)
+    }
 
     fn parsed(lines: &str) -> Result<Budget, String> {
         Budget::parse(&format!("# about it\n\n{HEAD}\n{lines}"))
     }
 
-    /// Checks a command that consists of `FUNCTIONS` and was built in ten and a half seconds.
+    /// Checks a command that was built in ten and a half seconds.
     fn checked(lines: &str, profile: &str) -> Verdict {
-        let sizes = sizes_of(&FUNCTIONS);
+        let sizes = sizes();
         let measured = Measured { sizes: &sizes, cpu_seconds: Some(10.5) };
         parsed(lines).expect("limits").check(profile, &measured, Tolerance::Exact)
     }
@@ -307,7 +309,7 @@ mod tests {
 
     #[test]
     fn what_exceeds_a_limit_a_little_is_printed_if_that_is_wanted() {
-        let sizes = sizes_of(&FUNCTIONS);
+        let sizes = sizes();
         let coarse = |line: &str| {
             let measured = Measured { sizes: &sizes, cpu_seconds: None };
             parsed(line).expect("a limit").check("dev", &measured, Tolerance::Coarse)
@@ -340,7 +342,7 @@ mod tests {
 
     #[test]
     fn time_is_not_checked_where_nothing_was_built() {
-        let sizes = sizes_of(&FUNCTIONS);
+        let sizes = sizes();
         let budget = parsed("release,\"CPU seconds\",10,why").expect("limits");
         let verdict = budget.check(
             "release",

@@ -6,18 +6,16 @@
 //! by 15 %, so that a change that only moves code passes.
 
 mod build;
-mod command;
 mod limits;
-mod names;
+mod sizes;
 
 use build::Build;
-use command::{Group, Sizes, largest};
 use limits::{Budget, FILE, Measured, RELEASE, Tolerance};
+use sizes::Sizes;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The number of crates to list. It is also the number of families to list if `--largest` is not
-/// given.
+/// The number of crates to list.
 const LISTED: usize = 10;
 
 /// The request in the arguments.
@@ -27,8 +25,6 @@ struct Request {
     /// command is to be built.
     built: Option<(PathBuf, String)>,
     tolerance: Tolerance,
-    /// The number of families to list.
-    families: usize,
 }
 
 /// Builds the command, or takes an existing one, and checks it.
@@ -52,7 +48,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
 }
 
 fn parse(arguments: &[String]) -> Result<Request, String> {
-    let (mut built, mut profile, mut families) = (None, None, LISTED);
+    let (mut built, mut profile) = (None, None);
     let mut tolerance = Tolerance::Exact;
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
@@ -61,12 +57,8 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
             "--built" => built = Some(PathBuf::from(value()?)),
             "--profile" => profile = Some(value()?),
             "--coarse" => tolerance = Tolerance::Coarse,
-            "--largest" => {
-                let count = value()?.parse();
-                families = count.map_err(|_| "--largest needs a whole number")?;
-            }
             unknown => {
-                let known = "--built FILE, --profile NAME, --coarse, --largest N";
+                let known = "--built FILE, --profile NAME, --coarse";
                 return Err(format!("`build-budget` knows no {unknown}; it takes {known}"));
             }
         }
@@ -75,7 +67,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         return Err(format!("--profile belongs to --built; without that {RELEASE} is built"));
     }
     let built = built.map(|command| (command, profile.unwrap_or_else(|| RELEASE.to_string())));
-    Ok(Request { built, tolerance, families })
+    Ok(Request { built, tolerance })
 }
 
 /// Prints the contents of a command, and compares it with the limits of its profile.
@@ -90,10 +82,11 @@ fn check(
     let sizes = Sizes::read(command)?;
     println!("text bytes: {}\nfile bytes: {}", sizes.text, sizes.file);
     println!("functions: {}", sizes.functions());
-    println!("\nlargest families of functions, of {}:", sizes.families.len());
-    println!("{}", table(&largest(&sizes.families, request.families)));
-    println!("largest crates, of {}:", sizes.crates.len());
-    println!("{}", table(&largest(&sizes.crates, LISTED)));
+    println!("\nbytes of the functions of the largest crates:");
+    for (name, bytes) in sizes.crates().into_iter().take(LISTED) {
+        println!("{bytes:>12}  {name}");
+    }
+    println!();
     let verdict =
         budget.check(profile, &Measured { sizes: &sizes, cpu_seconds }, request.tolerance);
     println!("limits of the profile {profile}:");
@@ -108,15 +101,6 @@ fn check(
     }
 }
 
-/// Formats groups as a table: bytes, copies and name, one line for each.
-fn table(groups: &[(&str, Group)]) -> String {
-    let mut text = format!("{:>12} {:>8}  name\n", "bytes", "copies");
-    for (name, Group { bytes, copies }) in groups {
-        text += &format!("{bytes:>12} {copies:>8}  {name}\n");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,20 +113,19 @@ mod tests {
     #[test]
     fn arguments_choose_the_form() {
         let tolerance = Tolerance::Exact;
-        assert_eq!(parsed(&[]), Ok(Request { built: None, tolerance, families: LISTED }));
+        assert_eq!(parsed(&[]), Ok(Request { built: None, tolerance }));
         let built = |profile: &str| Some((PathBuf::from("candide"), profile.to_string()));
-        let short = parsed(&["--built", "candide", "--largest", "60"]);
-        assert_eq!(short, Ok(Request { built: built(RELEASE), tolerance, families: 60 }));
+        let short = parsed(&["--built", "candide"]);
+        assert_eq!(short, Ok(Request { built: built(RELEASE), tolerance }));
         let of_debug = parsed(&["--coarse", "--profile", "debug", "--built", "candide"]);
         let tolerance = Tolerance::Coarse;
-        assert_eq!(of_debug, Ok(Request { built: built("debug"), tolerance, families: LISTED }));
+        assert_eq!(of_debug, Ok(Request { built: built("debug"), tolerance }));
     }
 
     #[test]
     fn other_arguments_are_refused() {
         let refused = |arguments: &[&str]| parsed(arguments).expect_err("a mistake");
         assert_eq!(refused(&["--built"]), "--built needs a value");
-        assert_eq!(refused(&["--largest", "many"]), "--largest needs a whole number");
         assert!(refused(&["--json"]).contains("knows no --json"));
         assert!(refused(&["--profile", "debug"]).contains("belongs to --built"));
     }
@@ -151,7 +134,7 @@ mod tests {
     #[test]
     fn a_command_above_a_limit_fails() {
         let command = env::current_exe().expect("a program that runs");
-        let request = parsed(&["--largest", "1"]).expect("no mistake");
+        let request = parsed(&[]).expect("no mistake");
         let run = |most: u64| {
             let text = format!("profile,limit,most,reason\ntest,\"text bytes\",{most},this test\n");
             check(&Budget::parse(&text).expect("limits"), "test", &command, None, &request)
@@ -159,11 +142,5 @@ mod tests {
         assert_eq!(run(1_000_000_000), Ok(()));
         let failure = run(1000).expect_err("a program of more than a thousand bytes");
         assert!(failure.contains("text bytes: ") && failure.contains("is 1000;"), "{failure}");
-    }
-
-    #[test]
-    fn groups_are_laid_out_in_columns() {
-        let text = table(&[("candide::load", Group { bytes: 1234, copies: 5 })]);
-        assert_eq!(text.lines().nth(1), Some("        1234        5  candide::load"));
     }
 }

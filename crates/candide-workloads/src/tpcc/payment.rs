@@ -1,7 +1,7 @@
 //! Payment: a customer pays a district.
 
 use candide::schema::{Refused, Updater};
-use candide::{Abort, Bytes, Column, Protocol, Tx};
+use candide::{Abort, Bytes, Column, Protocol, Row, Tx};
 
 use super::input::{PaymentInput, Who};
 use super::knobs::HistoryKeys;
@@ -103,16 +103,7 @@ impl<P: Protocol> Store<P> {
             Customer::DISCOUNT,
         ))?);
         if self.knobs.full_output {
-            let name = (Customer::FIRST, Customer::MIDDLE, Customer::LAST);
-            let address = (
-                Customer::STREET_1,
-                Customer::STREET_2,
-                Customer::CITY,
-                Customer::STATE,
-                Customer::ZIP,
-                Customer::PHONE,
-            );
-            std::hint::black_box(payer.read((name, address, Customer::CREDIT_LIMIT))?);
+            read_identity(&payer)?;
         }
         let paid = history_id(self.knobs.history_keys, customer_district, id, number);
         announcer.writes(|writes| {
@@ -184,6 +175,22 @@ impl<P: Protocol> Store<P> {
         };
         namesakes.read(Namesakes::CUSTOMERS.at(usize::from(middle)))
     }
+}
+
+/// Reads the rest of what the standard shows of a customer.
+#[inline]
+fn read_identity<P: Protocol>(payer: &Row<'_, Customer, P>) -> Result<(), Abort> {
+    let name = (Customer::FIRST, Customer::MIDDLE, Customer::LAST);
+    let address = (
+        Customer::STREET_1,
+        Customer::STREET_2,
+        Customer::CITY,
+        Customer::STATE,
+        Customer::ZIP,
+        Customer::PHONE,
+    );
+    std::hint::black_box(payer.read((name, address, Customer::CREDIT_LIMIT))?);
+    Ok(())
 }
 
 /// Returns the part of a payment's key that follows the customer's warehouse.
