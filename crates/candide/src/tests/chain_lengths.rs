@@ -3,6 +3,7 @@
 use super::interleaving::acting;
 use super::properties;
 use super::rows::Item;
+use super::threads::spawn;
 use super::transactions::{CONFLICT, ONCE, run};
 use super::waiting::eventually;
 use crate::engine::{Protocol, Versioned, Versions};
@@ -225,7 +226,7 @@ fn no_writer_is_in_its_way<P: Versioned>() {
     run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
     let is_over = AtomicBool::new(false);
     let longest = std::thread::scope(|scope| {
-        let looking = scope.spawn(|| {
+        let looking = spawn(scope, || {
             let mut session = db.session().unwrap();
             let mut longest = 0;
             while !is_over.load(Ordering::Relaxed) {
@@ -239,7 +240,7 @@ fn no_writer_is_in_its_way<P: Versioned>() {
         let writers: Vec<_> = (0..2)
             .map(|thread| {
                 let (db, items) = (&db, &items);
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let mut session = db.session().unwrap();
                     for round in 0..ROUNDS {
                         let done = session.run(|tx| {

@@ -5,6 +5,7 @@
 
 use super::interleaving::acting;
 use super::rows::Item;
+use super::threads::spawn;
 use super::transactions::{CONFLICT, ONCE, run};
 use crate::engine::Protocol;
 use crate::protocols::{Mvto, Occ};
@@ -112,7 +113,7 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
             result
         };
         let results = std::thread::scope(|scope| {
-            let other = scope.spawn(|| commit(&mut second, 1, 0));
+            let other = spawn(scope, || commit(&mut second, 1, 0));
             [commit(&mut first, 0, 1), other.join().unwrap()]
         });
         assert!(results.contains(&CONFLICT), "{results:?}");

@@ -6,6 +6,7 @@
 use super::properties;
 use super::random_transactions::{Judge, Mix};
 use super::rows::Item;
+use super::threads::spawn;
 use super::transactions::run;
 use crate::engine::{Absence, Properties, Protocol};
 use crate::experiments::Factor;
@@ -117,7 +118,7 @@ fn random_histories_between<P: Protocol>(
         let work = |thread| {
             let (mix, between) = (&mix, &between);
             let mut session = mix.db.session().unwrap();
-            scope.spawn(move || {
+            spawn(scope, move || {
                 let mut random = Random::seeded(thread << 1 | u64::from(splitting));
                 for _ in 0..steps {
                     between(mix, &mut session, &mut random);

@@ -106,6 +106,8 @@ mod starvation;
 mod table_model;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod table_words;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) mod threads;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod timelines;
 #[cfg(not(any(loom, shuttle, sanitized)))]

@@ -3,6 +3,7 @@
 use super::indexed_rows::Parcel;
 use super::random_transactions::{Judge, Mix};
 use super::rows::Item;
+use super::threads::spawn;
 use crate::engine::Versioned;
 use crate::index::Found;
 use crate::protocols::{Mvcc, Mvto, Recorded};
@@ -51,7 +52,7 @@ fn histories_with_snapshots_are_strictly_serializable<P: Chained>() {
         let workers: Vec<_> = (0..6)
             .map(|thread| {
                 let mix = &mix;
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let (mut session, mut random) =
                         (mix.db.session().unwrap(), Random::seeded(thread));
                     for _ in 0..300 {

@@ -4,6 +4,7 @@
 use super::indexed_rows::Parcel;
 use super::properties;
 use super::rows::Item;
+use super::threads::spawn;
 use super::transactions::{CONFLICT, ONCE, run};
 use super::waiting::eventually_with;
 use crate::engine::Protocol;
@@ -50,7 +51,7 @@ fn a_transaction_of_thousands_of_reads_is_not_starved_by_writers<P: Protocol>() 
                     updates.fetch_add(1, Ordering::Relaxed);
                 }
             };
-            scope.spawn(move || with_patience(write));
+            spawn(scope, move || with_patience(write));
         }
         let stop = StopAtEnd(&done);
         let updated = || updates.load(Ordering::Relaxed);

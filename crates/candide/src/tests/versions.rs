@@ -1,6 +1,7 @@
 //! Tests of properties that only `Mvcc` has.
 
 use super::snapshots::{self, Chained};
+use super::threads::spawn;
 use crate::experiments::Factor;
 use crate::index::Found;
 use crate::protocols::{Mvcc, Mvto};
@@ -371,7 +372,7 @@ fn what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time() {
     let (begins, commits, goes_on) = (Barrier::new(2), Barrier::new(2), Barrier::new(2));
     let steps = Arc::new((begins, commits, goes_on));
     let seen = std::thread::scope(|scope| {
-        scope.spawn(|| {
+        spawn(scope, || {
             let mut writer = db.session().unwrap();
             let own = steps.clone();
             let hook = move |point| {
@@ -550,7 +551,7 @@ fn two_threads_lose_no_increment() {
         std::thread::scope(|scope| {
             for thread in 0..2 {
                 let (db, items) = (&db, &items);
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let mut session = db.session().unwrap();
                     for round in 0..5_000 {
                         let keys = [1 + (round + thread) % 2, 1 + round % 2];

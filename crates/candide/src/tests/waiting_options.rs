@@ -1,6 +1,7 @@
 //! Tests of databases whose waits have other lengths than by default.
 
 use super::rows::Item;
+use super::threads::spawn;
 use crate::engine::Protocol;
 use crate::experiments::Waiting;
 use crate::protocols::Occ;
@@ -29,7 +30,7 @@ fn a_row_that_all_threads_change_loses_no_update_whatever_the_waits<P: Protocol>
         assert_eq!(db.run(|tx| items.insert(tx, Item::new(1, 0))), Ok(()));
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
-                scope.spawn(|| {
+                spawn(scope, || {
                     let mut session = db.session().unwrap();
                     for _ in 0..share(TRANSACTIONS) {
                         let added = session.run(|tx| {

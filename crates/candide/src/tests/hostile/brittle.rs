@@ -1,6 +1,7 @@
 //! A hand-written row type. Each of its functions may panic: those of rows, keys and columns, and
 //! those that compute index keys.
 
+use super::super::threads::spawn;
 use super::{Deliberate, Watchdog, commits, deliberate};
 use crate::engine::Protocol;
 use crate::sync::size::Sample;
@@ -203,7 +204,7 @@ impl<P: Protocol> Shelf<P> {
     /// can be written.
     fn assert_unharmed(&self, wanted: &[Brittle]) {
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            spawn(scope, || {
                 assert_eq!((self.db.health().oldest_pin, self.rows()), (None, wanted.to_vec()));
                 let mut session = self.db.session().unwrap();
                 assert_entries_match_rows(&mut session, &self.table);

@@ -1,6 +1,7 @@
 //! Tests of threads that end badly: by unwinding, with forgotten sessions, and with sessions that
 //! are destroyed while the thread ends.
 
+use super::super::threads::spawn;
 use super::{Deliberate, Scene, Watchdog, deliberate};
 use crate::engine::Protocol;
 use crate::tests::indexed_rows::Parcel;
@@ -64,7 +65,7 @@ fn a_session_survives_the_threads_that_panic_with_it<P: Protocol>() {
     let session = std::sync::Mutex::new(scene.db.session().unwrap());
     for _ in 0..5 {
         std::thread::scope(|scope| {
-            let panicking = scope.spawn(|| {
+            let panicking = spawn(scope, || {
                 let mut session = session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let _: Result<(), Abort> = session.run(|tx| {
                     scene.parcels.put(tx, Parcel::new(6, 1))?;
@@ -191,7 +192,7 @@ fn many_threads_that_panic_do_not_get_at_one_another<P: Protocol>() {
         let threads: Vec<_> = (0..6)
             .map(|thread| {
                 let scene = &scene;
-                scope.spawn(move || {
+                spawn(scope, move || {
                     for round in 0..60 {
                         let passed = std::cell::Cell::new(0);
                         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
