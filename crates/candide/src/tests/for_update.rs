@@ -2,6 +2,7 @@
 //! not, and that nothing stays locked.
 
 use super::rows::Item;
+use super::threads::spawn;
 use super::waiting::receive;
 use crate::engine::Protocol;
 use crate::experiments::Factor;
@@ -77,7 +78,7 @@ fn passes<P: Protocol>(
 fn while_held<P: Protocol>(db: &Database<P>, table: &Table<Item, P>, key: u64, act: impl FnOnce()) {
     let (held, done) = (mpsc::channel(), mpsc::channel());
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        spawn(scope, move || {
             let result = db.run(|tx| {
                 table.read_for_update(tx, &key, Item::COUNT)?;
                 held.0.send(()).unwrap();
@@ -282,9 +283,10 @@ struct Parts<'a, P: Protocol> {
 /// A way in which a closure ends.
 type End<P> = fn(&Parts<'_, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
-fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
-    // Before each end, the attempt has read rows 0 and 1 for update, updated row 0, and read row 3.
-    let ends: [(&str, End<P>, Result<(), Abort>); 15] = [
+/// Returns ways in which a closure ends, each with its name and its result. Before the end, the
+/// attempt has read rows 0 and 1 for update, updated row 0, and read row 3.
+fn ends<P: Protocol>() -> [(&'static str, End<P>, Result<(), Abort>); 15] {
+    [
         ("commit", |_, _| Ok(()), Ok(())),
         ("commit of both", |scene, tx| scene.table.update(tx, 1, Item::COUNT.add(1)), Ok(())),
         (
@@ -366,8 +368,11 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
             CONFLICT,
         ),
         ("delete", |scene, tx| scene.table.delete(tx, 1), Ok(())),
-    ];
-    for (name, end, expected) in ends {
+    ]
+}
+
+fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
+    for (name, end, expected) in ends::<P>() {
         for (splitting, sorted) in [(true, false), (true, true), (false, false)] {
             let Scene { db, table, mut first, mut second } = scene::<P>(splitting, sorted);
             let result = catch_unwind(AssertUnwindSafe(|| {
@@ -612,7 +617,7 @@ fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
     let (linked, go) = (mpsc::channel(), mpsc::channel());
     std::thread::scope(|scope| {
         let table = &table;
-        scope.spawn(move || {
+        spawn(scope, move || {
             let stop = move |point| {
                 if point == Point::Locked {
                     linked.0.send(()).unwrap();
@@ -622,7 +627,7 @@ fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
             with_hook(stop, || passes(&mut first, |tx| table.update(tx, 0, Item::COUNT.set(1))));
         });
         receive("a pending version", &linked.1);
-        scope.spawn(move || {
+        spawn(scope, move || {
             let read = second.run(|tx| table.read_for_update(tx, 0, Item::COUNT));
             assert_eq!(read, Ok(1));
         });
@@ -695,7 +700,7 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
         let (begin, held) = (mpsc::channel(), mpsc::channel());
         let (db, table, second) = (&db, &table, &mut second);
         std::thread::scope(|scope| {
-            scope.spawn(move || {
+            spawn(scope, move || {
                 receive("the row", &begin.1);
                 let result = db.run(|tx| {
                     table.read_for_update(tx, &key, Item::COUNT)?;
