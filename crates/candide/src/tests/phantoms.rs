@@ -310,6 +310,27 @@ fn a_row_that_comes_again_among_others_that_have_gone_is_noticed<P: Protocol>() 
     }
 }
 
+protocol_tests!(overlapping: a_count_is_true_in_the_serial_order);
+fn a_count_is_true_in_the_serial_order<P: Protocol>() {
+    let tens: Vec<u16> = (1..200).map(|number| 10 * number).collect();
+    let looks: [Act<P>; 5] = [
+        |parcels, tx| parcels.len(tx).map(|rows| assert_eq!(rows, 199)),
+        |parcels, tx| parcels.count(tx, Prefix((1,))).map(|rows| assert_eq!(rows, 199)),
+        |parcels, tx| parcels.sum(tx, Parcel::SHELF).map(|sum| assert_eq!(sum, 199)),
+        |parcels, tx| parcels.contains(tx, (1, 1_005)).map(|is_there| assert!(!is_there)),
+        |parcels, tx| parcels.for_each(tx, (), drop),
+    ];
+    for look in looks {
+        is_noticed::<P>(&tens, look, |parcels, tx| insert(parcels, tx, 1_005));
+    }
+    // The search for any row ends at the first one.
+    let is_empty: Act<P> = |parcels, tx| parcels.is_empty(tx).map(|is_empty| assert!(!is_empty));
+    is_not_noticed::<P>(tens.iter().copied(), is_empty, |parcels, tx| insert(parcels, tx, 1_005));
+    is_noticed::<P>(&tens, is_empty, |parcels, tx| parcels.delete(tx, (1, 10)));
+    let is_empty: Act<P> = |parcels, tx| parcels.is_empty(tx).map(|is_empty| assert!(is_empty));
+    is_noticed::<P>(&[], is_empty, |parcels, tx| insert(parcels, tx, 1_005));
+}
+
 protocol_tests!(overlapping: a_delete_is_noticed_by_scans_of_every_group);
 fn a_delete_is_noticed_by_scans_of_every_group<P: Protocol>() {
     let delete: Act<P> = |parcels, tx| parcels.delete(tx, &(1, 20));

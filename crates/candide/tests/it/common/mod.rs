@@ -7,14 +7,17 @@ mod indexed_rows;
 mod rows;
 #[path = "../../../src/tests/seats.rs"]
 mod seats;
+#[path = "../../../src/tests/threads.rs"]
+mod threads;
 #[path = "../../../src/tests/transactions.rs"]
 mod transactions;
 #[path = "../../../src/tests/waiting.rs"]
 mod waiting;
 
-pub(crate) use indexed_rows::{Order, Parcel};
+pub(crate) use indexed_rows::{Filed, Order, Parcel};
 pub(crate) use rows::Item;
 pub(crate) use seats::{Coat, Seat, check_index, seat};
+pub(crate) use threads::spawn;
 pub(crate) use transactions::{CONFLICT, ONCE, run};
 pub(crate) use waiting::{eventually, eventually_with, receive};
 
@@ -76,6 +79,12 @@ pub(crate) fn scene<P: Protocol>() -> (Database<P>, Table<Seat, P>) {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Seat>("seats").unwrap();
     (db, table)
+}
+
+/// Returns the factor by which tests run longer than usual: `n` if `CANDIDE_STRESS=n` is set, else
+/// 1.
+pub(crate) fn stress() -> u64 {
+    std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
 /// Returns `of`, or a third of `of` unless `CANDIDE_FULL` is set. `of` is a number of samples,

@@ -1,7 +1,7 @@
 //! Results that rest on what is not durable yet, and must not be shown before it is.
 
 use super::{contents, crashed, insert, open_items, options};
-use crate::common::{Item, builder};
+use crate::common::{Item, builder, spawn};
 use candide::{Abort, Column, Database, Protocol, Refused, Table, Updater};
 use candide_log::disk::SimDisk;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ fn open_with_pending_item<P: Protocol>(disk: &SimDisk) -> (Database<P>, Table<It
     let db = builder::<P>().open_on(Arc::new(disk.clone()), options).unwrap();
     let items = db.table::<Item>("items").unwrap();
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        spawn(scope, || {
             let pending = db.run_logged(|tx| items.insert(tx, Item::new(1, 5)));
             assert_eq!(pending.peek(), Ok(&()));
         });

@@ -1,6 +1,6 @@
 //! Tests of single reads: each read of one row is a transaction.
 
-use crate::common::{Item, builder, properties, run};
+use crate::common::{Item, builder, properties, run, spawn};
 use candide::{Abort, Protocol, Whole};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -47,7 +47,7 @@ fn columns_read_by_themselves_belong_together<P: Protocol>() {
     let (done, reads) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..3 {
-            scope.spawn(|| {
+            spawn(scope, || {
                 let mut session = db.session().unwrap();
                 let mut last = 0;
                 while !done.load(Ordering::Relaxed) {
