@@ -21,8 +21,8 @@ fn add<P: Protocol>(tx: &Tx<'_, P>, items: &Items<P>) -> Result<(), Abort> {
     items.update(tx, 1, Item::COUNT.wrapping_add(1))
 }
 
-protocol_tests!(all: a_row_has_a_version_and_no_row_has_none);
-fn a_row_has_a_version_and_no_row_has_none<P: Protocol>() {
+protocol_tests!(all: a_row_has_a_version_and_an_absent_row_has_none);
+fn a_row_has_a_version_and_an_absent_row_has_none<P: Protocol>() {
     let ordered = TableOptions::default().ordered();
     for options in [TableOptions::default(), ordered, ordered.contention_aware_keys(false)] {
         row_and_no_row::<P>(options);
@@ -30,10 +30,10 @@ fn a_row_has_a_version_and_no_row_has_none<P: Protocol>() {
 }
 
 #[test]
-fn a_row_of_a_recorded_table_has_a_version_and_no_row_has_none() {
-    a_row_has_a_version_and_no_row_has_none::<Recorded<Occ>>();
-    a_row_has_a_version_and_no_row_has_none::<Recorded<Mvto>>();
-    a_row_has_a_version_and_no_row_has_none::<Recorded<Serial>>();
+fn a_recorded_row_has_a_version_and_an_absent_row_has_none() {
+    a_row_has_a_version_and_an_absent_row_has_none::<Recorded<Occ>>();
+    a_row_has_a_version_and_an_absent_row_has_none::<Recorded<Mvto>>();
+    a_row_has_a_version_and_an_absent_row_has_none::<Recorded<Serial>>();
 }
 
 fn row_and_no_row<P: Protocol>(options: TableOptions) {
@@ -192,7 +192,7 @@ fn protocols_without_versions_have_one<P: Protocol>() {
 }
 
 #[test]
-fn what_a_commit_has_linked_is_counted_and_is_no_row_before_it_stands() {
+fn a_pending_version_is_counted_and_is_no_row_before_its_commit() {
     let (db, items, mut session) = by_hand::<Mvto>(true);
     let (mut other, rows) = (db.session().unwrap(), items.clone());
     let amid = move || {

@@ -121,7 +121,7 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
 }
 
 #[test]
-fn deleting_and_reinserting_is_not_nothing() {
+fn a_row_deleted_and_reinserted_fails_validation() {
     let Scene { db, table, mut first, mut second } = scene::<Occ>();
     let epochs = db.inner.engine.epochs.clone();
     let outer = first.with(ONCE()).run(|tx| {

@@ -178,7 +178,7 @@ fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after() {
     a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under::<Mvto>();
 }
 
-fn a_read_that_a_lock_slips_into_is_good_under<P: Protocol>() {
+fn a_read_whose_row_is_locked_meanwhile_is_valid_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
     let (inner, entered) = (table.clone(), Rc::new(Cell::new(0)));
     let seen = entered.clone();
@@ -197,10 +197,10 @@ fn a_read_that_a_lock_slips_into_is_good_under<P: Protocol>() {
 }
 
 #[test]
-fn a_read_that_a_lock_slips_into_is_good() {
-    a_read_that_a_lock_slips_into_is_good_under::<Occ>();
-    a_read_that_a_lock_slips_into_is_good_under::<TicToc>();
-    a_read_that_a_lock_slips_into_is_good_under::<Mvto>();
+fn a_read_whose_row_is_locked_meanwhile_is_valid() {
+    a_read_whose_row_is_locked_meanwhile_is_valid_under::<Occ>();
+    a_read_whose_row_is_locked_meanwhile_is_valid_under::<TicToc>();
+    a_read_whose_row_is_locked_meanwhile_is_valid_under::<Mvto>();
 }
 
 /// Lets each of two transactions read the row that the other writes. The holder has validated when
@@ -535,8 +535,8 @@ fn an_attempt_first_locks_what_the_one_before_wanted<P: Protocol>() {
     });
 }
 
-protocol_tests!(overlapping: a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good);
-fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good<P: Protocol>() {
+protocol_tests!(overlapping: a_nested_transaction_passes_a_lock_taken_ahead_by_the_third_attempt);
+fn a_nested_transaction_passes_a_lock_taken_ahead_by_the_third_attempt<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     let mut attempts = Vec::new();
     let result = first.run(|tx| {
@@ -569,8 +569,8 @@ fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good<P: Protocol
     assert_eq!(locked(&table), [0; 0]);
 }
 
-protocol_tests!(overlapping: a_lock_taken_ahead_in_one_database_is_no_business_of_another);
-fn a_lock_taken_ahead_in_one_database_is_no_business_of_another<P: Protocol>() {
+protocol_tests!(overlapping: a_lock_taken_ahead_concerns_one_database);
+fn a_lock_taken_ahead_concerns_one_database<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     // The sessions of the other database have the same numbers.
     let other = scene::<P>(true, false);
@@ -672,7 +672,7 @@ fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
 /// lock, it fails. It must keep the extensions of the row's timestamp that readers have made until
 /// then.
 #[test]
-fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() {
+fn an_insert_releases_a_useless_lock_with_the_extensions_of_readers() {
     let Scene { db, table, mut first, mut second } = scene::<TicToc>(false, false);
     for _ in 0..9 {
         passes(&mut first, |tx| table.update(tx, 1, Item::COUNT.add(1)));

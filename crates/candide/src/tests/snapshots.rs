@@ -105,13 +105,13 @@ pub(crate) fn count<P: Chained>(snapshot: &Snapshot<P>, items: &Items<P>, id: u6
 }
 
 #[test]
-fn a_snapshot_keeps_what_it_sees_and_no_more() {
-    a_snapshot_keeps_what_it_sees_and_no_more_under::<Mvcc>();
+fn a_snapshot_keeps_only_the_versions_that_it_sees() {
+    a_snapshot_keeps_only_the_versions_that_it_sees_under::<Mvcc>();
 }
 
 #[test]
-fn a_snapshot_keeps_what_it_sees_and_no_more_in_chains() {
-    a_snapshot_keeps_what_it_sees_and_no_more_under::<Mvto>();
+fn a_snapshot_keeps_only_the_versions_that_it_sees_in_chains() {
+    a_snapshot_keeps_only_the_versions_that_it_sees_under::<Mvto>();
 }
 
 /// Any thread may use a snapshot, for any length of time.
@@ -127,7 +127,7 @@ fn snapshots_go_from_thread_to_thread() {
     assert_eq!(seen.ok(), Some(Some(0)));
 }
 
-fn a_snapshot_keeps_what_it_sees_and_no_more_under<P: Chained>() {
+fn a_snapshot_keeps_only_the_versions_that_it_sees_under<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let mut open = Vec::new();
     for round in 0..4 {

@@ -105,8 +105,8 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-protocol_tests!(overlapping: a_link_gives_way_to_the_token_and_the_attempt_is_over);
-fn a_link_gives_way_to_the_token_and_the_attempt_is_over<P: Protocol>() {
+protocol_tests!(overlapping: a_scan_step_yields_to_the_token_and_dooms_its_attempt);
+fn a_scan_step_yields_to_the_token_and_dooms_its_attempt<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let mut session = db.session().unwrap();

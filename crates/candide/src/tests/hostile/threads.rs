@@ -182,8 +182,8 @@ fn sessions_work_to_the_end_of_a_thread_that_unwinds<P: Protocol>() {
     }
 }
 
-protocol_tests!(concurrent: many_threads_that_panic_do_not_get_at_one_another);
-fn many_threads_that_panic_do_not_get_at_one_another<P: Protocol>() {
+protocol_tests!(concurrent: many_threads_that_panic_leave_one_another_unharmed);
+fn many_threads_that_panic_leave_one_another_unharmed<P: Protocol>() {
     let watchdog = Watchdog::new();
     watchdog.step(format!("threads that panic beside one another under {}", P::NAME));
     let scene = Scene::<P>::new();
@@ -222,8 +222,8 @@ fn many_threads_that_panic_do_not_get_at_one_another<P: Protocol>() {
     scene.assert_unharmed(&rows, "a crowd");
 }
 
-protocol_tests!(all: what_dead_threads_had_linked_is_buried);
-fn what_dead_threads_had_linked_is_buried<P: Protocol>() {
+protocol_tests!(all: records_of_dead_threads_are_buried);
+fn records_of_dead_threads_are_buried<P: Protocol>() {
     let watchdog = Watchdog::new();
     let scene = Scene::<P>::new();
     for number in 0..50 {

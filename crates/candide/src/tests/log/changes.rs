@@ -325,8 +325,8 @@ fn the_replay_of_all_changes_is_the_database<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: a_row_that_came_and_went_is_not_in_the_log);
-fn a_row_that_came_and_went_is_not_in_the_log<P: Protocol>() {
+protocol_tests!(all: a_row_inserted_and_deleted_by_one_transaction_is_not_logged);
+fn a_row_inserted_and_deleted_by_one_transaction_is_not_logged<P: Protocol>() {
     let logged = Logged::new(Database::<P>::builder());
     let (tables, mut session) = (tables(&logged), logged.db.session().unwrap());
     let passing: [Play<P>; 3] = [
@@ -373,7 +373,7 @@ fn entries_of_indexes_are_not_in_the_log<P: Protocol>() {
 
 /// Operations that `Mvto` would put off are evaluated, so that the log has their results.
 #[test]
-fn a_deferrable_update_is_logged_as_its_result() {
+fn a_deferred_update_is_logged_as_its_result() {
     let logged = Logged::new(Database::<Mvto>::builder().manual_epochs(5));
     let (tables, mut session) = (tables(&logged), logged.db.session().unwrap());
     let add: Play<Mvto> = |all, tx| all.items.update(tx, 1, Item::COUNT.wrapping_add(10));

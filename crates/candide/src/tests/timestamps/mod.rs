@@ -577,7 +577,7 @@ fn a_version_that_is_about_to_be_replaced_is_not_extended() {
 }
 
 #[test]
-fn a_value_is_that_of_the_timestamps_it_is_read_with() {
+fn a_value_and_its_timestamps_are_of_one_version() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     let items = scene.items.clone();

@@ -67,9 +67,9 @@ impl Updater<Item> for Panics {
     }
 }
 
-protocol_tests!(all: the_panic_of_an_updater_waits_for_what_the_updater_has_seen);
+protocol_tests!(all: the_panic_of_an_updater_waits_for_the_rows_that_it_saw);
 
-fn the_panic_of_an_updater_waits_for_what_the_updater_has_seen<P: Protocol>() {
+fn the_panic_of_an_updater_waits_for_the_rows_that_it_saw<P: Protocol>() {
     for ends_in_an_error in [false, true] {
         let disk = SimDisk::new();
         let (db, items) = open_with_pending_item::<P>(&disk);
@@ -85,9 +85,9 @@ fn the_panic_of_an_updater_waits_for_what_the_updater_has_seen<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: an_error_waits_for_what_its_writes_have_assumed);
+protocol_tests!(all: an_error_waits_for_the_assumptions_of_its_writes);
 
-fn an_error_waits_for_what_its_writes_have_assumed<P: Protocol>() {
+fn an_error_waits_for_the_assumptions_of_its_writes<P: Protocol>() {
     type Case<P> = fn(&Table<Item, P>, &candide::Tx<'_, P>) -> Result<(), Abort>;
     let cases: [(Case<P>, Abort); 4] = [
         // Without the row, these two would end in `NotFound`.

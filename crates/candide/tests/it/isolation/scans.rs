@@ -202,9 +202,9 @@ fn scans_of_one_transaction_see_it_as_it_was_when_each_was_made<P: Protocol>() {
     }
 }
 
-protocol_tests!(concurrent: scans_count_what_moves);
+protocol_tests!(concurrent: scans_count_every_moving_row);
 /// Tokens move between halls. Scans, forwards, backwards and by an index, must count all tokens.
-fn scans_count_what_moves<P: Protocol>() {
+fn scans_count_every_moving_row<P: Protocol>() {
     const TOKENS: u64 = 40;
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Seat>("seats").unwrap();
