@@ -22,7 +22,7 @@ pub(crate) use transactions::{CONFLICT, ONCE, run};
 pub(crate) use waiting::{eventually, eventually_with, receive};
 
 use candide::experiments::Timestamps;
-use candide::{Abort, Builder, Database, Properties, Protocol, Table};
+use candide::{Abort, Builder, Chosen, Database, Erased, Properties, Protocol, Table};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 
@@ -40,6 +40,11 @@ pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: fn() -> T) -> T {
     let result = test();
     POLICY.set(None);
     result
+}
+
+/// Runs a test. Its databases call the protocol through the table of functions of [`Erased`].
+pub(crate) fn under_erased<P: Protocol, T>(policy: P::Policy, test: fn() -> T) -> T {
+    under::<Erased, T>(Chosen::of::<P>(policy), test)
 }
 
 /// Runs a test whose databases take timestamps from the system's clock.
