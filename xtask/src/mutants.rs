@@ -40,7 +40,7 @@ const CHECKS: &[Check] = &[
     model("no-fence", "tests::loom::serial_order::loom_write_skew_by_timestamps"),
     check(
         "append-after-unlock",
-        "tests::log::visits::a_logger_that_comes_whenever_it_can_misses_no_commit",
+        "tests::log::visits::a_logger_that_visits_at_every_point_misses_no_commit",
     ),
     check("cut-after-swap", "tests::log::rounds::a_commit_just_before_the_cut_is_in_the_round"),
     model("cut-after-swap", "tests::log::loom::loom_a_round_against_a_commit"),
@@ -48,17 +48,14 @@ const CHECKS: &[Check] = &[
         "cut-not-closed",
         "tests::log::rounds::a_record_above_the_cut_of_its_block_is_durable_with_the_next_block",
     ),
-    check("ack-before-sync", "tests::log::rounds::what_is_said_to_be_durable_is_synced"),
+    check("ack-before-sync", "tests::log::rounds::acknowledged_commits_are_synced"),
     check("closed-unwritten", "tests::life::a_visit_of_the_memory_does_not_keep_the_database_open"),
     model("closed-unwritten", "tests::log::loom::loom_closing_against_a_round"),
     check(
         "turn-before-locks",
         "tests::log::turns::a_commit_that_gets_no_lock_does_not_keep_its_turn",
     ),
-    check(
-        "epoch-after-validation",
-        "tests::log::cuts::a_prefix_has_no_commit_without_those_that_have_not_seen_it",
-    ),
+    check("epoch-after-validation", "tests::log::cuts::a_prefix_is_closed_under_anti_dependencies"),
     model("epoch-unfenced", "tests::log::loom::loom_a_reader_of_a_prefix"),
     check(
         "stamp-by-epoch",
@@ -66,16 +63,22 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "read-only-ack-at-once",
-        "tests::log::acknowledgements::every_end_rests_on_what_it_tells",
+        "tests::log::acknowledgements::every_outcome_waits_for_the_commits_that_it_shows",
     ),
-    check("outcome-ack-at-once", "tests::log::acknowledgements::every_end_rests_on_what_it_tells"),
+    check(
+        "outcome-ack-at-once",
+        "tests::log::acknowledgements::every_outcome_waits_for_the_commits_that_it_shows",
+    ),
     check(
         "absence-ack-by-tid",
-        "tests::log::acknowledgements::the_absence_of_a_row_rests_on_its_delete",
+        "tests::log::acknowledgements::the_absence_of_a_row_waits_for_its_delete",
     ),
-    check("untouched-logged", "tests::log::changes::a_row_that_came_and_went_is_not_in_the_log"),
+    check(
+        "untouched-logged",
+        "tests::log::changes::a_row_inserted_and_deleted_by_one_transaction_is_not_logged",
+    ),
     check("index-entry-logged", "tests::log::changes::entries_of_indexes_are_not_in_the_log"),
-    check("delta-logged", "tests::log::changes::a_deferrable_update_is_logged_as_its_result"),
+    check("delta-logged", "tests::log::changes::a_deferred_update_is_logged_as_its_result"),
     model("idle-noted-late", "tests::log::loom::loom_an_idle_logger_hears_of_a_commit"),
     model(
         "full-unheard",
@@ -107,20 +110,15 @@ const CHECKS: &[Check] = &[
         "install-unlooked",
         "protocols::occ::tests::a_commit_that_has_installed_only_half_is_noticed",
     ),
+    check("epoch-after-look", "protocols::occ::tests::the_epoch_of_a_look_is_read_before_the_look"),
     check("epoch-after-look", "protocols::occ::tests::the_epoch_of_a_look_is_one_from_before_it"),
     check(
         "met-elsewhere",
         "protocols::occ::tests::a_version_that_was_met_in_one_row_is_not_met_in_another",
     ),
     check("met-uninstalled", "protocols::occ::tests::a_version_that_a_row_never_had_is_not_met"),
-    check(
-        "peek-unchecked",
-        "protocols::occ::tests::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
-    ),
-    check(
-        "told-unlooked",
-        "protocols::occ::tests::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
-    ),
+    check("peek-unchecked", "protocols::occ::tests::an_accepted_update_and_a_row_are_of_one_time"),
+    check("told-unlooked", "protocols::occ::tests::an_accepted_update_and_a_row_are_of_one_time"),
     check(
         "told-once",
         "protocols::occ::tests::rows_that_go_and_come_back_during_a_look_are_noticed",
@@ -222,10 +220,7 @@ const CHECKS: &[Check] = &[
         "epoch-before-lock",
         "tests::phases::a_commit_that_replaces_what_another_has_read_is_of_no_earlier_epoch",
     ),
-    check(
-        "node-observed-late",
-        "tests::phases::what_was_searched_in_vain_is_observed_as_it_was_then",
-    ),
+    check("node-observed-late", "tests::phases::an_absent_key_is_observed_as_of_its_search"),
     check(
         "install-before-validation",
         "tests::phases::an_attempt_that_does_not_validate_has_stored_nothing",
@@ -246,7 +241,7 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "second-look-skipped",
-        "tests::timestamps::a_value_is_that_of_the_timestamps_it_is_read_with",
+        "tests::timestamps::a_value_and_its_timestamps_are_of_one_version",
     ),
     check(
         "wts-before-rts",
@@ -314,11 +309,11 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "drawn-before-locks",
-        "tests::versions::what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time",
+        "tests::versions::a_key_absent_at_a_time_stays_absent_at_that_time",
     ),
     check(
         "install-not-awaited",
-        "tests::versions::a_commit_stops_readers_that_might_have_to_see_it_and_no_others",
+        "tests::versions::a_commit_stops_exactly_the_readers_that_may_have_to_see_it",
     ),
     check(
         "undos-first",
@@ -326,10 +321,10 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "expected-as-newest",
-        "tests::versions::what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to",
+        "tests::versions::assumptions_of_a_write_hold_at_the_newer_time_of_its_attempt",
     ),
-    check("undone-op-kept", "tests::savepoints::what_a_failed_part_has_written_is_undone"),
-    check("undone-unobserved", "tests::savepoints::what_undone_writes_have_assumed_is_observed"),
+    check("undone-op-kept", "tests::savepoints::writes_of_a_failed_part_are_undone"),
+    check("undone-unobserved", "tests::savepoints::assumptions_of_undone_writes_are_observed"),
     check(
         "panic-forgotten",
         "tests::hostile::brittle::a_transaction_that_catches_a_panic_has_no_half_of_an_operation",
@@ -372,7 +367,7 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "raised-unlooked",
-        "protocols::mvto::tests::chains::what_slips_in_below_a_commit_fails_it",
+        "protocols::mvto::tests::chains::a_version_linked_below_a_commit_fails_the_commit",
     ),
     check(
         "relinked-unlooked",
@@ -388,11 +383,11 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "validated-in-past",
-        "protocols::mvto::tests::chains::what_was_read_is_held_against_the_time_of_the_commit",
+        "protocols::mvto::tests::chains::reads_are_validated_at_the_timestamp_of_the_commit",
     ),
     check(
         "dead-unnoticed",
-        "protocols::mvto::tests::linking::a_record_that_was_buried_says_nothing_of_later_times",
+        "protocols::mvto::tests::linking::a_buried_record_proves_no_absence_at_later_timestamps",
     ),
     check(
         "node-reused-early",
@@ -440,7 +435,7 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "delta-cut-loose",
-        "protocols::mvto::tests::deltas::snapshots_between_deltas_see_their_own",
+        "protocols::mvto::tests::deltas::snapshots_between_deltas_see_the_deltas_below_them",
     ),
     check(
         "merged-early",
@@ -450,19 +445,22 @@ const CHECKS: &[Check] = &[
         "broken-word-applied",
         "record::tests::an_updater_that_fails_half_way_leaves_nothing_behind",
     ),
-    check("snapshots-ignored", "tests::snapshots::a_snapshot_keeps_what_it_sees_and_no_more"),
+    check("snapshots-ignored", "tests::snapshots::a_snapshot_keeps_only_the_versions_that_it_sees"),
     check(
         "snapshots-ignored",
-        "tests::snapshots::a_snapshot_keeps_what_it_sees_and_no_more_in_chains",
+        "tests::snapshots::a_snapshot_keeps_only_the_versions_that_it_sees_in_chains",
     ),
     check(
         "never-parked",
         "gc::tests::parked_records::rows_that_a_snapshot_keeps_are_left_alone_until_it_closes",
     ),
-    check("words-lost", "protocols::mvcc::tests::what_stays_in_a_chain_has_the_words_of_what_goes"),
+    check(
+        "words-lost",
+        "protocols::mvcc::tests::versions_that_stay_take_over_the_words_of_removed_ones",
+    ),
     check(
         "pruned-by-old-word",
-        "protocols::mvcc::tests::what_is_replaced_while_its_chain_is_thinned_stays",
+        "protocols::mvcc::tests::a_version_replaced_while_its_chain_is_thinned_stays",
     ),
     check(
         "freed-in-sight",
@@ -470,11 +468,11 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "parked-forgotten",
-        "gc::tests::parked_records::what_was_parked_by_one_and_queued_by_another_is_collected_once",
+        "gc::tests::parked_records::garbage_parked_by_one_session_and_queued_by_another_is_collected_once",
     ),
     check(
         "parked-reaped",
-        "gc::tests::parked_records::a_record_of_which_something_is_parked_is_not_buried",
+        "gc::tests::parked_records::a_record_with_a_parked_version_is_not_buried",
     ),
     check(
         "killed-by-store",
@@ -494,7 +492,7 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "hot-by-old-list",
-        "gc::tests::hot_rows::a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees",
+        "gc::tests::hot_rows::a_snapshot_opened_during_a_collection_keeps_its_versions",
     ),
     check(
         "kept-unlisted",
@@ -503,11 +501,11 @@ const CHECKS: &[Check] = &[
     check("freed-by-horizon", "epoch::tests::a_pin_for_memory_holds_the_bound_and_not_the_horizon"),
     check(
         "moved-late",
-        "gc::tests::deleted_index::a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way",
+        "gc::tests::deleted_index::a_row_is_seen_exactly_once_during_its_move_to_the_deleted_index",
     ),
     check(
         "deleted-index-preferred",
-        "gc::tests::deleted_index::a_row_that_only_a_snapshot_sees_is_in_no_other_readers_way",
+        "gc::tests::deleted_index::a_row_that_only_a_snapshot_sees_leaves_the_index_of_other_readers",
     ),
     check(
         "collected-early",

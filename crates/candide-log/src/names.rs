@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_back_to_what_they_name() {
+    fn file_names_are_parsed_as_they_are_written() {
         let names = [
             FileName::Lock,
             FileName::Manifest,
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_name_nothing() {
+    fn other_file_names_are_not_parsed() {
         let others = ["", "log", "log-", "log-7", "log-+000000007", "log-0000000007.old", "lost"];
         for other in others.into_iter().chain(["checkpoint-0000000003", "spare-000000000x"]) {
             assert_eq!(FileName::parse(other), None, "{other}");

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_state_is_refused_with_an_example() {
+    fn text_that_names_no_state_is_refused_with_an_example() {
         for text in ["", "1:2", "1:512:most", "1:0:nothing", "1:512:only-x", "1:512:nothing:"] {
             let error = text.parse::<StateId>().unwrap_err().to_string();
             let expected = "names no state; one that does is 37:512:all-but-5";

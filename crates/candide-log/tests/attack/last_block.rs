@@ -48,7 +48,7 @@ fn a_close_confirms_the_last_block_after_a_checkpoint_that_has_failed() {
 }
 
 #[test]
-fn nothing_is_confirmed_that_a_checkpoint_contains() {
+fn a_block_that_a_checkpoint_contains_is_not_confirmed() {
     let disk = SimDisk::new();
     let mut opened = open(disk.clone()).unwrap();
     let table = opened.store.add_table(schema("accounts")).unwrap();

@@ -225,7 +225,7 @@ fn rounds_of_all_sizes_survive_crashes_and_a_second_one() {
 /// A process is killed. Each of the next ones fails at a sync, which loses what it was for. Then
 /// one succeeds, and power is lost.
 #[test]
-fn what_was_recovered_is_durable_after_openings_that_have_failed() {
+fn recovered_changes_are_durable_after_failed_openings() {
     for seed in 0..2 {
         let mut script = Script::new(SimDisk::new(), seed);
         (0..14).for_each(|_| script.step());

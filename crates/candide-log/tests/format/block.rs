@@ -29,7 +29,7 @@ fn header(draws: &mut Draws) -> BlockHeader {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn a_written_block_is_read_again() {
     let mut draws = Draws::new(10);
     for _ in 0..1000 {
         let records = draws.records(30);
@@ -74,7 +74,7 @@ fn a_block_of_another_life_of_the_segment_is_refused() {
 }
 
 #[test]
-fn lengths_that_lie_are_refused_before_they_are_used() {
+fn false_lengths_are_refused_before_use() {
     let (_, bytes) = block(header(&mut Draws::new(14)), SALT, &[&[1, 2, 3]]);
     let lie = |length: u64| {
         let mut bytes = bytes.clone();

@@ -98,7 +98,7 @@ fn blocks_of_rows(draws: &mut Draws) -> Vec<Rows> {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn a_written_checkpoint_is_read_again() {
     let mut draws = Draws::new(40);
     for _ in 0..1000 {
         let (header, rows, records) =
@@ -157,7 +157,7 @@ fn a_block_of_another_part_is_refused() {
 }
 
 #[test]
-fn what_is_out_of_order_is_refused() {
+fn keys_and_tables_out_of_order_are_refused() {
     let header = header(&mut Draws::new(42));
     let refused = |rows: &[Rows], offset, what: &str| {
         let (bytes, part) = encode(&header, rows, &[]);
@@ -203,7 +203,7 @@ fn rows_after_commit_records_and_damaged_records_are_refused() {
 }
 
 #[test]
-fn lengths_that_lie_are_refused_before_they_are_used() {
+fn false_lengths_are_refused_before_use() {
     let (bytes, part) = samples::part();
     let lie = |offset: usize, size, value| {
         let mut bytes = bytes.clone();

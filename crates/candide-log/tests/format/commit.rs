@@ -13,7 +13,7 @@ fn expected(change: &OwnedChange) -> Change<'_> {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn a_written_record_is_read_again() {
     let mut draws = Draws::new(1);
     for _ in 0..3000 {
         let changes = draws.changes();
@@ -122,7 +122,7 @@ fn keys_and_rows_of_the_largest_size_are_written() {
 }
 
 #[test]
-fn no_flip_of_a_bit_goes_by_or_panics() {
+fn every_flipped_bit_is_refused_or_changes_the_record() {
     let mut draws = Draws::new(2);
     for _ in 0..30 {
         let words = write(&draws.changes(), draws.number(), draws.number());

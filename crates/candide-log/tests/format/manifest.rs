@@ -10,7 +10,7 @@ use candide_log::format::manifest::{
 use candide_log::schema::TableSchema;
 
 #[test]
-fn what_is_written_is_read_again() {
+fn a_written_manifest_is_read_again() {
     let mut draws = Draws::new(30);
     for _ in 0..2000 {
         let manifest = draws.manifest();
@@ -63,7 +63,7 @@ fn no_end_that_is_sealed_panics() {
 }
 
 #[test]
-fn counts_that_lie_are_refused_before_they_are_used() {
+fn false_counts_are_refused_before_use() {
     let with = |offset, size, value| {
         let mut bytes = samples::manifest().encode().unwrap();
         store(&mut bytes, offset, size, value);
@@ -222,7 +222,7 @@ fn the_last_bytes_of_a_file_are_the_checksum_of_all_before() {
 }
 
 #[test]
-fn every_flip_in_an_entry_is_refused_and_leaves_a_front() {
+fn entries_before_a_flipped_bit_are_read() {
     let (file, manifest, places) = with_entries();
     every_flip_is_refused(&file, Manifest::decode);
     let last = places[places.len() - 1];
@@ -239,7 +239,7 @@ fn every_flip_in_an_entry_is_refused_and_leaves_a_front() {
 }
 
 #[test]
-fn an_entry_that_is_cut_off_leaves_a_front() {
+fn entries_before_a_truncated_one_are_read() {
     let (file, _, places) = with_entries();
     let ends = [&places[..], &[file.len()]].concat();
     for length in places[0]..=file.len() {

@@ -24,7 +24,7 @@ fn header(draws: &mut Draws) -> SegmentHeader {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn a_written_segment_is_read_again() {
     let mut draws = Draws::new(20);
     for _ in 0..2000 {
         let header = header(&mut draws);

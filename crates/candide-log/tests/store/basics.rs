@@ -32,7 +32,7 @@ fn an_empty_directory_becomes_a_database() {
 }
 
 #[test]
-fn what_was_written_is_there_again() {
+fn written_rows_are_recovered() {
     let disk = SimDisk::new();
     fill(disk.clone(), &options(), 20);
     let opened = open(disk.clone()).unwrap();
@@ -77,7 +77,7 @@ fn a_directory_is_opened_once_at_a_time() {
 }
 
 #[test]
-fn a_table_is_there_once() {
+fn a_table_is_added_once() {
     let disk = SimDisk::new();
     let opened = open(disk.clone()).unwrap();
     assert_eq!(opened.store.add_table(schema("a")).unwrap(), 1);
@@ -180,7 +180,7 @@ fn records_above_the_cut_wait_for_a_block_that_contains_them() {
 }
 
 #[test]
-fn what_no_reader_would_accept_is_not_written() {
+fn changes_that_no_reader_accepts_are_not_written() {
     let record = put(5, 1, 1, 1);
     let cases: [(&[&[u64]], u64, &str); 4] = [
         (&[], 3, "cut 3 follows cut 4"),

@@ -89,7 +89,7 @@ fn a_crash_in_recovery_loses_nothing() {
 }
 
 #[test]
-fn what_was_recovered_is_durable() {
+fn recovered_changes_are_durable() {
     kill_and_lose_power(scripts(12));
 }
 

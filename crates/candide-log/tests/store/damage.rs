@@ -328,7 +328,7 @@ fn the_last_block_is_torn_unless_it_is_confirmed() {
 }
 
 #[test]
-fn what_is_no_database_is_left_alone() {
+fn a_directory_without_a_database_is_left_unchanged() {
     let disk = SimDisk::new();
     write_file(&disk, "thesis.tex", b"chapter one");
     let Err(OpenError::NotADatabase { found }) = open(disk.clone()) else { panic!("opened") };

@@ -40,7 +40,7 @@ fn large_database() -> SimDisk {
 }
 
 #[test]
-fn any_number_of_threads_finds_the_same() {
+fn loading_with_any_number_of_threads_finds_the_same_rows() {
     let disk = large_database();
     let one = open_with(copy(&disk), &threads(1)).unwrap();
     assert_eq!(one.rows.len(), 40_000);
@@ -52,7 +52,7 @@ fn any_number_of_threads_finds_the_same() {
 }
 
 #[test]
-fn any_number_of_threads_finds_the_same_damage() {
+fn loading_with_any_number_of_threads_finds_the_same_damage() {
     let whole = large_database();
     let names = names(&whole);
     let parts: Vec<_> = names.iter().filter(|name| name.starts_with("checkpoint-")).collect();

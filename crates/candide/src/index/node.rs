@@ -182,7 +182,7 @@ mod tests {
     use crate::memory::Block;
 
     #[test]
-    fn of_equal_observations_one_is_divided() {
+    fn one_of_several_equal_observations_is_divided() {
         let [old, left, right, other] =
             [64, 128, 192, 256].map(|address| NodeAt::new(Block::at(address).unwrap()));
         let change = NodeChange {

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_without_growth_ends_it() {
+    fn a_second_without_growth_ends_the_watch() {
         let mut growth = after(100, 3).0;
         let ticks = (0..).find(|_| growth.tick().is_none()).expect("it ends");
         assert_eq!(ticks, QUIET_TICKS - 1);

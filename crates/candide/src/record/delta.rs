@@ -240,7 +240,7 @@ mod tests {
     use crate::schema::Group;
 
     #[test]
-    fn what_is_put_off_does_the_same_later() {
+    fn a_deferred_update_has_the_same_result_later() {
         let number = |code, signed, bits: u32, shift, word| Op {
             code,
             signed,
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_fail_is_not_put_off() {
+    fn an_update_that_may_fail_is_not_deferred() {
         let add = Op { code: Code::Add, ..Op::set_words(0, 1) };
         for op in [
             add,

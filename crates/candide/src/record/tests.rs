@@ -108,7 +108,7 @@ fn add(tx: &Tx<'_, Mvto>, items: &Items, summand: i64) -> Result<(), Abort> {
 }
 
 #[test]
-fn total_updaters_are_put_off_among_other_updates() {
+fn total_updaters_are_deferred_among_other_updates() {
     let mut scene = scene();
     let Scene { items, first, .. } = &mut scene;
     run(first, |tx| items.update_with(tx, 1, Linear(3, 1)));
@@ -136,7 +136,7 @@ fn total_updaters_are_put_off_among_other_updates() {
 }
 
 #[test]
-fn what_there_is_no_room_for_is_applied_by_the_commit() {
+fn updates_without_room_are_applied_by_the_commit() {
     let mut scene = scene();
     let Scene { items, first, .. } = &mut scene;
     // The unit has two words, and its blocks have two spare words.
@@ -171,7 +171,7 @@ fn total_updaters_apply_in_the_order_of_their_timestamps_however_they_are_linked
 }
 
 #[test]
-fn a_transaction_sees_what_it_puts_off() {
+fn a_transaction_sees_its_deferred_updates() {
     let mut scene = scene();
     let Scene { items, first, .. } = &mut scene;
     let read = |tx: &Tx<'_, Mvto>| items.read(tx, 1, (Item::COUNT, Item::FLAG));
@@ -223,7 +223,7 @@ fn a_row_is_not_deleted_below_a_total_updater() {
 }
 
 #[test]
-fn snapshots_among_total_updaters_see_their_own() {
+fn snapshots_between_total_updaters_see_the_updates_below_them() {
     let mut scene = scene();
     let (mut snapshots, mut count) = (Vec::new(), 10);
     for round in 0..2 * DELTAS_MAX as i64 {
@@ -461,7 +461,7 @@ impl Updater<Item> for Breaks {
 type Finder = (&'static str, fn(&mut Scene));
 
 #[test]
-fn an_updater_that_breaks_its_word_has_no_effect_wherever_it_is_evaluated() {
+fn an_updater_that_breaks_its_promise_has_no_effect_wherever_it_is_evaluated() {
     let finders: [Finder; 6] = [
         ("one who reads", |scene| assert_eq!(scene.row().count, 32)),
         ("a snapshot", |scene| {
@@ -518,7 +518,7 @@ fn an_updater_that_breaks_its_word_has_no_effect_wherever_it_is_evaluated() {
 type Step = fn(&Tx<'_, Mvto>, &Items) -> Result<(), Abort>;
 
 #[test]
-fn an_updater_whose_transaction_can_be_told_fails_that() {
+fn a_broken_promise_fails_a_transaction_that_has_not_committed() {
     for how in [How::Refuses, How::Panics] {
         let mut scene = scene();
         let Scene { items, first, .. } = &mut scene;
@@ -604,7 +604,7 @@ fn an_updater_that_fails_half_way_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_collector_in_the_background_survives_a_broken_word() {
+fn the_collector_in_the_background_survives_a_broken_promise() {
     let db = Database::<Mvto>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap();
@@ -676,17 +676,17 @@ fn total_updaters_of_many_threads_lose_nothing() {
 #[test]
 fn total_updaters_by_the_clock() {
     let all: [fn(); 11] = [
-        total_updaters_are_put_off_among_other_updates,
-        what_there_is_no_room_for_is_applied_by_the_commit,
+        total_updaters_are_deferred_among_other_updates,
+        updates_without_room_are_applied_by_the_commit,
         total_updaters_apply_in_the_order_of_their_timestamps_however_they_are_linked,
-        a_transaction_sees_what_it_puts_off,
+        a_transaction_sees_its_deferred_updates,
         a_row_is_not_deleted_below_a_total_updater,
-        snapshots_among_total_updaters_see_their_own,
+        snapshots_between_total_updaters_see_the_updates_below_them,
         updaters_come_out_of_their_words_as_they_went_in,
-        an_updater_that_breaks_its_word_has_no_effect_wherever_it_is_evaluated,
-        an_updater_whose_transaction_can_be_told_fails_that,
+        an_updater_that_breaks_its_promise_has_no_effect_wherever_it_is_evaluated,
+        a_broken_promise_fails_a_transaction_that_has_not_committed,
         an_updater_that_fails_half_way_leaves_nothing_behind,
-        the_collector_in_the_background_survives_a_broken_word,
+        the_collector_in_the_background_survives_a_broken_promise,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));
 }

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn of_keys_that_are_cut_what_there_is_is_shown() {
+    fn the_words_of_a_truncated_key_are_shown() {
         let text = |text| Text::<20>::new(text).unwrap();
         assert_eq!(shown(text("Smith"), 3), r#""Smith".."#);
         assert_eq!(shown(text("Thunder-ten-tronckh"), 2), r#""Thunder-ten-tron".."#);

@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_hold_all_keys_that_begin_so() {
+    fn prefixes_contain_all_keys_that_begin_with_them() {
         assert!(
             holds(Prefix((1u32, 2u8)), (1u32, 2u8, u64::MAX))
                 && holds(Prefix((1u32, 2u8)), (1u32, 2u8, 0u64))

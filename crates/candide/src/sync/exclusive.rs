@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_had_in_time_is_another_s_still() {
+    fn a_lock_that_is_not_acquired_in_time_stays_with_its_owner() {
         let (turns, parking, lock) = (Turns::new(), Parking::new(), Exclusive::default());
         let turn = turns.wait(&parking, 7, 1).expect("it is free");
         assert!(turns.wait(&parking, 7, 2).is_none());

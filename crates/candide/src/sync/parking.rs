@@ -641,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_release_leaves_asleep_is_woken_before_a_thread_sleeps() {
+    fn a_waiter_left_asleep_by_a_release_is_woken_before_a_thread_sleeps() {
         let parking = Parking::new();
         let (mut first, mut second) = (owner(&parking, 1), owner(&parking, 2));
         let mut elsewhere = Wait::new(&parking, PLACE + 8, Wish::Own(3), Patience::Endless);

@@ -3,6 +3,7 @@
 
 use super::properties;
 use super::rows::Item;
+use super::threads::spawn;
 use crate::engine::Protocol;
 use crate::experiments::Factor;
 use crate::policy::by_policies;
@@ -132,7 +133,7 @@ fn meet_a_holder<P: Protocol>(script: Script, factor: Option<Factor>, count: u64
             });
             assert_eq!(result, Ok(()), "{script:?}");
         };
-        scope.spawn(move || {
+        spawn(scope, move || {
             if script.rows().is_some() {
                 return run(0, [0, 1]);
             }
@@ -145,7 +146,7 @@ fn meet_a_holder<P: Protocol>(script: Script, factor: Option<Factor>, count: u64
             with_hook(hook, || run(0, [0, 1]));
         });
         for number in 1..=count as usize {
-            scope.spawn(move || {
+            spawn(scope, move || {
                 meeting.stopped.wait();
                 run(number, [1, 0]);
                 meeting.ended.fetch_add(1, Ordering::Relaxed);

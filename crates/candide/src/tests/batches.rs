@@ -63,8 +63,8 @@ fn batch(random: &mut Random) -> Vec<Key> {
     keys
 }
 
-protocol_tests!(all: a_batch_is_as_its_rows_one_by_one);
-fn a_batch_is_as_its_rows_one_by_one<P: Protocol>() {
+protocol_tests!(all: a_batch_has_the_effect_of_single_operations);
+fn a_batch_has_the_effect_of_single_operations<P: Protocol>() {
     let (mut whole, mut refused) = (0, 0);
     let seeds = if is_short() { 5 } else { 30 };
     for seed in 0..seeds as u64 {
@@ -219,8 +219,8 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
     outer == Ok(()) && inner == Ok(())
 }
 
-protocol_tests!(overlapping: a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do);
-fn a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do<P: Protocol>() {
+protocol_tests!(overlapping: a_batch_conflicts_with_inserts_of_others_and_not_with_its_own);
+fn a_batch_conflicts_with_inserts_of_others_and_not_with_its_own<P: Protocol>() {
     // The second line begins a layer, and the fifteenth line splits the leaf of that layer.
     for at in [0, 1, 2, 3, 14, 15, 16, 20] {
         for whole_district in [false, true] {
@@ -243,10 +243,10 @@ fn a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do<P: Protoco
     }
 }
 
-protocol_tests!(overlapping: a_batch_bears_that_its_rows_come_and_go_meanwhile);
+protocol_tests!(overlapping: a_batch_commits_while_others_insert_and_delete_its_rows);
 /// A batch has linked a record. Before the batch commits, another session inserts a row into this
 /// record and deletes it.
-fn a_batch_bears_that_its_rows_come_and_go_meanwhile<P: Protocol>() {
+fn a_batch_commits_while_others_insert_and_delete_its_rows<P: Protocol>() {
     for deletes in [true, false] {
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let lines = db.table::<Line>("lines").unwrap();
@@ -291,8 +291,8 @@ fn a_batch_bears_that_its_rows_come_and_go_meanwhile<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: no_keys_are_found_and_no_rows_inserted);
-fn no_keys_are_found_and_no_rows_inserted<P: Protocol>() {
+protocol_tests!(all: an_empty_batch_finds_and_inserts_nothing);
+fn an_empty_batch_finds_and_inserts_nothing<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let (lines, items) = (db.table::<Line>("lines").unwrap(), db.table::<Item>("items").unwrap());
     let found = run(&mut db.session().unwrap(), |tx| {

@@ -26,8 +26,8 @@ fn take_both<V>(
     Ok(())
 }
 
-protocol_tests!(overlapping: what_lies_between_the_ends_of_a_scan_is_not_observed);
-fn what_lies_between_the_ends_of_a_scan_is_not_observed<P: Protocol>() {
+protocol_tests!(overlapping: rows_between_the_ends_of_a_scan_are_not_observed);
+fn rows_between_the_ends_of_a_scan_are_not_observed<P: Protocol>() {
     let tens = || (1..200).map(|number| 10 * number);
     let both: Act<P> = |parcels, tx| take_both(&mut parcels.scan(tx, Prefix((1,)), Whole), 3);
     // The order in which the ends are taken makes no difference.
@@ -50,8 +50,8 @@ fn what_lies_between_the_ends_of_a_scan_is_not_observed<P: Protocol>() {
     is_not_noticed::<P>(tens(), never_asked, |parcels, tx| insert(parcels, tx, 5));
 }
 
-protocol_tests!(overlapping: what_a_scan_has_passed_from_either_end_is_observed);
-fn what_a_scan_has_passed_from_either_end_is_observed<P: Protocol>() {
+protocol_tests!(overlapping: rows_passed_from_either_end_of_a_scan_are_observed);
+fn rows_passed_from_either_end_of_a_scan_are_observed<P: Protocol>() {
     let tens: Vec<u16> = (1..200).map(|number| 10 * number).collect();
     let both: Act<P> = |parcels, tx| take_both(&mut parcels.scan(tx, Prefix((1,)), ()), 3);
     let from_the_end: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).rev().take(3));
@@ -92,8 +92,8 @@ fn both_ends_of_a_scan_by_an_index_are_observed<P: Protocol>() {
     );
 }
 
-protocol_tests!(overlapping: what_lies_between_the_ends_of_a_scan_by_an_index_is_not_observed);
-fn what_lies_between_the_ends_of_a_scan_by_an_index_is_not_observed<P: Protocol>() {
+protocol_tests!(overlapping: rows_between_the_ends_of_an_index_scan_are_not_observed);
+fn rows_between_the_ends_of_an_index_scan_are_not_observed<P: Protocol>() {
     let scene = &mut scene::<P>((1..200).map(|number| 10 * number));
     let by_code =
         scene.parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();

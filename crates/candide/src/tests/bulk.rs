@@ -56,7 +56,7 @@ fn an_import_that_is_refused_says_how_many_rows_there_are() {
 }
 
 #[test]
-fn what_is_deleted_while_a_table_grows_is_absent_for_many_lookups() {
+fn rows_deleted_while_a_table_grows_are_absent_in_batch_lookups() {
     // The number of rows of a step. It is so small that no step moves a whole array of a table of
     // this size.
     const STEP: u64 = 20;

@@ -3,6 +3,7 @@
 use super::interleaving::acting;
 use super::properties;
 use super::rows::Item;
+use super::threads::spawn;
 use super::transactions::{CONFLICT, ONCE, run};
 use super::waiting::eventually;
 use crate::engine::{Protocol, Versioned, Versions};
@@ -20,8 +21,8 @@ fn add<P: Protocol>(tx: &Tx<'_, P>, items: &Items<P>) -> Result<(), Abort> {
     items.update(tx, 1, Item::COUNT.wrapping_add(1))
 }
 
-protocol_tests!(all: a_row_has_a_version_and_no_row_has_none);
-fn a_row_has_a_version_and_no_row_has_none<P: Protocol>() {
+protocol_tests!(all: a_row_has_a_version_and_an_absent_row_has_none);
+fn a_row_has_a_version_and_an_absent_row_has_none<P: Protocol>() {
     let ordered = TableOptions::default().ordered();
     for options in [TableOptions::default(), ordered, ordered.contention_aware_keys(false)] {
         row_and_no_row::<P>(options);
@@ -29,10 +30,10 @@ fn a_row_has_a_version_and_no_row_has_none<P: Protocol>() {
 }
 
 #[test]
-fn a_row_of_a_recorded_table_has_a_version_and_no_row_has_none() {
-    a_row_has_a_version_and_no_row_has_none::<Recorded<Occ>>();
-    a_row_has_a_version_and_no_row_has_none::<Recorded<Mvto>>();
-    a_row_has_a_version_and_no_row_has_none::<Recorded<Serial>>();
+fn a_recorded_row_has_a_version_and_an_absent_row_has_none() {
+    a_row_has_a_version_and_an_absent_row_has_none::<Recorded<Occ>>();
+    a_row_has_a_version_and_an_absent_row_has_none::<Recorded<Mvto>>();
+    a_row_has_a_version_and_an_absent_row_has_none::<Recorded<Serial>>();
 }
 
 fn row_and_no_row<P: Protocol>(options: TableOptions) {
@@ -191,7 +192,7 @@ fn protocols_without_versions_have_one<P: Protocol>() {
 }
 
 #[test]
-fn what_a_commit_has_linked_is_counted_and_is_no_row_before_it_stands() {
+fn a_pending_version_is_counted_and_is_no_row_before_its_commit() {
     let (db, items, mut session) = by_hand::<Mvto>(true);
     let (mut other, rows) = (db.session().unwrap(), items.clone());
     let amid = move || {
@@ -225,7 +226,7 @@ fn no_writer_is_in_its_way<P: Versioned>() {
     run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
     let is_over = AtomicBool::new(false);
     let longest = std::thread::scope(|scope| {
-        let looking = scope.spawn(|| {
+        let looking = spawn(scope, || {
             let mut session = db.session().unwrap();
             let mut longest = 0;
             while !is_over.load(Ordering::Relaxed) {
@@ -239,7 +240,7 @@ fn no_writer_is_in_its_way<P: Versioned>() {
         let writers: Vec<_> = (0..2)
             .map(|thread| {
                 let (db, items) = (&db, &items);
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let mut session = db.session().unwrap();
                     for round in 0..ROUNDS {
                         let done = session.run(|tx| {

@@ -5,6 +5,7 @@
 
 use super::entries::{assert_entries_match_rows, linked_records};
 use super::indexed_rows::Parcel;
+use super::threads::spawn;
 use crate::engine::Protocol;
 use crate::index::TableIndex;
 use crate::sync::size::{is_short, stress};
@@ -203,7 +204,7 @@ fn sums_and_indexes_hold_while_rows_come_and_go<P: Protocol>() {
             let (yard, done) = (&yard, &done);
             let writers: Vec<_> = (0..WRITERS)
                 .map(|number| {
-                    scope.spawn(move || {
+                    spawn(scope, move || {
                         let (mut session, mut random) =
                             (yard.db.session().unwrap(), Random::seeded(number));
                         (0..800 * stress()).for_each(|_| yard.change(&mut session, &mut random));
@@ -211,7 +212,7 @@ fn sums_and_indexes_hold_while_rows_come_and_go<P: Protocol>() {
                 })
                 .collect();
             for number in 0..CHECKERS {
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let (mut session, mut random) =
                         (yard.db.session().unwrap(), Random::seeded(50 + number));
                     while !done.load(Ordering::Relaxed) {
@@ -219,7 +220,7 @@ fn sums_and_indexes_hold_while_rows_come_and_go<P: Protocol>() {
                     }
                 });
             }
-            scope.spawn(move || {
+            spawn(scope, move || {
                 let mut session = yard.db.session().unwrap();
                 let mut round = 0;
                 while !done.load(Ordering::Relaxed) {
@@ -256,7 +257,7 @@ fn ranges_are_filled_and_emptied_at_once<P: Protocol>() {
     std::thread::scope(|scope| {
         for thread in 0..WRITERS as u8 {
             let (db, parcels, by_owner) = (&db, &parcels, &by_owner);
-            scope.spawn(move || {
+            spawn(scope, move || {
                 let (mut session, mut random) =
                     (db.session().unwrap(), Random::seeded(thread.into()));
                 // Two threads share a district. Each of the two uses every other number.

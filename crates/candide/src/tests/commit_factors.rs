@@ -2,6 +2,7 @@
 
 use super::interleaving::acting;
 use super::rows::Item;
+use super::threads::spawn;
 use super::transactions::{ONCE, run};
 use super::waiting::{eventually, receive};
 use crate::engine::{Absence, Protocol};
@@ -178,7 +179,7 @@ fn a_commit_whose_read_is_being_replaced_aborts_preemptively() {
         let has_locked = Rc::new(Cell::new(false));
         std::thread::scope(|scope| {
             let items = &items;
-            scope.spawn(move || {
+            spawn(scope, move || {
                 receive("the read of x", &begun);
                 let stop = move || {
                     lock.send(()).unwrap();
@@ -226,7 +227,7 @@ fn meets_a_locked_row<P: Protocol>(scene: &mut Scene<P>) -> (Result<(), Abort>, 
     let slept = Rc::new(Cell::new(false));
     let result = std::thread::scope(|scope| {
         let items = &*items;
-        let waiter = scope.spawn(move || {
+        let waiter = spawn(scope, move || {
             let result = once(second, |tx| {
                 adds(items, tx, X)?;
                 stage.send(()).unwrap();

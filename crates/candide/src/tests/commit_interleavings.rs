@@ -5,6 +5,7 @@
 
 use super::interleaving::acting;
 use super::rows::Item;
+use super::threads::spawn;
 use super::transactions::{CONFLICT, ONCE, run};
 use crate::engine::Protocol;
 use crate::protocols::{Mvto, Occ};
@@ -112,7 +113,7 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
             result
         };
         let results = std::thread::scope(|scope| {
-            let other = scope.spawn(|| commit(&mut second, 1, 0));
+            let other = spawn(scope, || commit(&mut second, 1, 0));
             [commit(&mut first, 0, 1), other.join().unwrap()]
         });
         assert!(results.contains(&CONFLICT), "{results:?}");
@@ -120,7 +121,7 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
 }
 
 #[test]
-fn deleting_and_reinserting_is_not_nothing() {
+fn a_row_deleted_and_reinserted_fails_validation() {
     let Scene { db, table, mut first, mut second } = scene::<Occ>();
     let epochs = db.inner.engine.epochs.clone();
     let outer = first.with(ONCE()).run(|tx| {

@@ -3,6 +3,7 @@
 
 use super::entries::assert_entries_match_rows;
 use super::indexed_rows::Parcel;
+use super::threads::spawn;
 use crate::engine::Protocol;
 use crate::sync::size::stress;
 use crate::sync::{AtomicBool, Ordering, Random};
@@ -114,7 +115,7 @@ fn rows_exchange_keys_while_their_index_comes_and_goes<P: Protocol>() {
     std::thread::scope(|scope| {
         let (db, parcels, done, checked) = (&db, &parcels, &done, &checked);
         let writers = (0..THREADS).map(|number| {
-            scope.spawn(move || {
+            spawn(scope, move || {
                 let (mut session, mut random) = (db.session().unwrap(), Random::seeded(number));
                 for _ in 0..400 * stress() {
                     exchange(parcels, &mut session, &mut random);
@@ -122,7 +123,7 @@ fn rows_exchange_keys_while_their_index_comes_and_goes<P: Protocol>() {
             })
         });
         let writers: Vec<_> = writers.collect();
-        scope.spawn(move || {
+        spawn(scope, move || {
             let mut session = db.session().unwrap();
             while !done.load(Ordering::Relaxed) {
                 checked(&mut session, true);

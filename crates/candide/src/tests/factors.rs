@@ -113,8 +113,8 @@ impl Drop for Witness<'_> {
     }
 }
 
-protocol_tests!(overlapping: conflicts_unwind_if_they_are_to);
-fn conflicts_unwind_if_they_are_to<P: Protocol>() {
+protocol_tests!(overlapping: conflicts_unwind_under_their_factor);
+fn conflicts_unwind_under_their_factor<P: Protocol>() {
     for factor in [None, Some(Factor::UnwindingAborts)] {
         let Scene { db, items, mut session } = scene::<P>(factor, TableOptions::default());
         let mut other = db.session().unwrap();
@@ -173,13 +173,13 @@ fn read_of_two_times<P: Protocol>() {
 }
 
 #[test]
-fn what_has_only_read_fails_at_the_commit_whether_conflicts_unwind_or_not() {
+fn a_doomed_reader_fails_at_commit_with_and_without_unwinding() {
     read_of_two_times::<Occ>();
     read_of_two_times::<TicToc>();
 }
 
-protocol_tests!(all: everything_has_an_order_if_it_is_to);
-fn everything_has_an_order_if_it_is_to<P: Protocol>() {
+protocol_tests!(all: unordered_tables_have_an_order_under_their_factor);
+fn unordered_tables_have_an_order_under_their_factor<P: Protocol>() {
     for factor in [None, Some(Factor::OrderedOnly)] {
         let mut scene = scene::<P>(factor, TableOptions::default());
         scene.insert(0..1_000);
@@ -201,8 +201,8 @@ fn indexes_that_are_dropped_and_made_again_are_the_same_whatever_their_order() {
     }
 }
 
-protocol_tests!(all: components_share_words_if_they_are_to);
-fn components_share_words_if_they_are_to<P: Protocol>() {
+protocol_tests!(all: key_components_share_words_under_their_factor);
+fn key_components_share_words_under_their_factor<P: Protocol>() {
     for factor in [None, Some(Factor::ContendedKeys)] {
         let db = Database::<P>::builder().factors(factor).build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
@@ -213,8 +213,8 @@ fn components_share_words_if_they_are_to<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: a_hash_index_stays_as_it_is_if_it_is_to);
-fn a_hash_index_stays_as_it_is_if_it_is_to<P: Protocol>() {
+protocol_tests!(all: a_hash_index_does_not_grow_under_its_factor);
+fn a_hash_index_does_not_grow_under_its_factor<P: Protocol>() {
     for factor in [None, Some(Factor::FixedHash)] {
         let mut scene = scene::<P>(factor, TableOptions::default().capacity(100));
         let before = scene.db.tables()[0].index_bytes;

@@ -2,6 +2,7 @@
 //! not, and that nothing stays locked.
 
 use super::rows::Item;
+use super::threads::spawn;
 use super::waiting::receive;
 use crate::engine::Protocol;
 use crate::experiments::Factor;
@@ -78,7 +79,7 @@ fn passes<P: Protocol>(
 fn while_held<P: Protocol>(db: &Database<P>, table: &Table<Item, P>, key: u64, act: impl FnOnce()) {
     let (held, done) = (mpsc::channel(), mpsc::channel());
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        spawn(scope, move || {
             let result = db.run(|tx| {
                 table.read_for_update(tx, &key, Item::COUNT)?;
                 held.0.send(()).unwrap();
@@ -178,7 +179,7 @@ fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after() {
     a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under::<Mvto>();
 }
 
-fn a_read_that_a_lock_slips_into_is_good_under<P: Protocol>() {
+fn a_read_whose_row_is_locked_meanwhile_is_valid_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
     let (inner, entered) = (table.clone(), Rc::new(Cell::new(0)));
     let seen = entered.clone();
@@ -197,10 +198,10 @@ fn a_read_that_a_lock_slips_into_is_good_under<P: Protocol>() {
 }
 
 #[test]
-fn a_read_that_a_lock_slips_into_is_good() {
-    a_read_that_a_lock_slips_into_is_good_under::<Occ>();
-    a_read_that_a_lock_slips_into_is_good_under::<TicToc>();
-    a_read_that_a_lock_slips_into_is_good_under::<Mvto>();
+fn a_read_whose_row_is_locked_meanwhile_is_valid() {
+    a_read_whose_row_is_locked_meanwhile_is_valid_under::<Occ>();
+    a_read_whose_row_is_locked_meanwhile_is_valid_under::<TicToc>();
+    a_read_whose_row_is_locked_meanwhile_is_valid_under::<Mvto>();
 }
 
 /// Lets each of two transactions read the row that the other writes. The holder has validated when
@@ -283,9 +284,10 @@ struct Parts<'a, P: Protocol> {
 /// A way in which a closure ends.
 type End<P> = fn(&Parts<'_, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
-fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
-    // Before each end, the attempt has read rows 0 and 1 for update, updated row 0, and read row 3.
-    let ends: [(&str, End<P>, Result<(), Abort>); 15] = [
+/// Returns ways in which a closure ends, each with its name and its result. Before the end, the
+/// attempt has read rows 0 and 1 for update, updated row 0, and read row 3.
+fn ends<P: Protocol>() -> [(&'static str, End<P>, Result<(), Abort>); 15] {
+    [
         ("commit", |_, _| Ok(()), Ok(())),
         ("commit of both", |scene, tx| scene.table.update(tx, 1, Item::COUNT.add(1)), Ok(())),
         (
@@ -367,8 +369,11 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
             CONFLICT,
         ),
         ("delete", |scene, tx| scene.table.delete(tx, 1), Ok(())),
-    ];
-    for (name, end, expected) in ends {
+    ]
+}
+
+fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
+    for (name, end, expected) in ends::<P>() {
         for (splitting, sorted) in [(true, false), (true, true), (false, false)] {
             let Scene { db, table, mut first, mut second } = scene::<P>(splitting, sorted);
             let result = catch_unwind(AssertUnwindSafe(|| {
@@ -531,8 +536,8 @@ fn an_attempt_first_locks_what_the_one_before_wanted<P: Protocol>() {
     });
 }
 
-protocol_tests!(overlapping: a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good);
-fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good<P: Protocol>() {
+protocol_tests!(overlapping: a_nested_transaction_passes_a_lock_taken_ahead_by_the_third_attempt);
+fn a_nested_transaction_passes_a_lock_taken_ahead_by_the_third_attempt<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     let mut attempts = Vec::new();
     let result = first.run(|tx| {
@@ -565,8 +570,8 @@ fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good<P: Protocol
     assert_eq!(locked(&table), [0; 0]);
 }
 
-protocol_tests!(overlapping: a_lock_taken_ahead_in_one_database_is_no_business_of_another);
-fn a_lock_taken_ahead_in_one_database_is_no_business_of_another<P: Protocol>() {
+protocol_tests!(overlapping: a_lock_taken_ahead_concerns_one_database);
+fn a_lock_taken_ahead_concerns_one_database<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     // The sessions of the other database have the same numbers.
     let other = scene::<P>(true, false);
@@ -613,7 +618,7 @@ fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
     let (linked, go) = (mpsc::channel(), mpsc::channel());
     std::thread::scope(|scope| {
         let table = &table;
-        scope.spawn(move || {
+        spawn(scope, move || {
             let stop = move |point| {
                 if point == Point::Locked {
                     linked.0.send(()).unwrap();
@@ -623,7 +628,7 @@ fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
             with_hook(stop, || passes(&mut first, |tx| table.update(tx, 0, Item::COUNT.set(1))));
         });
         receive("a pending version", &linked.1);
-        scope.spawn(move || {
+        spawn(scope, move || {
             let read = second.run(|tx| table.read_for_update(tx, 0, Item::COUNT));
             assert_eq!(read, Ok(1));
         });
@@ -668,7 +673,7 @@ fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
 /// lock, it fails. It must keep the extensions of the row's timestamp that readers have made until
 /// then.
 #[test]
-fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() {
+fn an_insert_releases_a_useless_lock_with_the_extensions_of_readers() {
     let Scene { db, table, mut first, mut second } = scene::<TicToc>(false, false);
     for _ in 0..9 {
         passes(&mut first, |tx| table.update(tx, 1, Item::COUNT.add(1)));
@@ -696,7 +701,7 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
         let (begin, held) = (mpsc::channel(), mpsc::channel());
         let (db, table, second) = (&db, &table, &mut second);
         std::thread::scope(|scope| {
-            scope.spawn(move || {
+            spawn(scope, move || {
                 receive("the row", &begin.1);
                 let result = db.run(|tx| {
                     table.read_for_update(tx, &key, Item::COUNT)?;

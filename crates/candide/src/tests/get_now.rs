@@ -24,8 +24,8 @@ fn now<P: Protocol>(items: &Items<P>, session: &mut Session<P>, id: u64) -> Opti
     whole
 }
 
-protocol_tests!(all: a_read_by_itself_is_what_a_transaction_reads);
-fn a_read_by_itself_is_what_a_transaction_reads<P: Protocol>() {
+protocol_tests!(all: a_single_read_equals_a_read_in_a_transaction);
+fn a_single_read_equals_a_read_in_a_transaction<P: Protocol>() {
     let ordered = TableOptions::default().ordered();
     for options in [TableOptions::default(), ordered, ordered.contention_aware_keys(false)] {
         reads_by_themselves::<P>(options);
@@ -33,9 +33,9 @@ fn a_read_by_itself_is_what_a_transaction_reads<P: Protocol>() {
 }
 
 #[test]
-fn a_single_read_under_a_recorded_protocol_reads_what_a_transaction_reads() {
-    a_read_by_itself_is_what_a_transaction_reads::<Recorded<Occ>>();
-    a_read_by_itself_is_what_a_transaction_reads::<Recorded<Serial>>();
+fn a_recorded_single_read_equals_a_read_in_a_transaction() {
+    a_single_read_equals_a_read_in_a_transaction::<Recorded<Occ>>();
+    a_single_read_equals_a_read_in_a_transaction::<Recorded<Serial>>();
 }
 
 fn reads_by_themselves<P: Protocol>(options: TableOptions) {

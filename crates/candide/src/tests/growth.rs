@@ -141,8 +141,8 @@ fn a_scan_that_looks_back_at_a_row_goes_through_its_own_changes<P: Protocol>() {
     assert!(steps <= 8 * ROWS, "{}: {steps}", P::NAME);
 }
 
-protocol_tests!(all: each_row_whose_update_fails_says_so_and_others_do_not);
-fn each_row_whose_update_fails_says_so_and_others_do_not<P: Protocol>() {
+protocol_tests!(all: exactly_the_rows_whose_updates_fail_return_errors);
+fn exactly_the_rows_whose_updates_fail_return_errors<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let items = db.table::<Item>("rows").unwrap();
     let mut session = db.session().unwrap();

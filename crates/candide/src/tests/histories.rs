@@ -6,6 +6,7 @@
 use super::properties;
 use super::random_transactions::{Judge, Mix};
 use super::rows::Item;
+use super::threads::spawn;
 use super::transactions::run;
 use crate::engine::{Absence, Properties, Protocol};
 use crate::experiments::Factor;
@@ -118,7 +119,7 @@ fn random_histories_between<P: Protocol>(
         let work = |thread| {
             let (mix, between) = (&mix, &between);
             let mut session = mix.db.session().unwrap();
-            scope.spawn(move || {
+            spawn(scope, move || {
                 let mut random = Random::seeded(thread << 1 | u64::from(splitting));
                 for _ in 0..steps {
                     between(mix, &mut session, &mut random);
@@ -177,7 +178,7 @@ fn long_reports_are_recorded_as_of_their_beginning<P: Protocol>() {
 
 /// Reads by the fast path are recorded like other reads, in their right place.
 #[test]
-fn reads_at_once_are_noted() {
+fn single_reads_are_recorded() {
     let db = Database::<Recorded<Occ>>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
@@ -261,13 +262,13 @@ fn attempts_that_end_in_an_updater_s_panic_are_recorded<P: Protocol>() {
     assert!(transaction.reads.iter().any(|read| read.key[0] == 1), "{}", P::NAME);
 }
 
-protocol_tests!(all: what_raw_iteration_reads_is_no_transaction);
+protocol_tests!(all: raw_iteration_is_recorded_as_no_transaction);
 protocol_tests!(
-    erased: what_raw_iteration_reads_is_no_transaction_under_erased_protocols
-        = what_raw_iteration_reads_is_no_transaction()
+    erased: raw_iteration_is_recorded_as_no_transaction_under_erased_protocols
+        = raw_iteration_is_recorded_as_no_transaction()
 );
 /// For each row, raw iteration makes an attempt that belongs to no transaction.
-fn what_raw_iteration_reads_is_no_transaction<P: Protocol>() {
+fn raw_iteration_is_recorded_as_no_transaction<P: Protocol>() {
     let db = Database::<Recorded<P>>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();

@@ -3,6 +3,7 @@
 
 use super::indexed_rows::{Filed, Parcel};
 use super::refusals::{Step, at_waits, wait_until};
+use super::threads::spawn;
 use crate::engine::{Protocol, Stage};
 use crate::schema::KeyColumn;
 use crate::sync::size::share;
@@ -66,7 +67,7 @@ fn a_transaction_that_ends_during_an_export_is_counted_before_it_is_out_of_sight
     thread::scope(|scope| {
         let meet = || {
             let own = step.clone();
-            scope.spawn(|| {
+            spawn(scope, || {
                 let mut session = db.session().unwrap();
                 let hook = move |point| {
                     if point == Point::Unpinned {
@@ -137,7 +138,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
     let by_code = || Index::<Parcel, u32, Ordered, P>::new(parcels.clone(), 0);
     thread::scope(|scope| {
         let own = step.clone();
-        scope.spawn(|| {
+        spawn(scope, || {
             let hook = move |point| {
                 // The first rows have entries, and the last rows have none yet.
                 if point == Point::Released {
@@ -258,7 +259,7 @@ fn a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen<P:
     let (step, waits) = (Step::default(), Arc::new(Step::default()));
     thread::scope(|scope| {
         // Stops the drop of the index after it has become unreadable.
-        scope.spawn(|| {
+        spawn(scope, || {
             let read = db.session().unwrap().run(|tx| {
                 parcels.read(tx, &(1, 3), Parcel::NOTE)?;
                 step.reach(1);
@@ -267,11 +268,11 @@ fn a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen<P:
             });
             assert_eq!(read, Ok(()));
         });
-        scope.spawn(|| {
+        spawn(scope, || {
             step.wait_for(1);
             with_hook(at_waits(&parcels, &waits), || parcels.drop_index("by_code")).unwrap();
         });
-        let refused = scope.spawn(|| {
+        let refused = spawn(scope, || {
             waits.wait_for(1);
             assert_eq!(db.run(|tx| by_code.get(tx, 1_001, Parcel::CODE)), Err(Abort::NoIndex));
             be_refused(&db, &parcels, &step)
@@ -312,7 +313,7 @@ fn a_writer_that_an_unfinished_index_refused_comes_before_what_it_would_have_see
     let (step, waits) = (Arc::new(Step::default()), Arc::new(Step::default()));
     thread::scope(|scope| {
         let (parcels, db, step, waits) = (&parcels, &db, &step, &waits);
-        scope.spawn(move || {
+        spawn(scope, move || {
             let at_last = step.clone();
             AT_LAST.set(Some(Box::new(move || {
                 at_last.reach(1);
@@ -331,7 +332,7 @@ fn a_writer_that_an_unfinished_index_refused_comes_before_what_it_would_have_see
             };
             assert!(with_hook(hook, || catch_unwind(AssertUnwindSafe(create))).is_err());
         });
-        let refused = scope.spawn(move || {
+        let refused = spawn(scope, move || {
             step.wait_for(1);
             be_refused(db, parcels, step)
         });
@@ -404,7 +405,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it_was_known<P: Protocol>() 
         (&parcels.core().indexes, Step::default(), Arc::new(Step::default()));
     let is_at = |stage| indexes.get(0).is_some_and(|index| indexes.is_at(index, stage));
     thread::scope(|scope| {
-        scope.spawn(|| {
+        spawn(scope, || {
             let deleted = db.session().unwrap().run(|tx| {
                 parcels.delete(tx, &(1, 129))?;
                 parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
@@ -414,7 +415,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it_was_known<P: Protocol>() 
             });
             assert_eq!(deleted, Ok(()));
         });
-        scope.spawn(|| {
+        spawn(scope, || {
             step.wait_for(1);
             let options = IndexOptions::ordered();
             let create = || parcels.create_index("by_code", Parcel::CODE, options).map(drop);

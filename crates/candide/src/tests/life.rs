@@ -7,8 +7,8 @@ use crate::{Abort, Database, Group, Hashed, Level, LogOptions, Occ, Record};
 use candide_log_testing::SimDisk;
 use std::sync::Arc;
 
-protocol_tests!(all: inserts_that_never_were_leave_no_record);
-fn inserts_that_never_were_leave_no_record<P: Protocol>() {
+protocol_tests!(all: failed_inserts_leave_no_record);
+fn failed_inserts_leave_no_record<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     for key in 0..500 {

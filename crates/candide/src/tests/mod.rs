@@ -7,8 +7,6 @@
 //! these modules use. The other modules would take most of the time of such a build.
 
 #[cfg(not(any(loom, shuttle, sanitized)))]
-mod aggregates;
-#[cfg(not(any(loom, shuttle, sanitized)))]
 mod allocation;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod anomalies;
@@ -32,8 +30,6 @@ mod commit_interleavings;
 mod diagnostics;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod ended_sessions;
-#[cfg(not(any(loom, shuttle, sanitized)))]
-mod ends_beside_writers;
 #[cfg(not(loom))]
 mod entries;
 #[cfg(not(any(loom, shuttle, sanitized)))]
@@ -56,10 +52,6 @@ mod index_lifetimes;
 pub(crate) mod indexed_rows;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod interleaving;
-#[cfg(not(any(loom, shuttle, sanitized)))]
-mod key_shapes;
-#[cfg(not(any(loom, shuttle, sanitized)))]
-mod keys;
 #[cfg(not(any(loom, shuttle)))]
 mod life;
 mod log;
@@ -106,6 +98,8 @@ mod starvation;
 mod table_model;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod table_words;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) mod threads;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod timelines;
 #[cfg(not(any(loom, shuttle, sanitized)))]

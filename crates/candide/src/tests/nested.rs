@@ -81,8 +81,8 @@ fn a_transaction_within_one_that_holds_its_row_is_refused<P: Protocol>() {
     assert_eq!(outer.run(|tx| items.read(tx, 1, Item::COUNT)), Ok(2));
 }
 
-protocol_tests!(overlapping: a_transaction_does_without_the_turn_of_the_one_around_it);
-fn a_transaction_does_without_the_turn_of_the_one_around_it<P: Protocol>() {
+protocol_tests!(overlapping: a_nested_transaction_repeats_without_the_token_of_the_outer_one);
+fn a_nested_transaction_repeats_without_the_token_of_the_outer_one<P: Protocol>() {
     let Scene { db, items, sessions: [mut outer, mut inner, mut other] } = scene::<P>();
     let mut disturb = || other.run(|tx| items.update(tx, 1, Item::COUNT.add(1)));
     let (mut attempts, mut inner_attempts) = (0, 0);

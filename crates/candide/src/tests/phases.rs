@@ -104,7 +104,7 @@ fn a_commit_that_replaces_what_another_has_read_is_of_no_earlier_epoch() {
 /// A search for a missing row.
 type Look<P> = fn(&Scene<P>, &Table<Parcel, P>, &Tx<'_, P>) -> Result<bool, Abort>;
 
-fn what_was_searched_in_vain_is_observed_as_it_was_then_under<P: Protocol>() {
+fn an_absent_key_is_observed_as_of_its_search_under<P: Protocol>() {
     // A transaction has searched for missing rows, in a hash index, in an ordered index, and by
     // scans of both. The rows are inserted before the transaction has noted the nodes. It must not
     // commit with the rows' absence and the nodes' new versions.
@@ -141,10 +141,10 @@ fn what_was_searched_in_vain_is_observed_as_it_was_then_under<P: Protocol>() {
 }
 
 #[test]
-fn what_was_searched_in_vain_is_observed_as_it_was_then() {
-    what_was_searched_in_vain_is_observed_as_it_was_then_under::<Occ>();
-    what_was_searched_in_vain_is_observed_as_it_was_then_under::<TicToc>();
-    what_was_searched_in_vain_is_observed_as_it_was_then_under::<Mvcc>();
+fn an_absent_key_is_observed_as_of_its_search() {
+    an_absent_key_is_observed_as_of_its_search_under::<Occ>();
+    an_absent_key_is_observed_as_of_its_search_under::<TicToc>();
+    an_absent_key_is_observed_as_of_its_search_under::<Mvcc>();
 }
 
 fn an_attempt_that_does_not_validate_has_stored_nothing_under<P: Protocol>() {

@@ -2,6 +2,7 @@
 //! the row and of the index happen.
 
 use super::indexed_rows::{Filed, Parcel};
+use super::threads::spawn;
 use super::waiting::eventually;
 use crate::engine::{Protocol, Stage};
 use crate::protocols::{Mvcc, Mvto};
@@ -114,7 +115,7 @@ fn refuses_no_row<P: Protocol>() {
         // Two transactions write row 1: first one that does not know of the index, and then one
         // that does. The first transaction commits last, so the entry of the second, for code 101,
         // is wrong.
-        scope.spawn(|| {
+        spawn(scope, || {
             let put = db.session().unwrap().run(|tx| {
                 parcels.put(tx, row(1, 102))?;
                 step.reach(1);
@@ -123,7 +124,7 @@ fn refuses_no_row<P: Protocol>() {
             });
             assert_eq!(put, Ok(()));
         });
-        scope.spawn(|| {
+        spawn(scope, || {
             step.wait_for(1);
             wait_until(|| indexes.kept().next().is_some());
             let changed = db
@@ -135,7 +136,7 @@ fn refuses_no_row<P: Protocol>() {
         });
         // This transaction begins before the wrong entry is removed, and cannot move on in time
         // afterwards.
-        scope.spawn(|| {
+        spawn(scope, || {
             step.wait_for(3);
             let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
             let inserted = session.run(|tx| {
@@ -208,7 +209,7 @@ fn an_index_that_is_dropped_is_kept_for_writers_it_has_refused<P: Protocol>() {
     thread::scope(|scope| {
         // When the index has become unreadable, the drop of the index waits for this transaction.
         // It does not wait for transactions that begin then.
-        scope.spawn(|| {
+        spawn(scope, || {
             let read = db.session().unwrap().run(|tx| {
                 parcels.read(tx, &(1, 1), Parcel::NOTE)?;
                 step.reach(1);
@@ -217,7 +218,7 @@ fn an_index_that_is_dropped_is_kept_for_writers_it_has_refused<P: Protocol>() {
             });
             assert_eq!(read, Ok(()));
         });
-        scope.spawn(|| {
+        spawn(scope, || {
             step.wait_for(1);
             with_hook(at_waits(&parcels, &waits), || parcels.drop_index("by_code")).unwrap();
         });
@@ -238,7 +239,7 @@ fn an_index_that_could_not_be_made_is_kept_for_writers_it_has_refused<P: Protoco
     let waits = Arc::new(Step::default());
     thread::scope(|scope| {
         let own = step.clone();
-        scope.spawn(|| {
+        spawn(scope, || {
             let (mut batches, mut at_waits) = (0, at_waits(&parcels, &waits));
             let hook = move |point| {
                 // The hook does nothing during the wait before the index is enforced.

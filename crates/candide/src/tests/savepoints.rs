@@ -84,8 +84,8 @@ impl Updater<Item> for Halve {
     }
 }
 
-protocol_tests!(all: what_a_failed_part_has_written_is_undone);
-fn what_a_failed_part_has_written_is_undone<P: Protocol>() {
+protocol_tests!(all: writes_of_a_failed_part_are_undone);
+fn writes_of_a_failed_part_are_undone<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     run(&mut scene.session, |tx| {
@@ -393,8 +393,8 @@ fn a_part_that_writes_nothing_that_may_fail_observes_nothing<P: Protocol>() {
     assert_eq!(added, Ok(()), "{}", P::NAME);
 }
 
-protocol_tests!(overlapping: what_an_undone_part_has_read_stays_observed);
-fn what_an_undone_part_has_read_stays_observed<P: Protocol>() {
+protocol_tests!(overlapping: reads_of_an_undone_part_stay_observed);
+fn reads_of_an_undone_part_stay_observed<P: Protocol>() {
     let mut scene = scene::<P>();
     let (items, mut other) = (scene.items.clone(), scene.db.session().unwrap());
     let mut changed = Ok(());
@@ -411,11 +411,11 @@ fn what_an_undone_part_has_read_stays_observed<P: Protocol>() {
     assert!((changed == Ok(())) == (ended == CONFLICT), "{}: {changed:?} {ended:?}", P::NAME);
 }
 
-protocol_tests!(overlapping: what_undone_writes_have_assumed_is_observed);
+protocol_tests!(overlapping: assumptions_of_undone_writes_are_observed);
 /// A part inserts a row, so that the row's key was free, and is undone. Then another transaction
 /// inserts that row, and changes a row that the first transaction has read before: it comes after
 /// the first, or the first has to run again.
-fn what_undone_writes_have_assumed_is_observed<P: Protocol>() {
+fn assumptions_of_undone_writes_are_observed<P: Protocol>() {
     let acts: [Act<P>; 3] = [
         |items, tx| items.insert(tx, Item::new(50, 1)),
         |items, tx| items.update(tx, 5, Item::OTHER.set(1)),

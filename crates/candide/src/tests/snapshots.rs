@@ -3,6 +3,7 @@
 use super::indexed_rows::Parcel;
 use super::random_transactions::{Judge, Mix};
 use super::rows::Item;
+use super::threads::spawn;
 use crate::engine::Versioned;
 use crate::index::Found;
 use crate::protocols::{Mvcc, Mvto, Recorded};
@@ -52,7 +53,7 @@ fn histories_with_snapshots_are_strictly_serializable<P: Chained>() {
         let workers: Vec<_> = (0..6)
             .map(|thread| {
                 let mix = &mix;
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let (mut session, mut random) =
                         (mix.db.session().unwrap(), Random::seeded(thread));
                     for _ in 0..300 {
@@ -105,13 +106,13 @@ pub(crate) fn count<P: Chained>(snapshot: &Snapshot<P>, items: &Items<P>, id: u6
 }
 
 #[test]
-fn a_snapshot_keeps_what_it_sees_and_no_more() {
-    a_snapshot_keeps_what_it_sees_and_no_more_under::<Mvcc>();
+fn a_snapshot_keeps_only_the_versions_that_it_sees() {
+    a_snapshot_keeps_only_the_versions_that_it_sees_under::<Mvcc>();
 }
 
 #[test]
-fn a_snapshot_keeps_what_it_sees_and_no_more_in_chains() {
-    a_snapshot_keeps_what_it_sees_and_no_more_under::<Mvto>();
+fn a_snapshot_keeps_only_the_versions_that_it_sees_in_chains() {
+    a_snapshot_keeps_only_the_versions_that_it_sees_under::<Mvto>();
 }
 
 /// Any thread may use a snapshot, for any length of time.
@@ -127,7 +128,7 @@ fn snapshots_go_from_thread_to_thread() {
     assert_eq!(seen.ok(), Some(Some(0)));
 }
 
-fn a_snapshot_keeps_what_it_sees_and_no_more_under<P: Chained>() {
+fn a_snapshot_keeps_only_the_versions_that_it_sees_under<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let mut open = Vec::new();
     for round in 0..4 {

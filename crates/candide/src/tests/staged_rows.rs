@@ -4,6 +4,7 @@
 use super::indexed_rows::Parcel;
 use super::random_transactions::{Judge, Mix};
 use super::rows::{Item, Wide};
+use super::threads::spawn;
 use super::transactions::{ONCE, run};
 use super::{interleaving, properties};
 use crate::engine::{Properties, Protocol};
@@ -288,7 +289,7 @@ fn a_row_is_found_that_was_staged_while_a_delete_was_committing<P: Protocol>() {
         };
         std::thread::scope(|scope| {
             let (deleted_items, deleted) = (items.clone(), ended.clone());
-            scope.spawn(move || {
+            spawn(scope, move || {
                 let delete = || deleter.with(ONCE()).run(|tx| deleted_items.delete(tx, key));
                 assert_eq!(interleaving::acting(point, pause, delete), Ok(()));
                 drop(deleter);
@@ -332,7 +333,7 @@ fn a_row_is_found_that_was_staged_before_its_record_became_absent_again<P: Proto
         // Another thread deletes the row, which has no hook. Under a policy that locks, the row
         // stays.
         std::thread::scope(|scope| {
-            scope.spawn(|| other.with(ONCE()).run(|tx| wide.delete(tx, KEY_OF_WIDE)).is_ok());
+            spawn(scope, || other.with(ONCE()).run(|tx| wide.delete(tx, KEY_OF_WIDE)).is_ok());
         });
         fail_at_commit(items, tx)
     };
@@ -403,7 +404,7 @@ fn stage_beside<P: Protocol>(point: Point, change: Change<P>, before: Before, me
     };
     std::thread::scope(|scope| {
         let (its_wide, its_items, its_end) = (wide.clone(), items.clone(), ended.clone());
-        scope.spawn(move || {
+        spawn(scope, move || {
             let act = || {
                 let mut run = changing.with(ONCE());
                 let _ = run.run(|tx| change(&its_wide, &its_items, &mut its_other, tx));
@@ -529,13 +530,13 @@ fn histories_of_fast_epochs_are_what_protocols_promise<P: Protocol>() {
         let work = |thread| {
             let (mix, steps) = (&mix, share(1_000) * stress());
             let mut session = mix.db.session().unwrap();
-            scope.spawn(move || {
+            spawn(scope, move || {
                 let mut random = Random::seeded(thread);
                 (0..steps).for_each(|_| mix.step(&mut session, &mut random, 5));
             })
         };
         let workers: Vec<_> = (0..4).map(work).collect();
-        scope.spawn(|| {
+        spawn(scope, || {
             while !is_over.load(Ordering::Relaxed) {
                 mix.db.inner.engine.epochs.pass();
                 std::thread::sleep(Duration::from_micros(20));

@@ -4,6 +4,7 @@
 use super::indexed_rows::Parcel;
 use super::properties;
 use super::rows::Item;
+use super::threads::spawn;
 use super::transactions::{CONFLICT, ONCE, run};
 use super::waiting::eventually_with;
 use crate::engine::Protocol;
@@ -50,7 +51,7 @@ fn a_transaction_of_thousands_of_reads_is_not_starved_by_writers<P: Protocol>() 
                     updates.fetch_add(1, Ordering::Relaxed);
                 }
             };
-            scope.spawn(move || with_patience(write));
+            spawn(scope, move || with_patience(write));
         }
         let stop = StopAtEnd(&done);
         let updated = || updates.load(Ordering::Relaxed);
@@ -104,8 +105,8 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-protocol_tests!(overlapping: a_link_gives_way_to_the_token_and_the_attempt_is_over);
-fn a_link_gives_way_to_the_token_and_the_attempt_is_over<P: Protocol>() {
+protocol_tests!(overlapping: a_scan_step_yields_to_the_token_and_dooms_its_attempt);
+fn a_scan_step_yields_to_the_token_and_dooms_its_attempt<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let mut session = db.session().unwrap();

@@ -104,8 +104,8 @@ fn packed_keys_are_found_by_the_words_of_their_type<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: what_is_read_as_words_is_observed);
-fn what_is_read_as_words_is_observed<P: Protocol>() {
+protocol_tests!(overlapping: rows_read_as_words_are_observed);
+fn rows_read_as_words_are_observed<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let items = db.table_with("items", TableOptions::default().ordered()).unwrap();
     let words = items.as_words();

@@ -1,6 +1,7 @@
 //! Tests of properties that only `Mvcc` has.
 
 use super::snapshots::{self, Chained};
+use super::threads::spawn;
 use crate::experiments::Factor;
 use crate::index::Found;
 use crate::protocols::{Mvcc, Mvto};
@@ -154,7 +155,7 @@ fn a_transaction_that_only_reads_sees_the_time_it_began_and_never_fails() {
 }
 
 #[test]
-fn a_look_at_a_key_that_comes_meanwhile_stays_what_it_was() {
+fn an_absent_key_stays_absent_for_an_older_reader() {
     let (db, items) = database(true);
     let (attempts, seen) = overtaken(
         &db,
@@ -243,7 +244,7 @@ fn a_reader_of_much_and_then_of_an_old_version_starts_over_when_it_writes() {
 }
 
 #[test]
-fn of_two_that_write_what_the_other_has_read_one_starts_over() {
+fn one_of_two_transactions_in_write_skew_starts_over() {
     let (db, items) = database(true);
     let (attempts, ()) = overtaken(
         &db,
@@ -261,7 +262,7 @@ fn of_two_that_write_what_the_other_has_read_one_starts_over() {
 }
 
 #[test]
-fn a_commit_stops_readers_that_might_have_to_see_it_and_no_others() {
+fn a_commit_stops_exactly_the_readers_that_may_have_to_see_it() {
     let (db, items) = database(true);
     let (mut writer, mut later) = (db.session().unwrap(), db.session().unwrap());
     let own = items.clone();
@@ -327,7 +328,7 @@ fn a_reader_that_moves_on_to_still_newer_versions_misses_none_in_between() {
 }
 
 #[test]
-fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
+fn assumptions_of_a_write_hold_at_the_newer_time_of_its_attempt() {
     let (db, items) = database(true);
     assert_eq!(db.run(|tx| items.insert(tx, Item::new(3, 0))), Ok(()));
     let (mut session, mut first, mut second) =
@@ -365,13 +366,13 @@ fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
 }
 
 #[test]
-fn what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time() {
+fn a_key_absent_at_a_time_stays_absent_at_that_time() {
     // When the reader begins, the writer has not locked any row yet.
     let (db, items) = database(true);
     let (begins, commits, goes_on) = (Barrier::new(2), Barrier::new(2), Barrier::new(2));
     let steps = Arc::new((begins, commits, goes_on));
     let seen = std::thread::scope(|scope| {
-        scope.spawn(|| {
+        spawn(scope, || {
             let mut writer = db.session().unwrap();
             let own = steps.clone();
             let hook = move |point| {
@@ -550,7 +551,7 @@ fn two_threads_lose_no_increment() {
         std::thread::scope(|scope| {
             for thread in 0..2 {
                 let (db, items) = (&db, &items);
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let mut session = db.session().unwrap();
                     for round in 0..5_000 {
                         let keys = [1 + (round + thread) % 2, 1 + round % 2];

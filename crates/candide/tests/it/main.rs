@@ -18,6 +18,7 @@ mod durable;
 mod first_attempts;
 mod indexes;
 mod isolation;
+mod keys;
 mod memory;
 mod misuse;
 mod phantoms;

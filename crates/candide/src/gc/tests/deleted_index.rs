@@ -116,7 +116,7 @@ impl Store {
 const KEYS: u64 = 40;
 
 #[test]
-fn a_row_that_only_a_snapshot_sees_is_in_no_other_readers_way() {
+fn a_row_that_only_a_snapshot_sees_leaves_the_index_of_other_readers() {
     let (store, mut random) = (Store::new(true), Random::seeded(1));
     let (db, parcels, mut session) = (&store.db, &store.parcels, store.session());
     let all: Rows = (0..2)
@@ -164,7 +164,7 @@ fn a_row_that_only_a_snapshot_sees_is_in_no_other_readers_way() {
 }
 
 #[test]
-fn whatever_comes_and_goes_snapshots_stay_what_they_were() {
+fn snapshots_do_not_change_while_rows_come_and_go() {
     let mut sample = Sample::one_in(6);
     for seed in (0..60).filter(|_| sample.has_next()) {
         let (store, mut random) = (Store::new(seed % 2 == 0), Random::seeded(seed));
@@ -229,7 +229,7 @@ fn about_to_be_stowed() -> (Rc<Store>, Rc<Snapshot<Mvcc>>, Session<Mvcc>) {
 }
 
 #[test]
-fn a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way() {
+fn a_row_is_seen_exactly_once_during_its_move_to_the_deleted_index() {
     let (store, snapshot, mut session) = about_to_be_stowed();
     let (there, then, mut random) = (store.clone(), snapshot.clone(), Random::seeded(1));
     let rows = Rows::from([((0, 1), Parcel::new(0, 1))]);
@@ -246,7 +246,7 @@ fn a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way() {
 }
 
 #[test]
-fn a_row_that_is_inserted_while_it_is_put_out_of_the_way_stays() {
+fn a_row_inserted_during_its_move_to_the_deleted_index_stays() {
     let (store, snapshot, mut session) = about_to_be_stowed();
     let there = store.clone();
     let again = Parcel { weight: 5, ..Parcel::new(0, 1) };
@@ -268,7 +268,7 @@ fn a_row_that_is_inserted_while_it_is_put_out_of_the_way_stays() {
 
 /// The versions of a row in the index of deleted records are collected like those of other rows.
 #[test]
-fn the_chain_of_a_row_that_is_out_of_the_way_is_thinned() {
+fn the_chain_of_a_row_in_the_deleted_index_is_thinned() {
     let store = Store::new(false);
     let (parcels, mut session, mut random) = (&store.parcels, store.session(), Random::seeded(4));
     let mut open = Vec::new();

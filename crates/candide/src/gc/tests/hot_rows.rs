@@ -199,8 +199,8 @@ fn short_transactions_that_only_read_write_nothing_that_others_look_at<P: Chaine
     assert_eq!((read(0), read(7), read(8)), (None, None, Some(8)));
 }
 
-protocol_tests!(versioned: what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot);
-fn what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot<P: Chained>() {
+protocol_tests!(versioned: garbage_kept_for_snapshots_does_not_delay_garbage_of_hot_rows);
+fn garbage_kept_for_snapshots_does_not_delay_garbage_of_hot_rows<P: Chained>() {
     const COLD: u64 = 2_000;
     let (db, items, mut first) = by_hand::<P>();
     let mut second = db.session().unwrap();
@@ -283,7 +283,7 @@ fn the_longest_chain_has_its_turn_among_many<P: Chained>() {
 /// If a collection meets a row that is being written, it leaves the row to the next collection, and
 /// not to a later epoch.
 #[test]
-fn what_was_being_written_when_it_was_looked_at_is_still_due() {
+fn garbage_of_a_row_under_a_writer_is_still_due() {
     let (db, items, mut first) = by_hand::<Mvto>();
     let mut second = db.session().unwrap();
     let _old = db.snapshot();
@@ -304,7 +304,7 @@ fn what_was_being_written_when_it_was_looked_at_is_still_due() {
 }
 
 #[test]
-fn what_has_not_been_finished_is_before_what_is_not_due() {
+fn unfinished_garbage_comes_before_garbage_that_is_not_due() {
     let (_db, items, _) = by_hand::<Mvto>();
     let Found::Record(record) = items.core().index.find(&[1]) else { panic!("it was inserted") };
     let at = items.core().layout.first_of(record);
@@ -323,7 +323,7 @@ fn what_has_not_been_finished_is_before_what_is_not_due() {
 /// The garbage stays bounded, even if each transaction changes more rows than one collection
 /// examines.
 #[test]
-fn what_large_transactions_put_aside_does_not_pile_up() {
+fn garbage_that_large_transactions_set_aside_does_not_pile_up() {
     const ROWS: u64 = 9_000;
     let (db, items, mut session) = by_hand::<Mvcc>();
     ok(session.run(|tx| (4..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
@@ -339,14 +339,12 @@ fn what_large_transactions_put_aside_does_not_pile_up() {
 /// A snapshot is opened after a collector has listed the open snapshots. Other sessions write a hot
 /// row and examine its entry. The version that the snapshot sees stays.
 #[test]
-fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees() {
-    a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under::<Mvcc>(false);
-    a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under::<Mvto>(true);
+fn a_snapshot_opened_during_a_collection_keeps_its_versions() {
+    a_snapshot_opened_during_a_collection_keeps_its_versions_under::<Mvcc>(false);
+    a_snapshot_opened_during_a_collection_keeps_its_versions_under::<Mvto>(true);
 }
 
-fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under<P: Chained>(
-    shares_hot: bool,
-) {
+fn a_snapshot_opened_during_a_collection_keeps_its_versions_under<P: Chained>(shares_hot: bool) {
     const ROWS: u64 = 60;
     let (db, items, mut writer) = by_hand::<P>();
     let mut collector = db.session().unwrap();

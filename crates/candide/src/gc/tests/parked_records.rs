@@ -121,8 +121,8 @@ fn a_session_that_ends_leaves_nothing_parked_for_ever<P: Chained>() {
     }
 }
 
-protocol_tests!(versioned: of_a_deleted_row_only_what_a_snapshot_sees_is_kept);
-fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept<P: Chained>() {
+protocol_tests!(versioned: a_snapshot_keeps_only_its_own_version_of_a_deleted_row);
+fn a_snapshot_keeps_only_its_own_version_of_a_deleted_row<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let snapshot = db.snapshot();
     ok(session.run(|tx| items.update(tx, 1, Item::OTHER.set(5))));
@@ -146,7 +146,7 @@ fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept<P: Chained>() {
 }
 
 #[test]
-fn a_record_of_which_something_is_parked_is_not_buried() {
+fn a_record_with_a_parked_version_is_not_buried() {
     // Under `Mvcc`, the record is reaped, since a parked entry does not read the record again.
     a_record_of_which_something_is_parked_is_buried_or_not_under::<Mvcc>(true);
     a_record_of_which_something_is_parked_is_buried_or_not_under::<Mvto>(false);
@@ -194,8 +194,8 @@ fn a_row_that_an_old_snapshot_has_never_seen_is_not_kept_for_it() {
     drop(old);
 }
 
-protocol_tests!(versioned: what_was_parked_by_one_and_queued_by_another_is_collected_once);
-fn what_was_parked_by_one_and_queued_by_another_is_collected_once<P: Chained>() {
+protocol_tests!(versioned: garbage_parked_by_one_session_and_queued_by_another_is_collected_once);
+fn garbage_parked_by_one_session_and_queued_by_another_is_collected_once<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let mut other = db.session().unwrap();
     let snapshot = db.snapshot();
@@ -223,8 +223,8 @@ fn what_was_parked_by_one_and_queued_by_another_is_collected_once<P: Chained>() 
     assert_eq!((is_linked(&items, 1), db.memory().garbage), (false, 0));
 }
 
-protocol_tests!(versioned: whatever_comes_and_goes_versions_are_as_many_as_snapshots_see);
-fn whatever_comes_and_goes_versions_are_as_many_as_snapshots_see<P: Chained>() {
+protocol_tests!(versioned: the_number_of_versions_is_that_which_snapshots_see);
+fn the_number_of_versions_is_that_which_snapshots_see<P: Chained>() {
     for seed in 0..150 {
         Walk::<P>::new(seed).run();
     }

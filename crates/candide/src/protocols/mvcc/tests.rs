@@ -51,8 +51,8 @@ impl Wide {
     }
 }
 
-protocol_tests!(versioned: whichever_parts_of_a_row_change_snapshots_see_all_of_it);
-fn whichever_parts_of_a_row_change_snapshots_see_all_of_it<P: Chained>() {
+protocol_tests!(versioned: snapshots_see_whole_rows_whichever_columns_change);
+fn snapshots_see_whole_rows_whichever_columns_change<P: Chained>() {
     for seed in 0..100 {
         Walk::<P>::new(seed).run();
     }
@@ -220,7 +220,7 @@ fn a_reader_of_old_versions_sees_no_part_of_a_write_under_way() {
 
 /// While a chain is pruned, other sessions can read the row. A writer has to wait or start over.
 #[test]
-fn thinning_a_chain_is_in_the_way_of_writers_only() {
+fn thinning_a_chain_stops_writers_and_no_readers() {
     let (db, items, mut session) = by_hand::<Mvcc>();
     let mut other = db.session().unwrap();
     let snapshot = Rc::new(db.snapshot());
@@ -306,7 +306,7 @@ fn a_version_that_a_reader_walks_over_is_not_freed() {
 /// An undo record of a few words stays for a snapshot. The undo records above it, which hold other
 /// words, are collected.
 #[test]
-fn what_stays_in_a_chain_has_the_words_of_what_goes() {
+fn versions_that_stay_take_over_the_words_of_removed_ones() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
     let rows = db.table::<Wide>("rows").unwrap();
     let mut session = db.session().unwrap();
@@ -329,10 +329,10 @@ fn what_stays_in_a_chain_has_the_words_of_what_goes() {
     assert_eq!(db.memory().garbage, 0);
 }
 
-protocol_tests!(versioned: what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it);
+protocol_tests!(versioned: versions_younger_than_a_snapshot_are_not_kept_for_it);
 /// A snapshot is open. Rows and index entries that it has never seen leave nothing behind when they
 /// are inserted and deleted again.
-fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it<P: Chained>() {
+fn versions_younger_than_a_snapshot_are_not_kept_for_it<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let snapshot = db.snapshot();
     for id in 10..60 {
@@ -381,7 +381,7 @@ fn thinning_a_chain_does_not_wait_for_a_waiter_for_the_list_of_tables() {
 /// A row is written while a session prunes the row's chain. The session prunes by the time of the
 /// row's previous write.
 #[test]
-fn what_is_replaced_while_its_chain_is_thinned_stays() {
+fn a_version_replaced_while_its_chain_is_thinned_stays() {
     let (db, items, mut session) = by_hand::<Mvcc>();
     let (mut other, oldest) = (db.session().unwrap(), db.snapshot());
     (0..3).for_each(|_| add(&mut session, &items, 1));
@@ -403,7 +403,7 @@ fn what_is_replaced_while_its_chain_is_thinned_stays() {
 /// A transaction may change many words of a row any number of times. It makes only one undo record
 /// for the row.
 #[test]
-fn room_is_made_for_each_unit_once() {
+fn a_transaction_makes_one_undo_record_for_each_unit() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
     let rows = db.table::<Wide>("rows").unwrap();
     let mut session = db.session().unwrap();
@@ -439,7 +439,7 @@ fn a_burst_of_rows_is_not_kept_for_a_snapshot_either() {
 /// A chain is pruned in one walk, however much garbage has accumulated while nothing could be
 /// collected.
 #[test]
-fn what_has_come_together_is_thinned_at_once() {
+fn accumulated_versions_are_thinned_in_one_walk() {
     let (db, items, mut session) = by_hand::<Mvcc>();
     let snapshot = db.snapshot();
     (0..20_000).for_each(|_| add(&mut session, &items, 1));
@@ -454,7 +454,7 @@ fn what_has_come_together_is_thinned_at_once() {
 /// The parts of a row change one after another. Three undo records keep the row for a snapshot,
 /// whatever the number of changes.
 #[test]
-fn what_a_snapshot_sees_of_a_row_is_kept_in_three_pieces() {
+fn three_undo_records_keep_a_row_for_a_snapshot() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
     let rows = db.table::<Wide>("rows").unwrap();
     let mut session = db.session().unwrap();
@@ -478,7 +478,7 @@ fn what_a_snapshot_sees_of_a_row_is_kept_in_three_pieces() {
 /// While rows are held for update, a collection searches the chain of each row once, however many
 /// entries of the row are due.
 #[test]
-fn what_is_in_the_way_is_not_tried_again_and_again() {
+fn a_collection_walks_the_chain_of_a_held_row_once() {
     let (db, items, mut session) = by_hand::<Mvcc>();
     let (mut other, snapshot) = (db.session().unwrap(), db.snapshot());
     for _ in 0..50 {

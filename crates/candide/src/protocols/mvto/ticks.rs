@@ -96,7 +96,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn no_two_draw_the_same_whether_or_not_they_have_numbers_of_their_own() {
+    fn no_two_sessions_draw_the_same_timestamp() {
         let ticks = Ticks::new();
         let draw = |number: u64| {
             let ticks = &ticks;

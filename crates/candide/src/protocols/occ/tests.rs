@@ -78,7 +78,7 @@ fn a_closure_never_sees_two_rows_of_different_times() {
 }
 
 #[test]
-fn without_opacity_it_does_and_the_attempt_fails_all_the_same() {
+fn without_opacity_a_closure_sees_rows_of_two_times_and_its_attempt_fails() {
     let Scene { db, items, mut reader, mut writer } = scene_of(false);
     let seen = Cell::new((0, 0));
     let result = reader.with(ONCE()).run(|tx| {
@@ -108,7 +108,7 @@ fn an_absent_key_and_a_row_are_of_one_time() {
 }
 
 #[test]
-fn that_a_row_could_be_updated_and_what_another_says_are_of_one_time() {
+fn an_accepted_update_and_a_row_are_of_one_time() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     let between = |tx: &Tx<'_, Occ>| {
         items.update(tx, 0, Item::COUNT.add(1))?;
@@ -160,7 +160,7 @@ fn rows_that_go_and_come_back_during_a_look_are_noticed() {
 }
 
 #[test]
-fn that_a_row_could_be_inserted_and_what_another_says_are_of_one_time() {
+fn an_accepted_insert_and_a_row_are_of_one_time() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     let between = |tx: &Tx<'_, Occ>| {
         items.insert(tx, Item::new(9, 5))?;
@@ -184,7 +184,7 @@ fn a_row_held_for_update_and_one_read_before_are_of_one_time() {
 }
 
 #[test]
-fn own_writes_and_held_rows_stand_in_no_ones_way() {
+fn own_writes_and_held_rows_cause_no_conflict() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     let sums = reader.with(ONCE()).run(|tx| {
         items.update(tx, 0, Item::COUNT.add(1))?;
@@ -257,7 +257,7 @@ fn validation_notices_half_a_commit<P: Protocol>() {
 }
 
 #[test]
-fn validation_of_what_the_attempt_writes_too_notices_half_a_commit() {
+fn validation_of_written_rows_notices_half_a_commit() {
     validation_notices_half_a_commit::<Occ>();
     validation_notices_half_a_commit::<TicToc>();
 }
@@ -306,7 +306,7 @@ fn the_cell_that_makes_the_view_move_is_looked_at_again() {
 /// Between the look and the end of the view's move, another commit changes a third row and a row
 /// that has been read. Then the commit's epoch ends.
 #[test]
-fn the_epoch_of_a_look_is_one_from_before_it() {
+fn the_epoch_of_a_look_is_read_before_the_look() {
     let Scene { db, items, mut reader, mut writer } = scene();
     set(&mut writer, &items, &[1], 1);
     let (again, writer) = (items.clone(), RefCell::new(writer));
@@ -328,7 +328,7 @@ fn the_epoch_of_a_look_is_one_from_before_it() {
 }
 
 #[test]
-fn looks_at_rows_of_the_same_epoch_cost_no_more_than_a_few_for_each() {
+fn rows_of_one_epoch_cost_a_few_looks_each() {
     const ROWS: u64 = 2_000;
     let Scene { db, items, mut reader, mut writer } = scene();
     run(&mut writer, |tx| (4..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
@@ -420,7 +420,7 @@ fn a_version_that_a_row_never_had_is_not_met() {
 }
 
 #[test]
-fn validation_in_the_middle_says_whether_all_is_as_it_was() {
+fn validation_within_a_closure_tells_whether_all_reads_are_current() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     let between = |tx: &Tx<'_, Occ>| {
         count(tx, &items, 0)?;

@@ -5,6 +5,7 @@
 //! actor reports this, and does its steps once the transaction has begun. So scripts run to their
 //! end even under protocols that let no two transactions overlap.
 
+use super::super::threads::spawn;
 use super::rows::{Placed, Row};
 use super::script::{Anomaly, End, Index, Op, Part, Rows, Run, Seen, Where, Who};
 use crate::engine::Protocol;
@@ -199,7 +200,7 @@ fn enter<'scope, P: Protocol, R: Row>(
     say: Sender<(usize, Said)>,
 ) -> Sender<Op> {
     let (order, orders) = channel();
-    scope.spawn(move || {
+    spawn(scope, move || {
         let say = move |said| drop(say.send((who, said)));
         let mut session = only_session(db, &say);
         let orders = Rc::new(orders);

@@ -1,6 +1,7 @@
 //! A hand-written row type. Each of its functions may panic: those of rows, keys and columns, and
 //! those that compute index keys.
 
+use super::super::threads::spawn;
 use super::{Deliberate, Watchdog, commits, deliberate};
 use crate::engine::Protocol;
 use crate::schema::{AsKey, Buffer, Field};
@@ -204,7 +205,7 @@ impl<P: Protocol> Shelf<P> {
     /// can be written.
     fn assert_unharmed(&self, wanted: &[Brittle]) {
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            spawn(scope, || {
                 assert_eq!((self.db.health().oldest_pin, self.rows()), (None, wanted.to_vec()));
                 let mut session = self.db.session().unwrap();
                 assert_entries_match_rows(&mut session, &self.table);
@@ -652,8 +653,8 @@ fn a_panic_while_all_rows_are_visited_leaves_the_table_as_it_was<P: Protocol>() 
     assert_eq!(exported.expect("an export runs no code of a row's").unwrap(), ROWS);
 }
 
-protocol_tests!(all: a_panic_in_a_read_by_itself_holds_nothing_back);
-fn a_panic_in_a_read_by_itself_holds_nothing_back<P: Protocol>() {
+protocol_tests!(all: a_panic_in_a_single_read_leaves_no_pin);
+fn a_panic_in_a_single_read_leaves_no_pin<P: Protocol>() {
     let shelf = Shelf::<P>::new(TableOptions::default());
     let rows = shelf.rows();
     let mut session = shelf.db.session().unwrap();
@@ -670,8 +671,8 @@ fn a_panic_in_a_read_by_itself_holds_nothing_back<P: Protocol>() {
     shelf.assert_unharmed(&rows);
 }
 
-protocol_tests!(all: what_panicking_transactions_have_linked_is_buried);
-fn what_panicking_transactions_have_linked_is_buried<P: Protocol>() {
+protocol_tests!(all: records_of_panicked_transactions_are_buried);
+fn records_of_panicked_transactions_are_buried<P: Protocol>() {
     let shelf = Shelf::<P>::new(TableOptions::default().ordered());
     let mut session: Session<P> = shelf.db.session().unwrap();
     for calls in 0..100 {

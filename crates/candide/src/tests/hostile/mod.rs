@@ -13,6 +13,7 @@ mod threads;
 
 use super::entries::assert_entries_match_rows;
 use super::indexed_rows::{Filed, Parcel};
+use super::threads::spawn;
 use super::waiting::eventually;
 use crate::engine::Protocol;
 use crate::sync::Duration;
@@ -232,7 +233,7 @@ impl<P: Protocol> Scene<P> {
     /// order.
     fn assert_unharmed(&self, wanted: &Rows, after: &str) {
         std::thread::scope(|scope| {
-            let looking = scope.spawn(|| self.look(wanted));
+            let looking = spawn(scope, || self.look(wanted));
             if let Err(panic) = looking.join() {
                 eprintln!("after {after}:");
                 resume_unwind(panic);

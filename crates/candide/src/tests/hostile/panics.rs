@@ -260,8 +260,8 @@ fn a_panic_of_a_doomed_attempt_is_never_seen<P: Protocol>() {
     assert_eq!(note, Ok(places as u64));
 }
 
-protocol_tests!(all: a_panic_that_the_closure_catches_takes_nothing_along);
-fn a_panic_that_the_closure_catches_takes_nothing_along<P: Protocol>() {
+protocol_tests!(all: a_panic_that_the_closure_catches_undoes_no_earlier_operation);
+fn a_panic_that_the_closure_catches_undoes_no_earlier_operation<P: Protocol>() {
     let _watchdog = Watchdog::new();
     let scene = Scene::<P>::new();
     let mut rows = scene.rows();
@@ -296,8 +296,8 @@ fn a_panic_that_the_closure_catches_takes_nothing_along<P: Protocol>() {
     scene.assert_unharmed(&rows, "caught panics");
 }
 
-protocol_tests!(all: an_effect_that_panics_comes_too_late_to_harm);
-fn an_effect_that_panics_comes_too_late_to_harm<P: Protocol>() {
+protocol_tests!(all: an_effect_that_panics_undoes_no_commit);
+fn an_effect_that_panics_undoes_no_commit<P: Protocol>() {
     let watchdog = Watchdog::new();
     let scene = Scene::<P>::new();
     for kind in 0..2 {
@@ -423,7 +423,7 @@ fn a_load_that_panics_leaves_what_it_had_committed<P: Protocol>() {
 }
 
 #[test]
-fn a_panic_that_is_not_ours_is_told_from_one_that_is() {
+fn a_deliberate_panic_is_told_from_a_failed_assertion() {
     let caught = catch_unwind(|| demand_panic("nothing", || 1));
     assert!(
         caught

@@ -1,6 +1,7 @@
 //! Tests of threads that end badly: by unwinding, with forgotten sessions, and with sessions that
 //! are destroyed while the thread ends.
 
+use super::super::threads::spawn;
 use super::{Deliberate, Scene, Watchdog, deliberate};
 use crate::engine::Protocol;
 use crate::tests::indexed_rows::Parcel;
@@ -64,7 +65,7 @@ fn a_session_survives_the_threads_that_panic_with_it<P: Protocol>() {
     let session = std::sync::Mutex::new(scene.db.session().unwrap());
     for _ in 0..5 {
         std::thread::scope(|scope| {
-            let panicking = scope.spawn(|| {
+            let panicking = spawn(scope, || {
                 let mut session = session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let _: Result<(), Abort> = session.run(|tx| {
                     scene.parcels.put(tx, Parcel::new(6, 1))?;
@@ -181,8 +182,8 @@ fn sessions_work_to_the_end_of_a_thread_that_unwinds<P: Protocol>() {
     }
 }
 
-protocol_tests!(concurrent: many_threads_that_panic_do_not_get_at_one_another);
-fn many_threads_that_panic_do_not_get_at_one_another<P: Protocol>() {
+protocol_tests!(concurrent: many_threads_that_panic_leave_one_another_unharmed);
+fn many_threads_that_panic_leave_one_another_unharmed<P: Protocol>() {
     let watchdog = Watchdog::new();
     watchdog.step(format!("threads that panic beside one another under {}", P::NAME));
     let scene = Scene::<P>::new();
@@ -191,7 +192,7 @@ fn many_threads_that_panic_do_not_get_at_one_another<P: Protocol>() {
         let threads: Vec<_> = (0..6)
             .map(|thread| {
                 let scene = &scene;
-                scope.spawn(move || {
+                spawn(scope, move || {
                     for round in 0..60 {
                         let passed = std::cell::Cell::new(0);
                         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -221,8 +222,8 @@ fn many_threads_that_panic_do_not_get_at_one_another<P: Protocol>() {
     scene.assert_unharmed(&rows, "a crowd");
 }
 
-protocol_tests!(all: what_dead_threads_had_linked_is_buried);
-fn what_dead_threads_had_linked_is_buried<P: Protocol>() {
+protocol_tests!(all: records_of_dead_threads_are_buried);
+fn records_of_dead_threads_are_buried<P: Protocol>() {
     let watchdog = Watchdog::new();
     let scene = Scene::<P>::new();
     for number in 0..50 {

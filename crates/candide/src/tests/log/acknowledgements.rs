@@ -96,13 +96,13 @@ impl Updater<Item> for Breaks {
 /// A transaction that looks, and its end.
 type Look<P> = (fn(&Table<Item, P>, &Tx<'_, P>) -> Result<(), Abort>, Result<(), Abort>);
 
-protocol_tests!(all: every_end_rests_on_what_it_tells);
+protocol_tests!(all: every_outcome_waits_for_the_commits_that_it_shows);
 protocol_tests!(
-    erased: every_end_rests_on_what_it_tells_under_erased_protocols
-        = every_end_rests_on_what_it_tells()
+    erased: every_outcome_waits_for_the_commits_that_it_shows_under_erased_protocols
+        = every_outcome_waits_for_the_commits_that_it_shows()
 );
 /// Row 1 has count 1 since a commit that is not durable. All ends tell of that.
-fn every_end_rests_on_what_it_tells<P: Protocol>() {
+fn every_outcome_waits_for_the_commits_that_it_shows<P: Protocol>() {
     let looks: [Look<P>; 13] = [
         (|items, tx| items.get(tx, 1, Item::COUNT).map(drop), Ok(())),
         (|items, tx| items.get_for_update(tx, 1, Item::COUNT).map(drop), Ok(())),
@@ -159,8 +159,8 @@ fn every_end_rests_on_what_it_tells<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: the_absence_of_a_row_rests_on_its_delete);
-fn the_absence_of_a_row_rests_on_its_delete<P: Protocol>() {
+protocol_tests!(all: the_absence_of_a_row_waits_for_its_delete);
+fn the_absence_of_a_row_waits_for_its_delete<P: Protocol>() {
     let looks: [Look<P>; 6] = [
         (|items, tx| items.get(tx, 1, Item::COUNT).map(drop), Ok(())),
         (|items, tx| items.read(tx, 1, Item::COUNT).map(drop), Err(Abort::NotFound)),
@@ -188,10 +188,10 @@ fn the_absence_of_a_row_rests_on_its_delete<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: a_refusal_by_an_index_rests_on_the_absence_of_the_row);
+protocol_tests!(all: a_refusal_by_an_index_waits_for_the_delete_of_the_row);
 /// An insert finds no row with its key, and then another row with its code. Nothing is staged, and
 /// nothing but the other row is read.
-fn a_refusal_by_an_index_rests_on_the_absence_of_the_row<P: Protocol>() {
+fn a_refusal_by_an_index_waits_for_the_delete_of_the_row<P: Protocol>() {
     for opaque in [true, false] {
         let logged = Logged::new(Database::<P>::builder().manual_epochs(5).opaque(opaque));
         let filed = logged.db.table::<Filed>("filed").unwrap();
@@ -227,8 +227,8 @@ fn rows_that_are_durable_are_acknowledged_at_once() {
     assert!(rests_on <= scene.logged.durable());
 }
 
-protocol_tests!(versioned: a_snapshot_rests_on_what_was_there_when_it_was_opened);
-fn a_snapshot_rests_on_what_was_there_when_it_was_opened<P: Versioned>() {
+protocol_tests!(versioned: a_snapshot_waits_for_the_commits_before_its_opening);
+fn a_snapshot_waits_for_the_commits_before_its_opening<P: Versioned>() {
     let mut scene = Scene::<P>::new();
     let old = scene.write(|items, tx| items.insert(tx, Item::new(1, 0)));
     let snapshot = scene.logged.db.snapshot();
@@ -242,7 +242,7 @@ fn a_snapshot_rests_on_what_was_there_when_it_was_opened<P: Versioned>() {
 
 /// A query by an index that finds nothing rests on the delete of the entry.
 #[test]
-fn an_index_without_an_entry_rests_on_its_delete() {
+fn the_absence_of_an_index_entry_waits_for_its_delete() {
     let logged = Logged::new(Database::<Occ>::builder().manual_epochs(5));
     let filed = logged.db.table::<Filed>("filed").unwrap();
     let by_place = filed.index(Filed::BY_PLACE);

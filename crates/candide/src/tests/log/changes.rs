@@ -61,6 +61,11 @@ type Play<P> = fn(&Tables<P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 /// Returns transactions that together use every kind of operation.
 fn script<P: Protocol>() -> Vec<Play<P>> {
+    [updates(), rows_that_come_and_go(), indexed_rows(), undone_parts(), other_tables()].concat()
+}
+
+/// Returns transactions that update existing rows.
+fn updates<P: Protocol>() -> Vec<Play<P>> {
     vec![
         |all, tx| (0..8).try_for_each(|id| all.items.insert(tx, Item::new(id, id as i64))),
         |all, tx| {
@@ -89,7 +94,12 @@ fn script<P: Protocol>() -> Vec<Play<P>> {
             let row = all.items.get_for_update(tx, 5, Whole)?.expect("it is there");
             all.items.put(tx, Item { count: row.count + 1, ..row })
         },
-        // Rows that come over rows, and rows that come and go.
+    ]
+}
+
+/// Returns transactions whose rows replace rows, or that insert and delete.
+fn rows_that_come_and_go<P: Protocol>() -> Vec<Play<P>> {
+    vec![
         |all, tx| all.items.put(tx, Item::new(5, 50)),
         |all, tx| all.items.put(tx, Item::new(20, 1)),
         |all, tx| all.items.upsert(tx, Item::new(20, 7), Item::COUNT.add(1)).map(drop),
@@ -133,7 +143,12 @@ fn script<P: Protocol>() -> Vec<Play<P>> {
             all.items.delete(tx, 33)?;
             all.items.insert(tx, Item::new(33, 3))
         },
-        // Rows with indexes, whose entries are not logged.
+    ]
+}
+
+/// Returns changes of rows with indexes, whose entries are not logged.
+fn indexed_rows<P: Protocol>() -> Vec<Play<P>> {
+    vec![
         |all, tx| {
             (0..4).try_for_each(|number| all.parcels.insert(tx, Parcel::new(1, number)))?;
             (0..4).try_for_each(|number| all.filed.insert(tx, Parcel::new(2, number).into()))
@@ -159,7 +174,13 @@ fn script<P: Protocol>() -> Vec<Play<P>> {
             all.filed.insert(tx, Filed { code: 2_001, ..Parcel::new(2, 8).into() })?;
             all.filed.delete(tx, &(2, 1))
         },
-        // Parts that are undone, after other changes of the same rows and before some.
+    ]
+}
+
+/// Returns transactions with parts that are undone, after other changes of the same rows and before
+/// some.
+fn undone_parts<P: Protocol>() -> Vec<Play<P>> {
+    vec![
         |all, tx| {
             all.items.update(tx, 1, Item::COUNT.add(1))?;
             all.items.insert(tx, Item::new(40, 1))?;
@@ -176,6 +197,12 @@ fn script<P: Protocol>() -> Vec<Play<P>> {
             tx.attempt(|tx| all.items.update(tx, 40, Item::COUNT.add(5)))
         },
         |all, tx| undone(tx, |tx| all.items.put(tx, Item::new(43, 1))),
+    ]
+}
+
+/// Returns changes of packed keys, of wide rows and of a volatile table.
+fn other_tables<P: Protocol>() -> Vec<Play<P>> {
+    vec![
         // Keys that the table keeps packed.
         |all, tx| {
             (0..5).try_for_each(|number| {
@@ -298,8 +325,8 @@ fn the_replay_of_all_changes_is_the_database<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: a_row_that_came_and_went_is_not_in_the_log);
-fn a_row_that_came_and_went_is_not_in_the_log<P: Protocol>() {
+protocol_tests!(all: a_row_inserted_and_deleted_by_one_transaction_is_not_logged);
+fn a_row_inserted_and_deleted_by_one_transaction_is_not_logged<P: Protocol>() {
     let logged = Logged::new(Database::<P>::builder());
     let (tables, mut session) = (tables(&logged), logged.db.session().unwrap());
     let passing: [Play<P>; 3] = [
@@ -346,7 +373,7 @@ fn entries_of_indexes_are_not_in_the_log<P: Protocol>() {
 
 /// Operations that `Mvto` would put off are evaluated, so that the log has their results.
 #[test]
-fn a_deferrable_update_is_logged_as_its_result() {
+fn a_deferred_update_is_logged_as_its_result() {
     let logged = Logged::new(Database::<Mvto>::builder().manual_epochs(5));
     let (tables, mut session) = (tables(&logged), logged.db.session().unwrap());
     let add: Play<Mvto> = |all, tx| all.items.update(tx, 1, Item::COUNT.wrapping_add(10));

@@ -80,10 +80,10 @@ fn overtaken<P: Protocol>(at: Point) -> (Logged<Recorded<P>>, Story, bool) {
     (logged, story, copied == Ok(()))
 }
 
-protocol_tests!(overlapping: a_prefix_has_no_commit_without_those_that_have_not_seen_it);
+protocol_tests!(overlapping: a_prefix_is_closed_under_anti_dependencies);
 /// The first transaction comes before the second one in every serial order. If a prefix contains
 /// the second one alone, a reader of the prefix closes a circle.
-fn a_prefix_has_no_commit_without_those_that_have_not_seen_it<P: Protocol>() {
+fn a_prefix_is_closed_under_anti_dependencies<P: Protocol>() {
     let (logged, story, has_committed) = overtaken::<P>(Point::Validated);
     assert!(has_committed, "{}: it was validated", P::NAME);
     story.assert_all(&logged, &[]);

@@ -22,11 +22,11 @@ fn nothing_is_committed_that_no_cut_will_contain<P: Protocol>() {
 }
 
 #[test]
-fn nothing_is_committed_that_no_cut_will_contain_under_occ() {
+fn no_commit_is_beyond_the_last_cut_under_occ() {
     nothing_is_committed_that_no_cut_will_contain::<Occ>();
 }
 
 #[test]
-fn nothing_is_committed_that_no_cut_will_contain_under_tictoc() {
+fn no_commit_is_beyond_the_last_cut_under_tictoc() {
     nothing_is_committed_that_no_cut_will_contain::<TicToc>();
 }

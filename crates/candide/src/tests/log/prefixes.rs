@@ -2,6 +2,7 @@
 //! of exactly its commits.
 
 use super::super::random_transactions::Mix;
+use super::super::threads::spawn;
 use super::disk::{Logged, Told};
 use super::replay::Replay;
 use super::story::{Story, Witness};
@@ -63,7 +64,7 @@ fn random_rounds<P: Protocol>(splitting: bool) {
                 }
             };
             let workers: Vec<_> =
-                sessions.iter_mut().map(|part| scope.spawn(move || work(part))).collect();
+                sessions.iter_mut().map(|part| spawn(scope, move || work(part))).collect();
             while !workers.iter().all(|worker| worker.is_finished()) {
                 round(&logged, &mut told);
                 (0..rounds.below(20)).for_each(|_| thread::yield_now());

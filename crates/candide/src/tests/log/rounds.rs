@@ -46,8 +46,8 @@ fn insert<P: Protocol>(
     session.run(|tx| items.insert(tx, Item::new(id, 1)))
 }
 
-protocol_tests!(all: what_is_said_to_be_durable_is_synced);
-fn what_is_said_to_be_durable_is_synced<P: Protocol>() {
+protocol_tests!(all: acknowledged_commits_are_synced);
+fn acknowledged_commits_are_synced<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     for id in 0..5 {
         let stamp = scene.insert(id);
@@ -202,8 +202,8 @@ fn after_a_failure_nothing_is_written_or_acknowledged<P: Protocol>() {
     assert_eq!(scene.recovered(), [0], "{}", P::NAME);
 }
 
-protocol_tests!(all: what_a_session_leaves_behind_is_written);
-fn what_a_session_leaves_behind_is_written<P: Protocol>() {
+protocol_tests!(all: records_of_an_ended_session_are_written);
+fn records_of_an_ended_session_are_written<P: Protocol>() {
     let Scene { logged, items, mut session } = Scene::<P>::new();
     insert(&items, &mut session, 1).unwrap();
     drop(session);

@@ -156,8 +156,8 @@ fn transactions_that_raise_the_limit_do_not_conflict<P: Protocol>() {
     assert_eq!(Scene { logged, numbers }.recovered(), 3 + BLOCK);
 }
 
-protocol_tests!(all: behind_the_last_number_there_is_an_error_each_time);
-fn behind_the_last_number_there_is_an_error_each_time<P: Protocol>() {
+protocol_tests!(all: every_draw_beyond_the_last_number_is_an_error);
+fn every_draw_beyond_the_last_number_is_an_error<P: Protocol>() {
     let scene = Scene::<P>::new();
     scene.numbers.go_to(NUMBER_MAX - 2);
     let draw = || scene.logged.db.run(|tx| scene.numbers.next(tx));

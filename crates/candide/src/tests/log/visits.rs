@@ -15,8 +15,8 @@ use std::rc::Rc;
 
 const KEYS: u64 = 6;
 
-protocol_tests!(all: a_logger_that_comes_whenever_it_can_misses_no_commit);
-fn a_logger_that_comes_whenever_it_can_misses_no_commit<P: Protocol>() {
+protocol_tests!(all: a_logger_that_visits_at_every_point_misses_no_commit);
+fn a_logger_that_visits_at_every_point_misses_no_commit<P: Protocol>() {
     let logged = Logged::new(Database::<Recorded<P>>::builder().manual_epochs(10));
     let mix = Mix::new(logged.db.clone(), KEYS);
     let (mut session, mut random) = (logged.db.session().unwrap(), Random::seeded(7));

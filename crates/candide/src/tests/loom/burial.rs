@@ -5,7 +5,7 @@ use super::{attempt, database, explore, explore_as_it_is};
 use crate::engine::Protocol;
 use crate::protocols::{Mvto, Occ, TicToc};
 use crate::sync::thread;
-use crate::{Database, Tx, Whole};
+use crate::{Database, Whole};
 use std::sync::Arc;
 
 /// Removes the record of a deleted row of two groups while its key is inserted again. The insert

@@ -6,7 +6,7 @@ use crate::engine::Protocol;
 use crate::index::TableIndex;
 use crate::protocols::{Occ, TicToc};
 use crate::sync::thread;
-use crate::{Database, Table, TableOptions, Tx};
+use crate::{Database, Table, TableOptions};
 
 /// Makes a table of two buckets of six slots each. Returns an endless iterator over keys for each
 /// bucket.

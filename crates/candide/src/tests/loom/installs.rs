@@ -1,7 +1,7 @@
 //! Rows that are read while a commit installs them: all words are of one version.
 
 use super::super::rows::Item;
-use super::{attempt, count, database, explore, explore_as_it_is, race};
+use super::{attempt, database, explore, explore_as_it_is, race};
 use crate::Whole;
 use crate::engine::Protocol;
 use crate::protocols::{Mvcc, Mvto, Occ, TicToc};

@@ -1,7 +1,7 @@
 //! Versions that are read and counted while a commit links a new one.
 
 use super::super::rows::Item;
-use super::{attempt, count, database, explore, explore_as_it_is, race};
+use super::{attempt, database, explore, explore_as_it_is, race};
 use crate::Whole;
 use crate::engine::Protocol;
 use crate::protocols::{Mvcc, Mvto};

@@ -1,10 +1,8 @@
 //! Scans of an ordered table, and its unique index, beside inserts and deletes.
 
-use super::super::rows::Item;
 use super::{explore, explore_as_it_is, race};
 use crate::protocols::Occ;
-use crate::sync::thread;
-use crate::{Abort, Database, Record, Table, Tx};
+use crate::{Abort, Database, Record, Table};
 
 /// A small row of an ordered table with a unique index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]

@@ -3,7 +3,6 @@
 use super::explore;
 use crate::epoch::{Epochs, Slot};
 use crate::sync::{AtomicU64, Ordering, thread};
-use std::cell::Cell;
 use std::sync::Arc;
 
 /// A reader holds a block under its pin. Another thread unlinks the block, reads a stamp, and asks

@@ -59,7 +59,7 @@ fn a_protocol_without_policies_refuses_all_of_them() {
 }
 
 #[test]
-fn rows_follow_their_table_and_new_rows_are_born_with_its_flags() {
+fn rows_take_over_the_flags_of_their_table() {
     let Scene { table, sessions: [mut session, ..], .. } = scene(Policy::NoWait);
     for (policy, key) in Policy::ALL.into_iter().zip(100..) {
         table.set_policy(policy).unwrap();

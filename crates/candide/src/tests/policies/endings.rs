@@ -168,7 +168,7 @@ fn single_reads_and_scans_take_locks_and_release_them() {
 /// A transaction has found the record of a deleted row, which dies while the transaction runs. With
 /// and without a lock on it, the attempt ends and leaves no lock.
 #[test]
-fn a_record_that_dies_under_a_lock_is_given_back() {
+fn a_row_buried_under_a_lock_leaves_no_lock() {
     for policy in locking() {
         for looks_first in [false, true] {
             let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);

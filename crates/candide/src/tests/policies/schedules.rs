@@ -222,7 +222,7 @@ fn no_two_attempts_sleep_for_one_another() {
 }
 
 #[test]
-fn a_writer_that_dies_leaves_the_wish_of_one_that_sleeps() {
+fn a_writer_that_aborts_leaves_the_want_flag_of_a_sleeping_one() {
     // A wait ends after 10 ms, so on a busy machine the older writer may have slept unseen.
     let watchdog = Watchdog::new();
     while !is_seen_to_leave_the_wish() {

@@ -7,6 +7,9 @@
 //! operations, and random scripts. Unless `CANDIDE_FULL` is set, sequences have at most three
 //! operations, and a fourth of the random scripts run, under half of the settings: those with an
 //! even number of switches on, and under erased protocols those with an odd number.
+//!
+//! The operations are compiled for each row type and protocol. So rows whose type names its indexes
+//! are only under erased protocols, with all settings.
 
 mod bench;
 mod drawn;
@@ -16,9 +19,11 @@ mod stage;
 mod words;
 
 use super::indexed_rows::{Filed, Parcel};
+use super::under_erased;
 use crate::Record;
 use crate::engine::Protocol;
-use crate::protocols::{Occ, Recorded};
+use crate::policy::Policies;
+use crate::protocols::{Erased, Occ, Recorded};
 use crate::sync::Random;
 use crate::sync::size::{Sample, is_short};
 use bench::{Bench, Ending, Setting};
@@ -64,10 +69,11 @@ fn random_scripts<G: Goods, P: Protocol>(setting: Setting, scripts: usize, seed:
 const SCRIPTS: usize = 100;
 
 /// Runs `run` for all settings of a row type. Unless `CANDIDE_FULL` is set, runs `run` for those
-/// settings whose number of switches that are on has the parity `parity`: they have four switches
+/// settings whose number of switches that are on has one of the parities: they have four switches
 /// in each combination.
-fn for_each_setting(parity: u32, run: impl Fn(Setting, u64)) {
-    for number in (0..32).filter(|bits: &u64| !is_short() || bits.count_ones() % 2 == parity) {
+fn for_each_setting(parities: &[u32], run: impl Fn(Setting, u64)) {
+    let is_run = |bits: &u64| !is_short() || parities.contains(&(bits.count_ones() % 2));
+    for number in (0..32).filter(is_run) {
         let bit = |bit: u64| number >> bit & 1 != 0;
         let (splitting, commit_time_updates) = (bit(0), bit(1));
         run(
@@ -83,49 +89,62 @@ fn for_each_setting(parity: u32, run: impl Fn(Setting, u64)) {
     }
 }
 
-protocol_tests!(
-    all: random_scripts_with_open_scans_and_indexes_mean_what_a_map_says
-        = random_scripts_mean_what_a_map_says(0)
-);
-
-protocol_tests!(
-    erased: random_scripts_under_erased_protocols_mean_what_a_map_says
-        = random_scripts_mean_what_a_map_says(1)
-);
-
-#[test]
-fn random_scripts_that_are_recorded_mean_what_a_map_says() {
-    random_scripts_mean_what_a_map_says::<Recorded<Occ>>(1);
+fn scripts() -> usize {
+    if is_short() { SCRIPTS / 4 } else { SCRIPTS }
 }
 
-fn random_scripts_mean_what_a_map_says<P: Protocol>(parity: u32) {
-    let scripts = if is_short() { SCRIPTS / 4 } else { SCRIPTS };
-    for_each_setting(parity, |setting, seed| {
-        if setting.indexed {
-            random_scripts::<Filed, P>(setting, scripts, seed);
-        }
+/// Runs random scripts on parcels. Their table is ordered, and its indexes are added and dropped.
+fn random_scripts_on_parcels<P: Protocol>(parity: u32) {
+    for_each_setting(&[parity], |setting, seed| {
         if !setting.ordered {
-            // The table of this type is ordered, and its indexes are added and dropped.
-            random_scripts::<Parcel, P>(setting, scripts, 100 + seed);
+            random_scripts::<Parcel, P>(setting, scripts(), 100 + seed);
         }
     });
 }
 
-protocol_tests!(all: all_sequences_of_up_to_four_operations_with_a_scan_held_open);
+/// Runs random scripts on rows whose type names its indexes.
+fn random_scripts_on_filed_parcels<P: Protocol>(parities: &[u32]) {
+    for_each_setting(parities, |setting, seed| {
+        if setting.indexed {
+            random_scripts::<Filed, P>(setting, scripts(), seed);
+        }
+    });
+}
 
+protocol_tests!(
+    all: random_scripts_with_open_scans_and_indexes_mean_what_a_map_says
+        = random_scripts_on_parcels(0)
+);
+
+protocol_tests!(erased: random_scripts_under_erased_protocols_mean_what_a_map_says);
+fn random_scripts_under_erased_protocols_mean_what_a_map_says<P: Protocol>() {
+    random_scripts_on_filed_parcels::<P>(&[0, 1]);
+    random_scripts_on_parcels::<P>(1);
+}
+
+#[test]
+fn random_scripts_that_are_recorded_mean_what_a_map_says() {
+    random_scripts_on_parcels::<Recorded<Occ>>(1);
+    let on_filed_parcels = || random_scripts_on_filed_parcels::<Erased>(&[1]);
+    under_erased::<Recorded<Occ>, _>(Policies::default(), on_filed_parcels);
+}
+
+protocol_tests!(all: all_sequences_of_up_to_four_operations_with_a_scan_held_open);
 fn all_sequences_of_up_to_four_operations_with_a_scan_held_open<P: Protocol>() {
-    let setting = |splitting, commit_time_updates| Setting {
-        splitting,
-        commit_time_updates,
-        packed: false,
-        ordered: false,
-        indexed: true,
-    };
     let less = u32::from(is_short());
-    all_short_sequences::<Parcel, P>(setting(true, true), 4 - less);
-    all_short_sequences::<Parcel, P>(setting(false, true), 3 - less);
-    all_short_sequences::<Parcel, P>(Setting { indexed: false, ..setting(true, false) }, 3 - less);
-    all_short_sequences::<Filed, P>(setting(true, true), 3 - less);
+    all_short_sequences::<Parcel, P>(indexed(true, true), 4 - less);
+    all_short_sequences::<Parcel, P>(indexed(false, true), 3 - less);
+    all_short_sequences::<Parcel, P>(Setting { indexed: false, ..indexed(true, false) }, 3 - less);
+}
+
+protocol_tests!(erased: all_sequences_of_up_to_three_operations_with_named_indexes);
+fn all_sequences_of_up_to_three_operations_with_named_indexes<P: Protocol>() {
+    all_short_sequences::<Filed, P>(indexed(true, true), 3 - u32::from(is_short()));
+}
+
+/// Returns settings of a table with indexes.
+fn indexed(splitting: bool, commit_time_updates: bool) -> Setting {
+    Setting { splitting, commit_time_updates, packed: false, ordered: false, indexed: true }
 }
 
 /// Runs all sequences of operations on one row, from both initial states. In each sequence, scans

@@ -10,6 +10,7 @@ use super::indexed_rows::{Filed, Parcel};
 use super::interleaving::acting;
 use super::random_transactions::Judge;
 use super::rows::Item;
+use super::threads::spawn;
 use super::transactions::{CONFLICT, ONCE, run};
 use crate::engine::Protocol;
 use crate::protocols::{Occ, Recorded, TicToc};
@@ -488,7 +489,7 @@ fn a_reader_that_misses_a_key_comes_after_the_delete() {
     let ended = std::thread::scope(|scope| {
         let mut w = scene.session();
         let (scene, begun, goes_on) = (&scene, &begun, &goes_on);
-        let w = scope.spawn(move || {
+        let w = spawn(scope, move || {
             run(&mut w, |tx| {
                 scene.items.read(tx, 1, Item::COUNT)?;
                 begun.wait();
@@ -549,7 +550,7 @@ fn a_version_that_is_about_to_be_replaced_is_not_extended() {
     let validated = std::sync::Arc::new(Barrier::new(2));
     let result = std::thread::scope(|scope| {
         let (scene, read, its_end, its_turn) = (&scene, &read, ended.clone(), validated.clone());
-        let reader = scope.spawn(move || {
+        let reader = spawn(scope, move || {
             let result = session.with(ONCE()).run(|tx| {
                 assert_eq!(scene.items.read(tx, 1, Item::COUNT)?, 0);
                 scene.items.read(tx, 3, Item::COUNT)?;
@@ -576,7 +577,7 @@ fn a_version_that_is_about_to_be_replaced_is_not_extended() {
 }
 
 #[test]
-fn a_value_is_that_of_the_timestamps_it_is_read_with() {
+fn a_value_and_its_timestamps_are_of_one_version() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     let items = scene.items.clone();

@@ -1,6 +1,6 @@
 //! Tests of transactions with names.
 
-use crate::common::{Item, builder, ok};
+use crate::common::{Item, builder, ok, spawn};
 use candide::report::NamedStats;
 use candide::{Abort, Occ, Protocol, RunOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,7 +38,7 @@ fn transactions_are_counted_by_name_in_present_and_past_sessions<P: Protocol>() 
     assert_eq!(counts(db.named_stats()), expected);
     // Another thread's session ends with the thread, and its counts stay.
     thread::scope(|scope| {
-        scope.spawn(|| {
+        spawn(scope, || {
             let mut session = db.session().unwrap();
             (0..3).for_each(|_| ok(session.with(PAY).run(|_| Ok(()))));
         });

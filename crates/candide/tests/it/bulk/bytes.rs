@@ -1,6 +1,6 @@
 //! Tests of reads that append a column's bytes to a buffer.
 
-use crate::common::{builder, run};
+use crate::common::{builder, run, spawn};
 use candide::{Abort, Bytes, Protocol, Record, Session, Table};
 
 #[derive(Record, Debug, Clone, Copy)]
@@ -89,7 +89,7 @@ fn appended_bytes_are_of_one_version<P: Protocol>() {
     std::thread::scope(|scope| {
         for writer in 0..2u8 {
             let (db, table) = (&db, &table);
-            scope.spawn(move || {
+            spawn(scope, move || {
                 for number in 0..500u32 {
                     let body = constant(number as u8 ^ writer << 7);
                     db.run(|tx| table.update(tx, 0, Document::BODY.set(body))).unwrap();

@@ -24,8 +24,8 @@ fn an_export_that_cannot_be_written_says_so() {
     assert!(matches!(table.export(&mut Closed(100_000)), Err(StreamError::Io(_))));
 }
 
-protocol_tests!(all: what_is_exported_is_what_is_imported);
-fn what_is_exported_is_what_is_imported<P: Protocol>() {
+protocol_tests!(all: an_import_restores_the_exported_rows);
+fn an_import_restores_the_exported_rows<P: Protocol>() {
     for count in [0, 1, 1_023, 1_024, 1_025, 5_000] {
         let (_db, table) = filled::<P>(count);
         let mut stream = Vec::new();
@@ -39,7 +39,7 @@ fn what_is_exported_is_what_is_imported<P: Protocol>() {
 /// Streams have exactly the format in the documentation of `export`, so that old streams can always
 /// be read.
 #[test]
-fn the_format_is_what_it_was() {
+fn the_stream_has_the_bytes_of_its_format() {
     let (db, table) = filled::<Occ>(0);
     db.run(|tx| table.insert(tx, Item::new(5, -1))).unwrap();
     let mut stream = Vec::new();

@@ -7,17 +7,21 @@ mod indexed_rows;
 mod rows;
 #[path = "../../../src/tests/seats.rs"]
 mod seats;
+#[path = "../../../src/tests/threads.rs"]
+mod threads;
 #[path = "../../../src/tests/transactions.rs"]
 mod transactions;
 #[path = "../../../src/tests/waiting.rs"]
 mod waiting;
 
-pub(crate) use indexed_rows::{Order, Parcel};
+pub(crate) use indexed_rows::{Filed, Order, Parcel};
 pub(crate) use rows::Item;
 pub(crate) use seats::{Coat, Seat, check_index, seat};
+pub(crate) use threads::spawn;
 pub(crate) use transactions::{CONFLICT, ONCE, run};
 pub(crate) use waiting::{eventually, eventually_with, receive};
 
+use candide::any::{Chosen, Erased};
 use candide::experiments::Timestamps;
 use candide::protocols::Properties;
 use candide::{Abort, Builder, Database, Protocol, Table};
@@ -38,6 +42,11 @@ pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: fn() -> T) -> T {
     let result = test();
     POLICY.set(None);
     result
+}
+
+/// Runs a test. Its databases call the protocol through the table of functions of [`Erased`].
+pub(crate) fn under_erased<P: Protocol, T>(policy: P::Policy, test: fn() -> T) -> T {
+    under::<Erased, T>(Chosen::of::<P>(policy), test)
 }
 
 /// Runs a test whose databases take timestamps from the system's clock.
@@ -77,6 +86,12 @@ pub(crate) fn scene<P: Protocol>() -> (Database<P>, Table<Seat, P>) {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Seat>("seats").unwrap();
     (db, table)
+}
+
+/// Returns the factor by which tests run longer than usual: `n` if `CANDIDE_STRESS=n` is set, else
+/// 1.
+pub(crate) fn stress() -> u64 {
+    std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
 /// Returns `of`, or a third of `of` unless `CANDIDE_FULL` is set. `of` is a number of samples,

@@ -132,7 +132,7 @@ fn the_level_is_that_of_the_call_or_else_of_the_database() {
 }
 
 #[test]
-fn what_nothing_waits_for_is_durable_before_long() {
+fn commits_without_a_waiter_become_durable() {
     let disk = SimDisk::new();
     let options = options().acknowledge(Level::Memory).flush_every(Duration::from_millis(1));
     let db = builder::<Occ>().open_on(Arc::new(disk.clone()), options).unwrap();

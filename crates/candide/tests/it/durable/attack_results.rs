@@ -1,7 +1,7 @@
 //! Results that rest on what is not durable yet, and must not be shown before it is.
 
 use super::{contents, crashed, insert, open_items, options};
-use crate::common::{Item, builder};
+use crate::common::{Item, builder, spawn};
 use candide::schema::{Refused, Updater};
 use candide::{Abort, Column, Database, Protocol, Table};
 use candide_log_testing::SimDisk;
@@ -16,7 +16,7 @@ fn open_with_pending_item<P: Protocol>(disk: &SimDisk) -> (Database<P>, Table<It
     let db = builder::<P>().open_on(Arc::new(disk.clone()), options).unwrap();
     let items = db.table::<Item>("items").unwrap();
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        spawn(scope, || {
             let pending = db.run_logged(|tx| items.insert(tx, Item::new(1, 5)));
             assert_eq!(pending.peek(), Ok(&()));
         });
@@ -68,9 +68,9 @@ impl Updater<Item> for Panics {
     }
 }
 
-protocol_tests!(all: the_panic_of_an_updater_waits_for_what_the_updater_has_seen);
+protocol_tests!(all: the_panic_of_an_updater_waits_for_the_rows_that_it_saw);
 
-fn the_panic_of_an_updater_waits_for_what_the_updater_has_seen<P: Protocol>() {
+fn the_panic_of_an_updater_waits_for_the_rows_that_it_saw<P: Protocol>() {
     for ends_in_an_error in [false, true] {
         let disk = SimDisk::new();
         let (db, items) = open_with_pending_item::<P>(&disk);
@@ -86,9 +86,9 @@ fn the_panic_of_an_updater_waits_for_what_the_updater_has_seen<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: an_error_waits_for_what_its_writes_have_assumed);
+protocol_tests!(all: an_error_waits_for_the_assumptions_of_its_writes);
 
-fn an_error_waits_for_what_its_writes_have_assumed<P: Protocol>() {
+fn an_error_waits_for_the_assumptions_of_its_writes<P: Protocol>() {
     type Case<P> = fn(&Table<Item, P>, &candide::Tx<'_, P>) -> Result<(), Abort>;
     let cases: [(Case<P>, Abort); 4] = [
         // Without the row, these two would end in `NotFound`.

@@ -1,7 +1,7 @@
 //! Transactions of several threads on few rows, whose changes recovery must repeat in their order.
 
 use super::{contents, open_items, options};
-use crate::common::{Item, Random, builder, is_in_share, ok, properties, share};
+use crate::common::{Item, Random, builder, is_in_share, ok, properties, share, spawn};
 use candide::{Abort, Pending, Protocol};
 use candide_log_testing::{CrashOptions, SimDisk};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn changes_of_many_threads_are_repeated_in_their_order<P: Protocol>() {
         std::thread::scope(|scope| {
             for thread in 0..threads {
                 let (db, items) = (&db, &items);
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let mut session = (threads > 1).then(|| db.session().unwrap());
                     let mut last: Option<Pending<()>> = None;
                     for step in 0..share(300) {
@@ -99,7 +99,7 @@ fn every_crash_keeps_what_threads_were_told_and_a_prefix_of_what_each_did<P: Pro
             told
         };
         let threads: Vec<_> =
-            (0..threads).map(|thread| scope.spawn(move || insert_some(thread))).collect();
+            (0..threads).map(|thread| spawn(scope, move || insert_some(thread))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     drop((db, items));

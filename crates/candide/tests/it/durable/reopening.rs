@@ -8,9 +8,9 @@ use candide::{Abort, Database, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Whole}
 use candide_log_testing::SimDisk;
 use std::sync::Arc;
 
-protocol_tests!(all: everything_is_there_again);
+protocol_tests!(all: committed_rows_are_recovered);
 
-fn everything_is_there_again<P: Protocol>() {
+fn committed_rows_are_recovered<P: Protocol>() {
     let disk = SimDisk::new();
     let (db, items) = open_items::<P>(&disk);
     for id in 0..50 {

@@ -1,9 +1,7 @@
 //! Sequences of databases in files.
 
 use super::{contents, open, open_items, options};
-use crate::common::{Item, builder, is_in_share, ok, share};
-use candide::any::{Chosen, Erased};
-use candide::protocols::Exclusion;
+use crate::common::{Item, builder, is_in_share, ok, share, spawn};
 use candide::{
     Abort, Database, Error, Mvcc, Mvto, Occ, Pending, Protocol, Sequence, Serial, TicToc,
 };
@@ -124,7 +122,7 @@ fn threads_share_a_sequence_that_outlives_them<P: Protocol>() {
         let rounds = share(300);
         std::thread::scope(|scope| {
             let threads = [(); 4].map(|()| {
-                scope.spawn(|| {
+                spawn(scope, || {
                     // All threads ask for the sequence at once.
                     let numbers = db.sequence("orders").unwrap();
                     let draw = |_| *db.run_logged(|tx| numbers.next(tx)).peek().unwrap();

@@ -1,6 +1,6 @@
 //! Tests of indexes that are created while rows change.
 
-use crate::common::{Random, Seat, builder, check_index, ok, scene, seat, share};
+use crate::common::{Random, Seat, builder, check_index, ok, scene, seat, share, spawn};
 use candide::schema::KeyColumn;
 use candide::{Abort, Database, Error, IndexOptions, Protocol, RunOptions, Tx};
 use std::cell::RefCell;
@@ -35,7 +35,7 @@ fn a_row_changed_while_its_index_is_built_leaves_no_wrong_entry<P: Protocol>() {
         let (has_built, built) = mpsc::channel::<()>();
         let index = std::thread::scope(|scope| {
             let table = &table;
-            let builder = scope.spawn(move || {
+            let builder = spawn(scope, move || {
                 AT_KEY.with(|at| {
                     *at.borrow_mut() = Some(Box::new(move || {
                         has_begun.send(()).unwrap();
@@ -140,7 +140,7 @@ fn modify_is_not_refused_while_indexes_come_and_go() {
     ok(db.run(|tx| table.insert(tx, seat(1, 5, 0))));
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let changer = scope.spawn(|| {
+        let changer = spawn(scope, || {
             while !stop.load(Ordering::Relaxed) {
                 table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
                 table.drop_index("by_owner").unwrap();
@@ -171,7 +171,7 @@ fn an_index_that_can_be_read_is_right_however_it_came<P: Protocol>() {
     std::thread::scope(|scope| {
         for thread in 0..2 {
             let (db, table, stop) = (&db, &table, &stop);
-            scope.spawn(move || {
+            spawn(scope, move || {
                 let mut random = Random::seeded(thread);
                 let mut session = db.session().unwrap();
                 while !stop.load(Ordering::Relaxed) {
@@ -222,7 +222,7 @@ fn a_transaction_from_before_an_index_was_built_finds_all_rows_by_it<P: Protocol
     let (has_built, built) = mpsc::channel();
     std::thread::scope(|scope| {
         let table = &table;
-        scope.spawn(move || {
+        spawn(scope, move || {
             AT_KEY.with(|at| {
                 *at.borrow_mut() = Some(Box::new(move || {
                     has_begun.send(()).unwrap();

@@ -1,6 +1,6 @@
 //! Tests of the results of scans beside changes of their own transaction.
 
-use crate::common::{CONFLICT, Coat, ONCE, Random, Seat, builder, ok, scene, seat, share};
+use crate::common::{CONFLICT, Coat, ONCE, Random, Seat, builder, ok, scene, seat, share, spawn};
 use candide::experiments::Factor;
 use candide::{Abort, IndexOptions, Prefix, Protocol, RunOptions, Table, Tx, Whole};
 use std::collections::BTreeMap;
@@ -202,9 +202,9 @@ fn scans_of_one_transaction_see_it_as_it_was_when_each_was_made<P: Protocol>() {
     }
 }
 
-protocol_tests!(concurrent: scans_count_what_moves);
+protocol_tests!(concurrent: scans_count_every_moving_row);
 /// Tokens move between halls. Scans, forwards, backwards and by an index, must count all tokens.
-fn scans_count_what_moves<P: Protocol>() {
+fn scans_count_every_moving_row<P: Protocol>() {
     const TOKENS: u64 = 40;
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Seat>("seats").unwrap();
@@ -216,7 +216,7 @@ fn scans_count_what_moves<P: Protocol>() {
     std::thread::scope(|scope| {
         for thread in 0..2 {
             let (db, table, stop) = (&db, &table, &stop);
-            scope.spawn(move || {
+            spawn(scope, move || {
                 let mut random = Random::seeded(thread);
                 let mut session = db.session().unwrap();
                 while !stop.load(Ordering::Relaxed) {

@@ -1,11 +1,11 @@
 //! Tests of single reads: each read of one row is a transaction.
 
-use crate::common::{Item, builder, properties, run};
+use crate::common::{Item, builder, properties, run, spawn};
 use candide::{Abort, Protocol, Whole};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-protocol_tests!(concurrent: what_was_committed_before_is_read);
-fn what_was_committed_before_is_read<P: Protocol>() {
+protocol_tests!(concurrent: a_single_read_sees_earlier_commits);
+fn a_single_read_sees_earlier_commits<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let (mut reader, mut writer) = (db.session().unwrap(), db.session().unwrap());
@@ -16,8 +16,8 @@ fn what_was_committed_before_is_read<P: Protocol>() {
     }
 }
 
-protocol_tests!(concurrent: a_foreign_table_is_refused_and_what_is_not_committed_is_not_read);
-fn a_foreign_table_is_refused_and_what_is_not_committed_is_not_read<P: Protocol>() {
+protocol_tests!(concurrent: a_single_read_refuses_a_foreign_table_and_sees_no_uncommitted_row);
+fn a_single_read_refuses_a_foreign_table_and_sees_no_uncommitted_row<P: Protocol>() {
     let [db, other] = [(); 2].map(|()| builder::<P>().build().unwrap());
     let items = db.table::<Item>("items").unwrap();
     let (mut session, mut inner) = (db.session().unwrap(), db.session().unwrap());
@@ -47,7 +47,7 @@ fn columns_read_by_themselves_belong_together<P: Protocol>() {
     let (done, reads) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..3 {
-            scope.spawn(|| {
+            spawn(scope, || {
                 let mut session = db.session().unwrap();
                 let mut last = 0;
                 while !done.load(Ordering::Relaxed) {

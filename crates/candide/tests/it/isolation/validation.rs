@@ -127,7 +127,7 @@ fn existence_is_checked_when_an_update_commits() {
 }
 
 #[test]
-fn what_is_shown_to_the_caller_is_true() {
+fn results_shown_to_the_caller_are_validated() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
     // If an error, a panic or a missing row rests on two reads from different times, it never
     // reaches the caller.

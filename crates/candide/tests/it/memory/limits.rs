@@ -11,9 +11,9 @@ fn fails_late<T>(name: &str, ended: &Result<T, Abort>) -> bool {
     !stores_in_place && matches!(ended, Err(Abort::MemoryLimit))
 }
 
-protocol_tests!(all: what_a_limit_refuses_has_not_begun);
+protocol_tests!(all: an_operation_that_a_limit_refuses_has_no_effect);
 /// A limit refuses an operation in the middle. The operation must leave no effect.
-fn what_a_limit_refuses_has_not_begun<P: Protocol>() {
+fn an_operation_that_a_limit_refuses_has_no_effect<P: Protocol>() {
     let db = builder::<P>().memory_limit(3 << 20).build().unwrap();
     let table = db.table::<Seat>("seats").unwrap();
     let first = table.create_index("first", Seat::OWNER, IndexOptions::ordered()).unwrap();

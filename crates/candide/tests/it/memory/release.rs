@@ -1,6 +1,6 @@
 //! Tests that memory and databases are released.
 
-use crate::common::{Item, builder, eventually, share};
+use crate::common::{Item, builder, eventually, share, spawn};
 use candide::{Abort, Database, Protocol, Table};
 
 protocol_tests!(
@@ -78,7 +78,7 @@ fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protoc
     let mut idle = db.session().unwrap();
     idle.run(|tx| table.read(tx, 1, Item::COUNT)).unwrap();
     std::thread::scope(|scope| {
-        let panicking = scope.spawn(|| {
+        let panicking = spawn(scope, || {
             let mut session = db.session().unwrap();
             let _: Result<(), Abort> = session.run(|tx| {
                 table.update(tx, 1, Item::COUNT.add(1))?;
@@ -86,7 +86,7 @@ fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protoc
             });
         });
         assert!(panicking.join().is_err());
-        scope.spawn(|| db.run(|tx| table.update(tx, 1, Item::COUNT.add(1))).unwrap());
+        spawn(scope, || db.run(|tx| table.update(tx, 1, Item::COUNT.add(1))).unwrap());
     });
     struct AtThreadEnd<P: Protocol>(Database<P>, Table<Item, P>);
     impl<P: Protocol> Drop for AtThreadEnd<P> {

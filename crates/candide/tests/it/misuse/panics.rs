@@ -57,7 +57,7 @@ impl Updater<Item> for Boom {
 }
 
 #[test]
-fn rows_that_panic_are_not_asked_again() {
+fn a_load_asks_no_iterator_again_after_its_panic() {
     let db = Database::new();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let asked = AtomicUsize::new(0);

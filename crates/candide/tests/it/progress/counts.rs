@@ -1,6 +1,6 @@
 //! Tests of the counts of commits and of failed attempts.
 
-use crate::common::{Item, builder, run};
+use crate::common::{Item, builder, run, spawn};
 use candide::report::Stats;
 use candide::schema::{Refused, Updater};
 use candide::{Abort, Column, Occ, Protocol, RunOptions, Serial, Session, Tx, Whole};
@@ -68,7 +68,7 @@ fn attempts_are_counted_by_what_they_ended_in() {
     unwrap(holder.run(|tx| {
         items.read_for_update(tx, 1, Item::COUNT)?;
         let other = || locked(&mut session, Abort::AttemptsExhausted);
-        let stats = std::thread::scope(|scope| scope.spawn(other).join().unwrap());
+        let stats = std::thread::scope(|scope| spawn(scope, other).join().unwrap());
         assert_eq!(
             counts(&stats),
             [(Abort::Locked.name(), 2), (Abort::AttemptsExhausted.name(), 1)]
@@ -112,7 +112,7 @@ fn counts_of_a_session_that_ends_are_neither_lost_nor_doubled() {
     let db = builder::<Occ>().build().unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        spawn(scope, || {
             for _ in 0..ROUNDS {
                 let mut session = db.session().unwrap();
                 unwrap(session.run(|_| Ok(())));

@@ -1,6 +1,6 @@
 //! Tests of rows that transactions lock when they read them.
 
-use crate::common::{Item, builder, eventually_with};
+use crate::common::{Item, builder, eventually_with, spawn};
 use candide::experiments::Factor;
 use candide::{Abort, Protocol, RunOptions, Tx, Whole};
 use std::sync::Arc;
@@ -139,7 +139,7 @@ fn no_increment_of_a_locked_counter_is_lost<P: Protocol>() {
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
                 let (db, table, others) = (&db, &table, &others);
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let mut session = db.session().unwrap();
                     for round in 0..ROUNDS {
                         // Some transactions write without reading.

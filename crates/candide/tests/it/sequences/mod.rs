@@ -1,6 +1,6 @@
 //! Tests of sequences in memory.
 
-use crate::common::{Item, builder, ok, share};
+use crate::common::{Item, builder, ok, share, spawn};
 use candide::{Abort, Database, Error, Mvcc, Mvto, Occ, Protocol, Sequence, TicToc, Versioned};
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ fn no_number_is_drawn_twice<P: Protocol>() {
             };
             (0..rounds).map(insert).collect()
         };
-        let threads = [(); 4].map(|()| scope.spawn(draw_all));
+        let threads = [(); 4].map(|()| spawn(scope, draw_all));
         threads.map(|thread| thread.join().unwrap()).into()
     });
     for of_thread in &drawn {

@@ -1,6 +1,6 @@
 //! Tests of snapshots of rows that move while the snapshots are read.
 
-use crate::common::{Item, Random, builder, ok};
+use crate::common::{Item, Random, builder, ok, spawn};
 use candide::{Versioned, Whole};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -18,7 +18,7 @@ fn a_snapshot_sees_every_row_that_moves_once<P: Versioned>() {
     let sums = std::thread::scope(|scope| {
         for thread in 0..WRITERS {
             let (db, left, right, done, moved) = (&db, &left, &right, &done, &moved);
-            scope.spawn(move || {
+            spawn(scope, move || {
                 let (mut session, mut random) = (db.session().unwrap(), Random::seeded(thread));
                 while !done.load(Ordering::Relaxed) {
                     // Rows move from table to table, and amounts from row to row.

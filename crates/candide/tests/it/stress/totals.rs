@@ -1,6 +1,6 @@
 //! Tests of sums, mutual exclusion and keys, with more threads than cores.
 
-use crate::common::{Item, Random, builder};
+use crate::common::{Item, Random, builder, spawn};
 use candide::{Abort, Protocol, TableOptions, Whole};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ fn on_threads(body: impl Fn(u64) + Sync) {
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let body = &body;
-            scope.spawn(move || body(thread));
+            spawn(scope, move || body(thread));
         }
     });
 }
@@ -204,7 +204,7 @@ fn a_long_transaction_gets_through_among_short_ones<P: Protocol>() {
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let (db, table, done) = (&db, &table, &done);
-            scope.spawn(move || {
+            spawn(scope, move || {
                 let mut session = db.session().unwrap();
                 let mut random = Random::seeded(thread);
                 while !done.load(Ordering::Relaxed) {

@@ -82,7 +82,7 @@ fn block_of(retired: &Retire) -> crate::memory::Block {
 }
 
 #[test]
-fn it_does_what_a_map_does() {
+fn the_index_agrees_with_a_map() {
     for key_words in 1..=4 {
         for (number, domain) in [Domain::Tiny, Domain::Small, Domain::Huge].into_iter().enumerate()
         {

@@ -118,7 +118,7 @@ fn a_foreign_link_is_noticed_and_an_own_one_is_not() {
 
 /// A foreign link of a missed key is noticed, and an own one is not.
 #[test]
-fn a_missed_key_is_vouched_for() {
+fn a_foreign_link_of_a_missed_key_is_noticed() {
     for key_words in 1..=3 {
         let rows = Rows::new(key_words, 0);
         let (mut own, mut random) = (Own::default(), Random::seeded(key_words as u64));

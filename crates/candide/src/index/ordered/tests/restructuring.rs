@@ -118,7 +118,7 @@ fn no_insert_enters_a_range_that_was_scanned<P: Protocol>() {
 
 /// Layers end while the keys of a table are listed, as for a new index.
 #[test]
-fn a_list_of_keys_has_all_that_were_there_all_the_time() {
+fn a_list_of_keys_has_every_key_that_stayed() {
     const HALLS: u64 = 60;
     let mut ended_early = 0;
     let lists = share(150);
@@ -200,10 +200,10 @@ fn one_thread_alone_meets_no_conflict<P: Protocol>() {
     assert_eq!(session.stats().retries, 0, "{}", P::NAME);
 }
 
-protocol_tests!(overlapping: rows_inserted_together_bear_changes_beside_them);
+protocol_tests!(overlapping: a_batch_insert_bears_concurrent_changes);
 /// The place kept by `insert_many`, which must be checked when others, or the rows' own iterator,
 /// change the node.
-fn rows_inserted_together_bear_changes_beside_them<P: Protocol>() {
+fn a_batch_insert_bears_concurrent_changes<P: Protocol>() {
     for seed in 0..100 {
         let mut random = Random::seeded(seed);
         let (db, table) = scene::<P>();

@@ -102,7 +102,7 @@ fn a_read_just_before_a_version_is_linked_below_is_noticed() {
 /// The second transaction replaces a row after the first one has read that row, and commits before
 /// the first one does.
 #[test]
-fn what_was_read_is_held_against_the_time_of_the_commit() {
+fn reads_are_validated_at_the_timestamp_of_the_commit() {
     let (db, items) = database();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let lost = first.with(ONCE()).run(|tx| {
@@ -116,7 +116,7 @@ fn what_was_read_is_held_against_the_time_of_the_commit() {
 }
 
 #[test]
-fn what_slips_in_below_a_commit_fails_it() {
+fn a_version_linked_below_a_commit_fails_the_commit() {
     let (db, items) = database();
     let [mut slipping, mut late, mut middle] = [(); 3].map(|()| db.session().unwrap());
     let ((drawn, has_drawn), (go, may_go)) = (channel(), channel());
@@ -216,7 +216,7 @@ fn a_reader_does_not_begin_amid_a_commit_that_belongs_to_it() {
 }
 
 #[test]
-fn a_transaction_that_turns_out_to_have_only_read_is_validated_against_commits_that_go_on() {
+fn a_transaction_without_writes_is_validated_against_pending_commits() {
     let (db, items) = database();
     let (mut writer, mut reader) = (db.session().unwrap(), db.session().unwrap());
     let rows = items.clone();
@@ -304,13 +304,13 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
 #[test]
 fn chains_by_the_clock() {
     let all: [fn(); 10] = [
-        what_was_read_is_held_against_the_time_of_the_commit,
+        reads_are_validated_at_the_timestamp_of_the_commit,
         a_write_below_a_reader_starts_over,
         a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it,
-        what_slips_in_below_a_commit_fails_it,
+        a_version_linked_below_a_commit_fails_the_commit,
         a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it,
         a_reader_does_not_begin_amid_a_commit_that_belongs_to_it,
-        a_transaction_that_turns_out_to_have_only_read_is_validated_against_commits_that_go_on,
+        a_transaction_without_writes_is_validated_against_pending_commits,
         sessions_that_are_gone_leave_their_places_to_others,
         sessions_do_not_share_a_place_that_was_left,
         more_sessions_than_there_are_numbers_for_lose_nothing,

@@ -73,7 +73,7 @@ fn add(tx: &Tx<'_, Mvto>, items: &Items, summand: i64) -> Result<(), Abort> {
 }
 
 #[test]
-fn updates_are_put_off_until_the_row_is_read() {
+fn updates_are_deferred_until_the_row_is_read() {
     let Scene { db, items, mut first, .. } = scene();
     assert_eq!(chain(&items), [false]);
     for _ in 0..3 {
@@ -192,7 +192,7 @@ fn a_commit_that_needs_the_row_waits_for_one_pending_version_and_not_for_two() {
 }
 
 #[test]
-fn what_fails_leaves_the_deltas_above_it_as_they_are() {
+fn a_failed_update_leaves_the_deltas_above_it_unchanged() {
     let Scene { db, items, mut first, mut second } = scene();
     run(&mut first, |tx| items.insert(tx, Item::new(2, 0)));
     let rows = items.clone();
@@ -287,7 +287,7 @@ fn deltas_do_not_pile_up_on_a_pending_version() {
 }
 
 #[test]
-fn snapshots_between_deltas_see_their_own() {
+fn snapshots_between_deltas_see_the_deltas_below_them() {
     let Scene { db, items, mut first, .. } = scene();
     let mut snapshots = Vec::new();
     for round in 0..20 {
@@ -349,16 +349,16 @@ fn counters_of_many_threads_lose_nothing_and_abort_nothing() {
 #[test]
 fn deltas_by_the_clock() {
     let all: [fn(); 11] = [
-        updates_are_put_off_until_the_row_is_read,
+        updates_are_deferred_until_the_row_is_read,
         updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_linked,
         no_version_is_linked_below_one_that_was_read,
         a_reader_waits_for_versions_that_are_pending_below,
-        what_fails_leaves_the_deltas_above_it_as_they_are,
+        a_failed_update_leaves_the_deltas_above_it_unchanged,
         a_row_is_not_deleted_below_a_delta_that_rests_on_it,
         an_update_does_not_rest_on_a_row_that_is_being_deleted,
         deltas_do_not_pile_up,
         deltas_do_not_pile_up_on_a_pending_version,
-        snapshots_between_deltas_see_their_own,
+        snapshots_between_deltas_see_the_deltas_below_them,
         counters_of_many_threads_lose_nothing_and_abort_nothing,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));

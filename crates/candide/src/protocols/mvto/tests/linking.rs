@@ -32,7 +32,7 @@ fn scene() -> Scene {
 /// A row is updated with a guard and deleted in one transaction: the guard is evaluated on the row,
 /// which first has to be made from deltas.
 #[test]
-fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
+fn a_guard_before_a_delete_is_evaluated_on_the_row() {
     for (count, outcome) in [(3, Err(Abort::Guard)), (5, Ok(()))] {
         let Scene { items, mut first, .. } = scene();
         run(&mut first, |tx| items.update(tx, 1, Item::COUNT.set(count)));
@@ -154,11 +154,11 @@ fn a_holder_of_a_row_is_not_shown_an_old_version_of_it() {
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
 
-protocol_tests!(overlapping: a_record_that_was_buried_says_nothing_of_later_times);
+protocol_tests!(overlapping: a_buried_record_proves_no_absence_at_later_timestamps);
 /// A transaction finds the record of a deleted row. Then the record is reaped, and its key is
 /// inserted anew. The transaction's time moves on. The absence that the dead record shows is not
 /// valid at the new time.
-fn a_record_that_was_buried_says_nothing_of_later_times<P: Protocol>() {
+fn a_buried_record_proves_no_absence_at_later_timestamps<P: Protocol>() {
     for looks_before in [false, true] {
         looks_at_the_buried::<P>(looks_before);
     }
@@ -195,7 +195,7 @@ fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
 #[test]
 fn attacks_by_the_clock() {
     let all: [fn(); 5] = [
-        a_guard_on_a_row_that_goes_is_asked_of_the_row,
+        a_guard_before_a_delete_is_evaluated_on_the_row,
         a_transaction_that_only_reads_fails_on_rows_of_different_times,
         a_writer_whose_rows_are_read_again_and_again_gets_through,
         a_transaction_that_only_reads_is_not_disturbed_by_later_commits,

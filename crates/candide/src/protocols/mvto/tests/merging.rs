@@ -128,7 +128,7 @@ fn a_row_is_not_changed_under_a_reader_from_before_the_delta() {
 
 /// The room in the record may be another commit's, so it does not stand in for a missing row.
 #[test]
-fn what_replaces_a_unit_is_evaluated_without_its_old_words() {
+fn an_update_that_replaces_a_unit_is_evaluated_without_its_old_words() {
     let Scene { items, .. } = scene();
     let at = cell(&items);
     let mut writes = WriteSet::default();

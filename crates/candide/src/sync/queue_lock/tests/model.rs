@@ -171,6 +171,20 @@ const LEFT_OVER: Fault = "the words are not zero at the end";
 const WAITS: Fault = "a request waits for ever";
 const BLOCKS: Fault = "a step that is no wait waits for a holder";
 
+/// Returns the place of a thread's node in the list of nodes.
+fn node(id: Id) -> usize {
+    usize::from(id)
+}
+
+/// Replaces `from` in a word by `to`. Returns whether the word was `from`.
+fn exchange(word: &mut Option<Id>, from: Option<Id>, to: Option<Id>) -> bool {
+    let is_it = *word == from;
+    if is_it {
+        *word = to;
+    }
+    is_it
+}
+
 struct Model<'a> {
     acts: &'a [Act],
     /// The number of threads that have made their requests before, one after another.
@@ -219,17 +233,38 @@ impl Model<'_> {
     /// Does the next step of a thread. `cancels` says what a thread does that may cancel its
     /// request.
     fn step(&self, state: &mut State, me: Id, cancels: bool) -> Result<(), Fault> {
-        let node = |id: Id| usize::from(id);
-        let own = node(me);
-        let State { tail, readers, next_writer, nodes, places } = state;
-        let exchange = |word: &mut Option<Id>, from, to| {
-            let is_it = *word == from;
-            if is_it {
-                *word = to;
-            }
-            is_it
+        let place = state.places[node(me)];
+        state.places[node(me)] = match place {
+            Begins | AwaitsLeaver(_) | StoresFront(..) | LooksBefore(..) | Links(..)
+            | Frees(..) => self.request(state, me, place)?,
+            Counts(..) | SetsGranted(..) | Grants(..) | StoresNext(_) | LooksForReaders(_)
+            | TakesNext(_) => self.grant(state, me, place)?,
+            Polls if cancels => SetsLeaving,
+            Polls if state.nodes[node(me)].front == Front::Granted => Holds,
+            Polls => Polls,
+            Holds => LeavesBehind,
+            LeavesBehind | Claims(_) | LeavesTail | PutsAtHead(_) | HandsOn(_) | CountsOut
+            | LooksForNext | CountsAgain(_) | TakesOut(_) => self.release(state, me, place)?,
+            SetsLeaving
+            | HoldsSuccessor
+            | LooksAtFront
+            | LeavesHead
+            | LooksWhetherLeaving(_)
+            | MarksLeaving(..)
+            | LooksForSuccessor(_)
+            | MovesTail(_)
+            | ClearsLink(_)
+            | PutsNextAtHead(_) => self.cancel(state, me, place)?,
+            Done => Done,
         };
-        places[own] = match places[own] {
+        Ok(())
+    }
+
+    /// Does a step of a request, until its node is linked behind another one.
+    fn request(&self, state: &mut State, me: Id, place: Place) -> Result<Place, Fault> {
+        let own = node(me);
+        let State { tail, nodes, .. } = state;
+        Ok(match place {
             Begins => {
                 let waits = |&id: &Id| nodes[node(id)].fate == Fate::Waits;
                 let excludes = |&id: &Id| !(self.reads(id) && self.reads(me));
@@ -265,7 +300,14 @@ impl Model<'_> {
                 nodes[node(before)].back.successor = Successor::Nothing;
                 if is_own { Holds } else { Done }
             }
+            _ => unreachable!("{place:?} is no step of this part"),
+        })
+    }
 
+    /// Does a step of a grant, or of a request that is about to become the next writer.
+    fn grant(&self, state: &mut State, me: Id, place: Place) -> Result<Place, Fault> {
+        let State { readers, next_writer, nodes, .. } = state;
+        Ok(match place {
             Counts(id, then) => {
                 *readers += 1;
                 SetsGranted(id, then)
@@ -309,12 +351,15 @@ impl Model<'_> {
             }
             LooksForReaders(id) | TakesNext(id) if id == me => Polls,
             LooksForReaders(_) | TakesNext(_) => Done,
+            _ => unreachable!("{place:?} is no step of this part"),
+        })
+    }
 
-            Polls if cancels => SetsLeaving,
-            Polls if nodes[own].front == Front::Granted => Holds,
-            Polls => Polls,
-            Holds => LeavesBehind,
-
+    /// Does a step of a release.
+    fn release(&self, state: &mut State, me: Id, place: Place) -> Result<Place, Fault> {
+        let own = node(me);
+        let State { tail, readers, next_writer, nodes, .. } = state;
+        Ok(match place {
             LeavesBehind => match nodes[own].back.successor {
                 Successor::Node(next) if self.reads(me) && self.reads(next) => CountsOut,
                 Successor::Node(_) => Claims(nodes[own].back),
@@ -339,7 +384,7 @@ impl Model<'_> {
                 }
             }
             LeavesTail => LeavesBehind,
-            PutsAtHead(next) | PutsNextAtHead(next) if nodes[node(next)].fate != Fate::Waits => {
+            PutsAtHead(next) if nodes[node(next)].fate != Fate::Waits => {
                 return Err(GONE);
             }
             PutsAtHead(next) => {
@@ -365,7 +410,15 @@ impl Model<'_> {
                 self.granting(next, Then::Ends)
             }
             CountsAgain(_) | TakesOut(_) => Done,
+            _ => unreachable!("{place:?} is no step of this part"),
+        })
+    }
 
+    /// Does a step of a thread that cancels its request.
+    fn cancel(&self, state: &mut State, me: Id, place: Place) -> Result<Place, Fault> {
+        let own = node(me);
+        let State { tail, next_writer, nodes, .. } = state;
+        Ok(match place {
             SetsLeaving => {
                 nodes[own].back.leaving = true;
                 if self.has(Part::HoldsSuccessor) { HoldsSuccessor } else { LooksAtFront }
@@ -420,13 +473,15 @@ impl Model<'_> {
                 nodes[node(before)].back.successor = Successor::None;
                 Done
             }
+            PutsNextAtHead(next) if nodes[node(next)].fate != Fate::Waits => {
+                return Err(GONE);
+            }
             PutsNextAtHead(next) => {
                 nodes[node(next)].front = Front::Waits(None);
                 StoresNext(next)
             }
-            Done => Done,
-        };
-        Ok(())
+            _ => unreachable!("{place:?} is no step of this part"),
+        })
     }
 
     /// Returns what is wrong with a state.

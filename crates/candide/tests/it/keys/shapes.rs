@@ -5,12 +5,11 @@
 //! protocols through [`Erased`](crate::any::Erased): each type of keys is compiled once, and not
 //! once for each protocol, which was a sixth of all code of the library's tests.
 
-use super::snapshots::ok;
-use crate::engine::Protocol;
-use crate::schema::{IndexKind, KeyColumn, KeyPrefix, KeyRange};
-use crate::{
-    Abort, Bytes, Column, Database, Group, Hashed, IndexOptions, Key, Ordered, Prefix, Record,
-    Table, TableOptions, Text, Tx, Whole,
+use crate::common::{builder, ok};
+use candide::schema::{IndexKind, KeyColumn, KeyPrefix, KeyRange};
+use candide::{
+    Abort, Bytes, Column, Database, Group, Hashed, IndexOptions, Key, Ordered, Prefix, Protocol,
+    Record, Table, TableOptions, Text, Tx, Whole,
 };
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -144,7 +143,7 @@ fn check_lookups<P: Protocol, K: Shape, I: IndexKind + Copy>(
 }
 
 fn check_hashed<P: Protocol, K: Shape>(keys: &[K], options: TableOptions) {
-    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let db = builder::<P>().build().unwrap();
     let table = filled::<P, K, Hashed>(&db, keys, options);
     ok(db.run(|tx| check_lookups(tx, &table, keys)));
     let mut all =
@@ -168,7 +167,7 @@ fn check_hashed<P: Protocol, K: Shape>(keys: &[K], options: TableOptions) {
 }
 
 fn check_ordered<P: Protocol, K: Shape>(keys: &[K], options: TableOptions) {
-    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let db = builder::<P>().build().unwrap();
     let table = filled::<P, K, Ordered>(&db, keys, options);
     let value = Row::<K, Ordered>::VALUE;
     let rows = present(keys);
@@ -307,7 +306,7 @@ fn prefixes_find_the_keys_that_begin_so<P: Protocol>() {
     let tuples: Vec<_> = tuples.into_iter().map(|((a, b), (c, d))| (a, b, c, d)).collect();
     for apart in [true, false] {
         let options = TableOptions::default().contention_aware_keys(apart);
-        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let db = builder::<P>().build().unwrap();
         let table = filled::<P, _, Ordered>(&db, &tuples, options);
         ok(db.run(|tx| {
             for &(a, b, c, d) in &tuples {
@@ -324,7 +323,7 @@ fn prefixes_find_the_keys_that_begin_so<P: Protocol>() {
                 (key.0, key.1 == "a", key.2) == (0, true, None)
             })
         }));
-        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let db = builder::<P>().build().unwrap();
         let table = filled::<P, _, Ordered>(&db, &fives(), options);
         ok(db.run(|tx| {
             for five in fives() {
@@ -377,7 +376,7 @@ protocol_tests!(concurrent: keys_are_given_in_every_form);
 /// The forms in which the components of a key can be given. All of them name the same row.
 fn keys_are_given_in_every_form<P: Protocol>() {
     type Key = (u8, Text<4>, Option<Text<4>>);
-    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let db = builder::<P>().build().unwrap();
     let table = db.table::<Row<Key, Ordered>>("rows").unwrap();
     let value = Row::<Key, Ordered>::VALUE;
     let (name, mark) = (text("ab"), Some(text("")));

@@ -1,13 +1,12 @@
 //! Scans from both ends, while other threads fill and empty the ranges that they go through.
 
-use super::indexed_rows::Parcel;
-use crate::engine::{Protocol, Versioned};
-use crate::sync::size::stress;
-use crate::sync::{AtomicU64, Ordering, Random};
-use crate::{
-    Abort, Column, Database, Index, IndexOptions, Ordered, RunOptions, Session, Table, Tx,
+use crate::common::{Parcel, Random, builder, spawn, stress};
+use candide::{
+    Abort, Column, Database, Index, IndexOptions, Ordered, Protocol, RunOptions, Session, Table,
+    Tx, Versioned,
 };
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The rows that a writer inserts or deletes in one transaction.
 const ROWS: u16 = 30;
@@ -25,7 +24,7 @@ type Row = ((u8, u16), (i8, u8));
 
 impl<P: Protocol> Yard<P> {
     fn new() -> Yard<P> {
-        let db = Database::<P>::builder().build().unwrap();
+        let db = builder::<P>().build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let place = (Parcel::SHELF, Parcel::OWNER);
         let by_place = parcels.create_index("by_place", place, IndexOptions::ordered()).unwrap();
@@ -115,13 +114,13 @@ impl<P: Protocol> Yard<P> {
         std::thread::scope(|scope| {
             let (left, check) = (&left, &check);
             for writer in 0..WRITERS {
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let _end = OnDrop(left);
                     self.write(writer);
                 });
             }
             for number in 0..2 {
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let mut session = self.db.session().unwrap();
                     let mut random = Random::seeded(100 + number);
                     while left.load(Ordering::Relaxed) > 0 {

@@ -1,16 +1,11 @@
-//! Tests of what tables, indexes and scans say about many rows at once, and of what a transaction
-//! has observed by it.
+//! Tests of counts, sums and folds of the rows of tables, indexes and scans.
 
-use super::indexed_rows::{Filed, Parcel};
-use super::phantoms::{Act, Scene, insert, is_not_noticed, is_noticed, scene};
-use super::snapshots::ok;
-use crate::engine::Protocol;
-use crate::{Abort, Database, IndexOptions, Prefix, Whole};
-use candide_derive::Record;
+use crate::common::{Filed, Parcel, builder, ok};
+use candide::{Abort, Database, IndexOptions, Prefix, Protocol, Record, Whole};
 
 protocol_tests!(all: rows_are_counted_and_summed_as_the_transaction_sees_them);
 fn rows_are_counted_and_summed_as_the_transaction_sees_them<P: Protocol>() {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = builder::<P>().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let filed = db.table::<Filed>("filed").unwrap();
     let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
@@ -48,7 +43,7 @@ fn rows_are_counted_and_summed_as_the_transaction_sees_them<P: Protocol>() {
 
 protocol_tests!(all: rows_are_folded_one_by_one);
 fn rows_are_folded_one_by_one<P: Protocol>() {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = builder::<P>().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let filed = db.table::<Filed>("filed").unwrap();
     ok(db.run(|tx| parcels.insert_many(tx, (0..40).map(|number| Parcel::new(1, number)))));
@@ -96,7 +91,7 @@ impl From<Abort> for Refusal {
 
 protocol_tests!(all: a_closure_over_rows_may_fail_with_an_error_of_its_own);
 fn a_closure_over_rows_may_fail_with_an_error_of_its_own<P: Protocol>() {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = builder::<P>().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
     ok(db.run(|tx| parcels.insert_many(tx, (0..40).map(|number| Parcel::new(1, number)))));
@@ -117,33 +112,12 @@ fn a_closure_over_rows_may_fail_with_an_error_of_its_own<P: Protocol>() {
     }));
 }
 
-protocol_tests!(overlapping: a_count_is_true_in_the_serial_order);
-fn a_count_is_true_in_the_serial_order<P: Protocol>() {
-    let tens: Vec<u16> = (1..200).map(|number| 10 * number).collect();
-    let looks: [Act<P>; 5] = [
-        |parcels, tx| parcels.len(tx).map(|rows| assert_eq!(rows, 199)),
-        |parcels, tx| parcels.count(tx, Prefix((1,))).map(|rows| assert_eq!(rows, 199)),
-        |parcels, tx| parcels.sum(tx, Parcel::SHELF).map(|sum| assert_eq!(sum, 199)),
-        |parcels, tx| parcels.contains(tx, (1, 1_005)).map(|is_there| assert!(!is_there)),
-        |parcels, tx| parcels.for_each(tx, (), drop),
-    ];
-    for look in looks {
-        is_noticed::<P>(&tens, look, |parcels, tx| insert(parcels, tx, 1_005));
-    }
-    // The search for any row ends at the first one.
-    let is_empty: Act<P> = |parcels, tx| parcels.is_empty(tx).map(|is_empty| assert!(!is_empty));
-    is_not_noticed::<P>(tens.iter().copied(), is_empty, |parcels, tx| insert(parcels, tx, 1_005));
-    is_noticed::<P>(&tens, is_empty, |parcels, tx| parcels.delete(tx, (1, 10)));
-    let is_empty: Act<P> = |parcels, tx| parcels.is_empty(tx).map(|is_empty| assert!(is_empty));
-    is_noticed::<P>(&[], is_empty, |parcels, tx| insert(parcels, tx, 1_005));
-}
-
 #[test]
 fn a_doomed_transaction_counts_nothing() {
-    let Scene { db, parcels, mut first, .. } = scene::<crate::Occ>(0..10);
-    let other = Database::<crate::Occ>::builder().build().unwrap();
-    let foreign = other.table::<Parcel>("parcels").unwrap();
-    ok(first.run(|tx| {
+    let [db, other] = [(); 2].map(|()| Database::new());
+    let [parcels, foreign] = [&db, &other].map(|db| db.table::<Parcel>("parcels").unwrap());
+    ok(db.run(|tx| parcels.insert_many(tx, (0..10).map(|number| Parcel::new(1, number)))));
+    ok(db.run(|tx| {
         assert_eq!(foreign.len(tx), Err(Abort::ForeignTable));
         assert_eq!(foreign.is_empty(tx), Err(Abort::ForeignTable));
         assert_eq!(foreign.contains(tx, (1, 1)), Err(Abort::ForeignTable));
@@ -155,12 +129,11 @@ fn a_doomed_transaction_counts_nothing() {
         assert_eq!(parcels.len(tx)?, 10);
         Ok(())
     }));
-    drop(db);
 }
 
 /// A row with a column of each kind of number.
 #[derive(Debug, Clone, Copy, Record)]
-#[record(crate = crate, ordered)]
+#[record(ordered)]
 struct Sizes {
     #[key]
     id: u32,

@@ -1,12 +1,11 @@
 //! Tests of keys as lookups take them, and of keys that no row can have.
 
-use super::snapshots::ok;
-use crate::engine::Protocol;
-use crate::{Abort, Bytes, Database, RunOptions, Session, Table, Text, Tx, Whole};
-use candide_derive::Record;
+use crate::common::{builder, ok};
+use candide::{
+    Abort, Bytes, Database, Mvcc, Protocol, Record, RunOptions, Session, Table, Text, Tx, Whole,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
-#[record(crate = crate)]
 struct User {
     #[key]
     name: Text<8>,
@@ -31,7 +30,7 @@ fn user(name: &str) -> User {
 }
 
 fn users<P: Protocol>() -> (Database<P>, Table<User, P>, Session<P>, Session<P>) {
-    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let db = builder::<P>().build().unwrap();
     let users = db.table::<User>("users").unwrap();
     let (mut first, second) = (db.session().unwrap(), db.session().unwrap());
     ok(first.run(|tx| users.insert_many(tx, ["Ann", "Bob"].map(user))));
@@ -109,8 +108,8 @@ fn a_key_that_no_row_can_have_is_not_observed<P: Protocol>() {
 
 #[test]
 fn misuse_is_refused_also_with_a_key_that_no_row_can_have() {
-    let (_db, users, mut first, _) = users::<crate::Mvcc>();
-    let (_other, foreign, ..) = self::users::<crate::Mvcc>();
+    let (_db, users, mut first, _) = users::<Mvcc>();
+    let (_other, foreign, ..) = self::users::<Mvcc>();
     ok(first.run(|tx| {
         assert_eq!(foreign.get(tx, LONG, ()), Err(Abort::ForeignTable));
         assert_eq!(foreign.find(tx, LONG).map(drop), Err(Abort::ForeignTable));
@@ -122,7 +121,7 @@ fn misuse_is_refused_also_with_a_key_that_no_row_can_have() {
         Ok(())
     }));
     assert_eq!(foreign.get_now(&mut first, LONG, ()), Err(Abort::ForeignTable));
-    let refused = |tx: &Tx<'_, crate::Mvcc>| {
+    let refused = |tx: &Tx<'_, Mvcc>| {
         assert_eq!(users.update(tx, LONG, User::VISITS.add(1)), Err(Abort::ReadOnly));
         assert_eq!(users.delete_if_present(tx, LONG), Err(Abort::ReadOnly));
         assert_eq!(users.get_for_update(tx, LONG, ()), Err(Abort::ReadOnly));
@@ -133,7 +132,7 @@ fn misuse_is_refused_also_with_a_key_that_no_row_can_have() {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
-#[record(crate = crate, ordered)]
+#[record(ordered)]
 struct Block {
     #[key]
     digest: Bytes<4>,
@@ -141,7 +140,7 @@ struct Block {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
-#[record(crate = crate, ordered)]
+#[record(ordered)]
 struct Word {
     #[key]
     word: Text<6>,

@@ -1,0 +1,4 @@
+//! Tests of keys: the forms in which lookups take them, and their order.
+
+mod lookups;
+mod shapes;
