@@ -31,6 +31,7 @@ const LAYERS: &[&str] = &[
     "index",
     "access",
     "engine",
+    "locks",
     "protocols",
     "gc",
     "txn",

@@ -18,9 +18,9 @@ use crate::engine::{
 use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
+use crate::locks::{cell_words, flags_of};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::policy::Policy;
-use crate::protocols::policies::{cell_words, flags_of};
 use crate::record::{Layout, RECORD_WORDS_MAX};
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
 use crate::stats::Tally;

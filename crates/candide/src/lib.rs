@@ -108,6 +108,7 @@ mod factor;
 mod gc;
 mod handle;
 mod index;
+mod locks;
 mod log;
 mod memory;
 mod policy;

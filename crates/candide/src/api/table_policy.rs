@@ -5,8 +5,8 @@
 use super::table::Table;
 use crate::engine::{Protocol, TableCore};
 use crate::error::Error;
+use crate::locks::{flags_of, follow_policy, possible};
 use crate::policy::Policy;
-use crate::protocols::policies::{flags_of, follow_policy, possible};
 use crate::schema::Record;
 use crate::shared::Inner;
 use crate::sync::{Ordering, lock};

@@ -171,13 +171,12 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
+use crate::locks::Held;
 use crate::log::LogTurn;
-use crate::protocols::shared::cell_lock::{self, Held, free, look_again, release, release_cell};
-use crate::protocols::tictoc::cell_lock::acquire;
-use crate::protocols::tictoc::cell_lock::begin_install;
-use crate::protocols::tictoc::cell_lock::copy_shared;
-use crate::protocols::tictoc::cell_lock::evaluate;
-use crate::protocols::tictoc::cell_lock::fail;
+use crate::protocols::shared::cell_lock::{
+    self, acquire, begin_install, copy_shared, evaluate, fail, free, look_again, release,
+    release_cell,
+};
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
 use crate::sync::{AtomicU64, Mutant, Ordering, Point, full_fence, mutant, pass};

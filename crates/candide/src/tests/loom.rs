@@ -8,7 +8,7 @@ use super::rows::Item;
 use crate::engine::Protocol;
 use crate::epoch::{Epochs, Slot};
 use crate::index::{Found, TableIndex};
-use crate::protocols::policies::{Lock, RASK};
+use crate::locks::{Lock, RASK};
 use crate::protocols::{Mvcc, Mvto, Occ, Serial, TicToc, under_a_lock};
 use crate::record::{CellAt, Tid};
 use crate::sync::{AtomicU64, Ordering, thread};

@@ -6,8 +6,8 @@
 use super::clock::Clock;
 use super::undo_queue::{UndoEntry, UndoQueue};
 use crate::engine::{BlockSize, Parts};
+use crate::locks::Held;
 use crate::memory::Block;
-use crate::protocols::shared::cell_lock::Held;
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::version_blocks::VersionBlocks;
 use crate::protocols::shared::version_reservation::VersionReservation;

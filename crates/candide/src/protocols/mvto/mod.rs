@@ -221,8 +221,9 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
+use crate::locks::{LOCK_ROUNDS_MAX, patience, wait_to_own};
 use crate::log::LogTurn;
-use crate::protocols::shared::cell_lock::{self, patience};
+use crate::protocols::shared::cell_lock;
 use crate::record::version_chain::{
     self, INLINE_USED, Latched, ON_SNAPSHOT_LIST, Stamp, VACATED, Version, VersionId,
 };
@@ -638,7 +639,7 @@ fn keep(context: &mut Context<'_, Mvto>, first: CellAt) -> Result<bool, Abort> {
                 return Ok(true);
             }
             Err(word) if word.has(Tid::DEAD) => return Ok(false),
-            Err(_) if spin.wait_at_most(cell_lock::LOCK_ROUNDS_MAX) => {}
+            Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
             Err(_) => return Err(context.conflict(Abort::Locked, first)),
         }
     }
@@ -773,7 +774,7 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
             Err(_) => {}
         }
         let is_in_order = || attempt.held.iter().all(|held| held.address() < at.address());
-        let begin = || cell_lock::wait_to_own(context, at, is_in_order());
+        let begin = || wait_to_own(context, at, is_in_order());
         match wait.get_or_insert_with(begin).wait() {
             Waited::Again => {}
             waited => break waited,

@@ -10,12 +10,12 @@
 use crate::access::{WriteItem, WriteSet};
 use crate::engine::{Context, Protocol, own_thread};
 use crate::error::Abort;
-use crate::protocols::policies::{Grant, Locks, Mode, RASK, WASK, learn, lock_place, with_flags};
-use crate::protocols::shared::cell_lock::{Early, Held, raise_install, release_cell};
+use crate::locks::{Early, Grant, Held, Mode, RASK, RowLocks, WASK, learn, lock_place, with_flags};
+use crate::protocols::shared::cell_lock::{raise_install, release_cell};
 use crate::record::{CellAt, Tid};
 use crate::sync::Ordering;
 
-pub(super) use crate::protocols::policies::{FLAGS, When, init_lock};
+pub(super) use crate::locks::{FLAGS, When, init_lock};
 
 /// The flag of a TID word with which a read first calls [`EarlyLocks::before_read`].
 pub(super) const READER_ASKS: u64 = RASK;
@@ -25,7 +25,7 @@ pub(super) const READER_ASKS: u64 = RASK;
 pub(super) struct EarlyLocks {
     /// The cells that reads for update have locked.
     held: Held,
-    by_policy: Locks,
+    by_policy: RowLocks,
 }
 
 impl EarlyLocks {

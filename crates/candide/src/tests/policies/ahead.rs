@@ -5,7 +5,7 @@ use super::super::transactions::run;
 use super::super::waiting::eventually;
 use super::learning::{KINDS, in_order, locked};
 use super::{Scene, Stuck, assert_free, cell, scene};
-use crate::protocols::policies::Mode;
+use crate::locks::Mode;
 use crate::record::Tid;
 use crate::sync::Ordering;
 use crate::{Conflict, MoccOptions, Policies, Policy, RunOptions};

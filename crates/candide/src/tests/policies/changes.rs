@@ -5,7 +5,7 @@ use super::super::rows::Item;
 use super::super::transactions::run;
 use super::super::waiting::eventually;
 use super::{Scene, assert_free, cell, locking, scene, with_locks};
-use crate::protocols::policies::{FLAGS, Lock, RASK, WASK, flags_of};
+use crate::locks::{FLAGS, Lock, RASK, WASK, flags_of};
 use crate::protocols::{Mvcc, TicToc};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, Ordering, Point, Random};

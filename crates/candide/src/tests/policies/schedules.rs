@@ -1,8 +1,8 @@
 //! Small schedules that have gone wrong: waits in the wrong place, wishes of other sessions,
 //! changes of a policy by several threads.
 
+use crate::locks::{Lock, RASK, WASK, flags_of};
 use crate::protocols::Occ;
-use crate::protocols::policies::{Lock, RASK, WASK, flags_of};
 use crate::record::{CellAt, Tid};
 use crate::sync::{AtomicU64, Ordering};
 use crate::tests::hostile::Watchdog;

@@ -5,7 +5,7 @@ use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
 use super::{Scene, Stuck, assert_free, cell, locking, scene};
 use crate::engine::desks::class_of;
-use crate::protocols::policies::{Lock, Mode};
+use crate::locks::{Lock, Mode};
 use crate::stats::LockStats;
 use crate::{Abort, Policy, RunOptions, Session, Table};
 use std::cell::Cell;

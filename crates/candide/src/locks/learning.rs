@@ -27,7 +27,7 @@
 //! way does it go on without the lock. No circle of sleepers arises, beside reads for update
 //! either:
 //! * A sleeper for a lock of these policies holds only such locks, all before the one that it waits
-//!   for, and no TID word (`Locks::ask_in_order` lets no attempt with TID words sleep).
+//!   for, and no TID word (`RowLocks::ask_in_order` lets no attempt with TID words sleep).
 //! * A sleeper for a TID word that a read for update holds has no lock by policy (WA1), and the
 //!   words that it holds come before the one that it waits for. A sleeper for a commit (WA3) waits
 //!   for a session that does not sleep.
@@ -64,8 +64,9 @@
 
 use super::cell_queue::{has_queue, queue, queue_mode};
 use super::heat::{self, heat, is_hot, warm};
-use super::locks::{Grant, Locks};
+use super::patience::patience;
 use super::row_lock::{RowLock, is_asked_for, is_written};
+use super::row_locks::{Grant, RowLocks};
 use super::waiting::{Asker, When, runs_beside};
 use super::word::Mode;
 use super::{RASK, WASK};
@@ -73,7 +74,6 @@ use crate::access::WriteSet;
 use crate::engine::{Common, Local};
 use crate::error::Abort;
 use crate::policy::Policy;
-use crate::protocols::shared::cell_lock::patience;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
 use crate::sync::{Mutant, Ordering, mutant, step};
@@ -90,7 +90,7 @@ const LISTED_MAX: usize = 256;
 /// The same for `hybrid`, whose list has all that an attempt has read.
 const LISTED_MAX_HYBRID: usize = 1 << 14;
 
-impl Locks {
+impl RowLocks {
     /// Asks for the lock of a cell under a policy that waits in the order of addresses, before
     /// phase 1 of the commit.
     ///
@@ -249,7 +249,7 @@ impl Locks {
     /// leaves the queue, and so does each one before phase 1.
     ///
     /// # Errors
-    /// See [`Locks::look_again`].
+    /// See [`RowLocks::look_again`].
     fn is_still_queued(
         &mut self,
         engine: &Common,
@@ -280,7 +280,7 @@ impl Locks {
     /// Takes a lock of the retrospective list.
     ///
     /// # Errors
-    /// See [`Locks::ask`].
+    /// See [`RowLocks::ask`].
     pub(crate) fn lock_ahead(
         &mut self,
         engine: &Common,
@@ -307,10 +307,10 @@ impl Locks {
     /// and it may have to release locks that it holds. So it looks again, a few times.
     ///
     /// # Errors
-    /// See [`Locks::ask`]; also returns the cell. [`Abort::Locked`] at once for a row among `reads`
-    /// that another attempt has locked for writing: that attempt is about to replace the version
-    /// that was read. A transaction that must not fail because of locks does not do so, nor with
-    /// the paper's waiting.
+    /// See [`RowLocks::ask`]; also returns the cell. [`Abort::Locked`] at once for a row among
+    /// `reads` that another attempt has locked for writing: that attempt is about to replace the
+    /// version that was read. A transaction that must not fail because of locks does not do so, nor
+    /// with the paper's waiting.
     pub(crate) fn lock_writes(
         &mut self,
         engine: &Common,
@@ -426,7 +426,7 @@ impl Locks {
 pub(crate) fn learn(
     engine: &Common,
     local: &mut Local,
-    locks: &Locks,
+    locks: &RowLocks,
     reads: &[(CellAt, Tid)],
     writes: &WriteSet,
 ) {

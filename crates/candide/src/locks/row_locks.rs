@@ -50,7 +50,7 @@ pub(crate) enum Grant {
 
 /// The locks on second words that an attempt holds; empty between attempts.
 #[derive(Debug, Default)]
-pub(crate) struct Locks {
+pub(crate) struct RowLocks {
     pub(super) list: Vec<RowLock>,
     /// Requests for queue locks that were not granted at once. They count as locks that the attempt
     /// holds, since other requests wait behind them.
@@ -74,7 +74,7 @@ pub(crate) struct Locks {
     pub(super) has_staged: bool,
 }
 
-impl Locks {
+impl RowLocks {
     /// Returns whether the attempt holds no lock and its session's desk does not show the attempt.
     pub(crate) fn is_unused(&self) -> bool {
         !self.holds_any() && !self.is_shown

@@ -65,9 +65,11 @@
 mod cell_queue;
 mod change;
 mod heat;
+mod held;
 mod learning;
-mod locks;
+mod patience;
 mod row_lock;
+mod row_locks;
 #[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 mod waiting;
@@ -76,8 +78,10 @@ mod word;
 #[cfg(test)]
 pub(crate) use cell_queue::{queue, queue_mode};
 pub(crate) use change::{follow_policy, with_flags};
+pub(crate) use held::{Early, Held, wait_to_own};
 pub(crate) use learning::learn;
-pub(crate) use locks::{Grant, Locks};
+pub(crate) use patience::{LOCK_ROUNDS_MAX, patience};
+pub(crate) use row_locks::{Grant, RowLocks};
 pub(crate) use waiting::{When, lock_place};
 #[cfg(test)]
 pub(crate) use word::{Lock, LockWord};

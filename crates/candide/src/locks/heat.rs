@@ -17,10 +17,10 @@
 #![forbid(unsafe_code)]
 
 use super::change::exchange_flags;
+use super::patience::{ROUNDS_HELD, patience};
 use super::{FLAGS, RASK, WASK};
 use crate::engine::{Common, Local};
 use crate::policy::Policy;
-use crate::protocols::shared::cell_lock::{ROUNDS_HELD, patience};
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
 use crate::sync::{MODELLED, Mutant, Ordering, Spin, Wait, Waited, Wish, mutant};

@@ -27,11 +27,11 @@
 #![forbid(unsafe_code)]
 
 use super::cell_queue::queue;
+use super::patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
 use super::word::{Lock, LockWord, Mode};
 use crate::engine::desks::{Desk, class_of};
 use crate::engine::{Common, Local, own_thread};
 use crate::policy::Policy;
-use crate::protocols::shared::cell_lock::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
 use crate::record::CellAt;
 use crate::sync::{Mutant, Patience, mutant};
 

@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 use super::cell_queue::{has_queue, queue};
+use super::patience::LOCK_ROUNDS_MAX;
 use super::word::{Lock, Mode, release};
 use super::{FLAGS, RASK, WASK, flags_of};
 use crate::engine::Common;
 use crate::policy::Policy;
-use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Ordering, Spin, mutant};
 
