@@ -18,7 +18,7 @@ use crate::engine::{
 use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
-use crate::locks::{cell_words, flags_of};
+use crate::locks::{SharedLocks, cell_words, flags_of};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::policy::Policy;
 use crate::record::{Layout, RECORD_WORDS_MAX};
@@ -42,6 +42,8 @@ pub(crate) struct Catalog {
     slabs_made: AtomicU64,
     /// The slab for the overflow lines of hash indexes.
     lines: Arc<Slab>,
+    /// The locks by policy; `None` if the protocol has no policies of tables.
+    locks: Option<Arc<SharedLocks>>,
     seed: u64,
 }
 
@@ -124,15 +126,26 @@ static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
 };
 
 impl Catalog {
-    pub(crate) fn new(memory: &Arc<Memory>, seed: u64) -> Catalog {
+    pub(crate) fn new(memory: &Arc<Memory>, seed: u64, locks: Option<Arc<SharedLocks>>) -> Catalog {
         let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, memory);
         Catalog {
             tables: Mutex::default(),
             sequences: Sequences::default(),
             slabs_made: AtomicU64::new(1),
             lines,
+            locks,
             seed,
         }
+    }
+
+    /// Returns the locks by policy; `None` if the protocol has no policies of tables.
+    pub(crate) fn locks(&self) -> Option<&Arc<SharedLocks>> {
+        self.locks.as_ref()
+    }
+
+    /// Returns the policy of a table.
+    pub(crate) fn policy_of(&self, table: &TableCore) -> Policy {
+        self.locks().map_or(Policy::Optimistic, |locks| locks.policies.of(table.number))
     }
 
     /// Returns the number of the program's tables.
@@ -155,9 +168,9 @@ impl Catalog {
             let core = &tables[known.number];
             let found = existing(name, core, &known.row, row)?;
             // A policy by name takes precedence, so the number of tables does not matter.
-            let policy_of = |wanted| table_policy(common, (name, 0), Some(wanted));
+            let policy_of = |wanted| self.policy_for(common, (name, 0), Some(wanted));
             let wanted_policy = options.policy.map(policy_of).transpose()?;
-            options.check(common, (core, known.made), wanted_policy)?;
+            options.check(common, (core, known.made), (wanted_policy, self.policy_of(core)))?;
             return Ok(found);
         }
         let mut cores = self.new_table(common, (name, names.of_program), options, row, &tables)?;
@@ -205,7 +218,7 @@ impl Catalog {
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
         let groups = stored::groups(schema);
         let wanted = match &schema.policy {
-            Some(name) if common.policies.chosen.is_some() => Policy::from_str(name).ok(),
+            Some(name) if self.locks.is_some() => Policy::from_str(name).ok(),
             _ => None,
         };
         let core = Arc::new(self.new_core(
@@ -217,7 +230,7 @@ impl Catalog {
                 groups,
                 split: schema.splitting.unwrap_or(common.options.splitting)
                     && common.properties.cell_words > 0,
-                policy: table_policy(common, (&schema.name, names.of_program), wanted)?,
+                policy: self.policy_for(common, (&schema.name, names.of_program), wanted)?,
                 packing: None,
                 key_words: schema.key_words.into(),
                 hashed_words: schema.key_words.into(),
@@ -267,7 +280,7 @@ impl Catalog {
                 groups: row.groups,
                 split: options.splitting.unwrap_or(common.options.splitting)
                     && common.properties.cell_words > 0,
-                policy: table_policy(common, (name, place), options.policy)?,
+                policy: self.policy_for(common, (name, place), options.policy)?,
                 packing,
                 key_words,
                 hashed_words: key_words,
@@ -291,6 +304,24 @@ impl Catalog {
             }
         }
         Ok(cores)
+    }
+
+    /// Returns the policy of a new table. The program has `place` tables before it. The engine's
+    /// own tables are never locked before the commit.
+    fn policy_for(
+        &self,
+        common: &Common,
+        (name, place): (&str, usize),
+        wanted: Option<Policy>,
+    ) -> Result<Policy, Error> {
+        match (self.locks(), wanted) {
+            _ if is_reserved(name) => Ok(Policy::Optimistic),
+            (Some(locks), wanted) => Ok(locks.policies.chosen.of_table(name, place, wanted)),
+            (None, None) => Ok(Policy::Optimistic),
+            (None, Some(_)) => {
+                Err(Error::NoPolicies { table: name.to_owned(), protocol: common.properties.name })
+            }
+        }
     }
 
     /// Makes the table for the entries of an index.
@@ -357,9 +388,12 @@ impl Catalog {
         let Plan { name, row_type, groups, split, key_words, .. } = plan;
         let protocol = &common.properties;
         let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
-        let cell_words = match common.policies.chosen {
-            Some(_) => cell_words(plan.policy, common.policies.mocc()),
-            None => protocol.cell_words,
+        let (cell_words, birth_flags) = match self.locks() {
+            Some(locks) => {
+                let options = locks.policies.mocc();
+                (cell_words(plan.policy, options), flags_of(plan.policy, options))
+            }
+            None => (protocol.cell_words, 0),
         };
         let layout = Layout::new(number, key_words, plan.packing, groups, split, cell_words)
             .map_err(|words| {
@@ -409,8 +443,8 @@ impl Catalog {
         };
         let versions =
             version_slabs.map(|(whole, short)| VersionTable { whole, short, deleted_index });
-        if common.policies.chosen.is_some() {
-            common.policies.set(number, plan.policy);
+        if let Some(locks) = self.locks() {
+            locks.policies.set(number, plan.policy);
         }
         Ok(TableCore {
             database: common.id,
@@ -423,7 +457,7 @@ impl Catalog {
             show_key: ShowKey::new(plan.show_key),
             index,
             records,
-            birth_flags: AtomicU64::new(flags_of(plan.policy, common.policies.mocc())),
+            birth_flags: AtomicU64::new(birth_flags),
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,
@@ -474,23 +508,6 @@ fn store_table(
             ..schema
         },
     )
-}
-
-/// Returns the policy of a new table. The program has `place` tables before it. The engine's own
-/// tables are never locked before the commit.
-fn table_policy(
-    common: &Common,
-    (name, place): (&str, usize),
-    wanted: Option<Policy>,
-) -> Result<Policy, Error> {
-    match (&common.policies.chosen, wanted) {
-        _ if is_reserved(name) => Ok(Policy::Optimistic),
-        (Some(policies), wanted) => Ok(policies.of_table(name, place, wanted)),
-        (None, None) => Ok(Policy::Optimistic),
-        (None, Some(_)) => {
-            Err(Error::NoPolicies { table: name.to_owned(), protocol: common.properties.name })
-        }
-    }
 }
 
 /// Checks that `index` can be made on the row type `row`, whose primary keys have `primary_words`

@@ -107,7 +107,7 @@ impl TableOptions {
 
     /// Checks that a table that exists is as these options say. Options that were not given are not
     /// compared; that a table is durable need not be given. `wanted_policy` is the policy that a
-    /// table with these options has, if one was given.
+    /// table with these options has, if one was given; the table has `present_policy`.
     ///
     /// # Errors
     /// [`Error::TableOption`].
@@ -115,7 +115,7 @@ impl TableOptions {
         &self,
         common: &Common,
         (table, made): (&TableCore, Made),
-        wanted_policy: Option<Policy>,
+        (wanted_policy, present_policy): (Option<Policy>, Policy),
     ) -> Result<(), Error> {
         let compare = |wanted: String, existing: String| match wanted == existing {
             true => Ok(()),
@@ -136,7 +136,7 @@ impl TableOptions {
             compare(splitting(is_split), splitting(table.layout.is_split()))?;
         }
         if let Some(wanted) = wanted_policy {
-            compare(policy(wanted), policy(common.policies.of(table.number)))?;
+            compare(policy(wanted), policy(present_policy))?;
         }
         Ok(())
     }

@@ -27,11 +27,10 @@ pub(crate) fn wait_to_own<'e, P: Protocol>(
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     cells: Vec<(CellAt, Tid)>,
-    /// Whether the attempt has a cell here, or may have locks by policy, which are listed
-    /// elsewhere.
+    /// Whether the attempt has a cell here, or may have other locks, which are listed elsewhere.
     is_used: bool,
-    /// Whether the attempt has locks by policy.
-    has_policy_locks: bool,
+    /// Whether the attempt has other locks.
+    has_others: bool,
 }
 
 impl Held {
@@ -40,10 +39,10 @@ impl Held {
         !self.is_used
     }
 
-    /// Notes that the attempt must end its use of locks by policy, and whether it has any.
-    pub(crate) fn note_policy(&mut self, has_locks: bool) {
+    /// Notes that the attempt must end its use of other locks, and whether it has any.
+    pub(crate) fn note_others(&mut self, has_others: bool) {
         self.is_used = true;
-        self.has_policy_locks |= has_locks;
+        self.has_others |= has_others;
     }
 
     /// Returns whether the attempt has a cell here.
@@ -51,9 +50,9 @@ impl Held {
         !self.cells.is_empty()
     }
 
-    /// Returns whether the attempt has no cell here and no lock by policy.
+    /// Returns whether the attempt has no cell here and no other lock.
     pub(crate) fn owns_nothing(&self) -> bool {
-        self.cells.is_empty() && !self.has_policy_locks
+        self.cells.is_empty() && !self.has_others
     }
 
     fn push(&mut self, at: CellAt, tid: Tid) {
@@ -112,8 +111,7 @@ impl Held {
             }
             // WA1: asleep only if in order; otherwise a wait of few rounds.
             let is_in_order = || {
-                !self.has_policy_locks
-                    && self.cells.iter().all(|(held, _)| held.address() < at.address())
+                !self.has_others && self.cells.iter().all(|(held, _)| held.address() < at.address())
             };
             let begin = || wait_to_own(context, at, is_in_order());
             match wait.get_or_insert_with(begin).wait() {
@@ -183,7 +181,7 @@ impl Held {
             self.cells.clear();
         }
         self.is_used = false;
-        self.has_policy_locks = false;
+        self.has_others = false;
         self.cells.drain(..).for_each(|(at, tid)| release(context, at, tid));
     }
 }

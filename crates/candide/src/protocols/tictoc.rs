@@ -179,6 +179,7 @@ use crate::protocols::shared::cell_lock::{
 };
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
+use crate::stats::LockCounters;
 use crate::sync::{AtomicU64, Mutant, Ordering, Point, full_fence, mutant, pass};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
@@ -283,7 +284,7 @@ impl Protocol for TicToc {
 
     fn clock(_policy: &(), _timestamps: Timestamps, _epochs: &Arc<Epochs>) {}
 
-    fn attempt(_clock: &()) -> Attempt {
+    fn attempt(_clock: &(), _counts: &Arc<LockCounters>) -> Attempt {
         Attempt::default()
     }
 

@@ -31,8 +31,10 @@ use crate::log::LogTurn;
 use crate::memory::Cache;
 use crate::record::{CellAt, RecordAt};
 use crate::schema::{KeyPacking, Op, Unit, Units, Words};
+use crate::stats::LockCounters;
 use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::thread;
 
 /// The number of operations after which a running transaction is first revalidated. This number
@@ -105,11 +107,15 @@ pub(crate) struct Mark {
 }
 
 impl<P: Protocol> State<P> {
-    pub(crate) fn new(engine: &Engine<P>, mut worker: Worker<P::SessionVersions>) -> State<P> {
+    pub(crate) fn new(
+        engine: &Engine<P>,
+        mut worker: Worker<P::SessionVersions>,
+        counts: &Arc<LockCounters>,
+    ) -> State<P> {
         let log = engine.log.get().map(|log| Box::new(SessionLog::new(log)));
         worker.local.is_logged = log.is_some();
         State {
-            attempt: P::attempt(&engine.clock),
+            attempt: P::attempt(&engine.clock, counts),
             writes: WriteSet::default(),
             worker,
             attempt_number: 0,

@@ -229,6 +229,7 @@ use crate::record::version_chain::{
 };
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
+use crate::stats::LockCounters;
 use crate::sync::{
     Mutant, Ordering, Point, Spin, Wait, Waited, Wish, full_fence, mutant, pass, step,
 };
@@ -338,7 +339,7 @@ impl Protocol for Mvto {
     type Versions = Self;
     type InPlace = Deferred;
 
-    fn attempt(_clock: &Clock) -> Attempt {
+    fn attempt(_clock: &Clock, _counts: &Arc<LockCounters>) -> Attempt {
         Attempt::default()
     }
 
