@@ -25,7 +25,7 @@ pub(crate) fn wait_to_own<'e, P: Protocol>(
 /// The cells that an attempt's reads for update have locked, each with its word from before the
 /// lock. Empty between attempts.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct HeldCells {
     cells: Vec<(CellAt, Tid)>,
     /// Whether the attempt has a cell here, or may have other locks, which are listed elsewhere.
     is_used: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Held {
     has_others: bool,
 }
 
-impl Held {
+impl HeldCells {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         !self.is_used
@@ -55,9 +55,31 @@ impl Held {
         self.cells.is_empty() && !self.has_others
     }
 
-    fn push(&mut self, at: CellAt, tid: Tid) {
+    /// Makes room for one more cell.
+    pub(crate) fn reserve(&mut self) {
+        self.cells.reserve(1);
+    }
+
+    /// Adds a cell, for which there is room. Its word was `tid` before it was locked.
+    pub(crate) fn push(&mut self, at: CellAt, tid: Tid) {
         self.cells.push((at, tid));
         self.is_used = true;
+    }
+
+    /// Returns whether all that the attempt has locked comes before a cell in the order of
+    /// addresses, so that the attempt may sleep for the cell (WA1).
+    pub(crate) fn is_before(&self, at: CellAt) -> bool {
+        !self.has_others && self.cells.iter().all(|(held, _)| held.address() < at.address())
+    }
+
+    /// Sorts the cells, for [`HeldCells::has_sorted`].
+    pub(crate) fn sort(&mut self) {
+        self.cells.sort_unstable_by_key(|(held, _)| held.address());
+    }
+
+    /// Returns whether a cell is held. The cells have been sorted.
+    pub(crate) fn has_sorted(&self, at: CellAt) -> bool {
+        self.cells.binary_search_by_key(&at.address(), |(held, _)| held.address()).is_ok()
     }
 
     /// Returns whether the cell is held. The list is searched only for a locked cell. The search
@@ -83,7 +105,7 @@ impl Held {
         // Other writers are about to wait for this attempt.
         context.yield_to_token()?;
         // Reserved in advance, since nothing may fail between the exchange and the push.
-        self.cells.reserve(1);
+        self.reserve();
         let cell = at.cell_word(0);
         let mut wait: Option<Wait<'_>> = None;
         let waited = loop {
@@ -110,10 +132,7 @@ impl Held {
                 }
             }
             // WA1: asleep only if in order; otherwise a wait of few rounds.
-            let is_in_order = || {
-                !self.has_others && self.cells.iter().all(|(held, _)| held.address() < at.address())
-            };
-            let begin = || wait_to_own(context, at, is_in_order());
+            let begin = || wait_to_own(context, at, self.is_before(at));
             match wait.get_or_insert_with(begin).wait() {
                 Waited::Again => {}
                 waited => break waited,
@@ -137,8 +156,8 @@ impl Held {
         context.want(at);
     }
 
-    /// Locks a cell as [`Held::hold`] does, unless the cell is held already. Returns whether the
-    /// cell is held afterwards.
+    /// Locks a cell as [`HeldCells::hold`] does, unless the cell is held already. Returns whether
+    /// the cell is held afterwards.
     pub(crate) fn hold_once<P: Protocol>(
         &mut self,
         context: &mut Context<'_, P>,
@@ -192,7 +211,7 @@ pub(crate) trait Early<P: Protocol> {
     /// cell.
     const ASKS: u64 = 0;
 
-    fn held(&mut self) -> &mut Held;
+    fn held(&mut self) -> &mut HeldCells;
 
     /// Takes another lock, or does without it. Called at most once for each cell.
     ///
@@ -214,9 +233,9 @@ pub(crate) trait Early<P: Protocol> {
     }
 }
 
-impl<P: Protocol> Early<P> for Held {
+impl<P: Protocol> Early<P> for HeldCells {
     #[inline(always)]
-    fn held(&mut self) -> &mut Held {
+    fn held(&mut self) -> &mut HeldCells {
         self
     }
 }

@@ -85,7 +85,7 @@ pub(crate) use cell_queue::{queue, queue_mode};
 pub(crate) use change::{follow_policy, with_flags};
 #[cfg(test)]
 pub(crate) use desks::class_of;
-pub(crate) use held::{Early, Held, wait_to_own};
+pub(crate) use held::{Early, HeldCells, wait_to_own};
 pub(crate) use learning::learn;
 pub(crate) use patience::{LOCK_ROUNDS_MAX, patience};
 pub(crate) use row_locks::{Grant, RowLocks};

@@ -171,7 +171,7 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
-use crate::locks::Held;
+use crate::locks::HeldCells;
 use crate::log::LogTurn;
 use crate::protocols::shared::cell_lock::{
     self, acquire, begin_install, copy_shared, evaluate, fail, free, look_again, release,
@@ -213,7 +213,7 @@ pub struct Attempt {
     /// The lower bound of the commit timestamp: the largest of the observed wts and nwts, and of
     /// the times given to `reach`.
     floor: u64,
-    held: Held,
+    held: HeldCells,
 }
 
 /// A version that was read, valid from `wts` to at least the timestamp in `rts`. `rts` is the

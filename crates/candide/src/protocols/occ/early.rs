@@ -12,7 +12,7 @@ use crate::engine::{Context, Protocol, own_thread};
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::locks::{
-    Early, Grant, Held, LockBase, Locker, Mode, RASK, RowLocks, SessionLocks, WASK, learn,
+    Early, Grant, HeldCells, LockBase, Locker, Mode, RASK, RowLocks, SessionLocks, WASK, learn,
     lock_place, with_flags,
 };
 use crate::protocols::shared::cell_lock::{raise_install, release_cell};
@@ -37,7 +37,7 @@ pub struct Shared {
 #[derive(Debug)]
 pub(super) struct EarlyLocks {
     /// The cells that reads for update have locked.
-    held: Held,
+    held: HeldCells,
     by_policy: RowLocks,
     own: SessionLocks,
 }
@@ -45,7 +45,7 @@ pub(super) struct EarlyLocks {
 impl EarlyLocks {
     pub(super) fn new(clock: &Shared, counts: &Arc<LockCounters>) -> EarlyLocks {
         EarlyLocks {
-            held: Held::default(),
+            held: HeldCells::default(),
             by_policy: RowLocks::default(),
             own: SessionLocks::new(&clock.locks, counts),
         }
@@ -293,7 +293,7 @@ impl<P: Protocol<Clock = Shared>> Early<P> for EarlyLocks {
     const ASKS: u64 = WASK;
 
     #[inline(always)]
-    fn held(&mut self) -> &mut Held {
+    fn held(&mut self) -> &mut HeldCells {
         &mut self.held
     }
 

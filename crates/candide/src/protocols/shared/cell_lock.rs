@@ -18,7 +18,7 @@
 //!   delete takes the locks of all the row's cells.
 //! * **CL5** The note of a write item is zero until the attempt owns the item's cell as a writer.
 //!   Afterwards the note is the cell's word, including LOCK and INSTALL. A held cell is in
-//!   `Held`. If the cell has a write item, phase 1 moves it from `Held` to the item.
+//!   the attempt's list. If the cell has a write item, phase 1 moves it from the list to the item.
 //! * **CL6** The epoch of a record's queue entry is a stamp (EP2): it was read after the record
 //!   became absent and QUEUED, and after a full fence. A commit that deletes the row of a queued
 //!   record sets REQUEUE. So does an attempt that is about to stage a put or an insert on an
@@ -74,7 +74,7 @@ use crate::access::{Failure, WriteItem, WriteSet};
 use crate::engine::{Context, GcOutcome, Protocol, own_thread};
 use crate::error::Abort;
 use crate::factor::Factor;
-use crate::locks::{Early, Held, patience, wait_to_own};
+use crate::locks::{Early, HeldCells, patience, wait_to_own};
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
 use crate::sync::{
@@ -240,7 +240,7 @@ pub(crate) fn begin_install(item: &WriteItem) -> (CellAt, Tid) {
 #[inline(always)]
 pub(crate) fn end<P: Protocol>(
     context: &mut Context<'_, P>,
-    held: &mut Held,
+    held: &mut HeldCells,
     release_held: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
 ) {
     if !held.is_empty() {
@@ -380,7 +380,7 @@ fn lock_later<P: Protocol>(
     context: &mut Context<'_, P>,
     writes: &mut WriteSet,
     index: usize,
-    held: &Held,
+    held: &HeldCells,
     unasked: u64,
 ) -> Result<(), Abort> {
     // WA2: asleep only if nothing is owned; otherwise a wait of few rounds.
