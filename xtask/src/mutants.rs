@@ -177,7 +177,7 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "kill-next-transaction",
-        "protocols::policies::tests::kills::a_session_that_has_released_the_lock_is_not_asked_to_abort",
+        "locks::tests::kills::a_session_that_has_released_the_lock_is_not_asked_to_abort",
     ),
     check(
         "locked-unvalidated",

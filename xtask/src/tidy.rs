@@ -11,6 +11,7 @@
 //! * No source and no document has lines that an unfinished merge has left.
 //! * Only a protocol's own file, the registry and tests name the protocol. Any other code that
 //!   named protocols would have to change with every new protocol.
+//! * The layers in [`WITHOUT_POLICIES`] name no policy, and use nothing of `locks`.
 //!
 //! Comments, including documentation and its examples, may use any name. So may tests.
 
@@ -51,6 +52,9 @@ const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
     ("fuzz/", "likewise"),
 ];
 
+/// Layers of the engine that know nothing of policies.
+const WITHOUT_POLICIES: &[&str] = &["engine/", "txn/", "gc/", "access/", "index/", "record/"];
+
 /// Checks every source file. Returns an error if a fault was found.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let mut files = Vec::new();
@@ -60,7 +64,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     files.sort();
     let registry =
         fs::read_to_string(root.join(REGISTRY)).map_err(|error| format!("{REGISTRY}: {error}"))?;
-    let protocols = protocols_in(&registry);
+    let (protocols, policies) = (protocols_in(&registry), policies_in(&registry));
     if protocols.is_empty() {
         return Err(format!("{REGISTRY} lists no protocol that could be recognized"));
     }
@@ -77,8 +81,9 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         if path != "xtask/src/prose.rs" {
             persons += prose::persons(&text);
         }
-        for (line, problem) in
-            problems(&path, &text, &protocols).into_iter().chain(prose::wide_comments(&text))
+        for (line, problem) in problems(&path, &text, (&protocols, &policies))
+            .into_iter()
+            .chain(prose::wide_comments(&text))
         {
             println!("{path}:{line}: {problem}");
             found += 1;
@@ -188,8 +193,7 @@ fn documents(root: &Path) -> Result<Vec<(String, String)>, String> {
 
 /// Returns the numbers of the lines that an unfinished merge has left.
 fn marks(text: &str) -> impl Iterator<Item = usize> {
-    let is_mark = |line: &str| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
-    (1..).zip(text.lines()).filter(move |(_, line)| is_mark(line)).map(|(number, _)| number)
+    let is_mark = |line: &str| line.starts_with("    (1..).zip(text.lines()).filter(move |(_, line)| is_mark(line)).map(|(number, _)| number)
 }
 
 /// Returns the listed protocols. The list has one line for each protocol, with the protocol's
@@ -199,8 +203,18 @@ pub(crate) fn protocols_in(list: &str) -> Vec<&str> {
     entries.filter_map(|entry| Some(entry.split_once(": ")?.0)).collect()
 }
 
+/// Returns the policies in the list of protocols, and the type of their choice.
+fn policies_in(list: &str) -> Vec<&str> {
+    let named = list.split("$crate::Policy::").skip(1);
+    named.filter_map(|rest| words(rest).next()).chain(["Policies"]).collect()
+}
+
 /// Returns the faults of one file. Each has its line number and an instruction.
-fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> {
+fn problems(
+    path: &str,
+    text: &str,
+    (protocols, policies): (&[&str], &[&str]),
+) -> Vec<(usize, String)> {
     let engine = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));
     let mut problems =
         engine.map_or_else(Vec::new, |path| phases::instruments_in_phases(path, text));
@@ -209,7 +223,9 @@ fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> 
     for (number, line) in (1..).zip(lines) {
         let code = line.split_once("//").map_or(line, |(code, _)| code);
         if let Some(path) = engine {
+<<<<<<< HEAD
             problems.extend(of_sync(path, code).map(|problem| (number, problem)));
+            problems.extend(policy(path, code, policies).map(|problem| (number, problem)));
         }
         let allowed = path.starts_with("xtask/")
             || PROTOCOLS_ALLOWED.iter().any(|(place, _)| path.contains(place));
@@ -244,6 +260,15 @@ fn of_sync(path: &str, code: &str) -> Option<String> {
     Some(format!("names `{name}` of the standard library; `crate::sync` has what models replace"))
 }
 
+fn policy(path: &str, code: &str, policies: &[&str]) -> Option<String> {
+    let inside = path.strip_prefix("crates/candide/src/").unwrap_or_default();
+    let is_without = WITHOUT_POLICIES.iter().any(|layer| inside.starts_with(layer));
+    let is_of_locks = code.contains("crate::locks");
+    (is_without && (is_of_locks || words(code).any(|word| policies.contains(&word)))).then(|| {
+        "knows of policies; leave that to the protocol, by a function of the seam".to_string()
+    })
+}
+
 /// Returns the identifiers of a line.
 fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
@@ -254,7 +279,7 @@ mod tests {
     use super::*;
 
     fn found(path: &str, text: &str) -> Vec<String> {
-        problems(path, text, &["Occ", "Serial"])
+        problems(path, text, (&["Occ", "Serial"], &["NoWait", "Policies"]))
             .into_iter()
             .map(|(line, problem)| format!("{line}: {problem}"))
             .collect()
@@ -303,8 +328,20 @@ mod tests {
     }
 
     #[test]
+    fn some_layers_name_no_policy() {
+        let line = "if policy == Policy::NoWait {}";
+        assert_eq!(found("crates/candide/src/txn/state.rs", line).len(), 1);
+        assert_eq!(found("crates/candide/src/gc/mod.rs", "use crate::locks::RowLocks;").len(), 1);
+        assert!(found("crates/candide/src/api/table_policy.rs", line).is_empty());
+        assert!(found("crates/candide/src/engine/parts.rs", "type Policy: Default;").is_empty());
+    }
+
+    #[test]
     fn the_registry_is_understood() {
         let registry = fs::read_to_string(crate::root().join(REGISTRY)).expect("the registry");
         assert_eq!(protocols_in(&registry), ["Occ", "TicToc", "Mvcc", "Mvto", "Serial"]);
+        let policies = policies_in(&registry);
+        assert_eq!(policies.len(), 11, "{policies:?}");
+        assert!(policies.contains(&"WaitDie") && policies.contains(&"Hybrid"));
     }
 }
