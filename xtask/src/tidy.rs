@@ -193,7 +193,8 @@ fn documents(root: &Path) -> Result<Vec<(String, String)>, String> {
 
 /// Returns the numbers of the lines that an unfinished merge has left.
 fn marks(text: &str) -> impl Iterator<Item = usize> {
-    let is_mark = |line: &str| line.starts_with("    (1..).zip(text.lines()).filter(move |(_, line)| is_mark(line)).map(|(number, _)| number)
+    let is_mark = |line: &str| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
+    (1..).zip(text.lines()).filter(move |(_, line)| is_mark(line)).map(|(number, _)| number)
 }
 
 /// Returns the listed protocols. The list has one line for each protocol, with the protocol's
@@ -223,7 +224,6 @@ fn problems(
     for (number, line) in (1..).zip(lines) {
         let code = line.split_once("//").map_or(line, |(code, _)| code);
         if let Some(path) = engine {
-<<<<<<< HEAD
             problems.extend(of_sync(path, code).map(|problem| (number, problem)));
             problems.extend(policy(path, code, policies).map(|problem| (number, problem)));
         }
@@ -261,8 +261,7 @@ fn of_sync(path: &str, code: &str) -> Option<String> {
 }
 
 fn policy(path: &str, code: &str, policies: &[&str]) -> Option<String> {
-    let inside = path.strip_prefix("crates/candide/src/").unwrap_or_default();
-    let is_without = WITHOUT_POLICIES.iter().any(|layer| inside.starts_with(layer));
+    let is_without = WITHOUT_POLICIES.iter().any(|layer| path.starts_with(layer));
     let is_of_locks = code.contains("crate::locks");
     (is_without && (is_of_locks || words(code).any(|word| policies.contains(&word)))).then(|| {
         "knows of policies; leave that to the protocol, by a function of the seam".to_string()
