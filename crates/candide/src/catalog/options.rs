@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use super::sequences::is_reserved;
 use crate::engine::{Common, TableCore};
 use crate::error::Error;
 use crate::factor::Factor;
