@@ -95,41 +95,32 @@ const CHECKS: &[Check] = &[
     check("limit-undone", "tests::log::sequences::a_limit_stays_staged_when_a_part_is_undone"),
     check(
         "view-unmoved",
-        "protocols::shared::tests::a_closure_never_sees_two_rows_of_different_times",
+        "protocols::occ::tests::a_closure_never_sees_two_rows_of_different_times",
     ),
     check(
         "moved-unlooked",
-        "protocols::shared::tests::a_closure_never_sees_two_rows_of_different_times",
+        "protocols::occ::tests::a_closure_never_sees_two_rows_of_different_times",
     ),
     check(
         "new-unlooked",
-        "protocols::shared::tests::the_cell_that_makes_the_view_move_is_looked_at_again",
+        "protocols::occ::tests::the_cell_that_makes_the_view_move_is_looked_at_again",
     ),
-    check("nodes-unlooked", "protocols::shared::tests::an_absent_key_and_a_row_are_of_one_time"),
+    check("nodes-unlooked", "protocols::occ::tests::an_absent_key_and_a_row_are_of_one_time"),
     check(
         "install-unlooked",
-        "protocols::shared::tests::a_commit_that_has_installed_only_half_is_noticed",
+        "protocols::occ::tests::a_commit_that_has_installed_only_half_is_noticed",
     ),
-    check(
-        "epoch-after-look",
-        "protocols::shared::tests::the_epoch_of_a_look_is_read_before_the_look",
-    ),
+    check("epoch-after-look", "protocols::occ::tests::the_epoch_of_a_look_is_read_before_the_look"),
     check(
         "met-elsewhere",
-        "protocols::shared::tests::a_version_that_was_met_in_one_row_is_not_met_in_another",
+        "protocols::occ::tests::a_version_that_was_met_in_one_row_is_not_met_in_another",
     ),
-    check("met-uninstalled", "protocols::shared::tests::a_version_that_a_row_never_had_is_not_met"),
-    check(
-        "peek-unchecked",
-        "protocols::shared::tests::an_accepted_update_and_a_row_are_of_one_time",
-    ),
-    check(
-        "told-unlooked",
-        "protocols::shared::tests::an_accepted_update_and_a_row_are_of_one_time",
-    ),
+    check("met-uninstalled", "protocols::occ::tests::a_version_that_a_row_never_had_is_not_met"),
+    check("peek-unchecked", "protocols::occ::tests::an_accepted_update_and_a_row_are_of_one_time"),
+    check("told-unlooked", "protocols::occ::tests::an_accepted_update_and_a_row_are_of_one_time"),
     check(
         "told-once",
-        "protocols::shared::tests::rows_that_go_and_come_back_during_a_look_are_noticed",
+        "protocols::occ::tests::rows_that_go_and_come_back_during_a_look_are_noticed",
     ),
     check("no-read-validation", "tests::commit_interleavings::write_skew_fails_one_of_the_two"),
     model("others-locks-ignored", "tests::loom::serial_order::loom_write_skew"),

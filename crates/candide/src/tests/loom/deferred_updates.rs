@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 struct Linear(i64, i64);
 
-impl crate::Updater<Item> for Linear {
+impl crate::schema::Updater<Item> for Linear {
     type Target = crate::Column<Item, i64>;
     const TOTAL: bool = true;
 
@@ -19,7 +19,7 @@ impl crate::Updater<Item> for Linear {
         Item::COUNT
     }
 
-    fn apply(&self, count: &mut i64) -> Result<(), crate::Refused> {
+    fn apply(&self, count: &mut i64) -> Result<(), crate::schema::Refused> {
         *count = *count * self.0 + self.1;
         Ok(())
     }

@@ -3,11 +3,12 @@
 use super::super::rows::Item;
 use super::{attempt, explore, explore_as_it_is, race};
 use crate::index::Found;
+use crate::policy::Policy;
 use crate::protocols::Occ;
 use crate::protocols::policies::{Lock, RASK};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, thread};
-use crate::{Abort, Database, Policy, Table, Tx};
+use crate::{Abort, Database, Table, Tx};
 
 /// A database with two tables whose cells have a second word, each with row 0. The first table has
 /// the policy `policy`, the second one has [`Policy::NoWait`].

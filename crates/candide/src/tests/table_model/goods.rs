@@ -4,9 +4,9 @@ use super::super::indexed_rows::{Filed, Parcel};
 use super::words::{Order, Rows, Source};
 use super::{Key, Place};
 use crate::engine::Protocol;
+use crate::schema::{ColumnKind, Free, IndexKind, Indexed, Projection};
 use crate::{
-    Abort, Column, ColumnKind, Error, Free, Hashed, Index, IndexKind, IndexOptions, Indexed,
-    Ordered, Prefix, Projection, Record, Table, Tx,
+    Abort, Column, Error, Hashed, Index, IndexOptions, Ordered, Prefix, Record, Table, Tx,
 };
 use std::ops::Bound;
 

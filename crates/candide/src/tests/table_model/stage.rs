@@ -5,7 +5,8 @@ use super::goods::{Goods, Indexes};
 use super::model::{is_present, scaled};
 use super::words::{Blind, Change, Operation, Order, Reading, Seen, Shown, Source, WithProjection};
 use crate::engine::Protocol;
-use crate::{Abort, Column, Prefix, Projection, Refused, Table, Tx, Updater, Whole};
+use crate::schema::{Projection, Refused, Updater};
+use crate::{Abort, Column, Prefix, Table, Tx, Whole};
 use std::marker::PhantomData;
 
 /// An updater that doubles the count, and refuses to go beyond 1,000.

@@ -3,7 +3,8 @@
 use super::super::indexed_rows::Parcel;
 use super::goods::Goods;
 use super::{INDEXED, Key, Place, ROW, STATE, TEXT};
-use crate::{Abort, Projection, Whole};
+use crate::schema::Projection;
+use crate::{Abort, Whole};
 use std::iter::Rev;
 use std::ops::Bound;
 

@@ -21,8 +21,10 @@ pub(crate) use threads::spawn;
 pub(crate) use transactions::{CONFLICT, ONCE, run};
 pub(crate) use waiting::{eventually, eventually_with, receive};
 
+use candide::any::{Chosen, Erased};
 use candide::experiments::Timestamps;
-use candide::{Abort, Builder, Chosen, Database, Erased, Properties, Protocol, Table};
+use candide::protocols::Properties;
+use candide::{Abort, Builder, Database, Protocol, Table};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 
