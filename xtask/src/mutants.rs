@@ -111,7 +111,6 @@ const CHECKS: &[Check] = &[
         "protocols::occ::tests::a_commit_that_has_installed_only_half_is_noticed",
     ),
     check("epoch-after-look", "protocols::occ::tests::the_epoch_of_a_look_is_read_before_the_look"),
-    check("epoch-after-look", "protocols::occ::tests::the_epoch_of_a_look_is_one_from_before_it"),
     check(
         "met-elsewhere",
         "protocols::occ::tests::a_version_that_was_met_in_one_row_is_not_met_in_another",
@@ -177,7 +176,7 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "kill-next-transaction",
-        "locks::tests::kills::a_session_that_has_released_the_lock_is_not_asked_to_abort",
+        "protocols::policies::tests::kills::a_session_that_has_released_the_lock_is_not_asked_to_abort",
     ),
     check(
         "locked-unvalidated",

@@ -373,6 +373,30 @@ mod tests {
     }
 
     #[test]
+    fn a_prefix_of_a_text_may_end_anywhere_in_it() {
+        let text = |text: &str| Text::<16>::new(text).expect("it fits");
+        let texts =
+            ["", "\0", "abcdefg", "abcdefgh", "abcdefgh\0", "abcdefghi", "abcdefghijklmnop", "ü"];
+        for one in texts.map(text) {
+            for other in texts {
+                // The last but one byte may be within a character.
+                for end in (0..=other.len()).filter(|&end| other.is_char_boundary(end)) {
+                    let prefix = &other[..end];
+                    assert_eq!(holds(Prefix(prefix), one), one.as_str().starts_with(prefix));
+                }
+            }
+        }
+        for bytes in [[0u8; 9], [255; 9], *b"abcdefgh\0", *b"abcdefgh\xff"] {
+            for other in [[0u8; 9], [255; 9], *b"abcdefgh\0", *b"abcdefgh\xff"] {
+                for end in 0..=9 {
+                    let prefix = &other[..end];
+                    assert_eq!(holds(Prefix(prefix), Bytes::new(bytes)), bytes.starts_with(prefix));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_text_does_not_begin_with_what_is_longer() {
         let text = |text: &str| Text::<12>::new(text).expect("it is short");
         for (prefix, is_longer) in [("x\0", "x"), ("\0", ""), ("abcdefgh\0", "abcdefgh")] {

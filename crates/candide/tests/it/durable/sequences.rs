@@ -2,6 +2,8 @@
 
 use super::{contents, open, open_items, options};
 use crate::common::{Item, builder, is_in_share, ok, share, spawn};
+use candide::any::{Chosen, Erased};
+use candide::protocols::Exclusion;
 use candide::{
     Abort, Database, Error, Mvcc, Mvto, Occ, Pending, Protocol, Sequence, Serial, TicToc,
 };
