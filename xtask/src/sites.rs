@@ -188,7 +188,7 @@ mod tests {
         assert!(
             of("protocols/shared/cell_lock.rs") >= 7
                 && of("index/hash.rs") >= 15
-                && of("epoch.rs") >= 8
+                && of("epoch/mod.rs") >= 8
         );
         assert!(
             sites.iter().all(|site| !site.function.is_empty() && !site.weakenings().is_empty())

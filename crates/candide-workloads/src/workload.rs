@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use candide::{Abort, Database, Protocol, RunOptions, Session, Stats, Tx};
+use candide::report::Stats;
+use candide::{Abort, Database, Protocol, RunOptions, Session, Tx};
 use serde::Serialize;
 
 use crate::replay::Stopped;

@@ -15,11 +15,10 @@ use std::time::{Duration, Instant};
 
 use candide_log_testing::laboratory::{self, Counts, Plan, ReplayError};
 
-use crate::check::Finding;
 use crate::failure::Failure;
 use crate::progress::{self, Agenda};
 use crate::registry::Choices;
-use crate::table::grouped;
+use crate::results::{Finding, grouped};
 use crate::{interrupt, output};
 use engine::Engine;
 

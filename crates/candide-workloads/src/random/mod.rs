@@ -12,7 +12,8 @@ mod tables;
 
 use std::panic::{self, AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use candide::{Abort, Database, Protocol, Session, Stats};
+use candide::report::Stats;
+use candide::{Abort, Database, Protocol, Session};
 use fastrand::Rng;
 
 use crate::replay::Stopped;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use candide::{Abort, Column, Protocol, Refused, Session, Stats, Tx, Updater};
+use candide::report::Stats;
+use candide::schema::{Refused, Updater};
+use candide::{Abort, Column, Protocol, Session, Tx};
 
 use super::knobs::Rubis;
 use super::request::Request;

@@ -1,6 +1,7 @@
 //! New-order: a customer orders five to fifteen items.
 
-use candide::{Abort, Column, Protocol, Refused, Row, Tx, Updater};
+use candide::schema::{Refused, Updater};
+use candide::{Abort, Column, Protocol, Row, Tx};
 
 use super::input::{Line, NewOrderInput};
 use super::knobs::OrderIds;

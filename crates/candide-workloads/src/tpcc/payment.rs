@@ -1,6 +1,7 @@
 //! Payment: a customer pays a district.
 
-use candide::{Abort, Bytes, Column, Protocol, Refused, Row, Tx, Updater};
+use candide::schema::{Refused, Updater};
+use candide::{Abort, Bytes, Column, Protocol, Row, Tx};
 
 use super::input::{PaymentInput, Who};
 use super::knobs::HistoryKeys;

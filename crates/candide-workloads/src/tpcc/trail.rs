@@ -22,7 +22,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
-use candide::{Conflict, Key, Record};
+use candide::report::Conflict;
+use candide::{Key, Record};
 
 use super::knobs::KINDS;
 use crate::causes::{Cause, Causes};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use candide::{Abort, Conflict, Protocol, RunOptions, Session, Stats, Tx};
+use candide::report::{Conflict, Stats};
+use candide::{Abort, Protocol, RunOptions, Session, Tx};
 
 use super::delivery::{Delivered, Hints};
 use super::input::Inputs;

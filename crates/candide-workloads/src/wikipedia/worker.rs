@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use candide::{Abort, Protocol, Session, Stats};
+use candide::report::Stats;
+use candide::{Abort, Protocol, Session};
 use fastrand::Rng;
 
 use super::content;

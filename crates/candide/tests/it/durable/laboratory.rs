@@ -1,10 +1,9 @@
 //! The engine in the crash laboratory: it recovers what crashes leave of random scripts.
 
 use super::options;
-use candide::{
-    Abort, Chosen, Database, Erased, Exclusion, Mvcc, Mvto, Occ, Record, Serial, Table, TicToc,
-    Whole,
-};
+use candide::any::{Chosen, Erased};
+use candide::protocols::Exclusion;
+use candide::{Abort, Database, Mvcc, Mvto, Occ, Record, Serial, Table, TicToc, Whole};
 use candide_log::{Rows, Store, StoreOptions, TableSchema};
 use candide_log_testing::SimDisk;
 use candide_log_testing::laboratory::{Contents, Counts, Plan, WholeEngine, examine};

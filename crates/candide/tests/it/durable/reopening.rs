@@ -2,9 +2,9 @@
 
 use super::{contents, insert, open, open_items};
 use crate::common::Item;
-use candide::{
-    Abort, Chosen, Database, Erased, Exclusion, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Whole,
-};
+use candide::any::{Chosen, Erased};
+use candide::protocols::Exclusion;
+use candide::{Abort, Database, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Whole};
 use candide_log_testing::SimDisk;
 use std::sync::Arc;
 
