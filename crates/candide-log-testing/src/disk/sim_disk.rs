@@ -81,7 +81,7 @@ impl SimDisk {
 
     /// Limits the sizes of all files together to `bytes`, or lifts the limit. A write beyond it
     /// writes as many bytes as there is room for, and returns an error of kind
-    /// [`ErrorKind::StorageFull`].
+    /// [`io::ErrorKind::StorageFull`].
     pub fn set_quota(&self, bytes: Option<u64>) {
         self.inner().quota = bytes;
     }
