@@ -181,6 +181,7 @@ use std::sync::Arc;
 pub struct Occ;
 
 /// The read set and the node set of an attempt, and its locks.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Attempt {
     reads: Vec<(CellAt, Tid)>,
