@@ -154,7 +154,7 @@ pub use unknown_name::UnknownName;
 /// Databases whose protocol is chosen at run time.
 pub mod any {
     pub use crate::api::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
-    pub use crate::protocols::{Chosen, Erased};
+    pub use crate::protocols::erased::{Chosen, Erased};
 }
 
 /// What a database reports: counts, its health, the memory that it uses, the conflicts of a

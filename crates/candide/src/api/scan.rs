@@ -328,7 +328,6 @@ macro_rules! methods_that_take_rows {
         /// # Errors
         /// [Those of every operation](crate::Table#errors-of-every-operation).
         #[doc(alias = "min")]
-        #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
         pub fn first(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort> {
             self.next().transpose()
         }
@@ -338,7 +337,6 @@ macro_rules! methods_that_take_rows {
         /// # Errors
         /// [Those of every operation](crate::Table#errors-of-every-operation).
         #[doc(alias = "max")]
-        #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
         pub fn last(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort>
         where
             $index: InOrder,

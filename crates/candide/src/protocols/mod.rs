@@ -1,7 +1,7 @@
 #![doc = include_str!("../../PROTOCOLS.md")]
 
 mod by_name;
-mod erased;
+pub(crate) mod erased;
 mod forward;
 pub(crate) mod list;
 pub mod mvcc;
@@ -16,14 +16,16 @@ pub mod tictoc;
 pub use crate::engine::Properties;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use erased::choosing;
-pub use erased::{Chosen, Erased};
+pub(crate) use erased::{Chosen, Erased};
 pub(crate) use list::DefaultProtocol;
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 pub(crate) use list::{Mvcc, Mvto, Occ, Serial, TicToc};
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use mvto::DELTAS_MAX;
-#[cfg(any(test, feature = "history"))]
-pub use recorded::{Batch, Recorded};
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use recorded::Batch;
+#[cfg(all(test, not(loom)))]
+pub(crate) use recorded::Recorded;
 pub use serial::Exclusion;
 #[cfg(all(test, not(shuttle)))]
 pub(crate) use serial::under_a_lock;

@@ -83,6 +83,7 @@ pub struct Batch {
 }
 
 /// The recorder of a database.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Recorder<C> {
     clock: C,
@@ -134,6 +135,7 @@ impl<C> Recorder<C> {
 }
 
 /// The notes of a session's running attempt.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Attempt<A> {
     inner: A,

@@ -108,6 +108,7 @@ impl Default for Exclusion {
 }
 
 /// The exclusion of a database's transactions, and the number of its commits.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Lock {
     /// `None` if the database has only one session.
@@ -118,6 +119,7 @@ pub struct Lock {
 }
 
 /// The changes of an attempt, and its failures.
+#[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct Attempt {
     log: Vec<Undo>,

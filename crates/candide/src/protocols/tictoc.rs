@@ -206,6 +206,7 @@ const NRTS: usize = 1;
 pub struct TicToc;
 
 /// The observations and held cells of an attempt.
+#[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct Attempt {
     reads: Vec<Read>,

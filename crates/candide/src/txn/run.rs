@@ -711,7 +711,7 @@ mod tests {
 
     #[test]
     fn bounds_of_pauses_double_from_the_first_to_the_largest() {
-        let bounds = [1, 2, 3, 7, 8, 9, 33, u32::MAX].map(|conflicts| backoff(conflicts));
+        let bounds = [1, 2, 3, 7, 8, 9, 33, u32::MAX].map(backoff);
         assert_eq!(bounds.map(|bound| bound.as_micros()), [2, 4, 8, 128, 200, 200, 200, 200]);
     }
 }

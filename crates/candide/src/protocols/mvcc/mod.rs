@@ -142,9 +142,9 @@ mod tests;
 mod undo_queue;
 mod versions;
 
-pub use clock::Clock;
-pub use parts::{Attempt, Mvcc, SessionVersions};
-pub use undo_queue::UndoQueue;
+pub(crate) use clock::Clock;
+pub(crate) use parts::Attempt;
+pub use parts::Mvcc;
 
 use crate::access::{Intent, WriteItem, WriteSet};
 use crate::engine::{

@@ -209,8 +209,9 @@ pub(crate) mod tests;
 mod ticks;
 mod versions;
 
-pub use clock::Clock;
-pub use parts::{Attempt, Mvto, SessionVersions};
+pub(crate) use clock::Clock;
+pub(crate) use parts::Attempt;
+pub use parts::Mvto;
 
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::engine::{

@@ -184,6 +184,7 @@ impl Parts for Occ {
 
 /// The read set and the node set of an attempt, its view, and its locks.
 #[derive(Debug)]
+#[doc(hidden)]
 pub struct Attempt {
     reads: Vec<(CellAt, Tid)>,
     nodes: NodeSet,
