@@ -61,6 +61,7 @@ use crate::sync::{AtomicU64, Instant, Mutex, Ordering, lock};
 use crate::timestamps::Timestamps;
 pub use candide_check::{Access, Event, Forgotten, Key, Scan, Transaction};
 use crossbeam_utils::CachePadded;
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
 use std::ops::Bound;
@@ -136,6 +137,8 @@ impl<C> Recorder<C> {
 pub struct Attempt<A> {
     inner: A,
     begun: u64,
+    /// The timestamp of the attempt's view, if the view is registered as a snapshot.
+    registered: Cell<Option<u64>>,
     reads: Vec<Noted>,
     scans: Vec<Passage>,
     /// The writes of the attempt, one after another. Empty if the protocol has versions.
@@ -359,7 +362,7 @@ impl<P: Protocol> Recorded<P> {
             ReadView::Snapshot(ts) => (context.clock.opened(ts).begun, Some(ts)),
             // For a transaction registered like a snapshot, the collector keeps no records of rows
             // that were inserted after the transaction's time.
-            ReadView::AtBegin => (attempt.begun, context.local.kept.map(|(time, _)| time)),
+            ReadView::AtBegin => (attempt.begun, attempt.registered.get()),
             ReadView::Current => (attempt.begun, None),
         };
         let transaction = Transaction {
@@ -450,13 +453,21 @@ impl<P: Protocol> Protocol for Recorded<P> {
 
     fn attempt(clock: &Self::Clock) -> Self::Attempt {
         let inner = P::attempt(&clock.clock);
-        Attempt { inner, begun: 0, reads: Vec::new(), scans: Vec::new(), applied: Vec::new() }
+        Attempt {
+            inner,
+            begun: 0,
+            registered: Cell::new(None),
+            reads: Vec::new(),
+            scans: Vec::new(),
+            applied: Vec::new(),
+        }
     }
 
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt) {
         attempt.reads.clear();
         attempt.scans.clear();
         attempt.applied.clear();
+        attempt.registered.set(None);
         attempt.begun = context.clock.begins(context.local.id);
         P::begin(&mut inner(context), &mut attempt.inner);
     }
@@ -864,7 +875,9 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
         attempt: &Attempt<P::Attempt>,
         since: Moment,
     ) -> Option<u64> {
-        P::Versions::register_snapshot(&clock.clock, &attempt.inner, since)
+        let time = P::Versions::register_snapshot(&clock.clock, &attempt.inner, since);
+        attempt.registered.set(time);
+        time
     }
 
     fn unregister_snapshot(clock: &Recorder<P::Clock>, time: u64, since: Moment) {
