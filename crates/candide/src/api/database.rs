@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, FoundTable, TableOptions, check_name};
 use crate::engine::desks::Desks;
 use crate::engine::temperatures::Temperatures;
 use crate::engine::{
-    Common, Engine, Hot, IndexPlan, Options, Properties, Protocol, ReadView, TableCore,
+    Common, Engine, IndexPlan, Options, Properties, Protocol, ReadView, SharedQueue, TableCore,
     TablePolicies, Token,
 };
 use crate::epoch::{Epoch, Epochs};
@@ -622,7 +622,7 @@ impl<P: Protocol> Builder<P> {
                 queue_nodes: Nodes::new(),
                 parking: Parking::new().spin_rounds(self.options.waiting.spin_rounds),
                 turns: Box::new(Turns::new()),
-                hot: Hot::default(),
+                hot: SharedQueue::default(),
                 names: Names::default(),
                 log: OnceLock::new(),
             },

@@ -5,7 +5,7 @@
 use super::desks::Desks;
 use super::parts::Parts;
 use super::properties::Properties;
-use super::shared_queue::Hot;
+use super::shared_queue::SharedQueue;
 use super::table_core::TableCore;
 use super::table_policies::TablePolicies;
 use super::temperatures::Temperatures;
@@ -89,7 +89,7 @@ pub(crate) struct Common {
     /// The place where sessions sleep while they wait for cells or for the token.
     pub(crate) parking: Parking,
     pub(crate) turns: Box<Turns>,
-    pub(crate) hot: Hot,
+    pub(crate) hot: SharedQueue,
     /// The names of transactions.
     pub(crate) names: Names,
     /// The log, once recovery is over; empty if the database is not durable.

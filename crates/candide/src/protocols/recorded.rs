@@ -941,9 +941,9 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
         session: &mut P::SessionVersions,
         epochs: &Epochs,
         backlog: &mut P::Backlog,
-        park: &mut dyn FnMut(u64, CellAt),
+        queued: &mut dyn FnMut() -> (Epoch, u64),
     ) -> usize {
-        P::Versions::leave_behind(session, epochs, backlog, park)
+        P::Versions::leave_behind(session, epochs, backlog, queued)
     }
 
     fn has_to_collect(backlog: &P::Backlog, horizon: Epoch) -> bool {
@@ -958,10 +958,6 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
         budget: usize,
     ) {
         P::Versions::collect(&mut inner(context), backlog, tables, horizon, budget);
-    }
-
-    fn open_snapshots(session: &P::SessionVersions) -> &[u64] {
-        P::Versions::open_snapshots(session)
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod met;
 #[path = "met_modelled.rs"]
 pub(crate) mod met;
 pub(crate) mod node_set;
+pub(crate) mod parked;
 pub(crate) mod snapshot_list;
 #[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
