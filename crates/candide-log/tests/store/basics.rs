@@ -184,7 +184,7 @@ fn what_no_reader_would_accept_is_not_written() {
     let cases: [(&[&[u64]], u64, &str); 4] = [
         (&[], 3, "cut 3 follows cut 4"),
         (&[&put(4, 1, 1, 1)], 6, "a record below the cut: stamp 4, after cut 4"),
-        (&[&record[..5]], 6, "a record of 9 words in 5"),
+        (&[&record[..5]], 6, "a record says that it has 9 words, and has 5"),
         (&[&record, &[1, 2]], 6, "a record of 2 words"),
     ];
     for (records, cut, expected) in cases {
