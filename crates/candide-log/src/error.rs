@@ -118,7 +118,7 @@ impl Display for OpenError {
             OpenError::Io { file, source } => write!(f, "{file}: {source}"),
             OpenError::Target(error) => error.fmt(f),
             OpenError::Schema { table, what } => {
-                write!(f, "the table {table} is another one than the program's: {what}")
+                write!(f, "table {table} differs from the program's: {what}")
             }
         }
     }

@@ -119,12 +119,12 @@ pub(crate) fn check(schema: &TableSchema, change: &Change<'_>) -> Result<(), Loa
     let (key, row) = (change.key.len(), usize::from(change.first) + change.words.len());
     if key != usize::from(schema.key_words) {
         let (name, words) = (&schema.name, schema.key_words);
-        let what = format!("a key of {key} words, and the keys of {name} have {words}");
+        let what = format!("a key of {key} words, where keys of {name} have {words}");
         return Err(LoadError::Ghost(what));
     }
     if row > schema.row_words() {
         let (name, words) = (&schema.name, schema.row_words());
-        let what = format!("a change of word {}, and the rows of {name} have {words}", row - 1);
+        let what = format!("a change of word {}, where rows of {name} have {words} words", row - 1);
         return Err(LoadError::Ghost(what));
     }
     Ok(())

@@ -84,7 +84,7 @@ impl TableSchema {
             ));
         }
         if self.key_words == 0 && self.row_words() == 0 {
-            return Err(format!("table {name:?} has rows of no words"));
+            return Err(format!("neither the keys nor the rows of table {name:?} have a word"));
         }
         let counts = [
             ("key components", self.key_widths.len()),

@@ -188,7 +188,7 @@ impl fmt::Display for Abort {
             Abort::Locked => "another transaction has locked the row",
             Abort::Phantom => "a key that was absent may have been inserted",
             Abort::RecordRemoved => "the record is leaving its index",
-            Abort::ExistenceChanged => "a row came or went under a write",
+            Abort::ExistenceChanged => "a row that a write expects is gone, or one that it excludes has come",
             Abort::Yielded => "gave way to a transaction that had failed too often",
             Abort::NotFound => "no row has this key; `get` and the `_if_present` forms allow for that",
             Abort::Duplicate => "a row with this key exists already; `put` replaces it, `insert_if_absent` leaves it",
@@ -198,7 +198,7 @@ impl fmt::Display for Abort {
             Abort::NotUnique => "another row has the same key in a unique index when the transaction or its part ends; change or delete that row as well, or give this one another key",
             Abort::Panicked => "code of a row type panicked within an operation, and the closure caught the panic; put such an operation into a part of its own (`Tx::attempt`), or let the panic pass",
             Abort::Indexed => "the column belongs to a secondary index; change it by `modify` or `put`",
-            Abort::NoIndex => "there is no such secondary index (any more), or not in this snapshot; make it by `create_index`, or look by a later snapshot",
+            Abort::NoIndex => "the secondary index does not exist any more, or not in this snapshot; make it by `create_index`, or read in a later snapshot",
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
             Abort::ForeignTable => "the table or sequence belongs to another database; open it in the transaction's own",
             Abort::Nested => {

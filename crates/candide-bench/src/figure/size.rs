@@ -62,7 +62,7 @@ impl Room {
         let customers = scaled(3_000, scale, 10) as u16;
         let items = scaled(100_000, scale, 20) as u32;
         self.note(scale, || {
-            format!("TPC-C has {customers} customers a district and {items} items, where there are 3000 and 100000")
+            format!("TPC-C has {customers} customers a district and {items} items instead of 3000 and 100000")
         });
         let warehouses = u16::try_from(warehouses).unwrap_or(u16::MAX);
         Tpcc { warehouses, customers, items, ..published }
@@ -87,7 +87,7 @@ impl Room {
         let scale = self.scale(published.rows * bytes);
         let rows = scaled(published.rows, scale, 1_000);
         self.note(scale, || {
-            format!("{} has {rows} rows, where there are {}", published.name, published.rows)
+            format!("{} has {rows} rows instead of {}", published.name, published.rows)
         });
         let transactions = replayed(published.transactions, rows);
         // Transactions do the same work as in the published workload, but the check afterwards
@@ -101,7 +101,7 @@ impl Room {
         let scale = self.scale(LARGE_TABLE * NARROW_BYTES);
         let rows = scaled(LARGE_TABLE, scale, 1_000);
         self.note(scale, || {
-            format!("the large table of {workload} has {rows} rows, where there are {LARGE_TABLE}")
+            format!("the large table of {workload} has {rows} rows instead of {LARGE_TABLE}")
         });
         rows
     }
@@ -119,7 +119,9 @@ impl Room {
             (scaled(published.items, scale, 100), scaled(published.users, scale, 20));
         self.note(scale, || {
             let (all_items, all_users) = (published.items, published.users);
-            format!("RUBiS has {items} items and {users} users, where there are {all_items} and {all_users}")
+            format!(
+                "RUBiS has {items} items and {users} users instead of {all_items} and {all_users}"
+            )
         });
         let purchases = scaled(published.purchases, scale, 100);
         Rubis {
@@ -138,7 +140,7 @@ impl Room {
             (scaled(published.pages, scale, 10), scaled(published.users, scale, 20));
         self.note(scale, || {
             let (all_pages, all_users) = (published.pages, published.users);
-            format!("Wikipedia has {pages} pages and {users} users, where there are {all_pages} and {all_users}")
+            format!("Wikipedia has {pages} pages and {users} users instead of {all_pages} and {all_users}")
         });
         let transactions = self.inputs(published.transactions);
         Wikipedia { users, pages, transactions, ..published }

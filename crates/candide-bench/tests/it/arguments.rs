@@ -158,16 +158,16 @@ fn numbers_out_of_range_are_answered_with_the_range() {
     assert_refused("bench ycsb --theta 3", "from 0 (uniform) to 2");
     assert_refused("bench ycsb --operations 65", "from 1 to 64");
     assert_refused("bench ycsb --rows 15", "from 16");
-    assert_refused("bench ycsb-hot --rmws 11", "of 10 operations from 0 to 10 can write, not 11");
-    assert_refused("bench ycsb-hot --rows 9", "from 10");
     assert_refused(
-        "bench long-scan --rows 500",
-        "of 500 rows from 1 to 500 can be scanned, not 1000",
+        "bench ycsb-hot --rmws 11",
+        "operations that write must be from 0 to 10, not 11",
     );
+    assert_refused("bench ycsb-hot --rows 9", "from 10");
+    assert_refused("bench long-scan --rows 500", "rows to scan must be from 1 to 500, not 1000");
     assert_refused("bench shifting --reads 65", "from 1 to 64");
     assert_refused("bench shifting --phase 1ms --slice 2ms", "no longer than the phase of 1ms");
     assert_refused("bench key-value --read-only 2", "from 0 to 1");
-    assert_refused("bench range-scan --scan 0", "from 1 to 1000000 can be scanned, not 0");
+    assert_refused("bench range-scan --scan 0", "rows to scan must be from 1 to 1000000, not 0");
     assert_refused("bench predicate --rows 0", "rows must be from 1");
     assert_refused("bench smallbank --accounts 1", "at least 2");
     assert_refused("bench smallbank --hotspot 1000000", "smaller than the 1000000 accounts");

@@ -220,9 +220,7 @@ impl<R: BufRead> Forms<R> {
                 return self.after("metadata", depth);
             }
             b']' | b')' | b'}' => {
-                return Err(
-                    self.wrong(format!("closes with '{}' what it did not open", first as char))
-                );
+                return Err(self.wrong(format!("has a '{}' that closes nothing", first as char)));
             }
             b'[' | b'(' | b'{' | b'"' | b'\\' => self.bump(),
             _ => {
@@ -300,7 +298,7 @@ impl<R: BufRead> Forms<R> {
                 let tag = self.word(Vec::new())?;
                 if !is_symbol(&tag) || !tag.starts_with(char::is_alphabetic) {
                     return Err(self.wrong(format!(
-                        "#{tag} is nothing in EDN; a tag is a letter and what follows it"
+                        "#{tag} means nothing in EDN; a tag is a letter and what follows it"
                     )));
                 }
                 let form = self.after(&format!("the tag #{tag}"), depth)?;
@@ -553,7 +551,7 @@ fn meaning(word: &str) -> Result<Form, String> {
     }
     is_symbol(word)
         .then(|| Form::Other(word.into()))
-        .ok_or_else(|| format!("{word} is nothing in EDN"))
+        .ok_or_else(|| format!("{word} means nothing in EDN"))
 }
 
 /// Returns the number that `word` denotes; `None` if it denotes no number. `digits` is the word

@@ -421,7 +421,7 @@ fn damaged_edn_is_refused_with_line_and_reason() {
     for (rest, message) in [
         ("{:time 6, :type :ok", "line 2: the file ends within a form"),
         ("{:time 6, :type}", "line 2: the key :type of a map has no value"),
-        ("\n)", "line 3: closes with ')' what it did not open"),
+        ("\n)", "line 3: has a ')' that closes nothing"),
         ("7", "line 2: should be a map like {:type :invoke, :process 0, …}, is 7"),
         ("{:type :ok}", "line 2: has no :process, which maps before it have; all or none should"),
         (

@@ -242,12 +242,12 @@ impl PartBlockHeader {
                 Err(BLOCK_COUNT.wrong("the block has no contents"))
             }
             Contents::Rows { key_words: 0, count: 2.., .. } => {
-                Err(BLOCK_COUNT.wrong("two rows have the same key, of no words"))
+                Err(BLOCK_COUNT.wrong("several rows have keys of no words"))
             }
             Contents::Rows { key_words, row_words, count, .. } => {
                 let words = u64::from(key_words) + u64::from(row_words);
                 if words == 0 {
-                    return Err(BLOCK_KEY_WORDS.wrong("there are rows of no words"));
+                    return Err(BLOCK_KEY_WORDS.wrong("neither the keys nor the rows have a word"));
                 }
                 let bytes = count.checked_mul(words * bytes::WORD as u64);
                 match bytes == Some(payload) {

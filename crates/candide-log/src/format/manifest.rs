@@ -150,7 +150,7 @@ impl Manifest {
         // What could not be read again must not replace a MANIFEST that can.
         let decoded = Manifest::decode(&to)?;
         if decoded != *self {
-            return Err(Malformed::new(0, "MANIFEST would be read as another one"));
+            return Err(Malformed::new(0, "MANIFEST would not be read back as it is"));
         }
         Ok(to)
     }

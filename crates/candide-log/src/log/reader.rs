@@ -220,7 +220,8 @@ impl<'a> Reader<'a> {
         let cut = self.last.map(|last| last.cut).or(before.map(|before| before.cut)).unwrap_or(0);
         if cut != end.cut {
             let name = &self.segments[next].name;
-            let what = format!("the log is said to end at cut {}, and it ends at {cut}", end.cut);
+            let what =
+                format!("the log ends at cut {cut}, not at cut {} as the segment says", end.cut);
             return Err(OpenError::corrupt(name, 0, what));
         }
         self.begin_generation();

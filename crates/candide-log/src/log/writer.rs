@@ -203,7 +203,12 @@ impl Log {
                 let count = counts as u32 as usize;
                 match words.split_at_checked(count) {
                     Some((_, rest)) if count > HEADER_WORDS => words = rest,
-                    _ => return Err(format!("a record of {count} words in {}", words.len())),
+                    _ => {
+                        return Err(format!(
+                            "a record says that it has {count} words, and has {}",
+                            words.len()
+                        ));
+                    }
                 }
             }
             if !words.is_empty() {

@@ -250,8 +250,12 @@ fn each_mistake_in_a_header_has_its_error() {
     expect(with(&[(4, 4, 2)]), 8, "a reserved byte is not zero");
     expect(with(&[(8, 4, 65_536)]), 8, "there can be no table 65536");
     expect(with(&[(16, 8, 0)]), 16, "the block has no contents");
-    expect(with(&[(12, 2, 0)]), 16, "two rows have the same key, of no words");
-    expect(with(&[(12, 4, 0), (16, 8, 1), (24, 8, 0)]), 12, "there are rows of no words");
+    expect(with(&[(12, 2, 0)]), 16, "several rows have keys of no words");
+    expect(
+        with(&[(12, 4, 0), (16, 8, 1), (24, 8, 0)]),
+        12,
+        "neither the keys nor the rows have a word",
+    );
     let other = |kind, payload| with(&[(4, 4, kind), (8, 8, 0), (24, 8, payload)]);
     expect(other(2, 9), 24, "9 bytes are not whole words");
     expect(other(3, 8), 24, "the end has 8 bytes");

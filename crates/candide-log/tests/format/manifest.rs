@@ -129,7 +129,7 @@ fn each_mistake_has_its_error() {
     none.checkpoint = Some(Checkpoint { number: 1, generation: 0, cut: 0, parts: vec![] });
     expect(none.encode(), 64, "there is a checkpoint, and its generation is 0");
     none.checkpoint = Some(Checkpoint { number: 0, generation: 0, cut: 0, parts: vec![] });
-    expect(none.encode(), 0, "MANIFEST would be read as another one");
+    expect(none.encode(), 0, "MANIFEST would not be read back as it is");
     let last = length - 5;
     expect(with(last, 1, 2), last as u64, "an index is unique by the byte 2");
 }
@@ -157,7 +157,7 @@ fn a_table_that_breaks_a_limit_is_refused_with_the_limit() {
     );
     refused(
         |table| (table.key_words, table.groups) = (0, vec![]),
-        "table \"accounts\" has rows of no words",
+        "neither the keys nor the rows of table \"accounts\" have a word",
     );
     refused(
         |table| table.groups = vec![(String::new(), 0); 65_536],

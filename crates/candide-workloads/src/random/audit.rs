@@ -28,14 +28,14 @@ pub(super) fn check<P: Protocol>(
         by_kinds.entry(item.kind).or_default().push(*item);
         let tagged = session.run(|tx| by_tag.get(tx, &item.tag, Whole))?;
         consistency.expect(tagged == Some(*item), || {
-            format!("under tag {} is {tagged:?}, not {item:?}", item.tag)
+            format!("the index of tags has {tagged:?} for tag {}, not {item:?}", item.tag)
         });
     }
     for (kind, items) in by_kinds {
         let mut of_kind = session.run(|tx| collect(by_kind.rows(tx, &kind, Whole)))?;
         of_kind.sort_unstable_by_key(|item| item.id);
         consistency.expect(of_kind == items, || {
-            format!("under kind {kind} are {of_kind:?}, and there are {items:?}")
+            format!("the index of kinds has {of_kind:?} for kind {kind}, not {items:?}")
         });
     }
     let all = session.run(|tx| collect(by_kind.scan(tx, .., Whole)))?;

@@ -90,7 +90,7 @@ impl Workload for LongScan {
             format!("rows must be from 1 to {}, not {}", u32::MAX, self.rows)
         })?;
         require((1..=self.rows).contains(&self.scan), || {
-            format!("of {0} rows from 1 to {0} can be scanned, not {1}", self.rows, self.scan)
+            format!("rows to scan must be from 1 to {0}, not {1}", self.rows, self.scan)
         })?;
         require_transactions(self.transactions)
     }

@@ -206,7 +206,7 @@ impl<L: Layout> Ycsb<L> {
                 })?
             }
             Writes::First(count) => require(count <= self.operations, || {
-                format!("of {0} operations from 0 to {0} can write, not {count}", self.operations)
+                format!("operations that write must be from 0 to {0}, not {count}", self.operations)
             })?,
         }
         require((0.0..=1.0).contains(&self.read_only), || {

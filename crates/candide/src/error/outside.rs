@@ -344,7 +344,7 @@ impl fmt::Display for Error {
             ),
             Error::Busy { waited } => write!(
                 f,
-                "transactions are running for which the call has waited {} s; try again when they have ended",
+                "the call has waited {} s for running transactions; try again when they have ended",
                 waited.as_secs()
             ),
             Error::Schema { table, row, difference } => write!(

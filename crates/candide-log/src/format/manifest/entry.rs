@@ -64,7 +64,7 @@ impl Entry {
         // What could not be read again must not follow what can.
         match take(whole(&to)?, before)? {
             decoded if decoded == *self => Ok(to),
-            _ => Err(Malformed::new(0, "an entry would be read as another one")),
+            _ => Err(Malformed::new(0, "the entry would not be read back as it is")),
         }
     }
 }
