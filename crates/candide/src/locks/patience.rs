@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::sync::{Duration, MODELLED, Patience};
+use crate::sync::{self, Duration, MODELLED, Patience};
 
 /// The number of rounds of a short wait before the attempt gives up. The first rounds spin, which
 /// is enough for a commit in progress. The later rounds yield, for a committer that lost its
@@ -22,7 +22,7 @@ const SLEEP_MAX: Duration = Duration::from_millis(10);
 /// commit in progress.
 pub(crate) fn patience(sleeps: bool) -> Patience {
     match sleeps && !cfg!(loom) {
-        true => Patience::Lasting(SLEEP_MAX),
+        true => Patience::Lasting(sync::patience(SLEEP_MAX)),
         false => Patience::Rounds(ROUNDS_HELD),
     }
 }
