@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 use std::panic;
 use std::thread;
 
-use candide::{Abort, Database, Erased, Error, Session};
+use candide::any::Erased;
+use candide::{Abort, Database, Error, Session};
 use candide_check::black::{self, ListOp, Outcome, RegisterOp, Transaction};
 use candide_check::json::{Header, Line, Writer};
 use candide_check::{Verdict as Judgement, edn};

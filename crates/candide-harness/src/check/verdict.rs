@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use candide::Properties;
+use candide::protocols::Properties;
 use candide_check::black::{self, Outcome, Transaction};
 use candide_check::{Options, Summary, Verdict as Judgement};
 

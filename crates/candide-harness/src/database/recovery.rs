@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use candide::{Abort, Database, Erased, Level, LogOptions, Record, Table};
+use candide::any::Erased;
+use candide::{Abort, Database, Level, LogOptions, Record, Table};
 
 use super::new_directory;
 use crate::failure::Failure;

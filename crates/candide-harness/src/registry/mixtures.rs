@@ -4,7 +4,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use candide::{MoccOptions, Policies, Policy, UnknownName};
+use candide::UnknownName;
+use candide::policy::{MoccOptions, Policies, Policy};
 
 /// The policies that were parsed, each once. Reports name them by their text, so they live as long
 /// as the process.

@@ -5,8 +5,11 @@ mod mixtures;
 use std::any::Any;
 use std::str::FromStr;
 
+use candide::Protocol;
+use candide::any::Chosen;
 use candide::experiments::Timestamps;
-use candide::{Chosen, Policies, Policy, Properties, Protocol};
+use candide::policy::{Policies, Policy};
+use candide::protocols::Properties;
 
 use crate::failure::Failure;
 

@@ -1,6 +1,6 @@
 //! Counts of locks on rows, under protocols whose tables have locking policies.
 
-use candide::Stats;
+use candide::report::Stats;
 use serde::Serialize;
 
 /// Counts of locks by policy, as sessions have made them. The names of the fields are the interface

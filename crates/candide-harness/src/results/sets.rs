@@ -1,6 +1,6 @@
 //! The sizes of read and write sets, and the commits that OCC would have aborted.
 
-use candide::Stats;
+use candide::report::Stats;
 use serde::Serialize;
 
 /// Sums over committed transactions, taken from the counters of their sessions.

@@ -219,7 +219,8 @@ impl Timekeeper<'_> {
 
 #[cfg(test)]
 mod tests {
-    use candide::{Abort, Error, MemoryUse, Stats};
+    use candide::report::{MemoryUse, Stats};
+    use candide::{Abort, Error};
     use candide_workloads::{Consistency, Step, Worker};
 
     use super::*;

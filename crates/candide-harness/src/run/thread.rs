@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use candide::{Abort, Stats};
+use candide::Abort;
+use candide::report::Stats;
 use candide_workloads::{Failure, Step, Worker};
 use quanta::Instant;
 
