@@ -44,7 +44,7 @@ pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if report.figure.is_none() && counts_locks(report) {
         let header = [&["setting"], &Locks::NAMES[..]].concat();
         let locks = filled(&header, 1..10, results.iter().filter_map(locks_row));
-        writeln!(out, "\n{LOCKS_TITLE}\n{}", locks)?;
+        writeln!(out, "\n{LOCKS_TITLE}\n{locks}")?;
     }
     if has_logs(report) {
         writeln!(
@@ -62,7 +62,7 @@ pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     for result in results.iter().filter(|result| !result.slices.is_empty()) {
         let slices = filled(&SLICES_HEADER, 0..10, slice_rows(result));
-        writeln!(out, "\n{}: {SLICES_TITLE}\n{}", label(result), slices)?;
+        writeln!(out, "\n{}: {SLICES_TITLE}\n{slices}", label(result))?;
     }
     for note in &report.notes {
         writeln!(out, "note: {note}")?;

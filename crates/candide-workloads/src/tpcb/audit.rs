@@ -7,7 +7,7 @@ use candide::{Protocol, Session};
 
 use super::contents::Contents;
 use super::knobs::TpcB;
-use super::tables::{Account, Bank, Branch, History, Teller};
+use super::tables::{Account, Bank, Branch, History, TELLERS, Teller};
 use super::worker::Tally;
 use crate::read_back::{Rows, Way, audit, rows};
 use crate::{Consistency, Failure};
@@ -56,7 +56,7 @@ fn settle(
 impl Tables<'_> {
     fn read(&self, way: Way, knobs: &TpcB, workers: u64) -> Result<Contents, Failure> {
         let mut contents = Contents::default();
-        let tellers = knobs.branches * super::TELLERS;
+        let tellers = knobs.branches * TELLERS;
         self.branches.read(way, &mut (0..knobs.branches), &mut |row| contents.branch(row))?;
         self.tellers.read(way, &mut (0..tellers), &mut |row| contents.teller(row))?;
         let mut accounts = 0..knobs.accounts_in_all();
