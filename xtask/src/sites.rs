@@ -46,7 +46,7 @@ impl Site {
 /// Returns all sites, by file and line.
 pub(crate) fn all(root: &Path) -> Result<Vec<Site>, String> {
     let mut files = Vec::new();
-    crate::tidy::collect(&root.join(ENGINE), &mut files)
+    crate::workspace::collect(&root.join(ENGINE), &mut files)
         .map_err(|error| format!("{ENGINE}: {error}"))?;
     files.sort();
     let mut sites = Vec::new();

@@ -102,7 +102,7 @@ impl Epochs {
     }
 
     /// Does the advancer's work of one period.
-    fn advance(&self) {
+    pub(super) fn advance(&self) {
         self.pass();
         if let Some(moments) = &self.moments {
             moments.mark(self.now());

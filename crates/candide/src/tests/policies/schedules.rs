@@ -1,15 +1,17 @@
 //! Small schedules that have gone wrong: waits in the wrong place, wishes of other sessions,
 //! changes of a policy by several threads.
 
+use crate::policy::{MoccOptions, Policy};
 use crate::protocols::Occ;
 use crate::protocols::policies::{Lock, RASK, WASK, flags_of};
 use crate::record::{CellAt, Tid};
+use crate::report::LockStats;
 use crate::sync::{AtomicU64, Ordering};
 use crate::tests::hostile::Watchdog;
 use crate::tests::rows::Item;
 use crate::tests::transactions::ONCE;
 use crate::tests::waiting::receive;
-use crate::{Abort, Database, LockStats, MoccOptions, Policy, RunOptions, Table, TableOptions, Tx};
+use crate::{Abort, Database, RunOptions, Table, TableOptions, Tx};
 use std::sync::mpsc;
 use std::thread::{Scope, ScopedJoinHandle};
 
