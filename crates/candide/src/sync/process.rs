@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub(crate) use std::sync::{Mutex, MutexGuard};
-pub(crate) use std::thread::{Builder, JoinHandle, Thread, current, park_timeout};
+pub(crate) use std::thread::{Builder, JoinHandle, Thread, current, park_timeout, scope};
 
 /// Locks a mutex whose data stays valid when a holder panics.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
