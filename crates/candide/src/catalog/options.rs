@@ -24,7 +24,7 @@ pub struct TableOptions {
 
 impl TableOptions {
     /// Chooses the [policy](Policy) of the table, under [`Occ`](crate::Occ). By default it is that
-    /// of the database. A policy [by name](crate::Policies::with) takes precedence.
+    /// of the database. A policy [by name](crate::policy::Policies::with) takes precedence.
     #[must_use]
     pub fn policy(self, policy: Policy) -> TableOptions {
         TableOptions { policy: Some(policy), ..self }

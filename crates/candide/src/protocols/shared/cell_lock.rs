@@ -31,7 +31,7 @@
 //! at the record's first cell (`may_be_reaped`, `keep`). Let the attempt find the row present, or
 //! absent without QUEUED, or absent with REQUEUE. Before the record can die, the cell changes: the
 //! row is deleted, QUEUED is set, or REQUEUE is cleared. The entry gets its epoch after that change
-//! and a full fence. This is the case that the proof in `epoch.rs` treats: the attempt is the
+//! and a full fence. This is the case that the proof in `epoch/mod.rs` treats: the attempt is the
 //! reader R, the change is the unlinking, and the epoch is the stamp. So the epoch is not behind
 //! the horizon before the attempt has ended. In the remaining case, absent and QUEUED without
 //! REQUEUE, the attempt sets REQUEUE by an exchange. `kill` begins with an exchange of the same

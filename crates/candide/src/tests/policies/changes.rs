@@ -6,10 +6,11 @@ use super::super::transactions::run;
 use super::super::waiting::eventually;
 use super::{Scene, assert_free, cell, locking, scene, with_locks};
 use crate::locks::{FLAGS, Lock, RASK, WASK, flags_of};
+use crate::policy::{MoccOptions, Policy};
 use crate::protocols::{Mvcc, TicToc};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, Ordering, Point, Random};
-use crate::{Database, Error, MoccOptions, Policy, Protocol, Table, TableOptions};
+use crate::{Database, Error, Protocol, Table, TableOptions};
 use std::cell::Cell;
 use std::rc::Rc;
 

@@ -5,10 +5,11 @@ use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
 use super::{Scene, assert_free, base, cell, locking, scene};
 use crate::locks::Lock;
+use crate::policy::{Policies, Policy};
 use crate::protocols::Occ;
 use crate::sync::Point;
 use crate::tests::interleaving::acting;
-use crate::{Abort, Policies, Policy, Table, Tx, Whole};
+use crate::{Abort, Table, Tx, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Uses rows in every way in which a transaction may lock them.

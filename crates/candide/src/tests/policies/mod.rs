@@ -14,11 +14,12 @@ use super::rows::Item;
 use crate::engine::Protocol;
 use crate::index::Found;
 use crate::locks::{Lock, LockBase, Mode, queue, queue_mode};
+use crate::policy::{Policies, Policy};
 use crate::protocols::Occ;
 use crate::record::{CellAt, Tid};
 use crate::sync::Ordering;
 use crate::sync::queue_lock::{NodeId, Supply};
-use crate::{Database, Policies, Policy, Session, Table};
+use crate::{Database, Session, Table};
 
 /// The policies that may lock rows.
 fn with_locks() -> impl Iterator<Item = Policy> {
