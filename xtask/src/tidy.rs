@@ -206,7 +206,7 @@ pub(crate) fn protocols_in(list: &str) -> Vec<&str> {
 
 /// Returns the policies in the list of protocols, and the type of their choice.
 fn policies_in(list: &str) -> Vec<&str> {
-    let named = list.split("$crate::Policy::").skip(1);
+    let named = list.split("::Policy::").skip(1);
     named.filter_map(|rest| words(rest).next()).chain(["Policies"]).collect()
 }
 

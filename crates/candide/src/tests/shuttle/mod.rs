@@ -23,8 +23,8 @@ mod stage;
 mod values;
 mod versions;
 
-use crate::Policies;
 use crate::engine::{Protocol, Versioned};
+use crate::policy::Policies;
 use crate::sync::{Duration, Instant, was_met};
 use explore::{Budget, Choices, Explored, explore, replay};
 use stage::{Scene, Seen};
