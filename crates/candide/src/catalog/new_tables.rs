@@ -4,7 +4,6 @@
 
 use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
-use super::sequences::is_reserved;
 use super::{Catalog, Known, KnownRow, stored};
 use crate::engine::{
     Common, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,

@@ -5,13 +5,12 @@ use super::super::transactions::run;
 use super::super::waiting::eventually;
 use super::learning::{KINDS, in_order, locked};
 use super::{Scene, Stuck, assert_free, cell, scene};
+use crate::RunOptions;
 use crate::locks::Mode;
 use crate::policy::{MoccOptions, Policies, Policy};
-use crate::protocols::Occ;
 use crate::record::Tid;
 use crate::report::Conflict;
 use crate::sync::{Ordering, with_patience};
-use crate::{RunOptions, Tx};
 use std::cell::Cell;
 
 /// Runs a transaction whose first attempt fails. Before the second attempt begins, a session
@@ -41,21 +40,22 @@ fn lock_ahead_beside(scene: &mut Scene, flags: u64, ends: bool) -> (u64, bool) {
             }
         };
         let options = RunOptions::new().on_conflict(&tell);
-        let mut body = |tx: &mut Tx<'_, Occ>| {
-            if tx.attempt_number() == 2 {
-                found.set((parking.entered() - before.get(), locked(table, 0) != (0, false)));
-                if !ends {
-                    release();
+        // Without a limit for the sleep, since the thread that releases the word may be late.
+        let ended = with_patience(|| {
+            session.with(options).run(|tx| {
+                if tx.attempt_number() == 2 {
+                    found.set((parking.entered() - before.get(), locked(table, 0) != (0, false)));
+                    if !ends {
+                        release();
+                    }
                 }
-            }
-            table.read(tx, 0, Item::COUNT)?;
-            if tx.attempt_number() == 1 {
-                run(other, |tx| table.update(tx, 0, Item::COUNT.add(1)));
-            }
-            table.update(tx, 1, Item::COUNT.add(1))
-        };
-        // Without a limit for the sleep, the thread that releases the word may be late.
-        let ended = with_patience(|| session.with(options).run(&mut body));
+                table.read(tx, 0, Item::COUNT)?;
+                if tx.attempt_number() == 1 {
+                    run(other, |tx| table.update(tx, 0, Item::COUNT.add(1)));
+                }
+                table.update(tx, 1, Item::COUNT.add(1))
+            })
+        });
         assert_eq!(ended, Ok(()));
     });
     assert_free(table, "at the end");
