@@ -1,7 +1,8 @@
 //! Rules of the architecture that the compiler does not enforce.
 //!
 //! * Only `sync` names atomics, so that the same engine runs under models.
-//! * Calls that serve only tests are not made in the phases of a transaction.
+//! * Points of tests are not in the phases of a transaction.
+//! * Each deliberate defect of the list finds its place ([`defects`]).
 //! * Within the engine, arrows between files go down, and form no circles ([`arrows`]).
 //! * Each invariant is stated once, and is cited ([`labels`]).
 //! * Sections of papers that sources and documents refer to exist ([`sections`]).
@@ -11,7 +12,7 @@
 //!
 //! Comments, including documentation and its examples, may use any name. So may tests.
 
-use crate::{arrows, labels, links, phases, prose, sections};
+use crate::{arrows, defects, labels, links, phases, prose, sections};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -97,6 +98,10 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         }
     }
     for problem in links::problems(&documents, root) {
+        println!("{problem}");
+        found += 1;
+    }
+    for problem in defects::problems(root)? {
         println!("{problem}");
         found += 1;
     }
@@ -186,8 +191,11 @@ pub(crate) fn protocols_in(list: &str) -> Vec<&str> {
 /// Returns the faults of one file. Each has its line number and an instruction.
 fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> {
     let engine = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));
-    let mut problems =
-        engine.map_or_else(Vec::new, |path| phases::instruments_in_phases(path, text));
+    let is_product = |path: &str| !["tests/", "tests.rs"].iter().any(|part| path.contains(part));
+    let mut problems = Vec::new();
+    if engine.is_some_and(is_product) {
+        problems.extend(phases::points_in_phases(text));
+    }
     // The unit tests of a file are at the end of the file.
     let lines = text.lines().take_while(|line| *line != "mod tests {");
     for (number, line) in (1..).zip(lines) {
