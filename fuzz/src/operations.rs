@@ -1,9 +1,11 @@
 //! Operations of one session on two tables with indexes, against maps.
 
 use crate::Choices;
+use candide::policy::{Policies, Policy};
+use candide::protocols::Exclusion;
 use candide::{
-    Abort, Database, Exclusion, IndexOptions, Occ, Policies, Policy, Prefix, Protocol, Record,
-    Serial, Table, TableOptions, Tx, Whole,
+    Abort, Database, IndexOptions, Occ, Prefix, Protocol, Record, Serial, Table, TableOptions, Tx,
+    Whole,
 };
 use std::collections::BTreeMap;
 

@@ -21,7 +21,6 @@
 //! * The statement after takes its place while the defect is active; and always if it contains
 //!   `$before`, which is what was there before. Then it asks `defect("name")`.
 
-use crate::engine_tests::Build;
 use crate::tokens::{items, nearest, places, tokens};
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,6 +33,27 @@ const FOLDER: &str = "xtask/defects";
 const ASK: &str = "defect(\"";
 /// What stands for the statement before in a statement after.
 const BEFORE: &str = "$before";
+
+/// A build of tests, in the copy of the workspace with all deliberate defects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Build {
+    /// The library's test binary as `cargo test` builds it.
+    Usual,
+    /// The library's test binary in which loom's types replace every atomic, lock and thread.
+    Loom,
+    /// The library's test binary in which shuttle's types replace every atomic, lock and thread.
+    Shuttle,
+    /// The test binaries of the log's crate.
+    Log,
+}
+
+impl Build {
+    /// Returns the build of this name.
+    pub(crate) fn named(name: &str) -> Option<Build> {
+        let builds = [Build::Usual, Build::Loom, Build::Shuttle, Build::Log];
+        builds.into_iter().find(|build| format!("{build:?}").to_lowercase() == name)
+    }
+}
 
 /// A defect, the tests that must find it, and its places.
 #[derive(Debug)]

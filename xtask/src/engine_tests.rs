@@ -1,6 +1,8 @@
 //! The builds of the engine's test binaries, and runs of their tests within a time limit.
 
+use crate::defects::Build;
 use crate::instrumented;
+use crate::workspace::target_folder;
 use serde_json::Value;
 use std::env;
 use std::fs::File;
@@ -10,26 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A build of tests, in the copy of the workspace with all deliberate defects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Build {
-    /// The library's test binary as `cargo test` builds it.
-    Usual,
-    /// The library's test binary in which loom's types replace every atomic, lock and thread.
-    Loom,
-    /// The library's test binary in which shuttle's types replace every atomic, lock and thread.
-    Shuttle,
-    /// The test binaries of the log's crate.
-    Log,
-}
-
 impl Build {
-    /// Returns the build of this name.
-    pub(crate) fn named(name: &str) -> Option<Build> {
-        let builds = [Build::Usual, Build::Loom, Build::Shuttle, Build::Log];
-        builds.into_iter().find(|build| format!("{build:?}").to_lowercase() == name)
-    }
-
     /// Builds the binaries with all their tests, and returns their paths.
     pub(crate) fn make(self, root: &Path) -> Result<Vec<PathBuf>, String> {
         // A test that is not compiled fails, which must not pass for a defect that was found.
@@ -110,11 +93,6 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Returns the folder of cargo's builds, relative to the workspace's folder.
-pub(crate) fn target_folder() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
 }
 
 /// Returns the tests of a binary whose names contain `filter`.

@@ -7,7 +7,7 @@
 //! does not mistake one build for the other.
 
 use crate::defects::{self, Defect};
-use crate::engine_tests::target_folder;
+use crate::workspace::target_folder;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

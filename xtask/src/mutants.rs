@@ -5,8 +5,9 @@
 //! again for the next defect.
 
 use crate::cores::on_all_cores;
-use crate::defects::{self, Defect};
-use crate::engine_tests::{Build, Ending, called, command, names, run_within, target_folder};
+use crate::defects::{self, Build, Defect};
+use crate::engine_tests::{Ending, called, command, names, run_within};
+use crate::workspace::target_folder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -127,7 +128,7 @@ fn choose<'a>(defects: &'a [Defect], names: &[String]) -> Result<Vec<Check<'a>>,
 /// Returns the folder of the files for the output of tests, one file for each core. Each test
 /// overwrites the output of the test before.
 fn log_folder() -> Result<PathBuf, String> {
-    let folder = crate::root().join(target_folder());
+    let folder = crate::workspace::root().join(target_folder());
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(folder)
 }
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn every_check_is_made_once_and_models_come_first() {
-        let defects = defects::all(&crate::root()).expect("a well-formed list");
+        let defects = defects::all(&crate::workspace::root()).expect("a well-formed list");
         let checks = choose(&defects, &[]).expect("each");
         let divided = by_test(&checks);
         assert_eq!(divided.concat().len(), checks.len(), "no check is left out");

@@ -12,9 +12,11 @@
 //! the ordering in the source.
 
 use crate::cores::on_all_cores;
-use crate::engine_tests::{Build, Ending, command, names, run_within, target_folder};
+use crate::defects::Build;
+use crate::engine_tests::{Ending, command, names, run_within};
 use crate::instrumented;
 use crate::sites::{self, Site};
+use crate::workspace::target_folder;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -295,7 +297,9 @@ mod tests {
         };
         assert_eq!(wanted(&["--list", "--minutes", "5"]), (1..=all.len()).collect::<Vec<_>>());
         assert_eq!(wanted(&["2", "7"]), [2, 7]);
-        assert!(!wanted(&["epoch.rs"]).is_empty() && wanted(&["epoch.rs"]).len() < all.len());
+        assert!(
+            !wanted(&["epoch/mod.rs"]).is_empty() && wanted(&["epoch/mod.rs"]).len() < all.len()
+        );
         assert_eq!(wanted(&["--must", "--test", "7", "2"]), [2]);
         assert!(Options::parse(&["--minutes".to_string()]).is_err());
         assert!(Options::parse(&["--quickly".to_string()]).is_err());

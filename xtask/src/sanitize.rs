@@ -14,9 +14,9 @@
 //! It is set where several runs with different filters follow one another, which then share a
 //! build. A run without a single test fails.
 
-use crate::engine_tests::target_folder;
 use crate::instrumented;
 use crate::progress::Progress;
+use crate::workspace::target_folder;
 use std::env;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;

@@ -6,9 +6,11 @@
 //! many schedules are enough: the task measures after how many distinct schedules each mutant is
 //! found.
 
-use crate::engine_tests::{Build, Ending, command, run_watched, target_folder};
+use crate::defects::Build;
+use crate::engine_tests::{Ending, command, run_watched};
 use crate::mutants;
 use crate::progress::Progress;
+use crate::workspace::target_folder;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;

@@ -76,15 +76,15 @@ impl Record {
                 (docs(key, "Part of the key"), key.name(), self.component(number));
             quote! {
                 #docs
-                #vis const #constant: #path::KeyColumn<#ident, #ty> =
-                    #path::KeyColumn::new(#name, |__key: &#key_type| #component);
+                #vis const #constant: #path::schema::KeyColumn<#ident, #ty> =
+                    #path::schema::KeyColumn::new(#name, |__key: &#key_type| #component);
             }
         });
         let columns = (0..self.groups.len()).flat_map(|group| self.columns_of(group).enumerate());
         let columns = columns.map(|(number, column)| {
             let Column { vis, ty, constant, group, indexed, .. } = column;
             let (docs, name) = (docs(column, "Column"), column.name());
-            let kind = indexed.then(|| quote!(, #path::Indexed));
+            let kind = indexed.then(|| quote!(, #path::schema::Indexed));
             let packing = packing_name(*group);
             quote! {
                 #docs
@@ -94,12 +94,18 @@ impl Record {
         });
         let indexes = self.indexes.iter().enumerate().map(|(number, index)| {
             let Index { vis, constant, unique, fields, .. } = index;
-            let columns: Vec<String> = fields.iter().map(|&field| self.field(field).name()).collect();
-            let doc = format!("{} by {}.", if *unique { "Unique index" } else { "Index" }, columns.join(", "));
+            let columns: Vec<String> =
+                fields.iter().map(|&field| self.field(field).name()).collect();
+            let doc = format!(
+                "{} by {}.",
+                if *unique { "Unique index" } else { "Index" },
+                columns.join(", ")
+            );
             let (key, kind) = (self.index_key(index), kind(path, index.kind));
             quote! {
                 #[doc = #doc]
-                #vis const #constant: #path::IndexOf<#ident, #key, #kind> = #path::IndexOf::derived(#number);
+                #vis const #constant: #path::schema::IndexOf<#ident, #key, #kind> =
+                    #path::schema::IndexOf::derived(#number);
             }
         });
         quote!(#(#components)* #(#columns)* #(#indexes)*)
@@ -176,7 +182,7 @@ impl Record {
                 type Image = [::core::primitive::u64; #(#words)+*];
                 const NAME: &'static ::core::primitive::str = #name;
                 const GROUPS: &'static [#path::Group] = &[#(#path::Group::new(#groups, #words)),*];
-                const INDEXES: &'static [#path::IndexSpec] = &[#(#specs),*];
+                const INDEXES: &'static [#path::schema::IndexSpec] = &[#(#specs),*];
                 const SCHEMA: ::core::primitive::u64 = #schema;
                 const FIELDS: &'static [&'static ::core::primitive::str] = &[#(#fields),*];
 
@@ -226,7 +232,7 @@ impl Record {
             ::core::convert::AsRef::as_ref(&<#key as #at_key::Key>::words(&#values))
         };
         quote! {
-            #path::IndexSpec::new::<#kind>(
+            #path::schema::IndexSpec::new::<#kind>(
                 #name, #unique, #places, #count, #show,
                 |__primary, __words, __entry| {
                     #primary
@@ -243,8 +249,8 @@ impl Record {
         quote! {
             struct __CandideLayout<T: ?::core::marker::Sized>(::core::marker::PhantomData<T>);
 
-            impl<T: #path::Field> __CandideLayout<T> {
-                const OF: ::core::primitive::u64 = <T as #path::Field>::LAYOUT;
+            impl<T: #path::schema::Field> __CandideLayout<T> {
+                const OF: ::core::primitive::u64 = <T as #path::schema::Field>::LAYOUT;
             }
 
             trait __CandideNoLayout {

@@ -46,7 +46,9 @@ pub(crate) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
 /// Returns the beginning of an implementation. The type's name has the span of the declaration, so
 /// that the compiler reports a missing requirement of the trait there.
 fn header(path: &Path, name: &str, ident: &Ident) -> TokenStream {
-    let (path, name) = (moved(path, ident.span()), Ident::new(name, ident.span()));
+    let path = moved(path, ident.span());
+    let name: Path = syn::parse_str(name).expect("the path of a trait in the crate");
+    let name = moved(&name, ident.span());
     quote_spanned!(ident.span()=> impl #path::#name for #ident)
 }
 
@@ -133,7 +135,7 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
 fn as_key(path: &Path, ident: &Ident) -> TokenStream {
     quote! {
         #[automatically_derived]
-        impl #path::AsKey<#ident> for #ident {
+        impl #path::schema::AsKey<#ident> for #ident {
             type Given = #ident;
 
             #[inline(always)]
@@ -181,9 +183,9 @@ fn prefix(path: &Path, ident: &Ident, first: &[Component]) -> TokenStream {
     let numbers: Vec<syn::Index> = (0..first.len()).map(syn::Index::from).collect();
     quote! {
         #[automatically_derived]
-        impl<#(#given),*> #path::KeyPrefix<#ident> for (#(#given,)*)
+        impl<#(#given),*> #path::schema::KeyPrefix<#ident> for (#(#given,)*)
         where
-            #(#given: #path::AsKey<#types> + ::core::marker::Copy),*
+            #(#given: #path::schema::AsKey<#types> + ::core::marker::Copy),*
         {
             fn word_range(&self) -> #path::derived::WordRange {
                 #path::derived::Beginning::of_words(<#ident as #path::Key>::WORDS)
@@ -201,26 +203,26 @@ fn newtype_field(
     ident: &Ident,
     Component { ty, member, .. }: &Component,
 ) -> TokenStream {
-    let header = header(path, "Field", ident);
+    let header = header(path, "schema::Field", ident);
     quote! {
         #[automatically_derived]
         #header
         where
-            for<'__candide> #ty: #path::Field,
+            for<'__candide> #ty: #path::schema::Field,
         {
-            const BITS: ::core::primitive::u32 = <#ty as #path::Field>::BITS;
-            const WORDS: ::core::primitive::usize = <#ty as #path::Field>::WORDS;
-            const LAYOUT: ::core::primitive::u64 = <#ty as #path::Field>::LAYOUT;
-            type Buffer = <#ty as #path::Field>::Buffer;
+            const BITS: ::core::primitive::u32 = <#ty as #path::schema::Field>::BITS;
+            const WORDS: ::core::primitive::usize = <#ty as #path::schema::Field>::WORDS;
+            const LAYOUT: ::core::primitive::u64 = <#ty as #path::schema::Field>::LAYOUT;
+            type Buffer = <#ty as #path::schema::Field>::Buffer;
 
             #[inline(always)]
             fn word(&self, __index: ::core::primitive::usize) -> ::core::primitive::u64 {
-                <#ty as #path::Field>::word(&self.#member, __index)
+                <#ty as #path::schema::Field>::word(&self.#member, __index)
             }
 
             #[inline(always)]
             fn from_buffer(__buffer: &Self::Buffer) -> Self {
-                #ident { #member: <#ty as #path::Field>::from_buffer(__buffer) }
+                #ident { #member: <#ty as #path::schema::Field>::from_buffer(__buffer) }
             }
         }
     }
@@ -246,7 +248,8 @@ fn of_enum(
     let last = variants.len().saturating_sub(1) as u64;
     let bits = (u64::BITS - last.leading_zeros()).max(1);
     let name = literal(ident);
-    let (key_header, field_header) = (header(path, "Key", ident), header(path, "Field", ident));
+    let (key_header, field_header) =
+        (header(path, "Key", ident), header(path, "schema::Field", ident));
     let as_key = as_key(path, ident);
     let names: Vec<&Ident> = variants.iter().map(|variant| &variant.ident).collect();
     let texts = names.iter().map(|name| literal(name));

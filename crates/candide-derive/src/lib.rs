@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+// Layers, lowest first: attributes, record, expand, key.
 mod attributes;
 mod expand;
 mod key;
@@ -75,7 +76,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[column(NAME)]` | The constant has another name. |
 ///
 /// ```
-/// use candide::{Hashed, IndexOf, KeyColumn, Ordered, Record, Text};
+/// use candide::schema::{IndexOf, KeyColumn};
+/// use candide::{Hashed, Ordered, Record, Text};
 ///
 /// #[derive(Record, Clone, Copy)]
 /// struct Line {
@@ -114,7 +116,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// mod framework {
 ///     pub use candide as storage;
 /// }
-/// use candide::{Hashed, IndexOf, Ordered, Record};
+/// use candide::schema::IndexOf;
+/// use candide::{Hashed, Ordered, Record};
 ///
 /// #[derive(Record, Clone, Copy)]
 /// #[record(ordered, groups(residents), crate = framework::storage)]
@@ -198,7 +201,7 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 /// assert_eq!(db.run(|tx| customers.read(tx, candide, Customer::NAME)), Ok(candide));
 ///
 /// // The customers of branch 3 with that name.
-/// fn is_range<K: Key>(range: impl candide::KeyRange<K>) {}
+/// fn is_range<K: Key>(range: impl candide::schema::KeyRange<K>) {}
 /// is_range::<Name>(Prefix((3, candide.last)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -208,7 +211,8 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 /// must ascend. An enum can also be a column, which takes as few bits as its variants need:
 ///
 /// ```
-/// use candide::{Field, IndexOf, Key, Ordered, Record};
+/// use candide::schema::{Field, IndexOf};
+/// use candide::{Key, Ordered, Record};
 ///
 /// #[derive(Key, Clone, Copy)]
 /// struct CustomerId(u64);

@@ -1,6 +1,7 @@
 //! Derived keys.
 
-use candide::{Bytes, Key, KeyPrefix, KeyRange, Prefix, Text};
+use candide::schema::{KeyPrefix, KeyRange};
+use candide::{Bytes, Key, Prefix, Text};
 use std::fmt::Debug;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Key)]
@@ -118,7 +119,7 @@ fn words_are_those_of_the_components() {
 
 #[test]
 fn a_newtype_is_a_component_of_tuples_and_a_column() {
-    fn is_field<T: candide::Field>() -> u32 {
+    fn is_field<T: candide::schema::Field>() -> u32 {
         T::BITS
     }
     keeps_order(&[(OrderId(1), Level::High), (OrderId(2), Level::Low)]);

@@ -26,7 +26,7 @@ framework::row!(Made, id: u64, count: i64, small: Option<u8>);
 
 #[test]
 fn rows_may_be_made_by_macros_of_other_crates() {
-    let _: candide::KeyColumn<Made, u64> = Made::ID;
+    let _: candide::schema::KeyColumn<Made, u64> = Made::ID;
     let _: candide::Column<Made, Option<u8>> = Made::SMALL;
     assert_eq!(candide::Column::name(&Made::COUNT), "count");
 }
@@ -135,7 +135,7 @@ fn users_items_may_have_any_name() {
         image: [hostile::Kind::Self_; 3],
         schema: 's',
     };
-    let mut image = <<hostile::Row as candide::Record>::Image as candide::Buffer>::ZERO;
+    let mut image = <<hostile::Row as candide::Record>::Image as candide::schema::Buffer>::ZERO;
     candide::Record::store(&row, &mut image);
     let again = <hostile::Row as candide::Record>::load(&row.key, &image);
     assert_eq!((again.words, again.name, again.groups, again.schema), (2, Some(true), 3, 's'));
@@ -231,11 +231,11 @@ fn fields_may_have_types_of_self() {
     use of_themselves::{Code, Year};
     let code = Code(candide::Bytes::new(*b"abc"));
     let year = Year { id: 1759, months: [7; Year::N], code: Some([code; 3]), kind: 1, mode: 2 };
-    let mut image = <<Year as candide::Record>::Image as candide::Buffer>::ZERO;
+    let mut image = <<Year as candide::Record>::Image as candide::schema::Buffer>::ZERO;
     candide::Record::store(&year, &mut image);
     assert_eq!(<Year as candide::Record>::load(&year.id, &image), year);
     let _: candide::Column<Year, [i64; 12]> = Year::MONTHS;
-    let _: candide::IndexOf<Year, (u16, u8), candide::Ordered> = Year::BY_KIND_MODE;
+    let _: candide::schema::IndexOf<Year, (u16, u8), candide::Ordered> = Year::BY_KIND_MODE;
 }
 
 /// Rows and keys are derived without the standard prelude, and beside a module that has the name of

@@ -1,8 +1,7 @@
 //! Derived rows in a database.
 
-use candide::{
-    Abort, Bytes, Column, Database, Indexed, Key, Record, Refused, Text, Updater, Whole,
-};
+use candide::schema::{Indexed, Refused, Updater};
+use candide::{Abort, Bytes, Column, Database, Key, Record, Text, Whole};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Key)]
 enum Level {

@@ -96,10 +96,10 @@ fn tables_and_types_have_names() {
 
 #[test]
 fn indexes_have_constants_and_kinds() {
-    let by_a: candide::IndexOf<Grouped, u8, Hashed> = Grouped::BY_A;
-    let the_c: candide::IndexOf<Grouped, u64, Hashed> = Grouped::THE_C;
-    let by_both: candide::IndexOf<Grouped, (Colour, u8), Ordered> = Grouped::BY_BOTH;
-    let by_c_a: candide::IndexOf<Grouped, (u64, u8), Ordered> = Grouped::BY_C_A;
+    let by_a: candide::schema::IndexOf<Grouped, u8, Hashed> = Grouped::BY_A;
+    let the_c: candide::schema::IndexOf<Grouped, u64, Hashed> = Grouped::THE_C;
+    let by_both: candide::schema::IndexOf<Grouped, (Colour, u8), Ordered> = Grouped::BY_BOTH;
+    let by_c_a: candide::schema::IndexOf<Grouped, (u64, u8), Ordered> = Grouped::BY_C_A;
     let names =
         [format!("{by_a:?}"), format!("{the_c:?}"), format!("{by_both:?}"), format!("{by_c_a:?}")];
     assert_eq!(names, ["Grouped.by_a", "Grouped.the_c", "Grouped.by_both", "Grouped.by_c_a"]);

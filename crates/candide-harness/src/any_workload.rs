@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use candide::any::Erased;
 use candide::experiments::{Factor, Timestamps, Waiting};
-use candide::{
-    Builder, Database, Durability, Erased, Error, MemoryUse, OpenError, Protocol, Session,
-};
+use candide::report::MemoryUse;
+use candide::{Builder, Database, Durability, Error, OpenError, Protocol, Session};
 use candide_workloads::{Consistency, Loaded, Loading, Size, Timeline, Worker, Workload};
 
 use crate::affinity::Cores;

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use candide::{Abort, Conflict};
+use candide::Abort;
+use candide::report::Conflict;
 
 /// A cause of aborted attempts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

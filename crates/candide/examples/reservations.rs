@@ -5,7 +5,8 @@
 //! cargo run --release -p candide --example reservations -- mvcc
 //! ```
 
-use candide::{Abort, AnyDatabase, AnyTable, Erased, Error, Key, Record, RunOptions, Text, Tx};
+use candide::any::{AnyDatabase, AnyTable, Erased};
+use candide::{Abort, Error, Key, Record, RunOptions, Text, Tx};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

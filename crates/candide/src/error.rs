@@ -44,7 +44,8 @@ pub enum Abort {
     /// [part](crate::Tx::attempt) of it.
     NotUnique,
     /// Outcome: a text is longer than its column or key allows. [`Text::new`](crate::Text::new)
-    /// says so, by a [`TextTooLong`](crate::TextTooLong) with the two lengths, which becomes this.
+    /// says so, by a [`TextTooLong`](crate::schema::TextTooLong) with the two lengths, which
+    /// becomes this.
     TextTooLong,
     /// Outcome: code of a row type has panicked within an operation that may have been half done,
     /// and the closure has caught that panic. The transaction, or the [part](crate::Tx::attempt) of
@@ -73,8 +74,9 @@ pub enum Abort {
     Nested,
     /// Refusal: the protocol allows one session at a time, and another thread is running a
     /// transaction, or a [`Session`](crate::Session) exists. Threads can share a database under
-    /// [`Serial`](crate::Serial) with [`Exclusion::GlobalLock`](crate::Exclusion::GlobalLock),
-    /// whose name is `global-lock`, and under all other protocols.
+    /// [`Serial`](crate::Serial) with
+    /// [`Exclusion::GlobalLock`](crate::protocols::Exclusion::GlobalLock), whose name is
+    /// `global-lock`, and under all other protocols.
     SecondSession,
     /// Refusal: a write or a lock in a transaction that only reads, whether current rows or a
     /// snapshot.

@@ -50,7 +50,7 @@ pub enum Factor {
     /// already bound to fail. Under [`TicToc`](crate::TicToc) only.
     PreemptiveAborts,
     /// A commit that finds a row locked aborts at once, instead of waiting for the lock. It still
-    /// waits for the locks of a [`Policy`](crate::Policy). The factor has no effect under
+    /// waits for the locks of a [`Policy`](crate::policy::Policy). The factor has no effect under
     /// [`Mvto`](crate::Mvto) and [`Serial`](crate::Serial), whose commits lock no rows.
     NoWait,
 }

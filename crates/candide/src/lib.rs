@@ -60,9 +60,9 @@
 //!
 //! # Protocols
 //! `Database::<Mvcc>::default()` has another protocol than [`Occ`]; `Database::<Mvcc>::builder()`
-//! also takes options. The protocol of an [`AnyDatabase`] is chosen at run time. [The
-//! list](protocols) has a page for each protocol, and says what the protocol guarantees and which
-//! programs it suits. Under [`TicToc`] and [`Mvto`], and under `Occ` [if so
+//! also takes options. The protocol of an [`AnyDatabase`](any::AnyDatabase) is chosen at run time.
+//! [The list](protocols) has a page for each protocol, and says what the protocol guarantees and
+//! which programs it suits. Under [`TicToc`] and [`Mvto`], and under `Occ` [if so
 //! configured](Builder::opaque), an attempt that will be repeated may see values of different
 //! times. No attempt ever sees half of a write. [`Tx::validate`] checks whether all values that an
 //! attempt has seen belong together. Under [`Mvcc`] and `Mvto` a database has
@@ -80,7 +80,7 @@
 //! | an entry of an index that is not unique: index key and primary key | 32 words |
 //! | components of a tuple as a key, columns of a declared index | 4, of one word each; for a composite of texts, wide integers or options, derive [`Key`](macro@Key) |
 //! | projections in a tuple, updates in a tuple | 8 projections, 6 updates |
-//! | an [`Updater`] | 48 bytes |
+//! | an [`Updater`](schema::Updater) | 48 bytes |
 //!
 //! Rows have a fixed size; there are no columns for `String`, `Vec` or other data that owns memory.
 //! All rows are in memory, also those of a database that lies in files. Forking a process with open
@@ -97,6 +97,9 @@
 #[path = "tests/protocol_tests.rs"]
 mod protocol_tests;
 
+// Layers, lowest first: sync, timestamps, factor, waiting, unknown_name, policy, error, stats, log,
+// memory, epoch, schema, record, index, access, engine, protocols, gc, txn, catalog, durable,
+// shared, handle, api.
 mod access;
 mod api;
 mod catalog;
@@ -110,10 +113,10 @@ mod handle;
 mod index;
 mod log;
 mod memory;
-mod policy;
+pub mod policy;
 pub mod protocols;
 mod record;
-mod schema;
+pub mod schema;
 mod shared;
 mod stats;
 mod sync;
@@ -124,43 +127,47 @@ mod txn;
 mod unknown_name;
 mod waiting;
 
-pub use api::LoadOptions;
-pub use api::Scan;
-pub use api::Sequence;
-pub use api::Session;
-pub use api::Snapshot;
-pub use api::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
-pub use api::{Builder, Database, MemoryUse};
-pub use api::{CloseError, Durability, LogOptions, Pending};
-pub use api::{Health, OldestPin, OldestSnapshot, TableUse};
-pub use api::{Index, IndexOptions, IndexScan};
-pub use api::{Row, Table};
-pub use api::{Runner, SessionRunner};
+pub use api::{Builder, CloseError, Database, Durability, LoadOptions, LogOptions, Pending};
+pub use api::{Index, IndexOptions, IndexScan, Row, Scan, Sequence, Table};
+pub use api::{Runner, Session, SessionRunner, Snapshot};
 #[cfg(feature = "derive")]
 pub use candide_derive::{Key, Record};
 #[doc(no_inline)]
-pub use candide_log::store::{BackedUp, Checkpointed};
-#[doc(no_inline)]
-pub use candide_log::{OpenError, Progress};
+pub use candide_log::OpenError;
 pub use catalog::TableOptions;
-pub use engine::{Properties, Protocol, Versioned};
+pub use engine::{Protocol, Versioned};
 pub use error::{Abort, Error, StreamError};
 pub use log::Level;
-pub use policy::{MoccOptions, Policies, Policy};
 pub use protocols::list::*;
 #[cfg(any(test, feature = "history"))]
 pub use protocols::recorded as history;
-pub use protocols::{Chosen, Erased};
-pub use schema::{
-    AsKey, AsKeys, Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed,
-    InOrder, IndexKind, IndexOf, IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number,
-    Ordered, Prefix, Projection, Record, Refused, Text, TextTooLong, Updatable, Update, Updater,
-    Whole,
-};
-pub use stats::{LockStats, NamedStats, Stats};
-pub use txn::Conflict;
+pub use schema::column::{Column, Whole};
+pub use schema::field::{Bytes, Text};
+pub use schema::group::Group;
+pub use schema::index_spec::{Hashed, Ordered};
+pub use schema::key::Key;
+pub use schema::range::Prefix;
+pub use schema::record::Record;
 pub use txn::{RunOptions, Tx};
 pub use unknown_name::UnknownName;
+
+/// Databases whose protocol is chosen at run time.
+pub mod any {
+    pub use crate::api::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
+    pub use crate::protocols::{Chosen, Erased};
+}
+
+/// What a database reports: counts, its health, the memory that it uses, the conflicts of a
+/// transaction, and the progress of its log.
+pub mod report {
+    pub use crate::api::{Health, MemoryUse, OldestPin, OldestSnapshot, TableUse};
+    pub use crate::stats::{LockStats, NamedStats, Stats};
+    pub use crate::txn::Conflict;
+    #[doc(no_inline)]
+    pub use candide_log::Progress;
+    #[doc(no_inline)]
+    pub use candide_log::store::{BackedUp, Checkpointed};
+}
 
 /// Choices that benchmarks compare: basis factors, lengths of waits and sources of timestamps; the
 /// free memory, by which benchmarks choose their sizes; and rows as words, which their checks read.
@@ -191,19 +198,21 @@ pub mod experiments {
     pub use crate::waiting::Waiting;
 }
 
-#[doc = include_str!("../GUIDE.md")]
 pub mod guide {
+    #![doc = include_str!("../GUIDE.md")]
     #[expect(unused_imports, reason = "the guide names them")]
-    use crate::*;
+    use crate::{any::*, policy::*, report::*, schema::*, *};
 }
 
 /// Items that code made by the derive macros uses. Hand-written code must not use them.
 #[doc(hidden)]
 pub mod derived {
-    pub use crate::schema::ColumnType;
+    pub use crate::schema::column_type::ColumnType;
     pub use crate::schema::key_text::{Show, show_components, show_variant};
     pub use crate::schema::packing::{Packing, join, no_variant};
-    pub use crate::schema::{Beginning, Place, WordRange, key_layout, schema_hash};
+    pub use crate::schema::place::Place;
+    pub use crate::schema::range::{Beginning, WordRange};
+    pub use crate::schema::record::{key_layout, schema_hash};
 }
 
 #[cfg(doctest)]

@@ -142,7 +142,8 @@ impl FromStr for Policy {
 /// The settings of [`Policy::Mocc`] and [`Policy::Hybrid`] in a database.
 ///
 /// ```
-/// use candide::{Database, MoccOptions, Occ, Policies, Policy};
+/// use candide::policy::{MoccOptions, Policies, Policy};
+/// use candide::{Database, Occ};
 ///
 /// let options = MoccOptions::new().threshold(10).per_page(true);
 /// let policies = Policies::of(Policy::Mocc).mocc(options);
@@ -261,7 +262,8 @@ impl MoccOptions {
 /// The policies of a database: a default, and the policies of tables by name.
 ///
 /// ```
-/// use candide::{Database, Occ, Policies, Policy};
+/// use candide::policy::{Policies, Policy};
+/// use candide::{Database, Occ};
 ///
 /// let policies = Policies::of(Policy::Optimistic).with("warehouse", Policy::WaitDie);
 /// let db = Database::<Occ>::builder().policy(policies).build()?;

@@ -50,8 +50,8 @@ pub struct Stats {
     /// and only if the database was built to (`Builder::count_stale_commits`, with the feature
     /// `experiments`); otherwise zero.
     pub stale_commits: u64,
-    /// Locks on rows by the [policies](crate::Policy) of tables. Locks that every commit takes on
-    /// what it writes do not count.
+    /// Locks on rows by the [policies](crate::policy::Policy) of tables. Locks that every commit
+    /// takes on what it writes do not count.
     pub locks: LockStats,
     /// One count for each reason, in the order of [`Abort::ALL`]. A conflict is counted for each
     /// attempt that ended in it, and so is an update's [`Abort::Guard`] or [`Abort::Overflow`].
@@ -116,7 +116,7 @@ impl fmt::Debug for Stats {
     }
 }
 
-/// Counts of locks on rows by the [policies](crate::Policy) of tables.
+/// Counts of locks on rows by the [policies](crate::policy::Policy) of tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockStats {
@@ -131,13 +131,13 @@ pub struct LockStats {
     /// Locks that a policy asked for, and without which the attempt went on.
     pub forgone: u64,
     /// Locks taken before the closure ran, because the attempt before had failed
-    /// ([`Policy::Mocc`](crate::Policy::Mocc) and [`Policy::Hybrid`](crate::Policy::Hybrid)). They
-    /// also count as taken.
+    /// ([`Policy::Mocc`](crate::policy::Policy::Mocc) and
+    /// [`Policy::Hybrid`](crate::policy::Policy::Hybrid)). They also count as taken.
     pub retrospective: u64,
     /// How often an attempt has released locks in order to wait for one that comes before them in
     /// the order of locks, under the same policies.
     pub restored: u64,
-    /// Rows that became hot, under [`Policy::Mocc`](crate::Policy::Mocc).
+    /// Rows that became hot, under [`Policy::Mocc`](crate::policy::Policy::Mocc).
     pub heated: u64,
     /// Rows that were hot and no longer are.
     pub cooled: u64,

@@ -7,7 +7,8 @@ use std::fmt;
 /// The error for a name that no protocol, or no policy, has.
 ///
 /// ```
-/// use candide::{AnyDatabase, Error};
+/// use candide::any::AnyDatabase;
+/// use candide::Error;
 ///
 /// let Err(Error::UnknownName(unknown)) = AnyDatabase::choose("mvvc") else { panic!("a typo") };
 /// assert_eq!((unknown.kind, &*unknown.name), ("protocol", "mvvc"));

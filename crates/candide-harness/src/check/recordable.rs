@@ -1,8 +1,10 @@
 //! Workloads whose transactions can be recorded. Only the code of this file is compiled for each
 //! workload. It is compiled once for all protocols, since the protocol is chosen at run time.
 
+use candide::Database;
+use candide::any::Erased;
 use candide::history::{Batch, Recorded};
-use candide::{Database, Erased, Stats};
+use candide::report::Stats;
 use candide_workloads::{Loading, Workload};
 
 use crate::any_workload::{FillError, Filled, LoadedDatabase};

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use candide::{Abort, Database, Erased, LogOptions, Record, Table, Whole};
-use candide_log::disk::SimDisk;
-use candide_log::laboratory::{Contents, Plan, WholeEngine};
+use candide::any::Erased;
+use candide::{Abort, Database, LogOptions, Record, Table, Whole};
 use candide_log::{Rows, Store, StoreOptions, TableSchema};
+use candide_log_testing::SimDisk;
+use candide_log_testing::laboratory::{Contents, Plan, WholeEngine};
 
 use crate::registry::Choices;
 

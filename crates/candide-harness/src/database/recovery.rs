@@ -5,14 +5,15 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use candide::{Abort, Database, Erased, Level, LogOptions, Record, Table};
+use candide::any::Erased;
+use candide::{Abort, Database, Level, LogOptions, Record, Table};
 
 use super::new_directory;
-use crate::check::Finding;
 use crate::failure::Failure;
 use crate::progress::{self, Agenda};
 use crate::registry::{Choice, Choices};
-use crate::table::{self, grouped};
+use crate::results::{Finding, grouped};
+use crate::show::table;
 use crate::{interrupt, output};
 
 /// The order for a measurement of recovery.
@@ -70,7 +71,7 @@ pub fn measure_recovery(order: &RecoveryOrder) -> Result<Finding, Failure> {
         "MB/s",
         "per thread and second",
     ];
-    let mut table = table::table(&header, 2..9);
+    let mut table = table(&header, 2..9);
     for Opened { what, protocol, threads, count, bytes, took } in rows {
         let seconds = took.as_secs_f64();
         let rate = count as f64 / seconds;

@@ -17,9 +17,10 @@
 //! collect garbage only if [`Sizes::collects`]. `occ` is not opaque here, since the number of its
 //! revalidations would depend on the age of the rows, and so on the clock.
 
+use candide::policy::{Policies, Policy};
 use candide::{
-    Abort, Builder, Database, IndexOptions, Level, LogOptions, Policies, Policy, Protocol, Record,
-    Session, Table, TableOptions, Tx, Whole,
+    Abort, Builder, Database, IndexOptions, Level, LogOptions, Protocol, Record, Session, Table,
+    TableOptions, Tx, Whole,
 };
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};

@@ -2,9 +2,8 @@
 
 use std::marker::PhantomData;
 
-use candide::{
-    Abort, Column, Database, Group, Hashed, IndexKind, Ordered, Protocol, Record, Session, Table,
-};
+use candide::schema::IndexKind;
+use candide::{Abort, Column, Database, Group, Hashed, Ordered, Protocol, Record, Session, Table};
 
 use crate::{BATCH, Handle, Key, Kind, Map, Role};
 

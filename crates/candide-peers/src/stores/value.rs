@@ -1,6 +1,7 @@
 //! The contents of rows.
 
-use candide::{Buffer, Bytes, Field};
+use candide::Bytes;
+use candide::schema::{Buffer, Field};
 
 /// The number of bytes in a column of YCSB.
 pub(crate) const COLUMN_BYTES: usize = 100;

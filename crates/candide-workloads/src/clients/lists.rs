@@ -1,8 +1,7 @@
 //! Lists: rows with an array. The order of a list is the order of its appends.
 
-use candide::{
-    Abort, Database, Error, Projection, Protocol, Record, Refused, Table, Tx, Updater, Whole,
-};
+use candide::schema::{Projection, Refused, Updater};
+use candide::{Abort, Database, Error, Protocol, Record, Table, Tx, Whole};
 use candide_check::black::ListOp;
 
 use super::{Object, VALUES};

@@ -6,7 +6,8 @@ use std::hint::black_box;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard};
 
-use candide::{Abort, Database, Protocol, Record, Session, Stats, Table, TableOptions};
+use candide::report::Stats;
+use candide::{Abort, Database, Protocol, Record, Session, Table, TableOptions};
 use fastrand::Rng;
 use serde::Serialize;
 

@@ -4,7 +4,8 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use candide::{Abort, Database, Protocol, Session, Stats, Table};
+use candide::report::Stats;
+use candide::{Abort, Database, Protocol, Session, Table};
 use fastrand::Rng;
 use serde::Serialize;
 

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use candide::{Abort, Column, Protocol, Refused, Session, Stats, Tx, Updater};
+use candide::report::Stats;
+use candide::schema::{Refused, Updater};
+use candide::{Abort, Column, Protocol, Session, Tx};
 
-use super::Rubis;
+use super::knobs::Rubis;
 use super::request::Request;
 use super::tables::{Auction, Bid, Item, Numbers, Purchase, YEAR};
 use crate::hottest::probe;

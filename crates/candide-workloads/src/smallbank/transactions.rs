@@ -1,6 +1,7 @@
 //! The six transactions, and the worker that runs them.
 
-use candide::{Abort, Protocol, Row, RunOptions, Session, Stats, Tx};
+use candide::report::Stats;
+use candide::{Abort, Protocol, Row, RunOptions, Session, Tx};
 
 use super::request::Request;
 use super::tables::{Account, Balance, Bank, Customer, name_of};

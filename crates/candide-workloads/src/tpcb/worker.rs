@@ -1,6 +1,7 @@
 //! The transaction, and the worker that runs it.
 
-use candide::{Abort, Protocol, Session, Stats, Tx};
+use candide::report::Stats;
+use candide::{Abort, Protocol, Session, Tx};
 
 use super::request::Request;
 use super::tables::{Account, Bank, Branch, History, Teller, blank};

@@ -1,14 +1,16 @@
 //! Payment: a customer pays a district.
 
-use candide::{Abort, Bytes, Column, Protocol, Refused, Tx, Updater};
+use candide::schema::{Refused, Updater};
+use candide::{Abort, Bytes, Column, Protocol, Tx};
 
 use super::input::{PaymentInput, Who};
 use super::knobs::HistoryKeys;
 use super::rows::{
     Customer, CustomerId, District, DistrictId, History, NameKey, Namesakes, Warehouse, WarehouseId,
 };
+use super::store::Store;
+use super::text;
 use super::trail::Announcer;
-use super::{Store, text};
 
 /// The mark of bad credit.
 const BAD_CREDIT: Bytes<2> = Bytes::new(*b"BC");

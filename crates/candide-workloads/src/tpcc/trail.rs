@@ -14,7 +14,7 @@
 //! leaf, or the aborted attempt took so long that not all attempts that ended meanwhile are
 //! remembered.
 //!
-//! The trails are kept only if [`Tpcc::causes`](super::Tpcc::causes) is set.
+//! The trails are kept only if [`Tpcc::causes`](super::knobs::Tpcc::causes) is set.
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
@@ -22,9 +22,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
-use candide::{Conflict, Key, Record};
+use candide::report::Conflict;
+use candide::{Key, Record};
 
-use super::KINDS;
+use super::knobs::KINDS;
 use crate::causes::{Cause, Causes};
 
 /// The number of attempts of each worker that are remembered. They cover two or three of the

@@ -6,7 +6,8 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use candide::{Abort, Database, Protocol, Session, Stats, Table, Tx, Whole};
+use candide::report::Stats;
+use candide::{Abort, Database, Protocol, Session, Table, Tx, Whole};
 use serde::Serialize;
 
 use super::TwoTables;

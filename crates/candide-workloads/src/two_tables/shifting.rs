@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use candide::{Abort, Database, Protocol, Session, Stats, Table};
+use candide::report::Stats;
+use candide::{Abort, Database, Protocol, Session, Table};
 use serde::Serialize;
 
 use super::TwoTables;

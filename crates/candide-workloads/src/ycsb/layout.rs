@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use candide::{Buffer, Bytes, Field, Group, Hashed, IndexKind, Ordered};
+use candide::schema::{Buffer, Field, IndexKind};
+use candide::{Bytes, Group, Hashed, Ordered};
 use serde::Serializer;
 
 /// The largest number of columns that a layout can have.

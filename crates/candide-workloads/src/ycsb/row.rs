@@ -1,6 +1,7 @@
 //! The table's row, and the random values with which rows are filled.
 
-use candide::{Column, Field, Record};
+use candide::schema::Field;
+use candide::{Column, Record};
 use fastrand::Rng;
 
 use super::layout::{COLUMNS_MAX, Layout, Value, Values, Wide};

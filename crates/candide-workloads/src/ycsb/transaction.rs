@@ -2,7 +2,8 @@
 
 use std::hint::black_box;
 
-use candide::{Abort, Protocol, RunOptions, Session, Stats, Table, Tx};
+use candide::report::Stats;
+use candide::{Abort, Protocol, RunOptions, Session, Table, Tx};
 
 use super::knobs::{Access, Ycsb};
 use super::layout::{Layout, Wide};

@@ -2,9 +2,10 @@
 
 use std::thread;
 
-use candide::{
-    Chosen, Database, Erased, Exclusion, Occ, Policies, Policy, Protocol, Record, Serial, Table,
-};
+use candide::any::{Chosen, Erased};
+use candide::policy::{Policies, Policy};
+use candide::protocols::Exclusion;
+use candide::{Database, Occ, Protocol, Record, Serial, Table};
 use candide_workloads::{Consistency, Loaded, Loading, Worker, Workload};
 
 /// A database of `Occ` with the two switches set.

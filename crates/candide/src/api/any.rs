@@ -16,7 +16,8 @@ use std::path::Path;
 /// A database whose protocol is chosen at run time, by name, for a whole program.
 ///
 /// ```
-/// use candide::{AnyDatabase, AnyTable, Error, Record};
+/// use candide::any::{AnyDatabase, AnyTable};
+/// use candide::{Error, Record};
 ///
 /// #[derive(Record, Clone, Copy)]
 /// struct Account { #[key] id: u64, cents: i64 }

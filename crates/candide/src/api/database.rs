@@ -41,7 +41,8 @@ use std::sync::{Arc, OnceLock, RwLock};
 /// process can open the directory. [`Database::close`] does the same, and returns its errors.
 ///
 /// ```
-/// use candide::{Database, Exclusion, Mvcc, Serial};
+/// use candide::protocols::Exclusion;
+/// use candide::{Database, Mvcc, Serial};
 ///
 /// let db = Database::new(); // optimistic concurrency control, every default
 /// let versioned = Database::<Mvcc>::default(); // another protocol
@@ -444,8 +445,9 @@ impl<P: Protocol> Builder<P> {
     }
 
     /// Sets whether to count the transactions that commit although OCC would have aborted them
-    /// ([`Stats::stale_commits`](crate::Stats::stale_commits)); off by default. Each commit then
-    /// looks at its read set once more, and transactions that read old versions note their reads.
+    /// ([`Stats::stale_commits`](crate::report::Stats::stale_commits)); off by default. Each commit
+    /// then looks at its read set once more, and transactions that read old versions note their
+    /// reads.
     #[must_use]
     pub fn count_stale_commits(mut self, on: bool) -> Self {
         self.options.counts_stale = on;
@@ -455,10 +457,10 @@ impl<P: Protocol> Builder<P> {
 
 impl<P: Protocol> Builder<P> {
     /// Chooses the policy of a protocol that leaves a choice. For [`Occ`](crate::Occ), a
-    /// [`Policy`](crate::Policy), or [`Policies`](crate::Policies) by table, say when rows are
-    /// locked. For [`Serial`](crate::Serial), an [`Exclusion`](crate::Exclusion) says how
-    /// transactions are kept apart. For [`Erased`](crate::Erased), a [`Chosen`](crate::Chosen) says
-    /// which protocol runs.
+    /// [`Policy`](crate::policy::Policy), or [`Policies`](crate::policy::Policies) by table, say
+    /// when rows are locked. For [`Serial`](crate::Serial), an
+    /// [`Exclusion`](crate::protocols::Exclusion) says how transactions are kept apart. For
+    /// [`Erased`](crate::any::Erased), a [`Chosen`](crate::any::Chosen) says which protocol runs.
     #[must_use]
     pub fn policy(mut self, policy: impl Into<P::Policy>) -> Self {
         self.policy = policy.into();

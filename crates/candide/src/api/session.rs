@@ -318,8 +318,8 @@ impl<P: Protocol> Session<P> {
         &self.core
     }
 
-    /// Returns the session's number, by which [`Health`](crate::Health) and histories name it. No
-    /// other session of the database has, or ever had, this number.
+    /// Returns the session's number, by which [`Health`](crate::report::Health) and histories name
+    /// it. No other session of the database has, or ever had, this number.
     pub fn number(&self) -> u64 {
         self.core.public.session
     }

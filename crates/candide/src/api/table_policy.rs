@@ -26,7 +26,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// The policies of a table whose first policy locks can be changed at will. A table that was
     /// made under [`Policy::Optimistic`] has no room for locks, and one with
-    /// [queue locks](crate::MoccOptions::queue_locks) none for those of some policies.
+    /// [queue locks](crate::policy::MoccOptions::queue_locks) none for those of some policies.
     ///
     /// # Errors
     /// [`Error::PolicyWithoutRoom`] if the table has no room for the locks of `policy`;
@@ -34,7 +34,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// the same.
     ///
     /// ```
-    /// # use candide::{Database, Occ, Policy, Record, TableOptions};
+    /// # use candide::policy::Policy;
+    /// # use candide::{Database, Occ, Record, TableOptions};
     /// # #[derive(Record, Clone, Copy)]
     /// # struct Account { #[key] id: u64, cents: i64 }
     /// let db = Database::<Occ>::new();
@@ -70,8 +71,8 @@ fn set_policy<P: Protocol>(
     }
     let _one_at_a_time = lock(&engine.policies.changes);
     engine.policies.set(table.number, policy);
-    // Relaxed: a record that is born meanwhile may have either flags.
-    table.birth_flags.store(flags_of(policy, engine.policies.mocc()), Ordering::Relaxed);
+    // Relaxed: a record that is linked meanwhile may have either flags.
+    table.new_record_flags.store(flags_of(policy, engine.policies.mocc()), Ordering::Relaxed);
     let slot = engine.epochs.register();
     let pinned = engine.epochs.pinned(&slot);
     table.index.for_each(&mut |record| {

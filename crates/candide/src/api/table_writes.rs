@@ -140,7 +140,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Panics
     /// If `change` changes the key, in a [`Whole`](crate::Whole) row or in a
-    /// [`KeyColumn`](crate::KeyColumn). The row is unchanged then.
+    /// [`KeyColumn`](crate::schema::KeyColumn). The row is unchanged then.
     #[doc(alias = "entry")]
     #[doc(alias = "and_modify")]
     #[doc(alias = "get_mut")]

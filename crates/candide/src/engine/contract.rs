@@ -44,7 +44,7 @@ impl Properties {
     }
 
     /// Returns whether transactions may commit that OCC would abort, so that
-    /// [`Stats::stale_commits`](crate::Stats::stale_commits) can be more than zero.
+    /// [`Stats::stale_commits`](crate::report::Stats::stale_commits) can be more than zero.
     #[cfg(any(test, feature = "experiments"))]
     pub fn commits_stale(&self) -> bool {
         self.commits_stale
@@ -82,8 +82,8 @@ pub trait Versioned: Protocol {}
 ///
 /// The trait is sealed, because its functions take internal types.
 ///
-/// A protocol chosen at run time ([`Erased`](crate::Erased)) cannot know some constants. For
-/// [`Erased`](crate::Erased), such a constant is true if it is true for at least one protocol.
+/// A protocol chosen at run time ([`Erased`](crate::any::Erased)) cannot know some constants. For
+/// [`Erased`](crate::any::Erased), such a constant is true if it is true for at least one protocol.
 /// [`Protocol::properties`] returns the actual properties of one database.
 pub trait Protocol: Absence {
     /// The protocol's name, as the command line spells it.

@@ -139,8 +139,8 @@ pub enum Error {
         most: u64,
     },
     /// The protocol draws no timestamps, or cannot draw them from this source.
-    /// [`Properties::timestamps`](crate::Properties::timestamps) lists the sources that the
-    /// protocol can use.
+    /// [`Properties::timestamps`](crate::protocols::Properties::timestamps) lists the sources that
+    /// the protocol can use.
     #[cfg(any(test, feature = "experiments"))]
     Timestamps {
         /// The protocol's name.
@@ -249,7 +249,8 @@ pub enum Error {
     /// A transaction has ended in this error: one that the program has run, or one that was part of
     /// the call's work.
     Transaction(Abort),
-    /// A text is longer than its column or key allows; see [`TextTooLong`](crate::TextTooLong).
+    /// A text is longer than its column or key allows; see
+    /// [`TextTooLong`](crate::schema::TextTooLong).
     TextTooLong {
         /// The length of the text in bytes.
         length: usize,

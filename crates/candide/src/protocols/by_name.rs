@@ -14,7 +14,7 @@ macro_rules! by_name {
             /// the policies of protocols that have several.
             ///
             /// ```
-            /// let names = candide::Chosen::names();
+            /// let names = candide::any::Chosen::names();
             /// assert!(["occ", "2pl-wait-die", "mvcc", "global-lock"].iter().all(|name| names.contains(name)));
             /// ```
             pub fn names() -> Vec<&'static str> {
@@ -42,7 +42,7 @@ impl FromStr for Chosen {
     /// Chooses the protocol, or the policy of a protocol, that is called `name`.
     ///
     /// ```
-    /// use candide::{AnyDatabase, Chosen};
+    /// use candide::any::{AnyDatabase, Chosen};
     ///
     /// let chosen: Chosen = "2pl-wait-die".parse()?;
     /// let db = AnyDatabase::builder().policy(chosen).memory_limit(64 << 20).build()?;

@@ -35,13 +35,14 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 /// A protocol that is chosen at run time, by [`Builder::policy`](crate::Builder::policy) or by
-/// [`AnyDatabase::choose`](crate::AnyDatabase). The default is `Occ`.
+/// [`AnyDatabase::choose`](crate::any::AnyDatabase). The default is `Occ`.
 ///
 /// Transactions are serializable as under the chosen protocol, but slower, since `Erased` calls
 /// functions through pointers. Databases of `Erased` have no [snapshots](crate::Snapshot).
 ///
 /// ```
-/// use candide::{Chosen, Database, Erased, Mvto, Record};
+/// use candide::any::{Chosen, Erased};
+/// use candide::{Database, Mvto, Record};
 ///
 /// #[derive(Record, Clone, Copy)]
 /// struct Counter { #[key] id: u64, count: u64 }

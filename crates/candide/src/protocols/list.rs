@@ -17,22 +17,27 @@ macro_rules! for_each_protocol {
     ($expand:ident $(, $($given:tt)+)?) => {
         $expand! {
             $($($given)+)?
-            $crate::Occ: overlapping occ = $crate::Policies::of($crate::Policy::Optimistic),
-                overlapping no_wait = $crate::Policies::of($crate::Policy::NoWait),
-                overlapping blind_die = $crate::Policies::of($crate::Policy::BlindDie),
-                overlapping wait_die = $crate::Policies::of($crate::Policy::WaitDie),
-                overlapping dreadlock = $crate::Policies::of($crate::Policy::Dreadlock),
-                overlapping adaptive = $crate::Policies::of($crate::Policy::Adaptive),
-                overlapping swiss = $crate::Policies::of($crate::Policy::Swiss),
-                overlapping pcc = $crate::Policies::of($crate::Policy::Pessimistic),
-                overlapping mocc = $crate::Policies::of($crate::Policy::Mocc),
-                overlapping hybrid = $crate::Policies::of($crate::Policy::Hybrid),
-                overlapping mixed = $crate::Policies::mixed();
+            $crate::Occ: overlapping occ =
+                    $crate::policy::Policies::of($crate::policy::Policy::Optimistic),
+                overlapping no_wait = $crate::policy::Policies::of($crate::policy::Policy::NoWait),
+                overlapping blind_die =
+                    $crate::policy::Policies::of($crate::policy::Policy::BlindDie),
+                overlapping wait_die =
+                    $crate::policy::Policies::of($crate::policy::Policy::WaitDie),
+                overlapping dreadlock =
+                    $crate::policy::Policies::of($crate::policy::Policy::Dreadlock),
+                overlapping adaptive =
+                    $crate::policy::Policies::of($crate::policy::Policy::Adaptive),
+                overlapping swiss = $crate::policy::Policies::of($crate::policy::Policy::Swiss),
+                overlapping pcc = $crate::policy::Policies::of($crate::policy::Policy::Pessimistic),
+                overlapping mocc = $crate::policy::Policies::of($crate::policy::Policy::Mocc),
+                overlapping hybrid = $crate::policy::Policies::of($crate::policy::Policy::Hybrid),
+                overlapping mixed = $crate::policy::Policies::mixed();
             $crate::TicToc: overlapping tictoc = ();
             $crate::Mvcc: versioned mvcc = ();
             $crate::Mvto: versioned mvto = ();
-            $crate::Serial: one_session serial = $crate::Exclusion::OneSession,
-                exclusive global_lock = $crate::Exclusion::GlobalLock;
+            $crate::Serial: one_session serial = $crate::protocols::Exclusion::OneSession,
+                exclusive global_lock = $crate::protocols::Exclusion::GlobalLock;
         }
     };
 }
@@ -40,7 +45,7 @@ macro_rules! for_each_protocol {
 pub use super::mvcc::Mvcc;
 pub use super::mvto::Mvto;
 pub use super::occ::Occ;
-pub use super::serial::{Exclusion, Serial};
+pub use super::serial::Serial;
 pub use super::tictoc::TicToc;
 
 /// The protocol of a database whose type names no protocol.

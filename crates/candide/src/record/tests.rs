@@ -6,12 +6,13 @@ use crate::protocols::mvto::tests::deltas::{
     Items, Scene, await_one_version, chain, chain_of, scene,
 };
 use crate::protocols::{DELTAS_MAX, Mvto};
+use crate::schema::{Field, KeyColumn, Refused, Updater};
 use crate::sync::{AtomicU64, Ordering, Point};
 use crate::tests::interleaving::acting;
 use crate::tests::rows::Item;
 use crate::tests::transactions::{CONFLICT, ONCE, run};
 use crate::timestamps::by_the_clock;
-use crate::{Abort, Column, Database, Field, KeyColumn, Refused, TableOptions, Tx, Updater, Whole};
+use crate::{Abort, Column, Database, TableOptions, Tx, Whole};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

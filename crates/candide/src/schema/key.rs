@@ -47,8 +47,8 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
 
     /// Writes the key that is encoded as `words`, as reports show it. The default implementation
     /// writes the words. Derived implementations, and those of this crate, write the value. The
-    /// last words of the key may be missing from `words`, since a [`Conflict`](crate::Conflict)
-    /// contains only the first words of a long key.
+    /// last words of the key may be missing from `words`, since a
+    /// [`Conflict`](crate::report::Conflict) contains only the first words of a long key.
     ///
     /// # Errors
     /// The errors of the formatter.
@@ -92,7 +92,7 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
 /// A type of the program's own can be given as a key, too:
 ///
 /// ```
-/// use candide::AsKey;
+/// use candide::schema::AsKey;
 ///
 /// struct AccountNumber(u64);
 ///

@@ -83,7 +83,8 @@ pub(crate) fn show_bytes(
 
 #[cfg(test)]
 mod tests {
-    use crate::{AsKey, Bytes, Key, Text};
+    use crate::schema::AsKey;
+    use crate::{Bytes, Key, Text};
 
     #[derive(Clone, Copy, candide_derive::Key)]
     #[key(crate = crate)]

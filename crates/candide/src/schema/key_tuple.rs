@@ -97,7 +97,8 @@ tuple_prefixes! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Bytes, KeyRange, Prefix, Shown, Text};
+    use crate::schema::range::Prefix;
+    use crate::schema::{Bytes, KeyRange, Shown, Text};
     use std::fmt::Debug;
 
     fn text(text: &str) -> Text<9> {

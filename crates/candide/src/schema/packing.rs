@@ -91,7 +91,8 @@ pub fn no_variant(name: &str, position: u64) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{ColumnType, Text};
+    use crate::schema::Text;
+    use crate::schema::column_type::ColumnType;
 
     #[test]
     fn large_columns_come_first_and_small_ones_fill_words() {

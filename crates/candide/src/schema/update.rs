@@ -226,7 +226,8 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// any of them. The following compiles only without the attribute `#[index]`:
     ///
     /// ```compile_fail,E0080
-    /// use candide::{Column, Database, Indexed, Record, Refused, Updater};
+    /// use candide::schema::{Indexed, Refused, Updater};
+    /// use candide::{Column, Database, Record};
     ///
     /// #[derive(Record, Clone, Copy)]
     /// struct Account {

@@ -8,8 +8,9 @@ use super::indexed_rows::{Filed, Parcel};
 use super::rows::Item;
 use crate::engine::Protocol;
 use crate::experiments::Factor;
+use crate::schema::{Refused, Updater};
 use crate::sync::{Point, with_hook};
-use crate::{Abort, Column, Database, IndexOptions, Refused, Session, Table, Tx, Updater, Whole};
+use crate::{Abort, Column, Database, IndexOptions, Session, Table, Tx, Whole};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

@@ -6,9 +6,10 @@ use super::rows::Item;
 use crate::engine::Protocol;
 use crate::experiments::Factor;
 use crate::policy::by_policies;
+use crate::policy::{MoccOptions, Policies, Policy};
 use crate::protocols::Occ;
 use crate::sync::{AtomicU64, Duration, Ordering, Point, with_hook};
-use crate::{Abort, Database, MoccOptions, Policies, Policy, Table, Tx};
+use crate::{Abort, Database, Table, Tx};
 use std::sync::{Arc, Barrier};
 
 /// The most attempts of any transaction here.

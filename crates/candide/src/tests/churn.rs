@@ -158,7 +158,7 @@ impl<P: Protocol> Yard<P> {
 
     /// Makes an index, checks it, and drops it.
     fn make_and_drop(&self, session: &mut Session<P>, round: u64) {
-        fn check<I: crate::IndexKind, P: Protocol>(
+        fn check<I: crate::schema::IndexKind, P: Protocol>(
             yard: &Yard<P>,
             session: &mut Session<P>,
             index: &Index<Parcel, u8, I, P>,

@@ -5,7 +5,8 @@ use super::rows::Item;
 use crate::catalog::NAMES_READ;
 use crate::engine::{Protocol, Versions};
 use crate::protocols::Occ;
-use crate::{Abort, Bytes, Database, Group, OldestPin, Record, RunOptions, TableOptions};
+use crate::report::OldestPin;
+use crate::{Abort, Bytes, Database, Group, Record, RunOptions, TableOptions};
 use std::time::{Duration, Instant};
 
 fn unwrap<T>(result: Result<T, Abort>) -> T {

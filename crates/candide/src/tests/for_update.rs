@@ -7,8 +7,9 @@ use crate::engine::Protocol;
 use crate::experiments::Factor;
 use crate::protocols::{Mvto, Occ, TicToc};
 use crate::record::Tid;
+use crate::report::Conflict;
 use crate::sync::{Ordering, Point, with_hook};
-use crate::{Abort, Conflict, Database, RunOptions, Session, Table, Tx, Whole};
+use crate::{Abort, Database, RunOptions, Session, Table, Tx, Whole};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -261,14 +262,14 @@ fn a_lock_taken_later_does_not_make_an_earlier_read_true() {
 #[derive(Debug, Clone, Copy)]
 struct Panics;
 
-impl crate::Updater<Item> for Panics {
+impl crate::schema::Updater<Item> for Panics {
     type Target = crate::Column<Item, i64>;
 
     fn target(&self) -> Self::Target {
         Item::COUNT
     }
 
-    fn apply(&self, _: &mut i64) -> Result<(), crate::Refused> {
+    fn apply(&self, _: &mut i64) -> Result<(), crate::schema::Refused> {
         panic!("deliberate");
     }
 }

@@ -3,8 +3,9 @@
 
 use super::rows::Item;
 use crate::engine::Protocol;
+use crate::schema::{Refused, Updater};
 use crate::sync::steps;
-use crate::{Abort, Column, Database, Refused, Table, TableOptions, Updater};
+use crate::{Abort, Column, Database, Table, TableOptions};
 use candide_derive::Record;
 use std::cell::Cell;
 

@@ -13,9 +13,10 @@ use crate::index::Found;
 use crate::protocols::recorded::Event;
 use crate::protocols::{Occ, Recorded, TicToc};
 use crate::record::Tid;
+use crate::schema::{Refused, Updater};
 use crate::sync::size::{is_short, share, stress};
 use crate::sync::{AtomicU64, Duration, Ordering, Random};
-use crate::{Abort, Column, Database, Refused, RunOptions, Session, Updater};
+use crate::{Abort, Column, Database, RunOptions, Session};
 use candide_check::Options;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

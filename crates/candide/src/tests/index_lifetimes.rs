@@ -4,9 +4,10 @@
 use super::indexed_rows::{Filed, Parcel};
 use super::refusals::{Step, at_waits, wait_until};
 use crate::engine::{Protocol, Stage};
+use crate::schema::KeyColumn;
 use crate::sync::size::share;
 use crate::sync::{Point, with_hook};
-use crate::{Abort, Database, Index, IndexOptions, KeyColumn, Ordered, Table, TableOptions};
+use crate::{Abort, Database, Index, IndexOptions, Ordered, Table, TableOptions};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;

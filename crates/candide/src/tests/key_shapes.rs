@@ -2,14 +2,15 @@
 //! in the order of the standard library.
 //!
 //! Below the public interface keys are words, so protocols do not see their types. These tests call
-//! protocols through [`Erased`](crate::Erased): each type of keys is compiled once, and not once
-//! for each protocol, which was a sixth of all code of the library's tests.
+//! protocols through [`Erased`](crate::any::Erased): each type of keys is compiled once, and not
+//! once for each protocol, which was a sixth of all code of the library's tests.
 
 use super::snapshots::ok;
 use crate::engine::Protocol;
+use crate::schema::{IndexKind, KeyColumn, KeyPrefix, KeyRange};
 use crate::{
-    Abort, Bytes, Column, Database, Group, Hashed, IndexKind, IndexOptions, Key, KeyColumn,
-    KeyPrefix, KeyRange, Ordered, Prefix, Record, Table, TableOptions, Text, Tx, Whole,
+    Abort, Bytes, Column, Database, Group, Hashed, IndexOptions, Key, Ordered, Prefix, Record,
+    Table, TableOptions, Text, Tx, Whole,
 };
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -421,14 +422,14 @@ fn keys_are_given_in_every_form<P: Protocol>() {
 #[derive(Debug, Clone, Copy)]
 struct Never;
 
-impl crate::Updater<Row<(u8, Text<4>, Option<Text<4>>), Ordered>> for Never {
+impl crate::schema::Updater<Row<(u8, Text<4>, Option<Text<4>>), Ordered>> for Never {
     type Target = Column<Row<(u8, Text<4>, Option<Text<4>>), Ordered>, u64>;
 
     fn target(&self) -> Self::Target {
         Row::<_, Ordered>::VALUE
     }
 
-    fn apply(&self, _: &mut u64) -> Result<(), crate::Refused> {
+    fn apply(&self, _: &mut u64) -> Result<(), crate::schema::Refused> {
         unreachable!("there is no such row")
     }
 }

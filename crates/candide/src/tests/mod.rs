@@ -158,7 +158,7 @@ mod protocols {
     }
 
     /// Runs a test. Its databases call the protocol through the table of functions of
-    /// [`Erased`](crate::Erased).
+    /// [`Erased`](crate::any::Erased).
     pub(crate) fn under_erased<P: Protocol, T>(policy: P::Policy, test: fn() -> T) -> T {
         choosing(Chosen::of::<P>(policy), test)
     }

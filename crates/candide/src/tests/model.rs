@@ -8,9 +8,10 @@
 use super::properties;
 use super::rows::Item;
 use crate::engine::Protocol;
+use crate::schema::{Refused, Updater};
 use crate::sync::Random;
 use crate::sync::size::is_short;
-use crate::{Abort, Database, Refused, Session, Table, Updater, Whole};
+use crate::{Abort, Database, Session, Table, Whole};
 use std::collections::BTreeMap;
 
 /// An operation of a transaction on a row.

@@ -142,7 +142,7 @@ macro_rules! protocol_test {
             }
             $crate::tests::under_erased::<$protocol, _>(
                 $policy,
-                || super::$body::<$crate::Erased>($($given),*),
+                || super::$body::<$crate::any::Erased>($($given),*),
             );
         }
     };

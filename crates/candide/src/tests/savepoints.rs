@@ -5,7 +5,8 @@ use super::rows::Item;
 use super::transactions::{CONFLICT, ONCE, run};
 use crate::access::VISITS;
 use crate::engine::Protocol;
-use crate::{Abort, Column, Database, Refused, Session, Table, Tx, Updater, Whole};
+use crate::schema::{Refused, Updater};
+use crate::{Abort, Column, Database, Session, Table, Tx, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 

@@ -7,8 +7,9 @@ use crate::engine::Versioned;
 use crate::index::Found;
 use crate::protocols::{Mvcc, Mvto, Recorded};
 use crate::record::CellAt;
+use crate::report::OldestSnapshot;
 use crate::sync::{Duration, Random};
-use crate::{Abort, Database, IndexOptions, OldestSnapshot, Session, Snapshot, Table, Whole};
+use crate::{Abort, Database, IndexOptions, Session, Snapshot, Table, Whole};
 use candide_check::Options;
 
 pub(crate) type Items<P> = Table<Item, P>;

@@ -81,9 +81,10 @@ impl<'a> RunOptions<'a> {
     /// with [versions](crate::Versioned) the transaction sees the database as it was when the
     /// transaction began, runs once, and meets no conflict. A transaction that takes longer than
     /// some milliseconds is registered like a [`Snapshot`](crate::Snapshot) and reported by
-    /// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot). Memory that other transactions
-    /// free is not reused until the transaction ends; for long reports, a snapshot read in parts is
-    /// therefore better. Under other protocols a read-only transaction is retried like any other.
+    /// [`Health::oldest_snapshot`](crate::report::Health::oldest_snapshot). Memory that other
+    /// transactions free is not reused until the transaction ends; for long reports, a snapshot
+    /// read in parts is therefore better. Under other protocols a read-only transaction is retried
+    /// like any other.
     ///
     /// ```
     /// # use candide::{Abort, Database, Mvcc, Record, RunOptions};
@@ -160,7 +161,7 @@ impl<'a> RunOptions<'a> {
     /// # db.run(|tx| counters.insert(tx, Counter { id: 7, hits: 0 }))?;
     /// # let mut other = db.session()?;
     /// let causes = RefCell::new(HashMap::new());
-    /// let count = |conflict: &candide::Conflict| {
+    /// let count = |conflict: &candide::report::Conflict| {
     ///     *causes.borrow_mut().entry((conflict.table.clone(), conflict.group)).or_insert(0) += 1;
     /// };
     /// db.with(RunOptions::new().on_conflict(&count)).run(|tx| {

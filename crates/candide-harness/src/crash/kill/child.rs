@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::thread;
 
-use candide::{Abort, Chosen, Database, Erased, Level, LogOptions, Record, Session, Table, Whole};
+use candide::any::{Chosen, Erased};
+use candide::{Abort, Database, Level, LogOptions, Record, Session, Table, Whole};
 
 use super::told::OPENED;
 use crate::failure::Failure;

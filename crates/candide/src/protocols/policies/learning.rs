@@ -20,7 +20,7 @@
 //! is about to replace what was read.
 //!
 //! # Waiting as in the paper
-//! With [`MoccOptions::paper_waiting`](crate::MoccOptions::paper_waiting), an attempt
+//! With [`MoccOptions::paper_waiting`](crate::policy::MoccOptions::paper_waiting), an attempt
 //! restores canonical mode whenever that takes the release of few locks, those for writing
 //! included, and sleeps in canonical mode whatever other locks of these policies it holds, also
 //! while its closure runs and at a commit for a row that it has read. Only with more locks in the

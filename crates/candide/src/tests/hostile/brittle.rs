@@ -3,11 +3,12 @@
 
 use super::{Deliberate, Watchdog, commits, deliberate};
 use crate::engine::Protocol;
+use crate::schema::{AsKey, Buffer, Field};
 use crate::sync::size::Sample;
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
 use crate::{
-    Abort, AsKey, Buffer, Column, Database, Error, Field, Group, Hashed, Index, IndexOptions, Key,
-    Ordered, Record, Session, Table, TableOptions, Tx, Whole,
+    Abort, Column, Database, Error, Group, Hashed, Index, IndexOptions, Key, Ordered, Record,
+    Session, Table, TableOptions, Tx, Whole,
 };
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -3,12 +3,14 @@
 
 use super::{Watchdog, commits};
 use crate::engine::Protocol;
+use crate::schema::WordRange;
+use crate::schema::column_type::ColumnType;
 use crate::schema::packing::{Packing, Size};
-use crate::schema::{ColumnType, WordRange};
+use crate::schema::{AsKey, Buffer, Field, KeyPrefix, KeyRange};
 use crate::tests::snapshots::collect;
 use crate::{
-    AsKey, Buffer, Column, Database, Error, Field, Group, Hashed, IndexOptions, Key, KeyPrefix,
-    KeyRange, Ordered, Prefix, Record, TableOptions, Whole,
+    Column, Database, Error, Group, Hashed, IndexOptions, Key, Ordered, Prefix, Record,
+    TableOptions, Whole,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

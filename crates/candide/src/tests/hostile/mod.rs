@@ -116,14 +116,14 @@ const WEIGHT: i64 = 2 * 10 * ROWS as i64;
 #[derive(Debug, Clone, Copy)]
 struct Bump;
 
-impl crate::Updater<Parcel> for Bump {
+impl crate::schema::Updater<Parcel> for Bump {
     type Target = Column<Parcel, i16>;
 
     fn target(&self) -> Self::Target {
         Parcel::COUNT
     }
 
-    fn apply(&self, count: &mut i16) -> Result<(), crate::Refused> {
+    fn apply(&self, count: &mut i16) -> Result<(), crate::schema::Refused> {
         *count += 1;
         Ok(())
     }

@@ -3,10 +3,12 @@
 
 use super::{Between, Deliberate, Scene, Watchdog, deliberate, demand_panic};
 use crate::engine::{Protocol, Versions};
+use crate::report::Conflict;
+use crate::schema::{Refused, Updater};
 use crate::sync::size::{Sample, is_short, share};
 use crate::tests::indexed_rows::{Filed, Parcel};
 use crate::tests::properties;
-use crate::{Abort, Column, Conflict, Database, Refused, RunOptions, Tx, Updater, Whole};
+use crate::{Abort, Column, Database, RunOptions, Tx, Whole};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;

@@ -8,8 +8,9 @@ use super::disk::Logged;
 use crate::engine::{Protocol, Versioned};
 use crate::index::Found;
 use crate::protocols::Occ;
+use crate::schema::{Refused, Updater};
 use crate::tests::properties;
-use crate::{Abort, Column, Database, Refused, Session, Table, TableOptions, Tx, Updater};
+use crate::{Abort, Column, Database, Session, Table, TableOptions, Tx};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A database with a session that writes and one that looks. They are one session if the protocol

@@ -7,9 +7,9 @@ use super::disk::Logged;
 use super::replay::Replay;
 use crate::engine::Protocol;
 use crate::protocols::Mvto;
+use crate::schema::{Refused, Updater};
 use crate::{
-    Abort, Column, Database, IndexOptions, Record, Refused, Session, Table, TableOptions, Tx,
-    Updater, Whole,
+    Abort, Column, Database, IndexOptions, Record, Session, Table, TableOptions, Tx, Whole,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

@@ -5,10 +5,12 @@ use super::super::transactions::run;
 use super::super::waiting::eventually;
 use super::learning::{KINDS, in_order, locked};
 use super::{Scene, Stuck, assert_free, cell, scene};
+use crate::RunOptions;
+use crate::policy::{MoccOptions, Policies, Policy};
 use crate::protocols::policies::Mode;
 use crate::record::Tid;
+use crate::report::Conflict;
 use crate::sync::Ordering;
-use crate::{Conflict, MoccOptions, Policies, Policy, RunOptions};
 use std::cell::Cell;
 
 /// Runs a transaction whose first attempt fails. Before the second attempt begins, a session

@@ -5,11 +5,12 @@ use super::super::rows::Item;
 use super::super::transactions::run;
 use super::super::waiting::eventually;
 use super::{Scene, assert_free, cell, locking, scene, with_locks};
+use crate::policy::{MoccOptions, Policy};
 use crate::protocols::policies::{FLAGS, Lock, RASK, WASK, flags_of};
 use crate::protocols::{Mvcc, TicToc};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, Ordering, Point, Random};
-use crate::{Database, Error, MoccOptions, Policy, Protocol, Table, TableOptions};
+use crate::{Database, Error, Protocol, Table, TableOptions};
 use std::cell::Cell;
 use std::rc::Rc;
 

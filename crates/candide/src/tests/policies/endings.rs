@@ -4,11 +4,12 @@ use super::super::histories::{Breaks, Deliberate};
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
 use super::{Scene, assert_free, cell, locking, scene};
+use crate::policy::{Policies, Policy};
 use crate::protocols::Occ;
 use crate::protocols::policies::Lock;
 use crate::sync::Point;
 use crate::tests::interleaving::acting;
-use crate::{Abort, Policies, Policy, Table, Tx, Whole};
+use crate::{Abort, Table, Tx, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Uses rows in every way in which a transaction may lock them.

@@ -2,10 +2,11 @@
 
 use super::super::rows::Item;
 use super::{Scene, assert_free, scene, with_locks};
+use crate::policy::{MoccOptions, Policies, Policy};
 use crate::sync::size::is_short;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Random, with_patience};
 use crate::tests::hostile::Watchdog;
-use crate::{Database, LoadOptions, MoccOptions, Policies, Policy, RunOptions, Table};
+use crate::{Database, LoadOptions, RunOptions, Table};
 
 /// The number of hot rows.
 const HOT: u64 = 4;

@@ -4,10 +4,12 @@ use super::super::interleaving::acting;
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
 use super::{Scene, Stuck, assert_free, cell, scene};
+use crate::policy::{MoccOptions, Policies, Policy};
 use crate::protocols::Occ;
 use crate::protocols::policies::{FLAGS, Lock, LockWord, Mode, RASK};
+use crate::report::LockStats;
 use crate::sync::{Ordering, Point};
-use crate::{Database, LockStats, MoccOptions, Policies, Policy, Table, TableOptions};
+use crate::{Database, Table, TableOptions};
 use std::cell::Cell;
 
 /// Returns the policy `mocc`, under which rows are hot from this temperature on.

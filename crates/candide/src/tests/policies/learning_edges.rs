@@ -5,6 +5,7 @@ use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
 use super::learning::{KINDS, Kind, flags, heat, in_order, in_queues, locked, mocc};
 use super::{Scene, Stuck, assert_free, cell, scene};
+use crate::policy::{MoccOptions, Policies, Policy};
 use crate::protocols::Occ;
 use crate::protocols::policies::{FLAGS, Mode, queue, queue_mode};
 use crate::record::Tid;
@@ -13,7 +14,7 @@ use crate::sync::size::is_short;
 use crate::sync::{AtomicU64, Ordering, Random, steps};
 use crate::tests::histories::Deliberate;
 use crate::tests::hostile::Watchdog;
-use crate::{Abort, Database, MoccOptions, Policies, Policy, Session, Table, TableOptions, Tx};
+use crate::{Abort, Database, Session, Table, TableOptions, Tx};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

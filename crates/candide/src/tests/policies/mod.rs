@@ -13,12 +13,13 @@ mod waiting;
 use super::rows::Item;
 use crate::engine::Protocol;
 use crate::index::Found;
+use crate::policy::{Policies, Policy};
 use crate::protocols::Occ;
 use crate::protocols::policies::{Lock, Mode, queue, queue_mode};
 use crate::record::{CellAt, Tid};
 use crate::sync::Ordering;
 use crate::sync::queue_lock::{NodeId, Supply};
-use crate::{Database, Policies, Policy, Session, Table};
+use crate::{Database, Session, Table};
 
 /// The policies that may lock rows.
 fn with_locks() -> impl Iterator<Item = Policy> {

@@ -1,15 +1,17 @@
 //! Small schedules that have gone wrong: waits in the wrong place, wishes of other sessions,
 //! changes of a policy by several threads.
 
+use crate::policy::{MoccOptions, Policy};
 use crate::protocols::Occ;
 use crate::protocols::policies::{Lock, RASK, WASK, flags_of};
 use crate::record::{CellAt, Tid};
+use crate::report::LockStats;
 use crate::sync::{AtomicU64, Ordering};
 use crate::tests::hostile::Watchdog;
 use crate::tests::rows::Item;
 use crate::tests::transactions::ONCE;
 use crate::tests::waiting::receive;
-use crate::{Abort, Database, LockStats, MoccOptions, Policy, RunOptions, Table, TableOptions, Tx};
+use crate::{Abort, Database, RunOptions, Table, TableOptions, Tx};
 use std::sync::mpsc;
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -281,7 +283,7 @@ fn changes_of_a_policy_by_two_threads_leave_one_policy() {
             let at = core.layout.cells(record).next().unwrap();
             others += u32::from(tid(at).0 & (RASK | WASK) != wanted);
         });
-        let born = core.birth_flags.load(Ordering::Relaxed);
+        let born = core.new_record_flags.load(Ordering::Relaxed);
         assert_eq!((others, born), (0, wanted), "rows of another policy than {}", rows.policy());
     }
 }

@@ -5,9 +5,10 @@ use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
 use super::{Scene, Stuck, assert_free, cell, locking, scene};
 use crate::engine::desks::class_of;
+use crate::policy::Policy;
 use crate::protocols::policies::{Lock, Mode};
 use crate::stats::LockStats;
-use crate::{Abort, Policy, RunOptions, Session, Table};
+use crate::{Abort, RunOptions, Session, Table};
 use std::cell::Cell;
 use std::sync::Barrier;
 
@@ -200,7 +201,7 @@ const ATTEMPTS_MAX: u32 = 64;
 /// Runs `body` on a thread for each session, many times. The first attempts of the threads meet
 /// after their first steps. Each transaction must commit within [`ATTEMPTS_MAX`] attempts.
 fn meet<const N: usize>(
-    policies: impl Iterator<Item = crate::Policies>,
+    policies: impl Iterator<Item = crate::policy::Policies>,
     first: impl Fn(&Table<Item>, &crate::Tx<'_>, u64) -> Result<(), Abort> + Sync,
     second: impl Fn(&Table<Item>, &crate::Tx<'_>, u64) -> Result<(), Abort> + Sync,
     rounds: u64,

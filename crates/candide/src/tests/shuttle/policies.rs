@@ -2,8 +2,9 @@
 
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
+use crate::Abort;
 use crate::engine::Protocol;
-use crate::{Abort, MoccOptions, Policies, Policy};
+use crate::policy::{MoccOptions, Policies, Policy};
 
 /// The number of policies, and of tables of which each has another one.
 const KINDS: u64 = Policy::ALL.len() as u64;

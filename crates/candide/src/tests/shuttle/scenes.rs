@@ -7,7 +7,8 @@ use super::stage::{Actor, Scene};
 use super::values::Wind;
 use crate::engine::Protocol;
 use crate::protocols::Recorded;
-use crate::{Abort, Column, Refused, Table, Tx, Updater, Whole};
+use crate::schema::{Refused, Updater};
+use crate::{Abort, Column, Table, Tx, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Transactions of every kind, drawn at random, while epochs pass.

@@ -7,8 +7,9 @@ use super::super::rows::Item;
 use super::stage::{Actor, Scene};
 use crate::engine::Versioned;
 use crate::protocols::Recorded;
+use crate::schema::{Refused, Updater};
 use crate::sync::Random;
-use crate::{Abort, Column, Refused, RunOptions, Table, Tx, Updater};
+use crate::{Abort, Column, RunOptions, Table, Tx};
 use std::collections::BTreeMap;
 
 /// The number of keys.

@@ -1,7 +1,9 @@
 //! Tests of databases whose protocol is chosen by name.
 
 use crate::common::Item;
-use candide::{Abort, AnyDatabase, AnySession, AnyTable, Chosen, Error, Policy};
+use candide::any::{AnyDatabase, AnySession, AnyTable, Chosen};
+use candide::policy::Policy;
+use candide::{Abort, Error};
 
 #[test]
 fn each_name_chooses_the_protocol_that_has_it() {

@@ -1,8 +1,10 @@
 //! Tests of the errors that a program passes on.
 
+use candide::any::AnyDatabase;
+use candide::policy::Policy;
+use candide::schema::TextTooLong;
 use candide::{
-    Abort, AnyDatabase, Database, Error, LoadOptions, LogOptions, Occ, OpenError, Policy, Record,
-    StreamError, Text, TextTooLong,
+    Abort, Database, Error, LoadOptions, LogOptions, Occ, OpenError, Record, StreamError, Text,
 };
 use std::error::Error as _;
 use std::io;

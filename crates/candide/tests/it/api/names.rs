@@ -1,7 +1,8 @@
 //! Tests of transactions with names.
 
 use crate::common::{Item, builder, ok};
-use candide::{Abort, NamedStats, Occ, Protocol, RunOptions};
+use candide::report::NamedStats;
+use candide::{Abort, Occ, Protocol, RunOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
@@ -55,7 +56,7 @@ fn conflicts_are_counted_and_say_the_name() {
     ok(db.run(|tx| items.insert(tx, Item::new(1, 0))));
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let told = std::cell::RefCell::new(Vec::new());
-    let tell = |conflict: &candide::Conflict| told.borrow_mut().push(conflict.to_string());
+    let tell = |conflict: &candide::report::Conflict| told.borrow_mut().push(conflict.to_string());
     ok(first.with(PAY.on_conflict(&tell)).run(|tx| {
         let before = tx.last_conflict().map(|conflict| conflict.transaction);
         assert_eq!(before, (tx.attempt_number() > 1).then_some(Some("pay")));

@@ -1,9 +1,11 @@
 //! Tests of what public types show of themselves.
 
 use crate::common::{Item, Parcel, builder};
+use candide::any::{AnyDatabase, Chosen};
+use candide::policy::{Policies, Policy};
 use candide::{
-    AnyDatabase, Chosen, Database, IndexOptions, LoadOptions, LogOptions, Mvcc, Occ, Policies,
-    Policy, Protocol, RunOptions, TableOptions, Whole,
+    Database, IndexOptions, LoadOptions, LogOptions, Mvcc, Occ, Protocol, RunOptions, TableOptions,
+    Whole,
 };
 use std::fmt::Debug;
 

@@ -1,7 +1,8 @@
 //! Options of tables that exist.
 
 use crate::common::{Item, builder, properties};
-use candide::{Database, Error, Occ, Policies, Policy, Protocol, Serial, TableOptions};
+use candide::policy::{Policies, Policy};
+use candide::{Database, Error, Occ, Protocol, Serial, TableOptions};
 
 /// Returns what the table has and what the call asks for, of a call that is refused.
 fn differs<P: Protocol>(db: &Database<P>, options: TableOptions) -> (String, String) {

@@ -19,7 +19,8 @@ pub(crate) use transactions::{CONFLICT, ONCE, run};
 pub(crate) use waiting::{eventually, eventually_with, receive};
 
 use candide::experiments::Timestamps;
-use candide::{Abort, Builder, Database, Properties, Protocol, Table};
+use candide::protocols::Properties;
+use candide::{Abort, Builder, Database, Protocol, Table};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 

@@ -2,8 +2,9 @@
 
 use super::{contents, open, open_items};
 use crate::common::{Item, Random, Seat, builder, ok, seat};
-use candide::{Abort, Column, LoadOptions, Protocol, Refused, Table, Tx, Updater, Whole};
-use candide_log::disk::SimDisk;
+use candide::schema::{Refused, Updater};
+use candide::{Abort, Column, LoadOptions, Protocol, Table, Tx, Whole};
+use candide_log_testing::SimDisk;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -2,8 +2,9 @@
 
 use super::{contents, crashed, insert, open_items, options};
 use crate::common::{Item, builder};
-use candide::{Abort, Column, Database, Protocol, Refused, Table, Updater};
-use candide_log::disk::SimDisk;
+use candide::schema::{Refused, Updater};
+use candide::{Abort, Column, Database, Protocol, Table};
+use candide_log_testing::SimDisk;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;

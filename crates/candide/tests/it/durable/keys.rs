@@ -1,11 +1,11 @@
 //! Keys of several components in files, and operations that end in a panic.
 
 use super::open;
+use candide::schema::Field;
 use candide::{
-    Abort, Database, Error, Field, Key, Mvcc, Prefix, Protocol, Record, Table, TableOptions, Text,
-    Whole,
+    Abort, Database, Error, Key, Mvcc, Prefix, Protocol, Record, Table, TableOptions, Text, Whole,
 };
-use candide_log::disk::SimDisk;
+use candide_log_testing::SimDisk;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

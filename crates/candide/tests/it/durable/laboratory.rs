@@ -1,13 +1,12 @@
 //! The engine in the crash laboratory: it recovers what crashes leave of random scripts.
 
 use super::options;
-use candide::{
-    Abort, Chosen, Database, Erased, Exclusion, Mvcc, Mvto, Occ, Record, Serial, Table, TicToc,
-    Whole,
-};
-use candide_log::disk::SimDisk;
-use candide_log::laboratory::{Contents, Counts, Plan, WholeEngine, examine};
+use candide::any::{Chosen, Erased};
+use candide::protocols::Exclusion;
+use candide::{Abort, Database, Mvcc, Mvto, Occ, Record, Serial, Table, TicToc, Whole};
 use candide_log::{Rows, Store, StoreOptions, TableSchema};
+use candide_log_testing::SimDisk;
+use candide_log_testing::laboratory::{Contents, Counts, Plan, WholeEngine, examine};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,10 +2,10 @@
 
 use super::{contents, insert, open, open_items};
 use crate::common::Item;
-use candide::{
-    Abort, Chosen, Database, Erased, Exclusion, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Whole,
-};
-use candide_log::disk::SimDisk;
+use candide::any::{Chosen, Erased};
+use candide::protocols::Exclusion;
+use candide::{Abort, Database, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Whole};
+use candide_log_testing::SimDisk;
 use std::sync::Arc;
 
 protocol_tests!(all: everything_is_there_again);

@@ -2,11 +2,12 @@
 
 use super::{contents, open, open_items, options};
 use crate::common::{Item, builder, is_in_share, ok, share};
+use candide::any::{Chosen, Erased};
+use candide::protocols::Exclusion;
 use candide::{
-    Abort, Chosen, Database, Erased, Error, Exclusion, Mvcc, Mvto, Occ, Pending, Protocol,
-    Sequence, Serial, TicToc,
+    Abort, Database, Error, Mvcc, Mvto, Occ, Pending, Protocol, Sequence, Serial, TicToc,
 };
-use candide_log::disk::{CrashOptions, SimDisk};
+use candide_log_testing::{CrashOptions, SimDisk};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,7 +146,7 @@ fn numbers_go_on_under_another_protocol() {
         Chosen::of::<Mvto>(()),
         Chosen::of::<Serial>(Exclusion::OneSession),
         Chosen::of::<Serial>(Exclusion::GlobalLock),
-        Chosen::of::<Occ>(candide::Policy::WaitDie.into()),
+        Chosen::of::<Occ>(candide::policy::Policy::WaitDie.into()),
     ];
     let disk = SimDisk::new();
     let mut last = 0;

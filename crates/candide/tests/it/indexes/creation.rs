@@ -1,7 +1,8 @@
 //! Tests of indexes that are created while rows change.
 
 use crate::common::{Random, Seat, builder, check_index, ok, scene, seat, share};
-use candide::{Abort, Database, Error, IndexOptions, KeyColumn, Protocol, RunOptions, Tx};
+use candide::schema::KeyColumn;
+use candide::{Abort, Database, Error, IndexOptions, Protocol, RunOptions, Tx};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

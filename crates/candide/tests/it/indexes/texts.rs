@@ -1,6 +1,7 @@
 //! Keys and indexes with texts in tuples and options, beside a model.
 
-use candide::{Abort, AnyDatabase, Prefix, Record, TableOptions, Text, Whole};
+use candide::any::AnyDatabase;
+use candide::{Abort, Prefix, Record, TableOptions, Text, Whole};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 

@@ -2,9 +2,8 @@
 //! change.
 
 use crate::common::{CONFLICT, Item, ONCE, builder};
-use candide::{
-    Abort, Column, Database, Occ, Protocol, Refused, Session, Table, Tx, Updater, Whole,
-};
+use candide::schema::{Refused, Updater};
+use candide::{Abort, Column, Database, Occ, Protocol, Session, Table, Tx, Whole};
 use std::cell::{Cell, RefCell};
 
 /// A database with rows 0..4, and two sessions.

@@ -1,9 +1,10 @@
 //! Tests of wrong use, and of the errors that report it.
 
 use crate::common::{Item, Parcel, builder};
+use candide::protocols::Exclusion;
 use candide::{
-    Abort, Bytes, Column, Database, Error, Exclusion, Group, Hashed, IndexOptions, Occ, Protocol,
-    Record, RunOptions, Serial, TableOptions, Text,
+    Abort, Bytes, Column, Database, Error, Group, Hashed, IndexOptions, Occ, Protocol, Record,
+    RunOptions, Serial, TableOptions, Text,
 };
 
 /// A row type with the same columns as another row type.

@@ -1,7 +1,8 @@
 //! Tests of panics in a program's own code.
 
 use crate::common::{Item, Parcel, builder};
-use candide::{Abort, Column, Database, LoadOptions, Protocol, Refused, Updater};
+use candide::schema::{Refused, Updater};
+use candide::{Abort, Column, Database, LoadOptions, Protocol};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 

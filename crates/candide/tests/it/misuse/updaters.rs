@@ -1,7 +1,8 @@
 //! Tests of updaters that refuse, and of updaters that are wrong.
 
 use crate::common::{Item, Seat, builder, ok, scene, seat};
-use candide::{Abort, Column, IndexOptions, Protocol, Refused, Updater};
+use candide::schema::{Refused, Updater};
+use candide::{Abort, Column, IndexOptions, Protocol};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 protocol_tests!(all: a_refused_update_has_no_part_that_counts);

@@ -1,7 +1,8 @@
 //! Tests of the reports of conflicts to programs.
 
 use crate::common::{Item, Parcel};
-use candide::{Abort, Conflict, Database, Occ, RunOptions, TableOptions, Tx};
+use candide::report::Conflict;
+use candide::{Abort, Database, Occ, RunOptions, TableOptions, Tx};
 use std::cell::RefCell;
 
 fn unwrap<T>(result: Result<T, Abort>) -> T {

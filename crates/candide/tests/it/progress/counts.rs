@@ -1,9 +1,9 @@
 //! Tests of the counts of commits and of failed attempts.
 
 use crate::common::{Item, builder, run};
-use candide::{
-    Abort, Column, Occ, Protocol, Refused, RunOptions, Serial, Session, Stats, Tx, Updater, Whole,
-};
+use candide::report::Stats;
+use candide::schema::{Refused, Updater};
+use candide::{Abort, Column, Occ, Protocol, RunOptions, Serial, Session, Tx, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 

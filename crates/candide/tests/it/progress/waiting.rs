@@ -1,7 +1,8 @@
 //! Tests of the ends of attempts and waits.
 
 use crate::common::{Item, builder, receive};
-use candide::{Abort, Database, Exclusion, RunOptions, Serial};
+use candide::protocols::Exclusion;
+use candide::{Abort, Database, RunOptions, Serial};
 use std::sync::{Barrier, mpsc};
 use std::time::{Duration, Instant};
 

@@ -2,10 +2,11 @@
 
 use super::super::waiting::{Asker, Verdict, When, verdict};
 use super::super::word::{Lock, Mode};
+use crate::Database;
 use crate::engine::{Common, Worker};
+use crate::policy::Policy;
 use crate::protocols::Occ;
 use crate::sync::{AtomicU64, Patience};
-use crate::{Database, Policy};
 use std::sync::Arc;
 
 /// The number of writes after which an attempt asks others to abort.
