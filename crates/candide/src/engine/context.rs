@@ -15,7 +15,7 @@ use crate::epoch::{EPOCH_MAX, Epoch};
 use crate::error::Abort;
 use crate::index::NodeAt;
 use crate::record::{CellAt, RecordAt};
-use crate::sync::{Mutant, Point, mutant, pass};
+use crate::sync::{Point, pass};
 
 /// The context of a protocol's function: its database and its session.
 pub struct Context<'a, P: Parts> {
@@ -85,7 +85,7 @@ impl<'a, P: Parts> Context<'a, P> {
     #[inline]
     pub(crate) fn yield_to_token(&self) -> Result<(), Abort> {
         let must_yield = self.engine.token.is_others(self.local.id) && !self.local.has_yielded;
-        if must_yield && !mutant(Mutant::TokenIgnored) { Err(Abort::Yielded) } else { Ok(()) }
+        if must_yield { Err(Abort::Yielded) } else { Ok(()) }
     }
 
     /// Checks that a commit may be stamped with `epoch`, the current epoch.
@@ -145,8 +145,7 @@ impl<'a, P: Parts> Context<'a, P> {
     ) -> bool {
         let Some(deleted_index) = table.deleted_index() else { return true };
         let key = record.key_words(table.layout.key_words());
-        let is_late = mutant(Mutant::MovedLate);
-        if !is_late && !deleted_index.enter(record, key.as_slice(), &mut self.local.caches) {
+        if !deleted_index.enter(record, key.as_slice(), &mut self.local.caches) {
             return true;
         }
         pass(Point::MovingToDeletedIndex);
@@ -156,10 +155,6 @@ impl<'a, P: Parts> Context<'a, P> {
             return false;
         }
         self.take_out(record, table, merge_into_node);
-        if is_late {
-            pass(Point::MovingToDeletedIndex);
-            deleted_index.enter(record, key.as_slice(), &mut self.local.caches);
-        }
         true
     }
 

@@ -9,7 +9,7 @@ use crate::engine::{
 };
 use crate::epoch::{Epoch, Slot};
 use crate::record::CellAt;
-use crate::sync::{Mutant, Point, mutant, pass};
+use crate::sync::{Point, pass};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -233,9 +233,6 @@ impl<B: Backlog> Garbage<B> {
                 Of::Released => {
                     next.extend(std::iter::from_fn(|| self.next_released(before)).take(most))
                 }
-                Of::Hot if mutant(Mutant::HotByOldList) => {
-                    engine.hot.take(engine.epochs.horizon(), most, &mut next)
-                }
                 Of::Hot => engine.hot.take(before, most, &mut next),
             }
             if next.is_empty() {
@@ -295,16 +292,8 @@ impl<B: Backlog> Garbage<B> {
                         // If the note has changed, the unit was written again since it was last
                         // examined, so it is hot. Other entries wait for another reason.
                         let is_hot = noted != 0 && due.note != noted;
-                        let queued = match mutant(Mutant::RequeuedAsOld) {
-                            false => engine.epochs.now(),
-                            true => due.queued,
-                        };
-                        let due = Due { queued, time, ..due };
-                        if is_hot && !mutant(Mutant::HotKept) {
-                            hot.push(due)
-                        } else {
-                            self.reap_queue.push_back(due)
-                        }
+                        let due = Due { queued: engine.epochs.now(), time, ..due };
+                        if is_hot { hot.push(due) } else { self.reap_queue.push_back(due) }
                     }
                     GcOutcome::Kept(snapshot) | GcOutcome::MoveToDeletedIndex(snapshot) => {
                         self.park(snapshot, due.at, (engine.epochs.now(), time));

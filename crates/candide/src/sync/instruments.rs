@@ -75,79 +75,8 @@ pub(crate) enum Point {
 /// each mutant with which no test fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mutant {
-    /// No fence between locking and validating.
-    NoFence,
-    /// The log: a commit ends its turn before its record is in the buffer.
-    AppendAfterUnlock,
-    /// The log: the logger takes its cut after it has emptied the buffers.
-    CutAfterSwap,
-    /// The log: records above the cut of their block count as durable without a later block.
-    CutNotClosed,
-    /// The log: a commit counts as durable once it is written.
-    AckBeforeSync,
-    /// The log: closing does not write what the sessions have left.
-    ClosedUnwritten,
-    /// The log: a commit takes its turn before its locks.
-    TurnBeforeLocks,
-    /// The log: the epoch of a commit is loaded after its validation.
-    EpochAfterValidation,
-    /// The log: a transaction that only reads is acknowledged at once.
-    ReadOnlyAckAtOnce,
-    /// The log: the absence of a row counts as known since the epoch in its tombstone.
-    AbsenceAckByTid,
-    /// The log: entries of secondary indexes are logged.
-    IndexEntryLogged,
-    /// The log: no fence between loading the epoch of a commit and validating.
-    EpochUnfenced,
-    /// The log: an outcome, an error or a panic is acknowledged at once.
-    OutcomeAckAtOnce,
-    /// The log: the logger looks for records, and only then notes that it is idle.
-    IdleNotedLate,
     /// The log: sessions that wait for the logger do not hear that the disk is full.
     FullUnheard,
-    /// Sequences: a limit is used before it is durable, once the transaction that has raised it has
-    /// committed.
-    LimitRaisedAtCommit,
-    /// Sequences: a limit is used as soon as a transaction has staged it.
-    LimitRaisedAtDraw,
-    /// Sequences: a limit that was staged in a part of a transaction is undone with the part.
-    LimitUndone,
-    /// Views: a version from the base's epoch or later is accepted although the view has not moved
-    /// on.
-    ViewUnmoved,
-    /// Views: earlier reads are not checked when the view moves on.
-    MovedUnlooked,
-    /// Views: the new cell is not checked when the view moves on.
-    NewUnlooked,
-    /// Views: nodes are not checked when the view moves on.
-    NodesUnlooked,
-    /// Views: a commit under way is not noticed when the view moves on.
-    InstallUnlooked,
-    /// Views: the epoch is loaded after the revalidation.
-    EpochAfterLook,
-    /// Views: the version of another cell counts as met.
-    MetElsewhere,
-    /// Views: the initial version of a row that never existed counts as met, though no commit has
-    /// installed it.
-    MetUninstalled,
-    /// Views: the existence of a row is returned without a check by the view.
-    PeekUnchecked,
-    /// Views: rows of which only the existence is known are not examined.
-    ToldUnlooked,
-    /// Views: rows of which only the existence is known are examined only once.
-    ToldOnce,
-    /// Reads are not validated.
-    NoReadValidation,
-    /// Validation ignores that another transaction has locked a row that was read.
-    OthersLocksIgnored,
-    /// A tombstone counts as absence, but is not observed.
-    TombstoneUnobserved,
-    /// Memory is reused one epoch too early.
-    ReclaimEarly,
-    /// Updaters see the row as it was before the lock was taken.
-    EvaluateBeforeLock,
-    /// A commit does not set INSTALL in the cells that its own reads for update have locked.
-    HeldNotInstalling,
     /// An attempt that fails keeps the locks of its reads for update.
     HeldForEver,
     /// Policies: a session that is granted a lock does not look at the flags again.
@@ -170,75 +99,8 @@ pub(crate) enum Mutant {
     LongListEmptied,
     /// Policies: an attempt that locks ahead does not sleep for a commit.
     CommitUnawaitedAhead,
-    /// Between attempts: a transaction does not wait for the lock on which it has failed.
-    LockUnawaited,
     /// Policies: a session is asked to abort although it has released the lock.
     KillNextTransaction,
-    /// Policies: rows for which the attempt has asked its policy are not validated.
-    LockedUnvalidated,
-    /// Phase 1 locks cells without INSTALL.
-    LockedNotInstalling,
-    /// The nodes that prove the absence of keys are not validated.
-    NoNodeValidation,
-    /// An attempt does not track a node that it has split itself.
-    SplitUntracked,
-    /// A scan that meets an absent record does not observe it.
-    AbsentSkippedByScan,
-    /// A delete changes only the first group of the row.
-    DeleteOneGroup,
-    /// A scan sees operations that its transaction has made after the scan began.
-    MarkIgnored,
-    /// A commit's version may be below versions that the commit has read.
-    VersionBelowRead,
-    /// A commit's version may be one that the replaced unit has had before.
-    VersionBelowReplaced,
-    /// The epoch that numbers a commit is read before its locks are taken.
-    EpochBeforeLock,
-    /// A node's version is loaded after the node has been searched.
-    NodeObservedLate,
-    /// Words are installed before the reads are validated.
-    InstallBeforeValidation,
-    /// A cell is released with its new version before the new words are stored.
-    UnlockBeforeInstall,
-    /// Updaters are evaluated after the first unit has been installed.
-    EvaluateBetweenInstalls,
-    /// No session gives way to the token.
-    TokenIgnored,
-    /// A row that was deleted while its record was queued is unlinked as early as if it had been
-    /// deleted before.
-    ReapedEarly,
-    /// A put or an insert that is staged on the record of an absent row does not keep the record in
-    /// its index.
-    StagedUnflagged,
-    /// A row that is deleted while its record is queued does not make the queue's entry begin anew.
-    DeletedUnflagged,
-    /// An entry that could not be collected is as old as before when it is queued again.
-    RequeuedAsOld,
-    /// Versions: a record that only snapshots see is unlinked from its table's index before it is
-    /// linked in the index of deleted records.
-    MovedLate,
-    /// Versions: a reader of an older version accepts a deleted record as the row, regardless of
-    /// the time of the delete.
-    DeletedIndexPreferred,
-    /// A record is made dead by a load and a store. Between the two, an insert may lock the record.
-    KilledByStore,
-    /// Versions: a unit that is written all the time stays in the queue of the session that wrote
-    /// the unit first.
-    HotKept,
-    /// Versions: a shared entry is collected by a list of snapshots that is older than the entry.
-    HotByOldList,
-    /// Epochs: memory is freed when only readers in snapshots can still reach it.
-    FreedByHorizon,
-    /// Savepoints: what undone writes have assumed is not observed.
-    UndoneUnobserved,
-    /// Transactions: an operation that ends in a panic does not spoil its transaction.
-    PanicForgotten,
-    /// Savepoints: effects of an undone part run after the commit.
-    UndoneEffectKept,
-    /// Unique indexes: a row that waits for a key does not get it when the key is given up.
-    WaitingForgotten,
-    /// Unique indexes: a row that waits for a key keeps waiting after it has got another one.
-    WaitingForEver,
 }
 
 #[cfg(not(test))]
@@ -308,42 +170,8 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 78] = [
-        ("no-fence", Mutant::NoFence),
-        ("append-after-unlock", Mutant::AppendAfterUnlock),
-        ("cut-after-swap", Mutant::CutAfterSwap),
-        ("ack-before-sync", Mutant::AckBeforeSync),
-        ("closed-unwritten", Mutant::ClosedUnwritten),
-        ("turn-before-locks", Mutant::TurnBeforeLocks),
-        ("epoch-after-validation", Mutant::EpochAfterValidation),
-        ("read-only-ack-at-once", Mutant::ReadOnlyAckAtOnce),
-        ("absence-ack-by-tid", Mutant::AbsenceAckByTid),
-        ("index-entry-logged", Mutant::IndexEntryLogged),
-        ("epoch-unfenced", Mutant::EpochUnfenced),
-        ("outcome-ack-at-once", Mutant::OutcomeAckAtOnce),
-        ("cut-not-closed", Mutant::CutNotClosed),
-        ("idle-noted-late", Mutant::IdleNotedLate),
+    const NAMES: [(&str, Mutant); 13] = [
         ("full-unheard", Mutant::FullUnheard),
-        ("limit-raised-at-commit", Mutant::LimitRaisedAtCommit),
-        ("limit-raised-at-draw", Mutant::LimitRaisedAtDraw),
-        ("limit-undone", Mutant::LimitUndone),
-        ("view-unmoved", Mutant::ViewUnmoved),
-        ("moved-unlooked", Mutant::MovedUnlooked),
-        ("new-unlooked", Mutant::NewUnlooked),
-        ("nodes-unlooked", Mutant::NodesUnlooked),
-        ("install-unlooked", Mutant::InstallUnlooked),
-        ("epoch-after-look", Mutant::EpochAfterLook),
-        ("met-elsewhere", Mutant::MetElsewhere),
-        ("met-uninstalled", Mutant::MetUninstalled),
-        ("peek-unchecked", Mutant::PeekUnchecked),
-        ("told-unlooked", Mutant::ToldUnlooked),
-        ("told-once", Mutant::ToldOnce),
-        ("no-read-validation", Mutant::NoReadValidation),
-        ("others-locks-ignored", Mutant::OthersLocksIgnored),
-        ("tombstone-unobserved", Mutant::TombstoneUnobserved),
-        ("reclaim-early", Mutant::ReclaimEarly),
-        ("evaluate-before-lock", Mutant::EvaluateBeforeLock),
-        ("held-not-installing", Mutant::HeldNotInstalling),
         ("held-for-ever", Mutant::HeldForEver),
         ("no-recheck-after-grant", Mutant::NoRecheckAfterGrant),
         ("ask-set-while-locked", Mutant::AskSetWhileLocked),
@@ -355,38 +183,7 @@ mod active {
         ("nothing-retrospective", Mutant::NothingRetrospective),
         ("long-list-emptied", Mutant::LongListEmptied),
         ("commit-unawaited-ahead", Mutant::CommitUnawaitedAhead),
-        ("lock-unawaited", Mutant::LockUnawaited),
         ("kill-next-transaction", Mutant::KillNextTransaction),
-        ("locked-unvalidated", Mutant::LockedUnvalidated),
-        ("locked-not-installing", Mutant::LockedNotInstalling),
-        ("no-node-validation", Mutant::NoNodeValidation),
-        ("split-untracked", Mutant::SplitUntracked),
-        ("absent-skipped-by-scan", Mutant::AbsentSkippedByScan),
-        ("delete-one-group", Mutant::DeleteOneGroup),
-        ("mark-ignored", Mutant::MarkIgnored),
-        ("version-below-read", Mutant::VersionBelowRead),
-        ("version-below-replaced", Mutant::VersionBelowReplaced),
-        ("epoch-before-lock", Mutant::EpochBeforeLock),
-        ("node-observed-late", Mutant::NodeObservedLate),
-        ("install-before-validation", Mutant::InstallBeforeValidation),
-        ("unlock-before-install", Mutant::UnlockBeforeInstall),
-        ("evaluate-between-installs", Mutant::EvaluateBetweenInstalls),
-        ("token-ignored", Mutant::TokenIgnored),
-        ("reaped-early", Mutant::ReapedEarly),
-        ("staged-unflagged", Mutant::StagedUnflagged),
-        ("deleted-unflagged", Mutant::DeletedUnflagged),
-        ("requeued-as-old", Mutant::RequeuedAsOld),
-        ("undone-unobserved", Mutant::UndoneUnobserved),
-        ("panic-forgotten", Mutant::PanicForgotten),
-        ("undone-effect-kept", Mutant::UndoneEffectKept),
-        ("waiting-forgotten", Mutant::WaitingForgotten),
-        ("waiting-for-ever", Mutant::WaitingForEver),
-        ("moved-late", Mutant::MovedLate),
-        ("deleted-index-preferred", Mutant::DeletedIndexPreferred),
-        ("killed-by-store", Mutant::KilledByStore),
-        ("hot-kept", Mutant::HotKept),
-        ("hot-by-old-list", Mutant::HotByOldList),
-        ("freed-by-horizon", Mutant::FreedByHorizon),
     ];
 
     static MET: AtomicBool = AtomicBool::new(false);

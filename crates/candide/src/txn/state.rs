@@ -26,7 +26,6 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::record::{CellAt, RecordAt};
 use crate::schema::{Op, Words};
-use crate::sync::{Mutant, mutant};
 
 /// The number of operations after which a running transaction is first revalidated. This number
 /// doubles with each revalidation, so that revalidation costs a constant share.
@@ -150,7 +149,7 @@ impl<P: Protocol> State<P> {
     /// Returns whether the attempt has not written a unit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_simple(&self, at: CellAt) -> bool {
-        self.writes.find(at).is_none() && !mutant(Mutant::AbsentSkippedByScan)
+        self.writes.find(at).is_none()
     }
 
     /// Reads a unit as the transaction sees it. Returns whether the row exists. The caller has
