@@ -37,7 +37,7 @@ impl Build {
         match self {
             // With the features of the whole workspace, whose dependencies are then built once.
             Build::Usual => cargo.arg(target).args(["--package=candide", FEATURES]),
-            Build::Log => cargo.arg(target).args(["--package=candide-log", "--test=store"]),
+            Build::Log => cargo.arg(target).args([LOG, LOG_TESTING, "--test=*"]),
             Build::Loom => model(&mut cargo, &target, "loom"),
             Build::Shuttle => model(&mut cargo, &target, "shuttle"),
         };
@@ -56,6 +56,9 @@ impl Build {
         Ok(executables)
     }
 }
+
+const LOG: &str = "--package=candide-log";
+const LOG_TESTING: &str = "--package=candide-log-testing";
 
 /// The features of the engine that the crates of the workspace ask for.
 const FEATURES: &str = "--features=experiments,history,mimalloc";

@@ -16,11 +16,18 @@ use std::process::Command;
 /// The crates with defects.
 const CRATES: [&str; 2] = ["crates/candide", "crates/candide-log"];
 
-/// The changes of manifests: a feature that is there by default, and that the engine's crate does
-/// not pass on to the log's, which has it by default, too.
+/// The changes of manifests: a feature that is there by default.
 const MANIFESTS: [(&str, &str, &str); 2] = [
-    ("crates/candide/Cargo.toml", "default = [\"derive\"]", "default = [\"derive\", \"defects\"]"),
-    ("crates/candide-log/Cargo.toml", "[features]", "[features]\ndefault = [\"defects\"]"),
+    (
+        "crates/candide/Cargo.toml",
+        "default = [\"derive\"]",
+        "default = [\"derive\", \"defects\"]\ndefects = []",
+    ),
+    (
+        "crates/candide-log/Cargo.toml",
+        "[dependencies]",
+        "[features]\ndefault = [\"defects\"]\ndefects = []\n\n[dependencies]",
+    ),
 ];
 
 /// Writes the copy, and returns its folder.
@@ -81,10 +88,9 @@ fn changed(
     }
     let text = std::str::from_utf8(bytes).map_err(|error| format!("{file}: {error}"))?;
     if let Some((_, before, after)) = manifest {
-        let features = format!("{after}\ndefects = []");
         let found = text.matches(before).count();
         return match found {
-            1 => Ok(Some(text.replace(before, &features))),
+            1 => Ok(Some(text.replace(before, after))),
             _ => Err(format!("{file}: `{before}` is there {found} times")),
         };
     }
