@@ -9,6 +9,7 @@
 //! * No source and no document has lines that an unfinished merge has left.
 //! * Only a protocol's own file, the registry and tests name the protocol. Any other code that
 //!   named protocols would have to change with every new protocol.
+//! * The layers in [`WITHOUT_POLICIES`] name no policy, and use nothing of `locks`.
 //!
 //! Comments, including documentation and its examples, may use any name. So may tests.
 
@@ -47,6 +48,9 @@ const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
     ("crates/candide-measure/", "likewise"),
 ];
 
+/// Layers of the engine that know nothing of policies.
+const WITHOUT_POLICIES: &[&str] = &["engine/", "txn/", "gc/", "access/", "index/", "record/"];
+
 /// Checks every source file. Returns an error if a fault was found.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let mut files = Vec::new();
@@ -56,7 +60,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     files.sort();
     let registry =
         fs::read_to_string(root.join(REGISTRY)).map_err(|error| format!("{REGISTRY}: {error}"))?;
-    let protocols = protocols_in(&registry);
+    let (protocols, policies) = (protocols_in(&registry), policies_in(&registry));
     if protocols.is_empty() {
         return Err(format!("{REGISTRY} lists no protocol that could be recognized"));
     }
@@ -73,8 +77,9 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         if path != "xtask/src/prose.rs" {
             persons += prose::persons(&text);
         }
-        for (line, problem) in
-            problems(&path, &text, &protocols).into_iter().chain(prose::wide_comments(&text))
+        for (line, problem) in problems(&path, &text, (&protocols, &policies))
+            .into_iter()
+            .chain(prose::wide_comments(&text))
         {
             println!("{path}:{line}: {problem}");
             found += 1;
@@ -191,8 +196,18 @@ pub(crate) fn protocols_in(list: &str) -> Vec<&str> {
     entries.filter_map(|entry| Some(entry.split_once(": ")?.0)).collect()
 }
 
+/// Returns the policies in the list of protocols, and the type of their choice.
+fn policies_in(list: &str) -> Vec<&str> {
+    let named = list.split("::Policy::").skip(1);
+    named.filter_map(|rest| words(rest).next()).chain(["Policies"]).collect()
+}
+
 /// Returns the faults of one file. Each has its line number and an instruction.
-fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> {
+fn problems(
+    path: &str,
+    text: &str,
+    (protocols, policies): (&[&str], &[&str]),
+) -> Vec<(usize, String)> {
     let engine = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));
     let is_product = |path: &str| !["tests/", "tests.rs"].iter().any(|part| path.contains(part));
     let mut problems = Vec::new();
@@ -205,6 +220,7 @@ fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> 
         let code = line.split_once("//").map_or(line, |(code, _)| code);
         if let Some(path) = engine {
             problems.extend(atomics(path, code).map(|problem| (number, problem)));
+            problems.extend(policy(path, code, policies).map(|problem| (number, problem)));
         }
         let allowed = path.starts_with("xtask/")
             || PROTOCOLS_ALLOWED.iter().any(|(place, _)| path.contains(place));
@@ -226,6 +242,14 @@ fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> 
     problems
 }
 
+fn policy(path: &str, code: &str, policies: &[&str]) -> Option<String> {
+    let is_without = WITHOUT_POLICIES.iter().any(|layer| path.starts_with(layer));
+    let is_of_locks = code.contains("crate::locks");
+    (is_without && (is_of_locks || words(code).any(|word| policies.contains(&word)))).then(|| {
+        "knows of policies; leave that to the protocol, by a function of the seam".to_string()
+    })
+}
+
 fn atomics(path: &str, code: &str) -> Option<String> {
     let allowed = ATOMICS_ALLOWED.iter().any(|(place, _)| path.starts_with(place));
     // `atomic` may also be one of several names in braces.
@@ -245,7 +269,7 @@ mod tests {
     use super::*;
 
     fn found(path: &str, text: &str) -> Vec<String> {
-        problems(path, text, &["Occ", "Serial"])
+        problems(path, text, (&["Occ", "Serial"], &["NoWait", "Policies"]))
             .into_iter()
             .map(|(line, problem)| format!("{line}: {problem}"))
             .collect()
@@ -289,8 +313,20 @@ mod tests {
     }
 
     #[test]
+    fn some_layers_name_no_policy() {
+        let line = "if policy == Policy::NoWait {}";
+        assert_eq!(found("crates/candide/src/txn/state.rs", line).len(), 1);
+        assert_eq!(found("crates/candide/src/gc/mod.rs", "use crate::locks::RowLocks;").len(), 1);
+        assert!(found("crates/candide/src/api/table_policy.rs", line).is_empty());
+        assert!(found("crates/candide/src/engine/parts.rs", "type Policy: Default;").is_empty());
+    }
+
+    #[test]
     fn the_registry_is_understood() {
         let registry = fs::read_to_string(crate::root().join(REGISTRY)).expect("the registry");
         assert_eq!(protocols_in(&registry), ["Occ", "TicToc", "Mvcc", "Mvto", "Serial"]);
+        let policies = policies_in(&registry);
+        assert_eq!(policies.len(), 11, "{policies:?}");
+        assert!(policies.contains(&"WaitDie") && policies.contains(&"Hybrid"));
     }
 }

@@ -98,8 +98,8 @@
 mod protocol_tests;
 
 // Layers, lowest first: sync, timestamps, factor, waiting, unknown_name, policy, error, stats, log,
-// memory, epoch, schema, record, index, access, engine, protocols, gc, txn, catalog, durable,
-// shared, handle, api.
+// memory, epoch, schema, record, index, access, engine, locks, protocols, gc, txn, catalog,
+// durable, shared, handle, api.
 mod access;
 mod api;
 mod catalog;
@@ -111,6 +111,7 @@ mod factor;
 mod gc;
 mod handle;
 mod index;
+mod locks;
 mod log;
 mod memory;
 pub mod policy;

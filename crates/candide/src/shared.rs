@@ -58,10 +58,7 @@ impl<P: Protocol> Inner<P> {
     /// advancer also collects the database's garbage.
     pub(crate) fn new(engine: Engine<P>, catalog: Catalog) -> Arc<Inner<P>> {
         let slot = engine.epochs.register();
-        let collector = Collector {
-            worker: Worker::new(engine.id, COLLECTOR, slot.clone(), Arc::default()),
-            slot,
-        };
+        let collector = Collector { worker: Worker::new(engine.id, COLLECTOR, slot.clone()), slot };
         let epochs = engine.epochs.clone();
         let inner = Arc::new(Inner {
             engine,
@@ -129,9 +126,6 @@ impl<P: Protocol> Inner<P> {
             .local
             .leave_tallies(&self.engine.tables.read().unwrap_or_else(PoisonError::into_inner));
         self.engine.give_token_back(state.worker.local.id);
-        if state.worker.local.desk != 0 {
-            self.engine.desks.leave(state.worker.local.desk);
-        }
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
         // The counts move under the lock of the sessions. So a reader finds them exactly once: here

@@ -175,7 +175,7 @@ impl LockStats {
 
 /// A session's counters of locks by policy. Only the session's thread writes them.
 #[derive(Debug, Default)]
-pub(crate) struct LockCounters(CachePadded<[AtomicU64; 9]>);
+pub struct LockCounters(CachePadded<[AtomicU64; 9]>);
 
 /// What is counted about locks by policy, in the order of the fields of [`LockStats`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

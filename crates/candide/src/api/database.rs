@@ -7,16 +7,14 @@ use super::pending::Pending;
 use super::session::{Session, run_cached, run_cached_logged};
 use super::table::Table;
 use crate::catalog::{Catalog, FoundTable, TableOptions, check_name};
-use crate::engine::desks::Desks;
-use crate::engine::temperatures::Temperatures;
 use crate::engine::{
-    Common, Engine, Hot, IndexPlan, Options, Properties, Protocol, ReadView, TableCore,
-    TablePolicies, Token,
+    Common, Engine, Hot, IndexPlan, Options, Properties, Protocol, ReadView, TableCore, Token,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::{Abort, Error};
 use crate::factor::{Factor, Factors};
 use crate::handle::Handle;
+use crate::locks::SharedLocks;
 use crate::log::Level;
 use crate::memory::{Allocator, Memory, NotReserved};
 use crate::protocols::DefaultProtocol;
@@ -25,7 +23,6 @@ use crate::protocols::recorded::{Batch, Recorded};
 use crate::schema::{Record, RowType};
 use crate::shared::Inner;
 use crate::stats::{NamedStats, Names, Stats};
-use crate::sync::queue_lock::Nodes;
 use crate::sync::{MODELLED, Parking, Random, Turns, lock, process_unique};
 use crate::timestamps;
 use crate::txn::{RunOptions, Tx};
@@ -608,7 +605,9 @@ impl<P: Protocol> Builder<P> {
             NotReserved::Stopped => Error::Stopped,
         })?;
         let seed = self.seed.unwrap_or_else(Random::process_seed);
-        let catalog = Catalog::new(&memory, seed);
+        let clock = P::clock(&self.policy, timestamps, &epochs);
+        let locks = P::table_locks(&clock).map(SharedLocks::of);
+        let catalog = Catalog::new(&memory, seed, locks);
         let engine = Engine {
             common: Common {
                 id,
@@ -618,17 +617,13 @@ impl<P: Protocol> Builder<P> {
                 memory,
                 tables: RwLock::new(Vec::new()).into(),
                 token: Token::new(),
-                policies: TablePolicies::new(P::policies(&self.policy)),
-                desks: Desks::new(),
-                temperatures: Temperatures::default(),
-                queue_nodes: Nodes::new(),
                 parking: Parking::new().spin_rounds(self.options.waiting.spin_rounds),
                 turns: Box::new(Turns::new()),
                 hot: Hot::default(),
                 names: Names::default(),
                 log: OnceLock::new(),
             },
-            clock: P::clock(&self.policy, timestamps, &epochs),
+            clock,
         };
         Ok(Database { inner: Handle::first(Inner::new(engine, catalog)) })
     }

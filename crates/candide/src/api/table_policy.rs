@@ -5,8 +5,8 @@
 use super::table::Table;
 use crate::engine::{Protocol, TableCore};
 use crate::error::Error;
+use crate::locks::{LockBase, flags_of, follow_policy, possible};
 use crate::policy::Policy;
-use crate::protocols::policies::{flags_of, follow_policy, possible};
 use crate::schema::Record;
 use crate::shared::Inner;
 use crate::sync::{Ordering, lock};
@@ -14,7 +14,7 @@ use crate::sync::{Ordering, lock};
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns the policy of the table; [`Policy::Optimistic`] under protocols without policies.
     pub fn policy(&self) -> Policy {
-        self.inner().engine.policies.of(self.core().number)
+        self.inner().catalog.policy_of(self.core())
     }
 
     /// Changes the policy of the table. Transactions may run meanwhile: a running attempt uses
@@ -57,10 +57,10 @@ fn set_policy<P: Protocol>(
     policy: Policy,
 ) -> Result<(), Error> {
     let engine = &inner.engine;
-    if engine.policies.chosen.is_none() {
+    let Some(locks) = inner.catalog.locks() else {
         let protocol = engine.properties.name;
         return Err(Error::NoPolicies { table: table.name.to_string(), protocol });
-    }
+    };
     let possible = possible(table.layout.cell_words());
     let has_room = possible.contains(&policy);
     #[cfg(any(test, feature = "experiments"))]
@@ -69,14 +69,15 @@ fn set_policy<P: Protocol>(
         let table = table.name.to_string();
         return Err(Error::PolicyWithoutRoom { table, wanted: policy, possible });
     }
-    let _one_at_a_time = lock(&engine.policies.changes);
-    engine.policies.set(table.number, policy);
+    let _one_at_a_time = lock(&locks.policies.changes);
+    locks.policies.set(table.number, policy);
     // Relaxed: a record that is linked meanwhile may have either flags.
-    table.new_record_flags.store(flags_of(policy, engine.policies.mocc()), Ordering::Relaxed);
+    table.new_record_flags.store(flags_of(policy, locks.policies.mocc()), Ordering::Relaxed);
+    let base = LockBase { engine: &engine.common, locks };
     let slot = engine.epochs.register();
     let pinned = engine.epochs.pinned(&slot);
     table.index.for_each(&mut |record| {
-        table.layout.cells(record).for_each(|at| follow_policy(&engine.common, at, policy));
+        table.layout.cells(record).for_each(|at| follow_policy(base, at, policy));
     });
     drop(pinned);
     engine.epochs.unregister(&slot);

@@ -17,12 +17,14 @@ pub(crate) use stored::files_error;
 use crate::engine::{Common, TableCore};
 use crate::error::Error;
 use crate::index::HashIndex;
+use crate::locks::SharedLocks;
 use crate::memory::{Memory, Slab, SlabId};
+use crate::policy::Policy;
 use crate::schema::RowType;
 use crate::sync::{AtomicU64, Mutex, lock};
 use candide_log::Store;
 use candide_log::schema::TableSchema;
-use options::{Made, table_policy};
+use options::Made;
 use sequences::{Sequences, is_reserved};
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -36,6 +38,8 @@ pub(crate) struct Catalog {
     slabs_made: AtomicU64,
     /// The slab for the overflow lines of hash indexes.
     lines: Arc<Slab>,
+    /// The locks by policy; `None` if the protocol has no policies of tables.
+    locks: Option<Arc<SharedLocks>>,
     seed: u64,
 }
 
@@ -88,15 +92,26 @@ pub(crate) enum FoundTable {
 }
 
 impl Catalog {
-    pub(crate) fn new(memory: &Arc<Memory>, seed: u64) -> Catalog {
+    pub(crate) fn new(memory: &Arc<Memory>, seed: u64, locks: Option<Arc<SharedLocks>>) -> Catalog {
         let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, memory);
         Catalog {
             tables: Mutex::default(),
             sequences: Sequences::default(),
             slabs_made: AtomicU64::new(1),
             lines,
+            locks,
             seed,
         }
+    }
+
+    /// Returns the locks by policy; `None` if the protocol has no policies of tables.
+    pub(crate) fn locks(&self) -> Option<&Arc<SharedLocks>> {
+        self.locks.as_ref()
+    }
+
+    /// Returns the policy of a table.
+    pub(crate) fn policy_of(&self, table: &TableCore) -> Policy {
+        self.locks().map_or(Policy::Optimistic, |locks| locks.policies.of(table.number))
     }
 
     /// Returns the number of the program's tables.
@@ -119,9 +134,9 @@ impl Catalog {
             let core = &tables[known.number];
             let found = existing(name, core, &known.row, row)?;
             // A policy by name takes precedence, so the number of tables does not matter.
-            let policy_of = |wanted| table_policy(common, (name, 0), Some(wanted));
+            let policy_of = |wanted| self.policy_for(common, (name, 0), Some(wanted));
             let wanted_policy = options.policy.map(policy_of).transpose()?;
-            options.check(common, (core, known.made), wanted_policy)?;
+            options.check(common, (core, known.made), (wanted_policy, self.policy_of(core)))?;
             return Ok(found);
         }
         let mut cores = self.new_table(common, (name, names.of_program), options, row, &tables)?;

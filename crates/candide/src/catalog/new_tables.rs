@@ -2,8 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use super::options::{Made, TableOptions, table_policy};
+use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
+use super::sequences::is_reserved;
 use super::{Catalog, Known, KnownRow, stored};
 use crate::engine::{
     Common, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
@@ -11,9 +12,9 @@ use crate::engine::{
 use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
+use crate::locks::{cell_words, flags_of};
 use crate::memory::{Slab, SlabId};
 use crate::policy::Policy;
-use crate::protocols::policies::{cell_words, flags_of};
 use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
 use crate::stats::Tally;
@@ -63,7 +64,7 @@ impl Catalog {
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
         let groups = stored::groups(schema);
         let wanted = match &schema.policy {
-            Some(name) if common.policies.chosen.is_some() => Policy::from_str(name).ok(),
+            Some(name) if self.locks.is_some() => Policy::from_str(name).ok(),
             _ => None,
         };
         let core = Arc::new(self.new_core(
@@ -75,7 +76,7 @@ impl Catalog {
                 groups,
                 split: schema.splitting.unwrap_or(common.options.splitting)
                     && common.properties.cell_words > 0,
-                policy: table_policy(common, (&schema.name, names.of_program), wanted)?,
+                policy: self.policy_for(common, (&schema.name, names.of_program), wanted)?,
                 packing: None,
                 key_words: schema.key_words.into(),
                 hashed_words: schema.key_words.into(),
@@ -125,7 +126,7 @@ impl Catalog {
                 groups: row.groups,
                 split: options.splitting.unwrap_or(common.options.splitting)
                     && common.properties.cell_words > 0,
-                policy: table_policy(common, (name, place), options.policy)?,
+                policy: self.policy_for(common, (name, place), options.policy)?,
                 packing,
                 key_words,
                 hashed_words: key_words,
@@ -149,6 +150,24 @@ impl Catalog {
             }
         }
         Ok(cores)
+    }
+
+    /// Returns the policy of a new table. The program has `place` tables before it. The engine's
+    /// own tables are never locked before the commit.
+    pub(super) fn policy_for(
+        &self,
+        common: &Common,
+        (name, place): (&str, usize),
+        wanted: Option<Policy>,
+    ) -> Result<Policy, Error> {
+        match (self.locks(), wanted) {
+            _ if is_reserved(name) => Ok(Policy::Optimistic),
+            (Some(locks), wanted) => Ok(locks.policies.chosen.of_table(name, place, wanted)),
+            (None, None) => Ok(Policy::Optimistic),
+            (None, Some(_)) => {
+                Err(Error::NoPolicies { table: name.to_owned(), protocol: common.properties.name })
+            }
+        }
     }
 
     /// Makes the table for the entries of an index.
@@ -215,9 +234,12 @@ impl Catalog {
         let Plan { name, row_type, groups, split, key_words, .. } = plan;
         let protocol = &common.properties;
         let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
-        let cell_words = match common.policies.chosen {
-            Some(_) => cell_words(plan.policy, common.policies.mocc()),
-            None => protocol.cell_words,
+        let (cell_words, new_record_flags) = match self.locks() {
+            Some(locks) => {
+                let options = locks.policies.mocc();
+                (cell_words(plan.policy, options), flags_of(plan.policy, options))
+            }
+            None => (protocol.cell_words, 0),
         };
         let layout = Layout::new(number, key_words, plan.packing, groups, split, cell_words)
             .map_err(|words| {
@@ -267,8 +289,8 @@ impl Catalog {
         };
         let versions =
             version_slabs.map(|(whole, short)| VersionTable { whole, short, deleted_index });
-        if common.policies.chosen.is_some() {
-            common.policies.set(number, plan.policy);
+        if let Some(locks) = self.locks() {
+            locks.policies.set(number, plan.policy);
         }
         Ok(TableCore {
             database: common.id,
@@ -281,7 +303,7 @@ impl Catalog {
             show_key: ShowKey::new(plan.show_key),
             index,
             records,
-            new_record_flags: AtomicU64::new(flags_of(plan.policy, common.policies.mocc())),
+            new_record_flags: AtomicU64::new(new_record_flags),
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,

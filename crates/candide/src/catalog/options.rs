@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use super::sequences::is_reserved;
 use crate::engine::{Common, TableCore};
 use crate::error::Error;
 use crate::factor::Factor;
@@ -108,7 +107,7 @@ impl TableOptions {
 
     /// Checks that a table that exists is as these options say. Options that were not given are not
     /// compared; that a table is durable need not be given. `wanted_policy` is the policy that a
-    /// table with these options has, if one was given.
+    /// table with these options has, if one was given; the table has `present_policy`.
     ///
     /// # Errors
     /// [`Error::TableOption`].
@@ -116,7 +115,7 @@ impl TableOptions {
         &self,
         common: &Common,
         (table, made): (&TableCore, Made),
-        wanted_policy: Option<Policy>,
+        (wanted_policy, present_policy): (Option<Policy>, Policy),
     ) -> Result<(), Error> {
         let compare = |wanted: String, existing: String| match wanted == existing {
             true => Ok(()),
@@ -137,26 +136,9 @@ impl TableOptions {
             compare(splitting(is_split), splitting(table.layout.is_split()))?;
         }
         if let Some(wanted) = wanted_policy {
-            compare(policy(wanted), policy(common.policies.of(table.number)))?;
+            compare(policy(wanted), policy(present_policy))?;
         }
         Ok(())
-    }
-}
-
-/// Returns the policy of a new table. The program has `place` tables before it. The engine's own
-/// tables are never locked before the commit.
-pub(super) fn table_policy(
-    common: &Common,
-    (name, place): (&str, usize),
-    wanted: Option<Policy>,
-) -> Result<Policy, Error> {
-    match (&common.policies.chosen, wanted) {
-        _ if is_reserved(name) => Ok(Policy::Optimistic),
-        (Some(policies), wanted) => Ok(policies.of_table(name, place, wanted)),
-        (None, None) => Ok(Policy::Optimistic),
-        (None, Some(_)) => {
-            Err(Error::NoPolicies { table: name.to_owned(), protocol: common.properties.name })
-        }
     }
 }
 

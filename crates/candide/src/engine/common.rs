@@ -2,20 +2,16 @@
 
 #![forbid(unsafe_code)]
 
-use super::desks::Desks;
 use super::parts::Parts;
 use super::properties::Properties;
 use super::shared_queue::Hot;
 use super::table_core::TableCore;
-use super::table_policies::TablePolicies;
-use super::temperatures::Temperatures;
 use crate::epoch::Epochs;
 use crate::error::Error;
 use crate::factor::Factors;
 use crate::log::Log;
 use crate::memory::Memory;
 use crate::stats::Names;
-use crate::sync::queue_lock::Nodes;
 use crate::sync::{AtomicU64, Ordering, Parking, Turns};
 use crate::timestamps::Timestamps;
 use crate::waiting::Waiting;
@@ -82,10 +78,6 @@ pub(crate) struct Common {
     /// around it.
     pub(crate) tables: CachePadded<RwLock<Vec<Arc<TableCore>>>>,
     pub(crate) token: Token,
-    pub(crate) policies: TablePolicies,
-    pub(crate) desks: Desks,
-    pub(crate) temperatures: Temperatures,
-    pub(crate) queue_nodes: Nodes,
     /// The place where sessions sleep while they wait for cells or for the token.
     pub(crate) parking: Parking,
     pub(crate) turns: Box<Turns>,

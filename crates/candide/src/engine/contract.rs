@@ -14,11 +14,12 @@ use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::index::Direction;
 use crate::log::LogTurn;
-use crate::policy::Policies;
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, WordRange, Words};
+use crate::stats::LockCounters;
 use crate::sync::{Ordering, full_fence};
 use crate::timestamps::Timestamps;
+use std::any::Any;
 use std::sync::Arc;
 
 impl Properties {
@@ -154,21 +155,21 @@ pub trait Protocol: Absence {
         Properties::of::<Self>()
     }
 
-    /// Returns the policies of a new database's tables; `None` if the protocol has no policies of
-    /// tables.
-    #[doc(hidden)]
-    fn policies(_policy: &Self::Policy) -> Option<Policies> {
-        None
-    }
-
     /// Creates the protocol's part of a new database. `timestamps` is the source of timestamps, if
     /// the protocol draws any.
     #[doc(hidden)]
     fn clock(policy: &Self::Policy, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock;
 
-    /// Creates the protocol's part of a new session.
+    /// Returns what the catalog has to know of the locks of tables; `None` if tables do not differ
+    /// in how they are locked.
     #[doc(hidden)]
-    fn attempt(clock: &Self::Clock) -> Self::Attempt;
+    fn table_locks(_clock: &Self::Clock) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
+
+    /// Creates the protocol's part of a new session. `counts` are the session's counts of locks.
+    #[doc(hidden)]
+    fn attempt(clock: &Self::Clock, counts: &Arc<LockCounters>) -> Self::Attempt;
 
     /// Starts an attempt. The session is pinned.
     #[doc(hidden)]

@@ -6,7 +6,6 @@ mod common;
 mod conflict_note;
 mod context;
 mod contract;
-pub(crate) mod desks;
 mod garbage;
 mod in_place;
 mod observation;
@@ -15,8 +14,6 @@ mod parts;
 mod properties;
 mod shared_queue;
 mod table_core;
-mod table_policies;
-pub(crate) mod temperatures;
 mod versions;
 mod wanted;
 mod worker;
@@ -38,7 +35,6 @@ pub use table_core::TableCore;
 pub(crate) use table_core::{
     BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, ShowKey, Stage, VersionTable,
 };
-pub(crate) use table_policies::TablePolicies;
 pub(crate) use versions::is_open;
 pub use versions::{NoVersions, Versions};
 pub(crate) use worker::{Local, Worker};

@@ -11,7 +11,7 @@ use std::fmt::Debug;
 pub trait Parts: Sized + Send + Sync + Debug + 'static {
     /// The protocol's option that is chosen when a database is built
     /// ([`Builder::policy`](crate::Builder::policy)).
-    type Policy: Clone + Default + Debug + Send + Sync;
+    type Policy: Clone + Default + Debug + Send + Sync + 'static;
 
     /// The protocol's part of a database.
     #[doc(hidden)]

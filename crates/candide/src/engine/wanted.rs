@@ -49,6 +49,9 @@ pub(crate) struct Wanted {
     marks: u64,
     /// The ticket that the transaction has drawn; zero if it has drawn none, or has no age.
     ticket: u64,
+    /// The number of transactions that have failed and try again at the same time, if the
+    /// transaction has an age.
+    most_at_once: u64,
     /// The number of locks by policy for which attempts have aborted. A wait asleep counts as
     /// [`SLEEP_WEIGHT`].
     failures: u32,
@@ -101,9 +104,11 @@ impl Wanted {
     }
 
     /// Returns the transaction's age: that of its first attempt that locked a row by policy. If the
-    /// transaction has none, the age is `first`, which is neither zero nor as large as `1 << 61`.
-    pub(crate) fn age(&mut self, first: impl FnOnce() -> u64) -> u64 {
+    /// transaction has none, the age is `first`, which is neither zero nor as large as `1 << 61`,
+    /// and of such transactions that have failed, `most` try again at the same time.
+    pub(crate) fn age(&mut self, most: usize, first: impl FnOnce() -> u64) -> u64 {
         if self.marks & !NO_AGE == 0 {
+            self.most_at_once = most as u64;
             let first = first();
             debug_assert!(
                 (1..AWAITED).contains(&first),
@@ -114,9 +119,10 @@ impl Wanted {
         self.marks & !NO_AGE
     }
 
-    /// Returns whether an attempt of the transaction has locked rows by policy.
-    pub(crate) fn has_age(&self) -> bool {
-        self.marks & !NO_AGE != 0
+    /// Returns how many transactions that have failed try again at the same time, if an attempt of
+    /// this one has locked rows by policy.
+    pub(crate) fn most_at_once(&self) -> Option<u64> {
+        (self.marks & !NO_AGE != 0).then_some(self.most_at_once)
     }
 
     /// Notes that an attempt aborts because of a lock by policy, after a wait asleep or not. The

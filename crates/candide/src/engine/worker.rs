@@ -11,7 +11,7 @@ use crate::epoch::{Moment, Slot};
 use crate::index::{NodeChange, Retire};
 use crate::memory::Cache;
 use crate::record::CellAt;
-use crate::stats::{LockCounters, TallyPart};
+use crate::stats::TallyPart;
 use crate::sync::Random;
 use std::sync::Arc;
 
@@ -26,13 +26,8 @@ pub(crate) struct Worker<V> {
 impl<V: Default> Worker<V> {
     /// Creates the worker of session `id` of database `database`. The session pins through `slot`.
     #[inline]
-    pub(crate) fn new(
-        database: u64,
-        id: u64,
-        slot: Arc<Slot>,
-        locks: Arc<LockCounters>,
-    ) -> Worker<V> {
-        Worker { local: Local::new(database, id, slot, locks), versions: V::default() }
+    pub(crate) fn new(database: u64, id: u64, slot: Arc<Slot>) -> Worker<V> {
+        Worker { local: Local::new(database, id, slot), versions: V::default() }
     }
 }
 
@@ -74,10 +69,6 @@ pub(crate) struct Local {
     pub(crate) is_raw: bool,
     /// Whether the session's commits are logged.
     pub(crate) is_logged: bool,
-    /// The number of the session's desk; zero if it has none.
-    pub(crate) desk: u16,
-    /// Counts of locks by policy.
-    pub(crate) locks: Arc<LockCounters>,
     /// The units that earlier attempts of the current transaction wanted to lock.
     pub(crate) wanted: Wanted,
     /// Whether OCC would have aborted the last commit; false if the database does not count such
@@ -86,10 +77,8 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    fn new(database: u64, id: u64, slot: Arc<Slot>, locks: Arc<LockCounters>) -> Local {
+    fn new(database: u64, id: u64, slot: Arc<Slot>) -> Local {
         Local {
-            desk: 0,
-            locks,
             id,
             slot,
             kept: None,

@@ -25,9 +25,9 @@ use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::log::LogTurn;
-use crate::policy::Policies;
 use crate::record::CellAt;
 use crate::schema::{Op, Words};
+use crate::stats::LockCounters;
 use crate::sync::Instant;
 use crate::timestamps::Timestamps;
 use std::any::Any;
@@ -64,7 +64,6 @@ type Make = dyn Fn(Timestamps, &Arc<Epochs>) -> Box<dyn Base> + Send + Sync;
 #[derive(Clone)]
 pub struct Chosen {
     properties: Properties,
-    policies: Option<Policies>,
     make: Arc<Make>,
 }
 
@@ -73,7 +72,6 @@ impl Chosen {
     pub fn of<P: Protocol>(policy: P::Policy) -> Chosen {
         Chosen {
             properties: P::properties(&policy),
-            policies: P::policies(&policy),
             make: Arc::new(move |timestamps, epochs| {
                 Box::new(BaseOf::<P>(P::clock(&policy, timestamps, epochs)))
             }),
@@ -105,7 +103,9 @@ impl Debug for Chosen {
 /// The database's part of a protocol, with the protocol's functions that need no attempt.
 pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
-    fn attempt(&self) -> Box<dyn Running>;
+    fn table_locks(&self) -> Option<Arc<dyn Any + Send + Sync>>;
+    #[doc(hidden)]
+    fn attempt(&self, counts: &Arc<LockCounters>) -> Box<dyn Running>;
     #[doc(hidden)]
     fn enter(&self, until: Option<Instant>) -> Result<(), Abort>;
     #[doc(hidden)]
@@ -467,8 +467,12 @@ fn inner<'a, P: Protocol>(context: &'a mut Context<'_, Erased>) -> Context<'a, P
 }
 
 impl<P: Protocol> Base for BaseOf<P> {
-    fn attempt(&self) -> Box<dyn Running> {
-        Box::new(RunningOf::<P>(P::attempt(&self.0)))
+    fn table_locks(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        P::table_locks(&self.0)
+    }
+
+    fn attempt(&self, counts: &Arc<LockCounters>) -> Box<dyn Running> {
+        Box::new(RunningOf::<P>(P::attempt(&self.0, counts)))
     }
 
     fn enter(&self, until: Option<Instant>) -> Result<(), Abort> {
@@ -820,16 +824,16 @@ impl Protocol for Erased {
         policy.properties
     }
 
-    fn policies(policy: &Chosen) -> Option<Policies> {
-        policy.policies.clone()
-    }
-
     fn clock(policy: &Chosen, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock {
         (policy.make)(timestamps, epochs)
     }
 
-    fn attempt(clock: &Self::Clock) -> Self::Attempt {
-        clock.attempt()
+    fn table_locks(clock: &Self::Clock) -> Option<Arc<dyn Any + Send + Sync>> {
+        clock.table_locks()
+    }
+
+    fn attempt(clock: &Self::Clock, counts: &Arc<LockCounters>) -> Self::Attempt {
+        clock.attempt(counts)
     }
 
     fn begin(context: &mut Context<'_, Erased>, attempt: &mut Self::Attempt) {

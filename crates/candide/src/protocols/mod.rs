@@ -6,7 +6,6 @@ pub(crate) mod list;
 pub mod mvcc;
 pub mod mvto;
 pub mod occ;
-pub(crate) mod policies;
 #[cfg(any(test, feature = "history"))]
 pub mod recorded;
 pub mod serial;

@@ -54,13 +54,14 @@ use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
 use crate::log::LogTurn;
-use crate::policy::Policies;
 use crate::record::CellAt;
 use crate::schema::{Edge, Op, WordRange, Words};
+use crate::stats::LockCounters;
 use crate::sync::{AtomicU64, Instant, Mutex, Ordering, lock};
 use crate::timestamps::Timestamps;
 pub use candide_check::{Access, Event, Forgotten, Key, Scan, Transaction};
 use crossbeam_utils::CachePadded;
+use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
 use std::ops::Bound;
@@ -437,10 +438,6 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::properties(policy)
     }
 
-    fn policies(policy: &P::Policy) -> Option<Policies> {
-        P::policies(policy)
-    }
-
     fn clock(policy: &P::Policy, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock {
         Recorder::around(
             P::clock(policy, timestamps, epochs),
@@ -448,8 +445,12 @@ impl<P: Protocol> Protocol for Recorded<P> {
         )
     }
 
-    fn attempt(clock: &Self::Clock) -> Self::Attempt {
-        let inner = P::attempt(&clock.clock);
+    fn table_locks(clock: &Self::Clock) -> Option<Arc<dyn Any + Send + Sync>> {
+        P::table_locks(&clock.clock)
+    }
+
+    fn attempt(clock: &Self::Clock, counts: &Arc<LockCounters>) -> Self::Attempt {
+        let inner = P::attempt(&clock.clock, counts);
         Attempt { inner, begun: 0, reads: Vec::new(), scans: Vec::new(), applied: Vec::new() }
     }
 

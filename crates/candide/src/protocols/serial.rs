@@ -76,6 +76,7 @@ use crate::index::{NodeAt, NodeChange};
 use crate::log::LogTurn;
 use crate::record::CellAt;
 use crate::schema::{Op, Words};
+use crate::stats::LockCounters;
 use crate::sync::{self, AtomicU64, Instant, Ordering, Refusal, step};
 use crate::timestamps::Timestamps;
 use std::any::Any;
@@ -268,7 +269,7 @@ impl Protocol for Serial {
         Lock { exclusive, commits: AtomicU64::new(0) }
     }
 
-    fn attempt(_lock: &Lock) -> Attempt {
+    fn attempt(_lock: &Lock, _counts: &Arc<LockCounters>) -> Attempt {
         Attempt::default()
     }
 

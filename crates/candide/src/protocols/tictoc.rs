@@ -171,15 +171,15 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
+use crate::locks::HeldCells;
 use crate::log::LogTurn;
-use crate::protocols::shared::cell_lock::{self, Held, free, look_again, release, release_cell};
-use crate::protocols::tictoc::cell_lock::acquire;
-use crate::protocols::tictoc::cell_lock::begin_install;
-use crate::protocols::tictoc::cell_lock::copy_shared;
-use crate::protocols::tictoc::cell_lock::evaluate;
-use crate::protocols::tictoc::cell_lock::fail;
+use crate::protocols::shared::cell_lock::{
+    self, acquire, begin_install, copy_shared, evaluate, fail, free, look_again, release,
+    release_cell,
+};
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
+use crate::stats::LockCounters;
 use crate::sync::{AtomicU64, Ordering, Point, full_fence, pass};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
@@ -213,7 +213,7 @@ pub struct Attempt {
     /// The lower bound of the commit timestamp: the largest of the observed wts and nwts, and of
     /// the times given to `reach`.
     floor: u64,
-    held: Held,
+    held: HeldCells,
 }
 
 /// A version that was read, valid from `wts` to at least the timestamp in `rts`. `rts` is the
@@ -279,7 +279,7 @@ impl Protocol for TicToc {
 
     fn clock(_policy: &(), _timestamps: Timestamps, _epochs: &Arc<Epochs>) {}
 
-    fn attempt(_clock: &()) -> Attempt {
+    fn attempt(_clock: &(), _counts: &Arc<LockCounters>) -> Attempt {
         Attempt::default()
     }
 

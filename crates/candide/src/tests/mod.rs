@@ -134,6 +134,7 @@ mod protocols {
     use crate::engine::{Properties, Protocol};
     use crate::policy::{MoccOptions, Policies, Policy, by_policies};
     use crate::protocols::{Chosen, choosing, under_a_lock};
+    use std::any::Any;
 
     /// Runs a test. Databases for which the test names no policy get `policy`. The test is a
     /// function pointer: otherwise this function would be compiled once for each test.
@@ -143,8 +144,8 @@ mod protocols {
             assert_eq!(properties::<P>().name, wanted, "tests cannot choose it");
             test()
         };
-        match P::policies(&policy) {
-            Some(policies) => by_policies(eager(policies), checked),
+        match (&policy as &dyn Any).downcast_ref::<Policies>() {
+            Some(policies) => by_policies(eager(policies.clone()), checked),
             None if properties::<P>().name == wanted => checked(),
             None => under_a_lock(checked),
         }

@@ -92,9 +92,8 @@ impl<P: Protocol> TxnRunner<P> {
         id: u64,
         public: Arc<SessionShared<P::Backlog>>,
     ) -> TxnRunner<P> {
-        let locks = public.counters.locks().clone();
-        let worker = Worker::new(engine.id, id, public.slot.clone(), locks);
-        let state = RefCell::new(State::new(engine, worker));
+        let worker = Worker::new(engine.id, id, public.slot.clone());
+        let state = RefCell::new(State::new(engine, worker, public.counters.locks()));
         let names = NamesByAddress::default();
         TxnRunner { state, public, has_garbage: false, collected_at: 0, names }
     }
@@ -312,7 +311,7 @@ impl<P: Protocol> TxnRunner<P> {
         // Transactions that lock by policy hold locks while they run, and so does a thread that has
         // lost its core. So of those that have failed, only as many try again at the same time as
         // there are cores.
-        let few = state.worker.local.wanted.has_age().then_some(engine.desks.cores() as u64);
+        let few = state.worker.local.wanted.most_at_once();
         let row = row.map(|row| few.map_or(row, |few| row % few));
         if starvation.turn.is_none()
             && matches!(cause, Abort::ReadChanged | Abort::Locked)

@@ -26,6 +26,8 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::record::{CellAt, RecordAt};
 use crate::schema::{Op, Words};
+use crate::stats::LockCounters;
+use std::sync::Arc;
 
 /// The number of operations after which a running transaction is first revalidated. This number
 /// doubles with each revalidation, so that revalidation costs a constant share.
@@ -77,11 +79,15 @@ pub(crate) struct Mark {
 }
 
 impl<P: Protocol> State<P> {
-    pub(crate) fn new(engine: &Engine<P>, mut worker: Worker<P::SessionVersions>) -> State<P> {
+    pub(crate) fn new(
+        engine: &Engine<P>,
+        mut worker: Worker<P::SessionVersions>,
+        counts: &Arc<LockCounters>,
+    ) -> State<P> {
         let log = engine.log.get().map(|log| Box::new(SessionLog::new(log)));
         worker.local.is_logged = log.is_some();
         State {
-            attempt: P::attempt(&engine.clock),
+            attempt: P::attempt(&engine.clock, counts),
             writes: WriteSet::default(),
             worker,
             attempt_number: 0,

@@ -164,6 +164,7 @@ use crate::protocols::shared::cell_lock::{
 use crate::record::undo_record::{self, UNDO_WORDS, Undo};
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
+use crate::stats::LockCounters;
 use crate::sync::{Ordering, Point, pass};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
@@ -220,7 +221,7 @@ impl Protocol for Mvcc {
         Clock::default()
     }
 
-    fn attempt(_clock: &Clock) -> Attempt {
+    fn attempt(_clock: &Clock, _counts: &Arc<LockCounters>) -> Attempt {
         Attempt::default()
     }
 

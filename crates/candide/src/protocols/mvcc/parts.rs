@@ -6,8 +6,8 @@
 use super::clock::Clock;
 use super::undo_queue::{UndoEntry, UndoQueue};
 use crate::engine::{BlockSize, Parts};
+use crate::locks::HeldCells;
 use crate::memory::Block;
-use crate::protocols::shared::cell_lock::Held;
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::version_blocks::VersionBlocks;
 use crate::protocols::shared::version_reservation::VersionReservation;
@@ -37,7 +37,7 @@ pub struct Attempt {
     pub(super) has_moved: bool,
     pub(super) reads: Vec<(CellAt, Tid)>,
     pub(super) nodes: NodeSet,
-    pub(super) held: Held,
+    pub(super) held: HeldCells,
     /// The units that the attempt writes on the expectation that their rows exist (`true`) or are
     /// absent (`false`).
     pub(super) expected: Vec<(CellAt, bool)>,

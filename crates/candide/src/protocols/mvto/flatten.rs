@@ -15,7 +15,7 @@ use super::parts::Mvto;
 use super::settle::{await_settled, raise};
 use crate::engine::Context;
 use crate::error::Abort;
-use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
+use crate::locks::LOCK_ROUNDS_MAX;
 use crate::record::version_chain::{Latched, Version};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, Spin};

@@ -221,14 +221,16 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
+use crate::locks::{LOCK_ROUNDS_MAX, patience, wait_to_own};
 use crate::log::LogTurn;
-use crate::protocols::shared::cell_lock::{self, patience};
+use crate::protocols::shared::cell_lock;
 use crate::record::version_chain::{
     self, INLINE_USED, Latched, ON_SNAPSHOT_LIST, Stamp, VACATED, Version, VersionId,
 };
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
-use crate::sync::{Ordering, Point, Spin, Wait, Waited, Wish, full_fence, pass, step};
+use crate::stats::LockCounters;
+use crate::sync::{Ordering, Point, Spin, Wait, Waited, Wish, full_fence, pass};
 use crate::timestamps::Timestamps;
 use clock::Part;
 pub(crate) use flatten::DELTAS_MAX;
@@ -298,22 +300,6 @@ impl Attempt {
         }
         Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
     }
-
-    /// Returns whether the attempt holds a unit. Searches `held` only if the unit's cell is locked.
-    /// Begins with the unit held last.
-    fn holds(&self, at: CellAt) -> bool {
-        let is_it = |held: &CellAt| {
-            step();
-            held.address() == at.address()
-        };
-        !self.held.is_empty() && at.chain_word().has(Tid::LOCK) && self.held.iter().rev().any(is_it)
-    }
-
-    /// Returns whether the attempt holds a unit. The caller is the attempt's commit, which has
-    /// sorted `held`.
-    fn holds_at_commit(&self, at: CellAt) -> bool {
-        self.held.binary_search_by_key(&at.address(), |held| held.address()).is_ok()
-    }
 }
 
 impl Drop for Attempt {
@@ -335,7 +321,7 @@ impl Protocol for Mvto {
     type Versions = Self;
     type InPlace = Deferred;
 
-    fn attempt(_clock: &Clock) -> Attempt {
+    fn attempt(_clock: &Clock, _counts: &Arc<LockCounters>) -> Attempt {
         Attempt::default()
     }
 
@@ -407,10 +393,10 @@ impl Protocol for Mvto {
         attempt: &mut Attempt,
         at: CellAt,
     ) -> Result<bool, Abort> {
-        if !attempt.holds(at) {
+        if !attempt.held.has(at) {
             hold(context, attempt, at)?;
         }
-        Ok(attempt.holds(at))
+        Ok(attempt.held.has(at))
     }
 
     /// Returns where sessions sleep until the unit's lock is free, or until a commit may be linked.
@@ -497,7 +483,7 @@ impl Protocol for Mvto {
         if result.is_ok() {
             attempt.refresh_attempts_left = 0;
         }
-        end(context, attempt);
+        cell_lock::end(context, &mut attempt.held, release_held);
         result
     }
 
@@ -521,7 +507,7 @@ impl Protocol for Mvto {
     fn abort(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         // There is no version to unlink: only a commit links versions, and a commit that fails has
         // unlinked them.
-        give_back(context, attempt);
+        attempt.held.give_back(context, release_held);
     }
 
     fn begin_ts_bound(clock: &Clock) -> u64 {
@@ -634,7 +620,7 @@ fn keep(context: &mut Context<'_, Mvto>, first: CellAt) -> Result<bool, Abort> {
                 return Ok(true);
             }
             Err(word) if word.has(Tid::DEAD) => return Ok(false),
-            Err(_) if spin.wait_at_most(cell_lock::LOCK_ROUNDS_MAX) => {}
+            Err(_) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
             Err(_) => return Err(context.conflict(Abort::Locked, first)),
         }
     }
@@ -729,7 +715,7 @@ fn too_late(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) 
 fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Result<(), Abort> {
     // Other writers of the unit are about to wait for this attempt.
     context.yield_to_token()?;
-    attempt.held.reserve(1);
+    attempt.held.reserve();
     let mut wait: Option<Wait<'_>> = None;
     let waited = loop {
         match at.try_latch() {
@@ -740,7 +726,7 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
                 let is_row = is_row(&cell);
                 if is_free && is_row {
                     cell.raise(Tid::LOCK);
-                    attempt.held.push(at);
+                    attempt.held.push(at, cell.word());
                 }
                 cell.release();
                 if is_free && is_row {
@@ -765,45 +751,35 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
             }
             Err(_) => {}
         }
-        let is_in_order = || attempt.held.iter().all(|held| held.address() < at.address());
-        let begin = || cell_lock::wait_to_own(context, at, is_in_order());
+        let begin = || wait_to_own(context, at, attempt.held.is_before(at)); // WA1
         match wait.get_or_insert_with(begin).wait() {
             Waited::Again => {}
             waited => break waited,
         }
     };
     if waited == Waited::Handed {
-        attempt.held.push(at);
+        attempt.held.push(at, at.chain_word());
         return Ok(());
     }
-    attempt.held.iter().for_each(|&held| context.want(held));
-    context.want(at);
+    attempt.held.want(context, at);
     Err(context.conflict(Abort::Locked, at))
 }
 
-/// Releases the units that an attempt holds.
-fn give_back(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
-    for at in attempt.held.drain(..) {
-        let cell = latch_own(&at);
-        // Waiters are woken only if the row exists; the attempt may have deleted it.
-        let is_row = context.engine.parking.has_sleepers() && is_row(&cell);
-        let mut cell = Some(cell);
-        let free = |is_handed: bool| {
-            if let Some(mut cell) = cell.take() {
-                if !is_handed {
-                    cell.clear(Tid::LOCK);
-                }
-                cell.release();
+/// Releases a unit that the attempt holds.
+fn release_held(context: &mut Context<'_, Mvto>, at: CellAt, _was: Tid) {
+    let cell = latch_own(&at);
+    // Waiters are woken only if the row exists; the attempt may have deleted it.
+    let is_row = context.engine.parking.has_sleepers() && is_row(&cell);
+    let mut cell = Some(cell);
+    let free = |is_handed: bool| {
+        if let Some(mut cell) = cell.take() {
+            if !is_handed {
+                cell.clear(Tid::LOCK);
             }
-        };
-        cell_lock::free(context, at, is_row, free);
-    }
-}
-
-/// Ends a commit, whether it succeeded or failed: releases the locks that the attempt still holds.
-fn end(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
-    give_back(context, attempt);
-    pass(Point::Released);
+            cell.release();
+        }
+    };
+    cell_lock::free(context, at, is_row, free);
 }
 
 /// Returns whether a latched unit's newest version is committed and not absent. Aborted versions
@@ -1059,7 +1035,7 @@ fn commit(
         Ok(()) => Ok(Committed { version: ts, stamp: ts }),
         Err(Failure::Outcome(abort)) => Err(abort),
         Err(Failure::Panic(panic)) => {
-            give_back(context, attempt);
+            attempt.held.give_back(context, release_held);
             resume_unwind(panic)
         }
     }
@@ -1073,7 +1049,7 @@ fn commit_at(
     writes: &mut WriteSet,
     ts: u64,
 ) -> Result<(), Failure> {
-    attempt.held.sort_unstable_by_key(|held| held.address());
+    attempt.held.sort();
 
     // 2 link
     for index in 0..writes.items().len() {
@@ -1281,7 +1257,7 @@ fn latch<'a>(
     let mut wait = Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(false));
     loop {
         match at.try_latch() {
-            Ok(cell) if !cell.word().has(Tid::LOCK) || attempt.holds_at_commit(*at) => {
+            Ok(cell) if !cell.word().has(Tid::LOCK) || attempt.held.has_sorted(*at) => {
                 return Ok(cell);
             }
             Ok(cell) => {

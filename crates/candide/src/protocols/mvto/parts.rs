@@ -5,6 +5,7 @@
 
 use super::clock::{Clock, Others, Part};
 use crate::engine::Parts;
+use crate::locks::HeldCells;
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::version_blocks::VersionBlocks;
 use crate::protocols::shared::version_reservation::VersionReservation;
@@ -36,7 +37,7 @@ pub struct Attempt {
     pub(super) nodes: NodeSet,
     /// The units that no other attempt may write until this attempt ends. LOCK is set in their
     /// cells.
-    pub(super) held: Vec<CellAt>,
+    pub(super) held: HeldCells,
     pub(super) has_staged: bool,
     /// Whether the attempt can commit only without writes: it has read a version that was already
     /// replaced, or its read view is not `Current`.

@@ -4,7 +4,7 @@
 
 use super::parts::Mvto;
 use crate::engine::Context;
-use crate::protocols::shared::cell_lock::patience;
+use crate::locks::patience;
 use crate::record::CellAt;
 use crate::record::version_chain::{Version, VersionId};
 use crate::sync::{AtomicU64, MODELLED, Ordering, Patience, Wait, Waited, Wish};

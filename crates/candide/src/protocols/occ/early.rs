@@ -9,26 +9,48 @@
 
 use crate::access::{WriteItem, WriteSet};
 use crate::engine::{Context, Protocol, own_thread};
+use crate::epoch::Epochs;
 use crate::error::Abort;
-use crate::protocols::policies::{Grant, Locks, Mode, RASK, WASK, learn, lock_place, with_flags};
-use crate::protocols::shared::cell_lock::{Early, Held, raise_install, release_cell};
+use crate::locks::{
+    Early, Grant, HeldCells, LockBase, Locker, Mode, RASK, RowLocks, SessionLocks, WASK, learn,
+    lock_place, with_flags,
+};
+use crate::protocols::shared::cell_lock::{raise_install, release_cell};
 use crate::record::{CellAt, Tid};
+use crate::stats::LockCounters;
 use crate::sync::Ordering;
+use std::sync::Arc;
 
-pub(super) use crate::protocols::policies::{FLAGS, When, init_lock};
+pub(super) use crate::locks::{FLAGS, SharedLocks, When, init_lock};
 
 /// The flag of a TID word with which a read first calls [`EarlyLocks::before_read`].
 pub(super) const READER_ASKS: u64 = RASK;
 
+/// The protocol's part of a database.
+#[derive(Debug)]
+pub struct Shared {
+    pub(super) epochs: Arc<Epochs>,
+    pub(super) locks: Arc<SharedLocks>,
+}
+
 /// The locks that an attempt has taken before phase 1; none between attempts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct EarlyLocks {
     /// The cells that reads for update have locked.
-    held: Held,
-    by_policy: Locks,
+    held: HeldCells,
+    by_policy: RowLocks,
+    own: SessionLocks,
 }
 
 impl EarlyLocks {
+    pub(super) fn new(clock: &Shared, counts: &Arc<LockCounters>) -> EarlyLocks {
+        EarlyLocks {
+            held: HeldCells::default(),
+            by_policy: RowLocks::default(),
+            own: SessionLocks::new(&clock.locks, counts),
+        }
+    }
+
     /// Returns whether the attempt has locked nothing, and no other session sees it as one that
     /// locks.
     pub(super) fn is_unused(&self) -> bool {
@@ -39,7 +61,7 @@ impl EarlyLocks {
     ///
     /// # Errors
     /// The conflict, if the policy says that the attempt must abort.
-    pub(super) fn before_read<P: Protocol>(
+    pub(super) fn before_read<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         at: CellAt,
@@ -54,7 +76,7 @@ impl EarlyLocks {
     /// The conflict, if the policy says that the attempt must abort, or if the attempt has waited
     /// and the cell's version is not the one that was read.
     #[inline(always)]
-    pub(super) fn before_write<P: Protocol>(
+    pub(super) fn before_write<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         reads: &[(CellAt, Tid)],
@@ -70,7 +92,7 @@ impl EarlyLocks {
 
     #[cold]
     #[inline(never)]
-    fn ask_to_write<P: Protocol>(
+    fn ask_to_write<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         reads: &[(CellAt, Tid)],
@@ -92,21 +114,21 @@ impl EarlyLocks {
         Ok(())
     }
 
-    fn ask<P: Protocol>(
+    fn ask<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         at: CellAt,
         lock: (Mode, When),
     ) -> Result<(), Abort> {
-        let EarlyLocks { held, by_policy } = self;
-        let grant = by_policy.ask(context.engine, context.local, at, lock, held.has_cells());
-        held.note_policy(by_policy.holds_any());
+        let EarlyLocks { held, by_policy, own } = self;
+        let grant = by_policy.ask(&mut locker(context, own), at, lock, held.has_cells());
+        held.note_others(by_policy.holds_any());
         grant.map(drop).map_err(|abort| context.conflict(abort, at))
     }
 
     /// Begins a read for update of a cell. Returns whether the attempt already has the row's lock;
     /// if not, [`EarlyLocks::hold`] locks the cell.
-    pub(super) fn before_read_for_update<P: Protocol>(
+    pub(super) fn before_read_for_update<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         reads: &[(CellAt, Tid)],
@@ -118,12 +140,12 @@ impl EarlyLocks {
             }
             return Err(abort);
         }
-        Ok(self.held.has(at) || self.by_policy.is_locked_in_order(context.engine, at))
+        Ok(self.held.has(at) || self.by_policy.is_locked_in_order(base(context), at))
     }
 
     /// Locks a cell if its row exists (CL4). Returns the cell's word from before the lock.
     #[inline(always)]
-    pub(super) fn hold<P: Protocol>(
+    pub(super) fn hold<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         at: CellAt,
@@ -133,7 +155,7 @@ impl EarlyLocks {
 
     /// Locks a cell before the closure runs, as a read for update locks it. Returns whether the
     /// cell is held afterwards.
-    pub(super) fn hold_ahead<P: Protocol>(
+    pub(super) fn hold_ahead<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         reads: &[(CellAt, Tid)],
@@ -144,22 +166,22 @@ impl EarlyLocks {
     }
 
     /// Takes the lock by policy of a cell before the closure runs, for writing or for reading.
-    pub(super) fn lock_ahead<P: Protocol>(
+    pub(super) fn lock_ahead<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         at: CellAt,
         writes: bool,
     ) -> Result<(), Abort> {
         let mode = if writes { Mode::Write } else { Mode::Read };
-        let grant = self.by_policy.lock_ahead(context.engine, context.local, at, mode);
-        self.held.note_policy(self.by_policy.holds_any());
+        let grant = self.by_policy.lock_ahead(&mut locker(context, &mut self.own), at, mode);
+        self.held.note_others(self.by_policy.holds_any());
         grant.map(drop)
     }
 
     /// Takes the locks of the write set by policy, under policies that wait in the order of
     /// addresses.
     #[inline(always)]
-    pub(super) fn before_phase_1<P: Protocol>(
+    pub(super) fn before_phase_1<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         reads: &[(CellAt, Tid)],
@@ -167,7 +189,7 @@ impl EarlyLocks {
     ) -> Result<(), Abort> {
         // Relaxed: a row that becomes locked later is met in phase 1.
         let asks = |item: &WriteItem| Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(WASK);
-        if context.engine.policies.learns() && writes.items().iter().any(asks) {
+        if context.clock.locks.policies.learns() && writes.items().iter().any(asks) {
             self.lock_writes(context, reads, writes)?;
         }
         Ok(())
@@ -175,31 +197,34 @@ impl EarlyLocks {
 
     #[cold]
     #[inline(never)]
-    fn lock_writes<P: Protocol>(
+    fn lock_writes<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         reads: &[(CellAt, Tid)],
         writes: &WriteSet,
     ) -> Result<(), Abort> {
         context.yield_to_token()?;
-        let EarlyLocks { held, by_policy } = self;
-        let (engine, holds_cells) = (context.engine, held.has_cells());
-        let locked = by_policy.lock_writes(engine, context.local, reads, writes, holds_cells);
-        held.note_policy(by_policy.holds_any());
+        let EarlyLocks { held, by_policy, own } = self;
+        let locker = &mut locker(context, own);
+        let locked = by_policy.lock_writes(locker, reads, writes, held.has_cells());
+        held.note_others(by_policy.holds_any());
         locked.map_err(|(abort, at)| context.conflict(abort, at))
     }
 
     /// Ends an attempt that has committed or not: learns from its conflict, under policies that do
     /// so, and releases all locks that the attempt still holds.
     #[inline(always)]
-    pub(super) fn after<P: Protocol>(
+    pub(super) fn after<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         reads: &[(CellAt, Tid)],
         writes: &WriteSet,
         has_committed: bool,
     ) {
-        if !has_committed && context.engine.policies.learns() && context.local.conflict.is_some() {
+        if !has_committed
+            && context.clock.locks.policies.learns()
+            && context.local.conflict.is_some()
+        {
             self.learn(context, reads, writes);
         }
         if !self.held.is_empty() {
@@ -207,45 +232,76 @@ impl EarlyLocks {
         }
     }
 
-    #[cold]
-    fn learn<P: Protocol>(
+    /// Returns where sessions sleep until the lock of a cell is released. Does the work of
+    /// [`Protocol::lock_place`].
+    pub(super) fn place<P: Protocol<Clock = Shared>>(
         &self,
+        context: &Context<'_, P>,
+        at: CellAt,
+    ) -> Option<u64> {
+        let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+        if tid.has(Tid::DEAD) {
+            return None;
+        }
+        if tid.has(Tid::LOCK) && !own_thread::is_held_by_another(at, context.local.id) {
+            return Some(at.address());
+        }
+        lock_place(base(context), self.own.desk(), at)
+    }
+
+    #[cold]
+    fn learn<P: Protocol<Clock = Shared>>(
+        &mut self,
         context: &mut Context<'_, P>,
         reads: &[(CellAt, Tid)],
         writes: &WriteSet,
     ) {
-        learn(context.engine, context.local, &self.by_policy, reads, writes);
+        learn(&mut locker(context, &mut self.own), &self.by_policy, reads, writes);
     }
 
     #[cold]
     #[inline(never)]
-    fn give_back<P: Protocol>(
+    fn give_back<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         writes: &WriteSet,
         has_committed: bool,
     ) {
         self.held.give_back(context, release_held);
-        if has_committed && context.engine.policies.learns() {
-            self.by_policy.note_preferences(context.engine, writes);
+        if has_committed && context.clock.locks.policies.learns() {
+            self.by_policy.note_preferences(base(context), writes);
         }
-        self.by_policy.release_all(context.engine, context.local, writes.items());
+        self.by_policy.release_all(&mut locker(context, &mut self.own), writes.items());
     }
 }
 
-impl<P: Protocol> Early<P> for EarlyLocks {
+/// Returns the attempt's database, for functions of the policies.
+fn base<'a, P: Protocol<Clock = Shared>>(context: &Context<'a, P>) -> LockBase<'a> {
+    LockBase { engine: context.engine, locks: &context.clock.locks }
+}
+
+/// Returns the attempt's session, for functions of the policies.
+fn locker<'a, P: Protocol<Clock = Shared>>(
+    context: &'a mut Context<'_, P>,
+    own: &'a mut SessionLocks,
+) -> Locker<'a> {
+    let LockBase { engine, locks } = base(context);
+    Locker { engine, locks, local: context.local, own }
+}
+
+impl<P: Protocol<Clock = Shared>> Early<P> for EarlyLocks {
     const ASKS: u64 = WASK;
 
     #[inline(always)]
-    fn held(&mut self) -> &mut Held {
+    fn held(&mut self) -> &mut HeldCells {
         &mut self.held
     }
 
     fn before_lock(&mut self, context: &mut Context<'_, P>, at: CellAt) -> Result<(), Abort> {
-        let EarlyLocks { held, by_policy } = self;
+        let EarlyLocks { held, by_policy, own } = self;
         let lock = (Mode::Write, When::Commit);
-        let grant = by_policy.ask(context.engine, context.local, at, lock, held.has_cells());
-        held.note_policy(grant == Ok(Grant::Held));
+        let grant = by_policy.ask(&mut locker(context, own), at, lock, held.has_cells());
+        held.note_others(grant == Ok(Grant::Held));
         grant.map(drop)
     }
 
@@ -256,7 +312,7 @@ impl<P: Protocol> Early<P> for EarlyLocks {
         release: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
     ) {
         self.held.give_back(context, release);
-        self.by_policy.release_all(context.engine, context.local, items);
+        self.by_policy.release_all(&mut locker(context, &mut self.own), items);
     }
 }
 
@@ -267,19 +323,7 @@ pub(super) fn install_held(at: CellAt, tid: Tid) -> Tid {
 }
 
 /// Releases a cell that the attempt holds and has not written.
-fn release_held<P: Protocol>(context: &mut Context<'_, P>, at: CellAt, tid: Tid) {
-    let tid = with_flags(context.engine, at, tid);
+fn release_held<P: Protocol<Clock = Shared>>(context: &mut Context<'_, P>, at: CellAt, tid: Tid) {
+    let tid = with_flags(base(context), at, tid);
     release_cell(context, at, tid);
-}
-
-/// Does the work of [`Protocol::lock_place`].
-pub(super) fn locked_place<P: Protocol>(context: &Context<'_, P>, at: CellAt) -> Option<u64> {
-    let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
-    if tid.has(Tid::DEAD) {
-        return None;
-    }
-    if tid.has(Tid::LOCK) && !own_thread::is_held_by_another(at, context.local.id) {
-        return Some(at.address());
-    }
-    lock_place(context.engine, context.local, at)
 }

@@ -164,12 +164,10 @@ mod tests;
 mod view;
 
 use crate::engine::Parts;
-use crate::epoch::Epochs;
 use crate::policy::Policies;
 use crate::protocols::shared::node_set::NodeSet;
 use crate::record::{CellAt, Tid};
-use early::EarlyLocks;
-use std::sync::Arc;
+use early::{EarlyLocks, Shared};
 use view::View;
 
 /// Optimistic concurrency control, the default protocol.
@@ -178,7 +176,7 @@ pub struct Occ;
 
 impl Parts for Occ {
     type Policy = Policies;
-    type Clock = Arc<Epochs>;
+    type Clock = Shared;
     type Attempt = Attempt;
     type SessionVersions = ();
     type Backlog = ();

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::early::{self, EarlyLocks, When, init_lock};
+use super::early::{EarlyLocks, Shared, SharedLocks, When, init_lock};
 use super::phases::{commit, commit_reads, validate};
 use super::view::{self, View};
 use super::{Attempt, Occ, reading};
@@ -20,8 +20,10 @@ use crate::protocols::shared::cell_lock::{enqueue_if_absent, keep, may_be_reaped
 use crate::protocols::shared::node_set::NodeSet;
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
+use crate::stats::LockCounters;
 use crate::sync::Ordering;
 use crate::timestamps::Timestamps;
+use std::any::Any;
 use std::sync::Arc;
 
 impl Protocol for Occ {
@@ -39,20 +41,20 @@ impl Protocol for Occ {
         Properties { name: policies.name(), ..Properties::of::<Self>() }
     }
 
-    fn policies(policies: &Policies) -> Option<Policies> {
-        Some(policies.clone())
+    fn clock(policies: &Policies, _timestamps: Timestamps, epochs: &Arc<Epochs>) -> Shared {
+        Shared { epochs: epochs.clone(), locks: SharedLocks::new(policies) }
     }
 
-    fn clock(_policies: &Policies, _timestamps: Timestamps, epochs: &Arc<Epochs>) -> Arc<Epochs> {
-        epochs.clone()
+    fn table_locks(clock: &Shared) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(clock.locks.clone())
     }
 
-    fn attempt(epochs: &Arc<Epochs>) -> Attempt {
+    fn attempt(clock: &Shared, counts: &Arc<LockCounters>) -> Attempt {
         Attempt {
             reads: Vec::new(),
             nodes: NodeSet::default(),
-            early: EarlyLocks::default(),
-            view: View::new(epochs),
+            early: EarlyLocks::new(clock, counts),
+            view: View::new(&clock.epochs),
             last: None,
         }
     }
@@ -110,8 +112,8 @@ impl Protocol for Occ {
         attempt.early.lock_ahead(context, at, writes)
     }
 
-    fn lock_place(context: &mut Context<'_, Occ>, _attempt: &Attempt, at: CellAt) -> Option<u64> {
-        early::locked_place(context, at)
+    fn lock_place(context: &mut Context<'_, Occ>, attempt: &Attempt, at: CellAt) -> Option<u64> {
+        attempt.early.place(context, at)
     }
 
     #[inline(always)]
@@ -170,7 +172,7 @@ impl Protocol for Occ {
         committed
     }
 
-    fn seen_stamp(_epochs: &Arc<Epochs>, epochs: &Epochs, attempt: &Attempt) -> u64 {
+    fn seen_stamp(_clock: &Shared, epochs: &Epochs, attempt: &Attempt) -> u64 {
         attempt.seen_stamp(epochs)
     }
 
@@ -183,8 +185,8 @@ impl Protocol for Occ {
         attempt.early.after(context, &attempt.reads, writes, false);
     }
 
-    fn begin_ts_bound(epochs: &Arc<Epochs>) -> u64 {
-        epochs.stamp()
+    fn begin_ts_bound(clock: &Shared) -> u64 {
+        clock.epochs.stamp()
     }
 
     fn reach(
@@ -215,7 +217,7 @@ impl Absence for Occ {
     }
 
     #[inline]
-    fn init_absent_cell(_clock: &Arc<Epochs>, at: CellAt, flags: u64) {
+    fn init_absent_cell(_clock: &Shared, at: CellAt, flags: u64) {
         at.cell_word(0).store(Tid::INITIAL.0 | flags, Ordering::Relaxed);
         if at.cell_words() > 1 {
             init_lock(at);
@@ -236,7 +238,7 @@ impl Absence for Occ {
     }
 
     #[inline(always)]
-    fn may_be_reaped(_clock: &Arc<Epochs>, first: CellAt) -> bool {
+    fn may_be_reaped(_clock: &Shared, first: CellAt) -> bool {
         may_be_reaped(first)
     }
 
@@ -244,7 +246,7 @@ impl Absence for Occ {
         keep(context, first)
     }
 
-    fn enqueue_if_absent(_clock: &Arc<Epochs>, first: CellAt) -> bool {
+    fn enqueue_if_absent(_clock: &Shared, first: CellAt) -> bool {
         enqueue_if_absent(first)
     }
 

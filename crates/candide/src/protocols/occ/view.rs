@@ -80,7 +80,7 @@ use crate::access::WriteItem;
 use crate::engine::{Context, Protocol};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
-use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
+use crate::locks::LOCK_ROUNDS_MAX;
 use crate::protocols::shared::node_set::NodeSet;
 use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, Point, Spin, full_fence, pass};

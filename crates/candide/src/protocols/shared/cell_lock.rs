@@ -18,7 +18,7 @@
 //!   delete takes the locks of all the row's cells.
 //! * **CL5** The note of a write item is zero until the attempt owns the item's cell as a writer.
 //!   Afterwards the note is the cell's word, including LOCK and INSTALL. A held cell is in
-//!   [`Held`]. If the cell has a write item, phase 1 moves it from [`Held`] to the item.
+//!   the attempt's list. If the cell has a write item, phase 1 moves it from the list to the item.
 //! * **CL6** The epoch of a record's queue entry is a stamp (EP2): it was read after the record
 //!   became absent and QUEUED, and after a full fence. A commit that deletes the row of a queued
 //!   record sets REQUEUE. So does an attempt that is about to stage a put or an insert on an
@@ -48,7 +48,7 @@
 //! conflict. A session waits for the starvation token only between attempts, when it holds no cell.
 //! A read for update yields to the token like a commit.
 //!
-//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)), for [`SLEEP_MAX`] at most, only in
+//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)), for 10 ms at most, only in
 //! waits that cannot be part of a circle:
 //! * **WA1** A read for update sleeps if all cells that its attempt holds have smaller addresses
 //!   than the cell it waits for, and the attempt holds no lock by policy. A chain of such sleepers
@@ -63,10 +63,10 @@
 //!
 //! All other waits take a few rounds, about as long as a commit in progress. If a read for update
 //! fails, the next attempt locks the cells that the failed attempt held and waited for
-//! ([`Wanted`](super::Wanted)). It does so before its closure begins and in the order of addresses,
-//! so by WA1 it can sleep for all of them. A lock may be *handed over* to a sleeper: LOCK stays
-//! set, without INSTALL (CL1), and the sleeper becomes the owner. A row whose lock is handed over
-//! exists (CL4).
+//! (`engine/wanted.rs`). It does so before its closure begins and in the order of addresses, so by
+//! WA1 it can sleep for all of them. A lock may be *handed over* to a sleeper: LOCK stays set,
+//! without INSTALL (CL1), and the sleeper becomes the owner. A row whose lock is handed over exists
+//! (CL4).
 
 #![forbid(unsafe_code)]
 
@@ -74,249 +74,13 @@ use crate::access::{Failure, WriteItem, WriteSet};
 use crate::engine::{Context, GcOutcome, Protocol, own_thread};
 use crate::error::Abort;
 use crate::factor::Factor;
+use crate::locks::{Early, HeldCells, patience, wait_to_own};
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
 use crate::sync::{
-    Duration, MODELLED, Mutant, Ordering, Patience, Point, Wait, Waited, Wish, full_fence, mutant,
-    pass, step,
+    MODELLED, Mutant, Ordering, Point, Wait, Waited, Wish, full_fence, mutant, pass,
 };
 use std::panic::resume_unwind;
-
-/// The number of rounds of a short wait before the attempt gives up. The first rounds spin, which
-/// is enough for a commit in progress. The later rounds yield, for a committer that lost its
-/// processor in the middle of its commit.
-pub(crate) const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
-
-/// The number of rounds of waiting for a lock for which an attempt may not sleep. The lock's owner
-/// may in turn be waiting for the attempt, so more rounds do not help: with four times as many, two
-/// threads that locked two rows in opposite orders were five times slower.
-pub(crate) const ROUNDS_HELD: u32 = if MODELLED { 2 } else { 16 };
-
-/// The longest time that an attempt sleeps for one lock.
-const SLEEP_MAX: Duration = Duration::from_millis(10);
-
-/// Returns how long an attempt waits for a lock. If `sleeps`, it sleeps, for [`SLEEP_MAX`] at most;
-/// the wait must not be part of a circle. Otherwise it waits a few rounds, about as long as a
-/// commit in progress.
-pub(crate) fn patience(sleeps: bool) -> Patience {
-    match sleeps && !cfg!(loom) {
-        true => Patience::Lasting(SLEEP_MAX),
-        false => Patience::Rounds(ROUNDS_HELD),
-    }
-}
-
-/// Begins to wait for the lock of a cell; asleep if `sleeps`. The attempt never sleeps for a lock
-/// that another transaction of the same thread holds: that transaction cannot go on before this one
-/// has ended.
-pub(crate) fn wait_to_own<'e, P: Protocol>(
-    context: &Context<'e, P>,
-    at: CellAt,
-    sleeps: bool,
-) -> Wait<'e> {
-    let sleeps = sleeps && !own_thread::is_held_by_another(at, context.local.id);
-    Wait::new(&context.engine.parking, at.address(), Wish::Own(0), patience(sleeps))
-}
-
-/// The cells that an attempt's reads for update have locked, each with its word from before the
-/// lock. Empty between attempts.
-#[derive(Debug, Default)]
-pub(crate) struct Held {
-    cells: Vec<(CellAt, Tid)>,
-    /// Whether the attempt has a cell here, or may have locks by policy, which are listed
-    /// elsewhere.
-    is_used: bool,
-    /// Whether the attempt has locks by policy.
-    has_policy_locks: bool,
-}
-
-impl Held {
-    #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
-        !self.is_used
-    }
-
-    /// Notes that the attempt must end its use of locks by policy, and whether it has any.
-    pub(crate) fn note_policy(&mut self, has_locks: bool) {
-        self.is_used = true;
-        self.has_policy_locks |= has_locks;
-    }
-
-    /// Returns whether the attempt has a cell here.
-    pub(crate) fn has_cells(&self) -> bool {
-        !self.cells.is_empty()
-    }
-
-    /// Returns whether the attempt has no cell here and no lock by policy.
-    fn owns_nothing(&self) -> bool {
-        self.cells.is_empty() && !self.has_policy_locks
-    }
-
-    fn push(&mut self, at: CellAt, tid: Tid) {
-        self.cells.push((at, tid));
-        self.is_used = true;
-    }
-
-    /// Returns whether the cell is held. The list is searched only for a locked cell. The search
-    /// begins with the cell held last, since a repeated request usually comes soon after the first.
-    pub(crate) fn has(&self, at: CellAt) -> bool {
-        let is_it = |&(held, _): &(CellAt, Tid)| {
-            step();
-            held.address() == at.address()
-        };
-        // Relaxed: a thread sees its own locks.
-        let may_be =
-            !self.is_empty() && Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::LOCK);
-        may_be && self.cells.iter().rev().any(is_it)
-    }
-
-    /// Locks a cell if its row exists (CL4). Returns the cell's word from before the lock.
-    #[inline(always)]
-    pub(crate) fn hold<P: Protocol>(
-        &mut self,
-        context: &mut Context<'_, P>,
-        at: CellAt,
-    ) -> Result<Tid, Abort> {
-        // Other writers are about to wait for this attempt.
-        context.yield_to_token()?;
-        // Reserved in advance, since nothing may fail between the exchange and the push.
-        self.cells.reserve(1);
-        let cell = at.cell_word(0);
-        let mut wait: Option<Wait<'_>> = None;
-        let waited = loop {
-            let tid = Tid(cell.load(Ordering::Acquire)); // E3
-            if tid.has(Tid::DEAD) {
-                wait.as_mut().map(Wait::give_up);
-                return Err(context.conflict(Abort::RecordRemoved, at));
-            }
-            if !tid.has(Tid::LOCK) {
-                if tid.has(Tid::ABSENT) {
-                    match wait.as_mut().map(Wait::give_up) {
-                        Some(Waited::Handed) => break Waited::Handed,
-                        _ => return Ok(tid),
-                    }
-                }
-                // Acquire: sees the words of the version that is held (E3).
-                let locked = tid.0 | Tid::LOCK;
-                if cell
-                    .compare_exchange_weak(tid.0, locked, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok()
-                {
-                    self.push(at, tid);
-                    return Ok(tid);
-                }
-            }
-            // WA1: asleep only if in order; otherwise a wait of few rounds.
-            let is_in_order = || {
-                !self.has_policy_locks
-                    && self.cells.iter().all(|(held, _)| held.address() < at.address())
-            };
-            let begin = || wait_to_own(context, at, is_in_order());
-            match wait.get_or_insert_with(begin).wait() {
-                Waited::Again => {}
-                waited => break waited,
-            }
-        };
-        if waited == Waited::Handed {
-            // Acquire: sees the words of the version that is held (E3).
-            let tid = Tid(cell.load(Ordering::Acquire)).unlocked();
-            debug_assert!(!tid.has(Tid::ABSENT | Tid::DEAD), "CL4: a row is handed over");
-            self.push(at, tid);
-            return Ok(tid);
-        }
-        self.want(context, at);
-        Err(context.conflict(Abort::Locked, at))
-    }
-
-    /// Makes the next attempt lock the held cells and the cell `at` ahead.
-    #[cold]
-    pub(crate) fn want<P: Protocol>(&self, context: &mut Context<'_, P>, at: CellAt) {
-        self.cells.iter().for_each(|&(held, _)| context.want(held));
-        context.want(at);
-    }
-
-    /// Locks a cell as [`Held::hold`] does, unless the cell is held already. Returns whether the
-    /// cell is held afterwards.
-    pub(crate) fn hold_once<P: Protocol>(
-        &mut self,
-        context: &mut Context<'_, P>,
-        at: CellAt,
-    ) -> Result<bool, Abort> {
-        if !self.has(at) {
-            self.hold(context, at)?;
-        }
-        Ok(self.has(at))
-    }
-
-    /// Begins phase 1: sets INSTALL in each held cell that has a write item (CL1), and moves the
-    /// cell from this list to the item (CL5). `install` sets INSTALL in a cell with the given word,
-    /// and returns the cell's new word.
-    #[cold]
-    pub(crate) fn hand_over(
-        &mut self,
-        writes: &mut WriteSet,
-        install: impl Fn(CellAt, Tid) -> Tid,
-    ) {
-        self.cells.retain(|&(at, tid)| {
-            let Some(index) = writes.find(at) else { return true };
-            let item = &mut writes.items_mut()[index];
-            debug_assert!(!tid.has(Tid::LOCK | Tid::ABSENT | Tid::DEAD), "CL4: a row is held");
-            debug_assert_eq!(item.note, 0, "CL5: a held cell is no item's yet");
-            item.note = install(at, tid).0;
-            false
-        });
-    }
-
-    /// Releases the locks that are still held: calls `release` with each cell and the cell's TID
-    /// word from before the lock.
-    #[cold]
-    pub(crate) fn give_back<P: Protocol>(
-        &mut self,
-        context: &mut Context<'_, P>,
-        mut release: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
-    ) {
-        if mutant(Mutant::HeldForEver) {
-            self.cells.clear();
-        }
-        self.is_used = false;
-        self.has_policy_locks = false;
-        self.cells.drain(..).for_each(|(at, tid)| release(context, at, tid));
-    }
-}
-
-/// What an attempt has locked before phase 1: cells that it holds, and perhaps other locks.
-pub(crate) trait Early<P: Protocol> {
-    /// The flags of a TID word with which [`Early::before_lock`] is called before phase 1 locks the
-    /// cell.
-    const ASKS: u64 = 0;
-
-    fn held(&mut self) -> &mut Held;
-
-    /// Takes another lock, or does without it. Called at most once for each cell.
-    ///
-    /// # Errors
-    /// [`Abort::Locked`] or [`Abort::RecordRemoved`] if the attempt must abort.
-    fn before_lock(&mut self, _context: &mut Context<'_, P>, _at: CellAt) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    /// Releases all that the attempt has locked early. An updater has panicked, and the write set's
-    /// `items` are released.
-    fn release_in_panic(
-        &mut self,
-        context: &mut Context<'_, P>,
-        _items: &[WriteItem],
-        release: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
-    ) {
-        self.held().give_back(context, release);
-    }
-}
-
-impl<P: Protocol> Early<P> for Held {
-    #[inline(always)]
-    fn held(&mut self) -> &mut Held {
-        self
-    }
-}
 
 /// Copies the words of a unit between two loads of its TID word.
 #[inline(always)]
@@ -457,7 +221,7 @@ pub(crate) fn begin_install(item: &WriteItem) -> (CellAt, Tid) {
 #[inline(always)]
 pub(crate) fn end<P: Protocol>(
     context: &mut Context<'_, P>,
-    held: &mut Held,
+    held: &mut HeldCells,
     release_held: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
 ) {
     if !held.is_empty() {
@@ -591,7 +355,7 @@ fn lock_later<P: Protocol>(
     context: &mut Context<'_, P>,
     writes: &mut WriteSet,
     index: usize,
-    held: &Held,
+    held: &HeldCells,
     unasked: u64,
 ) -> Result<(), Abort> {
     // WA2: asleep only if nothing is owned; otherwise a wait of few rounds.

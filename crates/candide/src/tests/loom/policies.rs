@@ -3,9 +3,9 @@
 use super::super::rows::Item;
 use super::{attempt, explore, explore_as_it_is, race};
 use crate::index::Found;
+use crate::locks::{Lock, RASK};
 use crate::policy::Policy;
 use crate::protocols::Occ;
-use crate::protocols::policies::{Lock, RASK};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, thread};
 use crate::{Abort, Database, Table, Tx};

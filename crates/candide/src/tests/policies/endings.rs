@@ -3,10 +3,10 @@
 use super::super::histories::{Breaks, Deliberate};
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
-use super::{Scene, assert_free, cell, locking, scene};
+use super::{Scene, assert_free, base, cell, locking, scene};
+use crate::locks::Lock;
 use crate::policy::{Policies, Policy};
 use crate::protocols::Occ;
-use crate::protocols::policies::Lock;
 use crate::sync::Point;
 use crate::tests::interleaving::acting;
 use crate::{Abort, Table, Tx, Whole};
@@ -133,7 +133,7 @@ fn rows_of_all_policies_are_free_after_one_transaction() {
     assert_eq!(db.properties().name, "mixed");
     let more = 100..356;
     run(&mut session, |tx| more.clone().try_for_each(|id| table.insert(tx, Item::new(id, 0))));
-    let policy = |key| table.inner().engine.policies.at(cell(&table, key));
+    let policy = |key| base(&db).locks.policies.at(cell(&table, key));
     let has_none = |wanted: &Policy| more.clone().all(|key| policy(key) != *wanted);
     assert_eq!(Policy::ALL.into_iter().filter(has_none).collect::<Vec<_>>(), []);
     run(&mut session, |tx| use_rows(&table, tx));
@@ -214,7 +214,7 @@ fn is_dead(at: crate::record::CellAt) -> bool {
 fn sessions_without_a_desk_commit() {
     for policy in locking() {
         let Scene { db, table, sessions: [mut first, mut second, _] } = scene(policy);
-        let desks = &db.inner.engine.desks;
+        let desks = &base(&db).locks.desks;
         while desks.join(true).is_some() {}
         for _ in 0..3 {
             run(&mut first, |tx| use_rows(&table, tx));

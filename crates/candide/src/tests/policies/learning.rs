@@ -3,10 +3,10 @@
 use super::super::interleaving::acting;
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
-use super::{Scene, Stuck, assert_free, cell, scene};
+use super::{Scene, Stuck, assert_free, base, cell, scene};
+use crate::locks::{FLAGS, Lock, LockWord, Mode, RASK};
 use crate::policy::{MoccOptions, Policies, Policy};
 use crate::protocols::Occ;
-use crate::protocols::policies::{FLAGS, Lock, LockWord, Mode, RASK};
 use crate::report::LockStats;
 use crate::sync::{Ordering, Point};
 use crate::{Database, Table, TableOptions};
@@ -125,7 +125,7 @@ fn a_transaction_without_conflicts_looks_at_no_temperature_and_takes_no_lock() {
             table.update(tx, 0, Item::COUNT.add(1))?;
             table.iter(tx, Item::COUNT).for_each(drop)
         });
-        assert!(db.inner.engine.temperatures.is_unused(), "{policy}");
+        assert!(base(&db).locks.temperatures.is_unused(), "{policy}");
         assert_eq!(db.stats().locks, LockStats::default(), "{policy}");
     }
 }

@@ -4,10 +4,10 @@
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
 use super::learning::{KINDS, Kind, flags, heat, in_order, in_queues, locked, mocc};
-use super::{Scene, Stuck, assert_free, cell, scene};
+use super::{Scene, Stuck, assert_free, base, cell, scene};
+use crate::locks::{FLAGS, Mode, queue, queue_mode};
 use crate::policy::{MoccOptions, Policies, Policy};
 use crate::protocols::Occ;
-use crate::protocols::policies::{FLAGS, Mode, queue, queue_mode};
 use crate::record::Tid;
 use crate::sync::queue_lock::Supply;
 use crate::sync::size::is_short;
@@ -345,7 +345,7 @@ fn come_and_go(policies: Policies, is_ordered: bool, possible: &[Policy]) {
     // Records of deleted rows are still being collected, so an attempt may meet a conflict.
     assert_eq!(first.run(|tx| sum(&table, tx, true)), Ok(0));
     assert_free(&table, "at the end");
-    let desks = &db.inner.engine.desks;
+    let desks = &base(&db).locks.desks;
     assert!(desks.in_classes(u64::from(u32::MAX)).all(|(_, desk)| !desk.is_in_attempt()));
     assert!(db.inner.engine.parking.waited_for().is_empty());
 }
@@ -372,13 +372,14 @@ fn sessions_come_and_go_while_the_policy_changes() {
 #[test]
 fn an_attempt_that_asks_again_keeps_its_place_in_the_queue() {
     let scene = scene(in_queues(0));
-    let (engine, table) = (&scene.db.inner.engine, &scene.table);
+    let (base, table) = (base(&scene.db), &scene.table);
     let key = in_order(table)[0];
     let many = insert_many(&scene, 20);
     let stuck = Stuck::on(&scene, key, Mode::Write);
-    let (at, desk) = (cell(table, key), engine.desks.join(true).unwrap());
-    let lock = queue(&engine.common, &at);
-    let writer = Supply::new(desk).take(&engine.queue_nodes, engine.epochs.bound()).unwrap();
+    let (at, desk) = (cell(table, key), base.locks.desks.join(true).unwrap());
+    let lock = queue(base, &at);
+    let writer =
+        Supply::new(desk).take(&base.locks.queue_nodes, base.engine.epochs.bound()).unwrap();
     let mut stuck = Some(stuck);
     let is_first = run(&mut scene.db.session().unwrap(), |tx| {
         many.iter().try_for_each(|key| table.read(tx, key, Item::COUNT).map(drop))?;

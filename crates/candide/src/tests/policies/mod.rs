@@ -13,9 +13,9 @@ mod waiting;
 use super::rows::Item;
 use crate::engine::Protocol;
 use crate::index::Found;
+use crate::locks::{Lock, LockBase, Mode, queue, queue_mode};
 use crate::policy::{Policies, Policy};
 use crate::protocols::Occ;
-use crate::protocols::policies::{Lock, Mode, queue, queue_mode};
 use crate::record::{CellAt, Tid};
 use crate::sync::Ordering;
 use crate::sync::queue_lock::{NodeId, Supply};
@@ -71,6 +71,12 @@ fn assert_free<P: Protocol>(table: &Table<Item, P>, when: &str) {
     });
 }
 
+/// Returns the database as the policies see it.
+fn base<P: Protocol>(db: &Database<P>) -> LockBase<'_> {
+    let locks = db.inner.catalog.locks().expect("the protocol has policies");
+    LockBase { engine: &db.inner.engine.common, locks }
+}
+
 /// A row that a session without a thread has locked. The session's transaction is old.
 struct Stuck<'a> {
     scene: &'a Scene,
@@ -83,14 +89,15 @@ struct Stuck<'a> {
 
 impl<'a> Stuck<'a> {
     fn on(scene: &'a Scene, key: u64, mode: Mode) -> Stuck<'a> {
-        let engine = &scene.db.inner.engine;
-        let desk = engine.desks.join(true).unwrap();
-        engine.desks.desk(desk).begin(1, 1, 0);
+        let base = base(&scene.db);
+        let LockBase { engine, locks } = base;
+        let desk = locks.desks.join(true).unwrap();
+        locks.desks.desk(desk).begin(1, 1, 0);
         let at = cell(&scene.table, key);
         let mut stuck = Stuck { scene, key, mode, desk, node: None };
         if at.cell_words() > 2 {
-            let node = Supply::new(desk).take(&engine.queue_nodes, engine.epochs.bound()).unwrap();
-            assert!(queue(&engine.common, &at).request(node, queue_mode(mode)), "it is free");
+            let node = Supply::new(desk).take(&locks.queue_nodes, engine.epochs.bound()).unwrap();
+            assert!(queue(base, &at).request(node, queue_mode(mode)), "it is free");
             stuck.node = Some(node);
             return stuck;
         }
@@ -101,15 +108,15 @@ impl<'a> Stuck<'a> {
 
 impl Drop for Stuck<'_> {
     fn drop(&mut self) {
-        let engine = &self.scene.db.inner.engine;
+        let base = base(&self.scene.db);
         let at = cell(&self.scene.table, self.key);
         match (self.node, self.mode) {
-            (Some(node), _) => queue(&engine.common, &at).release(node),
+            (Some(node), _) => queue(base, &at).release(node),
             (None, Mode::Read) => drop(Lock::of(&at).release_reader()),
             (None, Mode::Write) => Lock::of(&at).pass_on(None),
         }
-        engine.desks.desk(self.desk).set_waits_for(0);
-        engine.desks.desk(self.desk).end();
-        engine.desks.leave(self.desk);
+        base.locks.desks.desk(self.desk).set_waits_for(0);
+        base.locks.desks.desk(self.desk).end();
+        base.locks.desks.leave(self.desk);
     }
 }

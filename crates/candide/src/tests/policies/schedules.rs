@@ -1,9 +1,10 @@
 //! Small schedules that have gone wrong: waits in the wrong place, wishes of other sessions,
 //! changes of a policy by several threads.
 
+use super::base;
+use crate::locks::{Lock, RASK, WASK, flags_of};
 use crate::policy::{MoccOptions, Policy};
 use crate::protocols::Occ;
-use crate::protocols::policies::{Lock, RASK, WASK, flags_of};
 use crate::record::{CellAt, Tid};
 use crate::report::LockStats;
 use crate::sync::{AtomicU64, Ordering};
@@ -135,7 +136,7 @@ fn a_doomed_attempt_ends_at_its_next_lock() {
         rows.update(tx, 0, Item::COUNT.set(1))?;
         let at = cell(&rows, 0);
         let owner = Lock::of(&at).word().owner();
-        let desk = db.inner.engine.desks.desk(owner);
+        let desk = base(&db).locks.desks.desk(owner);
         desk.doom(desk.attempt());
         second = rows.update(tx, 1, Item::COUNT.set(1));
         second
@@ -335,7 +336,7 @@ fn a_transaction_that_does_without_locks_does_not_wait_for_them() {
 fn an_attempt_that_gets_a_desk_late_keeps_its_locks() {
     let db = database();
     let rows = table(&db, "rows", Policy::NoWait);
-    let desks = &db.inner.engine.desks;
+    let desks = &base(&db).locks.desks;
     let taken: Vec<u16> = std::iter::from_fn(|| desks.join(true)).collect();
     let mut session = db.session().unwrap();
     let mut again = Ok(());

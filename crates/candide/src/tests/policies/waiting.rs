@@ -3,10 +3,9 @@
 
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
-use super::{Scene, Stuck, assert_free, cell, locking, scene};
-use crate::engine::desks::class_of;
+use super::{Scene, Stuck, assert_free, base, cell, locking, scene};
+use crate::locks::{Lock, Mode, class_of};
 use crate::policy::Policy;
-use crate::protocols::policies::{Lock, Mode};
 use crate::stats::LockStats;
 use crate::{Abort, RunOptions, Session, Table};
 use std::cell::Cell;
@@ -116,7 +115,7 @@ fn a_circle_is_seen_before_the_wait() {
     let ended = session.with(ONCE()).run(|tx| {
         table.update(tx, 1, Item::COUNT.add(1))?;
         let me = Lock::of(&cell(table, 1)).word().owner();
-        scene.db.inner.engine.desks.desk(stuck.desk).set_waits_for(class_of(me));
+        base(&scene.db).locks.desks.desk(stuck.desk).set_waits_for(class_of(me));
         table.update(tx, 0, Item::COUNT.add(1))
     });
     let locks = scene.db.stats().locks;
@@ -137,7 +136,7 @@ fn attempts_of_one_run_have_one_age_and_the_next_run_another() {
                 table.read_for_update(tx, 0, Item::COUNT)?;
                 let word = Lock::of(&cell(&table, 0)).word();
                 assert!(word.is_written(), "{policy}");
-                ages.push(engine.desks.desk(word.owner()).age());
+                ages.push(base(&db).locks.desks.desk(word.owner()).age());
                 if ages.len() < 4 {
                     engine.epochs.pass();
                     run(&mut other, |tx| table.update(tx, 7, Item::COUNT.set(count + 1)));
@@ -156,7 +155,7 @@ fn attempts_of_one_run_have_one_age_and_the_next_run_another() {
 fn an_older_transaction_waits_and_a_younger_one_aborts() {
     let scene = scene(Policy::WaitDie);
     let stuck = Stuck::on(&scene, 0, Mode::Write);
-    let desk = scene.db.inner.engine.desks.desk(stuck.desk);
+    let desk = base(&scene.db).locks.desks.desk(stuck.desk);
     for (age, waited) in [(1, 0), (u64::MAX, 1)] {
         desk.end();
         desk.begin(age, 0, 0);

@@ -16,6 +16,7 @@ use crate::log::LogTurn;
 use crate::protocols::{TicToc, begin_in_time};
 use crate::record::CellAt;
 use crate::schema::{Op, Words};
+use crate::stats::LockCounters;
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ impl Protocol for Untimed {
 
     fn clock(_policy: &(), _timestamps: Timestamps, _epochs: &Arc<Epochs>) {}
 
-    fn attempt(_clock: &()) -> Attempt {
+    fn attempt(_clock: &(), _counts: &Arc<LockCounters>) -> Attempt {
         Attempt::default()
     }
 

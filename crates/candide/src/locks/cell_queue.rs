@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use super::shared::LockBase;
 use super::word::Mode;
-use crate::engine::Common;
 use crate::record::CellAt;
 use crate::sync::queue_lock::{self, QueueLock};
 
@@ -15,9 +15,9 @@ pub(super) fn has_queue(at: CellAt) -> bool {
 
 /// Returns the queue lock of a cell.
 #[inline]
-pub(crate) fn queue<'a>(engine: &'a Common, at: &'a CellAt) -> QueueLock<'a> {
+pub(crate) fn queue<'a>(base: LockBase<'a>, at: &'a CellAt) -> QueueLock<'a> {
     let words = [at.cell_word(1), at.cell_word(2), at.cell_word(3)];
-    QueueLock::new(words, &engine.queue_nodes, &engine.parking)
+    QueueLock::new(words, &base.locks.queue_nodes, &base.engine.parking)
 }
 
 /// Returns the mode in which a queue lock is asked for.

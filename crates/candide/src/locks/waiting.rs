@@ -27,11 +27,12 @@
 #![forbid(unsafe_code)]
 
 use super::cell_queue::queue;
+use super::desks::{Desk, class_of};
+use super::patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
+use super::shared::{LockBase, Locker};
 use super::word::{Lock, LockWord, Mode};
-use crate::engine::desks::{Desk, class_of};
-use crate::engine::{Common, Local, own_thread};
+use crate::engine::own_thread;
 use crate::policy::Policy;
-use crate::protocols::shared::cell_lock::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
 use crate::record::CellAt;
 use crate::sync::{Mutant, Patience, mutant};
 
@@ -143,15 +144,15 @@ impl Asker {
 
     /// Returns the verdict to wait: asleep, if the attempt may and not too many sessions that hold
     /// locks sleep. With the paper's waiting, any number of them sleep.
-    fn sleep(&mut self, engine: &Common) -> Verdict {
+    fn sleep(&mut self, base: LockBase<'_>) -> Verdict {
         if !self.may_sleep {
             return self.rounds();
         }
-        if self.policy.learns() && engine.policies.mocc().has_paper_waiting() {
+        if self.policy.learns() && base.locks.policies.mocc().has_paper_waiting() {
             return Verdict::Wait(patience(true));
         }
         if self.holds_others && !self.is_counted {
-            self.is_counted = engine.desks.begin_sleep();
+            self.is_counted = base.locks.desks.begin_sleep();
         }
         match self.is_counted || !self.holds_others {
             true => Verdict::Wait(patience(true)),
@@ -176,39 +177,38 @@ impl Asker {
     }
 
     /// Ends the wish.
-    pub(super) fn end(&self, engine: &Common, local: &Local) {
+    pub(super) fn end(&self, locker: &Locker<'_>) {
         if self.is_published {
-            engine.desks.desk(local.desk).set_waits_for(0);
+            locker.locks.desks.desk(locker.own.desk).set_waits_for(0);
         }
         if self.is_counted {
-            engine.desks.end_sleep();
+            locker.locks.desks.end_sleep();
         }
     }
 
     /// Publishes for which sessions the session waits.
-    fn publish(&mut self, engine: &Common, local: &Local, word: LockWord) {
+    fn publish(&mut self, locker: &Locker<'_>, word: LockWord) {
         self.is_published = true;
-        engine.desks.desk(local.desk).set_waits_for(others(local, word));
+        locker.locks.desks.desk(locker.own.desk).set_waits_for(others(locker, word));
     }
 }
 
 /// Returns what an attempt does about a lock whose word is `word`. If `is_shown`, the session's
 /// desk shows the attempt.
 pub(super) fn verdict(
-    engine: &Common,
-    local: &mut Local,
+    locker: &mut Locker<'_>,
     asker: &mut Asker,
     (lock, word): (Lock<'_>, LockWord),
     is_shown: bool,
 ) -> Verdict {
     // A transaction of this thread cannot go on before this attempt ends.
-    if is_own_threads(engine, local, word) {
+    if is_own_threads(locker.base(), locker.own.desk, word) {
         return Verdict::Without;
     }
     if !is_shown {
         return asker.rounds();
     }
-    let desk = engine.desks.desk(local.desk);
+    let desk = locker.locks.desks.desk(locker.own.desk);
     if desk.is_doomed() {
         return Verdict::Doomed;
     }
@@ -219,47 +219,47 @@ pub(super) fn verdict(
     match asker.policy {
         Policy::BlindDie => Verdict::Die,
         Policy::WaitDie => {
-            asker.publish(engine, local, word);
-            if is_older_than_all(engine, local, word) { asker.sleep(engine) } else { Verdict::Die }
+            asker.publish(locker, word);
+            if is_older_than_all(locker, word) { asker.sleep(locker.base()) } else { Verdict::Die }
         }
         Policy::Dreadlock => {
-            asker.publish(engine, local, word);
-            let is_awaited =
-                engine.desks.all_awaited(others(local, word)) & class_of(local.desk) != 0;
+            asker.publish(locker, word);
+            let is_awaited = locker.locks.desks.all_awaited(others(locker, word))
+                & class_of(locker.own.desk)
+                != 0;
             match is_awaited && !mutant(Mutant::CircleUnseen) {
                 true => Verdict::Die,
-                false => asker.sleep(engine),
+                false => asker.sleep(locker.base()),
             }
         }
         Policy::Swiss if word.is_written() => {
-            if !wins(engine, local, asker.written, (lock, word)) {
+            if !wins(locker, asker.written, (lock, word)) {
                 let is_timid = desk.ticket() == 0;
                 return if is_timid { asker.rounds() } else { Verdict::Die };
             }
-            asker.publish(engine, local, word);
-            asker.sleep(engine)
+            asker.publish(locker, word);
+            asker.sleep(locker.base())
         }
         Policy::Pessimistic if asker.mode == Mode::Read => Verdict::Without,
-        Policy::Mocc | Policy::Hybrid if asker.is_canonical => asker.sleep(engine),
+        Policy::Mocc | Policy::Hybrid if asker.is_canonical => asker.sleep(locker.base()),
         _ => asker.rounds(),
     }
 }
 
 /// Returns the classes of the other sessions that hold a lock. The session itself may have read and
 /// left, and its bit stays until the last reader leaves.
-fn others(local: &Local, word: LockWord) -> u64 {
-    let own = if word.is_written() { 0 } else { class_of(local.desk) };
+fn others(locker: &Locker<'_>, word: LockWord) -> u64 {
+    let own = if word.is_written() { 0 } else { class_of(locker.own.desk) };
     word.classes() & !own
 }
 
 /// Returns whether a transaction of this thread, in another session, may hold the lock. Of readers
 /// only the classes are known. So the answer may be wrongly yes, and the attempt then goes on
 /// without a lock.
-fn is_own_threads(engine: &Common, local: &Local, word: LockWord) -> bool {
-    let me = local.desk;
+fn is_own_threads(base: LockBase<'_>, me: u16, word: LockWord) -> bool {
     let thread = own_thread::number();
     let is_own = |number: u16| {
-        let desk = engine.desks.desk(number);
+        let desk = base.locks.desks.desk(number);
         number != 0 && number != me && desk.is_in_attempt() && desk.thread() == thread
     };
     if thread == 0 {
@@ -268,69 +268,65 @@ fn is_own_threads(engine: &Common, local: &Local, word: LockWord) -> bool {
     if word.is_written() {
         return is_own(word.owner());
     }
-    engine.desks.in_classes(word.classes()).any(|(number, _)| is_own(number))
+    base.locks.desks.in_classes(word.classes()).any(|(number, _)| is_own(number))
 }
 
-/// Returns where sessions sleep until the lock of a cell by policy is released; `None` if the cell
-/// has no such lock, or the lock is free, or a transaction of this thread may hold it. A session
-/// that sleeps there for a queue lock is not woken, and looks again by itself.
-pub(crate) fn lock_place(engine: &Common, local: &Local, at: CellAt) -> Option<u64> {
+/// Returns where the session with desk `me` sleeps until the lock of a cell by policy is released;
+/// `None` if the cell has no such lock, or the lock is free, or a transaction of this thread may
+/// hold it. A session that sleeps there for a queue lock is not woken, and looks again by itself.
+pub(crate) fn lock_place(base: LockBase<'_>, me: u16, at: CellAt) -> Option<u64> {
     let is_locked = match at.cell_words() {
         1 => false,
         2 => {
             let word = Lock::of(&at).word();
-            (word.is_written() || word.readers() > 0) && !is_own_threads(engine, local, word)
+            (word.is_written() || word.readers() > 0) && !is_own_threads(base, me, word)
         }
-        _ => !queue(engine, &at).is_free() && !runs_beside(engine, local),
+        _ => !queue(base, &at).is_free() && !runs_beside(base, me),
     };
     is_locked.then(|| at.address() + 8)
 }
 
-/// Returns whether a transaction of this thread, in another session, may hold locks.
-pub(super) fn runs_beside(engine: &Common, local: &Local) -> bool {
+/// Returns whether a transaction of this thread, in another session than the one with desk `me`,
+/// may hold locks.
+pub(super) fn runs_beside(base: LockBase<'_>, me: u16) -> bool {
     let thread = own_thread::number();
     let is_own = |(number, desk): (u16, &Desk)| {
-        number != local.desk && desk.is_in_attempt() && desk.thread() == thread
+        number != me && desk.is_in_attempt() && desk.thread() == thread
     };
-    thread != 0 && engine.desks.in_classes(u64::from(u32::MAX)).any(is_own)
+    thread != 0 && base.locks.desks.in_classes(u64::from(u32::MAX)).any(is_own)
 }
 
 /// Returns whether the attempt is older than all holders of a lock. Of readers only the classes are
 /// known. So the answer may be wrongly no.
-fn is_older_than_all(engine: &Common, local: &Local, word: LockWord) -> bool {
-    let me = local.desk;
-    let age = engine.desks.desk(me).age();
+fn is_older_than_all(locker: &Locker<'_>, word: LockWord) -> bool {
+    let me = locker.own.desk;
+    let age = locker.locks.desks.desk(me).age();
     if word.is_written() {
         let owner = word.owner();
-        return owner == 0 || engine.desks.desk(owner).age() > age;
+        return owner == 0 || locker.locks.desks.desk(owner).age() > age;
     }
     let is_younger =
         |(number, desk): (u16, &Desk)| number == me || !desk.is_in_attempt() || desk.age() > age;
-    engine.desks.in_classes(word.classes()).all(is_younger)
+    locker.locks.desks.in_classes(word.classes()).all(is_younger)
 }
 
 /// Decides between the attempt and the writer of a lock, under the policy `swiss`. If the attempt
 /// wins, asks the writer to abort. An attempt without a ticket loses. Otherwise the older ticket
 /// wins against younger ones and against attempts without one.
-fn wins(
-    engine: &Common,
-    local: &mut Local,
-    written: usize,
-    (lock, word): (Lock<'_>, LockWord),
-) -> bool {
-    let mine = engine.desks.desk(local.desk);
+fn wins(locker: &mut Locker<'_>, written: usize, (lock, word): (Lock<'_>, LockWord)) -> bool {
+    let mine = locker.locks.desks.desk(locker.own.desk);
     if mine.ticket() == 0 {
         if written < TIMID_WRITES {
             return false;
         }
-        let ticket = engine.desks.draw_ticket();
-        local.wanted.set_ticket(ticket);
+        let ticket = locker.locks.desks.draw_ticket();
+        locker.local.wanted.set_ticket(ticket);
         mine.set_ticket(ticket);
     }
     if word.owner() == 0 {
         return true;
     }
-    let owner = engine.desks.desk(word.owner());
+    let owner = locker.locks.desks.desk(word.owner());
     let attempt = owner.attempt();
     let ticket = owner.ticket();
     if ticket != 0 && ticket < mine.ticket() {

@@ -18,8 +18,8 @@ type Group = Box<[AtomicU64; GROUP]>;
 /// of them then uses the old one or the new one.
 #[derive(Debug)]
 pub(crate) struct TablePolicies {
-    /// The policies of new tables; `None` if the protocol has no policies.
-    pub(crate) chosen: Option<Policies>,
+    /// The policies of new tables.
+    pub(crate) chosen: Policies,
     /// Whether the rows of a table whose policy locks have different policies.
     is_by_row: bool,
     /// Whether a table has had a policy that learns from conflicts.
@@ -32,8 +32,8 @@ pub(crate) struct TablePolicies {
 }
 
 impl TablePolicies {
-    pub(crate) fn new(chosen: Option<Policies>) -> TablePolicies {
-        let is_by_row = chosen.as_ref().is_some_and(Policies::is_by_row);
+    pub(super) fn new(chosen: Policies) -> TablePolicies {
+        let is_by_row = chosen.is_by_row();
         let learns = AtomicBool::new(is_by_row);
         TablePolicies {
             chosen,
@@ -47,7 +47,7 @@ impl TablePolicies {
     /// Returns the settings of the policies that learn from conflicts.
     #[inline]
     pub(crate) fn mocc(&self) -> MoccOptions {
-        self.chosen.as_ref().map(Policies::mocc_options).unwrap_or_default()
+        self.chosen.mocc_options()
     }
 
     /// Returns whether a table has had a policy that learns from conflicts.
@@ -78,7 +78,7 @@ impl TablePolicies {
         Policy::ALL[mixed as usize % Policy::ALL.len()]
     }
 
-    /// Sets the policy of table `table`, under a protocol that has policies.
+    /// Sets the policy of table `table`.
     pub(crate) fn set(&self, table: u16, policy: Policy) {
         let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
         if policy == Policy::default() && self.of(table) == policy {

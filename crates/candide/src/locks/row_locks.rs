@@ -3,13 +3,14 @@
 #![forbid(unsafe_code)]
 
 use super::cell_queue::has_queue;
+use super::desks::class_of;
 use super::row_lock::{Queueing, RowLock};
+use super::shared::{LockBase, Locker};
 use super::waiting::{Asker, Verdict, When, verdict};
 use super::word::{Lock, LockWord, Mode};
 use super::{RASK, WASK};
 use crate::access::WriteItem;
-use crate::engine::desks::class_of;
-use crate::engine::{Common, Local, own_thread};
+use crate::engine::own_thread;
 use crate::error::Abort;
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
@@ -50,7 +51,7 @@ pub(crate) enum Grant {
 
 /// The locks on second words that an attempt holds; empty between attempts.
 #[derive(Debug, Default)]
-pub(crate) struct Locks {
+pub(crate) struct RowLocks {
     pub(super) list: Vec<RowLock>,
     /// Requests for queue locks that were not granted at once. They count as locks that the attempt
     /// holds, since other requests wait behind them.
@@ -74,7 +75,7 @@ pub(crate) struct Locks {
     pub(super) has_staged: bool,
 }
 
-impl Locks {
+impl RowLocks {
     /// Returns whether the attempt holds no lock and its session's desk does not show the attempt.
     pub(crate) fn is_unused(&self) -> bool {
         !self.holds_any() && !self.is_shown
@@ -96,36 +97,35 @@ impl Locks {
     #[inline(never)]
     pub(crate) fn ask(
         &mut self,
-        engine: &Common,
-        local: &mut Local,
+        locker: &mut Locker<'_>,
         at: CellAt,
         (mode, when): (Mode, When),
         holds_cells: bool,
     ) -> Result<Grant, Abort> {
-        let policy = engine.policies.at(at);
+        let policy = locker.locks.policies.at(at);
         #[cfg(any(test, feature = "experiments"))]
         if policy == Policy::Random {
-            return random(local, at, mode);
+            return random(locker, at, mode);
         }
         // Nothing is allocated during a commit. Locks that are held name the desk.
-        if local.desk == 0 && when != When::Commit && self.list.is_empty() {
-            local.desk = engine.desks.join(true).unwrap_or(0);
+        if locker.own.desk == 0 && when != When::Commit && self.list.is_empty() {
+            locker.own.desk = locker.locks.desks.join(true).unwrap_or(0);
         }
         if !asks_for(policy, mode, when) {
             return Ok(Grant::Without);
         }
-        let me = local.desk;
+        let me = locker.own.desk;
         if me == 0 && when == When::Commit {
             // Without a desk, a lock that is not listed could not be found again.
             return Ok(Grant::Without);
         }
-        self.show(engine, local);
-        if self.is_doomed(engine, local) {
-            local.locks.count(LockCount::Killed);
+        self.show(locker);
+        if self.is_doomed(locker) {
+            locker.count(LockCount::Killed);
             return Err(Abort::Locked);
         }
         if when != When::Commit && (policy.learns() || has_queue(at)) {
-            return self.ask_in_order(engine, local, at, policy, (mode, when), holds_cells);
+            return self.ask_in_order(locker, at, policy, (mode, when), holds_cells);
         }
         if policy.learns() && Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT) {
             // No other attempt writes the record of an insert before the insert has committed.
@@ -140,8 +140,8 @@ impl Locks {
         if self.has(lock.word(), at, mode, me) {
             return Ok(Grant::Held);
         }
-        if mode == Mode::Write && self.give_up_read_lock(engine, at, me) {
-            local.locks.count(LockCount::Taken);
+        if mode == Mode::Write && self.give_up_read_lock(locker.base(), at, me) {
+            locker.count(LockCount::Taken);
             return Ok(Grant::Held);
         }
         // Reserved in advance, since nothing may fail between the exchange and the push.
@@ -150,15 +150,15 @@ impl Locks {
             let holds_others = holds_cells || when == When::Commit || self.holds_any();
             let asker = Asker::new(policy, mode, self.written, (when, holds_cells, holds_others))
                 .beside_ordered(self.holds_ordered);
-            if self.take(engine, local, at, asker)? == Grant::Without {
-                local.locks.count(LockCount::Forgone);
+            if self.take(locker, at, asker)? == Grant::Without {
+                locker.count(LockCount::Forgone);
                 return Ok(Grant::Without);
             }
         }
-        local.locks.count(LockCount::Taken);
+        locker.count(LockCount::Taken);
         let flag = if mode == Mode::Read { RASK } else { WASK };
         let lock = RowLock { at, mode, node: None };
-        let grant = self.look_again(engine, lock, flag)?;
+        let grant = self.look_again(locker.base(), lock, flag)?;
         if grant == Grant::Held && when != When::Commit {
             self.push(lock);
             self.holds_unordered = true;
@@ -172,27 +172,28 @@ impl Locks {
     }
 
     /// Shows the attempt on the session's desk, unless it is shown already.
-    fn show(&mut self, engine: &Common, local: &mut Local) {
+    fn show(&mut self, locker: &mut Locker<'_>) {
         if self.is_shown {
             return;
         }
-        let desk = local.desk;
-        let age = local.wanted.age(|| {
+        let desk = locker.own.desk;
+        let (engine, cores) = (locker.engine, locker.locks.desks.cores());
+        let age = locker.local.wanted.age(cores, || {
             let epoch = engine.epochs.now();
             epoch << u16::BITS | u64::from(desk)
         });
         // The token's holder is the oldest of all.
-        let age = if engine.token.is_held_by(local.id) { 0 } else { age };
-        if local.desk != 0 {
-            let ticket = local.wanted.ticket();
-            engine.desks.desk(local.desk).begin(age, ticket, own_thread::number());
+        let age = if locker.engine.token.is_held_by(locker.local.id) { 0 } else { age };
+        if locker.own.desk != 0 {
+            let ticket = locker.local.wanted.ticket();
+            locker.locks.desks.desk(locker.own.desk).begin(age, ticket, own_thread::number());
             self.is_shown = true;
         }
     }
 
     /// Returns whether the attempt has been asked to abort.
-    pub(crate) fn is_doomed(&self, engine: &Common, local: &Local) -> bool {
-        self.is_shown && engine.desks.desk(local.desk).is_doomed()
+    pub(crate) fn is_doomed(&self, locker: &Locker<'_>) -> bool {
+        self.is_shown && locker.locks.desks.desk(locker.own.desk).is_doomed()
     }
 
     /// Returns whether the attempt holds the lock of a cell, in this mode or for writing. `word` is
@@ -250,7 +251,7 @@ impl Locks {
     /// Makes it a lock for writing if no other session reads, and returns whether that was done. An
     /// attempt never keeps a lock for reading while it waits to write: two that did would wait for
     /// one another.
-    pub(super) fn give_up_read_lock(&mut self, engine: &Common, at: CellAt, me: u16) -> bool {
+    pub(super) fn give_up_read_lock(&mut self, base: LockBase<'_>, at: CellAt, me: u16) -> bool {
         if !has_queue(at) {
             let word = Lock::of(&at).word();
             if word.is_written() || word.classes() & class_of(me) == 0 {
@@ -265,7 +266,7 @@ impl Locks {
         }
         if !mutant(Mutant::UpgradeInPlace) {
             let lock = self.remove(place);
-            self.queueing.release(engine, lock);
+            self.queueing.release(base, lock);
         }
         false
     }
@@ -273,15 +274,14 @@ impl Locks {
     /// Takes the lock of a cell, and waits as the policy says.
     pub(super) fn take(
         &mut self,
-        engine: &Common,
-        local: &mut Local,
+        locker: &mut Locker<'_>,
         at: CellAt,
         mut asker: Asker,
     ) -> Result<Grant, Abort> {
-        let (lock, me, mode) = (Lock::of(&at), local.desk, asker.mode());
+        let (lock, me, mode) = (Lock::of(&at), locker.own.desk, asker.mode());
         let Err(mut word) = lock.take(me, mode) else { return Ok(Grant::Held) };
         // A lock's holder may be stuck in its closure, so no transaction aborts here for ever.
-        if engine.token.is_held_by(local.id) || local.wanted.gives_up_locks() {
+        if locker.engine.token.is_held_by(locker.local.id) || locker.local.wanted.gives_up_locks() {
             return Ok(Grant::Without);
         }
         // The wait, and how long it is.
@@ -289,7 +289,7 @@ impl Locks {
         let is_writer = mode == Mode::Write;
         let (mut has_wanted, mut has_waited) = (false, false);
         let verdict = loop {
-            let patience = match verdict(engine, local, &mut asker, (lock, word), self.is_shown) {
+            let patience = match verdict(locker, &mut asker, (lock, word), self.is_shown) {
                 Verdict::Wait(patience) => patience,
                 verdict => break verdict,
             };
@@ -297,9 +297,9 @@ impl Locks {
             let wish = if is_writer { Wish::Own(me.into()) } else { Wish::Look };
             let address = at.address() + 8;
             let (wait, patience) = wait.get_or_insert_with(|| {
-                local.locks.count(LockCount::Waited);
+                locker.count(LockCount::Waited);
                 has_waited = true;
-                (Wait::new(&engine.parking, address, wish, patience), patience)
+                (Wait::new(&locker.engine.parking, address, wish, patience), patience)
             });
             match wait.wait() {
                 Waited::Again => {}
@@ -311,7 +311,7 @@ impl Locks {
                 Err(now) => word = now,
             }
         };
-        asker.end(engine, local);
+        asker.end(locker);
         self.has_waited |= has_waited;
         let handed = wait.as_mut().map(|(wait, _)| wait.give_up()) == Some(Waited::Handed);
         drop(wait);
@@ -322,8 +322,8 @@ impl Locks {
             _ if has_wanted => {
                 lock.unwant();
                 // Readers may have waited for this writer, and other writers set WANT again.
-                if engine.parking.has_sleepers() {
-                    engine.parking.wake(at.address() + 8);
+                if locker.engine.parking.has_sleepers() {
+                    locker.engine.parking.wake(at.address() + 8);
                 }
             }
             _ => {}
@@ -333,19 +333,15 @@ impl Locks {
         }
         if verdict == Verdict::InVain && asker.is_hint() {
             self.has_slept_in_vain = true;
-            local.wanted.note_failure(true);
+            locker.local.wanted.note_failure(true);
             return Ok(Grant::Without);
         }
         if asker.is_ahead() {
             // The attempt goes on without the lock, whatever its policy.
             return Err(Abort::Locked);
         }
-        local.wanted.note_failure(verdict == Verdict::InVain);
-        local.locks.count(if verdict == Verdict::Doomed {
-            LockCount::Killed
-        } else {
-            LockCount::Died
-        });
+        locker.local.wanted.note_failure(verdict == Verdict::InVain);
+        locker.count(if verdict == Verdict::Doomed { LockCount::Killed } else { LockCount::Died });
         Err(Abort::Locked)
     }
 
@@ -357,7 +353,7 @@ impl Locks {
     #[inline]
     pub(super) fn look_again(
         &mut self,
-        engine: &Common,
+        base: LockBase<'_>,
         lock: RowLock,
         flag: u64,
     ) -> Result<Grant, Abort> {
@@ -365,7 +361,7 @@ impl Locks {
         if tid.has(flag) && !tid.has(Tid::DEAD) || mutant(Mutant::NoRecheckAfterGrant) {
             return Ok(Grant::Held);
         }
-        self.queueing.release(engine, lock);
+        self.queueing.release(base, lock);
         if tid.has(Tid::DEAD) { Err(Abort::RecordRemoved) } else { Ok(Grant::Without) }
     }
 
@@ -373,14 +369,14 @@ impl Locks {
     /// session's desk. `writes` is the write set of the attempt.
     #[cold]
     #[inline(never)]
-    pub(crate) fn release_all(&mut self, engine: &Common, local: &mut Local, writes: &[WriteItem]) {
+    pub(crate) fn release_all(&mut self, locker: &mut Locker<'_>, writes: &[WriteItem]) {
         for request in self.requests.drain(..) {
-            if let Some(lock) = self.queueing.cancel(engine, request) {
-                self.queueing.release_by_policy(engine, local, lock);
+            if let Some(lock) = self.queueing.cancel(locker.base(), request) {
+                self.queueing.release_by_policy(locker, lock);
             }
         }
         for lock in self.list.drain(..) {
-            self.queueing.release_by_policy(engine, local, lock);
+            self.queueing.release_by_policy(locker, lock);
         }
         (self.written, self.holds_ordered, self.holds_unordered) = (0, false, false);
         (self.has_waited, self.has_slept_in_vain, self.has_staged) = (false, false, false);
@@ -390,12 +386,12 @@ impl Locks {
         }
         // Locks that phase 1 has taken are not listed.
         for &WriteItem { at, .. } in writes.iter().filter(|item| item.at.cell_words() == 2) {
-            if Lock::of(&at).word().is_written_by(local.desk) {
+            if Lock::of(&at).word().is_written_by(locker.own.desk) {
                 let lock = RowLock { at, mode: Mode::Write, node: None };
-                self.queueing.release_by_policy(engine, local, lock);
+                self.queueing.release_by_policy(locker, lock);
             }
         }
-        engine.desks.desk(local.desk).end();
+        locker.locks.desks.desk(locker.own.desk).end();
     }
 }
 
@@ -413,21 +409,21 @@ fn asks_for(policy: Policy, mode: Mode, when: When) -> bool {
 /// Answers for the policy that answers by chance: pretends to grant, refuses, or says that the
 /// attempt must abort.
 #[cfg(any(test, feature = "experiments"))]
-fn random(local: &mut Local, at: CellAt, mode: Mode) -> Result<Grant, Abort> {
+fn random(locker: &mut Locker<'_>, at: CellAt, mode: Mode) -> Result<Grant, Abort> {
     if Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::DEAD) {
         return Err(Abort::RecordRemoved);
     }
-    match local.random.below(64) {
+    match locker.local.random.below(64) {
         0 if mode == Mode::Write => {
-            local.locks.count(LockCount::Died);
+            locker.count(LockCount::Died);
             Err(Abort::Locked)
         }
         1..32 => {
-            local.locks.count(LockCount::Taken);
+            locker.count(LockCount::Taken);
             Ok(Grant::Held)
         }
         _ => {
-            local.locks.count(LockCount::Forgone);
+            locker.count(LockCount::Forgone);
             Ok(Grant::Without)
         }
     }

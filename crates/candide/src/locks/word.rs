@@ -13,8 +13,8 @@
 
 #![forbid(unsafe_code)]
 
-use crate::engine::Common;
-use crate::engine::desks::class_of;
+use super::desks::class_of;
+use super::shared::LockBase;
 use crate::record::CellAt;
 use crate::sync::{AtomicU64, Mutant, Ordering, mutant};
 
@@ -193,8 +193,8 @@ pub(crate) enum Mode {
 }
 
 /// Releases the lock in a cell's second word.
-pub(super) fn release(engine: &Common, at: CellAt, mode: Mode) {
-    let (lock, parking) = (Lock::of(&at), &engine.parking);
+pub(super) fn release(base: LockBase<'_>, at: CellAt, mode: Mode) {
+    let (lock, parking) = (Lock::of(&at), &base.engine.parking);
     let address = at.address() + 8;
     match mode {
         Mode::Read => {

@@ -1,9 +1,11 @@
 //! Tests of requests to abort, under the policy `swiss`.
 
+use super::super::desks::Desks;
+use super::super::shared::{Locker, SessionLocks, SharedLocks};
 use super::super::waiting::{Asker, Verdict, When, verdict};
 use super::super::word::{Lock, Mode};
 use crate::Database;
-use crate::engine::{Common, Worker};
+use crate::engine::Worker;
 use crate::policy::Policy;
 use crate::protocols::Occ;
 use crate::sync::{AtomicU64, Patience};
@@ -16,6 +18,7 @@ const MANY: usize = 10;
 struct Meeting {
     db: Database<Occ>,
     me: Worker<()>,
+    own: SessionLocks,
     owner: u16,
     row: AtomicU64,
 }
@@ -24,34 +27,52 @@ impl Meeting {
     fn new() -> Meeting {
         let db = Database::<Occ>::builder().policy(Policy::Swiss).build().unwrap();
         let engine = &db.inner.engine;
-        let mut me = Worker::new(engine.id, 99, engine.epochs.register(), Arc::default());
-        let [owner, desk] = [(); 2].map(|()| engine.desks.join(true).unwrap());
-        me.local.desk = desk;
-        engine.desks.desk(owner).begin(1, 0, 0);
-        engine.desks.desk(desk).begin(2, 0, 0);
+        let me = Worker::new(engine.id, 99, engine.epochs.register());
+        let locks = db.inner.catalog.locks().expect("a protocol with policies");
+        let mut own = SessionLocks::new(locks, &Arc::default());
+        let [owner, desk] = [(); 2].map(|()| locks.desks.join(true).unwrap());
+        own.desk = desk;
+        locks.desks.desk(owner).begin(1, 0, 0);
+        locks.desks.desk(desk).begin(2, 0, 0);
         let row = AtomicU64::new(0);
         Lock(&row).take_to_write(owner).unwrap();
-        Meeting { db, me, owner, row }
+        Meeting { db, me, own, owner, row }
     }
 
     /// Returns what the attempt does after `written` writes. It has seen the lock held, and in the
     /// meantime `then` happens.
-    fn meets(&mut self, written: usize, then: impl FnOnce(&Common, &AtomicU64, u16)) -> Verdict {
-        let Meeting { db, me: Worker { local, .. }, owner, row } = self;
-        let (engine, seen): (&Common, _) = (&db.inner.engine, Lock(row).word());
-        then(engine, row, *owner);
+    fn meets(
+        &mut self,
+        written: usize,
+        then: impl FnOnce(&SharedLocks, &AtomicU64, u16),
+    ) -> Verdict {
+        let Meeting { db, me: Worker { local, .. }, own, owner, row } = self;
+        let (engine, seen) = (&db.inner.engine, Lock(row).word());
+        let locks = &**db.inner.catalog.locks().expect("a protocol with policies");
+        then(locks, row, *owner);
+        let locker = &mut Locker { engine: &engine.common, locks, local, own };
         let mut asker = Asker::new(Policy::Swiss, Mode::Write, written, (When::Now, false, false));
-        let verdict = verdict(engine, local, &mut asker, (Lock(row), seen), true);
-        asker.end(engine, local);
+        let verdict = verdict(locker, &mut asker, (Lock(row), seen), true);
+        asker.end(locker);
         verdict
     }
 
     fn is_doomed(&self) -> bool {
-        self.db.inner.engine.desks.desk(self.owner).is_doomed()
+        self.desks().desk(self.owner).is_doomed()
+    }
+
+    fn desks(&self) -> &Desks {
+        &self.db.inner.catalog.locks().expect("a protocol with policies").desks
     }
 }
 
-fn nothing(_: &Common, _: &AtomicU64, _: u16) {}
+impl Drop for Meeting {
+    fn drop(&mut self) {
+        self.desks().desk(self.own.desk).end();
+    }
+}
+
+fn nothing(_: &SharedLocks, _: &AtomicU64, _: u16) {}
 
 #[test]
 fn an_attempt_that_has_written_much_asks_the_other_to_abort_and_sleeps() {
@@ -61,7 +82,7 @@ fn an_attempt_that_has_written_much_asks_the_other_to_abort_and_sleeps() {
     assert!(matches!(meeting.meets(MANY, nothing), Verdict::Wait(Patience::Lasting(_))));
     assert!(meeting.is_doomed());
     // The next attempt of the same session is not meant.
-    let desk = meeting.db.inner.engine.desks.desk(meeting.owner);
+    let desk = meeting.desks().desk(meeting.owner);
     desk.end();
     desk.begin(1, 0, 0);
     assert!(!meeting.is_doomed());
@@ -70,23 +91,23 @@ fn an_attempt_that_has_written_much_asks_the_other_to_abort_and_sleeps() {
 #[test]
 fn the_older_ticket_wins() {
     let mut meeting = Meeting::new();
-    let draw = |engine: &Common, owner| {
-        engine.desks.desk(owner).set_ticket(engine.desks.draw_ticket());
+    let draw = |locks: &SharedLocks, owner| {
+        locks.desks.desk(owner).set_ticket(locks.desks.draw_ticket());
     };
-    let lost = meeting.meets(MANY, |engine, _, owner| draw(engine, owner));
+    let lost = meeting.meets(MANY, |locks, _, owner| draw(locks, owner));
     assert!(matches!(lost, Verdict::Die) && !meeting.is_doomed());
     // The owner draws again, after the attempt has drawn its ticket.
-    let won = meeting.meets(MANY, |engine, _, owner| draw(engine, owner));
+    let won = meeting.meets(MANY, |locks, _, owner| draw(locks, owner));
     assert!(matches!(won, Verdict::Wait(_)) && meeting.is_doomed());
 }
 
 #[test]
 fn a_session_that_has_released_the_lock_is_not_asked_to_abort() {
     let mut meeting = Meeting::new();
-    meeting.meets(MANY, |engine, row, owner| {
+    meeting.meets(MANY, |locks, row, owner| {
         Lock(row).pass_on(None);
-        engine.desks.desk(owner).end();
-        engine.desks.desk(owner).begin(3, 0, 0);
+        locks.desks.desk(owner).end();
+        locks.desks.desk(owner).begin(3, 0, 0);
     });
     assert!(!meeting.is_doomed(), "its next attempt is meant");
 }
@@ -94,9 +115,9 @@ fn a_session_that_has_released_the_lock_is_not_asked_to_abort() {
 #[test]
 fn an_attempt_that_was_asked_to_abort_does_so_when_it_meets_a_lock() {
     let mut meeting = Meeting::new();
-    let me = meeting.me.local.desk;
-    let doomed = meeting.meets(0, |engine, _, _| {
-        let desk = engine.desks.desk(me);
+    let me = meeting.own.desk;
+    let doomed = meeting.meets(0, |locks, _, _| {
+        let desk = locks.desks.desk(me);
         desk.doom(desk.attempt());
     });
     assert!(matches!(doomed, Verdict::Doomed));

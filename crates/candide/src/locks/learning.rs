@@ -27,7 +27,7 @@
 //! way does it go on without the lock. No circle of sleepers arises, beside reads for update
 //! either:
 //! * A sleeper for a lock of these policies holds only such locks, all before the one that it waits
-//!   for, and no TID word (`Locks::ask_in_order` lets no attempt with TID words sleep).
+//!   for, and no TID word (`RowLocks::ask_in_order` lets no attempt with TID words sleep).
 //! * A sleeper for a TID word that a read for update holds has no lock by policy (WA1), and the
 //!   words that it holds come before the one that it waits for. A sleeper for a commit (WA3) waits
 //!   for a session that does not sleep.
@@ -64,16 +64,16 @@
 
 use super::cell_queue::{has_queue, queue, queue_mode};
 use super::heat::{self, heat, is_hot, warm};
-use super::locks::{Grant, Locks};
+use super::patience::patience;
 use super::row_lock::{RowLock, is_asked_for, is_written};
+use super::row_locks::{Grant, RowLocks};
+use super::shared::{LockBase, Locker};
 use super::waiting::{Asker, When, runs_beside};
 use super::word::Mode;
 use super::{RASK, WASK};
 use crate::access::WriteSet;
-use crate::engine::{Common, Local};
 use crate::error::Abort;
 use crate::policy::Policy;
-use crate::protocols::shared::cell_lock::patience;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
 use crate::sync::{Mutant, Ordering, mutant, step};
@@ -90,7 +90,7 @@ const LISTED_MAX: usize = 256;
 /// The same for `hybrid`, whose list has all that an attempt has read.
 const LISTED_MAX_HYBRID: usize = 1 << 14;
 
-impl Locks {
+impl RowLocks {
     /// Asks for the lock of a cell under a policy that waits in the order of addresses, before
     /// phase 1 of the commit.
     ///
@@ -99,14 +99,13 @@ impl Locks {
     /// [`Abort::RecordRemoved`] if the record is dead.
     pub(super) fn ask_in_order(
         &mut self,
-        engine: &Common,
-        local: &mut Local,
+        locker: &mut Locker<'_>,
         at: CellAt,
         policy: Policy,
         (mut mode, when): (Mode, When),
         holds_cells: bool,
     ) -> Result<Grant, Abort> {
-        if self.is_still_queued(engine, local, at, (mode, when))? {
+        if self.is_still_queued(locker, at, (mode, when))? {
             return Ok(Grant::Without);
         }
         self.has_staged |= when == When::Staging;
@@ -114,10 +113,10 @@ impl Locks {
             (Some(Mode::Write), _) | (Some(Mode::Read), Mode::Read) => return Ok(Grant::Held),
             (Some(Mode::Read), Mode::Write) => {
                 if when == When::Staging {
-                    heat::note_written(engine, at, true);
+                    heat::note_written(locker.base(), at, true);
                 }
-                if self.give_up_read_lock(engine, at, local.desk) {
-                    local.locks.count(LockCount::Taken);
+                if self.give_up_read_lock(locker.base(), at, locker.own.desk) {
+                    locker.count(LockCount::Taken);
                     return Ok(Grant::Held);
                 }
             }
@@ -126,54 +125,53 @@ impl Locks {
             (None, Mode::Read) if when == When::Now && policy == Policy::Hybrid => {
                 return Ok(Grant::Without);
             }
-            (None, Mode::Read) if when == When::Now && heat::is_written(engine, at) => {
+            (None, Mode::Read) if when == When::Now && heat::is_written(locker.base(), at) => {
                 mode = Mode::Write;
             }
             (None, _) => {}
         }
         // Reserved in advance, since nothing may fail between the grant and the push.
         self.list.reserve(1);
-        if engine.policies.mocc().is_unreliable() && local.random.next() >> 63 != 0 {
-            let is_granted = local.random.next() >> 63 != 0;
-            local.locks.count(if is_granted { LockCount::Taken } else { LockCount::Forgone });
+        if locker.locks.policies.mocc().is_unreliable() && locker.local.random.next() >> 63 != 0 {
+            let is_granted = locker.local.random.next() >> 63 != 0;
+            locker.count(if is_granted { LockCount::Taken } else { LockCount::Forgone });
             return Ok(if is_granted { Grant::Held } else { Grant::Without });
         }
-        let paper_waiting = engine.policies.mocc().has_paper_waiting();
+        let paper_waiting = locker.locks.policies.mocc().has_paper_waiting();
         let restored =
-            paper_waiting.then(|| self.may_sleep(engine, local, at, (policy, when), holds_cells));
-        let lock = match self.queueing.try_take(engine, local, (at, mode)) {
+            paper_waiting.then(|| self.may_sleep(locker, at, (policy, when), holds_cells));
+        let lock = match self.queueing.try_take(locker, (at, mode)) {
             Some(lock) => lock,
             None => {
-                heat::note_wait(engine, at);
-                let is_canonical = restored.unwrap_or_else(|| {
-                    self.may_sleep(engine, local, at, (policy, when), holds_cells)
-                });
+                heat::note_wait(locker.base(), at);
+                let is_canonical = restored
+                    .unwrap_or_else(|| self.may_sleep(locker, at, (policy, when), holds_cells));
                 let wish = (mode, when);
                 let waited = match has_queue(at) {
                     // The holders of a queue lock are not known, and might wait for the outer
                     // transaction.
-                    true if runs_beside(engine, local) => None,
-                    true => self.wait_in_queue(engine, local, at, wish, is_canonical)?,
+                    true if runs_beside(locker.base(), locker.own.desk) => None,
+                    true => self.wait_in_queue(locker, at, wish, is_canonical)?,
                     false => {
                         let holds_others = holds_cells || self.holds_any();
                         let asker = Asker::new(policy, mode, 0, (when, holds_cells, holds_others));
                         let asker = asker.canonical(is_canonical);
-                        let grant = self.take(engine, local, at, asker)?;
+                        let grant = self.take(locker, at, asker)?;
                         (grant == Grant::Held).then_some(RowLock { at, mode, node: None })
                     }
                 };
                 let Some(lock) = waited else {
-                    local.locks.count(LockCount::Forgone);
+                    locker.count(LockCount::Forgone);
                     return Ok(Grant::Without);
                 };
                 lock
             }
         };
-        local.locks.count(LockCount::Taken);
+        locker.count(LockCount::Taken);
         if when == When::Ahead {
-            local.locks.count(LockCount::Retrospective);
+            locker.count(LockCount::Retrospective);
         }
-        let grant = self.look_again(engine, lock, WASK)?;
+        let grant = self.look_again(locker.base(), lock, WASK)?;
         if grant == Grant::Held {
             self.push(lock);
             self.holds_ordered = true;
@@ -185,15 +183,17 @@ impl Locks {
     /// that is all that it needs.
     fn may_sleep(
         &mut self,
-        engine: &Common,
-        local: &mut Local,
+        locker: &mut Locker<'_>,
         at: CellAt,
         (policy, when): (Policy, When),
         holds_cells: bool,
     ) -> bool {
         let is_hopeful = when == When::BeforeCommit || !self.has_slept_in_vain;
-        let may = policy.learns() && is_hopeful && !holds_cells && !runs_beside(engine, local);
-        mutant(Mutant::WaitsOutOfOrder) || may && self.make_canonical(engine, local, at, when)
+        let may = policy.learns()
+            && is_hopeful
+            && !holds_cells
+            && !runs_beside(locker.base(), locker.own.desk);
+        mutant(Mutant::WaitsOutOfOrder) || may && self.make_canonical(locker, at, when)
     }
 
     /// Waits for a queue lock: asleep if the attempt is in canonical mode. Otherwise leaves the
@@ -204,20 +204,19 @@ impl Locks {
     /// [`Abort::Locked`] before phase 1, if the lock is not granted.
     fn wait_in_queue(
         &mut self,
-        engine: &Common,
-        local: &mut Local,
+        locker: &mut Locker<'_>,
         at: CellAt,
         (mode, when): (Mode, When),
         is_canonical: bool,
     ) -> Result<Option<RowLock>, Abort> {
         let is_needed = when == When::BeforeCommit;
-        let gives_up = engine.token.is_held_by(local.id)
-            || local.wanted.gives_up_locks()
-            || !is_needed && !engine.policies.at(at).learns();
-        let node = if gives_up { None } else { self.queueing.take(engine, local) };
+        let gives_up = locker.engine.token.is_held_by(locker.local.id)
+            || locker.local.wanted.gives_up_locks()
+            || !is_needed && !locker.locks.policies.at(at).learns();
+        let node = if gives_up { None } else { self.queueing.take(locker) };
         let Some(node) = node else { return Ok(None) };
         self.requests.reserve(1);
-        let lock = queue(engine, &at);
+        let lock = queue(locker.base(), &at);
         let request = RowLock { at, mode, node: Some(node) };
         if lock.request(node, queue_mode(mode)) {
             return Ok(Some(request));
@@ -227,18 +226,18 @@ impl Locks {
             self.holds_ordered = true;
             return Ok(None);
         }
-        local.locks.count(LockCount::Waited);
+        locker.count(LockCount::Waited);
         self.has_waited = true;
         if lock.wait(node, patience(is_canonical)) {
             return Ok(Some(request));
         }
-        if let Some(lock) = self.queueing.cancel(engine, request) {
+        if let Some(lock) = self.queueing.cancel(locker.base(), request) {
             return Ok(Some(lock));
         }
-        local.wanted.note_failure(is_canonical);
+        locker.local.wanted.note_failure(is_canonical);
         self.has_slept_in_vain |= !is_needed;
         if is_needed {
-            local.locks.count(LockCount::Died);
+            locker.count(LockCount::Died);
             return Err(Abort::Locked);
         }
         Ok(None)
@@ -249,11 +248,10 @@ impl Locks {
     /// leaves the queue, and so does each one before phase 1.
     ///
     /// # Errors
-    /// See [`Locks::look_again`].
+    /// See [`RowLocks::look_again`].
     fn is_still_queued(
         &mut self,
-        engine: &Common,
-        local: &mut Local,
+        locker: &mut Locker<'_>,
         at: CellAt,
         (mode, when): (Mode, When),
     ) -> Result<bool, Abort> {
@@ -262,15 +260,15 @@ impl Locks {
         let request = self.requests[place];
         let serves = when != When::BeforeCommit
             && (request.mode == Mode::Write || mode == Mode::Read)
-            && request.node.is_some_and(|node| !queue(engine, &at).poll(node));
+            && request.node.is_some_and(|node| !queue(locker.base(), &at).poll(node));
         if serves {
             return Ok(true);
         }
         self.list.reserve(1);
         self.requests.swap_remove(place);
-        if let Some(lock) = self.queueing.cancel(engine, request) {
-            local.locks.count(LockCount::Taken);
-            if self.look_again(engine, lock, WASK)? == Grant::Held {
+        if let Some(lock) = self.queueing.cancel(locker.base(), request) {
+            locker.count(LockCount::Taken);
+            if self.look_again(locker.base(), lock, WASK)? == Grant::Held {
                 self.push(lock);
             }
         }
@@ -280,26 +278,25 @@ impl Locks {
     /// Takes a lock of the retrospective list.
     ///
     /// # Errors
-    /// See [`Locks::ask`].
+    /// See [`RowLocks::ask`].
     pub(crate) fn lock_ahead(
         &mut self,
-        engine: &Common,
-        local: &mut Local,
+        locker: &mut Locker<'_>,
         at: CellAt,
         mode: Mode,
     ) -> Result<Grant, Abort> {
-        if !engine.policies.at(at).learns() || !warm(engine, at) {
+        if !locker.locks.policies.at(at).learns() || !warm(locker.base(), at) {
             return Ok(Grant::Without);
         }
-        self.ask(engine, local, at, (mode, When::Ahead), false)
+        self.ask(locker, at, (mode, When::Ahead), false)
     }
 
     /// Returns whether the attempt holds the lock of a cell for writing, under a policy that waits
     /// in the order of addresses.
-    pub(crate) fn is_locked_in_order(&self, engine: &Common, at: CellAt) -> bool {
+    pub(crate) fn is_locked_in_order(&self, base: LockBase<'_>, at: CellAt) -> bool {
         self.holds_ordered
             && self.place(at).is_some_and(|place| self.list[place].mode == Mode::Write)
-            && engine.policies.at(at).learns()
+            && base.locks.policies.at(at).learns()
     }
 
     /// Takes the locks of the write set, of the rows whose writers must ask, in the order of
@@ -307,14 +304,13 @@ impl Locks {
     /// and it may have to release locks that it holds. So it looks again, a few times.
     ///
     /// # Errors
-    /// See [`Locks::ask`]; also returns the cell. [`Abort::Locked`] at once for a row among `reads`
-    /// that another attempt has locked for writing: that attempt is about to replace the version
-    /// that was read. A transaction that must not fail because of locks does not do so, nor with
-    /// the paper's waiting.
+    /// See [`RowLocks::ask`]; also returns the cell. [`Abort::Locked`] at once for a row among
+    /// `reads` that another attempt has locked for writing: that attempt is about to replace the
+    /// version that was read. A transaction that must not fail because of locks does not do so, nor
+    /// with the paper's waiting.
     pub(crate) fn lock_writes(
         &mut self,
-        engine: &Common,
-        local: &mut Local,
+        locker: &mut Locker<'_>,
         reads: &[(CellAt, Tid)],
         writes: &WriteSet,
         holds_cells: bool,
@@ -322,7 +318,7 @@ impl Locks {
         for _ in 0..LOOKS_MAX {
             let asks = |at: &CellAt| {
                 is_asked_for(*at)
-                    && (has_queue(*at) || engine.policies.at(*at).learns())
+                    && (has_queue(*at) || locker.locks.policies.at(*at).learns())
                     && self.place(*at).is_none_or(|place| self.list[place].mode == Mode::Read)
             };
             let mut cells: Vec<CellAt> =
@@ -330,23 +326,23 @@ impl Locks {
             cells.sort_unstable_by_key(|at| at.address());
             for &at in &cells {
                 let lock = (Mode::Write, When::BeforeCommit);
-                self.is_still_queued(engine, local, at, lock).map_err(|abort| (abort, at))?;
-                if self.is_locked_in_order(engine, at) {
+                self.is_still_queued(locker, at, lock).map_err(|abort| (abort, at))?;
+                if self.is_locked_in_order(locker.base(), at) {
                     continue;
                 }
                 let is_it = |(read, _): &(CellAt, Tid)| read.address() == at.address();
                 let must_pass = || {
-                    engine.policies.mocc().has_paper_waiting()
-                        || engine.token.is_held_by(local.id)
-                        || local.wanted.gives_up_locks()
-                        || runs_beside(engine, local)
+                    locker.locks.policies.mocc().has_paper_waiting()
+                        || locker.engine.token.is_held_by(locker.local.id)
+                        || locker.local.wanted.gives_up_locks()
+                        || runs_beside(locker.base(), locker.own.desk)
                 };
-                if is_written(engine, at) && reads.iter().any(is_it) && !must_pass() {
-                    local.wanted.note_failure(false);
-                    local.locks.count(LockCount::Died);
+                if is_written(locker.base(), at) && reads.iter().any(is_it) && !must_pass() {
+                    locker.local.wanted.note_failure(false);
+                    locker.count(LockCount::Died);
                     return Err((Abort::Locked, at));
                 }
-                self.ask(engine, local, at, lock, holds_cells).map_err(|abort| (abort, at))?;
+                self.ask(locker, at, lock, holds_cells).map_err(|abort| (abort, at))?;
             }
             if cells.is_empty() || !self.has_waited() {
                 break;
@@ -358,13 +354,7 @@ impl Locks {
     /// Brings the attempt into canonical mode with respect to a lock, by releasing the locks that
     /// are in the way: at the commit always, and while the closure runs only as the module's
     /// documentation says. Returns whether the attempt may sleep for the lock.
-    fn make_canonical(
-        &mut self,
-        engine: &Common,
-        local: &mut Local,
-        at: CellAt,
-        when: When,
-    ) -> bool {
+    fn make_canonical(&mut self, locker: &mut Locker<'_>, at: CellAt, when: When) -> bool {
         if self.holds_unordered {
             return false;
         }
@@ -379,25 +369,25 @@ impl Locks {
         }
         let is_in_closure = matches!(when, When::Now | When::Staging);
         let is_all = count == self.list.len() + self.requests.len();
-        let waits_holding = engine.policies.mocc().has_paper_waiting();
+        let waits_holding = locker.locks.policies.mocc().has_paper_waiting();
         let keeps = count > RELEASED_MAX || !waits_holding && (!is_all || writes > 0);
         if is_in_closure && keeps {
             return false;
         }
         if count > 0 {
-            local.locks.count(LockCount::Restored);
+            locker.count(LockCount::Restored);
         }
         while let Some(place) = self.requests.iter().position(is_in_the_way) {
             let request = self.requests.swap_remove(place);
-            if let Some(lock) = self.queueing.cancel(engine, request) {
-                self.queueing.release_by_policy(engine, local, lock);
+            if let Some(lock) = self.queueing.cancel(locker.base(), request) {
+                self.queueing.release_by_policy(locker, lock);
             }
         }
         // From the end: what takes the place of a released lock was looked at before.
         for place in (0..self.list.len()).rev() {
             if is_in_the_way(&self.list[place]) {
                 let lock = self.remove(place);
-                self.queueing.release_by_policy(engine, local, lock);
+                self.queueing.release_by_policy(locker, lock);
             }
         }
         true
@@ -406,13 +396,13 @@ impl Locks {
     /// Notes of the locks for writing that reads have taken, by their preference, whether the rows
     /// were written. Called when an attempt has committed. If the closure has ended in an error,
     /// the write set is empty, and nothing is noted of an attempt that has staged writes.
-    pub(crate) fn note_preferences(&self, engine: &Common, writes: &WriteSet) {
+    pub(crate) fn note_preferences(&self, base: LockBase<'_>, writes: &WriteSet) {
         if self.has_staged && writes.is_empty() {
             return;
         }
         for &RowLock { at, mode, .. } in &self.list {
             if mode == Mode::Write && is_hot(at) && writes.find(at).is_none() {
-                heat::note_written(engine, at, false);
+                heat::note_written(base, at, false);
             }
         }
     }
@@ -424,9 +414,8 @@ impl Locks {
 #[cold]
 #[inline(never)]
 pub(crate) fn learn(
-    engine: &Common,
-    local: &mut Local,
-    locks: &Locks,
+    locker: &mut Locker<'_>,
+    locks: &RowLocks,
     reads: &[(CellAt, Tid)],
     writes: &WriteSet,
 ) {
@@ -434,13 +423,14 @@ pub(crate) fn learn(
     let mut failed: Vec<CellAt> = Vec::new();
     let mut is_hybrid = false;
     for &(at, seen) in reads {
-        let policy = engine.policies.at(at);
+        let policy = locker.locks.policies.at(at);
         if !policy.learns() {
             continue;
         }
         let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
         // A version that another attempt is about to replace counts as replaced.
-        let is_taken = || tid.has(WASK) && locks.place(at).is_none() && is_written(engine, at);
+        let is_taken =
+            || tid.has(WASK) && locks.place(at).is_none() && is_written(locker.base(), at);
         let has_failed = !tid.same_version(seen) || tid.has(Tid::INSTALL) || is_taken();
         if has_failed {
             failed.push(at);
@@ -453,17 +443,17 @@ pub(crate) fn learn(
     // A row that was read several times counts once.
     failed.sort_unstable_by_key(|at| at.address());
     failed.dedup_by_key(|at| at.address());
-    for &at in failed.iter().filter(|at| engine.policies.at(**at) == Policy::Mocc) {
-        heat(engine, local, at);
+    for &at in failed.iter().filter(|at| locker.locks.policies.at(**at) == Policy::Mocc) {
+        heat(locker, at);
         if writes.find(at).is_some() {
-            heat::note_written(engine, at, true);
+            heat::note_written(locker.base(), at, true);
         }
     }
     let exists = |at: &CellAt| !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT);
     let written = writes.items().iter().map(|item| item.at);
-    let written = written.filter(|at| engine.policies.at(*at).learns()).filter(exists);
+    let written = written.filter(|at| locker.locks.policies.at(*at).learns()).filter(exists);
     listed.extend(written.map(|at| (at, true)));
-    let held = locks.list.iter().filter(|held| engine.policies.at(held.at).learns());
+    let held = locks.list.iter().filter(|held| locker.locks.policies.at(held.at).learns());
     listed.extend(held.map(|held| (held.at, held.mode == Mode::Write)));
     listed.sort_unstable_by_key(|&(at, writes)| (at.address(), !writes));
     listed.dedup_by_key(|(at, _)| at.address());
@@ -478,5 +468,5 @@ pub(crate) fn learn(
     if mutant(Mutant::NothingRetrospective) {
         listed.clear();
     }
-    local.wanted.set_retrospective(engine, &listed);
+    locker.local.wanted.set_retrospective(locker.engine, &listed);
 }

@@ -17,10 +17,10 @@
 #![forbid(unsafe_code)]
 
 use super::change::exchange_flags;
+use super::patience::{ROUNDS_HELD, patience};
+use super::shared::{LockBase, Locker};
 use super::{FLAGS, RASK, WASK};
-use crate::engine::{Common, Local};
 use crate::policy::Policy;
-use crate::protocols::shared::cell_lock::{ROUNDS_HELD, patience};
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
 use crate::sync::{MODELLED, Mutant, Ordering, Spin, Wait, Waited, Wish, mutant};
@@ -33,8 +33,8 @@ const COOLED_BY: u8 = 3;
 const PAGE: u64 = 1 << 12;
 
 /// Returns the key of a cell's temperature.
-fn key(engine: &Common, at: CellAt) -> u64 {
-    if engine.policies.mocc().is_per_page() { at.address() & !(PAGE - 1) } else { at.address() }
+fn key(base: LockBase<'_>, at: CellAt) -> u64 {
+    if base.locks.policies.mocc().is_per_page() { at.address() & !(PAGE - 1) } else { at.address() }
 }
 
 fn has(at: CellAt, flag: u64) -> bool {
@@ -48,43 +48,44 @@ pub(super) fn is_hot(at: CellAt) -> bool {
 
 /// Counts a read that has failed to validate. The row becomes hot if its temperature has reached
 /// the threshold.
-pub(super) fn heat(engine: &Common, local: &mut Local, at: CellAt) {
-    let options = engine.policies.mocc();
+pub(super) fn heat(locker: &mut Locker<'_>, at: CellAt) {
+    let options = locker.locks.policies.mocc();
     let threshold = options.threshold_of_heat();
-    let temperature = engine.temperatures.raise(key(engine, at), &mut local.random);
+    let temperature =
+        locker.locks.temperatures.raise(key(locker.base(), at), &mut locker.local.random);
     if temperature < threshold {
         return;
     }
-    make_hot(local, at);
+    make_hot(locker, at);
     if options.is_per_page() {
-        let table = engine.table(at.table());
+        let table = locker.engine.table(at.table());
         let words = at.record().key_words(table.layout.key_words());
         table.index.for_each_beside(words.as_slice(), &mut |record| {
             for at in table.layout.cells(record) {
                 // The record may be in another page of memory.
-                engine.temperatures.keep(key(engine, at), threshold);
-                make_hot(local, at);
+                locker.locks.temperatures.keep(key(locker.base(), at), threshold);
+                make_hot(locker, at);
             }
         });
     }
 }
 
 /// Makes a row hot, unless its cell is locked: then the next failure does it.
-fn make_hot(local: &mut Local, at: CellAt) {
+fn make_hot(locker: &mut Locker<'_>, at: CellAt) {
     if !has(at, RASK | Tid::ABSENT) && exchange_flags(at, FLAGS, false) {
-        local.locks.count(LockCount::Heated);
+        locker.count(LockCount::Heated);
     }
 }
 
 /// Makes writers of a row ask for its lock. If a commit has locked the cell, sleeps until that
 /// commit has ended (WA3). If a read for update has locked it, waits a few rounds only, since the
 /// attempt that has read may be waiting for this one (WA1). Returns whether writers ask now.
-pub(super) fn warm(engine: &Common, at: CellAt) -> bool {
+pub(super) fn warm(base: LockBase<'_>, at: CellAt) -> bool {
     let mut spin = Spin::default();
     let mut wait: Option<Wait<'_>> = None;
     let begin = || {
         let patience = patience(!MODELLED && !mutant(Mutant::CommitUnawaitedAhead));
-        Wait::new(&engine.parking, at.address(), Wish::Look, patience)
+        Wait::new(&base.engine.parking, at.address(), Wish::Look, patience)
     };
     loop {
         if has(at, WASK) || exchange_flags(at, WASK, false) {
@@ -101,50 +102,51 @@ pub(super) fn warm(engine: &Common, at: CellAt) -> bool {
 }
 
 /// Notes that an attempt waits for the lock of a row, which is therefore of use.
-pub(super) fn note_wait(engine: &Common, at: CellAt) {
-    let threshold = engine.policies.mocc().threshold_of_heat();
-    if engine.policies.at(at) == Policy::Mocc && is_hot(at) {
-        engine.temperatures.keep(key(engine, at), threshold);
+pub(super) fn note_wait(base: LockBase<'_>, at: CellAt) {
+    let threshold = base.locks.policies.mocc().threshold_of_heat();
+    if base.locks.policies.at(at) == Policy::Mocc && is_hot(at) {
+        base.locks.temperatures.keep(key(base, at), threshold);
     }
 }
 
 /// Returns whether attempts that read a row usually write it.
-pub(super) fn is_written(engine: &Common, at: CellAt) -> bool {
-    engine.temperatures.is_written(key(engine, at))
+pub(super) fn is_written(base: LockBase<'_>, at: CellAt) -> bool {
+    base.locks.temperatures.is_written(key(base, at))
 }
 
 /// Notes whether an attempt that has read a row has also written it.
-pub(super) fn note_written(engine: &Common, at: CellAt, is_written: bool) {
-    let key = key(engine, at);
-    if engine.temperatures.is_written(key) != is_written {
-        engine.temperatures.set_written(key, is_written);
+pub(super) fn note_written(base: LockBase<'_>, at: CellAt, is_written: bool) {
+    let key = key(base, at);
+    if base.locks.temperatures.is_written(key) != is_written {
+        base.locks.temperatures.set_written(key, is_written);
     }
 }
 
 /// Lowers the temperature of a row whose lock is about to be released, and makes the row hot if it
 /// is not and its temperature says so. Returns whether the row's flags are to be cleared, once the
 /// attempt holds the lock alone (LK4).
-pub(super) fn cools(engine: &Common, local: &mut Local, at: CellAt) -> bool {
-    if engine.policies.at(at) != Policy::Mocc {
+pub(super) fn cools(locker: &mut Locker<'_>, at: CellAt) -> bool {
+    if locker.locks.policies.at(at) != Policy::Mocc {
         return true;
     }
-    let threshold = engine.policies.mocc().threshold_of_heat();
-    let temperature = engine.temperatures.lower(key(engine, at), &mut local.random);
+    let threshold = locker.locks.policies.mocc().threshold_of_heat();
+    let temperature =
+        locker.locks.temperatures.lower(key(locker.base(), at), &mut locker.local.random);
     if is_hot(at) {
         return temperature < threshold.saturating_sub(COOLED_BY).max(threshold.min(1));
     }
     let is_cold = temperature < threshold;
     if !is_cold {
-        make_hot(local, at);
+        make_hot(locker, at);
     }
     is_cold
 }
 
 /// Clears the flags of a row whose lock the attempt holds alone.
-pub(super) fn clear(local: &mut Local, at: CellAt) {
+pub(super) fn clear(locker: &mut Locker<'_>, at: CellAt) {
     let was_hot = is_hot(at);
     if exchange_flags(at, 0, true) && was_hot {
-        local.locks.count(LockCount::Cooled);
+        locker.count(LockCount::Cooled);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Locks on rows by policy, for transactions of `Occ`.
+//! What attempts lock before phase 1 of their commits: cells that reads for update hold
+//! (`held.rs`), and rows by policy, for transactions of `Occ`. This page is about locks by policy.
 //!
 //! # Guarantee
 //! None, and none is needed (LK1): the proof of `protocols/occ/mod.rs` holds for every policy, even
@@ -64,10 +65,16 @@
 
 mod cell_queue;
 mod change;
+mod desks;
 mod heat;
+mod held;
 mod learning;
-mod locks;
+mod patience;
 mod row_lock;
+mod row_locks;
+mod shared;
+mod table_policies;
+mod temperatures;
 #[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 mod waiting;
@@ -76,8 +83,13 @@ mod word;
 #[cfg(test)]
 pub(crate) use cell_queue::{queue, queue_mode};
 pub(crate) use change::{follow_policy, with_flags};
+#[cfg(test)]
+pub(crate) use desks::class_of;
+pub(crate) use held::{Early, HeldCells, wait_to_own};
 pub(crate) use learning::learn;
-pub(crate) use locks::{Grant, Locks};
+pub(crate) use patience::{LOCK_ROUNDS_MAX, patience};
+pub(crate) use row_locks::{Grant, RowLocks};
+pub(crate) use shared::{LockBase, Locker, SessionLocks, SharedLocks};
 pub(crate) use waiting::{When, lock_place};
 #[cfg(test)]
 pub(crate) use word::{Lock, LockWord};

@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 use super::cell_queue::{has_queue, queue};
+use super::patience::LOCK_ROUNDS_MAX;
+use super::shared::LockBase;
 use super::word::{Lock, Mode, release};
 use super::{FLAGS, RASK, WASK, flags_of};
-use crate::engine::Common;
 use crate::policy::Policy;
-use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Ordering, Spin, mutant};
 
@@ -38,21 +38,21 @@ pub(super) fn exchange_flags(at: CellAt, wanted: u64, can_clear: bool) -> bool {
 
 /// Gives a cell the flags of its table's present policy. The caller holds the second word for
 /// writing, and releases it next.
-pub(super) fn follow(engine: &Common, at: CellAt, policy: Policy) {
-    exchange_flags(at, flags_of(policy, engine.policies.mocc()), true);
+pub(super) fn follow(base: LockBase<'_>, at: CellAt, policy: Policy) {
+    exchange_flags(at, flags_of(policy, base.locks.policies.mocc()), true);
 }
 
 /// Returns whether a cell has the flags of its table's present policy.
 #[inline]
-pub(super) fn follows(engine: &Common, at: CellAt, policy: Policy) -> bool {
+pub(super) fn follows(base: LockBase<'_>, at: CellAt, policy: Policy) -> bool {
     let flags = at.cell_word(0).load(Ordering::Relaxed) & FLAGS;
-    flags == flags_of(policy, engine.policies.mocc())
+    flags == flags_of(policy, base.locks.policies.mocc())
 }
 
 /// Returns the TID word with which a held cell is released: `tid`, with the flags of the table's
 /// policy that it lacks (LK3).
-pub(crate) fn with_flags(engine: &Common, at: CellAt, tid: Tid) -> Tid {
-    let flags = || flags_of(engine.policies.at(at), engine.policies.mocc());
+pub(crate) fn with_flags(base: LockBase<'_>, at: CellAt, tid: Tid) -> Tid {
+    let flags = || flags_of(base.locks.policies.at(at), base.locks.policies.mocc());
     let wanted = if at.cell_words() > 1 { flags() } else { 0 };
     Tid(tid.0 | wanted)
 }
@@ -77,16 +77,16 @@ pub(super) fn toss(at: CellAt, mode: Mode, me: u16, is_heads: bool) -> Mode {
 
 /// Gives a cell the flags of a policy to which its table changes. Waits for the cell's locks for a
 /// bounded number of rounds.
-pub(crate) fn follow_policy(engine: &Common, at: CellAt, policy: Policy) {
-    let wanted = flags_of(policy, engine.policies.mocc());
+pub(crate) fn follow_policy(base: LockBase<'_>, at: CellAt, policy: Policy) {
+    let wanted = flags_of(policy, base.locks.policies.mocc());
     let mut spin = Spin::default();
     loop {
         let done = exchange_flags(at, wanted, false)
-            || has_queue(at) && queue(engine, &at).is_free() && exchange_flags(at, wanted, true)
+            || has_queue(at) && queue(base, &at).is_free() && exchange_flags(at, wanted, true)
             || at.cell_words() == 2
                 && Lock::of(&at).take_to_write(0).is_ok_and(|()| {
                     let done = exchange_flags(at, wanted, true);
-                    release(engine, at, Mode::Write);
+                    release(base, at, Mode::Write);
                     done
                 });
         if done || !spin.wait_at_most(LOCK_ROUNDS_MAX) {

@@ -1,7 +1,7 @@
 //! Tests of the second word of a cell.
 
+use super::super::desks::class_of;
 use super::super::word::Lock;
-use crate::engine::desks::class_of;
 use crate::sync::AtomicU64;
 
 #[test]

@@ -10,8 +10,8 @@ use super::WASK;
 use super::cell_queue::{has_queue, queue, queue_mode};
 use super::change::{follow, follows, toss};
 use super::heat;
+use super::shared::{LockBase, Locker};
 use super::word::{Lock, Mode, release};
-use crate::engine::{Common, Local};
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
 use crate::sync::Ordering;
@@ -33,113 +33,106 @@ pub(super) struct Queueing(Option<Supply>);
 impl Queueing {
     /// Takes a node. Returns `None` if the session has no desk, or if all nodes are in use or were
     /// until a moment ago.
-    pub(super) fn take(&mut self, engine: &Common, local: &Local) -> Option<NodeId> {
-        if local.desk == 0 {
+    pub(super) fn take(&mut self, locker: &Locker<'_>) -> Option<NodeId> {
+        if locker.own.desk == 0 {
             return None;
         }
-        let supply = self.0.get_or_insert_with(|| Supply::new(local.desk));
-        supply.take(&engine.queue_nodes, engine.epochs.bound())
+        let supply = self.0.get_or_insert_with(|| Supply::new(locker.own.desk));
+        supply.take(&locker.locks.queue_nodes, locker.engine.epochs.bound())
     }
 
     /// Gives back a node that is in no queue.
-    pub(super) fn give_back(&mut self, engine: &Common, node: NodeId) {
+    pub(super) fn give_back(&mut self, base: LockBase<'_>, node: NodeId) {
         let supply = self.0.as_mut().expect("a node was taken");
-        supply.give_back(&engine.queue_nodes, node, engine.epochs.stamp());
+        supply.give_back(&base.locks.queue_nodes, node, base.engine.epochs.stamp());
     }
 
     /// Takes the lock of a cell if it is free. Returns `None` if it is not.
     pub(super) fn try_take(
         &mut self,
-        engine: &Common,
-        local: &Local,
+        locker: &Locker<'_>,
         (at, mode): (CellAt, Mode),
     ) -> Option<RowLock> {
         if !has_queue(at) {
-            let taken = Lock::of(&at).take(local.desk, mode);
+            let taken = Lock::of(&at).take(locker.own.desk, mode);
             return taken.is_ok().then_some(RowLock { at, mode, node: None });
         }
-        let lock = queue(engine, &at);
+        let lock = queue(locker.base(), &at);
         // A node that is given back comes back late, even if it was in no queue.
         if !lock.looks_open(queue_mode(mode)) {
             return None;
         }
-        let node = self.take(engine, local)?;
+        let node = self.take(locker)?;
         if lock.try_acquire(node, queue_mode(mode)) {
             return Some(RowLock { at, mode, node: Some(node) });
         }
-        self.give_back(engine, node);
+        self.give_back(locker.base(), node);
         None
     }
 
     /// Releases a lock, and leaves the cell's flags as they are.
     #[inline]
-    pub(super) fn release(&mut self, engine: &Common, lock: RowLock) {
+    pub(super) fn release(&mut self, base: LockBase<'_>, lock: RowLock) {
         match lock.node {
             Some(node) => {
-                queue(engine, &lock.at).release(node);
-                self.give_back(engine, node);
+                queue(base, &lock.at).release(node);
+                self.give_back(base, node);
             }
-            None => release(engine, lock.at, lock.mode),
+            None => release(base, lock.at, lock.mode),
         }
     }
 
     /// Cancels a request at a queue lock. Returns the lock if it was granted meanwhile.
-    pub(super) fn cancel(&mut self, engine: &Common, request: RowLock) -> Option<RowLock> {
+    pub(super) fn cancel(&mut self, base: LockBase<'_>, request: RowLock) -> Option<RowLock> {
         let node = request.node.expect("a request is a node in a queue");
-        if !queue(engine, &request.at).cancel(node) {
+        if !queue(base, &request.at).cancel(node) {
             return Some(request);
         }
-        self.give_back(engine, node);
+        self.give_back(base, node);
         None
     }
 
     /// Releases a lock, and changes the cell's flags as the policy of its table says.
     #[inline]
-    pub(super) fn release_by_policy(
-        &mut self,
-        engine: &Common,
-        local: &mut Local,
-        mut lock: RowLock,
-    ) {
+    pub(super) fn release_by_policy(&mut self, locker: &mut Locker<'_>, mut lock: RowLock) {
         let RowLock { at, mode, .. } = lock;
-        let policy = engine.policies.at(at);
+        let policy = locker.locks.policies.at(at);
         if policy == Policy::Adaptive {
-            let is_heads = local.random.next() >> 63 != 0;
-            lock.mode = toss(at, mode, local.desk, is_heads);
+            let is_heads = locker.local.random.next() >> 63 != 0;
+            lock.mode = toss(at, mode, locker.own.desk, is_heads);
         } else if !policy.learns() {
-            if mode == Mode::Write || !follows(engine, at, policy) {
-                let follow = |_: &mut Local| follow(engine, at, policy);
-                return self.release_alone(engine, local, lock, follow);
+            if mode == Mode::Write || !follows(locker.base(), at, policy) {
+                let follow = |locker: &mut Locker<'_>| follow(locker.base(), at, policy);
+                return self.release_alone(locker, lock, follow);
             }
-        } else if heat::cools(engine, local, at) {
-            return self.release_alone(engine, local, lock, |local| heat::clear(local, at));
+        } else if heat::cools(locker, at) {
+            return self.release_alone(locker, lock, |locker| heat::clear(locker, at));
         }
-        self.release(engine, lock);
+        self.release(locker.base(), lock);
     }
 
     /// Releases a lock, and changes the cell's flags by `change` before if no other session holds
     /// the lock (LK4).
     fn release_alone(
         &mut self,
-        engine: &Common,
-        local: &mut Local,
+        locker: &mut Locker<'_>,
         mut lock: RowLock,
-        change: impl FnOnce(&mut Local),
+        change: impl FnOnce(&mut Locker<'_>),
     ) {
         let at = lock.at;
         if lock.node.is_some() && lock.mode == Mode::Read {
             // A request cannot change its mode.
-            self.release(engine, lock);
-            let Some(again) = self.try_take(engine, local, (at, Mode::Write)) else { return };
+            self.release(locker.base(), lock);
+            let Some(again) = self.try_take(locker, (at, Mode::Write)) else { return };
             lock = again;
         }
         if lock.mode == Mode::Write || heat::is_cleared_too_early() {
-            change(local);
-        } else if Lock::of(&at).upgrade(local.desk) {
+            change(locker);
+        } else if Lock::of(&at).upgrade(locker.own.desk) {
             lock.mode = Mode::Write;
-            change(local);
+            change(locker);
         }
-        self.release(engine, lock);
+        self.release(locker.base(), lock);
     }
 }
 
@@ -152,9 +145,9 @@ pub(super) fn is_asked_for(at: CellAt) -> bool {
 
 /// Returns whether a session holds the lock of a cell for writing, or waits for it at the head of a
 /// queue.
-pub(super) fn is_written(engine: &Common, at: CellAt) -> bool {
+pub(super) fn is_written(base: LockBase<'_>, at: CellAt) -> bool {
     match has_queue(at) {
-        true => queue(engine, &at).is_written(),
+        true => queue(base, &at).is_written(),
         false => Lock::of(&at).word().is_written(),
     }
 }

@@ -1,0 +1,92 @@
+//! What a database and its sessions keep about locks by policy.
+
+#![forbid(unsafe_code)]
+
+use super::desks::Desks;
+use super::table_policies::TablePolicies;
+use super::temperatures::Temperatures;
+use crate::engine::{Common, Local};
+use crate::policy::Policies;
+use crate::stats::{LockCount, LockCounters};
+use crate::sync::queue_lock::Nodes;
+use std::any::Any;
+use std::sync::Arc;
+
+/// A database's part of locks by policy.
+#[derive(Debug)]
+pub(crate) struct SharedLocks {
+    pub(crate) policies: TablePolicies,
+    pub(crate) desks: Desks,
+    pub(crate) temperatures: Temperatures,
+    pub(crate) queue_nodes: Nodes,
+}
+
+impl SharedLocks {
+    pub(crate) fn new(chosen: &Policies) -> Arc<SharedLocks> {
+        Arc::new(SharedLocks {
+            policies: TablePolicies::new(chosen.clone()),
+            desks: Desks::new(),
+            temperatures: Temperatures::default(),
+            queue_nodes: Nodes::new(),
+        })
+    }
+
+    /// Returns what [`Protocol::table_locks`](crate::engine::Protocol::table_locks) has returned.
+    pub(crate) fn of(table_locks: Arc<dyn Any + Send + Sync>) -> Arc<SharedLocks> {
+        table_locks.downcast().expect("the locks of tables are locks by policy")
+    }
+}
+
+/// A session's part of locks by policy.
+#[derive(Debug)]
+pub(crate) struct SessionLocks {
+    /// The number of the session's desk; zero if it has none.
+    pub(super) desk: u16,
+    counts: Arc<LockCounters>,
+    shared: Arc<SharedLocks>,
+}
+
+impl SessionLocks {
+    pub(crate) fn new(shared: &Arc<SharedLocks>, counts: &Arc<LockCounters>) -> SessionLocks {
+        SessionLocks { desk: 0, counts: counts.clone(), shared: shared.clone() }
+    }
+
+    /// Returns the number of the session's desk; zero if it has none.
+    pub(crate) fn desk(&self) -> u16 {
+        self.desk
+    }
+}
+
+impl Drop for SessionLocks {
+    fn drop(&mut self) {
+        if self.desk != 0 {
+            self.shared.desks.leave(self.desk);
+        }
+    }
+}
+
+/// A database that has locks by policy.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LockBase<'a> {
+    pub(crate) engine: &'a Common,
+    pub(crate) locks: &'a SharedLocks,
+}
+
+/// A session that locks by policy, with its database.
+#[derive(Debug)]
+pub(crate) struct Locker<'a> {
+    pub(crate) engine: &'a Common,
+    pub(crate) locks: &'a SharedLocks,
+    pub(crate) local: &'a mut Local,
+    pub(crate) own: &'a mut SessionLocks,
+}
+
+impl<'a> Locker<'a> {
+    pub(super) fn base(&self) -> LockBase<'a> {
+        LockBase { engine: self.engine, locks: self.locks }
+    }
+
+    pub(super) fn count(&self, what: LockCount) {
+        self.own.counts.count(what);
+    }
+}
