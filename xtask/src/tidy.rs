@@ -1,6 +1,7 @@
 //! Rules of the architecture that the compiler does not enforce.
 //!
-//! * Only `sync` names atomics, so that the same engine runs under models.
+//! * Only `sync` names atomics, `Mutex` and `Condvar` of the standard library, so that the same
+//!   engine runs under models.
 //! * Points of tests are not in the phases of a transaction.
 //! * Each deliberate defect of the list finds its place ([`defects`]).
 //! * Within each crate, arrows between files go down, and form no circles ([`arrows`]).
@@ -26,8 +27,8 @@ pub(crate) const REGISTRY: &str = "crates/candide/src/protocols/list.rs";
 /// The document with the table of protocols. The README shows the same table.
 const PROTOCOL_TABLE: &str = "docs/protocols.md";
 
-/// Places of the engine that may name the standard library's atomics.
-const ATOMICS_ALLOWED: &[(&str, &str)] =
+/// Places of the engine that may name what [`of_sync`] refuses.
+const OF_SYNC_ALLOWED: &[(&str, &str)] =
     &[("sync/", "it is the door"), ("tests/", "tests count and stop outside of what they test")];
 
 /// Crates whose circles and upward arrows are counted only.
@@ -219,7 +220,7 @@ fn problems(
     for (number, line) in (1..).zip(lines) {
         let code = line.split_once("//").map_or(line, |(code, _)| code);
         if let Some(path) = engine {
-            problems.extend(atomics(path, code).map(|problem| (number, problem)));
+            problems.extend(of_sync(path, code).map(|problem| (number, problem)));
             problems.extend(policy(path, code, policies).map(|problem| (number, problem)));
         }
         let allowed = path.starts_with("xtask/")
@@ -250,13 +251,17 @@ fn policy(path: &str, code: &str, policies: &[&str]) -> Option<String> {
     })
 }
 
-fn atomics(path: &str, code: &str) -> Option<String> {
-    let allowed = ATOMICS_ALLOWED.iter().any(|(place, _)| path.starts_with(place));
-    // `atomic` may also be one of several names in braces.
-    let is_of_sync = ["std::sync", "core::sync"].iter().any(|name| code.contains(name));
-    let named = is_of_sync && words(code).any(|word| word == "atomic");
-    (named && !allowed)
-        .then(|| "names the standard library's atomics; use those of `crate::sync`".to_string())
+/// Refuses types of the standard library that models replace. `crate::sync` has them.
+fn of_sync(path: &str, code: &str) -> Option<String> {
+    if OF_SYNC_ALLOWED.iter().any(|(place, _)| path.starts_with(place))
+        || !["std::sync", "core::sync"].iter().any(|name| code.contains(name))
+    {
+        return None;
+    }
+    // Each may also be one of several names in braces.
+    let refused = ["atomic", "Mutex", "Condvar"];
+    let name = words(code).find(|word| refused.contains(word))?;
+    Some(format!("names `{name}` of the standard library; `crate::sync` has what models replace"))
 }
 
 /// Returns the identifiers of a line.
@@ -282,13 +287,18 @@ mod tests {
     }
 
     #[test]
-    fn atomics_have_one_door() {
+    fn atomics_and_locks_have_one_door() {
         let line = "use std::sync::atomic::AtomicU64;";
         assert_eq!(found("crates/candide/src/index/hash.rs", line).len(), 1);
         let among_others = "use std::sync::{Arc, atomic::AtomicU64};";
         assert_eq!(found("crates/candide/src/index/hash.rs", among_others).len(), 1);
+        for name in ["Mutex", "Condvar"] {
+            let line = format!("use std::sync::{{Arc, {name} as Other}};");
+            assert_eq!(found("crates/candide/src/index/hash.rs", &line).len(), 1);
+            assert!(found("crates/candide/src/sync/signal.rs", &line).is_empty());
+        }
         assert!(
-            found("crates/candide/src/index/hash.rs", "use std::sync::{Arc, Mutex}; // not atomic")
+            found("crates/candide/src/index/hash.rs", "use std::sync::{Arc, RwLock}; // no atomic")
                 .is_empty()
         );
         assert!(found("crates/candide/src/sync/mod.rs", line).is_empty());

@@ -4,12 +4,12 @@
 #![forbid(unsafe_code)]
 
 use crate::log::{Cuts, Log};
+use crate::sync::process::{Builder, JoinHandle};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use candide_log::Store;
 use std::fmt::Debug;
 use std::io;
 use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle};
 
 /// The files of a database that is open, and the threads that write them. The program's handles
 /// share it. The threads hold nothing that keeps the database open.
@@ -105,7 +105,7 @@ impl Checkpoints {
         let (store, checkpoints) = (store.clone(), self.clone());
         let make = move || checkpoints.make(&store);
         // Without a thread, the next block tries again.
-        *thread = thread::Builder::new().name("candide-checkpoint".to_owned()).spawn(make).ok();
+        *thread = Builder::new().name("candide-checkpoint".to_owned()).spawn(make).ok();
     }
 
     fn make(&self, store: &Store) {

@@ -8,7 +8,8 @@ use super::session::{Session, run_cached, run_cached_logged};
 use super::table::Table;
 use crate::catalog::{Catalog, FoundTable, TableOptions, check_name};
 use crate::engine::{
-    Common, Engine, Hot, IndexPlan, Options, Properties, Protocol, ReadView, TableCore, Token,
+    Common, Engine, IndexPlan, Options, Properties, Protocol, ReadView, SharedQueue, TableCore,
+    Token,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::{Abort, Error};
@@ -619,7 +620,7 @@ impl<P: Protocol> Builder<P> {
                 token: Token::new(),
                 parking: Parking::new().spin_rounds(self.options.waiting.spin_rounds),
                 turns: Box::new(Turns::new()),
-                hot: Hot::default(),
+                hot: SharedQueue::default(),
                 names: Names::default(),
                 log: OnceLock::new(),
             },

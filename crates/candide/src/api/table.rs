@@ -230,13 +230,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
         state.admit(tx.engine, &self.core)?;
         // This does not call `in_words`, for the same reason as `find_found`.
         let key = row.key();
-        let home = match self.core.layout.packing::<R::Key>() {
+        let target = match self.core.layout.packing::<R::Key>() {
             None => state.link(tx.engine, &self.core, key.words().as_ref(), place)?,
             Some(packing) => {
                 state.link_packed(tx.engine, &self.core, packing, key.words().as_ref(), place)?
             }
         };
-        self.insert_at(tx, state, home, row)
+        self.insert_at(tx, state, target, row)
     }
 
     /// Inserts a row unless a row with its key exists; returns whether the row was inserted.
@@ -249,27 +249,27 @@ impl<R: Record, P: Protocol> Table<R, P> {
     #[doc(alias = "on_conflict_do_nothing")]
     pub fn insert_if_absent(&self, tx: &Tx<'_, P>, row: R) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
-        let home = self.record_for(tx, state, &row.key())?;
-        self.insert_at(tx, state, home, &row)
+        let target = self.record_for(tx, state, &row.key())?;
+        self.insert_at(tx, state, target, &row)
     }
 
-    /// Inserts `row` in the record `home`, unless that record holds a row; returns whether `row`
+    /// Inserts `row` in the record `target`, unless that record holds a row; returns whether `row`
     /// was inserted.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn insert_at(
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
-        home: InsertTarget,
+        target: InsertTarget,
         row: &R,
     ) -> Result<bool, Abort> {
-        if !home.is_new {
-            return self.insert_again(tx, state, home.record, row);
+        if !target.is_new {
+            return self.insert_again(tx, state, target.record, row);
         }
         if self.core.indexes.is_empty() {
-            self.stager(tx, state, home.record).stage_new_row(row)?;
+            self.stager(tx, state, target.record).stage_new_row(row)?;
         } else {
-            self.insert_indexed(tx, state, home.record, row)?;
+            self.insert_indexed(tx, state, target.record, row)?;
         }
         Ok(true)
     }

@@ -5,11 +5,12 @@
 
 use crate::error::{Abort, Error};
 use crate::schema::{Group, RowType};
+use crate::sync::process;
 use candide_log::schema::{IndexSchema, TableSchema};
 use candide_log::{Store, StoreError, WriteError};
 use std::collections::HashSet;
 use std::fmt::{self, Formatter};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
 /// Adds a table to the files, and returns its number in the log. The table is durable then.
 pub(super) fn add(store: &Store, schema: TableSchema) -> Result<u16, Error> {
@@ -81,11 +82,12 @@ pub(super) fn check(schema: &TableSchema, row: &RowType) -> Result<(), Error> {
 
 /// Returns the column groups of a schema.
 pub(super) fn groups(schema: &TableSchema) -> &'static [Group] {
-    static KNOWN: LazyLock<Mutex<HashSet<&'static [Group]>>> = LazyLock::new(Mutex::default);
+    static KNOWN: LazyLock<process::Mutex<HashSet<&'static [Group]>>> =
+        LazyLock::new(Default::default);
     let groups = schema.groups.iter();
     let groups: Vec<Group> =
         groups.map(|(name, words)| Group::new(intern(name), *words as usize)).collect();
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = process::lock(&KNOWN);
     if let Some(known) = known.get(&*groups) {
         return known;
     }
@@ -97,8 +99,8 @@ pub(super) fn groups(schema: &TableSchema) -> &'static [Group] {
 /// Returns a text for the life of the process. Each text is kept once, however often a database is
 /// opened.
 pub(super) fn intern(text: &str) -> &'static str {
-    static KNOWN: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    static KNOWN: LazyLock<process::Mutex<HashSet<&'static str>>> = LazyLock::new(Default::default);
+    let mut known = process::lock(&KNOWN);
     if let Some(known) = known.get(text) {
         return known;
     }

@@ -4,7 +4,7 @@
 
 use super::parts::Parts;
 use super::properties::Properties;
-use super::shared_queue::Hot;
+use super::shared_queue::SharedQueue;
 use super::table_core::TableCore;
 use crate::epoch::Epochs;
 use crate::error::Error;
@@ -81,7 +81,7 @@ pub(crate) struct Common {
     /// The place where sessions sleep while they wait for cells or for the token.
     pub(crate) parking: Parking,
     pub(crate) turns: Box<Turns>,
-    pub(crate) hot: Hot,
+    pub(crate) hot: SharedQueue,
     /// The names of transactions.
     pub(crate) names: Names,
     /// The log, once recovery is over; empty if the database is not durable.

@@ -15,7 +15,6 @@ use crate::epoch::{EPOCH_MAX, Epoch};
 use crate::error::Abort;
 use crate::index::NodeAt;
 use crate::record::{CellAt, RecordAt};
-use crate::sync::{Point, pass};
 
 /// The context of a protocol's function: its database and its session.
 pub struct Context<'a, P: Parts> {
@@ -116,12 +115,13 @@ impl<'a, P: Parts> Context<'a, P> {
         table: &TableCore,
         merge_into_node: impl FnOnce(NodeAt),
     ) {
-        self.take_out(record, table, merge_into_node);
+        self.remove_from_index(record, table, merge_into_node);
         self.local.retired.push(Retired::Record { table: table.number, record });
     }
 
+    /// Removes a record from its index, but not its memory.
     #[inline]
-    fn take_out(
+    pub(super) fn remove_from_index(
         &mut self,
         record: RecordAt,
         table: &TableCore,
@@ -131,41 +131,5 @@ impl<'a, P: Parts> Context<'a, P> {
         table.index.unlink(record, key.as_slice(), &mut self.local.retired_parts, merge_into_node);
         self.local.count_linked(table, false);
         self.local.retire_parts(table.number);
-    }
-
-    /// Moves a record from the table's index to the table's index of deleted records, if that index
-    /// exists and has room and `kill` marks the record as dead. Returns `false` only if `kill` has
-    /// failed, so that a later call may succeed.
-    pub(crate) fn detach_for_snapshots(
-        &mut self,
-        record: RecordAt,
-        table: &TableCore,
-        kill: impl FnOnce(&mut Self) -> bool,
-        merge_into_node: impl FnOnce(NodeAt),
-    ) -> bool {
-        let Some(deleted_index) = table.deleted_index() else { return true };
-        let key = record.key_words(table.layout.key_words());
-        if !deleted_index.enter(record, key.as_slice(), &mut self.local.caches) {
-            return true;
-        }
-        pass(Point::MovingToDeletedIndex);
-        if !kill(self) {
-            deleted_index.leave(record, key.as_slice(), &mut self.local.retired_parts);
-            self.local.retire_parts(table.number);
-            return false;
-        }
-        self.take_out(record, table, merge_into_node);
-        true
-    }
-
-    /// Removes a record from the index of deleted records. The record is freed once no reader can
-    /// hold it.
-    #[inline]
-    pub(crate) fn clear_out(&mut self, record: RecordAt, table: &TableCore) {
-        let deleted_index = table.deleted_index().expect("it has been put there");
-        let key = record.key_words(table.layout.key_words());
-        deleted_index.leave(record, key.as_slice(), &mut self.local.retired_parts);
-        self.local.retire_parts(table.number);
-        self.local.retired.push(Retired::Record { table: table.number, record });
     }
 }

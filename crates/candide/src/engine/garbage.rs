@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::snapshot_outcome::SnapshotOutcome;
 use super::table_core::{BlockSize, TableCore};
 use crate::epoch::Epoch;
 use crate::index::Retire;
@@ -57,7 +58,7 @@ pub struct Due {
     /// The protocol's note for its next examination of the entry; zero before the first
     /// examination.
     pub(crate) note: u64,
-    /// Whether the entry has waited for a snapshot to close ([`GcOutcome::Kept`]).
+    /// Whether the entry has waited for a snapshot to close ([`SnapshotOutcome::Kept`]).
     pub(crate) is_parked: bool,
 }
 
@@ -80,11 +81,6 @@ pub enum GcOutcome {
     /// The chain has more old versions than are removed at once ([`VERSIONS_AT_ONCE`]). The entry
     /// is examined again after other entries.
     Unfinished,
-    /// Nothing can be done before the open snapshot with this timestamp has closed.
-    Kept(u64),
-    /// As `Kept`, and only snapshots see the record. The record may be
-    /// [moved to the index of deleted records](super::Versions::detach_for_snapshots).
-    MoveToDeletedIndex(u64),
-    /// The record is in the index of deleted records, and no snapshot sees it any more.
-    Expired,
+    /// The entry is [settled](super::Versions::settle) as the snapshots ask for.
+    OfSnapshots(SnapshotOutcome),
 }

@@ -13,6 +13,7 @@ pub(crate) mod own_thread;
 mod parts;
 mod properties;
 mod shared_queue;
+mod snapshot_outcome;
 mod table_core;
 mod versions;
 mod wanted;
@@ -30,11 +31,11 @@ pub(crate) use observation::ReadView;
 pub use observation::{Committed, Missing, Seen};
 pub use parts::{Backlog, Parts};
 pub use properties::Properties;
-pub(crate) use shared_queue::Hot;
+pub(crate) use shared_queue::SharedQueue;
+pub use snapshot_outcome::SnapshotOutcome;
 pub use table_core::TableCore;
 pub(crate) use table_core::{
     BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, ShowKey, Stage, VersionTable,
 };
-pub(crate) use versions::is_open;
 pub use versions::{NoVersions, Versions};
 pub(crate) use worker::{Local, Worker};

@@ -3,7 +3,9 @@
 
 #![forbid(unsafe_code)]
 
+use super::garbage::Due;
 use crate::epoch::Epoch;
+use crate::record::CellAt;
 use std::fmt::Debug;
 
 /// The types of a protocol, without its functions. Code that uses a database and a session without
@@ -28,9 +30,10 @@ pub trait Parts: Sized + Send + Sync + Debug + 'static {
     type Backlog: Backlog;
 }
 
-/// Old versions that wait to be collected; empty if the protocol keeps no versions.
+/// Old versions that wait to be collected, and records and units that wait for snapshots to close.
+/// It is empty if the protocol keeps no versions.
 pub trait Backlog: Default + Send + Debug {
-    /// Returns whether no old version waits.
+    /// Returns whether nothing waits.
     #[doc(hidden)]
     fn is_empty(&self) -> bool;
 
@@ -38,7 +41,8 @@ pub trait Backlog: Default + Send + Debug {
     #[doc(hidden)]
     fn len(&self) -> usize;
 
-    /// Returns whether entries remain that can be examined when the horizon of epochs is `horizon`.
+    /// Returns whether old versions remain that can be examined when the horizon of epochs is
+    /// `horizon`.
     #[doc(hidden)]
     fn is_due(&self, horizon: Epoch) -> bool;
 
@@ -46,6 +50,24 @@ pub trait Backlog: Default + Send + Debug {
     /// have to be examined.
     #[doc(hidden)]
     fn take_over(&mut self, left: Self) -> usize;
+
+    /// Parks a record, by its first unit, or a unit until the snapshot has closed, or until the
+    /// next collection if `snapshot` is `None`. `queued` and `time` are as in [`Due`].
+    #[doc(hidden)]
+    fn park(&mut self, _snapshot: Option<u64>, _at: CellAt, (_queued, _time): (Epoch, u64)) {
+        unreachable!("there are no versions")
+    }
+
+    /// Returns whether there are parked entries whose snapshots have closed.
+    #[doc(hidden)]
+    fn has_released(&self) -> bool {
+        false
+    }
+
+    /// Moves parked entries whose snapshots have closed to `into`, until `into` has `most` entries.
+    /// Each was parked before the epoch `before`.
+    #[doc(hidden)]
+    fn take_released(&mut self, _before: Epoch, _most: usize, _into: &mut Vec<Due>) {}
 }
 
 impl Backlog for () {

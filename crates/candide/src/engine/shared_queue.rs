@@ -12,14 +12,14 @@ use std::collections::VecDeque;
 /// collects takes some of them. Without this queue, the first session to write such a unit would
 /// have to collect alone the old versions that all sessions add.
 #[derive(Debug, Default)]
-pub(crate) struct Hot {
+pub(crate) struct SharedQueue {
     /// The entries, nearly in the order of their epochs.
     entries: CachePadded<Mutex<VecDeque<Due>>>,
     /// The number of entries.
     count: CachePadded<AtomicU64>,
 }
 
-impl Hot {
+impl SharedQueue {
     pub(crate) fn len(&self) -> usize {
         // Relaxed: the mutex orders the entries. A session that misses some entries examines the
         // queue again later.

@@ -2,13 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+use super::absence::Absence;
 use super::context::Context;
-use super::garbage::Due;
-use super::parts::Parts;
+use super::garbage::{Due, Retired};
+use super::parts::{Backlog, Parts};
+use super::snapshot_outcome::SnapshotOutcome;
 use super::table_core::TableCore;
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
-use crate::record::CellAt;
+use crate::record::{CellAt, RecordAt};
+use crate::sync::{Point, pass};
 use std::sync::Arc;
 
 /// Old versions of units: the attempts and snapshots that see them, and their collection.
@@ -26,7 +29,7 @@ pub trait Versions<P: Parts> {
     #[doc(hidden)]
     const SPARE_WORDS: usize = 0;
     /// Whether records that only snapshots see are moved to an index of deleted records
-    /// ([`GcOutcome::MoveToDeletedIndex`](super::GcOutcome::MoveToDeletedIndex)).
+    /// ([`SnapshotOutcome::MoveToDeletedIndex`]).
     #[doc(hidden)]
     const KEEPS_DELETED_INDEX: bool = false;
 
@@ -98,8 +101,8 @@ pub trait Versions<P: Parts> {
         false
     }
 
-    /// Moves the old versions left by commits to the backlog. Calls `park` for each unit that waits
-    /// for a snapshot to close, with the snapshot's timestamp and the unit. Returns the number of
+    /// Moves the old versions left by commits to the backlog, and parks the units that wait for a
+    /// snapshot to close, with the epoch and the time that `queued` returns. Returns the number of
     /// old versions moved or parked.
     #[doc(hidden)]
     #[inline(always)]
@@ -107,7 +110,7 @@ pub trait Versions<P: Parts> {
         _session: &mut P::SessionVersions,
         _epochs: &Epochs,
         _backlog: &mut P::Backlog,
-        _park: &mut dyn FnMut(u64, CellAt),
+        _queued: &mut dyn FnMut() -> (Epoch, u64),
     ) -> usize {
         0
     }
@@ -119,10 +122,10 @@ pub trait Versions<P: Parts> {
         false
     }
 
-    /// Notes the open snapshots, and collects the old versions in the backlog that no attempt and
-    /// no snapshot sees any more. The session is pinned. `horizon` was read after the session was
-    /// pinned and before the snapshots are listed. `budget` is the largest number of entries to
-    /// examine.
+    /// Notes the open snapshots, releases what waits for closed ones, and collects the old versions
+    /// in the backlog that no attempt and no snapshot sees any more. The session is pinned.
+    /// `horizon` was read after the session was pinned and before the snapshots are listed.
+    /// `budget` is the largest number of entries to examine.
     #[doc(hidden)]
     #[inline(always)]
     fn collect(
@@ -132,14 +135,6 @@ pub trait Versions<P: Parts> {
         _horizon: Epoch,
         _budget: usize,
     ) {
-    }
-
-    /// Returns the timestamps of the snapshots that were open when the session last began to
-    /// collect, in descending order.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn open_snapshots(_session: &P::SessionVersions) -> &[u64] {
-        &[]
     }
 
     /// Begins a walk through version chains by a session that has just been pinned anew.
@@ -171,6 +166,80 @@ pub trait Versions<P: Parts> {
     ) -> bool {
         unreachable!("there is no index of deleted records")
     }
+
+    /// Does what `outcome`, the outcome of examining a queue entry, asks for. `due` has the time of
+    /// this examination. Returns `false` if the entry must be examined again.
+    #[doc(hidden)]
+    fn settle(
+        context: &mut Context<'_, P>,
+        backlog: &mut P::Backlog,
+        due: &Due,
+        (table, units): (&TableCore, &[CellAt]),
+        outcome: SnapshotOutcome,
+    ) -> bool
+    where
+        P: Absence,
+    {
+        match outcome {
+            SnapshotOutcome::Expired => {
+                leave_deleted_index(context, due.at.record(), table);
+                context
+                    .local
+                    .retired
+                    .push(Retired::Record { table: table.number, record: due.at.record() });
+            }
+            SnapshotOutcome::MoveToDeletedIndex(_)
+                if Self::KEEPS_DELETED_INDEX
+                    && !move_to_deleted_index::<P, Self>(context, due, table, units) =>
+            {
+                return false;
+            }
+            SnapshotOutcome::Kept(snapshot) | SnapshotOutcome::MoveToDeletedIndex(snapshot) => {
+                let queued = (context.engine.epochs.now(), due.time);
+                backlog.park(Some(snapshot), due.at, queued);
+            }
+        }
+        true
+    }
+}
+
+/// Moves a record from the table's index to the table's index of deleted records, if that index
+/// exists and has room and the record can be marked as dead. Returns `false` only if the record
+/// cannot be marked now, so that a later call may succeed.
+fn move_to_deleted_index<P: Absence, V: Versions<P> + ?Sized>(
+    context: &mut Context<'_, P>,
+    due: &Due,
+    table: &TableCore,
+    units: &[CellAt],
+) -> bool {
+    let Some(deleted_index) = table.deleted_index() else { return true };
+    let record = due.at.record();
+    let key = record.key_words(table.layout.key_words());
+    if !deleted_index.enter(record, key.as_slice(), &mut context.local.caches) {
+        return true;
+    }
+    pass(Point::MovingToDeletedIndex);
+    if !V::detach_for_snapshots(context, due, table, units) {
+        leave_deleted_index(context, record, table);
+        return false;
+    }
+    let clock = context.clock;
+    context.remove_from_index(record, table, |node| {
+        units.iter().for_each(|&unit| P::merge_into_node(clock, node, unit))
+    });
+    true
+}
+
+/// Removes a record from the index of deleted records.
+fn leave_deleted_index<P: Parts>(
+    context: &mut Context<'_, P>,
+    record: RecordAt,
+    table: &TableCore,
+) {
+    let deleted_index = table.deleted_index().expect("the record has been put there");
+    let key = record.key_words(table.layout.key_words());
+    deleted_index.leave(record, key.as_slice(), &mut context.local.retired_parts);
+    context.local.retire_parts(table.number);
 }
 
 /// One version of each unit.
@@ -178,8 +247,3 @@ pub trait Versions<P: Parts> {
 pub struct NoVersions;
 
 impl<P: Parts> Versions<P> for NoVersions {}
-
-/// Returns whether `snapshot` is in `open`, which is in descending order.
-pub(crate) fn is_open(snapshot: u64, open: &[u64]) -> bool {
-    open.binary_search_by(|open| snapshot.cmp(open)).is_ok()
-}

@@ -7,7 +7,7 @@ use super::garbage::Retired;
 use super::observation::ReadView;
 use super::table_core::TableCore;
 use super::wanted::Wanted;
-use crate::epoch::{Moment, Slot};
+use crate::epoch::Slot;
 use crate::index::{NodeChange, Retire};
 use crate::memory::Cache;
 use crate::record::CellAt;
@@ -40,9 +40,6 @@ pub(crate) struct Local {
     pub(crate) slot: Arc<Slot>,
     /// The view of the session's current transaction.
     pub(crate) read_view: ReadView,
-    /// The timestamp of the attempt's view and the moment at which the attempt began, if the view
-    /// is registered as a snapshot; otherwise `None`.
-    pub(crate) kept: Option<(u64, Moment)>,
     /// For each table, the session's part of the number of linked records; `None` if the session
     /// has counted none.
     pub(crate) tallies: Vec<Option<Arc<TallyPart>>>,
@@ -81,7 +78,6 @@ impl Local {
         Local {
             id,
             slot,
-            kept: None,
             caches: Vec::new(),
             read_view: ReadView::Current,
             tallies: Vec::new(),

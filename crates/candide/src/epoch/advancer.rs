@@ -3,14 +3,15 @@
 #![forbid(unsafe_code)]
 
 use super::Epochs;
-use super::alarm::{Alarm, WAIT_MAX, std_lock};
+use super::alarm::{Alarm, Calls, WAIT_MAX};
 use super::moments::Moments;
 use super::slot::Slot;
 use crate::error::{Abort, Error};
 use crate::sync::{
-    Duration, Instant, MODELLED, Ordering, Point, full_fence, lock, pass, thread, thread_address,
+    Duration, Instant, MODELLED, Ordering, Point, full_fence, lock, pass, process, sleep, thread,
+    thread_address,
 };
-use std::sync::{Arc, Mutex as StdMutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// Time between two passes.
 const PERIOD: Duration = Duration::from_millis(1);
@@ -23,8 +24,8 @@ impl Epochs {
     /// Returns the epochs of this process, with a running advancer. The advancer is stopped and
     /// joined when the last user of the epochs is dropped.
     pub(crate) fn of_process() -> Arc<Epochs> {
-        static CURRENT: StdMutex<Weak<Epochs>> = StdMutex::new(Weak::new());
-        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        static CURRENT: process::Mutex<Weak<Epochs>> = process::Mutex::new(Weak::new());
+        let mut current = process::lock(&CURRENT);
         if let Some(epochs) = current.upgrade() {
             return epochs;
         }
@@ -37,17 +38,18 @@ impl Epochs {
     pub(crate) fn advancing() -> Arc<Epochs> {
         let epochs = Epochs::starting(1, Some(Moments::new()));
         let (weak, alarm) = (Arc::downgrade(&epochs), epochs.alarm.clone());
-        let advancer = std::thread::Builder::new()
+        let advancer = process::Builder::new()
             .name("candide-epoch".into())
-            .spawn(move || advance(&weak, &alarm));
-        *std_lock(&epochs.advancer) = Some(advancer.expect("the operating system starts a thread"));
+            .spawn(move || advance(&weak, &alarm))
+            .expect("the operating system starts a thread");
+        epochs.advancer.set(advancer).expect("only this call sets the advancer");
         epochs
     }
 
     /// Makes the advancer pass soon, even if the advancer is asleep.
     #[cold]
     pub(crate) fn unpark(&self) {
-        self.alarm.ring(|sleep| sleep.woken = true);
+        self.alarm.call(|calls| calls.woken = true);
     }
 
     /// Checks that this thread is not inside a transaction, for which it would wait in vain.
@@ -82,14 +84,21 @@ impl Epochs {
         }
     }
 
-    /// Waits for the advancer's next pass. If there is no advancer, this function makes a pass.
+    /// Sleeps until the advancer has made a pass, but no longer than [`WAIT_MAX`]. The advancer
+    /// does not park meanwhile. If there is no advancer, this function makes a pass.
     fn await_pass(&self) {
-        if self.moments.is_some() {
-            self.alarm.await_pass();
-        } else {
+        if self.moments.is_none() {
             self.pass();
-            thread::yield_now();
+            return thread::yield_now();
         }
+        let mut calls = self.alarm.lock();
+        let passes = calls.passes;
+        calls.waiting += 1;
+        self.alarm.wake_worker();
+        let until = Some(Instant::now() + WAIT_MAX);
+        let has_passed = |calls: &mut Calls| (calls.passes != passes).then_some(());
+        (calls, _) = self.alarm.await_work(calls, until, has_passed);
+        calls.waiting -= 1;
     }
 
     /// Does the advancer's work of one period.
@@ -98,7 +107,11 @@ impl Epochs {
         if let Some(moments) = &self.moments {
             moments.mark(self.now());
         }
-        self.alarm.tell_of_pass();
+        let calls = &mut *self.alarm.lock();
+        calls.passes += 1;
+        if calls.waiting > 0 {
+            self.alarm.wake_waiters();
+        }
     }
 
     /// Lets the databases collect the garbage of their idle sessions. Returns whether garbage is
@@ -106,7 +119,7 @@ impl Epochs {
     fn collect(&self) -> bool {
         let idle_before = self.now().saturating_sub(8);
         let collectors: Vec<_> = {
-            let mut collectors = std_lock(&self.collectors);
+            let mut collectors = lock(&self.collectors);
             collectors.retain(|collector| collector.strong_count() > 0);
             collectors.iter().filter_map(Weak::upgrade).collect()
         };
@@ -133,12 +146,11 @@ impl Epochs {
 
 impl Drop for Epochs {
     fn drop(&mut self) {
-        let advancer = std_lock(&self.advancer).take();
-        if let Some(advancer) = advancer {
-            self.alarm.ring(|sleep| sleep.stopping = true);
+        if let Some(advancer) = self.advancer.take() {
+            self.alarm.call(|calls| calls.stopping = true);
             // The advancer's own thread may be dropping the last reference. Then that thread ends
             // by itself.
-            if advancer.thread().id() != std::thread::current().id() {
+            if advancer.thread().id() != process::current().id() {
                 let _ = advancer.join();
             }
         }
@@ -149,7 +161,7 @@ impl Drop for Epochs {
 /// last database ends the advancer.
 fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
     loop {
-        std::thread::sleep(PERIOD);
+        sleep(PERIOD);
         let Some(current) = epochs.upgrade() else { return };
         current.clock.parked.store(false, Ordering::Relaxed);
         current.advance();
@@ -157,7 +169,11 @@ fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
         let parking = !garbage_left && current.all_idle() && current.announce_parked();
         drop(current);
         if parking {
-            alarm.sleep();
+            // A call before this one, or a thread that waits already, wakes the advancer at once.
+            alarm.await_call(None, |calls| {
+                let is_over = calls.woken || calls.stopping || calls.waiting > 0;
+                is_over.then(|| calls.woken = false)
+            });
         }
     }
 }
@@ -181,10 +197,7 @@ mod loom_tests {
             };
             epochs.pin(&slot);
             let parks = advancer.join().unwrap();
-            assert!(
-                !parks || std_lock(&epochs.alarm.sleep).woken,
-                "it sleeps while a session is active"
-            );
+            assert!(!parks || epochs.alarm.lock().woken, "it sleeps while a session is active");
             epochs.unpin(&slot);
         });
     }

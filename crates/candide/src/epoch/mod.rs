@@ -64,15 +64,15 @@ pub(crate) use number::{EPOCH_MAX, Epoch};
 pub(crate) use slot::Slot;
 
 use crate::sync::{
-    AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, full_fence, lock, store_then_full_fence,
-    thread_address,
+    AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, full_fence, lock, process,
+    store_then_full_fence, thread_address,
 };
-use alarm::{Alarm, std_lock};
+use alarm::Alarm;
 use crossbeam_utils::CachePadded;
 use moments::Moments;
 use slot::{Pin, Published, Slots};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex as StdMutex, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The epochs of a process.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ pub struct Epochs {
     /// The bound and the horizon. Passes write them, and sessions that free memory read them.
     bounds: CachePadded<Bounds>,
     slots: Mutex<Slots>,
-    collectors: StdMutex<Vec<Weak<dyn Collect>>>,
+    collectors: Mutex<Vec<Weak<dyn Collect>>>,
     /// The number of epochs ended by commits that had used up the epoch's numbers.
     used_up: AtomicU64,
     /// The number of epochs that were ended by attempts that needed a new epoch at once.
@@ -89,7 +89,7 @@ pub struct Epochs {
     /// The moments at which epochs ended. `None` if explicit calls move the epochs: there is no
     /// advancer then, and each epoch counts as one millisecond.
     moments: Option<Moments>,
-    advancer: StdMutex<Option<std::thread::JoinHandle<()>>>,
+    advancer: OnceLock<process::JoinHandle<()>>,
     alarm: Arc<Alarm>,
 }
 
@@ -140,11 +140,11 @@ impl Epochs {
                 horizon: AtomicU64::new(0),
             }),
             slots: Mutex::new(Slots { made: 0, all: BTreeMap::new() }),
-            collectors: StdMutex::new(Vec::new()),
+            collectors: Mutex::new(Vec::new()),
             used_up: AtomicU64::new(0),
             asked: AtomicU64::new(0),
             moments,
-            advancer: StdMutex::new(None),
+            advancer: OnceLock::new(),
             alarm: Arc::default(),
         })
     }
@@ -207,7 +207,7 @@ impl Epochs {
 
     /// Adds a database. The advancer will collect the garbage of its idle sessions.
     pub(crate) fn add_collector(&self, collector: Weak<dyn Collect>) {
-        std_lock(&self.collectors).push(collector);
+        lock(&self.collectors).push(collector);
     }
 
     /// Pins the session (EP1).

@@ -9,9 +9,8 @@
 #![forbid(unsafe_code)]
 
 use super::number::Epoch;
-use crate::sync::Instant;
+use crate::sync::{Instant, Mutex, lock};
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 /// A number of milliseconds since the epochs of a process began. If explicit calls move the epochs,
 /// a moment is the number of an epoch.
@@ -41,13 +40,13 @@ impl Moments {
     /// Notes that `epoch` has just begun.
     pub(super) fn mark(&self, epoch: Epoch) {
         let now = self.now();
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner).push(epoch, now);
+        lock(&self.marks).push(epoch, now);
     }
 
     /// Returns the moment at which `epoch` ended, or a somewhat later moment. Returns the present
     /// moment if no pass has seen the end of `epoch`.
     pub(super) fn end_of(&self, epoch: Epoch) -> Moment {
-        let end = self.marks.lock().unwrap_or_else(PoisonError::into_inner).end_of(epoch);
+        let end = lock(&self.marks).end_of(epoch);
         end.unwrap_or_else(|| self.now())
     }
 }

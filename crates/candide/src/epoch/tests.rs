@@ -53,7 +53,7 @@ fn only_the_advancer_moves_the_epoch_while_a_thread_waits_for_others() {
     // This test does the work of the advancer.
     let epochs = Epochs::starting(10, Some(Moments::new()));
     let reader = epochs.register();
-    let waits = || std_lock(&epochs.alarm.sleep).waiting == 1;
+    let waits = || epochs.alarm.lock().waiting == 1;
     std::thread::scope(|scope| {
         let pin = epochs.pinned(&reader);
         let waiter = scope.spawn(|| epochs.wait_for_others());

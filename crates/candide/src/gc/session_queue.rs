@@ -4,13 +4,12 @@
 #![forbid(unsafe_code)]
 
 use crate::engine::{
-    Backlog, Context, Due, Engine, GcOutcome, Parts, Protocol, Retired, TableCore, Versions,
-    Worker, is_open,
+    Backlog, Context, Due, Engine, GcOutcome, Parts, Protocol, Retired, TableCore, Versions, Worker,
 };
 use crate::epoch::{Epoch, Slot};
 use crate::record::CellAt;
 use crate::sync::{Point, pass};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The budget of one collection is this number of entries plus twice the number added since the
@@ -31,61 +30,50 @@ pub(crate) struct Garbage<B> {
     /// Absent records (by their first unit), and units with old versions. Each record or unit is in
     /// only one queue of the database.
     reap_queue: VecDeque<Due>,
-    /// Records and units that cannot be collected while a snapshot is open. The key is the
-    /// timestamp of that snapshot. They cost nothing until the snapshot closes.
-    parked: BTreeMap<u64, Parked>,
-    /// Parked records and units whose snapshot has closed.
-    released: VecDeque<Parked>,
     /// Unlinked memory, each part with the epoch stamp from when it was unlinked.
     retired: VecDeque<(Epoch, Retired)>,
-    /// Old versions that wait to be collected.
+    /// Old versions that wait to be collected, and entries that wait for snapshots to close.
     backlog: B,
     added: usize,
 }
 
-/// Records and units that wait for the same snapshot to close.
-#[derive(Debug, Default)]
-struct Parked {
-    /// `queued` and `time` of the unit added last, as in [`Due`].
-    queued: Epoch,
-    time: u64,
-    units: Vec<CellAt>,
-}
-
-impl Parked {
-    /// Takes over the units of `other`, which wait for the same snapshot.
-    fn take_over(&mut self, mut other: Parked) {
-        self.queued = self.queued.max(other.queued);
-        self.time = self.time.max(other.time);
-        self.units.append(&mut other.units);
-    }
-}
-
-/// The queue whose entries are examined: the session's own, the released units, or the shared
-/// queue.
+/// The queue whose entries are examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum Queue {
     Own,
+    /// The entries that waited for snapshots which have closed.
     Released,
-    Hot,
+    Shared,
 }
 
-/// The timestamp of a snapshot that is never open.
-const CLOSED: u64 = u64::MAX;
+/// The bounds of an examination.
+struct Bounds<'a> {
+    tables: &'a [Arc<TableCore>],
+    queue: Queue,
+    /// Only entries queued before this epoch are examined.
+    before: Epoch,
+    /// The bound on begin timestamps, as in [`Due`].
+    time: u64,
+}
+
+/// The entries that an examination leaves to later ones.
+#[derive(Default)]
+struct Left {
+    /// The entries of units that are written all the time.
+    hot: Vec<Due>,
+    /// The entries of the shared queue whose chains have more old versions.
+    unfinished: Vec<Due>,
+    /// The entries of locked units.
+    busy: Vec<Due>,
+}
 
 impl<B: Backlog> Garbage<B> {
     pub(crate) fn is_empty(&self) -> bool {
-        self.has_no_entries() && self.retired.is_empty() && self.backlog.is_empty()
-    }
-
-    fn has_no_entries(&self) -> bool {
-        self.reap_queue.is_empty() && self.parked.is_empty() && self.released.is_empty()
+        self.reap_queue.is_empty() && self.retired.is_empty() && self.backlog.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
-        let parked: usize =
-            self.parked.values().chain(&self.released).map(|parked| parked.units.len()).sum();
-        self.reap_queue.len() + parked + self.retired.len() + self.backlog.len()
+        self.reap_queue.len() + self.retired.len() + self.backlog.len()
     }
 
     /// Takes over the garbage that a session's transactions have left. The caller is still pinned,
@@ -110,10 +98,8 @@ impl<B: Backlog> Garbage<B> {
             let due = |at| Due { at, queued, time, note: 0, is_parked: false };
             self.reap_queue.extend(local.reap_queue.drain(..).map(due));
         }
-        let parked = &mut self.parked;
-        let mut park = |snapshot, at| park(parked, snapshot, at, queued());
         self.added +=
-            P::Versions::leave_behind(versions, &engine.epochs, &mut self.backlog, &mut park);
+            P::Versions::leave_behind(versions, &engine.epochs, &mut self.backlog, &mut queued);
         self.stamp_retired(engine, &mut local.retired);
     }
 
@@ -124,14 +110,10 @@ impl<B: Backlog> Garbage<B> {
     /// younger ones are due. The delay is only an epoch or two, since no entry is younger than the
     /// current epoch.
     pub(crate) fn take_over(&mut self, left: Garbage<B>) {
-        let Garbage { reap_queue, parked, released, retired, backlog, added } = left;
+        let Garbage { reap_queue, retired, backlog, added } = left;
         self.added += added + reap_queue.len() + retired.len();
         self.added += self.backlog.take_over(backlog);
         self.reap_queue.extend(reap_queue);
-        for (snapshot, parked) in parked {
-            self.parked.entry(snapshot).or_default().take_over(parked);
-        }
-        self.released.extend(released);
         self.retired.extend(retired);
     }
 
@@ -155,7 +137,7 @@ impl<B: Backlog> Garbage<B> {
     ) {
         let budget = BUDGET_MIN + 2 * std::mem::take(&mut self.added);
         // Read before the open snapshots are listed. So no entry queued before the horizon has a
-        // timestamp later than that list (`look_at`).
+        // timestamp later than that list (`examine_all`).
         let horizon = engine.epochs.horizon();
         let tables = engine.tables.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let tables: &[Arc<TableCore>] = &tables;
@@ -167,22 +149,21 @@ impl<B: Backlog> Garbage<B> {
             retired.free(tables, &mut worker.local.caches);
         }
         if !P::Versions::has_to_collect(&self.backlog, horizon)
-            && self.has_no_entries()
+            && self.reap_queue.is_empty()
             && engine.hot.is_empty()
         {
             return;
         }
         let context = &mut Context::new(engine, worker);
         P::Versions::collect(context, &mut self.backlog, tables, horizon, budget);
-        self.release(P::Versions::open_snapshots(&worker.versions));
         // Each queue has a budget of its own, so that no queue waits for another.
-        self.look_at(engine, worker, (slot, tables), (Of::Own, horizon), budget);
-        if !self.released.is_empty() {
-            self.look_at(engine, worker, (slot, tables), (Of::Released, horizon), budget);
-        }
+        let mut examine = |queue, before| {
+            self.examine_all(engine, worker, (slot, tables), (queue, before), budget);
+        };
+        examine(Queue::Own, horizon);
+        examine(Queue::Released, horizon);
         if !engine.hot.is_empty() {
-            let before = hot_before.min(horizon);
-            self.look_at(engine, worker, (slot, tables), (Of::Hot, before), budget);
+            examine(Queue::Shared, hot_before.min(horizon));
         }
         self.stamp_retired(engine, &mut worker.local.retired);
     }
@@ -198,126 +179,108 @@ impl<B: Backlog> Garbage<B> {
         self.retired.front().is_some_and(|&(stamp, _)| engine.epochs.is_free(stamp))
     }
 
-    /// Releases the parked units whose snapshot is not in `open`, which is in descending order.
-    fn release(&mut self, open: &[u64]) {
-        let released = &mut self.released;
-        self.parked.retain(|snapshot, parked| {
-            let is_open = is_open(*snapshot, open);
-            if !is_open {
-                released.push_back(std::mem::take(parked));
-            }
-            is_open
-        });
-    }
-
     /// Examines up to `budget` entries that were queued before the epoch `before`. `before` must
     /// not be later than the horizon read before the open snapshots were listed. Otherwise another
     /// session could have queued an entry after that list was made. The collection could then
     /// remove versions that a snapshot younger than the list sees.
-    fn look_at<P: Protocol<Backlog = B>>(
+    fn examine_all<P: Protocol<Backlog = B>>(
         &mut self,
         engine: &Engine<P>,
         worker: &mut Worker<P::SessionVersions>,
         (slot, tables): (&Slot, &[Arc<TableCore>]),
-        (of, before): (Of, Epoch),
+        (queue, before): (Queue, Epoch),
         budget: usize,
     ) {
-        let time = P::begin_ts_bound(&engine.clock);
-        let mut units = Vec::new();
-        let (mut left, mut next) = (budget, Vec::with_capacity(PREFETCH_BATCH));
-        let (mut hot, mut unfinished, mut busy) = (Vec::new(), Vec::new(), Vec::new());
+        if queue == Queue::Released && !self.backlog.has_released() {
+            return;
+        }
+        let bounds = Bounds { tables, queue, before, time: P::begin_ts_bound(&engine.clock) };
+        let (mut budget, mut batch) = (budget, Vec::with_capacity(PREFETCH_BATCH));
+        let (mut units, mut left) = (Vec::new(), Left::default());
         loop {
-            let most = left.min(PREFETCH_BATCH);
-            match of {
-                Of::Own => next.extend(std::iter::from_fn(|| self.next_due(before)).take(most)),
-                Of::Released => {
-                    next.extend(std::iter::from_fn(|| self.next_released(before)).take(most))
-                }
-                Of::Hot => engine.hot.take(before, most, &mut next),
-            }
-            if next.is_empty() {
+            self.take(engine, (queue, before), budget.min(PREFETCH_BATCH), &mut batch);
+            if batch.is_empty() {
                 break;
             }
-            left -= next.len();
+            budget -= batch.len();
             // The session is pinned anew for each batch. Chains may be long, and an old pin would
             // keep other sessions from collecting until all chains are done. The pin is a full one,
             // not one for memory only. So no other session collects entries that are queued while
             // this batch lasts.
             engine.epochs.pin(slot);
             P::Versions::begin_walk(&mut Context::new(engine, worker));
-            P::Versions::approach(&engine.clock, next.iter().map(|due: &Due| due.at));
-            for mut due in next.drain(..) {
-                let table = &tables[usize::from(due.at.table())];
-                units.clear();
-                units.extend(
-                    table.layout.units().map(|unit| table.layout.at(due.at.record(), unit)),
-                );
-                pass(Point::Collecting);
-                let noted = due.note;
-                let outcome = match P::reap(
-                    &mut Context::new(engine, worker),
-                    &mut due,
-                    table,
-                    &units,
-                    before,
-                ) {
-                    GcOutcome::MoveToDeletedIndex(snapshot) if P::Versions::KEEPS_DELETED_INDEX => {
-                        let is_settled = Context::new(engine, worker).detach_for_snapshots(
-                            due.at.record(),
-                            table,
-                            |context| {
-                                P::Versions::detach_for_snapshots(context, &due, table, &units)
-                            },
-                            |node| {
-                                units
-                                    .iter()
-                                    .for_each(|&unit| P::merge_into_node(&engine.clock, node, unit))
-                            },
-                        );
-                        if is_settled { GcOutcome::Kept(snapshot) } else { GcOutcome::NotYet }
-                    }
-                    outcome => outcome,
-                };
-                match outcome {
-                    GcOutcome::Alive => {}
-                    GcOutcome::NotYet | GcOutcome::Busy | GcOutcome::Unfinished
-                        if of == Of::Released =>
-                    {
-                        self.park(CLOSED, due.at, (engine.epochs.now(), time));
-                    }
-                    GcOutcome::Unfinished if of == Of::Hot => unfinished.push(due),
-                    GcOutcome::Unfinished => self.reap_queue.push_front(due),
-                    GcOutcome::Busy => busy.push(due),
-                    GcOutcome::NotYet => {
-                        // If the note has changed, the unit was written again since it was last
-                        // examined, so it is hot. Other entries wait for another reason.
-                        let is_hot = noted != 0 && due.note != noted;
-                        let due = Due { queued: engine.epochs.now(), time, ..due };
-                        if is_hot { hot.push(due) } else { self.reap_queue.push_back(due) }
-                    }
-                    GcOutcome::Kept(snapshot) | GcOutcome::MoveToDeletedIndex(snapshot) => {
-                        self.park(snapshot, due.at, (engine.epochs.now(), time));
-                    }
-                    GcOutcome::Expired => {
-                        Context::new(engine, worker).clear_out(due.at.record(), table)
-                    }
-                    GcOutcome::Dead => {
-                        Context::new(engine, worker).unlink(due.at.record(), table, |node| {
-                            units
-                                .iter()
-                                .for_each(|&unit| P::merge_into_node(&engine.clock, node, unit));
-                        })
-                    }
-                }
+            P::Versions::approach(&engine.clock, batch.iter().map(|due: &Due| due.at));
+            for due in batch.drain(..) {
+                self.examine(engine, worker, &bounds, due, &mut units, &mut left);
             }
             P::Versions::end_walk(&mut Context::new(engine, worker));
-            engine.hot.put_first(&mut unfinished);
-            engine.hot.put(&mut hot);
+            engine.hot.put_first(&mut left.unfinished);
+            engine.hot.put(&mut left.hot);
         }
         // The lock of a busy unit is released soon, so the next collection examines the unit first.
-        match of {
-            Of::Hot => engine.hot.put_first(&mut busy),
-            _ => busy.into_iter().rev().for_each(|due| self.reap_queue.push_front(due)),
+        match queue {
+            Queue::Shared => engine.hot.put_first(&mut left.busy),
+            _ => left.busy.into_iter().rev().for_each(|due| self.reap_queue.push_front(due)),
+        }
+    }
+
+    /// Moves up to `most` entries of a queue, all queued before the epoch `before`, to `batch`.
+    fn take<P: Parts>(
+        &mut self,
+        engine: &Engine<P>,
+        (queue, before): (Queue, Epoch),
+        most: usize,
+        batch: &mut Vec<Due>,
+    ) {
+        match queue {
+            Queue::Own => batch.extend(std::iter::from_fn(|| self.next_due(before)).take(most)),
+            Queue::Released => self.backlog.take_released(before, most, batch),
+            Queue::Shared => engine.hot.take(before, most, batch),
+        }
+    }
+
+    /// Examines an entry, and does what the outcome asks for.
+    fn examine<P: Protocol<Backlog = B>>(
+        &mut self,
+        engine: &Engine<P>,
+        worker: &mut Worker<P::SessionVersions>,
+        &Bounds { tables, queue, before, time }: &Bounds<'_>,
+        mut due: Due,
+        units: &mut Vec<CellAt>,
+        left: &mut Left,
+    ) {
+        let table = &*tables[usize::from(due.at.table())];
+        units.clear();
+        units.extend(table.layout.units().map(|unit| table.layout.at(due.at.record(), unit)));
+        pass(Point::Collecting);
+        let noted = due.note;
+        let context = &mut Context::new(engine, worker);
+        let mut outcome = P::reap(context, &mut due, table, units, before);
+        if let GcOutcome::OfSnapshots(asked) = outcome {
+            let due = Due { time, ..due };
+            if P::Versions::settle(context, &mut self.backlog, &due, (table, units), asked) {
+                return;
+            }
+            outcome = GcOutcome::NotYet;
+        }
+        match outcome {
+            GcOutcome::Alive | GcOutcome::OfSnapshots(_) => {}
+            GcOutcome::Dead => context.unlink(due.at.record(), table, |node| {
+                units.iter().for_each(|&unit| P::merge_into_node(&engine.clock, node, unit));
+            }),
+            _ if queue == Queue::Released => {
+                self.backlog.park(None, due.at, (engine.epochs.now(), time));
+            }
+            GcOutcome::Unfinished if queue == Queue::Shared => left.unfinished.push(due),
+            GcOutcome::Unfinished => self.reap_queue.push_front(due),
+            GcOutcome::Busy => left.busy.push(due),
+            GcOutcome::NotYet => {
+                // If the note has changed, the unit was written again since it was last examined,
+                // so it is hot. Other entries wait for another reason.
+                let is_hot = noted != 0 && due.note != noted;
+                let due = Due { queued: engine.epochs.now(), time, ..due };
+                if is_hot { left.hot.push(due) } else { self.reap_queue.push_back(due) }
+            }
         }
     }
 
@@ -326,33 +289,4 @@ impl<B: Backlog> Garbage<B> {
         self.reap_queue.front().filter(|due| due.queued < before)?;
         self.reap_queue.pop_front()
     }
-
-    #[cold]
-    fn next_released(&mut self, before: Epoch) -> Option<Due> {
-        let Parked { queued, time, units } =
-            self.released.front_mut().filter(|parked| parked.queued < before)?;
-        let due = units.pop().map(|at| Due {
-            at,
-            queued: *queued,
-            time: *time,
-            note: 0,
-            is_parked: true,
-        });
-        if units.is_empty() {
-            self.released.pop_front();
-        }
-        due
-    }
-
-    /// Parks a unit until `snapshot` has closed. `queued` and `time` are as in [`Due`].
-    fn park(&mut self, snapshot: u64, at: CellAt, (queued, time): (Epoch, u64)) {
-        park(&mut self.parked, snapshot, at, (queued, time));
-    }
-}
-
-/// Adds the unit `at` to the units in `all` that wait for `snapshot`.
-fn park(all: &mut BTreeMap<u64, Parked>, snapshot: u64, at: CellAt, (queued, time): (Epoch, u64)) {
-    let parked = all.entry(snapshot).or_default();
-    (parked.queued, parked.time) = (queued, time);
-    parked.units.push(at);
 }

@@ -16,7 +16,9 @@ use super::notifier::Notifier;
 use super::progress::{Call, Progress};
 use super::turn::LogTurn;
 use crate::error::Abort;
-use crate::sync::{AtomicBool, AtomicU64, Duration, MODELLED, Mutex, Ordering, lock};
+use crate::sync::{
+    AtomicBool, AtomicU64, Duration, MODELLED, Mutex, Ordering, lock, process, sleep,
+};
 use candide_log::format::commit::RecordBuffer;
 use std::fmt::Debug;
 use std::io;
@@ -174,9 +176,9 @@ impl Log {
     /// Starts the logger's thread, which ends when [`Progress::stop`] says so or when the database
     /// is gone. The thread can be joined, but not by itself, and not by a thread for which a waker
     /// may wait.
-    pub(crate) fn start(self: &Arc<Log>, cuts: Box<dyn Cuts>) -> std::thread::JoinHandle<()> {
+    pub(crate) fn start(self: &Arc<Log>, cuts: Box<dyn Cuts>) -> process::JoinHandle<()> {
         let log = self.clone();
-        std::thread::Builder::new()
+        process::Builder::new()
             .name("candide-log".to_owned())
             .spawn(move || log.run(&*cuts))
             .expect("the operating system starts a thread")
@@ -208,7 +210,7 @@ impl Log {
                     empty_rounds = 0;
                     cuts.has_written();
                 }
-                Round::Full => std::thread::sleep(FULL_PAUSE),
+                Round::Full => sleep(FULL_PAUSE),
                 Round::Ended => return,
             }
         }

@@ -6,7 +6,7 @@
 use super::level::Level;
 use super::progress::Progress;
 use crate::error::Abort;
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, lock, process};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -63,7 +63,7 @@ impl Notifier {
 fn start_calls(progress: &Arc<Progress>) -> Sender<Due> {
     let (sender, due) = channel();
     let progress = progress.clone();
-    std::thread::Builder::new()
+    process::Builder::new()
         .name("candide-durable".to_owned())
         .spawn(move || make_calls(&progress, due))
         .expect("the operating system starts a thread");

@@ -5,10 +5,7 @@
 
 use super::level::Level;
 use crate::error::Abort;
-use crate::sync::{
-    AtomicBool, AtomicU64, Condvar, Duration, Instant, Mutant, Mutex, MutexGuard, Ordering, lock,
-    mutant, wait, wait_for,
-};
+use crate::sync::{AtomicBool, AtomicU64, Duration, Instant, Ordering, Signal};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
@@ -16,17 +13,15 @@ use std::task::Waker;
 /// The progress of a log. A number of a commit is its stamp.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The cuts up to which commits are written, and durable. They are changed under the mutex.
+    /// The cuts up to which commits are written, and durable. They are changed under the lock of
+    /// `signal`.
     written: AtomicU64,
     durable: AtomicU64,
     /// Whether the log has failed; and, in `is_full`, whether the disk has no room for more.
     has_failed: AtomicBool,
     is_full: AtomicBool,
-    state: Mutex<State>,
-    /// Where threads sleep that wait for a level.
-    reached: Condvar,
-    /// Where the logger sleeps.
-    wanted: Condvar,
+    /// Where the logger sleeps, and threads that wait for a level.
+    signal: Signal<State>,
 }
 
 #[derive(Debug, Default)]
@@ -132,36 +127,33 @@ impl Progress {
         if self.has_reached(stamp, level) {
             return Ok(());
         }
-        let mut state = lock(&self.state);
+        let mut state = self.signal.lock();
         self.call_for(&mut state, stamp);
-        loop {
+        let outcome = |state: &mut State| {
             if self.has_reached(stamp, level) {
-                return Ok(());
+                Some(Ok(()))
+            } else if state.failure.is_some() {
+                Some(Err(Abort::LogFailed))
+            } else if lacks_room() {
+                Some(Err(Abort::DiskFull))
+            } else {
+                None
             }
-            if state.failure.is_some() {
-                return Err(Abort::LogFailed);
-            }
-            if lacks_room() {
-                return Err(Abort::DiskFull);
-            }
-            state =
-                match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                    None => wait(&self.reached, state),
-                    Some(Duration::ZERO) => return Err(Abort::OutcomeUnknown),
-                    Some(left) => wait_for(&self.reached, state, left).0,
-                };
-        }
+        };
+        self.signal.await_work(state, deadline, outcome).1.unwrap_or(Err(Abort::OutcomeUnknown))
     }
 
     /// Waits at most until `is_over` returns true. The logger's rounds wake the caller, and so does
     /// a full disk.
     pub(crate) fn wait_until(&self, is_over: impl Fn() -> bool) {
-        let mut state = lock(&self.state);
-        while !is_over() && state.failure.is_none() {
+        let (_state, _) = self.signal.await_work(self.signal.lock(), None, |state| {
+            if is_over() || state.failure.is_some() {
+                return Some(());
+            }
             state.is_called = true;
-            self.wanted.notify_one();
-            state = wait(&self.reached, state);
-        }
+            self.signal.wake_worker();
+            None
+        });
     }
 
     /// Wakes `waker` when a commit with this stamp has reached a level, or when the log fails.
@@ -174,7 +166,7 @@ impl Progress {
         waker: &Waker,
         known: &mut Option<Waker>,
     ) -> Option<Result<(), Abort>> {
-        let mut state = lock(&self.state);
+        let mut state = self.signal.lock();
         if self.has_reached(stamp, level) {
             return Some(Ok(()));
         }
@@ -190,63 +182,50 @@ impl Progress {
         None
     }
 
-    fn call_for(&self, state: &mut MutexGuard<'_, State>, stamp: u64) {
+    fn call_for(&self, state: &mut State, stamp: u64) {
         if state.wanted < stamp {
             state.wanted = stamp;
-            self.wanted.notify_one();
+            self.signal.wake_worker();
         }
     }
 
     /// Has the logger begin a round soon.
     #[cold]
     pub(crate) fn call(&self) {
-        lock(&self.state).is_called = true;
-        self.wanted.notify_one();
+        self.signal.call(|state| state.is_called = true);
     }
 
     /// Has the logger end.
     pub(crate) fn stop(&self) {
-        lock(&self.state).stops = true;
-        self.wanted.notify_one();
+        self.signal.call(|state| state.stops = true);
     }
 
     /// Waits, for the logger, until a round is wanted, the logger is to stop, or `patience` is
     /// over; `None` waits without end.
     pub(super) fn await_call(&self, patience: Option<Duration>) -> Call {
-        let mut state = lock(&self.state);
-        loop {
+        let until = patience.and_then(|patience| Instant::now().checked_add(patience));
+        let call = |state: &mut State| {
             if state.stops {
-                return Call::Stop;
+                return Some(Call::Stop);
             }
             let is_called = std::mem::take(&mut state.is_called);
             let is_wanted = state.wanted > self.durable.load(Ordering::Relaxed);
-            if (is_called || is_wanted) && state.failure.is_none() {
-                return Call::Round;
-            }
-            match patience {
-                None => state = wait(&self.wanted, state),
-                Some(longest) => {
-                    let is_over;
-                    (state, is_over) = wait_for(&self.wanted, state, longest);
-                    if is_over && !state.stops {
-                        return Call::Round;
-                    }
-                }
-            }
-        }
+            ((is_called || is_wanted) && state.failure.is_none()).then_some(Call::Round)
+        };
+        self.signal.await_call(until, call).unwrap_or(Call::Round)
     }
 
     /// Publishes the cut up to which commits have reached a level, and wakes the threads that wait
     /// for it. [`Progress::wake_due`] wakes the tasks.
     pub(super) fn reach(&self, level: Level, cut: u64) {
-        let mut state = lock(&self.state);
+        let mut state = self.signal.lock();
         if level >= Level::Durable {
             self.durable.fetch_max(cut, Ordering::Release);
         }
         self.written.fetch_max(cut, Ordering::Release);
         state.make_due(|&(stamp, level, _)| self.has_reached(stamp, level));
         drop(state);
-        self.reached.notify_all();
+        self.signal.wake_waiters();
     }
 
     /// Publishes whether the disk has no room for more.
@@ -254,29 +233,27 @@ impl Progress {
         if self.is_full() == is_full {
             return;
         }
-        let state = lock(&self.state);
+        let state = self.signal.lock();
         self.is_full.store(is_full, Ordering::Relaxed);
         drop(state);
         // Some threads wait only while there is room.
-        if !mutant(Mutant::FullUnheard) {
-            self.reached.notify_all();
-        }
+        self.signal.wake_waiters();
     }
 
     /// Publishes that the log has failed, for good. [`Progress::wake_due`] wakes the tasks.
     pub(super) fn fail(&self, failure: std::io::Error) {
-        let mut state = lock(&self.state);
+        let mut state = self.signal.lock();
         state.failure.get_or_insert_with(|| Arc::new(failure));
         self.has_failed.store(true, Ordering::Relaxed);
         state.make_due(|_| true);
         drop(state);
-        self.reached.notify_all();
+        self.signal.wake_waiters();
     }
 
     /// Wakes the tasks that need not wait any more. A waker is the program's code, which may panic,
     /// or drop the last handle of the database and so close the log. The caller holds no lock.
     pub(super) fn wake_due(&self) {
-        let due = std::mem::take(&mut lock(&self.state).due);
+        let due = std::mem::take(&mut self.signal.lock().due);
         for waker in due {
             // The panic hook has reported the panic.
             let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
@@ -290,7 +267,7 @@ impl Progress {
 
     /// Returns the reason for which the log has failed.
     pub(crate) fn failure(&self) -> Option<Arc<std::io::Error>> {
-        lock(&self.state).failure.clone()
+        self.signal.lock().failure.clone()
     }
 
     /// Returns whether the disk has no room for more.

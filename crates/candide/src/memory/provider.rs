@@ -5,9 +5,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::{Mutex, PoisonError, Weak};
-use std::thread::Thread;
-use std::time::Duration;
+use crate::sync::Duration;
+use crate::sync::process::{Builder, Mutex, Thread, lock, park_timeout};
+use std::sync::Weak;
 
 /// The time between two looks at how much the databases have grown.
 pub(super) const TICK: Duration = Duration::from_millis(5);
@@ -31,9 +31,9 @@ static PROVIDER: Mutex<Provider> = Mutex::new(Provider { begun: Vec::new(), thre
 /// Makes the provider call [`Growing::provide`] regularly, from soon on. Returns whether it will:
 /// not if the system refuses to start the thread.
 pub(super) fn watch(memory: Weak<dyn Growing>) -> bool {
-    let mut provider = PROVIDER.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut provider = lock(&PROVIDER);
     if provider.thread.is_none() {
-        let started = std::thread::Builder::new().name("candide-memory".into()).spawn(run);
+        let started = Builder::new().name("candide-memory".into()).spawn(run);
         let Ok(handle) = started else { return false };
         provider.thread = Some(handle.thread().clone());
     }
@@ -43,7 +43,7 @@ pub(super) fn watch(memory: Weak<dyn Growing>) -> bool {
 
 /// Makes the provider look at all growing memory now.
 pub(super) fn hurry() {
-    let provider = PROVIDER.lock().unwrap_or_else(PoisonError::into_inner);
+    let provider = lock(&PROVIDER);
     if let Some(thread) = &provider.thread {
         thread.unpark();
     }
@@ -53,13 +53,13 @@ fn run() {
     let mut watched: Vec<Weak<dyn Growing>> = Vec::new();
     loop {
         watched.retain(|memory| memory.upgrade().is_some_and(|memory| memory.provide()));
-        let mut provider = PROVIDER.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut provider = lock(&PROVIDER);
         watched.append(&mut provider.begun);
         if watched.is_empty() {
             provider.thread = None;
             return;
         }
         drop(provider);
-        std::thread::park_timeout(TICK);
+        park_timeout(TICK);
     }
 }

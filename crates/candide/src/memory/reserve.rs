@@ -2,7 +2,7 @@
 
 use super::OutOfMemory;
 use super::region::{CHUNK_BYTES, Region, touch};
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicUsize, Ordering, process};
 
 /// The number of chunks for which one more thread is worth its start.
 const CHUNKS_PER_THREAD: usize = 16;
@@ -46,8 +46,8 @@ pub(super) fn touched_region(
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let others = cores.min(chunks.div_ceil(CHUNKS_PER_THREAD)).saturating_sub(1);
-    let complete = std::thread::scope(|scope| {
-        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, touch_chunks);
+    let complete = process::scope(|scope| {
+        let spawn = |_| process::Builder::new().spawn_scoped(scope, touch_chunks);
         // A thread that the system refuses to start leaves its share to the others.
         let threads: Vec<_> = (0..others).filter_map(|number| spawn(number).ok()).collect();
         let is_complete = touch_chunks();

@@ -328,9 +328,8 @@ trait Session: Any + Send + Debug {
         &mut self,
         epochs: &Epochs,
         backlog: &mut ErasedBacklog,
-        park: &mut dyn FnMut(u64, CellAt),
+        queued: &mut dyn FnMut() -> (Epoch, u64),
     ) -> usize;
-    fn open_snapshots(&self) -> &[u64];
 }
 
 /// The functions of a protocol that work on its [`Backlog`](crate::engine::Backlog).
@@ -340,6 +339,9 @@ trait Waiting: Any + Send + Debug {
     fn is_due(&self, horizon: Epoch) -> bool;
     fn has_to_collect(&self, horizon: Epoch) -> bool;
     fn take_over(&mut self, left: Box<dyn Waiting>) -> usize;
+    fn park(&mut self, snapshot: Option<u64>, at: CellAt, queued: (Epoch, u64));
+    fn has_released(&self) -> bool;
+    fn take_released(&mut self, before: Epoch, most: usize, into: &mut Vec<Due>);
 }
 
 /// A session's data about old versions, under protocol `P`.
@@ -392,6 +394,21 @@ impl Backlog for ErasedBacklog {
             }
         }
     }
+
+    fn park(&mut self, snapshot: Option<u64>, at: CellAt, queued: (Epoch, u64)) {
+        let backlog = self.0.as_mut().expect("a collection has asked for it");
+        backlog.park(snapshot, at, queued);
+    }
+
+    fn has_released(&self) -> bool {
+        self.0.as_ref().is_some_and(|backlog| backlog.has_released())
+    }
+
+    fn take_released(&mut self, before: Epoch, most: usize, into: &mut Vec<Due>) {
+        if let Some(backlog) = &mut self.0 {
+            backlog.take_released(before, most, into);
+        }
+    }
 }
 
 impl<P: Protocol> Session for SessionOf<P> {
@@ -403,13 +420,9 @@ impl<P: Protocol> Session for SessionOf<P> {
         &mut self,
         epochs: &Epochs,
         backlog: &mut ErasedBacklog,
-        park: &mut dyn FnMut(u64, CellAt),
+        queued: &mut dyn FnMut() -> (Epoch, u64),
     ) -> usize {
-        P::Versions::leave_behind(&mut self.0, epochs, backlog.of::<P>(), park)
-    }
-
-    fn open_snapshots(&self) -> &[u64] {
-        P::Versions::open_snapshots(&self.0)
+        P::Versions::leave_behind(&mut self.0, epochs, backlog.of::<P>(), queued)
     }
 }
 
@@ -434,6 +447,18 @@ impl<P: Protocol> Waiting for WaitingOf<P> {
         let left: Box<dyn Any> = left;
         let left = left.downcast::<WaitingOf<P>>().expect("a database runs one protocol");
         self.0.take_over(left.0)
+    }
+
+    fn park(&mut self, snapshot: Option<u64>, at: CellAt, queued: (Epoch, u64)) {
+        self.0.park(snapshot, at, queued);
+    }
+
+    fn has_released(&self) -> bool {
+        self.0.has_released()
+    }
+
+    fn take_released(&mut self, before: Epoch, most: usize, into: &mut Vec<Due>) {
+        self.0.take_released(before, most, into);
     }
 }
 
@@ -1190,9 +1215,9 @@ impl Versions<Erased> for Erased {
         session: &mut ErasedSession,
         epochs: &Epochs,
         backlog: &mut ErasedBacklog,
-        park: &mut dyn FnMut(u64, CellAt),
+        queued: &mut dyn FnMut() -> (Epoch, u64),
     ) -> usize {
-        session.0.as_mut().map_or(0, |session| session.leave_behind(epochs, backlog, park))
+        session.0.as_mut().map_or(0, |session| session.leave_behind(epochs, backlog, queued))
     }
 
     fn has_to_collect(backlog: &ErasedBacklog, horizon: Epoch) -> bool {
@@ -1207,10 +1232,6 @@ impl Versions<Erased> for Erased {
         budget: usize,
     ) {
         context.clock.collect(context, backlog, tables, horizon, budget);
-    }
-
-    fn open_snapshots(session: &ErasedSession) -> &[u64] {
-        session.0.as_ref().map_or(&[], |session| session.open_snapshots())
     }
 }
 

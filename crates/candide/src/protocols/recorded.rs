@@ -62,6 +62,7 @@ use crate::timestamps::Timestamps;
 pub use candide_check::{Access, Event, Forgotten, Key, Scan, Transaction};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
 use std::ops::Bound;
@@ -137,6 +138,8 @@ impl<C> Recorder<C> {
 pub struct Attempt<A> {
     inner: A,
     begun: u64,
+    /// The timestamp of the attempt's view, if the view is registered as a snapshot.
+    registered: Cell<Option<u64>>,
     reads: Vec<Noted>,
     scans: Vec<Passage>,
     /// The writes of the attempt, one after another. Empty if the protocol has versions.
@@ -360,7 +363,7 @@ impl<P: Protocol> Recorded<P> {
             ReadView::Snapshot(ts) => (context.clock.opened(ts).begun, Some(ts)),
             // For a transaction registered like a snapshot, the collector keeps no records of rows
             // that were inserted after the transaction's time.
-            ReadView::AtBegin => (attempt.begun, context.local.kept.map(|(time, _)| time)),
+            ReadView::AtBegin => (attempt.begun, attempt.registered.get()),
             ReadView::Current => (attempt.begun, None),
         };
         let transaction = Transaction {
@@ -451,13 +454,21 @@ impl<P: Protocol> Protocol for Recorded<P> {
 
     fn attempt(clock: &Self::Clock, counts: &Arc<LockCounters>) -> Self::Attempt {
         let inner = P::attempt(&clock.clock, counts);
-        Attempt { inner, begun: 0, reads: Vec::new(), scans: Vec::new(), applied: Vec::new() }
+        Attempt {
+            inner,
+            begun: 0,
+            registered: Cell::new(None),
+            reads: Vec::new(),
+            scans: Vec::new(),
+            applied: Vec::new(),
+        }
     }
 
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt) {
         attempt.reads.clear();
         attempt.scans.clear();
         attempt.applied.clear();
+        attempt.registered.set(None);
         attempt.begun = context.clock.begins(context.local.id);
         P::begin(&mut inner(context), &mut attempt.inner);
     }
@@ -865,7 +876,9 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
         attempt: &Attempt<P::Attempt>,
         since: Moment,
     ) -> Option<u64> {
-        P::Versions::register_snapshot(&clock.clock, &attempt.inner, since)
+        let time = P::Versions::register_snapshot(&clock.clock, &attempt.inner, since);
+        attempt.registered.set(time);
+        time
     }
 
     fn unregister_snapshot(clock: &Recorder<P::Clock>, time: u64, since: Moment) {
@@ -929,9 +942,9 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
         session: &mut P::SessionVersions,
         epochs: &Epochs,
         backlog: &mut P::Backlog,
-        park: &mut dyn FnMut(u64, CellAt),
+        queued: &mut dyn FnMut() -> (Epoch, u64),
     ) -> usize {
-        P::Versions::leave_behind(session, epochs, backlog, park)
+        P::Versions::leave_behind(session, epochs, backlog, queued)
     }
 
     fn has_to_collect(backlog: &P::Backlog, horizon: Epoch) -> bool {
@@ -946,10 +959,6 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
         budget: usize,
     ) {
         P::Versions::collect(&mut inner(context), backlog, tables, horizon, budget);
-    }
-
-    fn open_snapshots(session: &P::SessionVersions) -> &[u64] {
-        P::Versions::open_snapshots(session)
     }
 }
 

@@ -4,11 +4,11 @@
 
 use super::{
     AtomicU64, Duration, Instant, MODELLED, Ordering, Parking, Patience, Point, Wait, Waited, Wish,
-    pass,
+    pass, process,
 };
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A lock for one thread at a time. The lock is taken in one call and released in another, as a
 /// transaction that owns the database requires.
@@ -217,8 +217,8 @@ fn place(owner: &AtomicU64) -> u64 {
 }
 
 /// The threads that hold a lock and wait for another lock. Each entry is a thread's number and the
-/// `holder` word of the lock for which the thread waits. The models do not explore this list.
-static NESTED: Mutex<Vec<(u64, Arc<AtomicU64>)>> = Mutex::new(Vec::new());
+/// `holder` word of the lock for which the thread waits.
+static NESTED: process::Mutex<Vec<(u64, Arc<AtomicU64>)>> = process::Mutex::new(Vec::new());
 
 /// An entry of [`NESTED`].
 struct Nested(u64);
@@ -239,7 +239,7 @@ impl Nested {
         if MODELLED {
             return Ok(Nested(0));
         }
-        let mut list = NESTED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut list = process::lock(&NESTED);
         let (mut lock_waited_for, mut waiter) = (lock, me);
         loop {
             let holder = lock_waited_for.load(Ordering::Relaxed);
@@ -260,7 +260,7 @@ impl Nested {
 impl Drop for Nested {
     fn drop(&mut self) {
         if !MODELLED {
-            let mut list = NESTED.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut list = process::lock(&NESTED);
             list.retain(|(thread, _)| *thread != self.0);
         }
     }

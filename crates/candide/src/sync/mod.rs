@@ -7,8 +7,10 @@
 mod exclusive;
 mod instruments;
 mod parking;
+pub(crate) mod process;
 pub(crate) mod queue_lock;
 mod random;
+mod signal;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod size;
 mod spin;
@@ -23,6 +25,7 @@ pub(crate) use instruments::{Mutant, Point, mutant, pass, patience};
 pub(crate) use instruments::{with_hook, with_patience};
 pub(crate) use parking::{Parking, Patience, SPIN_ROUNDS, Wait, Waited, Wish};
 pub(crate) use random::Random;
+pub(crate) use signal::Signal;
 pub(crate) use spin::Spin;
 pub(crate) use steps::step;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -31,23 +34,31 @@ pub(crate) use system_clock::{SystemClock, TICK_BITS};
 
 #[cfg(loom)]
 pub(crate) use loom::{
-    sync::{Condvar, Mutex, MutexGuard},
+    sync::{Mutex, MutexGuard},
     thread,
 };
 #[cfg(shuttle)]
 pub(crate) use shuttle::{
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
-    sync::{Condvar, Mutex, MutexGuard},
+    sync::{Mutex, MutexGuard},
     thread,
 };
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
-    sync::{Condvar, Mutex, MutexGuard},
+    sync::{Mutex, MutexGuard},
     thread,
 };
 #[cfg(loom)]
 pub(crate) use weaken::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+
+// Only [`Signal`] sleeps with it.
+#[cfg(loom)]
+use loom::sync::Condvar;
+#[cfg(shuttle)]
+use shuttle::sync::Condvar;
+#[cfg(not(any(loom, shuttle)))]
+use std::sync::Condvar;
 
 use std::mem::MaybeUninit;
 use std::sync::TryLockError;
@@ -93,26 +104,6 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => None,
     }
-}
-
-/// Sleeps until `condvar` is notified, or without a reason. The mutex is unlocked meanwhile.
-pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-    condvar.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// Sleeps as [`wait`] does, but at most for `longest`. Returns, too, whether that time is over.
-/// Under models, where no time passes, it is never over.
-pub(crate) fn wait_for<'a, T>(
-    condvar: &Condvar,
-    guard: MutexGuard<'a, T>,
-    longest: Duration,
-) -> (MutexGuard<'a, T>, bool) {
-    if MODELLED {
-        return (wait(condvar, guard), false);
-    }
-    let waited = condvar.wait_timeout(guard, longest);
-    let (guard, timeout) = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
-    (guard, timeout.timed_out())
 }
 
 /// Executes the store-load barrier between a thread's store and its load of another thread's word

@@ -7,19 +7,14 @@ use super::session_log::{NOW, SEEN};
 use super::state::{AT_COMMIT, State};
 use crate::access::WriteSet;
 use crate::engine::{
-    Committed, ConflictNote, Context, Engine, InPlace, Local, Protocol, ReadView, TableCore,
-    Versions, own_thread,
+    Committed, ConflictNote, Context, Engine, InPlace, Protocol, ReadView, TableCore, Versions,
+    own_thread,
 };
-use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::log::LogTurn;
 use crate::record::CellAt;
 use std::panic::resume_unwind;
 use std::thread;
-
-/// The number of epochs after which a read-only transaction is registered as a snapshot.
-/// Registering takes a lock, but few transactions run for so many epochs.
-const KEPT_AFTER: Epoch = 8;
 
 /// The panic payload of a conflict that unwinds the stack.
 pub(super) struct Unwound(pub(super) Abort);
@@ -107,21 +102,6 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.worker);
         P::reach(context, &mut self.attempt, time, table.number).map_err(|abort| self.doom(abort))
-    }
-
-    /// Registers a long read-only attempt as a snapshot, so that the attempt delays collection no
-    /// more than a snapshot does.
-    fn register_snapshot(&mut self, engine: &Engine<P>) {
-        let Local { slot, kept, .. } = &mut self.worker.local;
-        let is_long = |epoch: &Epoch| engine.epochs.now() >= epoch + KEPT_AFTER;
-        if kept.is_none()
-            && let Some(epoch) = slot.pinned_epoch().filter(is_long)
-            && let since = engine.epochs.moment_of(epoch)
-            && let Some(time) = P::Versions::register_snapshot(&engine.clock, &self.attempt, since)
-        {
-            *kept = Some((time, since));
-            engine.epochs.hold_memory_only(slot);
-        }
     }
 
     /// Commits an attempt that has not failed and has an empty write set: either it has written
@@ -297,7 +277,7 @@ impl<P: Protocol> State<P> {
     /// and left absent, so that they are unlinked.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&mut self, engine: &Engine<P>) {
-        if P::Versions::WORDS > 0 && self.worker.local.kept.is_some() {
+        if P::Versions::WORDS > 0 && self.registered.is_some() {
             self.unregister_snapshot(engine);
         }
         if self.held > 0 {
@@ -309,12 +289,5 @@ impl<P: Protocol> State<P> {
                 self.worker.local.reap_queue.push(first);
             }
         }
-    }
-
-    /// Unregisters the snapshot of a long read-only attempt.
-    #[cold]
-    fn unregister_snapshot(&mut self, engine: &Engine<P>) {
-        let (time, since) = self.worker.local.kept.take().expect("it is kept");
-        P::Versions::unregister_snapshot(&engine.clock, time, since);
     }
 }

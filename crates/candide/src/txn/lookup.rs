@@ -114,7 +114,7 @@ impl<P: Protocol> State<P> {
         P::Versions::KEEPS_DELETED_INDEX
             && match self.worker.local.read_view {
                 ReadView::Current => false,
-                ReadView::AtBegin => self.worker.local.kept.is_some(),
+                ReadView::AtBegin => self.registered.is_some(),
                 ReadView::Snapshot(_) => true,
             }
     }

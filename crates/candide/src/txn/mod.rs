@@ -15,6 +15,7 @@ mod limit_updates;
 mod limits;
 mod lookup;
 mod options;
+mod registration;
 mod run;
 mod savepoint;
 mod session_log;

@@ -22,6 +22,7 @@ use crate::engine::own_thread::Held;
 use crate::engine::{
     ConflictNote, Context, Engine, InPlace, Protocol, ReadView, TableCore, Worker,
 };
+use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::record::{CellAt, RecordAt};
@@ -63,6 +64,9 @@ pub(crate) struct State<P: Protocol> {
     pub(crate) log: Option<Box<SessionLog>>,
     /// The number of units that the attempt has noted as held.
     pub(super) held: u32,
+    /// The timestamp of the attempt's view and the moment at which the attempt began, if the view
+    /// is registered as a snapshot; otherwise `None`.
+    pub(super) registered: Option<(u64, Moment)>,
     /// Whether conflicts unwind the stack.
     pub(super) unwinds: bool,
 }
@@ -103,6 +107,7 @@ impl<P: Protocol> State<P> {
             until_look: FIRST_REVALIDATION,
             log,
             held: 0,
+            registered: None,
             unwinds: engine.options.factors.has(Factor::UnwindingAborts),
         }
     }

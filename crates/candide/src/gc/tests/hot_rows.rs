@@ -1,7 +1,7 @@
 //! Tests of rows that are written all the time. Their chains stay short, whichever session wrote
 //! the rows first, and whatever transactions read them meanwhile.
 
-use crate::engine::{Due, Hot, VERSIONS_AT_ONCE};
+use crate::engine::{Due, SharedQueue, VERSIONS_AT_ONCE};
 use crate::epoch::Collect;
 use crate::gc::tests::parked_records::looks;
 use crate::index::Found;
@@ -309,7 +309,7 @@ fn what_has_not_been_finished_is_before_what_is_not_due() {
     let Found::Record(record) = items.core().index.find(&[1]) else { panic!("it was inserted") };
     let at = items.core().layout.first_of(record);
     let due = |queued| Due { at, queued, time: 0, note: 0, is_parked: false };
-    let hot = Hot::default();
+    let hot = SharedQueue::default();
     hot.put(&mut vec![due(8), due(10)]);
     hot.put_first(&mut vec![due(5), due(9)]);
     let mut taken = Vec::new();

@@ -7,7 +7,7 @@ use crate::index::ordered::*;
 use crate::memory::{Memory, SlabId};
 use crate::record::Layout;
 use crate::schema::{Group, WordRange};
-use crate::sync::{AtomicU64, Ordering, full_fence, thread};
+use crate::sync::{AtomicU64, Ordering, full_fence, process, thread};
 
 /// Explores `scene` with at most `preemptions` forced switches.
 fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
@@ -15,7 +15,7 @@ fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     builder.preemption_bound = Some(preemptions.min(crate::sync::preemptions_max()));
     builder.max_branches = 100_000;
     // Counted outside the model, to report the executions of a passing test.
-    let executions = Arc::new(std::sync::Mutex::new(0));
+    let executions = Arc::new(process::Mutex::new(0));
     let counted = executions.clone();
     builder.check(move || {
         *counted.lock().unwrap() += 1;
@@ -298,7 +298,7 @@ fn loom_ordered_absence_in_a_layer_that_ends() {
     explore(2, || {
         let rows = Rows::new(&[[1, 1], [1, 2]]);
         rows.unlink(&[1, 1]);
-        let missed = Arc::new(std::sync::Mutex::new(None));
+        let missed = Arc::new(process::Mutex::new(None));
         let noted = missed.clone();
         beside(
             &rows,

@@ -48,7 +48,7 @@
 
 use super::parts::{Mvcc, block_size};
 use super::undo_queue::{UndoEntry, UndoQueue};
-use crate::engine::{Context, Due, GcOutcome, Retired, TableCore};
+use crate::engine::{Context, Due, GcOutcome, Retired, SnapshotOutcome, TableCore};
 use crate::epoch::Epoch;
 use crate::memory::Block;
 use crate::protocols::shared::cell_lock;
@@ -361,9 +361,9 @@ pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
     let seen = || seen_before(&context.versions.snapshots, word, units);
     if word.has(Tid::DEAD) {
         return match seen() {
-            Before::Nothing => GcOutcome::Expired,
+            Before::Nothing => GcOutcome::OfSnapshots(SnapshotOutcome::Expired),
             Before::Unseen => GcOutcome::NotYet,
-            Before::Seen(snapshot) => GcOutcome::Kept(snapshot),
+            Before::Seen(snapshot) => GcOutcome::OfSnapshots(SnapshotOutcome::Kept(snapshot)),
         };
     }
     if word.has(Tid::LOCK) {
@@ -391,7 +391,7 @@ pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
         Before::Nothing | Before::Unseen => GcOutcome::NotYet,
         Before::Seen(snapshot) => {
             due.note = word.version();
-            GcOutcome::MoveToDeletedIndex(snapshot)
+            GcOutcome::OfSnapshots(SnapshotOutcome::MoveToDeletedIndex(snapshot))
         }
     }
 }
@@ -425,7 +425,7 @@ fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
 }
 
 /// Makes a record dead that [`reap`] has just examined and that snapshots see; for
-/// [`Protocol::detach_for_snapshots`](super::Protocol::detach_for_snapshots).
+/// [`Versions::detach_for_snapshots`](crate::engine::Versions::detach_for_snapshots).
 pub(super) fn detach_for_snapshots(due: &Due, units: &[CellAt]) -> bool {
     let word = Tid(due.at.cell_word(0).load(Ordering::Relaxed));
     let is_same = word.version() == due.note && word.has(Tid::ABSENT) && !word.has(Tid::LOCK);

@@ -3,9 +3,10 @@
 
 #![forbid(unsafe_code)]
 
-use crate::engine::{Backlog, BlockSize, is_open};
+use crate::engine::{Backlog, BlockSize, Due};
 use crate::epoch::Epoch;
 use crate::memory::Block;
+use crate::protocols::shared::parked::{Parked, release};
 use crate::record::CellAt;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,7 +23,8 @@ pub struct UndoEntry {
     pub(super) until: u64,
 }
 
-/// The undo records that a session's commits have left.
+/// The undo records that a session's commits have left, and the records of deleted rows that only
+/// snapshots see.
 #[derive(Debug, Default)]
 pub struct UndoQueue {
     /// Entries in the order of their epochs.
@@ -35,6 +37,8 @@ pub struct UndoQueue {
     /// The entries that were kept for a snapshot that has closed. They are due, whatever their
     /// epochs.
     released: VecDeque<Vec<UndoEntry>>,
+    /// The records of deleted rows that wait for snapshots to close.
+    pub(super) parked: Parked,
 }
 
 /// Entries of one epoch.
@@ -49,7 +53,7 @@ struct EpochBatch {
 impl Backlog for UndoQueue {
     #[inline]
     fn is_empty(&self) -> bool {
-        self.entries.is_empty() && !self.has_kept()
+        self.entries.is_empty() && !self.has_kept() && self.parked.is_empty()
     }
 
     #[inline]
@@ -57,6 +61,7 @@ impl Backlog for UndoQueue {
         self.entries.len()
             + self.kept.values().map(Vec::len).sum::<usize>()
             + self.released.iter().map(Vec::len).sum::<usize>()
+            + self.parked.len()
     }
 
     #[inline]
@@ -65,7 +70,7 @@ impl Backlog for UndoQueue {
     }
 
     fn take_over(&mut self, left: UndoQueue) -> usize {
-        let UndoQueue { entries, batches, kept, released } = left;
+        let UndoQueue { entries, batches, kept, released, parked } = left;
         let count = entries.len();
         self.entries.extend(entries);
         self.batches.extend(batches);
@@ -73,7 +78,20 @@ impl Backlog for UndoQueue {
             self.kept.entry(snapshot).or_default().append(&mut kept);
         }
         self.released.extend(released);
+        self.parked.take_over(parked);
         count
+    }
+
+    fn park(&mut self, snapshot: Option<u64>, at: CellAt, queued: (Epoch, u64)) {
+        self.parked.park(snapshot, at, queued);
+    }
+
+    fn has_released(&self) -> bool {
+        self.parked.has_released()
+    }
+
+    fn take_released(&mut self, before: Epoch, most: usize, into: &mut Vec<Due>) {
+        self.parked.take_released(before, most, into);
     }
 }
 
@@ -143,13 +161,6 @@ impl UndoQueue {
     /// timestamps of the open snapshots, in descending order.
     #[inline]
     pub(super) fn release(&mut self, open: &[u64]) {
-        let released = &mut self.released;
-        self.kept.retain(|snapshot, kept| {
-            let is_open = is_open(*snapshot, open);
-            if !is_open {
-                released.push_back(std::mem::take(kept));
-            }
-            is_open
-        });
+        release(&mut self.kept, &mut self.released, open);
     }
 }

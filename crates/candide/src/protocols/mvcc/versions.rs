@@ -7,7 +7,7 @@ use super::clock::Clock;
 use super::collect;
 use super::parts::{Attempt, Mvcc, SessionVersions, block_size};
 use super::undo_queue::UndoQueue;
-use crate::engine::{Context, Due, TableCore, Versioned, Versions};
+use crate::engine::{Backlog, Context, Due, TableCore, Versioned, Versions};
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::record::undo_record::{SHORT_WORDS, UNDO_WORDS};
@@ -88,7 +88,7 @@ impl Versions<Mvcc> for Mvcc {
         session: &mut SessionVersions,
         epochs: &Epochs,
         backlog: &mut UndoQueue,
-        _park: &mut dyn FnMut(u64, CellAt),
+        _queued: &mut dyn FnMut() -> (Epoch, u64),
     ) -> usize {
         let count = session.undo_entries.len();
         if count > 0 {
@@ -99,7 +99,7 @@ impl Versions<Mvcc> for Mvcc {
 
     #[inline]
     fn has_to_collect(backlog: &UndoQueue, horizon: Epoch) -> bool {
-        collect::is_due(backlog, horizon)
+        collect::is_due(backlog, horizon) || !backlog.parked.is_empty()
     }
 
     #[inline]
@@ -111,11 +111,7 @@ impl Versions<Mvcc> for Mvcc {
         budget: usize,
     ) {
         collect::collect_undos(context, backlog, tables, horizon, budget);
-    }
-
-    #[inline]
-    fn open_snapshots(session: &SessionVersions) -> &[u64] {
-        &session.snapshots
+        backlog.parked.release(&context.versions.snapshots);
     }
 
     #[inline]

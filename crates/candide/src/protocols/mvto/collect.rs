@@ -36,7 +36,9 @@
 use super::flatten::flatten_latched;
 use super::parts::Mvto;
 use crate::access::WriteSet;
-use crate::engine::{BlockSize, Context, Due, GcOutcome, Retired, VERSIONS_AT_ONCE};
+use crate::engine::{
+    BlockSize, Context, Due, GcOutcome, Retired, SnapshotOutcome, VERSIONS_AT_ONCE,
+};
 use crate::locks::LOCK_ROUNDS_MAX;
 use crate::memory::Block;
 use crate::record::version_chain::{Latched, ON_SNAPSHOT_LIST, Version, VersionId};
@@ -78,7 +80,8 @@ pub(super) fn collect(
     match keeper {
         Some(snapshot) => {
             cell.raise(ON_SNAPSHOT_LIST);
-            leave(cell, own & !ON_SNAPSHOT_LIST, GcOutcome::Kept(snapshot))
+            let kept = GcOutcome::OfSnapshots(SnapshotOutcome::Kept(snapshot));
+            leave(cell, own & !ON_SNAPSHOT_LIST, kept)
         }
         None if is_absent(&cell) && due.at.is_first() => reap(context, due, units, cell),
         // The next commit that writes the unit queues it again.

@@ -7,6 +7,7 @@ use super::clock::{Clock, Others, Part};
 use crate::engine::Parts;
 use crate::locks::HeldCells;
 use crate::protocols::shared::node_set::NodeSet;
+use crate::protocols::shared::parked::Parked;
 use crate::protocols::shared::version_blocks::VersionBlocks;
 use crate::protocols::shared::version_reservation::VersionReservation;
 use crate::record::CellAt;
@@ -23,7 +24,7 @@ impl Parts for Mvto {
     type Clock = Clock;
     type Attempt = Attempt;
     type SessionVersions = SessionVersions;
-    type Backlog = ();
+    type Backlog = Parked;
 }
 
 /// The read set of an attempt, its time, and its locks.

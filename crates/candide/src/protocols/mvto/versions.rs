@@ -5,9 +5,10 @@
 
 use super::clock::Clock;
 use super::parts::{Attempt, Mvto, SessionVersions};
-use crate::engine::{BlockSize, Context, TableCore, Versioned, Versions};
+use crate::engine::{Backlog, BlockSize, Context, TableCore, Versioned, Versions};
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
+use crate::protocols::shared::parked::Parked;
 use crate::record::CellAt;
 use crate::record::version_chain::{self, Version};
 use std::sync::Arc;
@@ -76,27 +77,29 @@ impl Versions<Mvto> for Mvto {
     fn leave_behind(
         session: &mut SessionVersions,
         _epochs: &Epochs,
-        (): &mut (),
-        park: &mut dyn FnMut(u64, CellAt),
+        backlog: &mut Parked,
+        queued: &mut dyn FnMut() -> (Epoch, u64),
     ) -> usize {
         let count = session.parked.len();
-        session.parked.drain(..).for_each(|(snapshot, at)| park(snapshot, at));
+        let mut park = |(snapshot, at)| backlog.park(Some(snapshot), at, queued());
+        session.parked.drain(..).for_each(&mut park);
         count
+    }
+
+    #[inline]
+    fn has_to_collect(backlog: &Parked, _horizon: Epoch) -> bool {
+        !backlog.is_empty()
     }
 
     #[inline]
     fn collect(
         context: &mut Context<'_, Mvto>,
-        (): &mut (),
+        backlog: &mut Parked,
         _tables: &[Arc<TableCore>],
         _horizon: Epoch,
         _budget: usize,
     ) {
         context.clock.snapshots.copy(&mut context.versions.snapshots);
-    }
-
-    #[inline]
-    fn open_snapshots(session: &SessionVersions) -> &[u64] {
-        &session.snapshots
+        backlog.release(&context.versions.snapshots);
     }
 }

@@ -78,7 +78,7 @@ use crate::locks::{Early, HeldCells, patience, wait_to_own};
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
 use crate::sync::{
-    MODELLED, Mutant, Ordering, Point, Wait, Waited, Wish, full_fence, mutant, pass,
+    MODELLED, Ordering, Point, Wait, Waited, Wish, full_fence, pass,
 };
 use std::panic::resume_unwind;
 

@@ -274,7 +274,7 @@ fn a_cursor_survives_changes_between_its_steps() {
     assert!(valid > 20);
 }
 
-/// Timestamps that absent readers have left in a leaf reach every record born later where they
+/// Timestamps that absent readers have left in a leaf reach every record linked later where they
 /// looked (OI8).
 #[test]
 fn timestamps_follow_their_slices() {

@@ -1,0 +1,15 @@
+//! Locks and threads of the whole process, which models cannot explore.
+//!
+//! A static outlives the executions of a model, whose locks belong to one execution each. A thread
+//! that the engine starts runs in real time, and the program that is modelled starts all its
+//! threads itself: it calls what the engine's thread would do.
+
+#![forbid(unsafe_code)]
+
+pub(crate) use std::sync::{Mutex, MutexGuard};
+pub(crate) use std::thread::{Builder, JoinHandle, Thread, current, park_timeout, scope};
+
+/// Locks a mutex whose data stays valid when a holder panics.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
