@@ -1,5 +1,8 @@
 //! The builds of the engine's test binaries, and runs of their tests within a time limit.
 
+use crate::defects::Build;
+use crate::instrumented;
+use crate::workspace::target_folder;
 use serde_json::Value;
 use std::env;
 use std::fs::File;
@@ -9,68 +12,90 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A test binary of the library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Build {
-    /// The binary as `cargo test` builds it.
-    Usual,
-    /// The binary in which loom's types replace every atomic, lock and thread.
-    Loom,
-    /// The binary in which shuttle's types replace every atomic, lock and thread.
-    Shuttle,
-}
-
 impl Build {
-    /// Builds the binary and returns its path.
-    pub(crate) fn make(self, root: &Path) -> Result<PathBuf, String> {
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.current_dir(root).args([
-            "test",
-            "--lib",
-            "--no-run",
-            "--message-format=json-render-diagnostics",
-        ]);
-        match self {
-            // The whole workspace is built: if its tests have been run before, it is already up to
-            // date.
-            Build::Usual => cargo.arg("--workspace"),
-            Build::Loom => model(&mut cargo, "loom"),
-            Build::Shuttle => model(&mut cargo, "shuttle"),
-        };
+    /// Builds the binaries with all their tests, and returns their paths.
+    pub(crate) fn make(self, root: &Path) -> Result<Vec<PathBuf>, String> {
         // A test that is not compiled fails, which must not pass for a defect that was found.
-        cargo.env_remove("CANDIDE_TESTS");
-        let output = cargo
+        self.make_with(root, |cargo| cargo.env_remove("CANDIDE_TESTS"))
+    }
+
+    /// Builds the library's test binary with all its tests, and returns its path.
+    pub(crate) fn make_one(self, root: &Path) -> Result<PathBuf, String> {
+        self.make(root).map(|mut binaries| binaries.swap_remove(0))
+    }
+
+    fn make_with(
+        self,
+        root: &Path,
+        set: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Result<Vec<PathBuf>, String> {
+        let copy = instrumented::write(root)?;
+        let target = root.join(target_folder());
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.current_dir(&copy).args(["test", "--no-run", "--lib"]);
+        cargo.arg("--message-format=json-render-diagnostics").arg("--target-dir");
+        match self {
+            // With the features of the whole workspace, whose dependencies are then built once.
+            Build::Usual => cargo.arg(target).args(["--package=candide", FEATURES]),
+            Build::Log => cargo.arg(target).args([LOG, LOG_TESTING, "--test=*"]),
+            Build::Loom => model(&mut cargo, &target, "loom"),
+            Build::Shuttle => model(&mut cargo, &target, "shuttle"),
+        };
+        let output = set(&mut cargo)
             .stderr(Stdio::inherit())
             .output()
             .map_err(|error| format!("cargo does not start: {error}"))?;
         if !output.status.success() {
             return Err(format!("the tests do not build ({self:?})"));
         }
-        let messages = String::from_utf8_lossy(&output.stdout).into_owned();
-        let executable = messages.lines().filter_map(executable_in).next_back();
-        executable.ok_or_else(|| format!("cargo built the tests and did not say where ({self:?})"))
+        let messages = String::from_utf8_lossy(&output.stdout);
+        let executables: Vec<PathBuf> = messages.lines().filter_map(executable_in).collect();
+        if executables.is_empty() {
+            return Err(format!("cargo built the tests and did not say where ({self:?})"));
+        }
+        Ok(executables)
     }
 }
 
+const LOG: &str = "--package=candide-log";
+const LOG_TESTING: &str = "--package=candide-log-testing";
+
+/// The features of the engine that the crates of the workspace ask for.
+const FEATURES: &str = "--features=experiments,history,mimalloc";
+
 /// Adds the arguments that build the library under model `name`, in a separate folder.
-fn model<'a>(cargo: &'a mut Command, name: &str) -> &'a mut Command {
-    cargo
-        .args(["--package", "candide", "--profile", "model", "--target-dir"])
-        .arg(target_folder().join(name));
+fn model<'a>(cargo: &'a mut Command, target: &Path, name: &str) -> &'a mut Command {
+    cargo.arg(target.join(name)).args(["--package=candide", "--profile=model"]);
     cargo.env("RUSTFLAGS", format!("--cfg {name}"))
 }
 
-/// Returns the path of the executable that a message of cargo reports, if the executable is the
-/// binary of the library's tests; otherwise `None`.
+/// Returns the path of the executable that a message of cargo reports; `None` if it reports none.
 fn executable_in(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
-    let is_wanted = message["target"]["name"] == "candide" && message["target"]["kind"][0] == "lib";
-    message["executable"].as_str().filter(|_| is_wanted).map(PathBuf::from)
+    message["executable"].as_str().map(PathBuf::from)
 }
 
-/// Returns the folder of cargo's builds, relative to the workspace's folder.
-pub(crate) fn target_folder() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
+/// Builds the tests that the first argument names, and runs them with the other arguments. A filter
+/// that selects no test is an error.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
+    let (build, arguments) = arguments.split_first().ok_or("name a build")?;
+    let build = Build::named(build).ok_or_else(|| format!("there is no build {build}"))?;
+    let binaries = build.make_with(root, |cargo| cargo)?;
+    for filter in arguments.iter().filter(|argument| !argument.starts_with('-')) {
+        let selected = |binary: &PathBuf| Ok(!names(binary, filter)?.is_empty());
+        let selects = binaries.iter().map(selected).collect::<Result<Vec<_>, String>>()?;
+        if !selects.contains(&true) {
+            return Err(format!("{filter} selects no test ({build:?})"));
+        }
+    }
+    for binary in binaries {
+        let status = Command::new(&binary).args(arguments).status();
+        let status = status.map_err(|error| format!("{}: {error}", binary.display()))?;
+        if !status.success() {
+            return Err(format!("{}: {status}", binary.display()));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the tests of a binary whose names contain `filter`.

@@ -2,17 +2,19 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: progress, cores, workspace, engine_tests, sites, arrows, identifiers,
-// labels, links, phases, prose, sections, tidy, mutants, orderings, sanitize, verify, costs,
-// build_budget, check_json, browse.
+// Layers, lowest first: progress, cores, workspace, tokens, defects, instrumented, engine_tests,
+// sites, arrows, identifiers, labels, links, phases, prose, sections, tidy, mutants, orderings,
+// sanitize, verify, costs, build_budget, check_json, browse.
 mod arrows;
 mod browse;
 mod build_budget;
 mod check_json;
 mod cores;
 mod costs;
+mod defects;
 mod engine_tests;
 mod identifiers;
+mod instrumented;
 mod labels;
 mod links;
 mod mutants;
@@ -24,6 +26,7 @@ mod sanitize;
 mod sections;
 mod sites;
 mod tidy;
+mod tokens;
 mod verify;
 mod workspace;
 
@@ -36,6 +39,10 @@ const USAGE: &str = "\
 usage: cargo xtask <task>
 
   mutants [NAME...]      run the test that must find each deliberate defect (all of them, or those named)
+  test BUILD [ARGUMENT...]
+                         run tests of the copy of the workspace that contains the deliberate defects, with none unless the variable
+                         CANDIDE_MUTANT names one: of the engine's library (`usual`, or under a model: `loom`, `shuttle`), or of
+                         the log's crate (`log`)
   orderings [WHICH...]   make each memory ordering weaker, one at a time, and run the loom tests that reach it; WHICH is
                          a part of a line of the list, or its number. `--list` only lists, `--minutes N` stops then,
                          `--slow` uses tests of more than half a minute, too, `--test PART` only those whose names have that in them,
@@ -65,6 +72,7 @@ fn main() -> ExitCode {
     let Some((task, rest)) = arguments.split_first() else { return misused("no task is named") };
     let done = match task.as_str() {
         "mutants" => mutants::run(&root(), rest),
+        "test" => engine_tests::run(&root(), rest),
         "orderings" => orderings::run(&root(), rest),
         "sanitize" => sanitize::run(&root(), rest),
         "verify" => verify::run(&root(), rest),

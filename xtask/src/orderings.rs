@@ -12,8 +12,11 @@
 //! the ordering in the source.
 
 use crate::cores::on_all_cores;
-use crate::engine_tests::{Build, Ending, command, names, run_within, target_folder};
+use crate::defects::Build;
+use crate::engine_tests::{Ending, command, names, run_within};
+use crate::instrumented;
 use crate::sites::{self, Site};
+use crate::workspace::target_folder;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -120,7 +123,7 @@ enum Verdict {
 /// Runs the trials that `arguments` select.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
-    let all = trials(root)?;
+    let all = trials(&instrumented::write(root)?)?;
     let trials: Vec<_> = all.iter().filter(|trial| options.wants(trial)).collect();
     if trials.is_empty() {
         return Err("no memory ordering is meant by that".to_string());
@@ -129,7 +132,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         trials.iter().for_each(|trial| println!("{}", trial.describe()));
         return Ok(());
     }
-    let binary = Build::Loom.make(root)?;
+    let binary = Build::Loom.make_one(root)?;
     let begun = Instant::now();
     let folder = root.join(target_folder()).join("orderings");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -14,7 +14,9 @@
 //! It is set where several runs with different filters follow one another, which then share a
 //! build. A run without a single test fails.
 
+use crate::instrumented;
 use crate::progress::Progress;
+use crate::workspace::target_folder;
 use std::env;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -92,10 +94,9 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         }
         filters => (None, filters),
     };
-    let target =
-        env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), std::path::PathBuf::from);
     let mut cargo = Command::new("rustup");
-    cargo.current_dir(root).args([
+    // The tests are those of the copy with all deliberate defects.
+    cargo.current_dir(instrumented::write(root)?).args([
         "run",
         "nightly",
         "cargo",
@@ -116,7 +117,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     // With an explicit target, build scripts and macros are compiled without the sanitizer.
     cargo
         .args(["--target", &format!("{}-unknown-linux-gnu", env::consts::ARCH), "--target-dir"])
-        .arg(target.join(format!("sanitize-{name}")))
+        .arg(root.join(target_folder()).join(format!("sanitize-{name}")))
         .arg("--");
     let filters: Vec<&str> = match filters {
         [] => sanitizer.filters.to_vec(),

@@ -2,7 +2,8 @@
 //!
 //! * Only `sync` names atomics, `Mutex` and `Condvar` of the standard library, so that the same
 //!   engine runs under models.
-//! * Calls that serve only tests are not made in the phases of a transaction.
+//! * Points of tests are not in the phases of a transaction.
+//! * Each deliberate defect of the list finds its place ([`defects`]).
 //! * Within each crate, arrows between files go down, and form no circles ([`arrows`]).
 //! * Each invariant is stated once, and is cited ([`labels`]).
 //! * What documents name in backticks exists ([`identifiers`](crate::identifiers)), and so do files
@@ -17,7 +18,7 @@
 
 use crate::identifiers::Names;
 use crate::workspace::{collect, collect_ending};
-use crate::{arrows, labels, links, phases, prose, sections};
+use crate::{arrows, defects, labels, links, phases, prose, sections};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -123,6 +124,10 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         println!("{problem}");
         found += 1;
     }
+    for problem in defects::problems(root)? {
+        println!("{problem}");
+        found += 1;
+    }
     for folder in crates(root)? {
         let Some((crossed, counts)) = arrows::problems(root, &folder)? else { continue };
         println!("tidy: {counts}");
@@ -217,8 +222,11 @@ fn problems(
     (protocols, policies): (&[&str], &[&str]),
 ) -> Vec<(usize, String)> {
     let engine = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));
-    let mut problems =
-        engine.map_or_else(Vec::new, |path| phases::instruments_in_phases(path, text));
+    let is_product = |path: &str| !["tests/", "tests.rs"].iter().any(|part| path.contains(part));
+    let mut problems = Vec::new();
+    if engine.is_some_and(is_product) {
+        problems.extend(phases::points_in_phases(text));
+    }
     // The unit tests of a file are at the end of the file.
     let lines = text.lines().take_while(|line| *line != "mod tests {");
     for (number, line) in (1..).zip(lines) {

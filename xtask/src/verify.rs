@@ -6,9 +6,11 @@
 //! many schedules are enough: the task measures after how many distinct schedules each mutant is
 //! found.
 
-use crate::engine_tests::{Build, Ending, command, run_watched, target_folder};
+use crate::defects::Build;
+use crate::engine_tests::{Ending, command, run_watched};
 use crate::mutants;
 use crate::progress::Progress;
+use crate::workspace::target_folder;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -25,8 +27,8 @@ const SCENES_OF_VERSIONED: [&str; 2] = ["versions.rs", "values.rs"];
 const SCENE_FILES: &str = "crates/candide/src/tests/shuttle";
 const LEDGER_HEAD: &str = "date,commit,scene,protocol,schedules,distinct,failures";
 
-/// The output of the tests if no schedule reached the place of the mutant.
-const NOT_MET: &str = "mutant: not met";
+/// The output of the tests if a schedule reached a place of the mutant.
+const MET: &str = "mutant: met";
 
 /// The number of seeds with which the task searches for a mutant. The worst seed counts.
 const SEEDS: u64 = 7;
@@ -66,7 +68,7 @@ struct Played {
 /// mutant is found.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let request = parse(arguments)?;
-    let binary = Build::Shuttle.make(root)?;
+    let binary = Build::Shuttle.make_one(root)?;
     match &request.mutants {
         Some(names) => measure(root, &binary, names, &request),
         None => verify(root, &binary, &request),
@@ -307,7 +309,7 @@ fn measure(root: &Path, binary: &Path, names: &[String], request: &Request) -> R
             played(&output).into_iter().filter(|played| played.failures > 0).collect();
         if found.is_empty() {
             let why = match ending {
-                Ending::Passed if output.contains(NOT_MET) => "not in what this runs".to_string(),
+                Ending::Passed if !output.contains(MET) => "not in what this runs".to_string(),
                 Ending::Passed => format!("none, in {FIRST_LOOK} of each"),
                 _ => format!("none, in {FIRST_LOOK} of each (and the tests broke off)"),
             };

@@ -1,5 +1,6 @@
 //! The workspace's folder, and the files in it.
 
+use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,4 +35,9 @@ pub(crate) fn collect_ending(
         }
     }
     Ok(())
+}
+
+/// Returns the folder of cargo's builds, relative to the workspace's folder.
+pub(crate) fn target_folder() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
 }

@@ -1,7 +1,6 @@
 //! The directory of a database that is open.
 
 use crate::disk::Disk;
-use crate::mutants::{Mutant, mutant};
 use std::io;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,9 +29,6 @@ impl Directory {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(failure) = &*failure {
             return Err(again(failure));
-        }
-        if mutant(Mutant::NoDirSync) {
-            return Ok(());
         }
         self.disk.sync_directory().map_err(|error| again(failure.insert(Arc::new(error))))
     }

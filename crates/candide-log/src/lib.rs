@@ -41,7 +41,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-// Layers, lowest first: mutants, names, schema, format, random, disk, error, target, rows,
+// Layers, lowest first: names, schema, format, random, disk, error, target, rows,
 // directory, log, checkpoint, store, tools.
 mod checkpoint;
 mod directory;
@@ -49,7 +49,6 @@ pub mod disk;
 pub mod error;
 pub mod format;
 mod log;
-pub mod mutants;
 mod names;
 mod random;
 pub mod rows;

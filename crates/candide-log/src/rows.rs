@@ -2,7 +2,6 @@
 
 use crate::error::{LoadError, OpenError};
 use crate::format::commit::{Change, ChangeKind};
-use crate::mutants::{Mutant, mutant};
 use crate::schema::TableSchema;
 use crate::target::{Loader, Target};
 use std::collections::BTreeMap;
@@ -138,9 +137,6 @@ pub(crate) fn store(row: &mut [u64], change: &Change<'_>) {
 
 /// Returns the error of a change of a row that is not there.
 pub(crate) fn ghost(schema: &TableSchema, change: &Change<'_>) -> Result<(), LoadError> {
-    if mutant(Mutant::GhostTolerated) {
-        return Ok(());
-    }
     let kind = if change.kind == ChangeKind::Delete { "a delete" } else { "an update" };
     let (name, key) = (&schema.name, change.key);
     Err(LoadError::Ghost(format!("{kind} of a row that is not there: {name} {key:?}")))

@@ -1,6 +1,6 @@
 //! The build of the command from nothing, as a new user would build it.
 
-use crate::engine_tests::target_folder;
+use crate::workspace::target_folder;
 use serde_json::Value;
 use std::env;
 use std::ffi::OsStr;

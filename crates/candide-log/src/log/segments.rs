@@ -5,7 +5,6 @@ use crate::error::OpenError;
 use crate::format::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader};
 use crate::format::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::format::{Fault, Malformed, Uuid};
-use crate::mutants::{Mutant, mutant};
 use crate::names;
 use std::cell::OnceCell;
 use std::io;
@@ -114,9 +113,7 @@ impl<'a> Segment<'a> {
         let mut words = vec![0u64; header.size() as usize / size_of::<u64>()];
         let bytes = bytemuck::cast_slice_mut(&mut words);
         self.file()?.read_at(offset, bytes).map_err(OpenError::io(&self.name))?;
-        if let Err(error) = header.check(self.header.salt, bytes)
-            && !mutant(Mutant::CrcSkipped)
-        {
+        if let Err(error) = header.check(self.header.salt, bytes) {
             return Ok(Err(error));
         }
         let header_words = BLOCK_HEADER_BYTES / size_of::<u64>();
@@ -151,9 +148,7 @@ impl<'a> Segment<'a> {
                 };
                 let is_sought =
                     header.generation == self.header.generation && header.sequence >= sequence;
-                let is_valid =
-                    mutant(Mutant::TornTakenForCorrupt) || is_sought && self.read(place)?.is_ok();
-                if is_sought && is_valid {
+                if is_sought && self.read(place)?.is_ok() {
                     return Ok(Some((place, header)));
                 }
             }

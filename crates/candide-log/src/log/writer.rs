@@ -14,7 +14,6 @@ use crate::format::commit::HEADER_WORDS;
 use crate::format::segment::{GenerationEnd, SegmentHeader};
 use crate::log::segments::FIRST_BLOCK;
 use crate::log::spares::{self, STEP_BYTES, Spare, Spares};
-use crate::mutants::{Mutant, mutant};
 use crate::names;
 use crate::random;
 use std::io;
@@ -176,12 +175,6 @@ impl Log {
             }
         };
         self.sync()?;
-        if mutant(Mutant::RoundSplit) && records.len() > 1 {
-            let (first, second) = records.split_at(records.len() / 2);
-            self.append(first, cut)?;
-            self.sync()?;
-            return self.append(second, cut);
-        }
         self.append(records, cut)?;
         self.stamp = self.stamp.max(stamp);
         Ok(())
@@ -269,15 +262,8 @@ impl Log {
         if !self.is_unsynced {
             return Ok(());
         }
-        match self.file.sync() {
-            Err(_) if mutant(Mutant::SyncErrorIgnored) => {}
-            Err(_) if mutant(Mutant::SyncRetried) => {
-                if let Err(error) = self.file.sync() {
-                    return Err(self.fail(error));
-                }
-            }
-            Err(error) => return Err(self.fail(error)),
-            Ok(()) => {}
+        if let Err(error) = self.file.sync() {
+            return Err(self.fail(error));
         }
         self.is_unsynced = false;
         self.synced = self.last.cut;
@@ -436,5 +422,5 @@ impl Log {
 }
 
 fn salt() -> u64 {
-    if mutant(Mutant::StaleBlockAccepted) { 0 } else { random::word() }
+    random::word()
 }

@@ -12,7 +12,6 @@ use crate::format::manifest::{Checkpoint, Manifest};
 use crate::log::reader::Stop;
 use crate::log::replay::Step;
 use crate::log::writer::{Closed, Log};
-use crate::mutants::{Mutant, mutant};
 use crate::names::{self, DIRECTORY};
 
 /// The most files that are kept for segments to come.
@@ -85,9 +84,6 @@ impl Store {
         }
         let (checkpoint, mut done) = merged?;
         let first = last.number + 1;
-        if mutant(Mutant::SegmentsFreedBeforeManifest) {
-            done.left_behind += shared.give_back(first);
-        }
         let last_segment = shared.log().last_with_durable_block();
         let replaced = shared.manifest().replace(|manifest| {
             manifest.checkpoint = Some(checkpoint);
@@ -152,9 +148,7 @@ fn write_checkpoint(
     let mut writer = CheckpointWriter::new(disk, header, shared.options.segment_bytes);
     merge::merge(disk, manifest, &steps, &mut writer)?;
     let rows = writer.rows();
-    let pending =
-        if mutant(Mutant::CheckpointPendingDropped) { &[] } else { replay.batches().pending() };
-    let checkpoint = writer.finish(pending)?;
+    let checkpoint = writer.finish(replay.batches().pending())?;
     shared.disk.sync_names().map_err(StoreError::io(DIRECTORY))?;
     let done = Checkpointed {
         number,

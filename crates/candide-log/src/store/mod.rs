@@ -18,7 +18,6 @@ use crate::directory::Directory;
 use crate::error::{StoreError, WriteError};
 use crate::format::manifest::Entry;
 use crate::log::writer::{Log, Obstacle};
-use crate::mutants::{Mutant, mutant};
 use crate::schema::{TABLE_NUMBER_MAX, TableSchema};
 use manifest::ManifestFile;
 use recover::Recovery;
@@ -256,7 +255,7 @@ impl LogWriter {
             log.sync()?;
             log.last_with_durable_block()
         };
-        if noted > self.last_segment && !mutant(Mutant::LastSegmentUnnoted) {
+        if noted > self.last_segment {
             self.last_segment = noted;
             let mut manifest = self.shared.manifest();
             if noted > manifest.current().last_segment {

@@ -12,7 +12,6 @@ use crate::format::segment::GenerationEnd;
 use crate::log::reader::Reader;
 use crate::log::segments::{FIRST_BLOCK, Segment};
 use crate::log::writer::{Beginning, Closed, Log};
-use crate::mutants::{Mutant, mutant};
 use crate::names::{self, DIRECTORY, FileName, LOCK, MANIFEST};
 use crate::random;
 use crate::target::Target;
@@ -174,9 +173,6 @@ fn check_new(disk: &dyn Disk, files: &Files) -> Result<(), OpenError> {
 /// before it were durable before it was written.
 fn make_durable(reader: &Reader<'_>) -> Result<(), OpenError> {
     let Some(last) = reader.last_block() else { return Ok(()) };
-    if mutant(Mutant::RecoveredNotSynced) {
-        return Ok(());
-    }
     let segment = &reader.segments()[last.segment];
     let file = segment.open_to_write()?;
     let mut block = vec![0; last.header.size() as usize];

@@ -88,15 +88,11 @@ fn a_crash_in_recovery_loses_nothing() {
     }
 }
 
-#[test]
-fn recovered_changes_are_durable() {
-    kill_and_lose_power(scripts(12));
-}
-
 /// Kills a process everywhere, lets the next one recover what was not durable yet, and cuts the
 /// power.
-pub fn kill_and_lose_power(seeds: Range<u64>) {
-    for seed in seeds {
+#[test]
+fn recovered_changes_are_durable() {
+    for seed in scripts(12) {
         let mut world = World::new(seed);
         world.run(15, Habits::default());
         for position in 0..=world.disk.position() {

@@ -50,15 +50,11 @@ fn check_refused(disk: SimDisk, expected: &Map, is_needed: bool, what: &str) {
     }
 }
 
+/// Flips bits in each file.
 #[test]
 fn every_bit_that_is_needed_is_checked() {
-    flip_bits("");
-}
-
-/// Flips bits in files whose names begin so.
-pub fn flip_bits(prefix: &str) {
     let (disk, expected) = closed_database();
-    for name in names(&disk).iter().filter(|name| name.starts_with(prefix)) {
+    for name in &names(&disk) {
         let bytes = read_file(&disk, name);
         let needed = needed(&disk, name);
         let step = if name.starts_with("log-") { 29 } else { 17 };
@@ -72,13 +68,9 @@ pub fn flip_bits(prefix: &str) {
     }
 }
 
+/// Loses each sector in turn.
 #[test]
 fn sectors_that_are_lost_are_noticed() {
-    lose_sectors();
-}
-
-/// Loses each sector in turn.
-pub fn lose_sectors() {
     let (disk, expected) = closed_database();
     for name in names(&disk) {
         let bytes = read_file(&disk, &name);
@@ -100,7 +92,8 @@ pub fn lose_sectors() {
 }
 
 /// Removes each file in turn.
-pub fn remove_files() {
+#[test]
+fn files_that_are_missing_are_noticed() {
     let (disk, expected) = closed_database();
     for name in &names(&disk) {
         let damaged = copy(&disk);
@@ -108,11 +101,6 @@ pub fn remove_files() {
         let is_needed = needed(&disk, name) > 0;
         check_refused(damaged, &expected, is_needed, &format!("that {name} is missing"));
     }
-}
-
-#[test]
-fn files_that_are_missing_are_noticed() {
-    remove_files();
 }
 
 #[test]
@@ -241,13 +229,9 @@ fn corrupt(result: Result<Opened, OpenError>) -> (String, u64, String) {
     }
 }
 
+/// Opens logs that change rows that are not there.
 #[test]
 fn an_update_of_a_row_that_is_not_there_is_damage() {
-    update_what_is_not_there();
-}
-
-/// Opens logs that change rows that are not there.
-pub fn update_what_is_not_there() {
     for kind in [ChangeKind::Update, ChangeKind::Delete] {
         let words = if kind == ChangeKind::Delete { vec![] } else { vec![1] };
         let result = with_changed_block(false, |_, payload| {

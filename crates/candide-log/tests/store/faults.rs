@@ -86,14 +86,10 @@ fn a_short_write_ends_the_log_and_loses_nothing() {
     }
 }
 
+/// Lets each sync fail in turn.
 #[test]
 fn a_failed_sync_ends_the_log_and_loses_nothing_that_was_durable() {
-    fail_syncs(scripts(4));
-}
-
-/// Lets each sync fail in turn.
-pub fn fail_syncs(seeds: Range<u64>) {
-    at_every_operation(Fault::SyncLoses, seeds, check_wedged);
+    at_every_operation(Fault::SyncLoses, scripts(4), check_wedged);
 }
 
 /// Rounds until there is no room, then room again.

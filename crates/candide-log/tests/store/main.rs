@@ -10,10 +10,8 @@ mod manifest;
 mod model;
 #[cfg(unix)]
 mod moved;
-// Other builds have no deliberate defects.
-#[cfg(debug_assertions)]
-mod mutants;
 mod parallel;
+mod reopening;
 mod support;
 mod together;
 mod tools;

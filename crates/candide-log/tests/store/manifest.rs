@@ -64,13 +64,9 @@ fn the_bytes_written_for_tables_grow_with_their_number() {
     }
 }
 
+/// Adds tables, and opens what each crash leaves: as it is, and with one of the two files lost.
 #[test]
 fn every_crash_while_tables_are_added_leaves_all_that_were() {
-    crash_while_tables_are_added();
-}
-
-/// Adds tables, and opens what each crash leaves: as it is, and with one of the two files lost.
-pub fn crash_while_tables_are_added() {
     let disk = SimDisk::new();
     let opened = open(disk.clone()).unwrap();
     let long = |n| TableSchema { row_type: "x".repeat(600), ..nth(n) };
@@ -238,13 +234,9 @@ fn the_size_of_a_file_is_not_trusted() {
     assert!(what.starts_with("MANIFEST has a base of 1099511627776 bytes"), "{what}");
 }
 
+/// Keeps a copy as it was before a checkpoint, and damages MANIFEST.
 #[test]
 fn a_copy_does_not_take_the_place_if_something_is_missing_that_it_names() {
-    copy_with_missing_files();
-}
-
-/// Keeps a copy as it was before a checkpoint, and damages MANIFEST.
-pub fn copy_with_missing_files() {
     let disk = SimDisk::new();
     let mut opened = open(disk.clone()).unwrap();
     let table = opened.store.add_table(schema("accounts")).unwrap();

@@ -10,7 +10,6 @@
 
 use super::item::{Mark, NONE, SavedItem, WriteItem};
 use super::write_set::WriteSet;
-use crate::sync::{Mutant, mutant};
 
 /// A moment to which a write set can be taken back.
 #[derive(Debug, Clone, Copy)]
@@ -115,9 +114,7 @@ impl WriteSet {
         if self.items[index].needs_image && !item.needs_image {
             self.image_words -= item.at.payload_words();
         }
-        if !mutant(Mutant::UndoneOpKept) {
-            self.operations.link(item.last_op, NONE);
-        }
+        self.operations.link(item.last_op, NONE);
         self.items[index] = item;
     }
 }

@@ -20,7 +20,7 @@ use crate::error::Abort;
 use crate::record::delta::DeltaSpace;
 use crate::record::{CellAt, UserUpdate};
 use crate::schema::{Op, Words};
-use crate::sync::{AtomicU64, Mutant, Ordering, mutant};
+use crate::sync::{AtomicU64, Ordering};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -428,7 +428,7 @@ impl WriteSet {
     /// Passes the changes of one item to `sink`.
     #[inline(never)]
     fn changes_of(&self, item: &WriteItem, sink: &mut dyn ChangeSink) {
-        if item.untouched && !mutant(Mutant::UntouchedLogged) {
+        if item.untouched {
             return;
         }
         debug_assert!(!item.is_delta, "the operations of a logged commit are evaluated");

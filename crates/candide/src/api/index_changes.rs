@@ -13,7 +13,7 @@ use crate::index::Found;
 use crate::record::RecordAt;
 use crate::schema::Unit;
 use crate::shared::Inner;
-use crate::sync::{Instant, Mutant, Ordering, lock, mutant};
+use crate::sync::{Instant, Ordering, lock};
 use crate::txn::{State, Tx};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -39,10 +39,7 @@ impl Drop for Unfinished<'_> {
         }
         let may_have_refused = self.indexes.is_at(self.index, Stage::Enforced);
         self.indexes.set(self.index, Stage::Enforced, false);
-        if !may_have_refused
-            || mutant(Mutant::DroppedAtOnce)
-            || self.epochs.wait_for_others().is_ok()
-        {
+        if !may_have_refused || self.epochs.wait_for_others().is_ok() {
             self.indexes.set(self.index, Stage::Kept, false);
         }
     }
@@ -66,7 +63,7 @@ pub(crate) fn create<P: Protocol>(
     // The user's code makes the keys, and may panic.
     let built = catch_unwind(AssertUnwindSafe(|| work.build(&mut session, index)));
     let is_built = matches!(built, Ok(Ok(())));
-    let may_have_refused = indexes.is_at(index, Stage::Enforced) && !mutant(Mutant::DroppedAtOnce);
+    let may_have_refused = indexes.is_at(index, Stage::Enforced);
     // If transactions must go on maintaining the index, the index stays.
     let stays = |session: &mut Session<P>| {
         indexes.set(index, Stage::Enforced, false);
@@ -108,11 +105,9 @@ pub(crate) fn drop_made<P: Protocol>(
     // these entries.
     wait_for_others()?;
     indexes.set(index, Stage::Enforced, false);
-    if !mutant(Mutant::DroppedAtOnce) {
-        // A transaction that the index has refused must likewise conflict with a transaction that
-        // removes the reason.
-        wait_for_others()?;
-    }
+    // A transaction that the index has refused must likewise conflict with a transaction that
+    // removes the reason.
+    wait_for_others()?;
     work.part_from(&mut session, index)?;
     indexes.set(index, Stage::Kept, false);
     work.forget_entries(&mut session, index);
@@ -187,7 +182,7 @@ impl<P: Protocol> Work<'_, P> {
     /// index has been read.
     fn part_from(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
         let (core, time) = (self.table, session.seen_until(&index.entries));
-        if time == 0 || mutant(Mutant::PartedAtOnce) {
+        if time == 0 {
             return Ok(());
         }
         // Nodes first, because a record linked afterwards inherits the rts of its node. If a node

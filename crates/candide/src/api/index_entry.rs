@@ -6,7 +6,6 @@ use crate::engine::{IndexCore, Protocol, TableCore};
 use crate::error::Abort;
 use crate::record::RecordAt;
 use crate::schema::{KeyWords, Unit, Words};
-use crate::sync::{Mutant, mutant};
 use crate::txn::{Mark, State, Tx};
 
 /// Returns the primary key in `entry`; `None` if the entry did not exist at `mark`.
@@ -21,14 +20,12 @@ pub(crate) fn primary_key<P: Protocol>(
     let mut primary = KeyWords::zeros(table.layout.key_words());
     let at = index.entries.layout.at(entry, Unit::ROW);
     let words = primary.as_mut_slice();
-    let mut copy = |from: Words<'_>| {
+    let copy = |from: Words<'_>| {
         if index.unique {
             from.copy(0, words.len(), |word, value| words[word] = value);
         }
     };
-    if mutant(Mutant::EntryUnvalidated) && P::is_present(&state.attempt, at) {
-        copy(Words::Shared(at.payload()));
-    } else if !state.read_at_mark(tx.engine, at, mark, copy)? {
+    if !state.read_at_mark(tx.engine, at, mark, copy)? {
         return Ok(None);
     }
     if !index.unique {

@@ -42,7 +42,7 @@
 use crate::engine::TableCore;
 use crate::error::{Abort, Error};
 use crate::log::{Level, Log};
-use crate::sync::{AtomicU64, Mutant, Mutex, Ordering, lock, mutant, try_lock};
+use crate::sync::{AtomicU64, Mutex, Ordering, lock, try_lock};
 use crossbeam_utils::CachePadded;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -214,10 +214,6 @@ impl Limits {
         if let Some(mut committed) = try_lock(&self.committed) {
             self.follow_log(&mut committed);
         }
-        if mutant(Mutant::LimitRaisedAtDraw) {
-            let before = self.durable.fetch_max(number + BLOCK, Ordering::Relaxed);
-            return number > before;
-        }
         let durable = self.durable.load(Ordering::Relaxed);
         number > durable || number + AHEAD > durable && number.is_multiple_of(ONE_IN)
     }
@@ -234,9 +230,6 @@ impl Limits {
 
     fn note_committed(&self, new: Committed) {
         let mut committed = lock(&self.committed);
-        if mutant(Mutant::LimitRaisedAtCommit) {
-            self.durable.fetch_max(new.limit, Ordering::Relaxed);
-        }
         self.follow_log(&mut committed);
         // A limit that is being waited for stays, or none would ever be durable under load.
         committed.get_or_insert(new);

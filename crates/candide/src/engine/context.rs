@@ -15,7 +15,6 @@ use crate::epoch::{EPOCH_MAX, Epoch};
 use crate::error::Abort;
 use crate::index::NodeAt;
 use crate::record::{CellAt, RecordAt};
-use crate::sync::{Mutant, mutant};
 
 /// The context of a protocol's function: its database and its session.
 pub struct Context<'a, P: Parts> {
@@ -85,7 +84,7 @@ impl<'a, P: Parts> Context<'a, P> {
     #[inline]
     pub(crate) fn yield_to_token(&self) -> Result<(), Abort> {
         let must_yield = self.engine.token.is_others(self.local.id) && !self.local.has_yielded;
-        if must_yield && !mutant(Mutant::TokenIgnored) { Err(Abort::Yielded) } else { Ok(()) }
+        if must_yield { Err(Abort::Yielded) } else { Ok(()) }
     }
 
     /// Checks that a commit may be stamped with `epoch`, the current epoch.

@@ -11,7 +11,7 @@ use super::table_core::TableCore;
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::record::{CellAt, RecordAt};
-use crate::sync::{Mutant, Point, mutant, pass};
+use crate::sync::{Point, pass};
 use std::sync::Arc;
 
 /// Old versions of units: the attempts and snapshots that see them, and their collection.
@@ -215,8 +215,7 @@ fn move_to_deleted_index<P: Absence, V: Versions<P> + ?Sized>(
     let Some(deleted_index) = table.deleted_index() else { return true };
     let record = due.at.record();
     let key = record.key_words(table.layout.key_words());
-    let is_late = mutant(Mutant::MovedLate);
-    if !is_late && !deleted_index.enter(record, key.as_slice(), &mut context.local.caches) {
+    if !deleted_index.enter(record, key.as_slice(), &mut context.local.caches) {
         return true;
     }
     pass(Point::MovingToDeletedIndex);
@@ -228,10 +227,6 @@ fn move_to_deleted_index<P: Absence, V: Versions<P> + ?Sized>(
     context.remove_from_index(record, table, |node| {
         units.iter().for_each(|&unit| P::merge_into_node(clock, node, unit))
     });
-    if is_late {
-        pass(Point::MovingToDeletedIndex);
-        deleted_index.enter(record, key.as_slice(), &mut context.local.caches);
-    }
     true
 }
 

@@ -64,7 +64,7 @@ pub(crate) use number::{EPOCH_MAX, Epoch};
 pub(crate) use slot::Slot;
 
 use crate::sync::{
-    AtomicBool, AtomicU64, MODELLED, Mutant, Mutex, Ordering, full_fence, lock, mutant, process,
+    AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, full_fence, lock, process,
     store_then_full_fence, thread_address,
 };
 use alarm::Alarm;
@@ -174,8 +174,7 @@ impl Epochs {
     /// Returns whether garbage with this stamp is free.
     #[inline]
     pub(crate) fn is_free(&self, stamp: Epoch) -> bool {
-        let bound = if mutant(Mutant::FreedByHorizon) { self.horizon() } else { self.bound() };
-        stamp < bound || (mutant(Mutant::ReclaimEarly) && stamp == bound)
+        stamp < self.bound()
     }
 
     /// Returns a number that rises whenever the bound or the horizon rises.

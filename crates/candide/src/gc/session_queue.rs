@@ -8,7 +8,7 @@ use crate::engine::{
 };
 use crate::epoch::{Epoch, Slot};
 use crate::record::CellAt;
-use crate::sync::{Mutant, Point, mutant, pass};
+use crate::sync::{Point, pass};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -235,9 +235,6 @@ impl<B: Backlog> Garbage<B> {
         match queue {
             Queue::Own => batch.extend(std::iter::from_fn(|| self.next_due(before)).take(most)),
             Queue::Released => self.backlog.take_released(before, most, batch),
-            Queue::Shared if mutant(Mutant::HotByOldList) => {
-                engine.hot.take(engine.epochs.horizon(), most, batch)
-            }
             Queue::Shared => engine.hot.take(before, most, batch),
         }
     }
@@ -281,16 +278,8 @@ impl<B: Backlog> Garbage<B> {
                 // If the note has changed, the unit was written again since it was last examined,
                 // so it is hot. Other entries wait for another reason.
                 let is_hot = noted != 0 && due.note != noted;
-                let queued = match mutant(Mutant::RequeuedAsOld) {
-                    false => engine.epochs.now(),
-                    true => due.queued,
-                };
-                let due = Due { queued, time, ..due };
-                if is_hot && !mutant(Mutant::HotKept) {
-                    left.hot.push(due)
-                } else {
-                    self.reap_queue.push_back(due)
-                }
+                let due = Due { queued: engine.epochs.now(), time, ..due };
+                if is_hot { left.hot.push(due) } else { self.reap_queue.push_back(due) }
             }
         }
     }

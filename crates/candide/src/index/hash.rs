@@ -35,9 +35,7 @@ use super::node::{NodeChange, Supplies};
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, WordArray};
 use crate::record::RecordAt;
 use crate::schema::WordRange;
-use crate::sync::{
-    AtomicU64, AtomicUsize, MODELLED, Mutant, Mutex, Ordering, Spin, lock, mutant, prefetch,
-};
+use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutex, Ordering, Spin, lock, prefetch};
 use std::sync::Arc;
 
 const VERSION_ONE: u64 = 4;
@@ -660,7 +658,6 @@ impl HashIndex {
         for half in halves {
             for word in 0..self.node_words {
                 let inherited = node.node_word(word).load(Ordering::Relaxed);
-                let inherited = if mutant(Mutant::GrowthInheritsNothing) { 0 } else { inherited };
                 half.node_word(word).store(inherited, Ordering::Relaxed);
             }
             debug_assert_eq!(half.version(), 0, "HI3: a bucket is moved once");
@@ -689,10 +686,8 @@ impl HashIndex {
             line = overflow;
         }
         unlock_bucket(node, version | MOVED); // HI3: this store publishes the halves.
-        if !mutant(Mutant::MoveUntracked) {
-            let successors = halves.map(|half| (half, version));
-            changes.push(NodeChange { node, before: version, successors, further: Vec::new() });
-        }
+        let successors = halves.map(|half| (half, version));
+        changes.push(NodeChange { node, before: version, successors, further: Vec::new() });
         Ok(true)
     }
 

@@ -9,7 +9,7 @@ use super::word::{Lock, Mode, release};
 use super::{FLAGS, RASK, WASK, flags_of};
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
-use crate::sync::{Mutant, Ordering, Spin, mutant};
+use crate::sync::{Ordering, Spin};
 
 /// Gives a cell exactly the flags `wanted`, if its TID word is unlocked (LK3). Unless
 /// `can_clear`, only adds flags, and does nothing to a cell with other ones; otherwise the caller
@@ -25,7 +25,7 @@ pub(super) fn exchange_flags(at: CellAt, wanted: u64, can_clear: bool) -> bool {
         if !can_clear && tid.has(FLAGS & !wanted) {
             return false;
         }
-        if tid.has(Tid::LOCK) && !mutant(Mutant::AskSetWhileLocked) {
+        if tid.has(Tid::LOCK) {
             return false;
         }
         // Release: a writer that finds the flags gone also finds the second word as it was when

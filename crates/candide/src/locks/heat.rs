@@ -23,7 +23,7 @@ use super::{FLAGS, RASK, WASK};
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
-use crate::sync::{MODELLED, Mutant, Ordering, Spin, Wait, Waited, Wish, mutant};
+use crate::sync::{MODELLED, Ordering, Spin, Wait, Waited, Wish};
 
 /// How far below the threshold the temperature of a hot row falls before the row is no longer hot.
 /// A row of temperature 0 is hot only if the threshold is 0.
@@ -84,7 +84,7 @@ pub(super) fn warm(base: LockBase<'_>, at: CellAt) -> bool {
     let mut spin = Spin::default();
     let mut wait: Option<Wait<'_>> = None;
     let begin = || {
-        let patience = patience(!MODELLED && !mutant(Mutant::CommitUnawaitedAhead));
+        let patience = patience(!MODELLED);
         Wait::new(&base.engine.parking, at.address(), Wish::Look, patience)
     };
     loop {
@@ -148,9 +148,4 @@ pub(super) fn clear(locker: &mut Locker<'_>, at: CellAt) {
     if exchange_flags(at, 0, true) && was_hot {
         locker.count(LockCount::Cooled);
     }
-}
-
-/// Returns whether flags are cleared by sessions that do not hold the lock alone: never (LK4).
-pub(super) fn is_cleared_too_early() -> bool {
-    mutant(Mutant::CooledWhileShared)
 }

@@ -8,7 +8,7 @@ use crate::access::{WriteItem, WriteSet};
 use crate::engine::{Context, Protocol, own_thread};
 use crate::error::Abort;
 use crate::record::{CellAt, Tid};
-use crate::sync::{Mutant, Ordering, Wait, Waited, Wish, mutant, step};
+use crate::sync::{Ordering, Wait, Waited, Wish, step};
 
 /// Begins to wait for the lock of a cell; asleep if `sleeps`. The attempt never sleeps for a lock
 /// that another transaction of the same thread holds: that transaction cannot go on before this one
@@ -196,9 +196,6 @@ impl HeldCells {
         context: &mut Context<'_, P>,
         mut release: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
     ) {
-        if mutant(Mutant::HeldForEver) {
-            self.cells.clear();
-        }
         self.is_used = false;
         self.has_others = false;
         self.cells.drain(..).for_each(|(at, tid)| release(context, at, tid));

@@ -76,7 +76,7 @@ use crate::error::Abort;
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
-use crate::sync::{Mutant, Ordering, mutant, step};
+use crate::sync::{Ordering, step};
 
 /// The largest number of locks that an attempt releases, while its closure runs, in order to wait
 /// for another one.
@@ -193,7 +193,7 @@ impl RowLocks {
             && is_hopeful
             && !holds_cells
             && !runs_beside(locker.base(), locker.own.desk);
-        mutant(Mutant::WaitsOutOfOrder) || may && self.make_canonical(locker, at, when)
+        may && self.make_canonical(locker, at, when)
     }
 
     /// Waits for a queue lock: asleep if the attempt is in canonical mode. Otherwise leaves the
@@ -463,10 +463,7 @@ pub(crate) fn learn(
             failed.binary_search_by_key(&at.address(), |failed| failed.address()).is_ok()
         };
         let is_kept = |at| is_hot(at) || has_failed(at);
-        listed.retain(|&(at, _)| is_kept(at) && !mutant(Mutant::LongListEmptied));
-    }
-    if mutant(Mutant::NothingRetrospective) {
-        listed.clear();
+        listed.retain(|&(at, _)| is_kept(at));
     }
     locker.local.wanted.set_retrospective(locker.engine, &listed);
 }

@@ -126,7 +126,7 @@ impl Queueing {
             let Some(again) = self.try_take(locker, (at, Mode::Write)) else { return };
             lock = again;
         }
-        if lock.mode == Mode::Write || heat::is_cleared_too_early() {
+        if lock.mode == Mode::Write {
             change(locker);
         } else if Lock::of(&at).upgrade(locker.own.desk) {
             lock.mode = Mode::Write;

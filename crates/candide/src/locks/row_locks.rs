@@ -15,7 +15,7 @@ use crate::error::Abort;
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
-use crate::sync::{Mutant, Ordering, Patience, Wait, Waited, Wish, mutant, step};
+use crate::sync::{Ordering, Patience, Wait, Waited, Wish, step};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -264,10 +264,8 @@ impl RowLocks {
             self.written += 1;
             return true;
         }
-        if !mutant(Mutant::UpgradeInPlace) {
-            let lock = self.remove(place);
-            self.queueing.release(base, lock);
-        }
+        let lock = self.remove(place);
+        self.queueing.release(base, lock);
         false
     }
 
@@ -358,7 +356,7 @@ impl RowLocks {
         flag: u64,
     ) -> Result<Grant, Abort> {
         let tid = Tid(lock.at.cell_word(0).load(Ordering::Acquire)); // E3
-        if tid.has(flag) && !tid.has(Tid::DEAD) || mutant(Mutant::NoRecheckAfterGrant) {
+        if tid.has(flag) && !tid.has(Tid::DEAD) {
             return Ok(Grant::Held);
         }
         self.queueing.release(base, lock);

@@ -34,7 +34,7 @@ use super::word::{Lock, LockWord, Mode};
 use crate::engine::own_thread;
 use crate::policy::Policy;
 use crate::record::CellAt;
-use crate::sync::{Mutant, Patience, mutant};
+use crate::sync::Patience;
 
 /// The number of writes after which an attempt draws a ticket under the policy `swiss` (as in
 /// SwissTM).
@@ -227,7 +227,7 @@ pub(super) fn verdict(
             let is_awaited = locker.locks.desks.all_awaited(others(locker, word))
                 & class_of(locker.own.desk)
                 != 0;
-            match is_awaited && !mutant(Mutant::CircleUnseen) {
+            match is_awaited {
                 true => Verdict::Die,
                 false => asker.sleep(locker.base()),
             }
@@ -334,7 +334,7 @@ fn wins(locker: &mut Locker<'_>, written: usize, (lock, word): (Lock<'_>, LockWo
     }
     // If the owner still has the lock, then `attempt` is the owner's present attempt or an earlier
     // one, never a later one that does not hold the lock.
-    if lock.word().is_written_by(word.owner()) || mutant(Mutant::KillNextTransaction) {
+    if lock.word().is_written_by(word.owner()) {
         owner.doom(attempt);
     }
     true

@@ -16,7 +16,7 @@
 use super::desks::class_of;
 use super::shared::LockBase;
 use crate::record::CellAt;
-use crate::sync::{AtomicU64, Mutant, Ordering, mutant};
+use crate::sync::{AtomicU64, Ordering};
 
 const W: u64 = 1 << 63;
 const WANT: u64 = 1 << 62;
@@ -171,7 +171,7 @@ impl<'a> Lock<'a> {
     /// Clears WANT. Other writers that wait set it again when they next look.
     pub(crate) fn unwant(self) {
         let mut word = self.word();
-        while word.is_wanted() && !mutant(Mutant::WantLeft) {
+        while word.is_wanted() {
             match self.exchange(word.0, word.0 & !WANT) {
                 Ok(()) => return,
                 Err(now) => word = now,

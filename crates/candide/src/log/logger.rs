@@ -17,8 +17,7 @@ use super::progress::{Call, Progress};
 use super::turn::LogTurn;
 use crate::error::Abort;
 use crate::sync::{
-    AtomicBool, AtomicU64, Duration, MODELLED, Mutant, Mutex, Ordering, lock, mutant, process,
-    sleep,
+    AtomicBool, AtomicU64, Duration, MODELLED, Mutex, Ordering, lock, process, sleep,
 };
 use candide_log::format::commit::RecordBuffer;
 use std::fmt::Debug;
@@ -220,15 +219,8 @@ impl Log {
     /// Waits, while the logger has had nothing to do for some time, until a commit or another call
     /// wakes it.
     fn await_commit(&self) -> Call {
-        let late = mutant(Mutant::IdleNotedLate);
-        if !late {
-            self.is_idle.store(true, Ordering::Relaxed);
-        }
-        let is_empty = self.is_empty();
-        if late {
-            self.is_idle.store(true, Ordering::Relaxed);
-        }
-        let call = if is_empty { self.progress.await_call(None) } else { Call::Round };
+        self.is_idle.store(true, Ordering::Relaxed);
+        let call = if self.is_empty() { self.progress.await_call(None) } else { Call::Round };
         self.is_idle.store(false, Ordering::Relaxed);
         call
     }
@@ -240,10 +232,8 @@ impl Log {
 
     /// Runs one round.
     pub(crate) fn round(&self, cuts: &dyn Cuts) -> Round {
-        let late = mutant(Mutant::CutAfterSwap);
         let Some(cut) = cuts.cut() else { return Round::Ended };
-        let later_cut = &mut || late.then(|| cuts.cut()).flatten();
-        let round = self.round_up_to(&mut lock(&self.writing), cut, later_cut);
+        let round = self.round_up_to(&mut lock(&self.writing), cut);
         self.progress.wake_due();
         if round == Round::Written
             && let Some(writer) = &mut lock(&self.writing).writer
@@ -254,18 +244,12 @@ impl Log {
         round
     }
 
-    fn round_up_to(
-        &self,
-        writing: &mut Writing,
-        mut cut: u64,
-        later_cut: &mut dyn FnMut() -> Option<u64>,
-    ) -> Round {
+    fn round_up_to(&self, writing: &mut Writing, cut: u64) -> Round {
         let Writing { writer, taken, is_unconfirmed } = writing;
         let Some(writer) = writer else { return Round::Ended };
         // What an earlier round has left goes first. The cut is older than this visit (LG3).
         self.empty_outboxes(taken);
-        cut = later_cut().unwrap_or(cut);
-        if taken.is_empty() && (!writer.has_pending() || mutant(Mutant::CutNotClosed)) {
+        if taken.is_empty() && !writer.has_pending() {
             // LG4: everything up to the cut is in earlier blocks, which are durable, and the cut of
             // the last block contains it.
             self.progress.reach(Level::Durable, cut);
@@ -339,8 +323,7 @@ impl Log {
     /// Writes a block and syncs it.
     fn write(&self, writer: &mut dyn Blocks, parts: &[&[u64]], cut: u64) -> Result<(), BlockError> {
         writer.write(parts, cut)?;
-        let early = mutant(Mutant::AckBeforeSync);
-        self.progress.reach(if early { Level::Durable } else { Level::Written }, cut);
+        self.progress.reach(Level::Written, cut);
         writer.sync()
     }
 
@@ -366,8 +349,7 @@ impl Log {
     /// The reason for which something that has been committed is not durable.
     pub(crate) fn close(&self, cut: u64) -> Result<(), Arc<io::Error>> {
         let mut writing = lock(&self.writing);
-        let skips = mutant(Mutant::ClosedUnwritten);
-        if !skips && self.round_up_to(&mut writing, cut, &mut || None) == Round::Full {
+        if self.round_up_to(&mut writing, cut) == Round::Full {
             let problem = "the disk has no room for the last commits";
             self.progress.fail(io::Error::new(io::ErrorKind::StorageFull, problem));
         }

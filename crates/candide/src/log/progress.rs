@@ -5,7 +5,7 @@
 
 use super::level::Level;
 use crate::error::Abort;
-use crate::sync::{AtomicBool, AtomicU64, Duration, Instant, Mutant, Ordering, Signal, mutant};
+use crate::sync::{AtomicBool, AtomicU64, Duration, Instant, Ordering, Signal};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
@@ -237,9 +237,7 @@ impl Progress {
         self.is_full.store(is_full, Ordering::Relaxed);
         drop(state);
         // Some threads wait only while there is room.
-        if !mutant(Mutant::FullUnheard) {
-            self.signal.wake_waiters();
-        }
+        self.signal.wake_waiters();
     }
 
     /// Publishes that the log has failed, for good. [`Progress::wake_due`] wakes the tasks.

@@ -19,7 +19,7 @@
 #![forbid(unsafe_code)]
 
 use super::buffer::Buffer;
-use crate::sync::{Mutant, Mutex, MutexGuard, Point, lock, mutant, pass};
+use crate::sync::{Mutex, MutexGuard, Point, lock, pass};
 
 /// The turn of a commit to log. In a database without a log, taking the turn does nothing.
 #[derive(Debug)]
@@ -72,10 +72,7 @@ impl<'a> LogTurn<'a> {
 
     /// Returns the buffer, locked, for the record of the commit.
     #[inline]
-    pub(crate) fn into_buffer(mut self) -> MutexGuard<'a, Buffer> {
-        if mutant(Mutant::AppendAfterUnlock) {
-            self.held = None;
-        }
+    pub(crate) fn into_buffer(self) -> MutexGuard<'a, Buffer> {
         pass(Point::Recording);
         let buffer = self.buffer.expect("the commit is logged");
         self.held.unwrap_or_else(|| lock(buffer))

@@ -180,7 +180,7 @@ use crate::protocols::shared::cell_lock::{
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
 use crate::stats::LockCounters;
-use crate::sync::{AtomicU64, Mutant, Ordering, Point, full_fence, mutant, pass};
+use crate::sync::{AtomicU64, Ordering, Point, full_fence, pass};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
@@ -238,10 +238,7 @@ struct NodeRead {
 impl Attempt {
     #[inline(always)]
     fn observe(&mut self, read: Read) {
-        debug_assert!(
-            read.wts <= read.rts.version() || mutant(Mutant::SecondLookSkipped),
-            "TT2: a version is valid from its wts"
-        );
+        debug_assert!(read.wts <= read.rts.version(), "TT2: a version is valid from its wts");
         self.floor = self.floor.max(read.wts);
         self.reads.push(read);
     }
@@ -249,9 +246,7 @@ impl Attempt {
     /// Observes the absence of a key, which a node shows in the version that was searched.
     #[inline(always)]
     fn miss(&mut self, read: NodeRead) {
-        if !mutant(Mutant::NodeWtsIgnored) {
-            self.floor = self.floor.max(read.nwts);
-        }
+        self.floor = self.floor.max(read.nwts);
         self.nodes.push(read);
     }
 
@@ -397,9 +392,7 @@ impl Protocol for TicToc {
         _table: u16,
     ) -> Result<(), Abort> {
         // All earlier reads have to be valid at `time`, too, or the commit fails.
-        if !mutant(Mutant::IndexReadEarly) {
-            attempt.floor = attempt.floor.max(time);
-        }
+        attempt.floor = attempt.floor.max(time);
         Ok(())
     }
 }
@@ -433,8 +426,7 @@ impl Absence for TicToc {
         // A transaction that has missed the key raises nrts and then loads the node's version. This
         // session has raised the version, and now loads nrts.
         full_fence(); // E1
-        let inherited = [NWTS, NRTS].map(|word| node.node_word(word).load(Ordering::Relaxed));
-        let [nwts, nrts] = if mutant(Mutant::InsertInheritsNothing) { [0, 0] } else { inherited };
+        let [nwts, nrts] = [NWTS, NRTS].map(|word| node.node_word(word).load(Ordering::Relaxed));
         begin_in_time(at, [nwts, nrts]);
     }
 
@@ -456,9 +448,6 @@ impl Absence for TicToc {
     }
 
     fn divided(attempt: &mut Attempt, change: &NodeChange) {
-        if mutant(Mutant::SplitUntracked) {
-            return;
-        }
         // The successors have inherited the nwts of the node that was divided or moved, so the nwts
         // observed in that node is valid for the successors, too.
         change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
@@ -504,14 +493,6 @@ impl Absence for TicToc {
     fn merge_into_node(_clock: &(), node: NodeAt, at: CellAt) {
         let [tid, wts] = [RTS, WTS].map(|word| Tid(at.cell_word(word).load(Ordering::Relaxed)));
         debug_assert!(tid.has(Tid::DEAD), "TT4: the rts is final");
-        let defect = if tid.has(UNWRITTEN) {
-            Mutant::AbortLeavesNothing
-        } else {
-            Mutant::DeleteLeavesNothing
-        };
-        if mutant(defect) {
-            return;
-        }
         let [rts, wts] = [tid, wts].map(Tid::version);
         node.node_word(NRTS).fetch_max(rts, Ordering::Relaxed);
         // Release pairs with `absent`: a reader that loads this nwts then finds the node locked, or
@@ -546,7 +527,6 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid>
 #[inline(always)]
 fn is_of(rts: Tid, wts: u64, cell_wts: &AtomicU64) -> bool {
     !rts.has(Tid::INSTALL) && cell_wts.load(Ordering::Relaxed) == wts
-        || mutant(Mutant::SecondLookSkipped)
 }
 
 /// Unlocks the cell of a new record. The row is absent, with these timestamps.
@@ -608,12 +588,10 @@ fn commit(
 
 /// Begins phase 1 for a held cell: sets INSTALL. From here on no session extends the version, so
 /// this exchange returns the version's final rts (TT2).
-fn install_held(at: CellAt, was: Tid) -> Tid {
+fn install_held(at: CellAt, _was: Tid) -> Tid {
     let cell = at.cell_word(RTS);
     // Relaxed is enough, since other sessions extend the version by exchanges of the same word.
-    let install = if mutant(Mutant::HeldNotInstalling) { 0 } else { Tid::INSTALL };
-    let now = Tid(cell.fetch_or(install, Ordering::Relaxed) | Tid::INSTALL);
-    if mutant(Mutant::HeldExtensionMissed) { Tid(was.0 | Tid::LOCK | Tid::INSTALL) } else { now }
+    Tid(cell.fetch_or(Tid::INSTALL, Ordering::Relaxed) | Tid::INSTALL)
 }
 
 /// Releases a held cell. The release is an exchange, since other sessions may be extending the
@@ -752,32 +730,27 @@ fn is_stale(attempt: &Attempt, writes: &WriteSet) -> bool {
 /// Returns the timestamp up to which the locked version of an item is valid.
 #[inline(always)]
 fn valid_until(item: &WriteItem) -> u64 {
-    match mutant(Mutant::CommitBelowRts) {
-        true => item.at.cell_word(WTS).load(Ordering::Relaxed),
-        false => Tid(item.note).version(),
-    }
+    Tid(item.note).version()
 }
 
 /// Raises the rts of a node to `cts`. The caller issues a fence and validates the node's version
 /// afterwards.
 #[inline(always)]
 fn extend_node(read: &NodeRead, cts: u64) {
-    if !mutant(Mutant::NodeNotExtended) {
-        read.node.node_word(NRTS).fetch_max(cts, Ordering::Relaxed);
-    }
+    read.node.node_word(NRTS).fetch_max(cts, Ordering::Relaxed);
 }
 
 /// Returns whether a node has another version than the observed one.
 #[inline(always)]
 fn has_changed(read: &NodeRead) -> bool {
-    read.node.version() != read.version && !mutant(Mutant::NoNodeValidation)
+    read.node.version() != read.version
 }
 
 /// Returns whether `cts` is above the rts of every version that a commit replaces. The rts is that
 /// of the version when the commit set INSTALL (TT2).
 fn is_above_replaced(cts: u64, writes: &WriteSet) -> bool {
     let mut found = writes.items().iter().map(|item| Tid(item.note).version());
-    found.all(|rts| rts < cts) || mutant(Mutant::CommitBelowRts)
+    found.all(|rts| rts < cts)
 }
 
 /// Makes a version valid at `cts`. Returns `false` if another commit has replaced the version or is
@@ -785,31 +758,22 @@ fn is_above_replaced(cts: u64, writes: &WriteSet) -> bool {
 #[inline(always)]
 fn extend(read: &Read, writes: &WriteSet, cts: u64, limited: Option<&Attempt>) -> bool {
     let (cell, cell_wts) = (read.at.cell_word(RTS), read.at.cell_word(WTS));
-    if mutant(Mutant::NoReadValidation) {
-        return true;
-    }
     loop {
-        let early = mutant(Mutant::WtsBeforeRts).then(|| cell_wts.load(Ordering::Relaxed));
-        if early.is_some() {
-            pass(Point::Extending);
-        }
         // rts is loaded before wts. Otherwise an install between the loads would give the old
         // version the rts of the new one. Acquire: loading rts makes the wts of the same version
         // visible (E3).
         let tid = Tid(cell.load(Ordering::Acquire));
-        if early.is_none() {
-            pass(Point::Extending);
-        }
-        if early.unwrap_or_else(|| cell_wts.load(Ordering::Relaxed)) != read.wts {
+        pass(Point::Extending);
+        if cell_wts.load(Ordering::Relaxed) != read.wts {
             return false;
         }
         if limited.is_some_and(|attempt| is_moved(read, tid, attempt)) {
             return false;
         }
-        if tid.version() >= cts || mutant(Mutant::NotExtended) {
+        if tid.version() >= cts {
             return true;
         }
-        if tid.has(Tid::INSTALL) && !mutant(Mutant::ExtendedUnderLock) {
+        if tid.has(Tid::INSTALL) {
             // If this session has locked the cell, the read is valid. If another session has locked
             // the cell, that session may replace the version at a timestamp below `cts`, or may
             // have made the record dead at one.

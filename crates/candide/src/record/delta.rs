@@ -18,7 +18,7 @@
 use super::CellAt;
 use super::user_update::UserUpdate;
 use crate::schema::{Code, Op};
-use crate::sync::{AtomicU64, Mutant, Ordering, mutant};
+use crate::sync::{AtomicU64, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The code in the head of a user's updater.
@@ -222,7 +222,7 @@ fn apply_user(update: &UserUpdate, at: &CellAt, image: &mut Vec<u64>) {
     image.extend_from_within(..);
     let (row, before) = image.split_at_mut(count);
     let applied = catch_unwind(AssertUnwindSafe(|| update.apply(at.record(), row)));
-    if !matches!(applied, Ok(Ok(()))) && !mutant(Mutant::BrokenWordApplied) {
+    if !matches!(applied, Ok(Ok(()))) {
         row.copy_from_slice(before);
     }
     image.truncate(count);

@@ -41,7 +41,7 @@ use super::delta::{self, DeltaSpace};
 use super::{CellAt, Tid};
 use crate::epoch::Epoch;
 use crate::memory::Block;
-use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, mutant, prefetch};
+use crate::sync::{AtomicU64, MODELLED, Ordering, prefetch};
 use std::marker::PhantomData;
 
 /// The number of words of a version before its payload.
@@ -231,9 +231,6 @@ impl CellAt {
         let word = Tid(cell.load(Ordering::Relaxed));
         if word.has(Tid::INSTALL | Tid::DEAD) {
             return Err(word);
-        }
-        if mutant(Mutant::KilledByStore) {
-            return Ok(Latched { at: self, word });
         }
         // Acquire: makes the changes of earlier holders to the chain visible (E3).
         match cell.compare_exchange(
@@ -465,8 +462,7 @@ impl<'a> Latched<'a> {
         // A reader of the version that has left may still raise this word. Then the room is not
         // used again.
         let stamp = || self.at.linked_in_record().rts().load(Ordering::Relaxed);
-        !self.word.has(INLINE_USED)
-            || self.word.has(VACATED) && (is_free(stamp()) || mutant(Mutant::RoomUsedAgain))
+        !self.word.has(INLINE_USED) || self.word.has(VACATED) && is_free(stamp())
     }
 
     /// Notes that the version in the record has left the chain. `stamp` is the epoch that the

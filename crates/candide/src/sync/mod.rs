@@ -20,8 +20,6 @@ mod system_clock;
 mod weaken;
 
 pub(crate) use exclusive::{Exclusive, Refusal, Turn, Turns};
-#[cfg(all(test, shuttle))]
-pub(crate) use instruments::was_met;
 pub(crate) use instruments::{Mutant, Point, mutant, pass, patience};
 #[cfg(test)]
 pub(crate) use instruments::{with_hook, with_patience};

@@ -45,8 +45,7 @@
 #![forbid(unsafe_code)]
 
 use super::{
-    AtomicU64, Duration, Instant, MODELLED, Mutant, Mutex, MutexGuard, Ordering, full_fence, lock,
-    mutant, thread,
+    AtomicU64, Duration, Instant, MODELLED, Mutex, MutexGuard, Ordering, full_fence, lock, thread,
 };
 use crossbeam_utils::CachePadded;
 use thread::Thread;
@@ -228,7 +227,7 @@ impl Parking {
                 let Wish::Own(number) = waiter.wish else {
                     unreachable!("one that wants to own it")
                 };
-                free(Some(number).filter(|_| !mutant(Mutant::HandedByFreeing)));
+                free(Some(number));
                 waiter.state = State::Handed;
                 let thread = waiter.thread.clone();
                 // Waiters that only look can now see a change of the lock, so they are woken, too.
@@ -248,7 +247,7 @@ impl Parking {
     #[cold]
     #[inline(never)]
     pub(crate) fn wake(&self, address: u64) {
-        if self.has_sleepers_at(address) && !mutant(Mutant::SleepersUnseen) {
+        if self.has_sleepers_at(address) {
             self.wake_next(self.bucket(address), address, Instant::now());
         }
     }

@@ -11,7 +11,6 @@
 #![forbid(unsafe_code)]
 
 use crate::record::RecordAt;
-use crate::sync::{Mutant, mutant};
 use std::collections::BTreeMap;
 
 /// The rows of a transaction that wait for entries, and a log of the changes, to undo them.
@@ -69,14 +68,14 @@ impl Deferred {
 
     /// Ends the wait of a row for an entry. Returns whether the row has waited for it.
     pub(super) fn give_up(&mut self, entry: RecordAt, primary: &[u64]) -> bool {
-        let is_it = |row: &[u64]| *row == *primary && !mutant(Mutant::WaitingForEver);
+        let is_it = |row: &[u64]| *row == *primary;
         let wait = self.of(entry).find(|(_, row)| is_it(row)).map(|(wait, _)| *wait);
         wait.map(|wait| self.end(wait)).is_some()
     }
 
     /// Ends the wait of the first row that waits for an entry. Returns the row's primary key.
     pub(super) fn next(&mut self, entry: RecordAt) -> Option<Box<[u64]>> {
-        let (wait, _) = self.of(entry).find(|_| !mutant(Mutant::WaitingForgotten))?;
+        let (wait, _) = self.of(entry).next()?;
         Some(self.end(*wait))
     }
 

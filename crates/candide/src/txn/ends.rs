@@ -13,7 +13,6 @@ use crate::engine::{
 use crate::error::Abort;
 use crate::log::LogTurn;
 use crate::record::CellAt;
-use crate::sync::{Mutant, mutant};
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -171,9 +170,7 @@ impl<P: Protocol> State<P> {
     /// attempt rests. The database has a log.
     pub(crate) fn rests_on(&self, engine: &Engine<P>) -> u64 {
         match self.log.as_ref().map_or(0, |log| log.stamp) {
-            SEEN if mutant(Mutant::ReadOnlyAckAtOnce) => 0,
             SEEN => P::seen_stamp(&engine.clock, &engine.epochs, &self.attempt),
-            NOW if mutant(Mutant::OutcomeAckAtOnce) => 0,
             NOW => P::last_stamp(&engine.clock, &engine.epochs),
             stamp => stamp,
         }
@@ -248,7 +245,7 @@ impl<P: Protocol> State<P> {
     /// Notes that an operation has ended in a panic, and may have been staged in part. A conflict
     /// that unwinds the stack is noted already.
     pub(super) fn note_panic(&mut self) {
-        if self.doomed.is_some() || mutant(Mutant::PanicForgotten) {
+        if self.doomed.is_some() {
             return;
         }
         // Numbers of operations do not ascend where each is applied at once and then forgotten.

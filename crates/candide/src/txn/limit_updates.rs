@@ -9,7 +9,6 @@ use crate::error::Abort;
 use crate::index::Found;
 use crate::record::CellAt;
 use crate::schema::{Code, NUMBER_OPERANDS, Op};
-use crate::sync::{Mutant, mutant};
 
 impl<P: Protocol> State<P> {
     /// Stages a new limit in the row with this key, which exists. Observes nothing, as other
@@ -35,9 +34,6 @@ impl<P: Protocol> State<P> {
     /// Stages the limits again that were staged since there were `first` of them, and that have
     /// just been undone.
     pub(super) fn stage_limits_again(&mut self, engine: &Engine<P>, first: usize) {
-        if mutant(Mutant::LimitUndone) {
-            return;
-        }
         for number in first..self.limits.len() {
             let (at, limit) = self.limits.staged(number);
             if self.stage_max(engine, at, limit).is_err() {

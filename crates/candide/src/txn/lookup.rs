@@ -10,7 +10,7 @@ use crate::index::{Found, Linked, Place, Start, Supplies};
 use crate::memory::Cache;
 use crate::record::RecordAt;
 use crate::schema::KeyPacking;
-use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
+use crate::sync::{MODELLED, Ordering, Point, Spin, pass};
 
 /// The number of rounds for which a put or an insert waits until the collector, which has marked
 /// the key's record as dead, has unlinked it.
@@ -103,8 +103,7 @@ impl<P: Protocol> State<P> {
     /// which is in the index of deleted records. If so, no other record of the same key holds the
     /// row of that view.
     pub(crate) fn is_older(&self, table: &TableCore, record: RecordAt) -> bool {
-        mutant(Mutant::DeletedIndexPreferred)
-            || P::Versions::is_older(&self.attempt, table.layout.first_of(record))
+        P::Versions::is_older(&self.attempt, table.layout.first_of(record))
     }
 
     /// Returns whether the attempt must search the index of deleted records. (A read-only attempt
@@ -329,10 +328,7 @@ impl<P: Protocol> State<P> {
 
 /// Returns how an unsuccessful search is observed: by its node, in the version that was searched.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn as_searched(mut missing: Missing<'_>) -> Missing<'_> {
+fn as_searched(missing: Missing<'_>) -> Missing<'_> {
     pass(Point::Searched);
-    if mutant(Mutant::NodeObservedLate) {
-        missing.version = missing.node.version();
-    }
     missing
 }

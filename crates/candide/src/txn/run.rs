@@ -21,8 +21,8 @@ use crate::record::PlacedUnit;
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
-    Duration, Instant, MODELLED, Mutant, Mutex, Point, Random, Turn, Turns, Wait, Waited, Wish,
-    lock, mutant, pass, patience, sleep, thread,
+    Duration, Instant, MODELLED, Mutex, Point, Random, Turn, Turns, Wait, Waited, Wish, lock, pass,
+    patience, sleep, thread,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -325,7 +325,7 @@ impl<P: Protocol> TxnRunner<P> {
             starvation.wait_for_turn(row);
         }
         // The second attempt may find the lock free, or sleep for it before its closure runs.
-        if conflicts > 1 && !MODELLED && !mutant(Mutant::LockUnawaited) {
+        if conflicts > 1 && !MODELLED {
             self.await_lock(engine, options);
         }
         if !engine.options.factors.has(Factor::NoBackoff) {

@@ -7,7 +7,6 @@ use super::state::{AT_COMMIT, State};
 use crate::access::{self, Failure};
 use crate::engine::{Applied, Context, Engine, InPlace, Protocol};
 use crate::error::Abort;
-use crate::sync::{Mutant, mutant};
 use std::panic::resume_unwind;
 
 /// A moment to which the writes of a transaction can be taken back.
@@ -105,9 +104,6 @@ impl<P: Protocol> State<P> {
     /// Observes whether the rows exist of which the writes since a savepoint assumed it. If such an
     /// assumption has failed, dooms the attempt.
     fn observe_assumptions(&mut self, engine: &Engine<P>, savepoint: &Savepoint) {
-        if mutant(Mutant::UndoneUnobserved) {
-            return;
-        }
         for item in self.writes.added_since(&savepoint.writes) {
             // Limits are staged again, with what they assume.
             if self.doomed.is_some() || item.expects.is_none() || self.limits.has(item.at) {

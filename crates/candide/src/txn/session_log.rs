@@ -8,7 +8,6 @@ use crate::error::Abort;
 use crate::log::{Level, Log, LogTurn, Outbox};
 use crate::record::RecordAt;
 use crate::schema::Words;
-use crate::sync::{Mutant, mutant};
 use candide_log::format::commit::{CommitWriter, Head};
 use std::sync::{Arc, PoisonError};
 
@@ -200,10 +199,9 @@ impl Record<'_> {
             self.tables.clone_from(&tables);
         }
         let TableCore { log_number, layout, .. } = &*self.tables[usize::from(number)];
-        let logs_all = mutant(Mutant::IndexEntryLogged).then_some(1);
         self.table = number.into();
         self.logged = LoggedTable {
-            number: log_number.or(logs_all),
+            number: *log_number,
             key_words: layout.key_words() as u8,
             is_packed: layout.packs_keys(),
         };

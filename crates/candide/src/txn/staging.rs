@@ -11,7 +11,6 @@ use crate::schema::{
     Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, Sink, Updater,
     store_in,
 };
-use crate::sync::{Mutant, mutant};
 use std::marker::PhantomData;
 
 /// The staging of one update of one row.
@@ -190,9 +189,6 @@ impl<P: Protocol> State<P> {
         }
         for at in table.layout.cells(record) {
             self.stage(engine, at, Intent::Delete, Op::DELETE)?;
-            if mutant(Mutant::DeleteOneGroup) {
-                break;
-            }
         }
         Ok(())
     }

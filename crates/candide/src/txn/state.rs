@@ -28,7 +28,6 @@ use crate::factor::Factor;
 use crate::record::{CellAt, RecordAt};
 use crate::schema::{Op, Words};
 use crate::stats::LockCounters;
-use crate::sync::{Mutant, mutant};
 use std::sync::Arc;
 
 /// The number of operations after which a running transaction is first revalidated. This number
@@ -161,7 +160,7 @@ impl<P: Protocol> State<P> {
     /// Returns whether the attempt has not written a unit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_simple(&self, at: CellAt) -> bool {
-        self.writes.find(at).is_none() && !mutant(Mutant::AbsentSkippedByScan)
+        self.writes.find(at).is_none()
     }
 
     /// Reads a unit as the transaction sees it. Returns whether the row exists. The caller has

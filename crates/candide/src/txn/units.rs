@@ -7,7 +7,6 @@ use crate::engine::{Context, Engine, Protocol, TableCore};
 use crate::error::Abort;
 use crate::record::{CellAt, RecordAt};
 use crate::schema::{Unit, Units, Words};
-use crate::sync::{Mutant, mutant};
 
 impl<P: Protocol> State<P> {
     /// Calls [`State::read_at_once`] for one unit after another, and removes each from `units`.
@@ -105,29 +104,13 @@ impl<P: Protocol> State<P> {
         mark: Mark,
         copy: &mut dyn FnMut(Unit, Words<'_>),
     ) -> Result<bool, Abort> {
-        let mark = self.mark_of_scan(mark);
         for unit in units {
             let at = table.layout.at(record, unit);
-            if !self.is_observed_by_scan(at)
-                || !self.read_at_mark(engine, at, mark, |from| copy(unit, from))?
-            {
+            if !self.read_at_mark(engine, at, mark, |from| copy(unit, from))? {
                 return Ok(false);
             }
         }
         Ok(true)
-    }
-
-    /// Returns the mark at which a scan reads: its own mark, `mark`.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn mark_of_scan(&mut self, mark: Mark) -> Mark {
-        if mutant(Mutant::MarkIgnored) { self.mark() } else { mark }
-    }
-
-    /// Returns whether a scan observes a unit even if its row is absent: always `true`.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn is_observed_by_scan(&self, at: CellAt) -> bool {
-        let is_skipped = || self.writes.find(at).is_none() && !P::is_present(&self.attempt, at);
-        !(mutant(Mutant::AbsentSkippedByScan) && is_skipped())
     }
 
     /// Notes the position of a scan.

@@ -7,7 +7,6 @@ use crate::error::OpenError;
 use crate::format::manifest::{Front, HEADER_BYTES, Manifest, check_length};
 use crate::format::{Fault, Malformed};
 use crate::log::segments::{self, damaged};
-use crate::mutants::{Mutant, mutant};
 use crate::names::{MANIFEST, MANIFEST_COPY};
 use crate::store::files::Files;
 use std::io;
@@ -91,8 +90,8 @@ fn take_copy(disk: &dyn Disk, copy: State, damage: OpenError) -> Result<Found, O
         State::Damaged(error) => Some(error),
         State::Read(Front { tail: Some(tail), .. }, _) => Some(damaged(MANIFEST_COPY, tail)),
         State::Read(Front { manifest, .. }, _) => match check_named(disk, &manifest) {
-            Err(error) if !mutant(Mutant::IncompleteCopyTaken) => Some(error),
-            _ => return Ok(Found { manifest, damage: Some(damage) }),
+            Err(error) => Some(error),
+            Ok(()) => return Ok(Found { manifest, damage: Some(damage) }),
         },
     };
     Err(match (damage, refused) {

@@ -38,7 +38,7 @@ use super::{OrderedIndex, Spot, Trail, descend, look};
 use crate::index::node::{Advance, NodeAt};
 use crate::record::RecordAt;
 use crate::schema::{Edge, WordRange};
-use crate::sync::{MODELLED, Mutant, Spin, mutant};
+use crate::sync::{MODELLED, Spin};
 use std::cmp::Ordering;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -530,12 +530,8 @@ impl Frame {
             }
             hand.words[count] = 0;
             (hand.next, hand.count, self.taken) = (0, count, count as u8);
-            self.target = if FORWARD {
-                (high < to).then(|| high + 1)
-            } else {
-                let next = low.saturating_sub(1 + u64::from(mutant(Mutant::ReverseOffByOne)));
-                (low > from).then_some(next)
-            };
+            self.target =
+                if FORWARD { (high < to).then(|| high + 1) } else { (low > from).then(|| low - 1) };
             self.has_observed = true;
             if lower_is_cut || upper_is_cut {
                 let last = count as u8 - 1;
@@ -628,9 +624,7 @@ impl OrderedIndex {
                 if !(lower_cuts || upper_cuts)
                     && let Some(version) = cursor.inline_layer(root)
                 {
-                    if !mutant(Mutant::InlinedLayerUnobserved) {
-                        observe(root.handle(), version);
-                    }
+                    observe(root.handle(), version);
                 } else if let Some(part) = cursor.range.part(depth + 1, lower_cuts, upper_cuts) {
                     Node::prefetch(root.address());
                     cursor.push(root, depth + 1, part);

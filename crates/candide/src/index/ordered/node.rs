@@ -20,7 +20,7 @@ use crate::index::node::NodeAt;
 use crate::index::node::{LOCK, MOVED};
 use crate::memory::Block;
 use crate::record::RecordAt;
-use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, Spin, mutant, prefetch};
+use crate::sync::{AtomicU64, MODELLED, Ordering, Spin, prefetch};
 
 /// Words of a node: four cache lines.
 pub(super) const NODE_WORDS: usize = 32;
@@ -575,10 +575,7 @@ impl Node {
     /// Returns the version bit that says which kind of node the root now is.
     pub(super) fn take_over(self, child: Node, child_version: u64, node_words: usize) -> u64 {
         (PERMUTATION..NODE_WORDS).for_each(|word| self.set(word, child.get(word)));
-        match mutant(Mutant::CollapseLeavesNothing) {
-            true => self.clear_words(node_words),
-            false => self.copy_words(child, node_words),
-        }
+        self.copy_words(child, node_words);
         child_version & INNER
     }
 }

@@ -4,7 +4,7 @@ use super::node::{DEAD, INNER, Node, VERSION_ONE, Value};
 use super::{OrderedIndex, Spot, Trail, descend, look};
 use crate::index::node::{NodeAt, Retire};
 use crate::record::RecordAt;
-use crate::sync::{Mutant, Spin, full_fence, mutant};
+use crate::sync::{Spin, full_fence};
 
 /// The last two inner nodes of a descent, each with its version.
 #[derive(Default)]
@@ -237,8 +237,6 @@ impl OrderedIndex {
     /// Passes the protocol's words of a dying leaf to the locked leaf that inherits its slices
     /// (OI8).
     fn pass_words_on(&self, leaf: Node, neighbour: Node) {
-        if !mutant(Mutant::CollapseLeavesNothing) {
-            neighbour.raise_words(leaf, self.node_words);
-        }
+        neighbour.raise_words(leaf, self.node_words);
     }
 }

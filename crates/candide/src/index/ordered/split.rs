@@ -6,7 +6,7 @@ use super::{Linking, Near, OrderedIndex, Spot, Trail, descend};
 use crate::index::node::{Linked, NodeAt, NodeChange};
 use crate::memory::{Block, Cache, OutOfMemory};
 use crate::record::RecordAt;
-use crate::sync::{Mutant, full_fence, mutant};
+use crate::sync::full_fence;
 
 /// An inner node, with its version and upper fence when a descent passed it.
 #[derive(Clone, Copy)]
@@ -187,10 +187,7 @@ impl OrderedIndex {
     /// Gives a new leaf the protocol's words of `leaf`, the locked leaf whose slices it takes
     /// (OI8).
     fn hand_on(&self, leaf: Node, new: Node) {
-        match mutant(Mutant::SplitInheritsNothing) {
-            true => new.clear_words(self.node_words),
-            false => new.copy_words(leaf, self.node_words),
-        }
+        new.copy_words(leaf, self.node_words);
     }
 
     /// Turns the slot of `other`, whose key has a prefix in common with that of `record`, into a

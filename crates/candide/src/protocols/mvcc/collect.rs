@@ -55,7 +55,7 @@ use crate::protocols::shared::cell_lock;
 use crate::record::undo_record::Undo;
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
-use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
+use crate::sync::{MODELLED, Ordering, Point, Spin, pass};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -88,14 +88,9 @@ enum UndoOutcome {
     NotYet,
 }
 
-/// Returns the horizon up to which undo records are examined.
-fn bound(horizon: Epoch) -> Epoch {
-    if mutant(Mutant::CollectedEarly) { Epoch::MAX } else { horizon }
-}
-
 /// Returns whether a collection has undo records to examine.
 pub(super) fn is_due(backlog: &UndoQueue, horizon: Epoch) -> bool {
-    backlog.has_kept() || backlog.due(bound(horizon)).0 > 0
+    backlog.has_kept() || backlog.due(horizon).0 > 0
 }
 
 /// Lists the open snapshots. The session may then free undo records of commits up to `until`; if a
@@ -128,7 +123,7 @@ pub(super) fn collect_undos(
 ) {
     // `until` covers all undo records that are due, also those left to later collections, since a
     // walk through a chain takes out all expired undo records at once.
-    let (due, until) = backlog.due(bound(horizon));
+    let (due, until) = backlog.due(horizon);
     begin_collecting(context, until);
     backlog.release(&context.versions.snapshots);
     let due = due.min(UNDO_BATCH_MAX.max(budget));
@@ -159,7 +154,7 @@ pub(super) fn collect_undos(
 fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> UndoOutcome {
     let session = &*context.versions;
     match session.snapshots.last() {
-        Some(&oldest) if oldest < put.until && !mutant(Mutant::SnapshotsIgnored) => {
+        Some(&oldest) if oldest < put.until => {
             // An undo record that a larger one has replaced waits, too: its entry does not show
             // whether it was replaced.
             match seen_by(&session.snapshots, put.ts..put.until) {
@@ -167,7 +162,7 @@ fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) 
                 None => look_at_undo(context, put, table),
             }
         }
-        _ if session.walk.others_walk && !mutant(Mutant::FreedInSight) => UndoOutcome::Retire,
+        _ if session.walk.others_walk => UndoOutcome::Retire,
         _ => UndoOutcome::Free,
     }
 }
@@ -214,7 +209,7 @@ fn prune(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
         let undo = chain.get(index).map(|&block| at.undo_in(block));
         if let Some(undo) = undo {
             let mut seen = undo.ts()..std::mem::replace(&mut until, undo.ts());
-            if seen.is_empty() && !mutant(Mutant::PrunedByOldWord) {
+            if seen.is_empty() {
                 // The unit has been written since its word was loaded, so the word does not give
                 // the time at which this version was replaced.
                 seen.end = u64::MAX;
@@ -245,11 +240,10 @@ fn prune(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
 /// Returns whether an undo record has all words of other undo records.
 fn has_all(at: &CellAt, undo: Undo<'_>, others: &[Block]) -> bool {
     let place = undo.place();
-    others.iter().map(|&other| at.undo_in(other).place()).all(|other| {
-        other.is_empty()
-            || place.start <= other.start && other.end <= place.end
-            || mutant(Mutant::WordsLost)
-    })
+    others
+        .iter()
+        .map(|&other| at.undo_in(other).place())
+        .all(|other| other.is_empty() || place.start <= other.start && other.end <= place.end)
 }
 
 /// Takes adjacent undo records out of a chain, unless the chain has changed meanwhile; returns
@@ -389,7 +383,7 @@ pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
     }
     // All units were deleted by one commit, or were never written. Otherwise a commit is writing
     // them, and has locked one of them.
-    if word.ts() > due.time && !mutant(Mutant::CollectedEarly) {
+    if word.ts() > due.time {
         return GcOutcome::NotYet;
     }
     match seen() {
@@ -417,7 +411,7 @@ enum Before {
 /// is counted among those that walk chains.
 fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
     let older = snapshots.partition_point(|&snapshot| snapshot >= word.ts());
-    let older = if mutant(Mutant::SnapshotsIgnored) { &[] } else { &snapshots[older..] };
+    let older = &snapshots[older..];
     let Some(&oldest) = older.last() else { return Before::Nothing };
     if units.iter().all(CellAt::has_no_undo) {
         return Before::Nothing;

@@ -165,7 +165,7 @@ use crate::record::undo_record::{self, UNDO_WORDS, Undo};
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
 use crate::stats::LockCounters;
-use crate::sync::{Mutant, Ordering, Point, mutant, pass};
+use crate::sync::{Ordering, Point, pass};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
@@ -198,7 +198,7 @@ impl Attempt {
     fn observe(&mut self, at: CellAt, word: Tid) -> Seen {
         debug_assert!(word.ts() <= self.time, "MV4: the newest version at the attempt's time");
         let present = !word.has(Tid::ABSENT);
-        if self.notes_reads() && (present || !mutant(Mutant::TombstoneUnobserved)) {
+        if self.notes_reads() {
             self.reads.push((at, word));
         }
         Seen { present, version: word.ts() }
@@ -470,7 +470,7 @@ fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> 
 /// Returns whether a commit is writing a unit, which its readers have to wait for.
 #[inline(always)]
 fn is_written(word: Tid) -> bool {
-    word.has(Tid::INSTALL) && !mutant(Mutant::InstallNotAwaited)
+    word.has(Tid::INSTALL)
 }
 
 /// Copies the words of a unit with the TID word `word`, if its row exists.
@@ -535,10 +535,7 @@ fn read_older(
     copy: &mut impl FnMut(Words<'_>),
 ) -> Seen {
     let Attempt { image, time, .. } = attempt;
-    let mut undos = at.undos(word, *time).peekable();
-    if mutant(Mutant::UndosFirst) {
-        undos.peek();
-    }
+    let undos = at.undos(word, *time);
     pass(Point::LookingBack);
     // First the words, then the undo records: a commit that writes one of these words meanwhile has
     // linked its undo record before, so the walk finds that record (UR4).
@@ -632,8 +629,7 @@ fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(),
         let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         // Reads at the new time: the unit may have changed since, and may have been as expected
         // before that change.
-        let time = if mutant(Mutant::ExpectedAsNewest) { u64::MAX } else { now };
-        let is_there = at.was_there(word, time);
+        let is_there = at.was_there(word, now);
         if is_there != expected || word.has(Tid::INSTALL) {
             return Err(context.conflict(Abort::ExistenceChanged, at));
         }
@@ -650,11 +646,8 @@ fn begin_staging(
     attempt: &mut Attempt,
     at: CellAt,
 ) -> Result<(), Abort> {
-    if attempt.only_reads && !mutant(Mutant::OldReadsWritten) {
+    if attempt.only_reads {
         return Err(too_late(context, attempt, at));
-    }
-    if mutant(Mutant::DrawnBeforeLocks) && !attempt.has_staged {
-        attempt.drawn_early = Some(context.clock.draw());
     }
     attempt.has_staged = true;
     Ok(())
@@ -791,16 +784,7 @@ fn commit(
         install(context, writes, index, ts);
     }
     attempt.refresh_attempts_left = 0;
-    Ok(Committed { version: ts, stamp: stamp_of(context, ts) })
-}
-
-/// Returns the stamp of a commit with this timestamp: the timestamp.
-#[inline(always)]
-fn stamp_of(context: &Context<'_, Mvcc>, ts: u64) -> u64 {
-    if mutant(Mutant::StampByEpoch) {
-        return context.engine.epochs.now();
-    }
-    ts
+    Ok(Committed { version: ts, stamp: ts })
 }
 
 /// Raises INSTALL in a held cell.
@@ -812,10 +796,7 @@ fn install_held(at: CellAt, word: Tid) -> Tid {
 
 /// Draws the timestamp of a commit that has locked its write set.
 #[inline(always)]
-fn draw(context: &Context<'_, Mvcc>, attempt: &mut Attempt) -> u64 {
-    if let Some(early) = attempt.drawn_early.take() {
-        return early;
-    }
+fn draw(context: &Context<'_, Mvcc>, attempt: &Attempt) -> u64 {
     let ts = context.clock.draw();
     debug_assert!(attempt.time < ts, "MV3: a timestamp is above the time of its attempt");
     ts
@@ -843,7 +824,7 @@ fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), A
 fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize, ts: u64) {
     let item = &mut writes.items_mut()[index];
     let ((at, was), present) = (begin_install(item), item.present);
-    debug_assert!(rises(was, ts), "MV2: timestamps of a unit rise");
+    debug_assert!(was.ts() < ts, "MV2: timestamps of a unit rise");
     if !present && was.has(Tid::ABSENT) {
         item.untouched = true;
         release_cell(context, at, was.unlocked());
@@ -863,10 +844,4 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
     }
     let absent = if present { 0 } else { cell_lock::flags_of_deleted(was) };
     release_cell(context, at, Tid(Tid::of_ts(ts).0 | was.0 & Tid::QUEUED | absent));
-}
-
-/// Returns whether a commit's timestamp `ts` is above that of the version `was` that it replaces
-/// (MV2).
-fn rises(was: Tid, ts: u64) -> bool {
-    was.ts() < ts || mutant(Mutant::DrawnBeforeLocks)
 }

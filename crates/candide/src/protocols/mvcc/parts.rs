@@ -42,9 +42,6 @@ pub struct Attempt {
     /// absent (`false`).
     pub(super) expected: Vec<(CellAt, bool)>,
     pub(super) has_staged: bool,
-    /// A timestamp that was drawn before anything was locked. Tests use this as a deliberate
-    /// defect; `None` otherwise.
-    pub(super) drawn_early: Option<u64>,
     /// Whether the attempt has read a replaced version, so that it can commit only without writes.
     /// Such an attempt notes no further reads, unless `keeps_reads` is set.
     pub(super) only_reads: bool,

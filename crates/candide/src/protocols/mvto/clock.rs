@@ -7,7 +7,7 @@ use super::ticks::Ticks;
 use crate::epoch::Moment;
 use crate::protocols::shared::snapshot_list::Snapshots;
 use crate::sync::{
-    AtomicBool, AtomicU64, Mutant, Mutex, Ordering, Point, Spin, full_fence, lock, mutant, pass,
+    AtomicBool, AtomicU64, Mutex, Ordering, Point, Spin, full_fence, lock, pass,
     store_then_full_fence,
 };
 use crate::timestamps::Timestamps;
@@ -103,12 +103,10 @@ impl Clock {
     pub(super) fn next_for(&self, part: &Part, time: u64) -> u64 {
         match self.ticks() {
             None => {
-                if !mutant(Mutant::CommitUnannounced) {
-                    // A thread that takes a time not below this commit's timestamp loads that time
-                    // from the counter, and so sees this store (E15). Release: publishes the
-                    // outcome of earlier versions, as in `rest` (E19).
-                    part.above.store(self.last.load(Ordering::Relaxed), Ordering::Release);
-                }
+                // A thread that takes a time not below this commit's timestamp loads that time from
+                // the counter, and so sees this store (E15). Release: publishes the outcome of
+                // earlier versions, as in `rest` (E19).
+                part.above.store(self.last.load(Ordering::Relaxed), Ordering::Release);
                 // Acquire: sees the links in indexes that others made before earlier draws.
                 // Release: publishes this session's links to later draws (E15).
                 self.last.fetch_add(1, Ordering::AcqRel) + 1
@@ -194,16 +192,9 @@ impl Clock {
 /// Draws the next timestamp from the system's clock, for `Clock::next_for`.
 #[inline(never)]
 fn draw_from(ticks: &Ticks, part: &Part, time: u64) -> u64 {
-    if mutant(Mutant::CommitUnannounced) {
-        return ticks.draw(part.number);
-    }
     // A thread that takes a time not below this commit's timestamp passes its fence after the one
     // here, and so sees this store (E15, E19).
-    if mutant(Mutant::DrawnUnfenced) {
-        part.above.store(time, Ordering::Release);
-    } else {
-        store_then_full_fence(&part.above, time);
-    }
+    store_then_full_fence(&part.above, time);
     let ts = ticks.draw(part.number);
     // Attempts with times below `ts` need not wait for this commit. Release: as in `rest` (E19).
     part.above.store(ts - 1, Ordering::Release);

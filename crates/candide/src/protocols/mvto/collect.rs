@@ -43,7 +43,7 @@ use crate::locks::LOCK_ROUNDS_MAX;
 use crate::memory::Block;
 use crate::record::version_chain::{Latched, ON_SNAPSHOT_LIST, Version, VersionId};
 use crate::record::{CellAt, Tid};
-use crate::sync::{Mutant, Point, Spin, full_fence, mutant, pass};
+use crate::sync::{Point, Spin, full_fence, pass};
 
 /// Collects the unit of an entry, for [`Absence::reap`](crate::engine::Absence::reap).
 pub(super) fn collect(
@@ -57,11 +57,7 @@ pub(super) fn collect(
     debug_assert!(cell.word().has(own), "TO7: the flag says where the entry is");
     if due.is_parked && cell.word().has(Tid::QUEUED) {
         // The queued entry is responsible for the chain.
-        return leave(
-            cell,
-            if mutant(Mutant::ParkedForgotten) { 0 } else { own },
-            GcOutcome::Alive,
-        );
+        return leave(cell, own, GcOutcome::Alive);
     }
     // Versions linked since the last visit are left for the next visit. A walk over a longer chain
     // would take longer, and the chain would grow meanwhile.
@@ -121,8 +117,7 @@ fn keeper(context: &Context<'_, Mvto>, cell: &Latched<'_>, time: u64) -> Option<
     let kept = newest.older().filter(|kept| kept.older().is_none())?;
     let is_left = newest.stamp().ts() <= time
         && [newest, kept].iter().all(|version| version.stamp().is_readable());
-    seen_by(&context.versions.snapshots, kept, newest)
-        .filter(|_| is_left && !mutant(Mutant::NeverParked))
+    seen_by(&context.versions.snapshots, kept, newest).filter(|_| is_left)
 }
 
 /// Returns whether nothing is left to collect: the chain has at most one version, and all
@@ -158,7 +153,7 @@ fn prune<'a>(
 ) -> bool {
     let is_kept = |version: &Version<'_>| {
         let stamp = version.stamp();
-        stamp.is_committed() && (stamp.ts() <= time || mutant(Mutant::CollectedEarly))
+        stamp.is_committed() && stamp.ts() <= time
     };
     let Some(mut kept) = from.and_then(|from| from.and_older().find(is_kept)) else { return true };
     let mut image = Vec::new();
@@ -172,13 +167,12 @@ fn prune<'a>(
         retire(context, at, cell, delta);
     }
     // A delta that stays becomes a row. No version below the delta is pending any more.
-    let mut is_row = |cell: &Latched<'_>, kept: Version<'_>| {
-        mutant(Mutant::DeltaCutLoose) || flatten_latched(cell, kept, &mut image)
-    };
+    let mut is_row =
+        |cell: &Latched<'_>, kept: Version<'_>| flatten_latched(cell, kept, &mut image);
     let (mut next, mut left) = (kept.older().filter(|_| is_row(cell, kept)), VERSIONS_AT_ONCE);
     while let Some(version) = next.filter(|_| left > 0) {
         debug_assert!(
-            version.stamp().ts() < time || mutant(Mutant::CollectedEarly),
+            version.stamp().ts() < time,
             "TO6: versions newer than the entry's time stay, and the newest of the others"
         );
         next = version.older();
@@ -201,7 +195,7 @@ fn merges_into<'a>(
     kept: Version<'a>,
 ) -> Option<Version<'a>> {
     let stamp = kept.stamp();
-    let is_due = stamp.is_queued_delta() || mutant(Mutant::MergedEarly) && stamp.is_delta();
+    let is_due = stamp.is_queued_delta();
     let is_newest = cell.newest().is_some_and(|newest| newest.id() == kept.id());
     kept.older().filter(|row| {
         is_due
@@ -222,10 +216,7 @@ fn seen_by(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> Optio
     // The timestamps of `snapshots` descend. So if the first snapshot that does not see `above`
     // does not see `version`, no other snapshot sees `version` without `above`.
     let first = snapshots.partition_point(|&ts| ts >= above.stamp().ts());
-    snapshots
-        .get(first)
-        .copied()
-        .filter(|&ts| ts >= version.stamp().ts() && !mutant(Mutant::SnapshotsIgnored))
+    snapshots.get(first).copied().filter(|&ts| ts >= version.stamp().ts())
 }
 
 /// Retires a version that has left its chain. If the version is in the record, its room may be used
@@ -260,7 +251,7 @@ fn reap<'a>(
     first: Latched<'a>,
 ) -> GcOutcome {
     debug_assert!(first.word().has(Tid::ABSENT), "TO11: the cell says that the row is absent");
-    if first.word().has(Tid::REQUEUE) && !mutant(Mutant::ReapedEarly) {
+    if first.word().has(Tid::REQUEUE) {
         let outcome = leave(first, Tid::REQUEUE, GcOutcome::NotYet);
         full_fence(); // E10, TO11
         return outcome;
@@ -292,7 +283,7 @@ fn latch_dying<'a>(
 ) -> Option<Latched<'a>> {
     let mut cell = at.try_latch().ok()?;
     let word = cell.word();
-    if !word.has(Tid::QUEUED) && (!word.has(ON_SNAPSHOT_LIST) || mutant(Mutant::ParkedReaped)) {
+    if !word.has(Tid::QUEUED | ON_SNAPSHOT_LIST) {
         let newest = cell.newest();
         if prune(context, at, &mut cell, newest, time)
             && is_settled(&cell, time)
@@ -330,7 +321,6 @@ impl Context<'_, Mvto> {
         if let Some(&snapshot) = self.versions.snapshots.first()
             && !word.has(ON_SNAPSHOT_LIST)
             && only().is_some_and(|only| only <= snapshot)
-            && !mutant(Mutant::NeverParked)
         {
             self.versions.parked.push((snapshot, at));
             return ON_SNAPSHOT_LIST;

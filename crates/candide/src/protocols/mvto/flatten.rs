@@ -18,7 +18,7 @@ use crate::error::Abort;
 use crate::locks::LOCK_ROUNDS_MAX;
 use crate::record::version_chain::{Latched, Version};
 use crate::record::{CellAt, Tid};
-use crate::sync::{Mutant, Ordering, Spin, mutant};
+use crate::sync::{Ordering, Spin};
 
 /// The largest number of deltas that may lie on one another. An update above that many reads the
 /// row instead of becoming a delta.
@@ -86,15 +86,13 @@ pub(super) fn flatten_latched(
     let mut row = None;
     for below in version.and_older().skip(1) {
         let stamp = below.stamp();
-        if stamp.is_aborted() || stamp.is_pending() && mutant(Mutant::FlattenedOverPending) {
+        if stamp.is_aborted() {
             continue;
         }
         if stamp.is_pending() {
             return false;
         }
-        if !mutant(Mutant::FlattenedUnraised) {
-            raise(below.rts(), to); // TO8
-        }
+        raise(below.rts(), to); // TO8
         if !stamp.is_delta() {
             row = Some(below);
             break;

@@ -231,7 +231,7 @@ use crate::record::version_chain::{
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
 use crate::stats::LockCounters;
-use crate::sync::{Mutant, Ordering, Point, Spin, Wait, Waited, Wish, full_fence, mutant, pass};
+use crate::sync::{Ordering, Point, Spin, Wait, Waited, Wish, full_fence, pass};
 use crate::timestamps::Timestamps;
 use clock::Part;
 pub(crate) use flatten::DELTAS_MAX;
@@ -296,7 +296,7 @@ impl Attempt {
             copy(Words::Shared(version.payload()));
         }
         pass(Point::Copied);
-        if self.notes_reads() && (present.is_some() || !mutant(Mutant::TombstoneUnobserved)) {
+        if self.notes_reads() {
             self.reads.push((at, seen.map_or(VersionId::NONE, Version::id)));
         }
         Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
@@ -614,9 +614,7 @@ fn keep(context: &mut Context<'_, Mvto>, first: CellAt) -> Result<bool, Abort> {
     loop {
         match first.try_latch() {
             Ok(mut cell) => {
-                if cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST)
-                    && !mutant(Mutant::StagedUnflagged)
-                {
+                if cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST) {
                     cell.raise(Tid::REQUEUE);
                 }
                 cell.release();
@@ -637,10 +635,7 @@ fn note_absence(cell: &mut Latched<'_>, at: &CellAt, is_absent: bool) {
         return cell.clear(Tid::ABSENT);
     }
     cell.raise(Tid::ABSENT);
-    if cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST)
-        && at.is_first()
-        && !mutant(Mutant::DeletedUnflagged)
-    {
+    if cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST) && at.is_first() {
         cell.raise(Tid::REQUEUE);
     }
 }
@@ -651,7 +646,7 @@ fn note_absence(cell: &mut Latched<'_>, at: &CellAt, is_absent: bool) {
 fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
     (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
     attempt.keeps_reads = context.engine.options.counts_stale();
-    if context.local.read_view == ReadView::AtBegin && !mutant(Mutant::UnsettledSnapshot) {
+    if context.local.read_view == ReadView::AtBegin {
         context.clock.await_settled(&mut attempt.others, attempt.time);
     }
 }
@@ -663,7 +658,7 @@ fn admit_write(
     attempt: &mut Attempt,
     at: CellAt,
 ) -> Result<(), Abort> {
-    if attempt.only_reads && !mutant(Mutant::OldReadsWritten) {
+    if attempt.only_reads {
         return Err(too_late(context, attempt, at));
     }
     attempt.has_staged = true;
@@ -936,22 +931,21 @@ fn look_at_all(
 /// for later times.
 #[inline(always)]
 fn is_reaped(word: Tid) -> bool {
-    word.has(Tid::DEAD) && !mutant(Mutant::DeadUnnoticed)
+    word.has(Tid::DEAD)
 }
 
 /// Returns whether `version` is `seen`, the version that was read. `None` and [`VersionId::NONE`]
 /// mean that there is no version.
 #[inline(always)]
 fn is_seen(version: Option<Version<'_>>, seen: VersionId) -> bool {
-    version.map_or(VersionId::NONE, Version::id) == seen || mutant(Mutant::NoReadValidation)
+    version.map_or(VersionId::NONE, Version::id) == seen
 }
 
 /// Returns whether a version's timestamp is before `before` and the version is not aborted. The
 /// version may be pending.
 #[inline(always)]
 fn is_linked_before(stamp: Stamp, before: u64) -> bool {
-    let is_ignored = stamp.is_pending() && mutant(Mutant::OthersLocksIgnored);
-    stamp.ts() < before && !stamp.is_aborted() && !is_ignored
+    stamp.ts() < before && !stamp.is_aborted()
 }
 
 /// Returns whether OCC would abort the attempt: of a unit that it has read another version is the
@@ -1025,7 +1019,10 @@ fn commit(
     if context.engine.parking.has_sleepers() {
         wake_all(context, writes);
     }
-    await_tick_at_end(context, &committed, ts);
+    if committed.is_err() {
+        // The commit may have failed before it waited for the end of the tick.
+        context.clock.pass(ts);
+    }
     part.rest();
     attempt.part = Some(part);
     // The commit waits for a lock only here. Before this point, other attempts may wait for the
@@ -1065,9 +1062,9 @@ fn commit_at(
     for index in 0..writes.items().len() {
         raise_below(context, writes, index, ts).map_err(Failure::Outcome)?;
     }
-    await_tick(context, ts);
-    fence_after_raising();
-    look_at_all(context, attempt, end_of_reads(attempt, ts), true).map_err(Failure::Outcome)?;
+    context.clock.pass(ts);
+    full_fence(); // E1: orders the raised read timestamps before validation
+    look_at_all(context, attempt, ts, true).map_err(Failure::Outcome)?;
     for index in 0..writes.items().len() {
         look_below(context, attempt, writes, index, ts).map_err(Failure::Outcome)?;
     }
@@ -1100,41 +1097,7 @@ fn draw(context: &Context<'_, Mvto>, attempt: &Attempt, part: &Part) -> u64 {
 #[inline(always)]
 fn raise_observed(attempt: &Attempt, ts: u64) {
     pass(Point::Locked);
-    if !mutant(Mutant::NotRaised) {
-        raise_reads(attempt, 2 * ts);
-    }
-}
-
-/// Waits until the tick of a commit's timestamp is over, before the commit validates.
-#[inline(always)]
-fn await_tick(context: &Context<'_, Mvto>, ts: u64) {
-    if !mutant(Mutant::TickAwaitedLate) {
-        context.clock.pass(ts);
-    }
-}
-
-/// Waits until the tick of a failed commit's timestamp is over. The commit may have failed before
-/// `await_tick`.
-#[inline(always)]
-fn await_tick_at_end(context: &Context<'_, Mvto>, committed: &Result<(), Failure>, ts: u64) {
-    if committed.is_err() || mutant(Mutant::TickAwaitedLate) {
-        context.clock.pass(ts);
-    }
-}
-
-/// Orders the commit's raised read timestamps before its validation (E1).
-#[inline(always)]
-fn fence_after_raising() {
-    if !mutant(Mutant::NoFence) {
-        full_fence(); // E1
-    }
-}
-
-/// Returns the timestamp before which a commit's reads must still be the last versions: `ts`, the
-/// commit's own.
-#[inline(always)]
-fn end_of_reads(attempt: &Attempt, ts: u64) -> u64 {
-    if mutant(Mutant::ValidatedInPast) { attempt.time + 1 } else { ts }
+    raise_reads(attempt, 2 * ts);
 }
 
 /// Evaluates the operations of a validated commit on the rows below its versions.
@@ -1208,7 +1171,7 @@ fn link(
         return Err(context.conflict(abort, at));
     }
     // The log takes the results of operations.
-    let is_logged = context.local.is_logged && !mutant(Mutant::DeltaLogged);
+    let is_logged = context.local.is_logged;
     let can_wait = item.note != NO_BLOCK && !is_logged && can_wait(writes, index, below);
     if !can_wait && follows(writes, index) == Follows::ThisRow && is_crowded(below) {
         cell.release();
@@ -1266,7 +1229,7 @@ fn pending_above_row(newest: Option<Version<'_>>) -> impl Iterator<Item = Versio
 /// Returns whether a commit that needs the row below its version would wait for more than
 /// [`PENDING_MAX`] others.
 fn is_crowded(below: Option<Version<'_>>) -> bool {
-    pending_above_row(below).nth(PENDING_MAX).is_some() && !mutant(Mutant::CrowdJoined)
+    pending_above_row(below).nth(PENDING_MAX).is_some()
 }
 
 /// Returns whether an item's update can be linked as a delta, and applied only when the row is
@@ -1320,11 +1283,8 @@ fn newest_after<'a>(cell: &Latched<'a>, ts: u64) -> Option<Version<'a>> {
 /// Returns a conflict if the item's version must not be linked above `below` at `ts`: a transaction
 /// with a later timestamp has read `below` (TO2), or depends on the existence of the row (TO8).
 fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abort> {
-    if mutant(Mutant::LinkedUnlooked) {
-        return None;
-    }
     // A delete removes the row that later deltas need.
-    let takes_away = !item.present && !mutant(Mutant::DeletedUnderDelta);
+    let takes_away = !item.present;
     let mut rests_on_chain = false;
     for version in below.into_iter().flat_map(Version::and_older) {
         let stamp = version.stamp();
@@ -1341,7 +1301,7 @@ fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abor
     }
     let existence =
         (takes_away || !rests_on_chain).then(|| item.at.existence_rts().load(Ordering::Relaxed));
-    (existence > Some(2 * ts) && !mutant(Mutant::AbsenceForgotten)).then_some(Abort::ReadChanged)
+    (existence > Some(2 * ts)).then_some(Abort::ReadChanged)
 }
 
 /// Raises the read timestamp of the version, or of the existence, on which one item depends (TO4,
@@ -1402,14 +1362,11 @@ fn look_below(
 ) -> Result<(), Abort> {
     let item = writes.items()[index];
     let at = item.at;
-    if let Some(abort) = forbids(&item, own(&item).and_then(Version::older), ts)
-        && !mutant(Mutant::RelinkedUnlooked)
-    {
+    if let Some(abort) = forbids(&item, own(&item).and_then(Version::older), ts) {
         return Err(context.conflict(abort, at));
     }
     match follows(writes, index) {
         Follows::Anything => return Ok(()),
-        Follows::AnyRow if mutant(Mutant::RestedOnNothing) => return Ok(()),
         Follows::AnyRow => return look_for_row(context, &item),
         Follows::ThisRow => {}
     }
@@ -1417,7 +1374,7 @@ fn look_below(
     // A version may have been linked after phase 3 and before the fence. This commit has not raised
     // the read timestamp of such a version.
     let rts = below.map_or(at.existence_rts(), Version::rts);
-    if rts.load(Ordering::Relaxed) < 2 * ts && !mutant(Mutant::RaisedUnlooked) {
+    if rts.load(Ordering::Relaxed) < 2 * ts {
         return Err(context.conflict(Abort::ReadChanged, at));
     }
     let is_row = below.is_some_and(|below| !below.stamp().is_absent());

@@ -19,9 +19,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::sync::{
-    AtomicU64, MODELLED, Mutant, Ordering, SystemClock, TICK_BITS, full_fence, mutant,
-};
+use crate::sync::{AtomicU64, MODELLED, Ordering, SystemClock, TICK_BITS, full_fence};
 use crossbeam_utils::CachePadded;
 
 /// The number of bits of a timestamp below its tick. They hold the session's number. Small in
@@ -56,7 +54,7 @@ impl Ticks {
     /// TK3).
     #[inline(never)]
     pub(super) fn time(&self) -> u64 {
-        let tick = self.clock.now() + u64::from(mutant(Mutant::TickNotOver));
+        let tick = self.clock.now();
         full_fence(); // E15, E19
         (tick << NUMBER_BITS) - 1
     }
@@ -84,9 +82,7 @@ impl Ticks {
     /// Waits until the tick of the timestamp `ts` is over.
     #[inline(never)]
     pub(super) fn pass(&self, ts: u64) {
-        if !mutant(Mutant::TickNotAwaited) {
-            self.clock.await_end(tick_of(ts));
-        }
+        self.clock.await_end(tick_of(ts));
     }
 }
 

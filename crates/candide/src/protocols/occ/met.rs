@@ -16,7 +16,6 @@
 
 use crate::epoch::Epoch;
 use crate::record::{CellAt, Tid};
-use crate::sync::{Mutant, mutant};
 
 /// The logarithm of the number of places in the table. They take 32 KiB, and suffice for most
 /// writes of a session between two passes of the advancer.
@@ -70,7 +69,7 @@ impl Met {
     /// met; `None` if the version is too old or too young for the table.
     #[inline]
     fn entry(&self, at: CellAt, tid: Tid) -> Option<(usize, u64)> {
-        let address = if mutant(Mutant::MetElsewhere) { 0 } else { at.address() >> 3 };
+        let address = at.address() >> 3;
         let epoch = tid.epoch().checked_sub(self.begun)?;
         let is_out_of_range =
             epoch == 0 || epoch >> EPOCH_BITS != 0 || address >> ADDRESS_BITS != 0;

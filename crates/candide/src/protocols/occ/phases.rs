@@ -6,7 +6,6 @@ use super::early::{self, install_held};
 use super::{Attempt, Occ};
 use crate::access::WriteSet;
 use crate::engine::{Committed, Context};
-use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::log::LogTurn;
 use crate::protocols::shared::cell_lock::{
@@ -14,7 +13,7 @@ use crate::protocols::shared::cell_lock::{
     is_locked_by_another, is_owned, release, release_cell, says_otherwise,
 };
 use crate::record::{CellAt, Tid};
-use crate::sync::{MULTI_COPY_ATOMIC, Mutant, Ordering, full_fence, mutant};
+use crate::sync::{MULTI_COPY_ATOMIC, Ordering, full_fence};
 
 /// Commits an attempt that has written nothing. Runs phase 3, and only if the attempt is not opaque
 /// and has read more than one cell or observed a node.
@@ -44,7 +43,6 @@ pub(super) fn commit(
     attempt.early.before_phase_1(context, &attempt.reads, writes)?;
 
     // 1 lock
-    take_turn_early(turn);
     acquire(context, &mut attempt.early, writes, install_held)?;
     debug_assert!(writes.items().iter().all(is_owned), "OC1: INSTALL is set before the fence");
     turn.take(); // LG1, LG2
@@ -60,7 +58,7 @@ pub(super) fn commit(
     if let Err(failure) = evaluate(writes) {
         return Err(fail(context, &mut attempt.early, writes, failure, release_cell));
     }
-    let stamp = stamp_of(context, version);
+    let stamp = version.epoch(); // OC4
 
     // 5 install and release: nothing fails any more (OC3)
     for index in 0..writes.items().len() {
@@ -71,23 +69,6 @@ pub(super) fn commit(
     Ok(Committed { version: version.version(), stamp })
 }
 
-/// Returns the stamp of a commit that installs `version`: the epoch of the version (OC4).
-#[inline(always)]
-fn stamp_of(context: &Context<'_, Occ>, version: Tid) -> u64 {
-    if mutant(Mutant::EpochAfterValidation) {
-        return context.engine.epochs.now();
-    }
-    version.epoch()
-}
-
-/// Takes the turn to log before the locks, which no commit does (LG2).
-#[inline(always)]
-fn take_turn_early(turn: &mut LogTurn<'_>) {
-    if mutant(Mutant::TurnBeforeLocks) {
-        turn.take();
-    }
-}
-
 /// Runs phase 2. Returns the smallest version of the current epoch that is above every version read
 /// or replaced, and above the last version that the session installed (OC2, OC4).
 #[inline]
@@ -96,16 +77,12 @@ fn choose_version(
     attempt: &Attempt,
     writes: &WriteSet,
 ) -> Result<Tid, Abort> {
-    let read = attempt
-        .reads
-        .iter()
-        .filter(|_| !mutant(Mutant::VersionBelowRead))
-        .map(|(_, tid)| tid.version());
-    let replaced = writes.items().iter().filter(|_| !mutant(Mutant::VersionBelowReplaced));
-    let replaced = replaced.map(|item| Tid(item.note).version());
+    let read = attempt.reads.iter().map(|(_, tid)| tid.version());
+    let replaced = writes.items().iter().map(|item| Tid(item.note).version());
     let floor = read.chain(replaced).fold(attempt.last.map_or(0, Tid::version), u64::max);
     loop {
-        let epoch = commit_epoch(context, Tid(floor));
+        // The write set is locked (OC4).
+        let epoch = context.engine.epochs.now();
         context.check_stamp(epoch)?;
         debug_assert!(Tid(floor).epoch() <= epoch, "OC4: epochs of versions have begun");
         if let Some(version) = Tid(floor).next_in(epoch) {
@@ -127,27 +104,15 @@ fn is_above(version: Tid, attempt: &Attempt, writes: &WriteSet) -> bool {
     let is_below = |other: Tid| other.version() < version.version();
     let read = attempt.reads.iter().all(|&(_, tid)| is_below(tid));
     let replaced = writes.items().iter().all(|item| is_below(Tid(item.note)));
-    (read || mutant(Mutant::VersionBelowRead))
-        && (replaced || mutant(Mutant::VersionBelowReplaced))
-        && attempt.last.is_none_or(is_below)
+    read && replaced && attempt.last.is_none_or(is_below)
 }
 
 /// Orders the load of a commit's epoch before its validation (E29).
 #[inline(always)]
 fn fence_after_epoch(context: &Context<'_, Occ>) {
-    if !MULTI_COPY_ATOMIC && context.local.is_logged && !mutant(Mutant::EpochUnfenced) {
+    if !MULTI_COPY_ATOMIC && context.local.is_logged {
         full_fence(); // E29
     }
-}
-
-/// Returns the epoch for the version of a commit that has locked its write set (OC4). The version
-/// will be above `floor`.
-#[inline(always)]
-fn commit_epoch(context: &Context<'_, Occ>, floor: Tid) -> Epoch {
-    if mutant(Mutant::EpochBeforeLock) {
-        return context.local.slot.own_epoch().max(floor.epoch());
-    }
-    context.engine.epochs.now()
 }
 
 /// Runs phase 3. Checks that every cell has the version that was read, whether or not it was locked
@@ -182,19 +147,11 @@ fn validate_each(
     for &(at, seen) in reads {
         let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
         let is_own = || writes.find(at).is_some();
-        if tid.0 != seen.0
-            && !is_exempt(seen)
-            && (!tid.same_version(seen) || is_locked_by_another(tid, is_own))
-        {
+        if tid.0 != seen.0 && (!tid.same_version(seen) || is_locked_by_another(tid, is_own)) {
             return Err(context.conflict(Abort::ReadChanged, at));
         }
     }
     Ok(())
-}
-
-/// Returns whether phase 3 skips a read because the row may have been locked early: never (LK1).
-fn is_exempt(seen: Tid) -> bool {
-    mutant(Mutant::LockedUnvalidated) && seen.has(early::READER_ASKS)
 }
 
 /// Runs phase 5 for one item: stores its words, and releases its cell with the new version.

@@ -12,7 +12,7 @@ use crate::locks::LOCK_ROUNDS_MAX;
 use crate::protocols::shared::cell_lock::{copy_shared, look_again};
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
-use crate::sync::{Mutant, Ordering, Spin, mutant};
+use crate::sync::{Ordering, Spin};
 
 /// The flags of a TID word with which a read cannot be done at once.
 const INSTALL_OR_ASK: u64 = Tid::INSTALL | READER_ASKS;
@@ -132,9 +132,7 @@ impl Attempt {
     #[inline(always)]
     fn observe(&mut self, at: CellAt, tid: Tid) -> Seen {
         let present = !tid.has(Tid::ABSENT);
-        if present || !mutant(Mutant::TombstoneUnobserved) {
-            self.reads.push((at, tid));
-        }
+        self.reads.push((at, tid));
         Seen { present, version: tid.version() }
     }
 
@@ -199,7 +197,7 @@ impl Attempt {
     pub(super) fn seen_stamp(&self, epochs: &Epochs) -> u64 {
         let is_absent = |(_, tid): &(CellAt, Tid)| tid.has(Tid::ABSENT);
         let misses = !self.nodes.is_empty() || self.reads.iter().any(is_absent);
-        if misses && !mutant(Mutant::AbsenceAckByTid) {
+        if misses {
             return epochs.now();
         }
         self.reads.iter().map(|(_, tid)| tid.epoch()).max().unwrap_or(0)

@@ -83,7 +83,7 @@ use crate::error::Abort;
 use crate::locks::LOCK_ROUNDS_MAX;
 use crate::protocols::shared::node_set::NodeSet;
 use crate::record::{CellAt, Tid};
-use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use crate::sync::{Ordering, Point, Spin, full_fence, pass};
 use std::sync::Arc;
 
 /// The number of observations that revalidations may examine for each observation made.
@@ -189,7 +189,7 @@ impl View {
     /// view moves forward (VW2), unless the session has met the version (VW4).
     #[inline(always)]
     pub(super) fn has(&self, tid: Tid) -> bool {
-        tid.0 < self.base || mutant(Mutant::ViewUnmoved)
+        tid.0 < self.base
     }
 
     /// Allocates the memory for noting a commit's versions. Called before the commit locks.
@@ -205,12 +205,10 @@ impl View {
     pub(super) fn meet_installed(&mut self, items: &[WriteItem], version: Tid) {
         if self.is_opaque() {
             debug_assert!(
-                version.0 >= self.base || mutant(Mutant::EpochBeforeLock),
+                version.0 >= self.base,
                 "VW1: a commit is of the base's epoch or a later one"
             );
-            for item in
-                items.iter().filter(|item| !item.untouched || mutant(Mutant::MetUninstalled))
-            {
+            for item in items.iter().filter(|item| !item.untouched) {
                 let absent = if item.present { 0 } else { Tid::ABSENT };
                 self.met.note(item.at, Tid(version.0 | absent));
             }
@@ -220,13 +218,13 @@ impl View {
     /// Returns whether an answer about a row's existence must belong to the view.
     #[inline(always)]
     pub(super) fn answers_for_existence(&self) -> bool {
-        self.is_opaque() && !mutant(Mutant::PeekUnchecked)
+        self.is_opaque()
     }
 
     /// Notes that the closure learns whether a row exists.
     #[inline(always)]
     pub(super) fn note_existence(&mut self, at: CellAt, exists: bool) {
-        if self.is_opaque() && !mutant(Mutant::ToldUnlooked) {
+        if self.is_opaque() {
             self.known.push(KnownExistence { at, exists, said: Tid(0) });
         }
     }
@@ -259,17 +257,12 @@ impl View {
         }
         pass(Point::Moving);
         let epoch = self.epochs.now();
-        let mut base = Tid::first_of(epoch).0;
+        let base = Tid::first_of(epoch).0;
         if base != self.base {
             full_fence(); // E20
         }
-        if !mutant(Mutant::MovedUnlooked) {
-            self.look(reads, nodes, new)?; // VW2, VW5
-        }
+        self.look(reads, nodes, new)?; // VW2, VW5
         pass(Point::Looked);
-        if mutant(Mutant::EpochAfterLook) {
-            base = Tid::first_of(self.epochs.now()).0;
-        }
         debug_assert!(self.base <= base && self.is_opaque(), "VW1: the view only moves on");
         self.base = base;
         if let Some((at, tid)) = new {
@@ -309,8 +302,7 @@ impl View {
     /// word.
     #[inline(always)]
     fn first_unsettled(&self) -> Option<CellAt> {
-        let changed =
-            |known: &&KnownExistence| !is_same((known.at, known.said)) && !mutant(Mutant::ToldOnce);
+        let changed = |known: &&KnownExistence| !is_same((known.at, known.said));
         self.known.iter().find(changed).map(|known| known.at)
     }
 
@@ -347,20 +339,19 @@ impl View {
 #[inline(always)]
 fn is_same((at, seen): (CellAt, Tid)) -> bool {
     let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
-    tid.0 == seen.0
-        || tid.same_version(seen) && (!tid.has(Tid::INSTALL) || mutant(Mutant::InstallUnlooked))
+    tid.0 == seen.0 || tid.same_version(seen) && !tid.has(Tid::INSTALL)
 }
 
 /// Returns the table of the first node whose version has changed; `None` if none has.
 #[inline(always)]
 fn changed_node(nodes: &NodeSet) -> Option<u16> {
-    nodes.first_changed().filter(|_| !mutant(Mutant::NodesUnlooked))
+    nodes.first_changed()
 }
 
 /// Returns the cell that makes the view move forward, if the cell has changed since it was read.
 #[inline(always)]
 fn changed_cell(new: (CellAt, Tid)) -> Option<CellAt> {
-    (!is_same(new) && !mutant(Mutant::NewUnlooked)).then_some(new.0)
+    (!is_same(new)).then_some(new.0)
 }
 
 /// Notes the conflict that keeps a view from moving forward, and returns it.

@@ -77,9 +77,7 @@ use crate::factor::Factor;
 use crate::locks::{Early, HeldCells, patience, wait_to_own};
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
-use crate::sync::{
-    MODELLED, Mutant, Ordering, Point, Wait, Waited, Wish, full_fence, mutant, pass,
-};
+use crate::sync::{MODELLED, Ordering, Point, Wait, Waited, Wish, full_fence, pass};
 use std::panic::resume_unwind;
 
 /// Copies the words of a unit between two loads of its TID word.
@@ -132,13 +130,13 @@ pub(crate) fn acquire<P: Protocol, E: Early<P>>(
     if context.engine.options.factors.has(Factor::SortedLocks) {
         writes.sort();
     }
-    before_locking(writes);
+    before_locking();
     if !early.held().is_empty() {
         early.held().hand_over(writes, install_held);
     }
     lock_all(context, writes, early)?;
     debug_assert!(writes.items().iter().all(is_owned), "CL5: phase 1 has locked every item's cell");
-    after_locking(writes);
+    after_locking();
     Ok(())
 }
 
@@ -153,31 +151,27 @@ pub(crate) fn is_owned(item: &WriteItem) -> bool {
 /// under the lock no other thread changes the word. Returns the new TID word.
 pub(crate) fn raise_install(tid: Tid, store: impl FnOnce(u64)) -> Tid {
     let owned = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
-    if !mutant(Mutant::HeldNotInstalling) {
-        store(owned.0);
-    }
+    store(owned.0);
     owned
 }
 
 /// Orders the locks of a commit before its validation (E1).
 #[inline(always)]
 pub(crate) fn fence_after_locking() {
-    if !mutant(Mutant::NoFence) {
-        full_fence(); // E1
-    }
+    full_fence(); // E1
 }
 
 /// Returns whether the TID word of a cell differs from the one that was read.
 #[inline(always)]
 pub(crate) fn says_otherwise(&(at, seen): &(CellAt, Tid)) -> bool {
-    at.cell_word(0).load(Ordering::Relaxed) != seen.0 && !mutant(Mutant::NoReadValidation)
+    at.cell_word(0).load(Ordering::Relaxed) != seen.0
 }
 
 /// Returns whether another commit has locked a cell, whose word is `tid`, to replace the cell's
 /// version.
 #[inline(always)]
 pub(crate) fn is_locked_by_another(tid: Tid, is_own: impl FnOnce() -> bool) -> bool {
-    tid.has(Tid::INSTALL) && !mutant(Mutant::OthersLocksIgnored) && !is_own()
+    tid.has(Tid::INSTALL) && !is_own()
 }
 
 /// Evaluates the operations of a validated commit on the words that the commit has locked.
@@ -187,15 +181,6 @@ pub(crate) fn is_locked_by_another(tid: Tid, is_own: impl FnOnce() -> bool) -> b
 #[inline(always)]
 pub(crate) fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
     pass(Point::Validated);
-    if mutant(Mutant::EvaluateBeforeLock) || mutant(Mutant::InstallBeforeValidation) {
-        return Ok(());
-    }
-    evaluate_locked(writes)
-}
-
-/// Evaluates the operations on the words in the units.
-#[inline(always)]
-fn evaluate_locked(writes: &mut WriteSet) -> Result<(), Failure> {
     writes.evaluate(|item| Words::Shared(item.at.payload()))
 }
 
@@ -210,9 +195,6 @@ pub(crate) fn fail<P: Protocol>(
     failure: Failure,
     release_held: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
 ) -> Abort {
-    if mutant(Mutant::EvaluateBetweenInstalls) {
-        writes.install(0, writes.items()[0].at.payload());
-    }
     release(context, writes.items());
     match failure {
         Failure::Outcome(abort) => abort,
@@ -228,9 +210,6 @@ pub(crate) fn fail<P: Protocol>(
 pub(crate) fn begin_install(item: &WriteItem) -> (CellAt, Tid) {
     debug_assert!(is_owned(item), "CL1: words change between INSTALL and the release");
     let was = Tid(item.note);
-    if mutant(Mutant::UnlockBeforeInstall) {
-        item.at.cell_word(0).store(was.unlocked().0, Ordering::Relaxed);
-    }
     pass(Point::Installing);
     (item.at, was)
 }
@@ -350,15 +329,9 @@ fn try_lock(item: &mut WriteItem, asks: u64) -> Result<bool, Abort> {
                 return Err(Abort::ExistenceChanged);
             }
             let locked = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
-            let hidden = if mutant(Mutant::LockedNotInstalling) { Tid::INSTALL } else { 0 };
             // Acquire: sees the last owner's words, which this commit may replace (E3).
             if cell
-                .compare_exchange_weak(
-                    tid.0,
-                    locked.0 & !hidden,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                )
+                .compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
             {
                 debug_assert_eq!(item.note, 0, "CL5: the cell was unlocked, so not the item's");
@@ -519,7 +492,7 @@ fn request_requeue(first: CellAt) -> Result<bool, Tid> {
             return Ok(false);
         }
         let may_die = tid.has(Tid::ABSENT) && tid.has(Tid::QUEUED) && !tid.has(Tid::REQUEUE);
-        if !may_die || mutant(Mutant::StagedUnflagged) {
+        if !may_die {
             return Ok(true);
         }
         if tid.has(Tid::LOCK) {
@@ -539,7 +512,7 @@ fn request_requeue(first: CellAt) -> Result<bool, Tid> {
 /// deletion (CL6).
 #[inline(always)]
 pub(crate) fn flags_of_deleted(was: Tid) -> u64 {
-    let is_older = was.has(Tid::QUEUED) && !mutant(Mutant::DeletedUnflagged);
+    let is_older = was.has(Tid::QUEUED);
     Tid::ABSENT | if is_older { Tid::REQUEUE } else { 0 }
 }
 
@@ -547,7 +520,7 @@ pub(crate) fn flags_of_deleted(was: Tid) -> u64 {
 /// record's first cell, whose word was `tid`, and passes a full fence. The caller then reads the
 /// epoch of the entry (CL6).
 pub(crate) fn requeues(first: CellAt, tid: Tid) -> bool {
-    if !tid.has(Tid::REQUEUE) || mutant(Mutant::ReapedEarly) {
+    if !tid.has(Tid::REQUEUE) {
         return false;
     }
     // Relaxed: the fence orders the exchange before the load of the epoch. If the exchange fails,
@@ -598,7 +571,7 @@ pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
         let owned = tid.0 | Tid::LOCK | Tid::INSTALL;
         let exchange =
             || cell.compare_exchange(tid.0, owned, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if tid.has(Tid::LOCK) || !mutant(Mutant::KilledByStore) && !exchange() {
+        if tid.has(Tid::LOCK) || !exchange() {
             break;
         }
         locked += 1;
@@ -608,10 +581,7 @@ pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
     for at in &units[..locked] {
         let cell = at.cell_word(0);
         let tid = cell.load(Ordering::Relaxed);
-        debug_assert!(
-            !all || Tid(tid).has(Tid::ABSENT) || mutant(Mutant::KilledByStore),
-            "CL3: no row dies with its record"
-        );
+        debug_assert!(!all || Tid(tid).has(Tid::ABSENT), "CL3: no row dies with its record");
         let released = if all { tid | Tid::DEAD } else { tid & !(Tid::LOCK | Tid::INSTALL) };
         cell.store(released, Ordering::Release); // E3
     }
@@ -621,21 +591,13 @@ pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
 /// Passes the point of tests at which nothing is locked. There updaters must not have seen their
 /// rows yet.
 #[inline(always)]
-fn before_locking(writes: &mut WriteSet) {
-    if mutant(Mutant::EvaluateBeforeLock) {
-        let _ = evaluate_locked(writes);
-    }
+fn before_locking() {
     pass(Point::Unlocked);
 }
 
 /// Passes the point of tests at which all is locked and nothing validated. There no words must have
 /// been stored yet.
 #[inline(always)]
-fn after_locking(writes: &mut WriteSet) {
+fn after_locking() {
     pass(Point::Locked);
-    if mutant(Mutant::InstallBeforeValidation) && evaluate_locked(writes).is_ok() {
-        for (index, item) in writes.items().iter().enumerate() {
-            writes.install(index, item.at.payload());
-        }
-    }
 }

@@ -7,7 +7,7 @@ use crate::access::AddressMap;
 use crate::engine::{Context, Missing, Protocol};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
-use crate::sync::{Mutant, mutant, step};
+use crate::sync::step;
 
 /// The largest number of reads in a set that is searched linearly. Small in tests, so that the
 /// chains of larger sets are tested.
@@ -127,9 +127,6 @@ impl NodeSet {
 
     /// Notes that the attempt itself has split a node.
     pub(crate) fn divided(&mut self, change: &NodeChange) {
-        if mutant(Mutant::SplitUntracked) {
-            return;
-        }
         if !self.has_chains() {
             return change.replace(&mut self.reads, |read| (&mut read.node, &mut read.version));
         }
@@ -194,16 +191,9 @@ impl NodeSet {
     /// Validates that no node's version has changed.
     #[inline(always)]
     pub(crate) fn validate<P: Protocol>(&self, context: &mut Context<'_, P>) -> Result<(), Abort> {
-        match self.first_invalid() {
+        match self.first_changed() {
             Some(table) => Err(context.phantom(table)),
             None => Ok(()),
         }
-    }
-
-    /// Returns the table of the first node whose change makes a commit fail; `None` if there is no
-    /// such node.
-    #[inline(always)]
-    fn first_invalid(&self) -> Option<u16> {
-        self.first_changed().filter(|_| !mutant(Mutant::NoNodeValidation))
     }
 }

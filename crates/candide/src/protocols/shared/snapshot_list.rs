@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::epoch::Moment;
-use crate::sync::{Mutant, Mutex, lock, mutant};
+use crate::sync::{Mutex, lock};
 
 /// The open snapshots of a database, and the number of threads that search chains of undo records.
 #[derive(Debug, Default)]
@@ -83,9 +83,7 @@ impl Snapshots {
     pub(crate) fn keep(&self, time: u64, since: Moment) {
         let snapshots = &mut lock(&self.0).snapshots;
         let place = snapshots.partition_point(|&(open, _)| open <= time);
-        if !mutant(Mutant::KeptUnlisted) {
-            snapshots.insert(place, (time, since));
-        }
+        snapshots.insert(place, (time, since));
     }
 
     /// Closes a snapshot.
@@ -96,9 +94,7 @@ impl Snapshots {
             .iter()
             .position(|&open| open == (ts, since))
             .map(|place| first + place);
-        if !mutant(Mutant::KeptUnlisted) || place.is_some() {
-            snapshots.remove(place.expect("a snapshot is closed once"));
-        }
+        snapshots.remove(place.expect("a snapshot is closed once"));
     }
 
     /// Returns the timestamp of the oldest open snapshot, and the moment at which it was opened;

@@ -5,7 +5,7 @@
 use super::hand_shake::HandShake;
 use super::lock::QueueLock;
 use super::words::{Front, Mode, NodeId, Successor};
-use crate::sync::{Mutant, Ordering, Patience, Wait, Waited, Wish, mutant};
+use crate::sync::{Ordering, Patience, Wait, Waited, Wish};
 
 impl QueueLock<'_> {
     /// Asks for the lock with a node that is in no queue. Returns whether the lock is granted at
@@ -35,8 +35,7 @@ impl QueueLock<'_> {
     /// Acquires the lock if it is free for `mode`, without waiting for its holders. If it is not,
     /// the node is in no queue, and may be given back.
     pub(crate) fn try_acquire(self, id: NodeId, mode: Mode) -> bool {
-        let is_acquired = self.looks_open(mode) && (self.request(id, mode) || !self.cancel(id));
-        is_acquired || mutant(Mutant::RefusedTaken)
+        self.looks_open(mode) && (self.request(id, mode) || !self.cancel(id))
     }
 
     /// Returns whether a request of this mode would be granted at once. May be wrong by the time it

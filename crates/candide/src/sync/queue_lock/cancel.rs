@@ -5,7 +5,7 @@
 use super::hand_shake::HandShake;
 use super::lock::QueueLock;
 use super::words::{Back, Front, Mode, NodeId, Successor};
-use crate::sync::{Mutant, Ordering, mutant};
+use crate::sync::Ordering;
 
 impl QueueLock<'_> {
     /// Cancels a request. Returns true if the node is in no queue any more, and may be given back;
@@ -18,7 +18,6 @@ impl QueueLock<'_> {
             (Some(pred), _) => {
                 self.attach(next, mode, pred);
             }
-            (None, Mode::Read) if mutant(Mutant::ReaderUngranted) => {}
             (None, Mode::Read) => self.grant(next),
             (None, Mode::Write) => {
                 let front = Front::waiting(Mode::Write, None);
@@ -79,9 +78,6 @@ impl QueueLock<'_> {
             || is_granting
         {
             return false;
-        }
-        if mutant(Mutant::LeavingUnmarked) {
-            return true;
         }
         before.claim(back, back.while_it_leaves())
     }

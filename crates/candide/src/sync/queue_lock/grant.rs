@@ -4,7 +4,7 @@
 
 use super::lock::QueueLock;
 use super::words::{Back, Front, Mode, NodeId, Successor};
-use crate::sync::{Mutant, Ordering, full_fence, mutant, store_then_full_fence};
+use crate::sync::{Ordering, full_fence, store_then_full_fence};
 
 impl QueueLock<'_> {
     /// Grants the lock to `first`, and if it reads, to the readers that stand directly behind it.
@@ -24,9 +24,6 @@ impl QueueLock<'_> {
                 (Mode::Read, Successor::Node(behind, Mode::Read)) => Some(behind),
                 _ => None,
             };
-            if back.is_leaving() && mutant(Mutant::LeavingGrantedIgnored) {
-                next = None;
-            }
             let address = node.address();
             // Release: what the lock's last holders did (E25).
             node.front.store(Front::granted(mode).0, Ordering::Release);
@@ -47,8 +44,7 @@ impl QueueLock<'_> {
         let both_read = mode == Mode::Read && before.mode() == Mode::Read;
         let mut back = before.back();
         loop {
-            let is_newcomer = back.successor() == Successor::None;
-            if both_read && back.is_granted() && (is_newcomer || !mutant(Mutant::ReaderUngranted)) {
+            if both_read && back.is_granted() {
                 // The predecessor holds the lock, and keeps it until it sees NO_SUCCESSOR.
                 self.grant(next);
                 before.back.fetch_or(Back::NO_SUCCESSOR, Ordering::Release); // E24
@@ -92,15 +88,13 @@ impl QueueLock<'_> {
 
     /// Counts a reader out. The last one grants the lock to the next writer.
     pub(super) fn count_out(self) {
-        let early =
-            mutant(Mutant::NextWriterUnlooked).then(|| self.next_writer.load(Ordering::Acquire));
         // Release: what this reader did (E25).
         if self.readers.fetch_sub(1, Ordering::Release) != 1 {
             return;
         }
         full_fence(); // E26
         // Acquire: that it was made the next writer after other readers were counted (E26).
-        let next = early.unwrap_or_else(|| self.next_writer.load(Ordering::Acquire));
+        let next = self.next_writer.load(Ordering::Acquire);
         let Some(writer) = NodeId::named_by(next) else { return };
         // Acquire: what other readers did (E25). There may be others: this reader was the last one
         // when it was counted out, and the writer may have come later. From then on no reader is

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::words::{Back, Front, Mode, NodeId};
-use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, mutant};
+use crate::sync::{AtomicU64, MODELLED, Ordering};
 use std::sync::OnceLock;
 
 /// The number of slots of a desk. Slot 0 is not used.
@@ -119,7 +119,7 @@ impl Supply {
             let state = &group[usize::from(self.last)].state;
             let given = state.load(Ordering::Relaxed);
             // `given` is one more than the epoch (QL6).
-            if given <= safe || mutant(Mutant::NodeReusedEarly) && given != TAKEN {
+            if given <= safe {
                 state.store(TAKEN, Ordering::Relaxed);
                 return Some(NodeId::new(self.desk, self.last));
             }
