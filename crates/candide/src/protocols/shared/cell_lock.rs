@@ -77,9 +77,7 @@ use crate::factor::Factor;
 use crate::locks::{Early, HeldCells, patience, wait_to_own};
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
-use crate::sync::{
-    MODELLED, Ordering, Point, Wait, Waited, Wish, full_fence, pass,
-};
+use crate::sync::{MODELLED, Ordering, Point, Wait, Waited, Wish, full_fence, pass};
 use std::panic::resume_unwind;
 
 /// Copies the words of a unit between two loads of its TID word.
