@@ -150,8 +150,8 @@ pub(crate) fn problems(root: &Path) -> Result<Vec<String>, String> {
     let defects = all(root)?;
     let mut problems = Vec::new();
     for defect in &defects {
-        if defect.checks.is_empty() {
-            problems.push(format!("{}: names no test", defect.entry));
+        if defect.checks.is_empty() || defect.places.is_empty() {
+            problems.push(format!("{}: names no test or no place", defect.entry));
         }
         let checks: BTreeSet<_> = defect.checks.iter().collect();
         if checks.len() < defect.checks.len() {

@@ -3,7 +3,7 @@
 //! * Only `sync` names atomics, `Mutex` and `Condvar` of the standard library, so that the same
 //!   engine runs under models.
 //! * Points of tests are not in the phases of a transaction.
-//! * Each deliberate defect of the list finds its place ([`defects`]).
+//! * Deliberate defects are not in the source, and each of the list finds its place ([`defects`]).
 //! * Within each crate, arrows between files go down, and form no circles ([`arrows`]).
 //! * Each invariant is stated once, and is cited ([`labels`]).
 //! * What documents name in backticks exists ([`identifiers`](crate::identifiers)), and so do files
@@ -55,6 +55,9 @@ const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
 
 /// Layers of the engine that know nothing of policies.
 const WITHOUT_POLICIES: &[&str] = &["engine/", "txn/", "gc/", "access/", "index/", "record/"];
+
+/// Parts of the paths of files that contain tests.
+const TESTS: [&str; 2] = ["tests/", "tests.rs"];
 
 /// Checks every source file. Returns an error if a fault was found.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
@@ -222,15 +225,19 @@ fn problems(
     (protocols, policies): (&[&str], &[&str]),
 ) -> Vec<(usize, String)> {
     let engine = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));
-    let is_product = |path: &str| !["tests/", "tests.rs"].iter().any(|part| path.contains(part));
+    let is_product = !TESTS.iter().any(|part| path.contains(part));
     let mut problems = Vec::new();
-    if engine.is_some_and(is_product) {
+    if engine.is_some() && is_product {
         problems.extend(phases::points_in_phases(text));
     }
     // The unit tests of a file are at the end of the file.
     let lines = text.lines().take_while(|line| *line != "mod tests {");
     for (number, line) in (1..).zip(lines) {
         let code = line.split_once("//").map_or(line, |(code, _)| code);
+        let asks = code.contains("defect(") || words(code).any(|word| word == "mutant");
+        if asks && is_product && path.starts_with("crates/") {
+            problems.push((number, "asks for a defect; write it into xtask/defects".to_string()));
+        }
         if let Some(path) = engine {
             problems.extend(of_sync(path, code).map(|problem| (number, problem)));
             problems.extend(policy(path, code, policies).map(|problem| (number, problem)));
@@ -319,6 +326,15 @@ mod tests {
             found("crates/candide-harness/src/run/driver.rs", line).is_empty(),
             "only the engine is modelled"
         );
+    }
+
+    #[test]
+    fn defects_are_asked_for_in_tests_only() {
+        let line = "if !mutant(Mutant::NoFence) { full_fence() }";
+        assert_eq!(found("crates/candide/src/gc/hot.rs", line).len(), 1);
+        assert_eq!(found("crates/candide-log/src/rows.rs", "defect(\"no-fence\")").len(), 1);
+        assert!(found("crates/candide/src/gc/tests/hot.rs", line).is_empty());
+        assert!(found("crates/candide/src/gc/hot.rs", "// a mutant").is_empty());
     }
 
     #[test]

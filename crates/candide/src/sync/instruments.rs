@@ -1,10 +1,9 @@
-//! Three instruments of the tests: points at which a test can run code, mutants (defects) that a
-//! test must detect, and patience (longer waits).
+//! Two instruments of the tests: points at which a test can run code, and patience (longer waits).
 //!
-//! Outside the crate's own tests all three do nothing: points run no code, no mutant is active, and
-//! patience does not prolong waits.
+//! Outside the crate's own tests both do nothing: points run no code, and patience does not prolong
+//! waits.
 
-pub(crate) use active::{mutant, pass, patience};
+pub(crate) use active::{pass, patience};
 #[cfg(test)]
 pub(crate) use active::{with_hook, with_patience};
 
@@ -71,50 +70,13 @@ pub(crate) enum Point {
     MovingToDeletedIndex,
 }
 
-/// A deliberate defect. `cargo xtask mutants` runs the tests once with each mutant, and reports
-/// each mutant with which no test fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mutant {
-    /// The log: sessions that wait for the logger do not hear that the disk is full.
-    FullUnheard,
-    /// An attempt that fails keeps the locks of its reads for update.
-    HeldForEver,
-    /// Policies: a session that is granted a lock does not look at the flags again.
-    NoRecheckAfterGrant,
-    /// Policies: the flags that make readers and writers ask are changed in a locked cell.
-    AskSetWhileLocked,
-    /// Policies: an attempt keeps its lock for reading while it waits for the lock for writing.
-    UpgradeInPlace,
-    /// Policies: a writer that gives up waiting leaves WANT set.
-    WantLeft,
-    /// Policies: a circle of waiting sessions is not noticed.
-    CircleUnseen,
-    /// Policies: the flags of a row are cleared while other sessions hold its lock for reading.
-    CooledWhileShared,
-    /// Policies: an attempt that learns from conflicts waits for locks in any order.
-    WaitsOutOfOrder,
-    /// Policies: the retrospective lock list is always empty.
-    NothingRetrospective,
-    /// Policies: a retrospective lock list that is too long becomes empty.
-    LongListEmptied,
-    /// Policies: an attempt that locks ahead does not sleep for a commit.
-    CommitUnawaitedAhead,
-    /// Policies: a session is asked to abort although it has released the lock.
-    KillNextTransaction,
-}
-
 #[cfg(not(test))]
 mod active {
-    use super::{Mutant, Point};
+    use super::Point;
     use std::time::Duration;
 
     #[inline(always)]
     pub(crate) const fn pass(_: Point) {}
-
-    #[inline(always)]
-    pub(crate) const fn mutant(_: Mutant) -> bool {
-        false
-    }
 
     #[inline(always)]
     pub(crate) const fn patience(usual: Duration) -> Duration {
@@ -124,10 +86,8 @@ mod active {
 
 #[cfg(test)]
 mod active {
-    use super::{Mutant, Point};
+    use super::Point;
     use std::cell::{Cell, RefCell};
-    // These atomics are not part of the state that the models explore.
-    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
     type Hook = Box<dyn FnMut(Point)>;
@@ -168,39 +128,5 @@ mod active {
             hook(point);
             HOOK.with(|slot| *slot.borrow_mut() = Some(hook));
         }
-    }
-
-    const NAMES: [(&str, Mutant); 13] = [
-        ("full-unheard", Mutant::FullUnheard),
-        ("held-for-ever", Mutant::HeldForEver),
-        ("no-recheck-after-grant", Mutant::NoRecheckAfterGrant),
-        ("ask-set-while-locked", Mutant::AskSetWhileLocked),
-        ("upgrade-in-place", Mutant::UpgradeInPlace),
-        ("want-left", Mutant::WantLeft),
-        ("circle-unseen", Mutant::CircleUnseen),
-        ("cooled-while-shared", Mutant::CooledWhileShared),
-        ("waits-out-of-order", Mutant::WaitsOutOfOrder),
-        ("nothing-retrospective", Mutant::NothingRetrospective),
-        ("long-list-emptied", Mutant::LongListEmptied),
-        ("commit-unawaited-ahead", Mutant::CommitUnawaitedAhead),
-        ("kill-next-transaction", Mutant::KillNextTransaction),
-    ];
-
-    static MET: AtomicBool = AtomicBool::new(false);
-
-    /// Returns whether the tests run with defect `which` (`CANDIDE_MUTANT=name`).
-    pub(crate) fn mutant(which: Mutant) -> bool {
-        static ACTIVE: std::sync::OnceLock<Option<Mutant>> = std::sync::OnceLock::new();
-        let active = ACTIVE.get_or_init(|| {
-            let name = std::env::var("CANDIDE_MUTANT").ok()?;
-            // The others are in the list of `xtask`.
-            let known = NAMES.iter().find(|(known, _)| *known == name);
-            known.map(|(_, mutant)| *mutant)
-        });
-        let is_active = *active == Some(which);
-        if is_active && !MET.load(Ordering::Relaxed) && !MET.swap(true, Ordering::Relaxed) {
-            eprintln!("mutant: met");
-        }
-        is_active
     }
 }

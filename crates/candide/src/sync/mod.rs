@@ -20,7 +20,7 @@ mod system_clock;
 mod weaken;
 
 pub(crate) use exclusive::{Exclusive, Refusal, Turn, Turns};
-pub(crate) use instruments::{Mutant, Point, mutant, pass, patience};
+pub(crate) use instruments::{Point, pass, patience};
 #[cfg(test)]
 pub(crate) use instruments::{with_hook, with_patience};
 pub(crate) use parking::{Parking, Patience, Wait, Waited, Wish};
