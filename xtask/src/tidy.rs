@@ -34,10 +34,6 @@ const PROTOCOL_TABLE: &str = "docs/protocols.md";
 const OF_SYNC_ALLOWED: &[(&str, &str)] =
     &[("sync/", "it is the door"), ("tests/", "tests count and stop outside of what they test")];
 
-/// Crates whose circles and upward arrows are counted only.
-const WITHOUT_LAYERS: &[&str] =
-    &["crates/candide-bench", "crates/candide-harness", "crates/candide-peers"];
-
 /// The most words for unnamed persons in all sources. A change may only lower this number.
 const PERSONS_MAX: usize = 1;
 
@@ -134,9 +130,6 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     for folder in crates(root)? {
         let Some((crossed, counts)) = arrows::problems(root, &folder)? else { continue };
         println!("tidy: {counts}");
-        if WITHOUT_LAYERS.contains(&folder.as_str()) {
-            continue;
-        }
         crossed.iter().for_each(|problem| println!("{problem}"));
         found += crossed.len();
     }
