@@ -56,11 +56,13 @@ impl HeldCells {
     }
 
     /// Makes room for one more cell.
+    #[inline]
     pub(crate) fn reserve(&mut self) {
         self.cells.reserve(1);
     }
 
     /// Adds a cell, for which there is room. Its word was `tid` before it was locked.
+    #[inline]
     pub(crate) fn push(&mut self, at: CellAt, tid: Tid) {
         self.cells.push((at, tid));
         self.is_used = true;
@@ -68,16 +70,19 @@ impl HeldCells {
 
     /// Returns whether all that the attempt has locked comes before a cell in the order of
     /// addresses, so that the attempt may sleep for the cell (WA1).
+    #[inline]
     pub(crate) fn is_before(&self, at: CellAt) -> bool {
         !self.has_others && self.cells.iter().all(|(held, _)| held.address() < at.address())
     }
 
     /// Sorts the cells, for [`HeldCells::has_sorted`].
+    #[inline]
     pub(crate) fn sort(&mut self) {
         self.cells.sort_unstable_by_key(|(held, _)| held.address());
     }
 
     /// Returns whether a cell is held. The cells have been sorted.
+    #[inline]
     pub(crate) fn has_sorted(&self, at: CellAt) -> bool {
         self.cells.binary_search_by_key(&at.address(), |(held, _)| held.address()).is_ok()
     }

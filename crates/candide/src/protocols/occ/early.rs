@@ -128,6 +128,7 @@ impl EarlyLocks {
 
     /// Begins a read for update of a cell. Returns whether the attempt already has the row's lock;
     /// if not, [`EarlyLocks::hold`] locks the cell.
+    #[inline(always)]
     pub(super) fn before_read_for_update<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
@@ -155,6 +156,7 @@ impl EarlyLocks {
 
     /// Locks a cell before the closure runs, as a read for update locks it. Returns whether the
     /// cell is held afterwards.
+    #[inline]
     pub(super) fn hold_ahead<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,

@@ -1,4 +1,4 @@
-//! The phases of a commit.
+//! The phases of a commit, 1 to 5 of the list in `mod.rs`, which also has the proof.
 
 #![forbid(unsafe_code)]
 
