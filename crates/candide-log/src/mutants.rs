@@ -1,9 +1,9 @@
-//! Deliberate defects, each of which a test must find. They are part of the crate's own tests, and
+//! Deliberate defects. A test must find each of them. They are part of the crate's own tests, and
 //! of builds with the simulated disk and debug assertions. In all other builds, no defect is ever
 //! active, and `mutant` is compiled to `false`.
 //!
-//! They have no feature of their own: the tests would need it and the command would not, so the
-//! engine would be compiled for both.
+//! Defects have no feature of their own. Tests would need it and the command would not, so the
+//! engine would be compiled twice.
 
 pub(crate) use active::mutant;
 #[cfg(any(test, all(debug_assertions, feature = "simulation")))]

@@ -1,4 +1,4 @@
-//! Where recovery puts what it finds.
+//! The target of recovery.
 
 use crate::error::OpenError;
 use crate::format::commit::Change;
@@ -6,7 +6,7 @@ use crate::schema::TableSchema;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
-/// What the rows of a recovered database are put into.
+/// A target, into which recovery loads the rows of a database.
 pub trait Target: Sync {
     /// Prepares a table. It is called once for each table, before anything is loaded.
     fn table(&self, schema: &TableSchema) -> Result<(), OpenError>;
@@ -26,8 +26,8 @@ pub trait Loader: Send {
     /// Makes a change that the log contains. The changes of each row come in their order.
     fn apply(&mut self, change: &Change<'_>) -> Result<(), LoadError>;
 
-    /// Completes what the loader has collected. It is called after the rows of each part of a
-    /// checkpoint, and after the last change.
+    /// Completes the changes that the loader has collected. It is called after the rows of each
+    /// part of a checkpoint, and after the last change.
     fn finish(&mut self) -> Result<(), LoadError> {
         Ok(())
     }
@@ -39,7 +39,7 @@ pub enum LoadError {
     /// An update or a delete of a row that is not there, or a change that does not fit the table:
     /// the files do not contain what was written. The text says which row it is.
     Ghost(String),
-    /// The target refuses, for a reason of its own, such as a lack of memory.
+    /// The target has refused for another reason, such as a lack of memory.
     Other(Box<dyn Error + Send + Sync>),
 }
 
