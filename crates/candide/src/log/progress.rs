@@ -23,9 +23,9 @@ pub(crate) struct Progress {
     has_failed: AtomicBool,
     is_full: AtomicBool,
     state: Mutex<State>,
-    /// Where threads sleep that wait for a level.
+    /// The threads that wait for a level sleep here.
     reached: Condvar,
-    /// Where the logger sleeps.
+    /// The logger sleeps here.
     wanted: Condvar,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Progress {
 struct State {
     /// The largest stamp for which a thread or a task waits.
     wanted: u64,
-    /// Whether the logger is to end.
+    /// Whether the logger must end.
     stops: bool,
     /// Whether a session is to be emptied soon, because its buffer is large or the logger had
     /// nothing to do.
@@ -197,14 +197,14 @@ impl Progress {
         }
     }
 
-    /// Has the logger begin a round soon.
+    /// Lets the logger begin a round soon.
     #[cold]
     pub(crate) fn call(&self) {
         lock(&self.state).is_called = true;
         self.wanted.notify_one();
     }
 
-    /// Has the logger end.
+    /// Lets the logger end.
     pub(crate) fn stop(&self) {
         lock(&self.state).stops = true;
         self.wanted.notify_one();
@@ -263,7 +263,8 @@ impl Progress {
         }
     }
 
-    /// Publishes that the log has failed, for good. [`Progress::wake_due`] wakes the tasks.
+    /// Publishes that the log has failed, from which it does not recover. [`Progress::wake_due`]
+    /// wakes the tasks.
     pub(super) fn fail(&self, failure: std::io::Error) {
         let mut state = lock(&self.state);
         state.failure.get_or_insert_with(|| Arc::new(failure));
@@ -283,7 +284,7 @@ impl Progress {
         }
     }
 
-    /// Publishes that the log is closed: what is not durable never will be.
+    /// Publishes that the log is closed. Commits that are not durable never become durable.
     pub(super) fn close(&self) {
         self.fail(std::io::Error::other("the database has been closed"));
     }
