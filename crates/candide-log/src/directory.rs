@@ -5,18 +5,18 @@ use std::io;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A disk, of which names are not made durable any more once that has failed: it would not be known
-/// which of the names before the failure are lost.
+/// A disk that makes no more names durable after a failure to do so: it is not known which names
+/// the failure has lost.
 #[derive(Debug)]
 pub(crate) struct Directory {
     disk: Arc<dyn Disk>,
-    /// The first failure. Locked while names are made durable: of two syncs at once, one may fail
-    /// and lose names of the other, which then succeeds.
+    /// The first failure. The lock is held while names are made durable: if two syncs ran at once,
+    /// one could fail and lose names of the other, which succeeds.
     failure: Mutex<Option<Arc<io::Error>>>,
 }
 
 impl Directory {
-    /// Returns the directory that is the whole of a disk.
+    /// Returns the directory of a whole disk.
     pub(crate) fn new(disk: Arc<dyn Disk>) -> Directory {
         Directory { disk, failure: Mutex::new(None) }
     }

@@ -7,12 +7,12 @@ use std::io::{self, ErrorKind};
 use std::mem;
 use std::sync::Arc;
 
-/// The reason why a database could not be opened. No file has been changed that is needed.
+/// The reason why a database could not be opened. No file that is needed has been changed.
 #[derive(Debug)]
 pub enum OpenError {
     /// The directory is in use.
     InUse {
-        /// The process that uses the directory, as far as it has told.
+        /// The process that uses the directory, if it is known.
         pid: Option<u32>,
     },
     /// The directory contains something else than a database.
@@ -29,7 +29,7 @@ pub enum OpenError {
         /// The latest version that is known.
         known: u32,
     },
-    /// Something is damaged that had been durable. A crash alone does not lead to this.
+    /// Something that was durable is damaged. A crash alone does not cause this.
     Corrupt {
         /// The damaged file.
         file: String,
@@ -140,8 +140,8 @@ pub enum WriteError {
     /// There is no room on the disk for the next segment. Nothing was written; the same call may
     /// succeed when there is room again.
     Full(Arc<io::Error>),
-    /// A write or a sync has failed, now or earlier. What was not durable before is lost or not,
-    /// and nothing can be written any more: every later call returns this error.
+    /// A write or a sync has failed, now or earlier. It is unknown which of the earlier writes are
+    /// durable, and nothing can be written any more: every later call returns this error.
     Failed(Arc<io::Error>),
 }
 
@@ -170,7 +170,7 @@ pub enum StoreError {
     /// There is no room on the disk. Nothing has changed; the call may be repeated. (Only a table
     /// that was to be added may be there, if the process ends before the next change of MANIFEST.)
     Full {
-        /// The file that there was no room for.
+        /// The file for which there was no room.
         file: String,
         /// The failure.
         source: io::Error,
@@ -188,14 +188,14 @@ pub enum StoreError {
     Failed(Arc<io::Error>),
     /// The log cannot be written.
     Log(WriteError),
-    /// What had been written was found to be damaged, as with [`OpenError`].
+    /// A file that was read is damaged, as with [`OpenError`].
     Damaged(OpenError),
     /// There is a table of that name.
     TableExists {
         /// The name.
         name: String,
     },
-    /// There are as many tables as there are numbers.
+    /// All numbers of tables are used.
     TooManyTables,
     /// The schema cannot be stored.
     Schema {
@@ -226,7 +226,7 @@ impl StoreError {
 }
 
 impl From<OpenError> for StoreError {
-    /// Returns the same failure, met while the database is open.
+    /// Returns the same failure as an error of an open database.
     fn from(error: OpenError) -> StoreError {
         match error {
             OpenError::Io { file, source } => StoreError::io(&file)(source),

@@ -1,19 +1,19 @@
-//! The names of the files of a database, all of which are in one directory.
+//! The names of the files of a database, which are all in one directory.
 
 /// The file that is locked while a database is open.
 pub(crate) const LOCK: &str = "LOCK";
 /// The file that says which other files are needed.
 pub(crate) const MANIFEST: &str = "MANIFEST";
-/// The same bytes again, for when they are damaged.
+/// A copy of `MANIFEST`, in case that is damaged.
 pub(crate) const MANIFEST_COPY: &str = "MANIFEST.copy";
 /// The next `MANIFEST`, until it takes the place of the last one.
 pub(crate) const MANIFEST_NEW: &str = "MANIFEST.new";
-/// The next copy, likewise.
+/// The next `MANIFEST.copy`, until it takes the place of the last one.
 pub(crate) const MANIFEST_COPY_NEW: &str = "MANIFEST.copy.new";
 /// How error messages name the directory itself.
 pub(crate) const DIRECTORY: &str = ".";
 
-/// What a name says of its file.
+/// The meaning of a file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileName {
     Lock,
@@ -30,7 +30,7 @@ pub(crate) enum FileName {
 }
 
 impl FileName {
-    /// Returns what the name says. `None` if no file of a database is called so.
+    /// Returns the meaning of a name. `None` if no file of a database has such a name.
     pub(crate) fn parse(name: &str) -> Option<FileName> {
         let parsed = match name {
             LOCK => FileName::Lock,
@@ -51,7 +51,7 @@ impl FileName {
                 }
             }
         };
-        // A number can be written in other ways, which are other names.
+        // Other ways to write the number are other names.
         (parsed.name() == name).then_some(parsed)
     }
 

@@ -4,7 +4,7 @@ use crate::format::Uuid;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// Returns a random number. The keys of the hasher are random, and other ones for each call.
+/// Returns a random number. The keys of the hasher are random, and differ from call to call.
 pub(crate) fn word() -> u64 {
     RandomState::new().build_hasher().finish()
 }

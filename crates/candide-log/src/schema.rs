@@ -1,4 +1,4 @@
-//! What a database knows of a table without the type of its rows.
+//! The description of a table without its row type.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ pub struct TableSchema {
     pub name: String,
     /// The name of the row type, for messages.
     pub row_type: String,
-    /// A hash of the row type, by which a changed type is noticed.
+    /// A hash of the row type. It shows whether the type has changed.
     pub schema: u64,
     /// The number of words of a key, at most [`KEY_WORDS_MAX`].
     pub key_words: u16,

@@ -1,10 +1,10 @@
-//! Where recovery puts what it finds.
+//! The target of recovery.
 
 use crate::error::{LoadError, OpenError};
 use crate::format::commit::Change;
 use crate::schema::TableSchema;
 
-/// What the rows of a recovered database are put into.
+/// A target, into which recovery loads the rows of a database.
 pub trait Target: Sync {
     /// Prepares a table. It is called once for each table, before anything is loaded.
     fn table(&self, schema: &TableSchema) -> Result<(), OpenError>;
@@ -24,8 +24,8 @@ pub trait Loader: Send {
     /// Makes a change that the log contains. The changes of each row come in their order.
     fn apply(&mut self, change: &Change<'_>) -> Result<(), LoadError>;
 
-    /// Completes what the loader has collected. It is called after the rows of each part of a
-    /// checkpoint, and after the last change.
+    /// Completes the changes that the loader has collected. It is called after the rows of each
+    /// part of a checkpoint, and after the last change.
     fn finish(&mut self) -> Result<(), LoadError> {
         Ok(())
     }

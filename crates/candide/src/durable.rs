@@ -37,8 +37,7 @@ impl Durable {
         &self.store
     }
 
-    /// Returns what the last checkpoint that began by itself failed at; `None` if it has not
-    /// failed.
+    /// Returns the error of the last checkpoint that began by itself; `None` if it has not failed.
     pub(crate) fn checkpoint_failure(&self) -> Option<String> {
         lock(&self.checkpoints.failure).clone()
     }
@@ -68,17 +67,17 @@ impl Durable {
 struct Checkpoints {
     making: Mutex<Making>,
     failure: Mutex<Option<String>>,
-    /// The number of bytes of log at which the next one begins after a failure; zero if the last
-    /// one has not failed.
+    /// The number of bytes of log at which the next checkpoint begins after a failure; zero if the
+    /// last checkpoint has not failed.
     not_before: AtomicU64,
 }
 
 /// The store, and the thread that makes a checkpoint of it.
 #[derive(Debug)]
 struct Making {
-    /// `None` once the database is being closed: no checkpoint begins then.
+    /// `None` once the database is being closed, so that no checkpoint begins.
     store: Option<Arc<Store>>,
-    /// The thread that makes a checkpoint, if one has begun.
+    /// The thread of the last checkpoint that has begun, if there is one.
     thread: Option<JoinHandle<()>>,
 }
 
@@ -110,14 +109,14 @@ impl Checkpoints {
 
     fn make(&self, store: &Store) {
         let made = store.checkpoint();
-        // The next attempt waits until there is a quarter more of log.
+        // The next attempt waits until the log is a quarter longer.
         let bytes = store.log_bytes();
         let not_before = if made.is_err() { bytes + bytes / 4 } else { 0 };
         self.not_before.store(not_before, Ordering::Relaxed);
         *lock(&self.failure) = made.err().map(|error| error.to_string());
     }
 
-    /// Waits for the checkpoint that is being made. None begins any more.
+    /// Waits for the checkpoint in progress. No checkpoint begins afterwards.
     fn end(&self) {
         let mut making = lock(&self.making);
         making.store = None;
@@ -129,7 +128,7 @@ impl Checkpoints {
     }
 }
 
-/// A database, as its files see it.
+/// The part of a database that its files need.
 pub(crate) trait CutSource: Send + Sync {
     /// Returns a cut.
     fn cut(&self) -> u64;

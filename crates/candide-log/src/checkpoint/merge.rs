@@ -27,7 +27,7 @@ impl Sink for CheckpointWriter<'_> {
     }
 }
 
-/// Merges what the steps have completed, which are in the order of the log, into the rows of the
+/// Merges the changes of `steps`, which are in the order of the log, into the rows of the
 /// checkpoint in force. The checkpoint is read part by part.
 pub(crate) fn merge(
     disk: &dyn Disk,
@@ -63,7 +63,7 @@ struct Merge<'a> {
 }
 
 impl<'a> Merge<'a> {
-    /// Returns a merge of what the steps have completed, which are in the order of the log.
+    /// Returns a merge of the changes of `steps`, which are in the order of the log.
     fn new(tables: &'a [TableSchema], steps: &'a [Step]) -> Merge<'a> {
         let located =
             steps.iter().flat_map(|step| step.batch.changes().map(move |change| (step, change)));

@@ -82,7 +82,7 @@ impl<'a> PartReader<'a> {
         self.decoder.offset()
     }
 
-    /// Reads the next block. `None` behind the end of the part.
+    /// Reads the next block. Returns `None` behind the end of the part.
     ///
     /// # Errors
     /// The file cannot be read or is damaged, or rows are not those of their table.
@@ -135,7 +135,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Adds what the next part contains.
+    /// Adds the contents of the next part.
     pub(crate) fn add(&mut self, next: Loaded) {
         self.rows += next.rows;
         self.pending.extend(next.pending);

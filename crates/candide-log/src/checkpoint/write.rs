@@ -17,7 +17,7 @@ pub(crate) struct CheckpointWriter<'a> {
     header: PartHeader,
     parts: Vec<Part>,
     open: Option<OpenPart>,
-    /// The rows that are to be the next block, and their table.
+    /// The rows of the next block, and their table.
     block: Vec<u64>,
     table: Option<Shape>,
     rows: u64,
@@ -47,7 +47,7 @@ pub(crate) struct PartError {
 }
 
 impl<'a> CheckpointWriter<'a> {
-    /// Begins a checkpoint, of whose first part this is the header. Each part ends after about
+    /// Begins a checkpoint whose first part has this header. Each part ends after about
     /// `part_bytes`.
     pub(crate) fn new(
         disk: &'a dyn Disk,
@@ -95,8 +95,8 @@ impl<'a> CheckpointWriter<'a> {
         Ok(())
     }
 
-    /// Adds the pending records, and ends the checkpoint. When this returns, all parts are durable,
-    /// but not by their names.
+    /// Adds the pending records, and ends the checkpoint. When this returns, the contents of all
+    /// parts are durable, but their names are not.
     pub(crate) fn finish(mut self, pending: &[u64]) -> Result<Checkpoint, PartError> {
         self.end_block()?;
         let pending: Vec<&[u64]> =
@@ -131,7 +131,7 @@ impl<'a> CheckpointWriter<'a> {
         if is_full { self.end_part() } else { Ok(()) }
     }
 
-    /// Returns the part that is being written; begins it, if there is none.
+    /// Returns the part that is being written. Begins a part if there is none.
     fn part(&mut self) -> Result<&mut OpenPart, PartError> {
         let open = match self.open.take() {
             Some(open) => open,

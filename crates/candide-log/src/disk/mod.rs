@@ -1,4 +1,4 @@
-//! Access to the files of one database, all of which are in one flat directory.
+//! Access to the files of one database, which are all in one flat directory.
 //!
 //! Every file access goes through [`Disk`] and [`DiskFile`], so that a test can put another disk in
 //! place of the operating system's: one that crashes, fails or is full at a chosen operation.
@@ -71,8 +71,7 @@ pub trait DiskFile: Send + Sync + Debug {
     /// and bytes that are skipped are zeros. After an error, any part of the bytes may be written.
     fn write_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()>;
 
-    /// Returns an error if what is in the file cannot be found again, because the file or its
-    /// directory was removed, as far as the disk can tell.
+    /// Returns an error if the file or its directory was removed, as far as the disk can tell.
     fn check(&self) -> io::Result<()>;
 
     /// Makes the contents and the size durable, and [checks](DiskFile::check) the file. After an
@@ -86,10 +85,10 @@ pub trait DiskFile: Send + Sync + Debug {
 pub enum LockError {
     /// The directory is in use, by this process or by another one.
     InUse {
-        /// The process that uses the directory, as far as it has told.
+        /// The process that uses the directory, if it is known.
         pid: Option<u32>,
     },
-    /// The lock could not be asked for.
+    /// The attempt to lock failed.
     Io(io::Error),
 }
 

@@ -1,4 +1,4 @@
-//! Blocks of the log: what the logger writes at once.
+//! Blocks of the log, each written by the logger at once.
 //!
 //! A block is a header of 64 bytes, commit records, and zeros up to a multiple of 4 KiB. It is
 //! valid whole or not at all.
@@ -10,7 +10,7 @@ use super::{Fault, Malformed};
 
 /// The number of bytes of a block's header.
 pub const BLOCK_HEADER_BYTES: usize = 64;
-/// The number of bytes of which the place and the size of a block are multiples.
+/// The alignment of blocks: their places and sizes are multiples of this number of bytes.
 pub const BLOCK_ALIGN: u64 = 4096;
 /// Zeros to write behind a payload.
 pub const ZEROS: [u8; BLOCK_ALIGN as usize] = [0; BLOCK_ALIGN as usize];
@@ -51,8 +51,8 @@ pub struct BlockHeader {
 }
 
 impl BlockHeader {
-    /// Returns the header for this payload: with `payload_bytes` and `crc` as they have to be. The
-    /// payload consists of whole commit records. `salt` is that of the segment.
+    /// Returns the header with the `payload_bytes` and the `crc` of this payload. The payload
+    /// consists of whole commit records. `salt` is that of the segment.
     #[must_use]
     pub fn seal(self, salt: u64, payload: &[&[u64]]) -> BlockHeader {
         let payload_bytes = payload.iter().map(|words| size_of_val(*words) as u64).sum();
@@ -84,8 +84,8 @@ impl BlockHeader {
     }
 
     /// Reads the header with which `bytes` begin. `room` is the number of bytes from there to the
-    /// end of the segment. The header may be damaged all the same; [`check`](BlockHeader::check)
-    /// finds out.
+    /// end of the segment. Only [`check`](BlockHeader::check) finds out whether the header is
+    /// damaged.
     ///
     /// # Errors
     /// The header is not one that an encoder wrote, or the block does not fit into the segment.
@@ -154,8 +154,7 @@ impl BlockHeader {
     /// them, and `salt` is that of the segment. Returns the payload.
     ///
     /// # Errors
-    /// There are fewer bytes, the checksum is another one, or there are other bytes than zeros
-    /// behind the payload.
+    /// The block is cut off, the checksum is wrong, or a byte behind the payload is not zero.
     pub fn check<'a>(&self, salt: u64, block: &'a [u8]) -> Result<&'a [u8], Malformed> {
         let whole = usize::try_from(self.size()).ok().and_then(|size| block.get(..size));
         let Some(whole) = whole else {

@@ -71,7 +71,8 @@ impl Field {
     }
 }
 
-/// The magic number and the version with which every file begins, in every version of the format.
+/// The magic number with which every file begins, and the version that follows, in all versions of
+/// the format.
 pub(crate) const MAGIC: Field = Field::new("magic", 0, 8);
 /// The version of the format.
 pub(crate) const FORMAT: Field = Field::new("format version", 8, 4);
@@ -85,8 +86,8 @@ pub(crate) fn seal(bytes: &mut [u8], magic: &[u8; 8], version: u32) {
     crc.copy_from_slice(&crc32c::crc32c(contents).to_le_bytes());
 }
 
-/// Checks what [`seal`] has written, in a version of which there is only one. The checksum comes
-/// before the version, so that a damaged version is damage and no other version.
+/// Checks a header that [`seal`] has written and that has only one version. The checksum is checked
+/// before the version, so a damaged version is reported as damage.
 pub(crate) fn unseal(
     bytes: &[u8],
     magic: &[u8; 8],

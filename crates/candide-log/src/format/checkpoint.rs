@@ -292,7 +292,7 @@ impl PartEncoder {
         (encoder, header)
     }
 
-    /// Returns the number of bytes of what has been written so far.
+    /// Returns the number of bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -323,7 +323,7 @@ impl PartEncoder {
         self.block(Contents::Pending { count: records.len() as u64 }, records)
     }
 
-    /// Returns the end of the part, and what MANIFEST says of it.
+    /// Returns the end of the part, and its description for MANIFEST.
     pub fn end(mut self) -> ([u8; PART_BLOCK_HEADER_BYTES], Part) {
         let end = self.block(Contents::End { blocks: self.blocks }, &[]);
         (end, Part { bytes: self.bytes, crc: self.crc })
@@ -348,7 +348,7 @@ pub struct PartDecoder {
     at: u64,
     crc: u32,
     blocks: u64,
-    /// The kind of the block before.
+    /// The kind of the previous block.
     kind: u32,
     /// The table of the last row, and its key.
     table: u32,
@@ -364,7 +364,7 @@ pub struct PartBlock<'a> {
 }
 
 impl PartBlock<'_> {
-    /// Returns the rows: of each the words of its key, then its own words. Empty if the block
+    /// Returns the words of the rows: for each row the key, then the row. Empty if the block
     /// contains no rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = (&[u64], &[u64])> {
         let (words, key_words, row_words) = match self.contents {
@@ -382,14 +382,14 @@ impl PartBlock<'_> {
             Contents::Pending { .. } => &self.words[..],
             _ => <&[u64]>::default(),
         };
-        // They have been checked, so there is no error.
+        // The records have been checked, so there is no error.
         commit::records(words).flatten()
     }
 }
 
 impl PartDecoder {
-    /// Begins to read a part, of which `bytes` are at least the header, and `part` is what MANIFEST
-    /// says. Returns its header, too, which the caller compares with what it looks for.
+    /// Begins to read a part. `bytes` contain at least its header, and `part` is its description in
+    /// MANIFEST. Also returns the header, which the caller compares with the part that it wants.
     ///
     /// # Errors
     /// Returns what is wrong with the header, or that `part` has no room for an end.
@@ -529,7 +529,7 @@ impl PartDecoder {
     }
 }
 
-/// Checks that the words are so many commit records.
+/// Checks that the words are `count` commit records.
 fn check_records(count: u64, words: &[u64]) -> Result<(), Malformed> {
     let mut is = 0;
     for record in commit::records(words) {

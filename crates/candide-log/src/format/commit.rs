@@ -1,4 +1,4 @@
-//! Commit records: what one commit changed, as words.
+//! Commit records: the changes of one commit, as words.
 //!
 //! ```text
 //! word 0      number of words of the record (low 32 bits) | number of entries (high 32 bits)
@@ -72,8 +72,8 @@ pub const fn entry_words(key_words: u8, count: u16) -> usize {
 /// Commit records, one behind the other, in a buffer that can be used again.
 #[derive(Debug, Default)]
 pub struct RecordBuffer {
-    /// The records, and behind them words that mean nothing: so each entry is written with one
-    /// check of the room for it.
+    /// The records, and unused words behind them, so that each entry is written after one check of
+    /// the room.
     words: Vec<u64>,
     /// The number of words of the records.
     used: usize,
@@ -279,7 +279,7 @@ impl<'a> CommitWriter<'a> {
         self.next(words.len()).copy_from_slice(words);
     }
 
-    /// Counts an entry of so many words.
+    /// Counts an entry of this many words.
     #[inline(always)]
     fn count(&mut self, words: usize) {
         self.entries += 1;
@@ -325,7 +325,7 @@ fn fill(words: &mut [u64], mut word: impl FnMut(usize) -> u64) {
 /// A commit record whose entries have been checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitRecord<'a> {
-    /// The stamp, by which a cut contains the commit or not.
+    /// The stamp. A cut that is not below the stamp contains the commit.
     pub stamp: u64,
     /// The version, by which changes of one row are ordered.
     pub version: u64,
@@ -422,7 +422,7 @@ pub struct Records<'a> {
     rest: &'a [u64],
 }
 
-/// Returns the commit records of which `words` consist. The first error is the last item.
+/// Returns the commit records in `words`. The first error is the last item.
 pub fn records(words: &[u64]) -> Records<'_> {
     Records { words, rest: words }
 }
@@ -444,7 +444,7 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// A place before an entry of a record.
+/// A position before an entry of a record.
 #[derive(Debug, Clone)]
 struct Cursor<'a> {
     record: &'a [u64],
@@ -499,7 +499,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Takes `count` words from the front, if there are so many.
+/// Takes `count` words from the front, if there are enough.
 #[inline]
 fn words<'a>(rest: &mut slice::Iter<'a, u64>, count: usize) -> Option<&'a [u64]> {
     let (words, behind) = rest.as_slice().split_at_checked(count)?;

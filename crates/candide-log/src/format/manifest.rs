@@ -1,5 +1,5 @@
 //! MANIFEST: the tables, the checkpoint in force, and the segments that recovery needs. A file is a
-//! base, which says all of that as of one moment, and entries, which say what has changed since.
+//! base, which has all of that as of one moment, and entries, which are later changes.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ pub const VERSION: u32 = 2;
 /// The first version, in which a file is a base.
 const WITHOUT_ENTRIES: u32 = 1;
 
-/// How errors call the file.
+/// The name of the file in errors.
 const NAME: &str = "MANIFEST";
 const MAGIC_BYTES: &[u8; 8] = b"candiMAN";
 const RESERVED: Field = Field::new("reserved", 12, 4);
@@ -56,31 +56,30 @@ pub const FIELDS: &[Field] = &[
 
 /// The number of bytes of these fields.
 pub const HEADER_BYTES: usize = 96;
-/// A shorter base counts as if it had so many bytes when the length of its entries is limited.
+/// The least number of bytes for which a base counts in the limit of the length of its entries.
 const BASE_BYTES_USUAL: u64 = 4096;
 /// The number of bytes for each part of a checkpoint.
 const PART_ENTRY_BYTES: usize = 12;
 
-/// What can be read of a file: its base, and the entries behind it up to the first one that is not
-/// whole.
+/// The front of a file: its base, and the entries behind it up to the first one that is not whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Front {
     /// The contents.
     pub manifest: Manifest,
     /// The number of bytes.
     pub bytes: usize,
-    /// Why what comes behind is no entry. `None` if nothing does.
+    /// The reason why the bytes behind the front are no entry. `None` if there are no such bytes.
     pub tail: Option<Malformed>,
 }
 
-/// Returns the most bytes that a file with a base of so many bytes has: entries may be as long as
-/// the base together.
+/// Returns the most bytes of a file whose base has `base` bytes: the entries together may be as
+/// long as the base.
 pub fn file_bytes_max(base: u64) -> u64 {
     2 * base.max(BASE_BYTES_USUAL)
 }
 
-/// Checks that a file can be as long as it is. It begins with the bytes `start`, which are the
-/// first [`HEADER_BYTES`] if it has as many. After that, it can be read whole.
+/// Checks that a file can have this length, before the whole file is read. `start` are its first
+/// [`HEADER_BYTES`], or all its bytes if it has fewer.
 ///
 /// # Errors
 /// The file has another length than its first bytes say, or they are not those of a MANIFEST.
@@ -147,7 +146,7 @@ impl Manifest {
         PARTS.put(&mut to, checkpoint.parts.len() as u64);
         TABLES.put(&mut to, self.tables.len() as u64);
         bytes::seal(&mut to, MAGIC_BYTES, VERSION);
-        // What could not be read again must not replace a MANIFEST that can.
+        // Bytes that cannot be read back must not replace a MANIFEST that can be read.
         let decoded = Manifest::decode(&to)?;
         if decoded != *self {
             return Err(Malformed::new(0, "MANIFEST would not be read back as it is"));
@@ -175,8 +174,7 @@ impl Manifest {
 }
 
 impl Front {
-    /// Reads a file, of any version, up to an entry that is cut off or has another checksum than it
-    /// should.
+    /// Reads a file of any version, up to an entry that is cut off or has a wrong checksum.
     ///
     /// # Errors
     /// Returns what is wrong with the base, or with an entry that is whole.
@@ -241,7 +239,7 @@ fn take_checkpoint(from: &mut Reader<'_>, header: &[u8]) -> Result<Option<Checkp
             false => Err(GENERATION.wrong("there is a checkpoint, and its generation is 0")),
         };
     }
-    // Taken before they are counted, so that a number that is wrong allocates nothing.
+    // The bytes are taken before the parts are counted, so a wrong number allocates nothing.
     let bytes = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(PART_ENTRY_BYTES);
     let (entries, _) = from.take(bytes, "the list of parts")?.as_chunks::<PART_ENTRY_BYTES>();
     let parts = entries.iter().map(|entry| Part {

@@ -29,20 +29,20 @@ pub type Uuid = [u8; 16];
 /// Bytes that are not what a decoder expects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
-    /// The place of what is wrong, in bytes from the first one that the decoder was given.
+    /// The place of the error, in bytes from the beginning of the decoder's input.
     pub offset: u64,
     /// What is wrong there.
     pub what: Cow<'static, str>,
-    /// What kind of mistake it is.
+    /// The kind of the error.
     pub fault: Fault,
 }
 
 /// Kinds of malformed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The bytes do not begin with the magic number of what was to be read.
+    /// The bytes do not begin with the expected magic number.
     Magic,
-    /// The bytes are intact and in a version of the format that this crate does not know.
+    /// The bytes are intact, but this crate does not know the version of the format.
     Version {
         /// The version.
         found: u32,

@@ -51,7 +51,7 @@ pub struct SegmentHeader {
     pub number: u64,
     /// The generation of all its blocks, from 1.
     pub generation: u64,
-    /// Where the generation before ended. All zeros in the first generation, and only there.
+    /// The end of the previous generation. All zeros in the first generation, and only there.
     pub end_before: GenerationEnd,
     /// A random number that the checksums of the segment's blocks begin with.
     pub salt: u64,
@@ -64,10 +64,11 @@ pub struct SegmentHeader {
 pub struct GenerationEnd {
     /// The cut of its last valid block; 0 if it has none.
     pub cut: u64,
-    /// The number of the segment that contains its last valid block, or of another one before the
-    /// next generation, if it has none or the segment is not needed any more.
+    /// The number of the segment that contains its last valid block, or of another segment before
+    /// the next generation, if the generation has no valid block or the segment is not needed any
+    /// more.
     pub segment: u64,
-    /// The place in that segment just behind the block, or behind the segment's header.
+    /// The place in that segment directly behind the block, or behind the segment's header.
     pub offset: u64,
 }
 

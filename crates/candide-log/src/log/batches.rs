@@ -1,4 +1,4 @@
-//! Which commit records leave as a batch when a block has been read, and in which order.
+//! Batches: the commit records that are applied when a block has been read, in order.
 //!
 //! A block closes a cut. The records with a stamp up to the cut, from this block or an earlier one,
 //! are a *batch*: they are applied in the order of their versions. The others stay pending until a

@@ -2,8 +2,8 @@
 //!
 //! The log of a finished generation ends where the next generation says, and everything before has
 //! to be valid. The log of the last generation ends at the first place without the next valid
-//! block. That is the end only if no valid block of the generation is behind it: one block at most
-//! is in flight, so a crash cannot lose a block and keep a later one.
+//! block. This place is the end only if no valid block of the generation is behind it: at most one
+//! block is in flight, so a crash cannot lose a block and keep a later one.
 
 use crate::error::OpenError;
 use crate::format::block::{BLOCK_ALIGN, BlockHeader};
@@ -11,7 +11,7 @@ use crate::format::segment::GenerationEnd;
 use crate::log::segments::{FIRST_BLOCK, Read, Segment};
 use std::fmt::{self, Display, Formatter};
 
-/// What a checkpoint contains of the log.
+/// The part of the log that a checkpoint contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) generation: u64,
@@ -35,9 +35,9 @@ pub(crate) struct Block {
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     segments: Vec<Segment<'a>>,
-    /// What was replayed before the first segment.
+    /// The part of the log before the first segment, which a checkpoint contains.
     before: Option<Position>,
-    /// The segment in which the next block is sought, and the place in it.
+    /// The segment in which the next block is expected, and the place in it.
     segment: usize,
     offset: u64,
     /// The last block of the generation that is being read.
@@ -47,7 +47,7 @@ pub(crate) struct Reader<'a> {
     begins_generation: bool,
     /// For each segment the place behind its last block.
     ends: Vec<u64>,
-    /// Where to stop, if that is known.
+    /// The place at which the reader stops, if it is known.
     stop: Option<Stop>,
 }
 
@@ -81,8 +81,8 @@ pub(crate) struct LastBlock {
 }
 
 impl<'a> Reader<'a> {
-    /// Returns a reader of these segments, of which there is at least one. `before` is what the
-    /// checkpoint in force contains. If it is known where the log ends, the reader stops there.
+    /// Returns a reader of these segments, at least one. `before` is the part of the log that the
+    /// checkpoint in force contains. If `stop` is given, the reader stops there.
     ///
     /// # Errors
     /// The first segment does not continue the checkpoint.
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
         &self.ends
     }
 
-    /// Reads the next block. `None` at the end of the log.
+    /// Reads the next block. Returns `None` at the end of the log.
     ///
     /// # Errors
     /// A file cannot be read, or something is damaged that had been durable.
@@ -239,7 +239,7 @@ impl<'a> Reader<'a> {
     /// Goes to the next segment, if it begins with the next block of the generation. Returns
     /// whether it does.
     fn enter_segment(&mut self) -> Result<bool, OpenError> {
-        // A writer goes on with the next segment only from one that contains a block.
+        // A writer begins the next segment only after a segment that contains a block.
         if self.offset == FIRST_BLOCK {
             return Ok(false);
         }
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the next block, if it is at this place. Returns why not, otherwise.
+    /// Reads the next block, if it is at this place. Otherwise returns the reason.
     fn read_here(&mut self) -> Result<Result<Block, String>, OpenError> {
         let read: Read = self.segments[self.segment].read(self.offset)?;
         let (header, payload) = match read {
@@ -277,7 +277,7 @@ impl<'a> Reader<'a> {
         Ok(Ok(Block { segment, offset, header, payload, begins_generation }))
     }
 
-    /// Returns why a valid block is not the next one of the log, if it is not.
+    /// Returns the reason why a valid block is not the next one of the log, or `None` if it is.
     fn follows(&self, header: &BlockHeader) -> Result<(), String> {
         let generation = self.segments[self.segment].header.generation;
         if header.generation != generation {
@@ -296,8 +296,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the place of a valid block of this generation that is not one of those that were
-    /// read.
+    /// Returns the place of a valid block of this generation that has not been read.
     fn later_block(&self) -> Result<Option<(&str, u64)>, OpenError> {
         let sequence = self.last.map_or(1, |last| last.sequence + 1);
         let mut from = self.offset;

@@ -17,22 +17,22 @@ pub(crate) struct Replay<'a> {
     bytes: u64,
 }
 
-/// What one block has completed.
+/// The records that are complete with one block.
 #[derive(Debug)]
 pub(crate) struct Step {
-    /// The records that leave with the block, in order.
+    /// The records, in order.
     pub(crate) batch: Batch,
     /// The file of the block.
     pub(crate) file: String,
     /// The place of the block.
     pub(crate) offset: u64,
-    /// The generation of the block, and the cut up to which its records have left.
+    /// The generation of the block, and the cut up to which records have been applied.
     pub(crate) last: (u64, u64),
 }
 
 impl<'a> Replay<'a> {
-    /// Returns the replay of what `reader` reads. `batches` is what a checkpoint leaves, and
-    /// `generation` that of the checkpoint.
+    /// Returns the replay of the blocks of `reader`. `batches` is the state after a checkpoint, and
+    /// `generation` the checkpoint's generation.
     pub(crate) fn new(reader: Reader<'a>, batches: Batches, generation: u64) -> Replay<'a> {
         Replay { reader, batches, generation, records: 0, dropped: 0, bytes: 0 }
     }
@@ -46,8 +46,8 @@ impl<'a> Replay<'a> {
     }
 
     /// Reads the next block. `None` at the end of the log, or when the cut of a generation has been
-    /// reached. That of the block before it may have been above it: then only the records up to the
-    /// cut have left.
+    /// reached. The cut of the previous block may have been above it. Then only the records up to
+    /// this cut have been applied.
     pub(crate) fn next_until(
         &mut self,
         until: Option<(u64, u64)>,
@@ -95,13 +95,13 @@ impl<'a> Replay<'a> {
         (self.generation, self.batches.cut())
     }
 
-    /// Returns the number of records that have left in batches.
+    /// Returns the number of records in all batches.
     pub(crate) fn records(&self) -> u64 {
         self.records
     }
 
-    /// Returns the number of records that ends of generations have dropped, that of the last one
-    /// not included.
+    /// Returns the number of records that were dropped at the ends of generations, except the last
+    /// one.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }

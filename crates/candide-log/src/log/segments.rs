@@ -21,12 +21,12 @@ pub(crate) struct Segment<'a> {
     pub(crate) name: String,
     pub(crate) header: SegmentHeader,
     disk: &'a dyn Disk,
-    /// The file, while it is open: a process cannot have thousands of files open.
+    /// The file, if it is open: a process cannot have thousands of files open.
     file: OnceCell<Box<dyn DiskFile>>,
 }
 
-/// A block that has been read: its header and the words of its commit records; or why there is no
-/// valid block.
+/// The result of reading a block: its header and the words of its commit records, or the reason why
+/// there is no valid block.
 pub(crate) type Read = Result<(BlockHeader, Vec<u64>), Malformed>;
 
 impl<'a> Segment<'a> {
@@ -80,7 +80,7 @@ impl<'a> Segment<'a> {
         Ok(&**file)
     }
 
-    /// Opens the file for writing, too.
+    /// Opens the file for reading and writing.
     pub(crate) fn open_to_write(&self) -> Result<Box<dyn DiskFile>, OpenError> {
         self.disk.open(&self.name).map_err(OpenError::io(&self.name))
     }
@@ -189,7 +189,7 @@ pub(crate) fn open_all<'a>(
     Ok(segments)
 }
 
-/// Returns the error of a file whose contents are not what they should be.
+/// Returns the error of a file with wrong contents.
 pub(crate) fn damaged(file: &str, error: Malformed) -> OpenError {
     match error.fault {
         Fault::Version { found, known } => {

@@ -28,9 +28,11 @@ pub(crate) struct Spares {
 #[derive(Debug)]
 pub(crate) struct Spare {
     name: String,
-    /// The file, if it is open. Those of zeros stay so, since the last zeros may not be durable.
+    /// The file, if it is open. A file of zeros stays open, since the last zeros may not be
+    /// durable.
     file: Option<Box<dyn DiskFile>>,
-    /// The bytes that a segment can have. It has them on the disk when it is published.
+    /// The bytes that a segment can have. All of them are on the disk when the segment is
+    /// published.
     bytes: u64,
 }
 
@@ -61,12 +63,12 @@ impl Spares {
         self.ready.push_back(spare);
     }
 
-    /// Returns a file to be filled: the one that is unfinished, or only a name for a new one.
+    /// Returns a file to be filled: the unfinished file, or only a name for a new one.
     pub(crate) fn reserve(&mut self) -> Spare {
         self.unfinished.take().unwrap_or_else(|| Spare { name: self.name(), file: None, bytes: 0 })
     }
 
-    /// Does a part of the work to have a file of `bytes` ready, and makes that durable.
+    /// Fills a part of a file of `bytes`, and makes that part durable.
     pub(crate) fn prepare(&mut self, disk: &dyn Disk, bytes: u64) -> io::Result<()> {
         if self.ready.iter().any(|spare| spare.bytes >= bytes) {
             return Ok(());
@@ -75,7 +77,7 @@ impl Spares {
         let unfinished = self.unfinished.insert(reserved);
         unfinished.write_step(disk, bytes)?;
         if let Err(error) = unfinished.sync() {
-            // It is not known what the file contains, and no later sync would tell.
+            // The contents of the file are unknown, and no later sync would report that.
             self.abandon(disk);
             return Err(error);
         }
@@ -106,8 +108,8 @@ impl Spare {
         self.bytes
     }
 
-    /// Fills the file with zeros, up to `bytes`. Each step but the last one is made durable; that
-    /// one is with the header of the segment.
+    /// Fills the file with zeros, up to `bytes`. Each step but the last one is made durable. The
+    /// last one becomes durable together with the header of the segment.
     pub(crate) fn fill(&mut self, disk: &dyn Disk, bytes: u64) -> io::Result<()> {
         while self.bytes < bytes {
             self.write_step(disk, bytes)?;
@@ -136,7 +138,7 @@ impl Spare {
         self.file.as_ref().map_or(Ok(()), |file| file.sync())
     }
 
-    /// Removes the file. What cannot be removed is removed by the next opening.
+    /// Removes the file. If that fails, the next opening removes it.
     pub(crate) fn remove(&self, disk: &dyn Disk) {
         let _ = disk.remove(&self.name);
     }
@@ -190,12 +192,12 @@ pub(crate) fn create(
 pub(crate) enum PublishError {
     /// There is no such segment: nothing has changed but the spare file.
     Unused(io::Error),
-    /// It is not known whether there is such a segment.
+    /// It is unknown whether the segment exists.
     Unknown(io::Error),
 }
 
 impl PublishError {
-    /// Returns the failure, and whether there was only no room, and nothing has changed.
+    /// Returns the failure, and whether it was only a lack of room that has changed nothing.
     pub(crate) fn into_io(self) -> (io::Error, bool) {
         match self {
             PublishError::Unused(error) => {

@@ -1,4 +1,4 @@
-//! Writing the log: blocks, one at a time, and the segments that they go to.
+//! Writing the log: blocks, one at a time, and the segments in which they are.
 //!
 //! One block at most is in flight: before a block is written, the one before is durable. A
 //! *confirmation* is a block without records, which only lets a reader notice if the block before
@@ -24,7 +24,7 @@ const FIRST_SEGMENT_BYTES: u64 = 64 << 10;
 /// The bytes of the smallest segment: its header, a block and a confirmation.
 const LEAST_SEGMENT_BYTES: u64 = FIRST_BLOCK + 2 * BLOCK_ALIGN;
 
-/// The log of a database that is open, as far as it is written.
+/// The log of an open database.
 #[derive(Debug)]
 pub(crate) struct Log {
     disk: Arc<Directory>,
@@ -45,18 +45,18 @@ pub(crate) struct Log {
     synced: u64,
     /// The place behind the last block that is known to be durable.
     synced_offset: u64,
-    /// Segments that are full, and contain something that the checkpoint in force does not.
+    /// Closed segments that contain records which the checkpoint in force does not.
     closed: Vec<Closed>,
     spares: Spares,
     /// The bytes of the largest segments, unless a single block is larger.
     segment_bytes: u64,
-    /// The lack of room that a checkpoint is to end. Until then no file is made.
+    /// The lack of room that a checkpoint should end. Until then no file is made.
     no_room: Option<Arc<io::Error>>,
     /// The first failure. Nothing is written after it.
     failure: Option<Arc<io::Error>>,
 }
 
-/// A segment that nothing is written to any more.
+/// A segment to which nothing is written any more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Closed {
     pub(crate) number: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Closed {
     pub(crate) end: u64,
 }
 
-/// The reason why the log does not go on.
+/// The reason why a block was not written.
 #[derive(Debug)]
 pub(crate) enum Obstacle {
     /// An error.
@@ -83,7 +83,7 @@ impl From<WriteError> for Obstacle {
     }
 }
 
-/// What a new generation continues.
+/// The state that a new generation continues.
 #[derive(Debug)]
 pub(crate) struct Beginning {
     pub(crate) uuid: Uuid,
@@ -92,8 +92,8 @@ pub(crate) struct Beginning {
     pub(crate) end_before: GenerationEnd,
     /// The segments of earlier generations that are needed.
     pub(crate) closed: Vec<Closed>,
-    /// The number in the name of the first file for segments to come. Such a file must not have had
-    /// the name before, unless that is over and durable.
+    /// The number in the name of the first file for segments to come. No such file may have had
+    /// this name before, unless its removal is durable.
     pub(crate) next_spare: u64,
     pub(crate) segment_bytes: u64,
 }
@@ -250,7 +250,7 @@ impl Log {
         }
     }
 
-    /// Goes behind a block that has been written.
+    /// Moves the place of the next block behind a block that has been written.
     fn advance(&mut self, header: BlockHeader) {
         self.offset += header.size();
         self.last = header;
@@ -281,8 +281,8 @@ impl Log {
         prepared.map_err(|error| self.full_or_failed(error))
     }
 
-    /// Adds a file for the next segment, unless it could not be filled, or takes room that a
-    /// checkpoint needs.
+    /// Adds a file for the next segment, unless it could not be filled, or a checkpoint needs its
+    /// room.
     pub(crate) fn add_spare(
         &mut self,
         spare: Spare,
@@ -319,8 +319,8 @@ impl Log {
         self.next_segment(self.next_bytes(), self.next_bytes())
     }
 
-    /// Gives back what has been written of a file for the next segment, for which there is no room,
-    /// and makes no other one until [`end_making_room`](Log::end_making_room) is called.
+    /// Removes the unfinished file for the next segment, for which there is no room, and makes no
+    /// other one until [`end_making_room`](Log::end_making_room) is called.
     pub(crate) fn begin_making_room(&mut self, no_room: Arc<io::Error>) {
         self.spares.abandon(&**self.disk);
         self.no_room = Some(no_room);
@@ -352,7 +352,7 @@ impl Log {
             return Err(Obstacle::NoFile { spare: self.spares.reserve(), bytes });
         };
         self.sync()?;
-        // No later sync would tell.
+        // No later sync would report the loss.
         if let Err(error) = self.file.check() {
             return Err(self.fail(error).into());
         }
@@ -373,7 +373,7 @@ impl Log {
         };
         let confirmation = self.confirmation.take();
         if !is_empty {
-            // It is durable now, and the next block cannot take its place.
+            // The confirmation is durable now, and the next block cannot take its place.
             if let Some(confirmation) = confirmation {
                 self.advance(confirmation);
             }

@@ -24,7 +24,7 @@ const COPY_BYTES: u64 = 1 << 20;
 /// What a backup contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BackedUp {
-    /// The bytes of its files.
+    /// The bytes of the backup's files.
     pub bytes: u64,
     /// The generation of the last commits that it contains; 0 if it contains none.
     pub generation: u64,
@@ -34,9 +34,9 @@ pub struct BackedUp {
 
 impl Store {
     /// Copies the database to another directory, which must be empty: everything that is durable
-    /// when the copy begins. The copy opens as a database would that has crashed then. It is read
-    /// back and checked, and its last block is confirmed, so that later damage of it is noticed.
-    /// The log is written meanwhile as usual; checkpoints wait.
+    /// when the copy begins. The copy opens like a database that has crashed at that moment. The
+    /// copy is read back and checked, and its last block is confirmed, so that later damage of that
+    /// block is noticed. Meanwhile the log is written as usual, and checkpoints wait.
     ///
     /// # Errors
     /// A file cannot be read or written, or what is read is damaged. The copy may be unfinished
@@ -50,7 +50,7 @@ impl Store {
             let closed = log.closed().iter().map(|closed| (closed.number, closed.end));
             closed.chain([log.durable_end()]).collect()
         };
-        // The tables that these segments name have been added before.
+        // The tables that these segments name were added earlier.
         let manifest = shared.manifest().current().clone();
         copy(&**shared.disk, manifest, &ends, &to)
     }
@@ -111,8 +111,8 @@ pub(crate) fn copy(
 fn copy_segment(from: &Segment<'_>, to: &dyn Disk, end: u64) -> Result<u64, StoreError> {
     let name = &from.name;
     let copy = to.create(name).map_err(StoreError::io(name))?;
-    // Room for one more block: the end of the log is a place in the segment, and a confirmation
-    // may come there.
+    // There is room for one more block: the end of the log is a place in the segment, where a
+    // confirmation may be written.
     let header = SegmentHeader { bytes: end + BLOCK_ALIGN, ..from.header };
     let encoded = header.encode();
     let zeros = [0; BLOCK_ALIGN as usize];

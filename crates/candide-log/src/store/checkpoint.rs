@@ -17,17 +17,17 @@ use crate::names::{self, DIRECTORY};
 /// The most files that are kept for segments to come.
 const SPARES_MAX: u64 = 16;
 
-/// What a checkpoint has done.
+/// The result of a checkpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkpointed {
     /// The number of the checkpoint in force; 0 if there is none, because nothing has been written.
     pub number: u64,
-    /// Whether it has been made by this call. If the log contained nothing new, the one before is
-    /// still in force.
+    /// Whether this call has made the checkpoint. If the log contained nothing new, the previous
+    /// one is still in force.
     pub is_new: bool,
-    /// The number of rows that it contains, if it is new.
+    /// The number of rows in the checkpoint, if it is new.
     pub rows: u64,
-    /// The bytes of its files.
+    /// The bytes of the checkpoint's files.
     pub bytes: u64,
     /// The number of commit records that were merged.
     pub records: u64,
@@ -40,8 +40,8 @@ pub struct Checkpointed {
 
 impl Store {
     /// Makes a checkpoint of everything that has been written, and gives back the segments of the
-    /// log that are not needed any more. The log is closed for a moment; then the checkpoint before
-    /// and the log up to there are read from the disk, whatever is written meanwhile. Memory is
+    /// log that are not needed any more. The segment in use is closed first. Then the previous
+    /// checkpoint and the log up to there are read from the disk, while the log goes on. Memory is
     /// needed for that part of the log, not for the checkpoint. If there is no room for the next
     /// segment of the log, what is in the segment in use is left out.
     ///
@@ -52,7 +52,7 @@ impl Store {
         let mut number = shared.merging();
         shared.manifest().check()?;
         match shared.with_files(Log::rotate) {
-            // The segments that are closed give room.
+            // The closed segments will make room.
             Err(WriteError::Full(error)) if !shared.log().closed().is_empty() => {
                 shared.begin_making_room(error);
             }
@@ -71,7 +71,7 @@ impl Store {
         number: &mut u64,
     ) -> Result<Checkpointed, StoreError> {
         let shared = &*self.shared;
-        // The tables that the closed segments name have been added before.
+        // The tables that the closed segments name were added earlier.
         let manifest = shared.manifest().current().clone();
         let Some(last) = closed.last().copied() else {
             return Ok(unchanged(&manifest));
@@ -79,7 +79,7 @@ impl Store {
         *number += 1;
         let merged = write_checkpoint(shared, &manifest, last, *number);
         if merged.is_err() {
-            // They would be removed at the next opening; until then they are in the way.
+            // The next opening would remove the parts; until then they take room.
             remove_parts(&**shared.disk, *number);
         }
         let (checkpoint, mut done) = merged?;
@@ -120,7 +120,7 @@ impl Shared {
     }
 }
 
-/// Returns what a checkpoint has done that was not needed.
+/// Returns the result of a checkpoint that was not needed.
 fn unchanged(manifest: &Manifest) -> Checkpointed {
     let number = manifest.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.number);
     let bytes = recover::checkpoint_bytes(manifest);
@@ -165,6 +165,6 @@ fn write_checkpoint(
 /// Removes the parts of a checkpoint that has not been finished.
 pub(crate) fn remove_parts(disk: &dyn Disk, number: u64) {
     let mut names = (0..).map(|part| names::part(number, part));
-    // The last one that was begun is there, too, unless it could not even be created.
+    // The last part that was begun exists, too, unless it could not be created.
     while names.next().is_some_and(|name| disk.remove(&name).is_ok()) {}
 }

@@ -20,15 +20,15 @@ const NAMES: [&str; 2] = [MANIFEST, MANIFEST_COPY];
 /// The names that they have until they are in force.
 const NEW_NAMES: [&str; 2] = [MANIFEST_NEW, MANIFEST_COPY_NEW];
 
-/// `MANIFEST` and its copy, of a database that is open.
+/// `MANIFEST` and its copy, of an open database.
 #[derive(Debug)]
 pub(crate) struct ManifestFile {
     disk: Arc<Directory>,
     current: Manifest,
     /// The names of the tables.
     names: HashSet<String>,
-    /// The two files, which have the same bytes. `None` if they may have others: the next change
-    /// writes them anew.
+    /// The two files, if they have the same bytes. Otherwise `None`, and the next change writes
+    /// them anew.
     files: Option<Pair>,
     /// The failure after which it is not known which contents are in force.
     failure: Option<Arc<io::Error>>,
@@ -51,7 +51,7 @@ impl ManifestFile {
         ManifestFile { disk, current, names, files: Some(files), failure: None }
     }
 
-    /// Returns what is in force.
+    /// Returns the contents in force.
     pub(crate) fn current(&self) -> &Manifest {
         &self.current
     }
@@ -121,7 +121,8 @@ impl ManifestFile {
 }
 
 impl Pair {
-    /// Appends an entry to one file after the other. After an error, a part of it may be there.
+    /// Appends an entry to one file after the other. After an error, a part of the entry may be
+    /// there.
     fn append(&mut self, entry: &[u8]) -> Result<(), StoreError> {
         for (name, file) in NAMES.iter().zip(&self.files) {
             let appended = file.write_at(self.bytes, &[entry]).and_then(|()| file.sync());
@@ -132,9 +133,9 @@ impl Pair {
     }
 }
 
-/// Writes both files, new or anew before anything rests on them: what the system shows may be what
-/// a failed sync has lost. They are durable when this returns, and so are the names of all other
-/// files: a name that is given to another file later cannot come back.
+/// Writes both files before anything rests on them, even if they exist: the system may show
+/// contents that a failed sync has lost. When this returns, both files are durable, and so are the
+/// names of all other files, so an old name cannot come back when another file gets it.
 pub(crate) fn write(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> {
     let files = write_new(disk, manifest)?;
     put_in_force(disk).map_err(StoreError::io(DIRECTORY))?;
@@ -153,7 +154,7 @@ fn write_new(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> 
     let write = |name| {
         write(name).map_err(|error| {
             if is_full(&error) {
-                // Part of them may have been written. They are in the way of what needs room.
+                // The new files may have been written in part, and take room that others need.
                 let _ = NEW_NAMES.map(|name| disk.create(name));
             }
             StoreError::io(name)(error)

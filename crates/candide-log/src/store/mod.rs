@@ -1,4 +1,4 @@
-//! A database that is open: its tables, its log, its checkpoint.
+//! An open database: its tables, its log, its checkpoint.
 
 pub(crate) mod backup;
 pub(crate) mod checkpoint;
@@ -35,14 +35,13 @@ pub const LOG_FACTOR_MAX: u64 = 4;
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
     /// The bytes of the largest segments of the log; 64 MiB by default, at least 12 KiB. The first
-    /// segment of a generation has at most 64 KiB; each next one is to have twice as many, and has
-    /// fewer if it is needed before so many are ready. A segment is larger if a single block needs
-    /// it.
+    /// segment of a generation has at most 64 KiB; each next one has twice as many, or fewer if it
+    /// is needed before they are ready. A segment is larger if a single block needs it.
     pub segment_bytes: u64,
     /// The bytes of log after which a checkpoint should be made; 256 MiB by default. If the
-    /// checkpoint in force has more bytes, then only after as many bytes of log as that, but at
-    /// most [`LOG_FACTOR_MAX`] times as many as here: so a checkpoint is rarer if it takes more
-    /// work. So many bytes of segments are kept for the log to come.
+    /// checkpoint in force is larger, its size counts instead, up to [`LOG_FACTOR_MAX`] times this
+    /// number: so a checkpoint is rarer if it takes more work. Segments of this many bytes are kept
+    /// for reuse.
     pub checkpoint_log_bytes: u64,
     /// The number of threads that recovery uses, at least 1, if there is much to read.
     pub recovery_threads: usize,
@@ -81,7 +80,7 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// Notes what was read.
+    /// Notes the result of recovery.
     fn describe(&mut self, recovery: &Recovery<'_>) {
         let replay = &recovery.replay;
         self.rows = recovery.rows;
@@ -102,12 +101,12 @@ pub struct Store {
 #[derive(Debug)]
 pub struct LogWriter {
     shared: Arc<Shared>,
-    /// The last segment that `MANIFEST` was to name.
+    /// The last segment that `MANIFEST` names, or should name.
     last_segment: u64,
 }
 
-/// What a store and its writer share. Of the locks, `merging` is taken before the others, and then
-/// `filling`; of the others never two.
+/// The state that a store and its writer share. The lock `merging` is taken first, then `filling`,
+/// then at most one of the others.
 #[derive(Debug)]
 struct Shared {
     disk: Arc<Directory>,
@@ -131,8 +130,8 @@ impl Shared {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the log that may need a file for the next segment. Such a file is made
-    /// while the log is not locked: zeros take longer than a block.
+    /// Calls a function of the log that may need a file for the next segment. Such a file is filled
+    /// while the log is not locked, since that takes longer than a block.
     fn with_files(
         &self,
         mut work: impl FnMut(&mut Log) -> Result<(), Obstacle>,
@@ -158,7 +157,7 @@ impl Shared {
     /// Gives back the room of files for segments to come that are not full, and lets none be made.
     fn begin_making_room(&self, no_room: Arc<io::Error>) {
         self.log().begin_making_room(no_room);
-        // One that is being filled is removed then.
+        // A file that is being filled is removed afterwards.
         drop(self.filling.write().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -173,9 +172,9 @@ impl Store {
         self.shared.manifest().current().tables.clone()
     }
 
-    /// Adds a table and returns its number, from 1; that of `schema` is ignored. When this returns,
-    /// the table is durable, and commit records may name it. What is written for it is its schema,
-    /// and now and then that of all tables: for n tables, some multiple of n schemas.
+    /// Adds a table and returns its number, from 1. The number in `schema` is ignored. When this
+    /// returns, the table is durable, and commit records may name it. Writes the schema, and now
+    /// and then the schemas of all tables: for n tables, some multiple of n schemas.
     ///
     /// # Errors
     /// There is a table of that name, the schema cannot be stored, or `MANIFEST` cannot be written.
@@ -207,8 +206,7 @@ impl Store {
         self.shared.log().bytes()
     }
 
-    /// Returns whether so much log has been written, or in so many segments, that a checkpoint
-    /// should be made.
+    /// Returns whether the log is long enough, or has enough segments, for a checkpoint.
     pub fn wants_checkpoint(&self) -> bool {
         let of_checkpoint = recover::checkpoint_bytes(self.shared.manifest().current());
         let least = self.shared.options.checkpoint_log_bytes;
@@ -259,7 +257,7 @@ impl LogWriter {
             self.last_segment = noted;
             let mut manifest = self.shared.manifest();
             if noted > manifest.current().last_segment {
-                // What is durable stays so, whatever MANIFEST says.
+                // The blocks stay durable whether or not MANIFEST can be written.
                 let _ = manifest.add(Entry::LastSegment(noted));
             }
         }
@@ -276,8 +274,8 @@ impl LogWriter {
         self.shared.log().prepare()
     }
 
-    /// Writes a block without records behind the last one, so that a reader notices if the last
-    /// one is damaged. To be called when no records have come for a while. It is not synced. The
+    /// Writes a block without records behind the last one, so that a reader notices if the last one
+    /// is damaged. To be called when no records have come for a while. The block is not synced. The
     /// next block takes its place.
     ///
     /// # Errors

@@ -26,8 +26,8 @@ pub(crate) fn lock(disk: &dyn Disk) -> Result<Box<dyn Send + Sync + std::fmt::De
 }
 
 impl Store {
-    /// Opens the database in a directory, or creates one if the directory is empty. Puts what it
-    /// contains into `target`, and begins a new generation of the log.
+    /// Opens the database in a directory, or creates one if the directory is empty. Loads its rows
+    /// into `target`, and begins a new generation of the log.
     ///
     /// # Errors
     /// The directory is in use or contains something else, a file is damaged or cannot be read or
@@ -44,7 +44,7 @@ impl Store {
         let found = manifest::read(&**disk, &files)?;
         let is_new = found.is_none();
         let manifest = match found {
-            // It is written anew, and has the same contents if that is done a second time.
+            // The file is written anew. Doing so again would write the same contents.
             Some(Found { manifest, .. }) => {
                 Manifest { sequence: manifest.sequence + 1, ..manifest }
             }
@@ -81,14 +81,14 @@ impl Store {
             recovered.describe(&recovery);
         }
         recovered.generation = beginning.generation;
-        // What was done to names before is durable before other files get names.
+        // Earlier changes of names are durable before other files get names.
         disk.sync_names().map_err(OpenError::io(DIRECTORY))?;
         let begun = match begin(&disk, is_new, &manifest, &beginning) {
             Err(StoreError::Full { .. }) => {
                 let last = number_of_checkpoint(&manifest);
                 files.remove(&**disk, |name| match name {
                     FileName::Spare(_) => true,
-                    // No MANIFEST has named it yet, not even one that is not durable.
+                    // No MANIFEST has named the segment yet, not even one that is not durable.
                     FileName::Part(number, _) => number > last,
                     _ => false,
                 });
@@ -130,7 +130,7 @@ pub(crate) fn new_manifest() -> Manifest {
     }
 }
 
-/// Returns the failure of an operation as one of opening.
+/// Returns the failure of an operation as an error of opening.
 fn opening(error: StoreError) -> OpenError {
     match error {
         StoreError::Full { file, source } | StoreError::Io { file, source } => {
@@ -141,8 +141,8 @@ fn opening(error: StoreError) -> OpenError {
     }
 }
 
-/// Checks that a directory without `MANIFEST` contains nothing but what the creation of a database
-/// leaves when it crashes: the first segment without a block.
+/// Checks that a directory without `MANIFEST` contains at most the first segment without a block,
+/// which a crash during the creation of a database leaves.
 fn check_new(disk: &dyn Disk, files: &Files) -> Result<(), OpenError> {
     if let Some(name) = &files.foreign {
         return Err(OpenError::NotADatabase { found: format!("a file {name:?}") });
@@ -168,9 +168,9 @@ fn check_new(disk: &dyn Disk, files: &Files) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Makes the last block of the log durable, which may be in the system's memory only. It is
-/// written again, since a sync may have failed before and would not tell a second time. The blocks
-/// before it were durable before it was written.
+/// Makes the last block of the log durable, which may be only in the system's memory. The block is
+/// written again, since a sync may have failed before, and a second sync would not report that. All
+/// earlier blocks were durable before the last block was written.
 fn make_durable(reader: &Reader<'_>) -> Result<(), OpenError> {
     let Some(last) = reader.last_block() else { return Ok(()) };
     let segment = &reader.segments()[last.segment];
@@ -183,8 +183,8 @@ fn make_durable(reader: &Reader<'_>) -> Result<(), OpenError> {
     written.map_err(OpenError::io(&segment.name))
 }
 
-/// Says how the new generation continues what was recovered. A generation without a block is as if
-/// it had not been: the new one takes the place of its segment.
+/// Says how the new generation continues what was recovered. A generation without a block counts as
+/// if it had never begun: the new one takes the place of its segment.
 fn continue_log(beginning: &mut Beginning, manifest: &Manifest, recovery: &Recovery<'_>) {
     let reader = recovery.replay.reader();
     let contained = recover::position(manifest);
@@ -205,7 +205,7 @@ fn continue_log(beginning: &mut Beginning, manifest: &Manifest, recovery: &Recov
             segment: segments[last.segment].number(),
             offset: last.offset + last.header.size(),
         },
-        // The segment in which it ended is not needed any more.
+        // The segment in which the generation ended is not needed any more.
         None => GenerationEnd {
             cut: contained.map_or(0, |contained| contained.cut),
             segment: beginning.number.saturating_sub(1),
@@ -222,7 +222,7 @@ fn continue_log(beginning: &mut Beginning, manifest: &Manifest, recovery: &Recov
     beginning.closed = closed.collect();
 }
 
-/// Begins the generation, and makes what is known of the database durable.
+/// Begins the generation, and makes MANIFEST durable.
 fn begin(
     disk: &Arc<Directory>,
     is_new: bool,
@@ -240,16 +240,16 @@ fn begin(
     Ok((log()?, files))
 }
 
-/// Returns the number in the name of the first spare. It is drawn at random: after a failed sync, a
-/// crash may bring back a name that no listing shows, and with it the file that had it.
+/// Returns the number in the name of the first spare. The number is random: after a failed sync, a
+/// crash may bring back a name that no listing shows, with its file.
 fn first_spare() -> u64 {
     random::word() >> 1
 }
 
-/// Returns whether a file is more than what a crash, or a checkpoint, has left behind.
+/// Returns whether a file is needed, and not left behind by a crash or a checkpoint.
 fn is_needed(manifest: &Manifest, name: FileName) -> bool {
     match name {
-        // The next one is written over the last one that has not come into force.
+        // The next checkpoint is written over the last one that has not come into force.
         FileName::Lock
         | FileName::Manifest
         | FileName::ManifestCopy

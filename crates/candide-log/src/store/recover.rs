@@ -15,10 +15,10 @@ use crate::store::Progress;
 use crate::target::{Loader, Target};
 use apply::{apply, finish};
 
-/// The bytes to read from which on several threads are worth their beginning.
+/// The number of bytes to read from which several threads are worth starting.
 const PARALLEL_BYTES: u64 = 4 << 20;
 
-/// What was read.
+/// The result of recovery.
 #[derive(Debug)]
 pub(crate) struct Recovery<'a> {
     /// The number of rows of the checkpoint.
@@ -27,7 +27,7 @@ pub(crate) struct Recovery<'a> {
     pub(crate) replay: Replay<'a>,
 }
 
-/// Returns what the checkpoint in force contains of the log.
+/// Returns the part of the log that the checkpoint in force contains.
 pub(crate) fn position(manifest: &Manifest) -> Option<Position> {
     let checkpoint = manifest.checkpoint.as_ref()?;
     Some(Position { generation: checkpoint.generation, cut: checkpoint.cut })
@@ -56,7 +56,7 @@ pub(crate) fn replay<'a>(
     Ok(Replay::new(reader, Batches::after(cut, pending), generation))
 }
 
-/// Loads the checkpoint and replays the log, with so many threads if there is much to read.
+/// Loads the checkpoint and replays the log, with `threads` threads if there is much to read.
 pub(crate) fn recover<'a>(
     disk: &'a dyn Disk,
     manifest: &Manifest,
@@ -65,7 +65,7 @@ pub(crate) fn recover<'a>(
     target: &dyn Target,
     progress: &dyn Fn(Progress),
 ) -> Result<Recovery<'a>, OpenError> {
-    // Headers first: they are quickly read, and tell of files that are missing.
+    // Headers are read first, since that is quick and finds missing files.
     let segments = segments(disk, manifest, last_segment)?;
     let checkpoint_bytes = checkpoint_bytes(manifest);
     let log_bytes: u64 = segments.iter().map(|segment| segment.header.bytes).sum();

@@ -53,7 +53,7 @@ pub(crate) struct WriteItem {
     pub(crate) untouched: bool,
     /// Set by a commit that defers the item's operations instead of evaluating them.
     pub(crate) is_delta: bool,
-    /// The protocol's note: the cell's word when it was locked, the pending version, ….
+    /// The protocol's note, such as the cell's word when it was locked, or the pending version.
     pub(crate) note: u64,
     pub(crate) first_op: u32,
     pub(crate) last_op: u32,

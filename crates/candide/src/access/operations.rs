@@ -58,9 +58,9 @@ impl Operations {
         (self.operands.len(), self.users.len(), self.checkpoints.len())
     }
 
-    /// Removes the operations from number `next` on, and what was added after the `sizes` were
-    /// taken: updaters, and operand words unless there are newer checkpoints, whose images lie
-    /// among them and may be of operations that stay.
+    /// Removes the operations from number `next` on, and the updaters and operand words that were
+    /// added after the `sizes` were taken. If there are newer checkpoints, keeps the words: the
+    /// images of checkpoints lie among them, and may be needed by operations that stay.
     pub(super) fn truncate(&mut self, next: u32, sizes: (usize, usize, usize)) {
         let (operands, users, checkpoints) = sizes;
         self.ops.truncate(next as usize);

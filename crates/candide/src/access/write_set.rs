@@ -477,7 +477,7 @@ impl WriteSet {
     }
 }
 
-/// Returns what the changes of an item do to the row, if the row exists afterwards.
+/// Returns the kind of change that an item makes to its row, if the row exists afterwards.
 #[inline(always)]
 fn kind_of(item: &WriteItem) -> ChangeKind {
     match item.expects {
@@ -489,7 +489,7 @@ fn kind_of(item: &WriteItem) -> ChangeKind {
 /// Stores the values of words that the caller has locked.
 #[inline(always)]
 fn store(words: &[AtomicU64], values: &[u64]) {
-    // By index, since the adapters of a pair of iterators are not always inlined.
+    // The loop is by index, since the adapters of a pair of iterators are not always inlined.
     let count = words.len().min(values.len());
     let (words, values) = (&words[..count], &values[..count]);
     for index in 0..count {

@@ -291,7 +291,7 @@ impl HashIndex {
         }
     }
 
-    /// Does the same as [`HashIndex::find`], but searches the whole bucket at once.
+    /// Returns the result of [`HashIndex::find`], but searches the whole bucket at once.
     #[inline(never)]
     pub(crate) fn search(&self, key: &[u64], hash: u64) -> Found {
         let mut array = self.current();
@@ -473,8 +473,8 @@ impl HashIndex {
         self.free_slot_from(node, 1 + self.node_words)
     }
 
-    /// Does the same as [`HashIndex::free_slot`], but begins at slot `first` of `line`, which is
-    /// any line of the bucket.
+    /// Returns a free slot of a bucket as [`HashIndex::free_slot`] does, but begins at slot `first`
+    /// of `line`, which is any line of the bucket.
     fn free_slot_from(&self, mut line: NodeAt, mut first: usize) -> Option<(NodeAt, usize)> {
         loop {
             if let Some(slot) =
@@ -521,8 +521,8 @@ impl HashIndex {
         line
     }
 
-    /// Appends `line` to the bucket of which `last` is any line. The caller has locked the bucket,
-    /// or no other thread can reach it yet.
+    /// Appends `line` to the bucket that has the line `last`, which need not be its last one. The
+    /// caller has locked the bucket, or no other thread can reach it yet.
     fn append_line(&self, mut last: NodeAt, line: NodeAt) {
         while let Some(overflow) = last.overflow() {
             last = overflow;

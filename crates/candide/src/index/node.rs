@@ -119,8 +119,9 @@ pub(crate) enum Advance {
     Next(RecordAt),
     /// The range has no more records, and the nodes that prove this have been observed.
     End,
-    /// An observed node has changed for good, so the transaction will not validate. A caller
-    /// without a transaction can go on: the cursor has skipped no record that is still linked.
+    /// An observed node has changed, and will not change back, so the transaction will not
+    /// validate. A caller without a transaction can go on: the cursor has skipped no record that is
+    /// still linked.
     Doomed,
 }
 

@@ -1,4 +1,5 @@
-//! Where the logger writes: the writer of the crate `candide-log`, or one that a test watches.
+//! The target of the logger: the writer of the crate `candide-log`, or a writer that a test
+//! watches.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +32,7 @@ pub(crate) trait Blocks: Send + Debug {
     /// Writes a block that confirms the one before, so that later damage of that one is noticed.
     fn confirm(&mut self) -> Result<(), BlockError>;
 
-    /// Makes room for blocks to come. With [`BlockError::Full`] there is none yet.
+    /// Makes room for later blocks. [`BlockError::Full`] means that there is no room yet.
     fn prepare(&mut self) -> Result<(), BlockError>;
 
     /// Confirms the last block, makes that durable, and ends the log.

@@ -29,7 +29,7 @@ pub(crate) trait Cuts: Send + Sync + Debug {
     /// Returns a cut, as `Protocol::cut` does; `None` if the database is gone.
     fn cut(&self) -> Option<u64>;
 
-    /// Hears that a block has been written.
+    /// Is called when a block has been written.
     fn has_written(&self) {}
 }
 
@@ -238,7 +238,7 @@ impl Log {
         if round == Round::Written
             && let Some(writer) = &mut lock(&self.writing).writer
         {
-            // If this has failed, the next block fails, too.
+            // If the confirmation has failed, the next block fails, too.
             let _ = self.prepare(&mut **writer);
         }
         round
@@ -247,7 +247,8 @@ impl Log {
     fn round_up_to(&self, writing: &mut Writing, cut: u64) -> Round {
         let Writing { writer, taken, is_unconfirmed } = writing;
         let Some(writer) = writer else { return Round::Ended };
-        // What an earlier round has left goes first. The cut is older than this visit (LG3).
+        // The records that an earlier round has left go first. The cut is older than this visit
+        // (LG3).
         self.empty_outboxes(taken);
         if taken.is_empty() && !writer.has_pending() {
             // LG4: everything up to the cut is in earlier blocks, which are durable, and the cut of
@@ -277,14 +278,14 @@ impl Log {
         self.progress.reach(Level::Durable, cut);
         self.progress.set_full(false);
         for (outbox, records) in taken.drain(..) {
-            // The next commit of the session may have its turn. Nothing waits for that here.
+            // The next commit of the session may have its turn. This thread does not wait for it.
             lock(&outbox.buffer).give_back(records);
         }
         Round::Written
     }
 
-    /// Makes room for blocks to come. If there is none, transactions cannot write until there is:
-    /// so what has been committed finds room.
+    /// Makes room for later blocks. Without room, transactions cannot write, so that everything
+    /// committed before finds room.
     fn prepare(&self, writer: &mut dyn Blocks) -> Result<(), BlockError> {
         let prepared = writer.prepare();
         self.progress.set_full(matches!(prepared, Err(BlockError::Full)));
@@ -360,8 +361,7 @@ impl Log {
         }
         drop(writing);
         let failure = self.progress.failure();
-        // Waiting for what is durable now ends at once; for anything else, there is no log any
-        // more.
+        // Waits for durable commits end at once. For any other commit there is no log any more.
         self.progress.close();
         self.progress.wake_due();
         self.notifier.end();

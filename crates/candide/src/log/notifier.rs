@@ -1,5 +1,5 @@
-//! Calls that programs want once a commit is durable. A thread of their own makes them, so that a
-//! call that takes long, or waits for the log itself, does not hold up the logger.
+//! Calls of the program's functions once a commit is durable. A separate thread makes them, so that
+//! a call that takes long, or waits for the log itself, does not delay the logger.
 
 #![forbid(unsafe_code)]
 

@@ -28,7 +28,7 @@ pub(crate) struct Progress {
 struct State {
     /// The largest stamp for which a thread or a task waits.
     wanted: u64,
-    /// Whether the logger is to end.
+    /// Whether the logger must end.
     stops: bool,
     /// Whether a session is to be emptied soon, because its buffer is large or the logger had
     /// nothing to do.
@@ -189,13 +189,13 @@ impl Progress {
         }
     }
 
-    /// Has the logger begin a round soon.
+    /// Lets the logger begin a round soon.
     #[cold]
     pub(crate) fn call(&self) {
         self.signal.call(|state| state.is_called = true);
     }
 
-    /// Has the logger end.
+    /// Lets the logger end.
     pub(crate) fn stop(&self) {
         self.signal.call(|state| state.stops = true);
     }
@@ -240,7 +240,8 @@ impl Progress {
         self.signal.wake_waiters();
     }
 
-    /// Publishes that the log has failed, for good. [`Progress::wake_due`] wakes the tasks.
+    /// Publishes that the log has failed, from which it does not recover. [`Progress::wake_due`]
+    /// wakes the tasks.
     pub(super) fn fail(&self, failure: std::io::Error) {
         let mut state = self.signal.lock();
         state.failure.get_or_insert_with(|| Arc::new(failure));
@@ -260,7 +261,7 @@ impl Progress {
         }
     }
 
-    /// Publishes that the log is closed: what is not durable never will be.
+    /// Publishes that the log is closed. Commits that are not durable never become durable.
     pub(super) fn close(&self) {
         self.fail(std::io::Error::other("the database has been closed"));
     }

@@ -1,11 +1,11 @@
-//! Tests in a process that has as many mappings as it may have.
+//! Tests in a process that has reached its limit of mappings.
 
 use super::region::CHUNK_BYTES;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::process::Command;
 
-/// Runs `body` in a process of its own, of which no other thread needs a mapping meanwhile. The
-/// caller is the test named `test`.
+/// Runs `body` in a separate process in which no other thread needs a mapping meanwhile. The caller
+/// is the test named `test`.
 pub(super) fn alone(test: &str, body: impl FnOnce()) {
     const IN_CHILD: &str = "CANDIDE_TEST_ALONE";
     if std::env::var_os(IN_CHILD).is_some() {
@@ -20,7 +20,7 @@ pub(super) fn alone(test: &str, body: impl FnOnce()) {
     assert!(child.status.success() && output.contains("1 passed"), "{output}");
 }
 
-/// So many mappings that the system refuses more. Where it allows very many, a few.
+/// Enough mappings for the system to refuse more, or only a few if the limit is very high.
 pub(super) struct Crowd {
     first_page: *mut std::ffi::c_void,
 }
@@ -36,8 +36,8 @@ impl Crowd {
             unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE) }
                 .unwrap()
         };
-        // The kernel joins a new mapping with one beside it that is alike. Unmapping a part of the
-        // two may make three mappings of them.
+        // The kernel joins neighbouring mappings of the same kind. Unmapping a part of the joined
+        // mapping may turn it into several mappings.
         map(16 * CHUNK_BYTES);
         let first_page = map(PAGES * PAGE_BYTES);
         for page in (1..PAGES).step_by(2) {

@@ -132,7 +132,8 @@ mod tests {
             ("/sys/fs/cgroup/memory.current", "130\n"),
         ];
         assert_eq!(free_of(&container), Some(0));
-        // The directories above the container's are hidden, and its own is the root.
+        // Inside a container, the container's directory is the root, and the directories above it
+        // are hidden.
         let groups = "9:cpu,cpuacct:/\n4:memory:/docker/1f\n0::/\n";
         let container = [
             AVAILABLE,

@@ -1,4 +1,4 @@
-//! How much memory to touch ahead, by how fast a database has grown.
+//! The amount of memory to touch ahead, from the growth of a database.
 
 #![forbid(unsafe_code)]
 

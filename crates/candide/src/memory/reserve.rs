@@ -7,7 +7,7 @@ use crate::sync::{AtomicUsize, Ordering, process};
 /// The number of chunks for which one more thread is worth its start.
 const CHUNKS_PER_THREAD: usize = 16;
 
-/// Why no memory was reserved.
+/// The reason why no memory was reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotReserved {
     AboveLimit,
@@ -48,7 +48,7 @@ pub(super) fn touched_region(
     let others = cores.min(chunks.div_ceil(CHUNKS_PER_THREAD)).saturating_sub(1);
     let complete = process::scope(|scope| {
         let spawn = |_| process::Builder::new().spawn_scoped(scope, touch_chunks);
-        // A thread that the system refuses to start leaves its share to the others.
+        // If the system refuses to start a thread, the other threads take its share.
         let threads: Vec<_> = (0..others).filter_map(|number| spawn(number).ok()).collect();
         let is_complete = touch_chunks();
         threads.into_iter().fold(is_complete, |complete, thread| {

@@ -199,7 +199,7 @@ impl Memory {
         Ok(chunk)
     }
 
-    /// Returns the address of `bytes` bytes of zeros, whole chunks, if the reserve has so many.
+    /// Returns the address of `bytes` bytes of zeros, in whole chunks, if the reserve has enough.
     /// The caller returns them by [`Memory::keep`].
     pub(super) fn take_reserve(&self, bytes: usize) -> Option<usize> {
         debug_assert!(bytes.is_multiple_of(CHUNK_BYTES));
@@ -207,7 +207,7 @@ impl Memory {
         if reserve.len() < bytes {
             return None;
         }
-        // From the end, since single chunks come from the start.
+        // The bytes come from the end of the reserve, since single chunks come from the start.
         reserve.end -= bytes;
         self.ready_bytes.fetch_sub(bytes, Ordering::Relaxed);
         Some(reserve.end)
@@ -418,7 +418,7 @@ mod tests {
         }
         let ahead = memory.ready_bytes() / CHUNK_BYTES;
         assert!((5..=24).contains(&ahead), "{ahead}");
-        // An array takes what the limit leaves, and the stretch ahead goes.
+        // An array takes all memory within the limit, so the touched chunks are given back.
         memory.reserve(24 * CHUNK_BYTES).unwrap();
         memory.provide();
         assert_eq!(memory.ready_bytes() == 0, cfg!(target_os = "linux"));

@@ -424,7 +424,7 @@ impl<'a> Version<'a> {
         self.settle(Stamp::COMMITTED);
     }
 
-    /// Does the same as [`Version::commit`], for a delta whose commit has queued the unit.
+    /// Commits a delta whose commit has queued the unit, as [`Version::commit`] does.
     #[inline(always)]
     pub(crate) fn commit_queued(self) {
         debug_assert!(self.stamp().is_delta());

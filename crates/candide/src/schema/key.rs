@@ -298,7 +298,8 @@ where
 /// The widths of as many words as a key can have.
 const WHOLE_WORDS: &[u32] = &[u64::BITS; KEY_WORDS_MAX];
 
-/// Returns the number of words of so many bytes in a key. A text has one more, for its length.
+/// Returns the number of words that `bytes` bytes take in a key. A text takes one more, for its
+/// length.
 const fn byte_words(bytes: usize) -> usize {
     assert!(bytes <= (KEY_WORDS_MAX - 1) * 8, "a key of bytes or text has at most 248 bytes");
     bytes.div_ceil(8)

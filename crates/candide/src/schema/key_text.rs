@@ -174,7 +174,7 @@ mod tests {
         let text = |text| Text::<20>::new(text).unwrap();
         assert_eq!(shown(text("Smith"), 3), r#""Smith".."#);
         assert_eq!(shown(text("Thunder-ten-tronckh"), 2), r#""Thunder-ten-tron".."#);
-        // Here the cut is within a character.
+        // This prefix ends within a character.
         assert_eq!(shown(text("1234567ä"), 1), r#""1234567".."#);
         assert_eq!(shown(Bytes::<16>::new(*b"0123456789abcdef"), 1), r#"b"01234567".."#);
         assert_eq!(

@@ -273,9 +273,9 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     ///   fail, has inserted or put the row itself, or ends in an error of its closure.
     /// * There was no room, or many updates of the row had been deferred already.
     ///
-    /// Otherwise the transaction has committed. Then the panic hook reports the panic on the thread
-    /// that applies the updater, and that thread goes on. The row is as if all other updates had
-    /// been made, but not this one. Neither the hook nor the updater may use the database.
+    /// If the transaction has committed, the panic hook reports the panic on the thread that
+    /// applies the updater, and that thread goes on. The row is as if all other updates had been
+    /// made, but not this one. Neither the hook nor the updater may use the database.
     const TOTAL: bool = false;
 
     /// Returns the columns that the updater reads and writes.

@@ -38,8 +38,7 @@ impl DiskFile for RealFile {
         self.directory.check_file(&self.file)
     }
 
-    /// Asks for the data and what is needed to read them back, which includes the size; times of
-    /// access and modification do not matter.
+    /// Syncs the data and the size, but not the times of access and modification.
     fn sync(&self) -> io::Result<()> {
         self.file.sync_data()?;
         self.check()
@@ -131,8 +130,8 @@ fn first<'a>(slices: &'a [IoSlice<'_>]) -> &'a [u8] {
 mod tests {
     use super::*;
 
-    /// Returns a function that is interrupted every other time, and that otherwise says that one
-    /// byte, two bytes, three bytes and so on were transferred, as far as there are as many.
+    /// Returns a function that is interrupted every other time, and that otherwise transfers one
+    /// byte, two bytes, three bytes and so on, or as many as are left.
     fn reluctant() -> impl FnMut(usize) -> io::Result<usize> {
         let mut calls = 0;
         move |available| {

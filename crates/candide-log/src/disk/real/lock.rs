@@ -2,8 +2,8 @@
 //!
 //! The operating system locks the file `LOCK`. On some file systems such a lock belongs to the
 //! process as a whole: a second lock in the same process would succeed, and to close the second
-//! file would release the first lock. So a list of this process's locked directories is looked at
-//! first, before `LOCK` is opened.
+//! file would release the first lock. So `LOCK` is opened only if the list of this process's locked
+//! directories does not have the directory.
 
 use super::access::Access;
 use super::handle::Handle;
@@ -24,7 +24,8 @@ pub(super) struct DirectoryLock {
     /// The file that is locked; `None` if there is none, and no process can make one.
     file: Option<File>,
     _entry: Entry,
-    /// Open for as long as the entry is there, so that no other directory gets its identity.
+    /// The directory, open as long as the entry exists, so that no other directory gets its
+    /// identity.
     #[cfg(unix)]
     directory: Arc<Handle>,
 }
@@ -53,7 +54,7 @@ impl DirectoryLock {
             #[cfg(unix)]
             directory: Arc::clone(directory),
         };
-        // A full disk may have no room for the number, and opening may be what makes room.
+        // A full disk may have no room for the number. The opening goes on, since it may make room.
         _ = lock.name_process();
         Ok(lock)
     }
@@ -73,8 +74,8 @@ impl Drop for DirectoryLock {
         self.directory.forget_lock();
         let Some(file) = &self.file else { return };
         // A process that is being started at this moment has a copy of the open file until it runs
-        // its program, so to close the file is not enough. After an error the lock ends with the
-        // last copy, or the file names a process that has ended: neither harms the database.
+        // its program, so closing the file is not enough. After an error, the lock ends with the
+        // last copy, or the file names a process that has ended. Neither harms the database.
         _ = file.set_len(0);
         _ = file.unlock();
     }
@@ -123,8 +124,8 @@ fn locked() -> MutexGuard<'static, BTreeSet<Identity>> {
     LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the process that `LOCK` names. A process that has just locked the file, or a system that
-/// does not let a locked file be read, leaves this unknown.
+/// Returns the process that `LOCK` names. The process is unknown if it has just locked the file, or
+/// if the system does not let others read a locked file.
 fn pid(file: &File) -> Option<u32> {
     let mut text = String::new();
     file.take(16).read_to_string(&mut text).ok()?;

@@ -23,9 +23,10 @@ use std::sync::Arc;
 /// A directory of the operating system.
 ///
 /// The path is resolved when the directory is opened. From then on it is this directory, whatever
-/// its path: on Unix one that is moved is used at its new place, another one at its old place is
-/// not touched, and after it was removed, or the locked file `LOCK` was removed from it or moved
-/// elsewhere, every sync fails. On Windows it can be neither moved nor removed while it is open.
+/// its path: on Unix a directory that is moved is used at its new place, and another directory at
+/// its old place is not touched. After the directory or the locked file `LOCK` was removed, or
+/// `LOCK` was moved elsewhere, every sync fails. On Windows it can be neither moved nor removed
+/// while it is open.
 ///
 /// Folders in it are not listed, and a name that is not Unicode is listed with replacement
 /// characters. On Windows the operating system offers no way to make a directory's entries durable,
@@ -58,8 +59,8 @@ impl RealDisk {
         }
         let disk = Self::open(&path)?;
         if missing.is_empty() {
-            // The directory may have been made by a process that ended before it synced the entry.
-            // A parent that this process may not read was not written by this process either.
+            // The process that made the directory may have ended before it synced the entry. If
+            // this process may not read the parent, it has not made the directory.
             match sync_entry(&disk.path) {
                 Err(error) if error.kind() != ErrorKind::PermissionDenied => return Err(error),
                 _ => {}

@@ -1,9 +1,9 @@
-//! A directory and its files by the directory's handle, so that they stay the same when the
-//! directory is moved, and another directory at its old place is not touched.
+//! A directory and its files, found by the directory's handle. So they stay the same when the
+//! directory is moved, and another directory at the old place is not touched.
 //!
 //! If `LOCK` is removed, another process may use the directory, too. So names are only changed, and
-//! a sync only succeeds, as long as the file that this process has locked is there. That it still
-//! has a name is not enough: it may have been moved elsewhere, or have a second name there.
+//! a sync only succeeds, as long as the file that this process has locked is there. A count of its
+//! names is not enough: the file may have been moved elsewhere, or have a second name there.
 
 use super::access::Access;
 use super::identity::Identity;
@@ -32,13 +32,13 @@ impl Handle {
         Ok(Handle { directory: File::from(opened?), lock: Mutex::new(None) })
     }
 
-    /// Notes the file `LOCK` that this process has locked. It is open until that is forgotten.
+    /// Notes the file `LOCK` that this process has locked and keeps open.
     pub(super) fn note_lock(&self, lock: &File) -> io::Result<()> {
         *self.lock() = Some(lock.metadata()?.ino());
         Ok(())
     }
 
-    /// Forgets the file `LOCK`, of which this process gives up the lock.
+    /// Forgets the file `LOCK`, whose lock this process releases.
     pub(super) fn forget_lock(&self) {
         *self.lock() = None;
     }
@@ -126,14 +126,14 @@ impl Handle {
         }
     }
 
-    /// Returns a better error than that there is no such file, if there is no such directory.
+    /// Returns the error, or a better one if the directory does not exist any more.
     fn explain(&self, error: io::Error) -> io::Error {
         self.check().err().unwrap_or(error)
     }
 }
 
-/// Returns an error if something has no name any more. The error is not that of a missing file,
-/// which would be damage.
+/// Returns an error if a file or directory has no name any more. The kind of the error is not that
+/// of a missing file, which would mean damage.
 fn check_links(file: &File, what: &str) -> io::Result<()> {
     match file.metadata()?.nlink() {
         0 => Err(removed(what)),

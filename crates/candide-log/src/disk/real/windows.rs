@@ -1,6 +1,6 @@
-//! A directory and its files by its path. An open handle of the directory keeps it there: the
-//! operating system moves and removes no directory that is open and not shared for that, and no
-//! file `LOCK` either.
+//! A directory and its files, found by the directory's path. An open handle keeps the directory in
+//! place: the operating system does not move or remove a directory that is open and not shared for
+//! that purpose, nor the file `LOCK`.
 
 use super::access::Access;
 use super::identity::Identity;
@@ -9,7 +9,7 @@ use std::io;
 use std::os::windows::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Lets others read and write while a file is open, and neither rename nor remove it
+/// Lets other processes read and write an open file, but neither rename nor remove it
 /// (`FILE_SHARE_READ`, `FILE_SHARE_WRITE`).
 const SHARED: u32 = 0x1 | 0x2;
 /// Without this flag directories cannot be opened (`FILE_FLAG_BACKUP_SEMANTICS`).

@@ -18,16 +18,18 @@ const HEADER_BYTES: usize = 16;
 const TABLE: u64 = 1;
 const LAST_SEGMENT: u64 = 2;
 
-/// The checksum of any bytes that end with the checksum of those before, as a base and an entry do.
+/// The checksum of any bytes that end with their own checksum, as a base and an entry do. It does
+/// not depend on these bytes, so an entry's checksum protects only the entry.
 const CRC_BEFORE: u32 = 0x4867_4bc7;
 
 /// A change that is appended to MANIFEST.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// A table, whose number is larger and whose name is another one than those before.
+    /// A table. Its number is larger than those of all earlier tables, and its name is not among
+    /// theirs.
     Table(TableSchema),
-    /// The number of the last segment that is known to contain a durable block, larger than the one
-    /// before.
+    /// The number of the last segment that is known to contain a durable block. It is larger than
+    /// the previous number.
     LastSegment(u64),
 }
 
@@ -60,7 +62,7 @@ impl Entry {
         SEQUENCE.put(&mut to, before.sequence.wrapping_add(1));
         let crc = crc32c::crc32c_append(CRC_BEFORE, &to);
         to.extend_from_slice(&crc.to_le_bytes());
-        // What could not be read again must not follow what can.
+        // An entry that cannot be read back must not be appended.
         match take(whole(&to)?, before)? {
             decoded if decoded == *self => Ok(to),
             _ => Err(Malformed::new(0, "the entry would not be read back as it is")),
@@ -68,7 +70,7 @@ impl Entry {
     }
 }
 
-/// Returns the entry with which bytes begin that follow a base or an entry.
+/// Returns the entry with which `bytes` begin. They follow a base or an entry.
 ///
 /// # Errors
 /// It is cut off, or its checksum is another one than it says.
@@ -93,8 +95,8 @@ pub(super) fn whole(bytes: &[u8]) -> Result<&[u8], Malformed> {
     Ok(&bytes[..length])
 }
 
-/// Reads a whole entry behind the contents `before`. Of a table, whether it fits in with the others
-/// is not checked.
+/// Reads a whole entry behind the contents `before`. Does not check whether a table fits in with
+/// the others.
 pub(super) fn take(entry: &[u8], before: &Manifest) -> Result<Entry, Malformed> {
     let sequence = SEQUENCE.get(entry);
     if before.sequence.checked_add(1) != Some(sequence) {

@@ -43,7 +43,7 @@ pub(super) fn put_table(to: &mut Vec<u8>, table: &TableSchema) {
     }
 }
 
-/// Reads what [`put_table`] has written.
+/// Reads a table that [`put_table`] has written.
 pub(super) fn take_table(from: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
     let number = from.number(4, "a table's number")? as u32;
     let schema = from.number(8, "a table's hash")?;

@@ -11,18 +11,18 @@ use crate::names::{MANIFEST, MANIFEST_COPY};
 use crate::store::files::Files;
 use std::io;
 
-/// What is in force.
+/// The contents in force.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) manifest: Manifest,
-    /// The damage of the file of which nothing was needed. The next opening writes both anew.
+    /// The damage of the file that was not needed. The next opening writes both files anew.
     pub(crate) damage: Option<OpenError>,
 }
 
 /// One of the two files.
 enum State {
     Missing,
-    /// What can be read, and the bytes.
+    /// The readable front of the file, and the file's bytes.
     Read(Front, Vec<u8>),
     /// The reason why nothing can be read.
     Damaged(OpenError),
@@ -70,7 +70,8 @@ fn what_is_lost(front: &Front, bytes: &[u8], copy: &State) -> Option<OpenError> 
             Some(OpenError::corrupt(MANIFEST, 0, what))
         }
         (None, _) => None,
-        // An entry is appended to the copy when it is durable in MANIFEST, so this one is torn.
+        // An entry is appended to the copy when it is durable in MANIFEST. So this entry was not
+        // durable, and is torn.
         (Some(_), State::Read(_, same)) if same == end => None,
         (Some(tail), _) => Some(damaged(MANIFEST, tail.clone())),
     }
@@ -82,7 +83,7 @@ fn is_older(one: &Manifest, other: &Manifest) -> bool {
     one.uuid == other.uuid && other.sequence.saturating_sub(one.sequence) > 1
 }
 
-/// Returns what the copy says, in the place of a `MANIFEST` with this damage.
+/// Returns the contents of the copy, in the place of a `MANIFEST` with this damage.
 fn take_copy(disk: &dyn Disk, copy: State, damage: OpenError) -> Result<Found, OpenError> {
     let refused = match copy {
         State::Missing => None,
@@ -107,7 +108,7 @@ fn take_copy(disk: &dyn Disk, copy: State, damage: OpenError) -> Result<Found, O
     })
 }
 
-/// Checks that everything is there that a copy names.
+/// Checks that every file that a copy names exists.
 fn check_named(disk: &dyn Disk, manifest: &Manifest) -> Result<(), OpenError> {
     for part in parts(manifest) {
         PartReader::open(disk, manifest, part)?;
@@ -126,7 +127,7 @@ impl State {
         let length = file.len().map_err(OpenError::io(name))?;
         let read = match contents(&*file, length) {
             Ok(bytes) => bytes.and_then(|bytes| Ok(State::Read(Front::decode(&bytes)?, bytes))),
-            // Bytes that the disk cannot read are as good as damaged.
+            // Bytes that the disk cannot read count as damaged.
             Err(error) => return Ok(State::Damaged(OpenError::io(name)(error))),
         };
         Ok(read.unwrap_or_else(|error| {
@@ -140,7 +141,8 @@ impl State {
     }
 
     /// Returns the copy, as damaged if it lacks changes of the front of `MANIFEST`, which has these
-    /// bytes and a tail. No crash leaves that, since each change is in both before the next one.
+    /// bytes and a tail. No crash leads to that, since each change is in both files before the next
+    /// one.
     fn unless_behind(self, first: &Front, bytes: &[u8]) -> State {
         match self {
             State::Read(copy, has)
@@ -154,7 +156,7 @@ impl State {
         }
     }
 
-    /// Returns the damage of a copy of which nothing is needed, since `first` is in force.
+    /// Returns the damage of a copy that is not needed, since `first` is in force.
     fn damage(self, first: &Manifest) -> Option<OpenError> {
         match self {
             State::Missing => None,

@@ -34,7 +34,8 @@ pub(super) fn load(
             let (results, next) = (results.clone(), &next);
             scope.spawn(move || {
                 loop {
-                    // Relaxed: each number goes to one thread, whatever else is visible.
+                    // Relaxed: the counter gives each number to one thread, and orders nothing
+                    // else.
                     let part = next.fetch_add(1, Ordering::Relaxed);
                     if part >= count {
                         break;
@@ -108,7 +109,7 @@ pub(super) fn apply_log(
     })
 }
 
-/// Reads the log and hands over its batches, as long as they are wanted.
+/// Reads the log and hands over its batches, as long as a thread receives them.
 fn read_all(
     replay: &mut Replay<'_>,
     hand_over: &mut dyn FnMut(Arc<Step>) -> bool,

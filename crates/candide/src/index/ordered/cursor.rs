@@ -178,7 +178,7 @@ impl Values {
         is_twig
     }
 
-    /// Replaces all values by `value`, as one that has been taken.
+    /// Replaces all values by `value`, which counts as taken.
     fn take_only(&mut self, value: Value) {
         self.words[..2].copy_from_slice(&[value.word(), 0]);
         (self.next, self.count) = (1, 1);
@@ -338,7 +338,7 @@ impl Cursor {
     fn push(&mut self, root: Node, depth: usize, part: Part) {
         if let Some(frame) = &self.frame {
             match self.above.get_mut(self.height) {
-                // Field by field, in place.
+                // The fields are stored one by one, in place.
                 Some((above, hand)) => {
                     *above = *frame;
                     *hand = self.hand;

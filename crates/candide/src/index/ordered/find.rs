@@ -34,8 +34,8 @@ impl OrderedIndex {
         }
     }
 
-    /// As [`OrderedIndex::find_patiently`], but returns the result in parts, which need no memory
-    /// if a record is found.
+    /// Returns the result of [`OrderedIndex::find_patiently`] in parts, which need no memory if a
+    /// record is found.
     #[cold]
     #[inline(never)]
     fn search(&self, key: &[u64], missed: &mut Missed) -> Option<RecordAt> {
@@ -66,8 +66,8 @@ impl OrderedIndex {
         }
     }
 
-    /// As [`OrderedIndex::find`], but repeats the lookup until no node on the path changes
-    /// meanwhile.
+    /// Returns the result of [`OrderedIndex::find`]. Repeats the lookup until no node on the path
+    /// changes meanwhile.
     #[cold]
     #[inline(never)]
     pub(super) fn find_patiently(&self, key: &[u64]) -> Found {

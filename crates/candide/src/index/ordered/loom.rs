@@ -1,5 +1,5 @@
 //! Small scenes under every interleaving and every reordering that the memory model allows (`--cfg
-//! loom`), with three slots to a leaf and at most as many forced switches as each states.
+//! loom`), with three slots to a leaf. Each scene states its bound of forced switches.
 
 use crate::index::DeletedIndex;
 use crate::index::node::{Advance, Retire};
@@ -24,7 +24,7 @@ fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     println!("{} executions", executions.lock().unwrap());
 }
 
-/// An index with a few rows. What is retired stays, as under a pin that never ends.
+/// An index with a few rows. Retired memory is never freed, as under a pin that never ends.
 struct Rows {
     index: OrderedIndex,
     layout: Layout,
@@ -54,7 +54,7 @@ impl Rows {
         matches!(linked, Linked::New { .. })
     }
 
-    /// Links keys one beside the other.
+    /// Links neighbouring keys.
     fn link_run(&self, keys: &[[u64; 2]]) {
         let (mut caches, mut place) = (Vec::new(), Place::default());
         for key in keys {
@@ -130,8 +130,8 @@ fn loom_ordered_insert_against_find() {
     });
 }
 
-/// A reader misses a key and commits on that; a writer links the key. Either the version tells, or
-/// the writer comes later.
+/// A reader misses a key and commits on that; a writer links the key. Either the reader finds the
+/// node's version raised, or the writer comes later in the serial order.
 #[test]
 fn loom_ordered_absence_against_insert() {
     explore(4, || {
@@ -232,8 +232,8 @@ fn loom_ordered_layer_against_find() {
     });
 }
 
-/// Keys that are linked one beside the other, the second of which begins a layer where the first
-/// one went, come one after another.
+/// Two neighbouring keys are linked, of which the second turns the slot of the first into a layer.
+/// They stay in order.
 #[test]
 fn loom_ordered_run_against_find() {
     explore(2, || {
@@ -251,7 +251,7 @@ fn loom_ordered_run_against_find() {
     });
 }
 
-/// Other keys are linked and unlinked where keys are linked one beside the other.
+/// Other keys are linked and unlinked in a leaf in which neighbouring keys are linked.
 #[test]
 fn loom_ordered_run_against_insert_and_removal() {
     explore(2, || {
@@ -268,7 +268,8 @@ fn loom_ordered_run_against_insert_and_removal() {
     });
 }
 
-/// The last key of a leaf goes, and the leaf with it, while another key comes into its range.
+/// The last key of a leaf is unlinked, and the leaf removed, while another key is linked in its
+/// range.
 #[test]
 fn loom_ordered_removal_against_insert() {
     explore(3, || {
@@ -279,7 +280,8 @@ fn loom_ordered_removal_against_insert() {
     });
 }
 
-/// The last key of a layer goes, and the layer with it, while another key comes into its range.
+/// The last key of a layer is unlinked, and the layer removed, while another key is linked in its
+/// range.
 #[test]
 fn loom_ordered_layer_removal_against_insert() {
     explore(3, || {
@@ -342,7 +344,7 @@ fn loom_ordered_move_to_deleted_index_against_find() {
     });
 }
 
-/// A leaf and its parent go while scans are on their way.
+/// A leaf and its parent are removed during scans.
 #[test]
 fn loom_ordered_removal_against_scan() {
     for direction in [Direction::Forward, Direction::Reverse] {

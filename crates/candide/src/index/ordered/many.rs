@@ -21,7 +21,7 @@ struct Descent {
 }
 
 impl OrderedIndex {
-    /// As [`OrderedIndex::find`] for each of many keys.
+    /// Returns the result of [`OrderedIndex::find`] for each of many keys.
     pub(crate) fn find_many<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> [Found; N] {
         let (root, depth) = self.common_layer(keys);
         let mut descents = [Descent { node: root, above: None, depth, candidate: None }; N];

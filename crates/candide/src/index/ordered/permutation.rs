@@ -2,7 +2,7 @@
 
 use crate::sync::MODELLED;
 
-/// Slots of a leaf. Few under a model, so that splits are within its reach.
+/// The number of slots of a leaf. It is small under a model, so that the model reaches splits.
 pub(super) const WIDTH: usize = if MODELLED { 3 } else { 14 };
 
 /// Bits of the count and of each slot number.
@@ -29,8 +29,8 @@ impl Permutation {
         Permutation(SLOTS | count as u64)
     }
 
-    /// Returns how many slots are live. Never more than there are, even if the word was read while
-    /// it changed its meaning.
+    /// Returns the number of live slots. It is never above the number of slots, even if the word
+    /// had another meaning when it was loaded.
     #[inline(always)]
     pub(super) fn count(self) -> usize {
         (self.0 as usize & 15).min(WIDTH)
@@ -90,7 +90,7 @@ impl Permutation {
         Permutation((kept | moved >> NIBBLE | slot << shift(count - 1)) - 1)
     }
 
-    /// Leaves only the first `count` of the live slots so.
+    /// Keeps only the first `count` live slots live.
     pub(super) fn truncate(self, count: usize) -> Permutation {
         debug_assert!(count <= self.count());
         Permutation(self.0 & !15 | count as u64)

@@ -78,11 +78,11 @@ const UNDO_BATCH_MAX: usize = 4_096;
 /// The outcome of examining an undo record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UndoOutcome {
-    /// No reader can reach it.
+    /// No reader can reach the undo record.
     Free,
-    /// No new reader can reach it, but one that is running may hold it.
+    /// No new reader can reach the undo record, but a running reader may hold it.
     Retire,
-    /// An open snapshot of this timestamp sees it.
+    /// An open snapshot of this timestamp sees the undo record's version.
     Kept(u64),
     /// Another session uses the chain; a later collection examines the undo record again.
     NotYet,
@@ -135,7 +135,7 @@ pub(super) fn collect_undos(
         let block =
             Retired::Version { table: entry.at.table(), size: entry.size, block: entry.block };
         match look_at(context, &entry, &tables[usize::from(entry.at.table())]) {
-            // MV5: no reader can reach it.
+            // MV5: no reader can reach the undo record.
             UndoOutcome::Free => block.free(tables, &mut context.local.caches),
             UndoOutcome::Retire => context.local.retired.push(block),
             UndoOutcome::Kept(snapshot) => backlog.keep(snapshot, entry),
@@ -294,7 +294,7 @@ fn replace<'a>(
     let size = block_size(words.len());
     context.prepare_versions_of(table, size, 1, false).ok()?;
     let mut image = std::mem::take(&mut context.versions.walk.image);
-    // In the order of a reader: first the words, then the undo records.
+    // The order is that of a reader: first the words, then the undo records.
     let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
     image.clear();
     Words::Shared(at.payload()).extend(at.payload_words(), &mut image);
@@ -396,11 +396,11 @@ pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
     }
 }
 
-/// The older versions of a deleted row that are left, for snapshots before its deletion.
+/// The state of the older versions of a deleted row, which snapshots before the deletion may see.
 enum Before {
     /// No version is left, or no open snapshot is that old.
     Nothing,
-    /// Versions that no snapshot sees; they are about to be taken out.
+    /// The versions that are left are seen by no snapshot, and are about to be taken out.
     Unseen,
     /// A version that the snapshot with this timestamp sees, the newest of all snapshots that see
     /// any of the versions.

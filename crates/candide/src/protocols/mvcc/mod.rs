@@ -492,7 +492,7 @@ fn read_again(
     copy: &mut impl FnMut(Words<'_>),
 ) -> Result<Seen, Abort> {
     loop {
-        // The word of the second load of `look` would not do, since that load is Relaxed: undo
+        // The word of the second load of `look` is not enough: that load is Relaxed, so undo
         // records need not be visible after it.
         let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) && word.ts() <= attempt.time {
@@ -621,7 +621,7 @@ fn only_read(context: &Context<'_, Mvcc>, attempt: &mut Attempt) {
 
 /// Moves the attempt's time forward to the present, if its read set is still valid at that time.
 fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(), Abort> {
-    // First the clock, then the read set (MV4).
+    // The clock is read first, then the read set is validated (MV4).
     let now = context.clock.now();
     look_at_all(context, attempt, |_| false)?;
     pass(Point::LookedAgain);

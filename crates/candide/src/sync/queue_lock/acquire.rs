@@ -13,8 +13,9 @@ impl QueueLock<'_> {
     pub(crate) fn request(self, id: NodeId, mode: Mode) -> bool {
         let node = self.nodes.node(id);
         node.begin(mode);
-        // One exchange is the place in the queue (QL1). Release: the node's words. Acquire: those
-        // of the node before it, or what the lock's last holder did (E23).
+        // One exchange gives the node its place in the queue (QL1). Release: publishes the node's
+        // words. Acquire: sees the words of the node before it, or the writes of the lock's last
+        // holder (E23).
         match NodeId::named_by(self.tail.swap(id.word(), Ordering::AcqRel)) {
             Some(pred) => {
                 let mut hand_shake = HandShake::default();
@@ -41,7 +42,7 @@ impl QueueLock<'_> {
     /// Returns whether a request of this mode would be granted at once. May be wrong by the time it
     /// returns.
     pub(crate) fn looks_open(self, mode: Mode) -> bool {
-        // Acquire: that the node was made (E23).
+        // Acquire: sees that the node was made (E23).
         match (NodeId::named_by(self.tail.load(Ordering::Acquire)), mode) {
             (None, Mode::Read) => true,
             (None, Mode::Write) => self.readers.load(Ordering::Relaxed) == 0,
@@ -55,7 +56,7 @@ impl QueueLock<'_> {
 
     /// Returns whether a request has been granted the lock.
     pub(crate) fn poll(self, id: NodeId) -> bool {
-        // Acquire: what the lock's last holders did (E25).
+        // Acquire: sees the writes of the lock's last holders (E25).
         Front(self.nodes.node(id).front.load(Ordering::Acquire)).is_granted()
     }
 

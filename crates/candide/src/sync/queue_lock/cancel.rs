@@ -50,14 +50,15 @@ impl QueueLock<'_> {
         let node = self.nodes.node(id);
         let mut hand_shake = HandShake::default();
         loop {
-            // Acquire: what the lock's last holders did (E25), or the predecessor (E24).
+            // Acquire: sees the writes of the lock's last holders (E25), or of the predecessor
+            // (E24).
             let front = Front(node.front.load(Ordering::Acquire));
             if front.is_granted() {
                 return Err(Granted);
             }
             match front.pred() {
                 None if self.is_no_longer_next(id) => return Ok(None),
-                // It is about to be made the next writer, or to be granted the lock.
+                // The node is about to become the next writer, or to be granted the lock.
                 None => {}
                 Some(pred) if self.mark_leaving(id, front.mode(), pred) => return Ok(Some(pred)),
                 // The predecessor leaves or passes the lock on, or is another one already (QL3).

@@ -66,8 +66,8 @@ impl QueueLock<'_> {
     /// Makes the writer at the head of the queue the next writer. If no reader holds the lock,
     /// takes it out again. Returns whether the lock is the caller's to grant to it.
     pub(super) fn make_next_writer(self, writer: NodeId) -> bool {
-        // The fence is between this store and the load, as the last reader's is (E26). Release: its
-        // words.
+        // The fence orders this store before the load below. The last reader has a fence in the
+        // same place (E26). Release: its words.
         store_then_full_fence(self.next_writer, writer.word());
         // Acquire: what the readers did (E25).
         self.readers.load(Ordering::Acquire) == 0 && self.is_no_longer_next(writer)
@@ -93,7 +93,8 @@ impl QueueLock<'_> {
             return;
         }
         full_fence(); // E26
-        // Acquire: that it was made the next writer after other readers were counted (E26).
+        // Acquire: sees the readers that were counted before this node became the next writer
+        // (E26).
         let next = self.next_writer.load(Ordering::Acquire);
         let Some(writer) = NodeId::named_by(next) else { return };
         // Acquire: what other readers did (E25). There may be others: this reader was the last one

@@ -40,7 +40,7 @@ impl Node {
     }
 
     pub(super) fn back(&self) -> Back {
-        // Acquire: what the thread that wrote the word did before (E24).
+        // Acquire: sees the earlier writes of the thread that wrote the word (E24).
         Back(self.back.load(Ordering::Acquire))
     }
 
