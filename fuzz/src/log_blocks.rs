@@ -1,7 +1,7 @@
 //! Headers of segments, and blocks: bytes of any kind are read or refused, what was written is read
 //! again, and what was damaged is refused.
 
-use crate::{Choices, sealed};
+use crate::choices::{Choices, sealed};
 use candide_log::format::block::{self, BlockHeader};
 use candide_log::format::bytes::{byte_words, word_bytes};
 use candide_log::format::segment::{self, SEGMENT_HEADER_BYTES, SegmentHeader};

@@ -1,7 +1,7 @@
 //! Parts of checkpoints: blocks of any kind are read or refused, rows that are in order are read
 //! again, others are refused.
 
-use crate::{Choices, sealed};
+use crate::choices::{Choices, sealed};
 use candide_log::format::Malformed;
 use candide_log::format::bytes::word_bytes;
 use candide_log::format::checkpoint::{

@@ -1,6 +1,6 @@
 //! MANIFEST: bytes of any kind are read or refused, and what was read is written as it was.
 
-use crate::{Choices, sealed};
+use crate::choices::{Choices, sealed};
 use candide_log::format::manifest::{Checkpoint, Entry, Front, Manifest, Part, VERSION};
 use candide_log::schema::{IndexSchema, TableSchema};
 

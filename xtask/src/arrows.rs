@@ -1,10 +1,11 @@
-//! A check of the engine's files as a graph. An arrow leads from a file to each file that defines a
-//! name that the first file uses.
+//! A check of the files of each crate as a graph. An arrow leads from a file to each file that
+//! defines a name that the first file uses.
 //!
 //! A name is followed through re-exports to its definition. So the `mod.rs` of a folder, which
 //! re-exports its parts, adds no arrows. In each folder, the folder's own file and its parts must
-//! not depend on one another in a circle. At the root, arrows must lead from a higher layer of
-//! [`LAYERS`] to a lower one. Tests and models are left out.
+//! not depend on one another in a circle. At the root, arrows must lead from a higher layer to a
+//! lower one. `lib.rs` or `main.rs` declares the layers in a comment that begins with [`LAYERS`].
+//! Tests and models are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,32 +14,8 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, Meta, Token, UseTree, Visibility};
 
-/// The engine's modules, lowest first. Each is a layer of its own.
-const LAYERS: &[&str] = &[
-    "sync",
-    "timestamps",
-    "factor",
-    "unknown_name",
-    "policy",
-    "error",
-    "stats",
-    "log",
-    "memory",
-    "epoch",
-    "schema",
-    "record",
-    "index",
-    "access",
-    "engine",
-    "protocols",
-    "gc",
-    "txn",
-    "catalog",
-    "durable",
-    "shared",
-    "handle",
-    "api",
-];
+/// The beginning of the comment that names a crate's modules in order. Each is a layer of its own.
+const LAYERS: &str = "// Layers, lowest first: ";
 
 /// The path of a module from the root: the names of the modules on the way.
 type ModulePath = Vec<String>;
@@ -56,63 +33,34 @@ struct Module {
     named: BTreeSet<Vec<String>>,
 }
 
-/// The engine's modules that are compiled without tests and models.
-struct Engine {
+/// The modules of a crate that are compiled without tests and models.
+struct Crate {
     modules: BTreeMap<ModulePath, Module>,
+    /// The modules of the root, lowest first.
+    layers: Vec<String>,
 }
 
 /// An arrow from a file to another file, which defines a name that the first one uses.
 type Arrow = (ModulePath, ModulePath);
 
-/// Searches for circles and upward arrows. Returns an instruction for each of them, and a line of
-/// counts.
-pub(crate) fn problems(source: &Path) -> Result<(Vec<String>, String), String> {
-    let engine = Engine::read(source)?;
-    let arrows = engine.arrows();
-    let (upward, circles) = (upward(&arrows), circles(&arrows));
+/// Searches the crate in `folder` for circles and upward arrows. Returns an instruction for each of
+/// them, and a line of counts; `None` if the crate consists of programs of one file each.
+pub(crate) fn problems(root: &Path, folder: &str) -> Result<Option<(Vec<String>, String)>, String> {
+    let source = root.join(folder).join("src");
+    let files = ["lib.rs", "main.rs"].map(|name| source.join(name));
+    let Some(file) = files.iter().find(|file| file.is_file()) else { return Ok(None) };
+    let read = Crate::read(&source, file)?;
+    let arrows = read.arrows();
+    let (upward, circles) = (read.upward(&arrows), circles(&arrows));
     let counts = format!(
-        "{} files of the engine, {} arrows, {} of them upward, {} circles",
-        engine.modules.len(),
+        "{folder}: {} files, {} arrows, {} of them upward, {} circles",
+        read.modules.len(),
         arrows.len(),
         upward.len(),
         circles.len()
     );
-    Ok((upward.into_iter().chain(circles).collect(), counts))
-}
-
-/// Returns messages about the arrows between modules of the root that go up, and about the arrows
-/// from or to a module without a layer.
-fn upward(arrows: &BTreeSet<Arrow>) -> Vec<String> {
-    let mut problems = BTreeSet::new();
-    for (from, to) in arrows {
-        let (Some(above), Some(below)) = (from.first(), to.first()) else {
-            problems.insert(format!(
-                "{} and {} depend on the root; only the root re-exports",
-                show(from),
-                show(to)
-            ));
-            continue;
-        };
-        let layer = |module: &String| LAYERS.iter().position(|layer| layer == module);
-        match (layer(above), layer(below)) {
-            (Some(high), Some(low)) if high >= low => {}
-            (Some(_), Some(_)) => {
-                problems.insert(format!(
-                    "{} uses {}, which is a higher layer (LAYERS of xtask/src/arrows.rs)",
-                    show(from),
-                    show(to)
-                ));
-            }
-            (high, _) => {
-                let module = if high.is_none() { above } else { below };
-                problems.insert(format!(
-                    "the module `{module}` is in no layer; give it one in LAYERS of \
-                     xtask/src/arrows.rs"
-                ));
-            }
-        }
-    }
-    problems.into_iter().collect()
+    let problems = upward.into_iter().chain(circles).map(|problem| format!("{folder}: {problem}"));
+    Ok(Some((problems.collect(), counts)))
 }
 
 /// Returns messages about the circles in each folder, between the folder's own file and its parts.
@@ -178,17 +126,51 @@ fn show(path: &ModulePath) -> String {
     if path.is_empty() { "the root".to_string() } else { path.join("/") }
 }
 
-impl Engine {
-    fn read(source: &Path) -> Result<Engine, String> {
-        let mut engine = Engine { modules: BTreeMap::new() };
-        engine.read_module(source, Vec::new(), &source.join("lib.rs"))?;
-        Ok(engine)
+impl Crate {
+    /// Reads the files from the root `file` on, which lies in the folder `source`.
+    fn read(source: &Path, file: &Path) -> Result<Crate, String> {
+        let mut read = Crate { modules: BTreeMap::new(), layers: Vec::new() };
+        read.read_module(source, Vec::new(), file)?;
+        Ok(read)
+    }
+
+    /// Returns messages about the arrows between modules of the root that go up, and about the
+    /// arrows from or to a module without a layer.
+    fn upward(&self, arrows: &BTreeSet<Arrow>) -> BTreeSet<String> {
+        let mut problems = BTreeSet::new();
+        for (from, to) in arrows {
+            let (Some(above), Some(below)) = (from.first(), to.first()) else {
+                problems.insert(format!(
+                    "{} depends on {}; only the root re-exports",
+                    show(from),
+                    show(to)
+                ));
+                continue;
+            };
+            let layer = |module: &String| self.layers.iter().position(|layer| layer == module);
+            let (high, low) = (layer(above), layer(below));
+            for (module, layer) in [(above, high), (below, low)] {
+                if layer.is_none() && above != below {
+                    problems.insert(format!(
+                        "the module `{module}` has no layer; name it in \"{LAYERS}...\""
+                    ));
+                }
+            }
+            if high.is_some() && low.is_some() && high < low {
+                let (from, to) = (show(from), show(to));
+                problems.insert(format!("{from} uses {to}, which is a higher layer"));
+            }
+        }
+        problems
     }
 
     fn read_module(&mut self, source: &Path, path: ModulePath, file: &Path) -> Result<(), String> {
         let explain = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
         let text = fs::read_to_string(file).map_err(|error| explain(&error))?;
         let module = read_text(&text).map_err(|error| explain(&error))?;
+        if path.is_empty() {
+            self.layers = layers(&text);
+        }
         let folder = path.iter().fold(source.to_path_buf(), |folder, name| folder.join(name));
         for child in &module.children {
             let mut below = path.clone();
@@ -245,6 +227,15 @@ impl Engine {
         }
         Some(at)
     }
+}
+
+/// Returns the layers that a root declares. The comment goes on to the first other line.
+fn layers(text: &str) -> Vec<String> {
+    let lines = text.lines().skip_while(|line| !line.starts_with(LAYERS));
+    let lines = lines.map_while(|line| line.strip_prefix("// "));
+    let named: Vec<&str> = lines.map(|line| line.split(": ").last().unwrap_or(line)).collect();
+    let names = named.iter().flat_map(|line| line.split([',', ' ', '.']));
+    names.filter(|name| !name.is_empty()).map(str::to_string).collect()
 }
 
 /// Reads the names that a file's text uses.
@@ -401,15 +392,15 @@ fn holds(condition: &Meta) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns the arrows of an engine of files with these paths and texts.
-    fn engine(files: &[(&str, &str)]) -> BTreeSet<Arrow> {
-        let mut engine = Engine { modules: BTreeMap::new() };
+    /// Returns a crate of files with these paths and texts.
+    fn of(files: &[(&str, &str)]) -> Crate {
+        let mut read = Crate { modules: BTreeMap::new(), layers: layers(files[0].1) };
         for (path, text) in files {
             let path = path.split('/').filter(|name| !name.is_empty()).map(str::to_string);
             let module = read_text(text).expect("the text is Rust");
-            engine.modules.insert(path.collect(), module);
+            read.modules.insert(path.collect(), module);
         }
-        engine.arrows()
+        read
     }
 
     fn shown(arrows: &BTreeSet<Arrow>) -> Vec<String> {
@@ -418,13 +409,14 @@ mod tests {
 
     #[test]
     fn names_are_followed_through_reexports_to_their_definitions() {
-        let arrows = engine(&[
+        let arrows = of(&[
             ("", "mod record; mod txn; pub use txn::Tx;"),
             ("record", "mod tid; pub use tid::Tid; pub(crate) mod undo;"),
             ("record/tid", "pub struct Tid;"),
             ("record/undo", "use super::Tid; fn f(_: Tid) {}"),
             ("txn", "use crate::record::{undo::f, Tid as T}; fn g(_: crate::record::undo::U) {}"),
-        ]);
+        ])
+        .arrows();
         assert_eq!(
             shown(&arrows),
             ["record/undo -> record/tid", "txn -> record/tid", "txn -> record/undo"]
@@ -433,41 +425,45 @@ mod tests {
 
     #[test]
     fn tests_and_models_draw_no_arrows() {
-        let arrows = engine(&[
+        let arrows = of(&[
             ("", "mod a; mod b;"),
             (
                 "a",
                 "#[cfg(test)] use crate::b::B; #[cfg(all(test, not(loom)))] mod tests { use crate::b::B; }",
             ),
             ("b", "pub struct B; #[cfg(not(loom))] use crate::a::A; #[cfg(loom)] use crate::a::L;"),
-        ]);
+        ])
+        .arrows();
         assert_eq!(shown(&arrows), ["b -> a"]);
     }
 
     #[test]
     fn arrows_go_down() {
-        let arrows = engine(&[
-            ("", "mod sync; mod txn; mod novel;"),
+        let read = of(&[
+            ("", "// Layers, lowest first: sync,\n// txn.\nmod sync; mod txn; mod novel;"),
             ("sync", "use crate::txn::Tx;"),
-            ("txn", "use crate::sync::Lock; use crate::novel::Thing;"),
+            ("txn", "use crate::sync::Lock; use crate::novel::Thing; use crate::Root;"),
             ("novel", ""),
         ]);
-        let problems = upward(&arrows);
-        assert_eq!(problems.len(), 2, "{problems:?}");
-        assert!(problems[0].starts_with("sync uses txn, which is a higher layer"), "{problems:?}");
-        assert!(problems[1].contains("`novel` is in no layer"), "{problems:?}");
+        assert_eq!(read.layers, ["sync", "txn"]);
+        let problems: Vec<String> = read.upward(&read.arrows()).into_iter().collect();
+        assert_eq!(problems.len(), 3, "{problems:?}");
+        assert_eq!(problems[0], "sync uses txn, which is a higher layer");
+        assert!(problems[1].starts_with("the module `novel` has no layer"), "{problems:?}");
+        assert!(problems[2].starts_with("txn depends on the root"), "{problems:?}");
     }
 
     #[test]
     fn circles_are_found_between_parts_of_each_folder() {
-        let arrows = engine(&[
+        let arrows = of(&[
             ("", "mod a;"),
             ("a", "mod x; mod y; mod z; pub use x::X; fn own() {}"),
             ("a/x", "use super::y::below::Y; pub struct X;"),
             ("a/y", "pub mod below;"),
             ("a/y/below", "use crate::a::X; pub struct Y;"),
             ("a/z", "use super::{X, own};"),
-        ]);
+        ])
+        .arrows();
         let problems = circles(&arrows);
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].starts_with("a circle in `a` of x, y:"), "{problems:?}");

@@ -2,6 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+// Layers, lowest first: progress, cores, workspace, engine_tests, sites, arrows, identifiers,
+// labels, links, phases, prose, sections, tidy, mutants, orderings, sanitize, verify, costs,
+// build_budget, check_json, browse.
 mod arrows;
 mod browse;
 mod build_budget;
@@ -21,9 +24,11 @@ mod sections;
 mod sites;
 mod tidy;
 mod verify;
+mod workspace;
+
+pub(crate) use workspace::root;
 
 use std::env;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
@@ -87,10 +92,4 @@ fn main() -> ExitCode {
 fn misused(problem: &str) -> ExitCode {
     eprintln!("error: {problem}\n\n{USAGE}");
     ExitCode::from(2)
-}
-
-/// The workspace's folder.
-fn root() -> PathBuf {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().expect("this package is a folder of the workspace").to_path_buf()
 }

@@ -36,8 +36,8 @@ const fn model(mutant: &'static str, test: &'static str) -> Check {
 }
 
 const CHECKS: &[Check] = &[
-    model("no-fence", "tests::loom::loom_write_skew"),
-    model("no-fence", "tests::loom::loom_write_skew_by_timestamps"),
+    model("no-fence", "tests::loom::serial_order::loom_write_skew"),
+    model("no-fence", "tests::loom::serial_order::loom_write_skew_by_timestamps"),
     check(
         "append-after-unlock",
         "tests::log::visits::a_logger_that_comes_whenever_it_can_misses_no_commit",
@@ -92,45 +92,42 @@ const CHECKS: &[Check] = &[
     check("limit-undone", "tests::log::sequences::a_limit_stays_staged_when_a_part_is_undone"),
     check(
         "view-unmoved",
-        "protocols::shared::tests::a_closure_never_sees_two_rows_of_different_times",
+        "protocols::occ::tests::a_closure_never_sees_two_rows_of_different_times",
     ),
     check(
         "moved-unlooked",
-        "protocols::shared::tests::a_closure_never_sees_two_rows_of_different_times",
+        "protocols::occ::tests::a_closure_never_sees_two_rows_of_different_times",
     ),
     check(
         "new-unlooked",
-        "protocols::shared::tests::the_cell_that_makes_the_view_move_is_looked_at_again",
+        "protocols::occ::tests::the_cell_that_makes_the_view_move_is_looked_at_again",
     ),
-    check("nodes-unlooked", "protocols::shared::tests::an_absent_key_and_a_row_are_of_one_time"),
+    check("nodes-unlooked", "protocols::occ::tests::an_absent_key_and_a_row_are_of_one_time"),
     check(
         "install-unlooked",
-        "protocols::shared::tests::a_commit_that_has_installed_only_half_is_noticed",
+        "protocols::occ::tests::a_commit_that_has_installed_only_half_is_noticed",
     ),
-    check(
-        "epoch-after-look",
-        "protocols::shared::tests::the_epoch_of_a_look_is_one_from_before_it",
-    ),
+    check("epoch-after-look", "protocols::occ::tests::the_epoch_of_a_look_is_one_from_before_it"),
     check(
         "met-elsewhere",
-        "protocols::shared::tests::a_version_that_was_met_in_one_row_is_not_met_in_another",
+        "protocols::occ::tests::a_version_that_was_met_in_one_row_is_not_met_in_another",
     ),
-    check("met-uninstalled", "protocols::shared::tests::a_version_that_a_row_never_had_is_not_met"),
+    check("met-uninstalled", "protocols::occ::tests::a_version_that_a_row_never_had_is_not_met"),
     check(
         "peek-unchecked",
-        "protocols::shared::tests::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
+        "protocols::occ::tests::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
     ),
     check(
         "told-unlooked",
-        "protocols::shared::tests::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
+        "protocols::occ::tests::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
     ),
     check(
         "told-once",
-        "protocols::shared::tests::rows_that_go_and_come_back_during_a_look_are_noticed",
+        "protocols::occ::tests::rows_that_go_and_come_back_during_a_look_are_noticed",
     ),
     check("no-read-validation", "tests::commit_interleavings::write_skew_fails_one_of_the_two"),
-    model("others-locks-ignored", "tests::loom::loom_write_skew"),
-    model("tombstone-unobserved", "tests::loom::loom_absent_read_against_insert"),
+    model("others-locks-ignored", "tests::loom::serial_order::loom_write_skew"),
+    model("tombstone-unobserved", "tests::loom::serial_order::loom_absent_read_against_insert"),
     check("reclaim-early", "epoch::tests::a_pin_holds_the_bound_and_nothing_else_does"),
     check(
         "evaluate-before-lock",
@@ -305,8 +302,8 @@ const CHECKS: &[Check] = &[
         "staged-unflagged",
         "tests::staged_rows::a_row_that_was_staged_where_one_was_deleted_is_found",
     ),
-    model("staged-unflagged", "tests::loom::loom_burial_against_put"),
-    model("requeued-as-old", "tests::loom::loom_burial_against_put"),
+    model("staged-unflagged", "tests::loom::burial::loom_burial_against_put"),
+    model("requeued-as-old", "tests::loom::burial::loom_burial_against_put"),
     check(
         "deleted-unflagged",
         "tests::staged_rows::a_row_is_found_that_was_staged_while_a_delete_was_committing",
@@ -422,10 +419,13 @@ const CHECKS: &[Check] = &[
         "sync::queue_lock::tests::by_hand::the_next_writer_lets_the_readers_behind_it_in_as_it_leaves",
     ),
     check("refused-taken", "sync::queue_lock::tests::by_hand::a_try_that_fails_leaves_no_trace"),
-    model("tick-not-over", "tests::loom::loom_report_against_a_commit_by_the_clock"),
-    model("drawn-unfenced", "tests::loom::loom_report_against_a_commit_by_the_clock"),
-    model("tick-awaited-late", "tests::loom::loom_absent_read_against_insert_in_one_tick"),
-    model("tick-not-awaited", "tests::loom::loom_write_skew_by_the_clock"),
+    model("tick-not-over", "tests::loom::reports::loom_report_against_a_commit_by_the_clock"),
+    model("drawn-unfenced", "tests::loom::reports::loom_report_against_a_commit_by_the_clock"),
+    model(
+        "tick-awaited-late",
+        "tests::loom::serial_order::loom_absent_read_against_insert_in_one_tick",
+    ),
+    model("tick-not-awaited", "tests::loom::serial_order::loom_write_skew_by_the_clock"),
     check(
         "flattened-over-pending",
         "protocols::mvto::tests::deltas::a_reader_waits_for_versions_that_are_pending_below",

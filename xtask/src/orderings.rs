@@ -294,7 +294,9 @@ mod tests {
         };
         assert_eq!(wanted(&["--list", "--minutes", "5"]), (1..=all.len()).collect::<Vec<_>>());
         assert_eq!(wanted(&["2", "7"]), [2, 7]);
-        assert!(!wanted(&["epoch.rs"]).is_empty() && wanted(&["epoch.rs"]).len() < all.len());
+        assert!(
+            !wanted(&["epoch/mod.rs"]).is_empty() && wanted(&["epoch/mod.rs"]).len() < all.len()
+        );
         assert_eq!(wanted(&["--must", "--test", "7", "2"]), [2]);
         assert!(Options::parse(&["--minutes".to_string()]).is_err());
         assert!(Options::parse(&["--quickly".to_string()]).is_err());

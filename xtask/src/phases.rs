@@ -111,7 +111,10 @@ mod tests {
     use super::*;
 
     fn lines(text: &str) -> Vec<usize> {
-        instruments_in_phases("protocol/occ.rs", text).into_iter().map(|(line, _)| line).collect()
+        instruments_in_phases("protocols/occ/phases.rs", text)
+            .into_iter()
+            .map(|(line, _)| line)
+            .collect()
     }
 
     #[test]

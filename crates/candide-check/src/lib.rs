@@ -81,6 +81,7 @@
 
 #![forbid(unsafe_code)]
 
+// Layers, lowest first: history, graph, anomaly, format, white, black, edn, json.
 mod anomaly;
 pub mod black;
 pub mod edn;

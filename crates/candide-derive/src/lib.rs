@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+// Layers, lowest first: attributes, record, expand, key.
 mod attributes;
 mod expand;
 mod key;

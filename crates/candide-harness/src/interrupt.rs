@@ -6,8 +6,6 @@ use std::process;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::failure::Failure;
-
 /// The exit status of a command that was ended early: 128 plus the number of the signal, as in
 /// shells.
 pub const STATUS: u8 = 130;
@@ -24,8 +22,8 @@ static INTERRUPT: Interrupt = Interrupt::new();
 
 /// Installs the handler of Ctrl-C that the module describes. A command that has nothing to report
 /// early does not call this function.
-pub fn listen() -> Result<(), Failure> {
-    Ok(ctrlc::set_handler(|| {
+pub fn listen() -> Result<(), ctrlc::Error> {
+    ctrlc::set_handler(|| {
         let say = || {
             // The command ends early even if printing fails.
             let _ = writeln!(
@@ -36,7 +34,7 @@ pub fn listen() -> Result<(), Failure> {
         if INTERRUPT.press(say) {
             process::exit(i32::from(STATUS));
         }
-    })?)
+    })
 }
 
 /// Returns whether Ctrl-C has been pressed.

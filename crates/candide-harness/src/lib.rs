@@ -7,54 +7,42 @@
 //! the workload for each protocol, so only the crate `candide-compiled` calls these two functions.
 //!
 //! [`Suite`] measures the combinations of a [`Matrix`]; [`figure`] measures the content of a
-//! published figure. Both return a [`Report`].
+//! published figure. Both return a [`Report`], and [`report()`] prints it.
+//!
+//! The layers are, the lowest first: `interrupt`, `failure`, `results`, `output`, `progress`,
+//! `affinity`, `files`, `registry`, `any_workload`, `rules`, `run`, `suite`, `figure`, `show`,
+//! `check`, `crash`, `database`. A module uses only modules that come before it.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod affinity;
 mod any_workload;
-mod barrier;
 pub mod check;
 pub mod crash;
 pub mod database;
-mod driver;
-mod experiment;
 mod failure;
 pub mod figure;
 mod files;
-mod hottest;
 pub mod interrupt;
-mod locks;
-mod machine;
-mod measurement;
-mod mixtures;
 pub mod output;
-mod pace;
-mod page;
-mod plan;
-mod preemption;
 mod progress;
 mod registry;
-mod report;
-mod room;
-mod sets;
-mod sink;
-mod slices;
+pub mod results;
+mod rules;
+mod run;
+mod show;
 mod suite;
-mod table;
-mod timeline;
 
 pub use affinity::Cores;
 pub use any_workload::{
     AnyWorkload, FillError, LoadedDatabase, PreparedWorker, Variant, measurable,
 };
-pub use experiment::Rules;
 pub use failure::Failure;
 pub use files::{Directory, Files, level_name};
-pub use measurement::Profile;
-pub use plan::{Matrix, crowding, unconcerned};
 pub use progress::Agenda;
 pub use registry::{Choice, Choices, each_once};
-pub use report::{Report, report};
-pub use suite::Suite;
+pub use results::{Profile, Report};
+pub use rules::Rules;
+pub use show::report;
+pub use suite::{Matrix, Suite, crowding, unconcerned};

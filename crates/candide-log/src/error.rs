@@ -1,7 +1,6 @@
 //! What can go wrong: at opening, at writing the log, and at managing the files.
 
 use crate::names::FileName;
-use crate::target::LoadError;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, ErrorKind};
@@ -281,4 +280,32 @@ impl Error for StoreError {
 /// Returns whether a failure says that there is no room, on the disk or within a quota.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// The reason why a row or a change was not loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// An update or a delete of a row that is not there, or a change that does not fit the table:
+    /// the files do not contain what was written. The text says which row it is.
+    Ghost(String),
+    /// The target refuses, for a reason of its own, such as a lack of memory.
+    Other(Box<dyn Error + Send + Sync>),
+}
+
+impl Display for LoadError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Ghost(what) => f.write_str(what),
+            LoadError::Other(error) => Display::fmt(error, f),
+        }
+    }
+}
+
+impl Error for LoadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            LoadError::Ghost(_) => None,
+            LoadError::Other(error) => Some(&**error),
+        }
+    }
 }

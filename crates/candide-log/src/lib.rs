@@ -1,15 +1,53 @@
 //! The log, checkpoints and recovery of a main-memory database, in terms of tables, keys and words.
+//!
+//! An engine keeps its rows in memory and hands over *commit records*: which words of which rows a
+//! commit has changed. This crate makes them durable, and puts the rows back when the database is
+//! opened again. It knows neither transactions nor types of rows.
+//!
+//! # A database's directory
+//!
+//! | file | contents |
+//! |---|---|
+//! | `MANIFEST`, `MANIFEST.copy` | the tables, the checkpoint in force, the first segment that recovery needs |
+//! | `log-NNNNNNNNNN` | a segment of the log: blocks of commit records, each of which closes a *cut* |
+//! | `checkpoint-NNNNNNNNNN-PPPP` | a part of a checkpoint: rows, and the records above its cut |
+//! | `spare-NNNNNNNNNN` | a file that will become a segment |
+//! | `LOCK` | what a process locks as long as it has the database open |
+//!
+//! Recovery loads the checkpoint in force and replays the log behind it up to the last cut: all
+//! commits with stamps up to the cut, and no others. Each opening begins a new *generation* of the
+//! log. `docs/file-format.md` has every byte, `docs/durability.md` what is promised.
+//!
+//! # Layers
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`tools`] | checking, repairing, copying and listing the files of a database that is not in use |
+//! | [`store`] | a database that is open: opening, checkpoints beside the writer, backups |
+//! | `checkpoint`, `log` | reading and writing parts, merging; segments, blocks, replay |
+//! | [`rows`], [`target`] | what recovery loads: an engine's tables, or maps |
+//! | [`error`] | what can go wrong |
+//! | [`disk`] | the door to the file system: [`RealDisk`](disk::RealDisk), or a disk of a test |
+//! | [`format`](mod@format), [`schema`] | the bytes of every file, as pure functions; what is known of a table |
+//!
+//! # Where to begin
+//!
+//! An engine calls [`Store::open`] with a [`Target`], then [`Store::add_table`] and
+//! [`LogWriter::write`]; `examples/recovery.rs` is the shortest program that does. A reader of the
+//! source begins with [`format`](mod@format), goes on with `log/writer.rs` and `log/reader.rs`, and
+//! then with `store/open.rs`. Tests run on the simulated disk of the crate `candide-log-testing`,
+//! which knows every state that a crash can leave.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+// Layers, lowest first: mutants, names, schema, format, random, disk, error, target, rows,
+// directory, log, checkpoint, store, tools.
 mod checkpoint;
 mod directory;
 pub mod disk;
 pub mod error;
 pub mod format;
-#[cfg(feature = "simulation")]
-pub mod laboratory;
 mod log;
 pub mod mutants;
 mod names;
@@ -20,8 +58,8 @@ pub mod store;
 pub mod target;
 pub mod tools;
 
-pub use error::{OpenError, StoreError, WriteError};
+pub use error::{LoadError, OpenError, StoreError, WriteError};
 pub use rows::Rows;
 pub use schema::{IndexSchema, TableSchema};
 pub use store::{LogWriter, Progress, Recovered, Store, StoreOptions};
-pub use target::{LoadError, Loader, Target};
+pub use target::{Loader, Target};

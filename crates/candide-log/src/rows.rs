@@ -1,10 +1,10 @@
 //! A target that keeps rows in maps: for tools and tests.
 
-use crate::error::OpenError;
+use crate::error::{LoadError, OpenError};
 use crate::format::commit::{Change, ChangeKind};
 use crate::mutants::{Mutant, mutant};
 use crate::schema::TableSchema;
-use crate::target::{LoadError, Loader, Target};
+use crate::target::{Loader, Target};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

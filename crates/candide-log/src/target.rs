@@ -1,10 +1,8 @@
 //! Where recovery puts what it finds.
 
-use crate::error::OpenError;
+use crate::error::{LoadError, OpenError};
 use crate::format::commit::Change;
 use crate::schema::TableSchema;
-use std::error::Error;
-use std::fmt::{self, Display, Formatter};
 
 /// What the rows of a recovered database are put into.
 pub trait Target: Sync {
@@ -30,33 +28,5 @@ pub trait Loader: Send {
     /// checkpoint, and after the last change.
     fn finish(&mut self) -> Result<(), LoadError> {
         Ok(())
-    }
-}
-
-/// The reason why a row or a change was not loaded.
-#[derive(Debug)]
-pub enum LoadError {
-    /// An update or a delete of a row that is not there, or a change that does not fit the table:
-    /// the files do not contain what was written. The text says which row it is.
-    Ghost(String),
-    /// The target refuses, for a reason of its own, such as a lack of memory.
-    Other(Box<dyn Error + Send + Sync>),
-}
-
-impl Display for LoadError {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            LoadError::Ghost(what) => f.write_str(what),
-            LoadError::Other(error) => Display::fmt(error, f),
-        }
-    }
-}
-
-impl Error for LoadError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            LoadError::Ghost(_) => None,
-            LoadError::Other(error) => Some(&**error),
-        }
     }
 }

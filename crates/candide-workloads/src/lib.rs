@@ -32,10 +32,14 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+// Layers, lowest first: causes, consistency, counter, failure, replay, rng, think, zipf, load,
+// read_back, hottest, workload, clients, random, rubis, smallbank, tpcb, tpcc, wikipedia, ycsb,
+// micro, two_tables.
 mod causes;
 pub mod clients;
 mod consistency;
 mod counter;
+mod failure;
 mod hottest;
 mod load;
 pub mod micro;
@@ -56,10 +60,11 @@ mod zipf;
 
 pub use causes::{Cause, Causes};
 pub use consistency::Consistency;
+pub use failure::Failure;
 pub use hottest::Probe;
 pub use load::Loading;
 pub use replay::Stopped;
 pub use rng::stream;
 pub use think::Think;
-pub use workload::{Failure, Loaded, Size, Step, Timeline, Worker, Workload};
+pub use workload::{Loaded, Size, Step, Timeline, Worker, Workload};
 pub use zipf::{THETA_MAX, Zipf};

@@ -1,14 +1,13 @@
 //! The traits and types through which a driver runs any workload under any protocol.
 
-use std::fmt;
 use std::time::Duration;
 
 use candide::report::Stats;
-use candide::{Abort, Database, Error, Protocol, RunOptions, Session, Tx};
+use candide::{Abort, Database, Protocol, RunOptions, Session, Tx};
 use serde::Serialize;
 
 use crate::replay::Stopped;
-use crate::{Causes, Consistency, Loading, Probe, THETA_MAX};
+use crate::{Causes, Consistency, Failure, Loading, Probe, THETA_MAX};
 
 /// A workload before any table exists: knobs from which a database of any protocol can be filled.
 ///
@@ -254,47 +253,4 @@ pub(crate) fn run_as<T, E: From<Abort>, P: Protocol>(
         body(tx)
     });
     (end, attempts - 1)
-}
-
-/// The reason why a workload could not be loaded or checked.
-#[derive(Debug)]
-pub enum Failure {
-    /// The database refused a table or a session.
-    Setup(Error),
-    /// A transaction ended in a way that loading and checking do not expect.
-    Transaction(Abort),
-    /// Loading was told to stop.
-    Stopped,
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Failure::Setup(error)
-    }
-}
-
-impl From<Abort> for Failure {
-    fn from(abort: Abort) -> Self {
-        Failure::Transaction(abort)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Setup(error) => write!(f, "the database refused: {error}"),
-            Failure::Transaction(abort) => write!(f, "a transaction failed: {abort}"),
-            Failure::Stopped => f.write_str("loading was stopped"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Failure::Setup(error) => Some(error),
-            Failure::Transaction(abort) => Some(abort),
-            Failure::Stopped => None,
-        }
-    }
 }

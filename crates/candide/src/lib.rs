@@ -97,6 +97,9 @@
 #[path = "tests/protocol_tests.rs"]
 mod protocol_tests;
 
+// Layers, lowest first: sync, timestamps, factor, unknown_name, policy, error, stats, log, memory,
+// epoch, schema, record, index, access, engine, protocols, gc, txn, catalog, durable, shared,
+// handle, api.
 mod access;
 mod api;
 mod catalog;

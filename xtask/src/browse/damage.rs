@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::browser::Browser;
-use super::{VIEWS, problems};
+use super::check::{VIEWS, problems};
 
 /// A way to damage a page, and some words of the message that the check should give.
 struct Damage {

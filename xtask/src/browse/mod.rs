@@ -4,22 +4,15 @@
 //! protocol's colour. The file `check.js` has the details.
 
 mod browser;
+mod check;
 mod damage;
 
 use std::fs;
 use std::path::Path;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use serde_json::Value;
-
 use browser::{Browser, View};
-
-const CHECK: &str = include_str!("check.js");
-
-const VIEWS: [View; 2] = [
-    View { name: "desktop", width: 1280, height: 900, mobile: false, dark: false },
-    View { name: "phone", width: 390, height: 844, mobile: true, dark: true },
-];
+use check::{VIEWS, problems, url};
 
 /// Checks files, shows that the check refuses damaged files, or makes pictures for inspection.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
@@ -65,23 +58,6 @@ fn approve(browser: &mut Browser, file: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The problems of a page, and the numbers of the things that were checked.
-struct Found {
-    problems: Vec<String>,
-    numbers: Value,
-    marks: Value,
-}
-
-fn problems(browser: &mut Browser, file: &Path, view: View) -> Result<Found, String> {
-    let mut page = browser.open(&url(file)?, view)?;
-    let checked = page.evaluate(CHECK)?;
-    let mut problems = std::mem::take(&mut page.troubles);
-    page.close()?;
-    let found = checked["problems"].as_array().ok_or("the check gives no list")?;
-    problems.extend(found.iter().filter_map(Value::as_str).map(str::to_string));
-    Ok(Found { problems, numbers: checked["numbers"].clone(), marks: checked["marks"].clone() })
-}
-
 /// Writes pictures of the whole page beside the file: both views in light and in dark, and the
 /// printed page.
 fn pictures(browser: &mut Browser, file: &Path) -> Result<(), String> {
@@ -105,9 +81,4 @@ fn pictures(browser: &mut Browser, file: &Path) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-fn url(file: &Path) -> Result<String, String> {
-    let path = file.canonicalize().map_err(|error| format!("{}: {error}", file.display()))?;
-    Ok(format!("file://{}", path.display()))
 }

@@ -45,6 +45,15 @@ impl Form {
         }
     }
 
+    /// Returns the number, which must be one that a history may contain.
+    pub(super) fn number(&self, what: &str) -> Result<u64, String> {
+        match self.bare() {
+            Form::Number(number) => u64::try_from(*number).ok(),
+            _ => None,
+        }
+        .ok_or_else(|| format!("{what} is {}, should be a whole number from 0", self.shown()))
+    }
+
     /// Returns the form as text for messages. Long text is cut off.
     pub(super) fn shown(&self) -> String {
         const CHARACTERS_MAX: usize = 60;

@@ -385,7 +385,7 @@ impl<'a> Event<'a> {
         }
         let process = match process {
             Some(Form::Keyword(_)) => return Ok(None),
-            process => process.map(|process| number(process, ":process")).transpose()?,
+            process => process.map(|process| process.number(":process")).transpose()?,
         };
         let kind = match kind {
             Some(Form::Keyword(name)) if name == "invoke" => Kind::Invoke,
@@ -400,7 +400,7 @@ impl<'a> Event<'a> {
         let time = match time {
             Form::Nil | Form::Number(-1) => None,
             time => Some(
-                number(time, ":time")
+                time.number(":time")
                     .map_err(|problem| format!("{problem}, or -1 if it is not known"))?,
             ),
         };
@@ -422,13 +422,4 @@ fn operations<O: Operation>(value: &Form, done: bool, keys: &mut Keys) -> Result
 
 fn not_an_operation(form: &Form) -> String {
     format!("an operation is {}, should be a vector like [:r 3 nil]", form.shown())
-}
-
-/// Returns the number in `form`, which must be one that a history may contain.
-fn number(form: &Form, what: &str) -> Result<u64, String> {
-    match form.bare() {
-        Form::Number(number) => u64::try_from(*number).ok(),
-        _ => None,
-    }
-    .ok_or_else(|| format!("{what} is {}, should be a whole number from 0", form.shown()))
 }

@@ -1,7 +1,6 @@
 //! The operations within a transaction: `[:append 3 1]`, `[:w 3 1]`, `[:r 3 nil]`.
 
 use super::form::Form;
-use super::number;
 use crate::black::{ListOp, RegisterOp};
 use std::fmt::Write;
 
@@ -23,11 +22,11 @@ pub trait Micro {
 impl Micro for ListOp {
     fn parse(name: &Form, key: u64, value: &Form, done: bool) -> Result<ListOp, String> {
         match (called(name), value) {
-            (Some("append"), value) => Ok(ListOp::Append { key, value: number(value, "a value")? }),
+            (Some("append"), value) => Ok(ListOp::Append { key, value: value.number("a value")? }),
             (Some("r"), value) if done => match value {
                 Form::Nil => Ok(ListOp::Read { key, values: Vec::new() }),
                 Form::Sequence(values) => {
-                    let values = values.iter().map(|value| number(value, "a value in a list"));
+                    let values = values.iter().map(|value| value.number("a value in a list"));
                     Ok(ListOp::Read { key, values: values.collect::<Result<_, _>>()? })
                 }
                 other => Err(format!(
@@ -65,9 +64,9 @@ impl Micro for ListOp {
 impl Micro for RegisterOp {
     fn parse(name: &Form, key: u64, value: &Form, done: bool) -> Result<RegisterOp, String> {
         match (called(name), value) {
-            (Some("w"), value) => Ok(RegisterOp::Write { key, value: number(value, "a value")? }),
+            (Some("w"), value) => Ok(RegisterOp::Write { key, value: value.number("a value")? }),
             (Some("r"), value) if done && *value != Form::Nil => {
-                Ok(RegisterOp::Read { key, value: Some(number(value, "a value")?) })
+                Ok(RegisterOp::Read { key, value: Some(value.number("a value")?) })
             }
             (Some("r"), _) => Ok(RegisterOp::Read { key, value: None }),
             _ => Err(format!("an operation on a register is {}, should be :w or :r", name.shown())),

@@ -1,8 +1,9 @@
 //! The derivation of dependencies from accesses, and of violations from dependencies.
 
 use super::live::NodeId;
+use super::sight::Sight;
 use super::units::{Version, Writer};
-use super::{Checker, Fed, Item, LiveScan, Pending, Sight};
+use super::{Checker, Fed, Item, LiveScan, Pending};
 use crate::anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
 use crate::graph::{Edge, Graph, Kind};
 use crate::history::{Key, Scan};

@@ -54,6 +54,7 @@
 
 mod derive;
 mod live;
+mod sight;
 mod units;
 mod windows;
 
@@ -63,6 +64,7 @@ use crate::anomaly::{Party, Violation};
 use crate::graph::Kind;
 use crate::history::{Access, Event, Forgotten, Scan, Transaction};
 use live::{Live, NodeId};
+use sight::Sight;
 use std::collections::VecDeque;
 use units::Units;
 
@@ -164,16 +166,6 @@ struct LiveScan {
     node: NodeId,
     sight: Sight,
     scan: Scan,
-}
-
-/// The times that determine which deletes a transaction has seen when it found no record, and which
-/// other versions the transaction can have seen.
-#[derive(Debug, Clone, Copy)]
-struct Sight {
-    ended: u64,
-    /// The time to which the transaction looked back; `None` if it did not look back. Of each unit,
-    /// the transaction saw the highest version not above this time.
-    as_of: Option<u64>,
 }
 
 /// A read of a version whose writer has not been processed yet.

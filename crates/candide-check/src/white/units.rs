@@ -1,8 +1,8 @@
 //! The units of a history, by number. Each unit keeps the versions to which a live transaction may
 //! still refer.
 
-use super::Sight;
 use super::live::{Live, NONE, NodeId};
+use super::sight::Sight;
 use crate::anomaly::Party;
 use crate::graph::Kind;
 use crate::history::Key;

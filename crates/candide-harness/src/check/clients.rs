@@ -15,13 +15,13 @@ use candide_workloads::stream;
 use super::Rules;
 use super::allowance::Allowance;
 use super::verdict::Verdict;
-use crate::barrier::Barrier;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::locks::Locks;
+use crate::output::Sink;
 use crate::progress::{self, Clock};
 use crate::registry::Choice;
-use crate::sink::Sink;
+use crate::results::Locks;
+use crate::run::Barrier;
 
 /// The number of transactions after which a recording ends, since a history of answers is judged as
 /// a whole: it then takes less than 1 GB.

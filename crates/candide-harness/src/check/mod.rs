@@ -12,11 +12,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::progress::Agenda;
+pub use crate::results::Finding;
 pub use clients::{Checked, Clients, clients};
 pub use file::judge_file;
 pub use record::record;
 pub use recordable::{Recordable, RecordedSite, recordable};
-pub use verdict::{Claim, Finding, Verdict};
+pub use verdict::{Claim, Verdict};
 
 /// The parameters that all recordings of one command share.
 pub struct Rules<'a> {

@@ -17,13 +17,13 @@ use super::allowance::Allowance;
 use super::recordable::{Recordable, RecordedSite};
 use super::verdict::Verdict;
 use crate::any_workload::{FillError, PreparedWorker};
-use crate::barrier::Barrier;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::locks::Locks;
+use crate::output::Sink;
 use crate::progress::{self, Clock};
 use crate::registry::Choice;
-use crate::sink::Sink;
+use crate::results::Locks;
+use crate::run::Barrier;
 
 /// The number of reads, writes and scans that threads record before the checker takes them, on the
 /// average of the run: some 100 MB.

@@ -7,8 +7,8 @@ use candide::protocols::Properties;
 use candide_check::black::{self, Outcome, Transaction};
 use candide_check::{Options, Summary, Verdict as Judgement};
 
-use crate::locks::Locks;
 use crate::registry::Choice;
+use crate::results::{Finding, Locks};
 
 /// The properties demanded of a history besides serializability.
 #[derive(Debug, Clone, Copy)]
@@ -42,28 +42,6 @@ impl Claim {
     /// Returns the options for the checkers of values.
     pub(super) fn of_values(self) -> black::Options {
         black::Options { sessions: self.strict, real_time: self.strict }
-    }
-}
-
-/// Results of a check, from the best to the worst; each has an exit status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Finding {
-    /// Every demanded property holds.
-    Good,
-    /// The checker could not decide.
-    Unknown,
-    /// A property does not hold, or a run has committed nothing.
-    Bad,
-}
-
-impl Finding {
-    /// Returns the exit status of the command.
-    pub fn exit_status(self) -> u8 {
-        match self {
-            Finding::Good => 0,
-            Finding::Unknown => 3,
-            Finding::Bad => 1,
-        }
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use candide::any::Erased;
 use candide::{Abort, Database, LogOptions, Record, Table, Whole};
-use candide_log::disk::SimDisk;
-use candide_log::laboratory::{Contents, Plan, WholeEngine};
 use candide_log::{Rows, Store, StoreOptions, TableSchema};
+use candide_log_testing::SimDisk;
+use candide_log_testing::laboratory::{Contents, Plan, WholeEngine};
 
 use crate::registry::Choices;
 

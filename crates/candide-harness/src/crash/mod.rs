@@ -13,17 +13,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use candide_log::laboratory::{self, Counts, Plan, ReplayError};
+use candide_log_testing::laboratory::{self, Counts, Plan, ReplayError};
 
-use crate::check::Finding;
 use crate::failure::Failure;
 use crate::progress::{self, Agenda};
 use crate::registry::Choices;
-use crate::table::grouped;
+use crate::results::{Finding, grouped};
 use crate::{interrupt, output};
 use engine::Engine;
 
-pub use candide_log::laboratory::{Place, PlaceError};
+pub use candide_log_testing::laboratory::{Place, PlaceError};
 
 /// The end of a run.
 #[derive(Debug, Clone, Copy)]

@@ -11,9 +11,9 @@ use candide_log::tools::{self, Item};
 use serde::Serialize;
 
 use super::{directory, failed};
-use crate::check::Finding;
 use crate::failure::Failure;
 use crate::output;
+use crate::results::Finding;
 
 /// The stamp from which on commit records are printed, of one generation and all later ones, or of
 /// every generation.

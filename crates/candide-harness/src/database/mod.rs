@@ -19,11 +19,11 @@ use candide_log::disk::{Disk, RealDisk};
 use candide_log::tools::{self, Repaired, Until, Verified};
 use comfy_table::Table;
 
-use crate::check::Finding;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::{self, Agenda};
-use crate::table::{self, grouped};
+use crate::results::{Finding, grouped};
+use crate::show::table;
 
 /// Opens the directory of a database.
 fn directory(place: &Path) -> Result<RealDisk, Failure> {
@@ -157,7 +157,7 @@ pub fn stats(place: &Path) -> Result<Finding, Failure> {
         "bytes of keys in log",
         "bytes of words in log",
     ];
-    let mut tables: Table = table::table(&header, 1..6);
+    let mut tables: Table = table(&header, 1..6);
     for table in &stats.tables {
         tables.add_row([
             table.name.clone(),

@@ -9,11 +9,11 @@ use candide::any::Erased;
 use candide::{Abort, Database, Level, LogOptions, Record, Table};
 
 use super::new_directory;
-use crate::check::Finding;
 use crate::failure::Failure;
 use crate::progress::{self, Agenda};
 use crate::registry::{Choice, Choices};
-use crate::table::{self, grouped};
+use crate::results::{Finding, grouped};
+use crate::show::table;
 use crate::{interrupt, output};
 
 /// The order for a measurement of recovery.
@@ -71,7 +71,7 @@ pub fn measure_recovery(order: &RecoveryOrder) -> Result<Finding, Failure> {
         "MB/s",
         "per thread and second",
     ];
-    let mut table = table::table(&header, 2..9);
+    let mut table = table(&header, 2..9);
     for Opened { what, protocol, threads, count, bytes, took } in rows {
         let seconds = took.as_secs_f64();
         let rate = count as f64 / seconds;

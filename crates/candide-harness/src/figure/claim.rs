@@ -3,10 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use serde::Serialize;
-
-use super::outcome::{MeasuredLine, PhaseResult, Point};
-use crate::measurement::median;
+use crate::results::{MeasuredLine, PhaseResult, Point, Verdict, median};
 
 /// A direction of a published figure, which comes out if a quantity of a line has one of the
 /// accepted values. It is judged for each number of threads.
@@ -56,20 +53,6 @@ pub enum Compared {
     RatioTo(Vec<usize>),
     /// The quantity of the line with this index, as the absolute value of the difference.
     DifferenceFrom(usize),
-}
-
-/// What became of a claim. The names of the fields are the interface to other programs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Verdict {
-    pub(crate) claim: String,
-    pub(crate) threads: usize,
-    /// The value; `None` if there was nothing to compare with.
-    pub(crate) measured: Option<f64>,
-    /// Whether the claim came out.
-    pub(crate) holds: bool,
-    /// The value in words.
-    #[serde(skip)]
-    pub(crate) words: String,
 }
 
 impl Claim {
@@ -207,18 +190,11 @@ fn phase<'a>(point: &'a Point, name: &str) -> Option<&'a PhaseResult> {
     point.phases.iter().find(|phase| phase.name == name)
 }
 
-impl Verdict {
-    /// Returns whether the claim came out, in words.
-    pub(crate) fn outcome(&self) -> &'static str {
-        if self.holds { "came out" } else { "did not come out" }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::figure::outcome::in_tests::line;
-    use crate::sets::SetSizes;
+    use crate::results::SetSizes;
 
     /// Returns the verdicts on line 0 of `lines`.
     fn judged(

@@ -1,9 +1,7 @@
 //! Grades of choices by what they leave of a system's throughput, as Figure 7 of "Opportunities for
 //! Optimism" (VLDB 2020) grades systems.
 
-use serde::Serialize;
-
-use super::outcome::MeasuredLine;
+use crate::results::{Grade, MeasuredLine};
 
 /// A line that is graded: a system with one choice other than those of the line with which it is
 /// compared.
@@ -18,20 +16,6 @@ pub struct Graded {
     pub about: Option<&'static str>,
     /// The index of the line.
     pub line: usize,
-}
-
-/// The grade of a line. The names of the fields are the interface to other programs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Grade {
-    pub(crate) protocol: &'static str,
-    pub(crate) choice: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) about: Option<&'static str>,
-    /// The largest number of threads with which the line was compared.
-    pub(crate) threads: usize,
-    /// The ratio of the throughputs with that many threads.
-    pub(crate) of_base: f64,
-    pub(crate) grade: &'static str,
 }
 
 impl Graded {
@@ -54,34 +38,6 @@ fn grade_of(of_base: f64) -> &'static str {
         0.7..0.9 => "-",
         _ => "--",
     }
-}
-
-/// Returns the table of grades: the header, and a row for each choice. A choice that a protocol
-/// does not have is "N/A", as in the published figure.
-pub(crate) fn table(grades: &[Grade]) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let (mut protocols, mut choices) = (Vec::new(), Vec::new());
-    for grade in grades {
-        let choice = (grade.choice, grade.about);
-        if !protocols.contains(&grade.protocol) {
-            protocols.push(grade.protocol);
-        }
-        if !choices.contains(&choice) {
-            choices.push(choice);
-        }
-    }
-    let row = |&(choice, about): &(&str, Option<&str>)| {
-        let cell = |protocol: &&str| {
-            let is_it = |grade: &&Grade| (grade.protocol, grade.choice) == (*protocol, choice);
-            grades.iter().find(is_it).map_or_else(
-                || "N/A".to_string(),
-                |grade| format!("{} ({:.2})", grade.grade, grade.of_base),
-            )
-        };
-        let head = [choice.to_string(), about.unwrap_or("not in the figure").to_string()];
-        head.into_iter().chain(protocols.iter().map(cell)).collect()
-    };
-    let rows = choices.iter().map(row).collect();
-    (["choice", "about"].into_iter().chain(protocols.iter().copied()).collect(), rows)
 }
 
 #[cfg(test)]
@@ -117,30 +73,5 @@ mod tests {
         let grade = of(0).grade(&lines).expect("compared");
         assert_eq!((grade.threads, grade.of_base, grade.grade), (4, 0.95, "+"));
         assert_eq!(of(1).grade(&lines), None, "compared with none");
-    }
-
-    #[test]
-    fn the_table_has_a_row_for_each_choice_and_a_column_for_each_protocol() {
-        let grade = |protocol, choice, about, of_base| Grade {
-            protocol,
-            choice,
-            about,
-            threads: 2,
-            of_base,
-            grade: grade_of(of_base),
-        };
-        let (header, rows) = table(&[
-            grade("occ", "no-backoff", Some("contention regulation"), 0.5),
-            grade("occ", "no-wait", None, 1.0),
-            grade("mvto", "no-backoff", Some("contention regulation"), 0.75),
-        ]);
-        assert_eq!(header, ["choice", "about", "occ", "mvto"]);
-        assert_eq!(
-            rows,
-            [
-                ["no-backoff", "contention regulation", "-- (0.50)", "- (0.75)"],
-                ["no-wait", "not in the figure", "+ (1.00)", "N/A"]
-            ]
-        );
     }
 }

@@ -9,19 +9,15 @@ mod grade;
 mod outcome;
 mod outline;
 
-use crate::experiment::{Experiment, Rules, Turn};
 use crate::failure::Failure;
-use crate::machine::Machine;
 use crate::progress::Agenda;
-use crate::report::Report;
-use crate::room::expect_room;
-use crate::suite::admit;
-pub(crate) use claim::Verdict;
+use crate::results::{Figure, Machine, Report};
+pub use crate::results::{Published, Shown};
+use crate::rules::Rules;
+use crate::run::{Experiment, Turn, admit, expect_room};
 pub use claim::{Claim, Compared, Quantity};
 pub use grade::Graded;
-pub(crate) use grade::table as table_of_grades;
-pub(crate) use outcome::{Figure, MeasuredLine, Point};
-pub use outline::{Case, Line, Opacity, Outline, Panel, Published, Shown, Workload, plain};
+pub use outline::{Case, Line, Opacity, Outline, Panel, Workload, plain};
 
 impl Outline {
     /// Returns an error if a case is estimated to take more memory than is free, unless

@@ -3,113 +3,15 @@
 use std::time::Duration;
 
 use candide_workloads::Timeline;
-use serde::Serialize;
 
-use super::claim::Verdict;
-use super::grade::Grade;
-use super::outline::{Outline, Published, Shown};
-use crate::driver::{Kind, Run};
-use crate::experiment::Experiment;
-use crate::measurement::median;
-use crate::sets::{SetSizes, SetSums};
-use crate::timeline::Slice;
-
-/// A measured figure. The names of the fields are the interface to other programs.
-#[derive(Debug, Serialize)]
-pub(crate) struct Figure {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) source: &'static str,
-    pub(crate) lines: Vec<MeasuredLine>,
-    /// What became of the claims about the lines.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) verdicts: Vec<Verdict>,
-    /// The grades of the lines that are graded.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) grades: Vec<Grade>,
-    /// What is shown beside throughput.
-    #[serde(skip)]
-    pub(crate) shows: Shown,
-    /// The deviations from the published figure.
-    pub(crate) deviations: Vec<String>,
-}
-
-/// A measured line or bar.
-#[derive(Debug, Serialize)]
-pub(crate) struct MeasuredLine {
-    /// The title of the line's panel.
-    pub(crate) panel: &'static str,
-    pub(crate) label: String,
-    /// The transaction types that are counted; `None` if all types are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) counted: Option<String>,
-    /// The label of the line of the same panel with which this line is compared; `None` if it is
-    /// not compared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) base: Option<String>,
-    /// The claim of the paper's text about the line; `None` if the text has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) published: Option<Published>,
-    /// One point for each number of threads that was run.
-    pub(crate) points: Vec<Point>,
-}
-
-/// The results of a line with one number of threads.
-#[derive(Debug, Serialize)]
-pub(crate) struct Point {
-    pub(crate) threads: usize,
-    /// The median throughput of the rounds.
-    pub(crate) throughput_tps: f64,
-    pub(crate) tps_runs: Vec<f64>,
-    /// The median of the ratios to the line with which this line is compared. Each ratio is between
-    /// results of the same round. `None` if there is no such line.
-    pub(crate) of_base: Option<f64>,
-    /// The share of attempts that were aborted.
-    pub(crate) abort_ratio: f64,
-    /// The sizes of read and write sets, over all rounds; `None` if they were not counted.
-    #[serde(flatten)]
-    pub(crate) sets: Option<SetSizes>,
-    /// The size of the read set, relative to the line it is compared with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) read_set_of_base: Option<f64>,
-    /// The 99.9th percentile of the latencies of all types that are counted, over all rounds;
-    /// `None` if the figure does not show it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) p999_us: Option<f64>,
-    /// How often the system made a thread leave its core, on average in a round; `None` if the
-    /// figure does not show it, or the system does not report it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) involuntary_switches: Option<f64>,
-    /// The phases by name, each of all rounds together; empty if the workload has none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) phases: Vec<PhaseResult>,
-    /// The locks that were taken by policy in all rounds.
-    #[serde(skip)]
-    pub(crate) locks_taken: u64,
-    /// The index of the full result in the list of results.
-    pub(crate) result: usize,
-    /// The index of the case, and the index of the number of threads within the case.
-    #[serde(skip)]
-    of: (usize, usize),
-}
+use super::outline::Outline;
+use crate::results::{
+    Figure, Kind, MeasuredLine, PhaseResult, Point, Run, SetSums, Shown, Slice, abort_ratio, median,
+};
+use crate::run::Experiment;
 
 /// The time after the switch to a phase that is reported apart.
 pub(crate) const AT_FIRST: Duration = Duration::from_millis(5);
-
-/// The results of all phases of one name.
-#[derive(Debug, Serialize)]
-pub(crate) struct PhaseResult {
-    pub(crate) name: &'static str,
-    /// The median throughput of the rounds.
-    pub(crate) throughput_tps: f64,
-    pub(crate) tps_runs: Vec<f64>,
-    /// The share of attempts that were aborted.
-    pub(crate) abort_ratio: f64,
-    /// The share of the attempts in the first 5 ms of each phase that were aborted.
-    pub(crate) abort_ratio_at_first: f64,
-    /// The share of the later attempts that were aborted.
-    pub(crate) abort_ratio_later: f64,
-}
 
 impl PhaseResult {
     /// Returns the results of `runs` for each name of phases that were run.
@@ -230,13 +132,12 @@ impl Point {
             .iter()
             .map(counted)
             .fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
-        let attempts = committed + aborted;
         Some(Point {
             threads,
             throughput_tps: median(&tps_runs),
             tps_runs,
             of_base: None,
-            abort_ratio: if attempts == 0 { 0.0 } else { aborted as f64 / attempts as f64 },
+            abort_ratio: abort_ratio(committed, aborted),
             sets: None,
             read_set_of_base: None,
             p999_us: None,
@@ -273,50 +174,6 @@ impl Point {
             self.read_set_of_base = Some(ours.read_set / base.read_set);
         }
     }
-
-    /// Returns the throughput of the slowest and of the fastest round.
-    pub(crate) fn range(&self) -> (f64, f64) {
-        self.tps_runs
-            .iter()
-            .fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
-    }
-}
-
-impl Shown {
-    /// Returns the columns that show it.
-    pub(crate) fn columns(self) -> &'static [&'static str] {
-        match self {
-            Shown::Throughput => &[],
-            Shown::SetSizes => &["read set", "of the base", "write set"],
-            Shown::StaleCommits => &["occ would abort"],
-            Shown::Tails => &["p99.9, \u{b5}s", "involuntary switches"],
-        }
-    }
-
-    /// Returns the cells of the columns, for a point.
-    pub(crate) fn cells(self, point: &Point) -> Vec<String> {
-        let text =
-            |value: Option<f64>, format: fn(f64) -> String| value.map_or_else(String::new, format);
-        let decimal = |value: f64| format!("{value:.2}");
-        let sets = point.sets;
-        match self {
-            Shown::Throughput => Vec::new(),
-            Shown::SetSizes => vec![
-                text(sets.map(|sets| sets.read_set), decimal),
-                text(point.read_set_of_base, decimal),
-                text(sets.map(|sets| sets.write_set), decimal),
-            ],
-            Shown::StaleCommits => {
-                vec![text(sets.and_then(|sets| sets.occ_would_abort), |share| {
-                    format!("{:.2} %", share * 100.0)
-                })]
-            }
-            Shown::Tails => vec![
-                text(point.p999_us, |micros| format!("{micros:.1}")),
-                text(point.involuntary_switches, |count| format!("{count:.0}")),
-            ],
-        }
-    }
 }
 
 /// Returns the sums over the transaction types that are `counted`; over all, if it is empty.
@@ -335,7 +192,7 @@ fn sums(runs: &[Run], counted: &[usize]) -> SetSums {
 #[cfg(test)]
 pub(super) mod in_tests {
     use super::*;
-    use crate::locks::Locks;
+    use crate::results::Locks;
 
     /// Returns a line that was run in rounds of a second with each of these numbers of threads. A
     /// round has so many committed transactions and aborted attempts.
@@ -365,7 +222,7 @@ mod tests {
     use candide_workloads::Step;
 
     use super::*;
-    use crate::timeline::Phase;
+    use crate::results::Phase;
 
     /// Returns a run of one second that committed `committed` transactions of two types, and in
     /// which `aborted` attempts of the first type were aborted by conflicts.

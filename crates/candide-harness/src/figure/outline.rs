@@ -1,11 +1,10 @@
 //! The plan of a figure: what it measures and shows.
 
-use serde::Serialize;
-
 use super::claim::Claim;
 use super::grade::Graded;
 use crate::any_workload::{AnyWorkload, Variant};
 use crate::registry::Choice;
+use crate::results::{Published, Shown};
 
 /// A figure before it is measured.
 pub struct Outline {
@@ -56,26 +55,6 @@ impl Opacity {
     }
 }
 
-/// What a figure shows beside throughput and aborted attempts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
-    /// Nothing.
-    Throughput,
-    /// The sizes of read and write sets.
-    SetSizes,
-    /// The share of commits that OCC would have aborted.
-    StaleCommits,
-    /// The 99.9th percentile of latencies, and how often threads were made to leave their cores.
-    Tails,
-}
-
-impl Shown {
-    /// Returns whether sizes of read and write sets must be counted by transaction type.
-    pub fn counts_sets(self) -> bool {
-        matches!(self, Shown::SetSizes | Shown::StaleCommits)
-    }
-}
-
 /// A workload and a variant that are run.
 pub struct Case {
     /// The workload.
@@ -100,61 +79,6 @@ pub struct Line {
     pub base: Option<usize>,
     /// The claim of the paper's text about the line; `None` if the text has none.
     pub published: Option<Published>,
-}
-
-/// A claim of the paper's text about a line. (The heights of bars are not in the text.)
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Published {
-    /// The claim in words, with the number of threads to which it applies.
-    pub text: &'static str,
-    /// The smallest and the largest ratio to the line with which this line is compared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub of_base: Option<[f64; 2]>,
-    /// The committed transactions per second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub throughput_tps: Option<f64>,
-    /// The share of attempts that were aborted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub abort_ratio: Option<f64>,
-    /// The size of the read set, relative to the line it is compared with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_set_of_base: Option<f64>,
-    /// The share of commits that OCC would have aborted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub occ_would_abort: Option<f64>,
-}
-
-impl Published {
-    /// Returns a claim in words without numbers.
-    pub fn words(text: &'static str) -> Option<Published> {
-        Some(Published { text, ..Published::default() })
-    }
-
-    /// Returns a claim about the ratio to the base, which is between `from` and `to`.
-    pub fn ratio(from: f64, to: f64, text: &'static str) -> Option<Published> {
-        Some(Published { text, of_base: Some([from, to]), ..Published::default() })
-    }
-
-    /// Returns a claim about the share of attempts that were aborted.
-    pub fn aborted(ratio: f64, text: &'static str) -> Option<Published> {
-        Some(Published { text, abort_ratio: Some(ratio), ..Published::default() })
-    }
-
-    /// Returns a claim about the throughput and about the share of attempts that were aborted.
-    pub fn measured(tps: f64, aborted: f64, text: &'static str) -> Option<Published> {
-        let (throughput_tps, abort_ratio) = (Some(tps), Some(aborted));
-        Some(Published { text, throughput_tps, abort_ratio, ..Published::default() })
-    }
-
-    /// Makes it of the size of the read set, relative to the base.
-    pub fn read_set(ratio: f64, text: &'static str) -> Option<Published> {
-        Some(Published { text, read_set_of_base: Some(ratio), ..Published::default() })
-    }
-
-    /// Makes it of the share of commits that OCC would have aborted.
-    pub fn would_abort(share: f64, text: &'static str) -> Option<Published> {
-        Some(Published { text, occ_would_abort: Some(share), ..Published::default() })
-    }
 }
 
 /// A part of a figure. It has one workload, which may depend on the number of threads.

@@ -11,14 +11,8 @@
 //!   each sector of 512 bytes may have its old content or its new content.
 
 mod real;
-#[cfg(feature = "simulation")]
-mod simulated;
 
 pub use real::RealDisk;
-#[cfg(feature = "simulation")]
-pub use simulated::{
-    CrashOptions, CrashState, CrashStates, Fault, Grain, Kept, SimDisk, StateId, StateIdError,
-};
 
 use std::error::Error;
 use std::fmt::{self, Debug, Display, Formatter};
@@ -126,8 +120,11 @@ impl From<io::Error> for LockError {
     }
 }
 
-/// Returns an error unless `name` is a plain file name.
-fn check_name(name: &str) -> io::Result<()> {
+/// Returns an error unless `name` is a plain file name, as every [`Disk`] does.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] for any other name.
+pub fn check_name(name: &str) -> io::Result<()> {
     let is_plain = !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', ':', '\0']);
     if is_plain {
         return Ok(());

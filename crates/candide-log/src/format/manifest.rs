@@ -3,14 +3,17 @@
 
 #![forbid(unsafe_code)]
 
+mod contents;
 mod entry;
 mod table;
 
+pub use contents::{BASE_BYTES_MAX, Checkpoint, Manifest, Part};
 pub use entry::{ENTRY_FIELDS, Entry};
 
 use super::bytes::{self, Field, Reader};
 use super::{Malformed, Uuid};
 use crate::schema::TableSchema;
+use contents::CRC_BYTES;
 use std::collections::HashSet;
 use table::{put_table, take_table};
 
@@ -53,55 +56,10 @@ pub const FIELDS: &[Field] = &[
 
 /// The number of bytes of these fields.
 pub const HEADER_BYTES: usize = 96;
-/// The most bytes of a base. A length above that is not believed, so a damaged one takes no memory.
-pub const BASE_BYTES_MAX: u64 = 256 << 20;
 /// A shorter base counts as if it had so many bytes when the length of its entries is limited.
 const BASE_BYTES_USUAL: u64 = 4096;
-/// The number of bytes of the checksum at the end.
-const CRC_BYTES: usize = 4;
 /// The number of bytes for each part of a checkpoint.
 const PART_ENTRY_BYTES: usize = 12;
-
-/// The contents of MANIFEST.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manifest {
-    /// The database.
-    pub uuid: Uuid,
-    /// A number that grows with each MANIFEST that is written.
-    pub sequence: u64,
-    /// The number of the first segment that recovery needs.
-    pub first_segment: u64,
-    /// The number of the last segment that is known to contain a durable block; it may be smaller
-    /// than that of the first segment needed. Recovery needs all segments up to it, so that the
-    /// loss of the last file is noticed.
-    pub last_segment: u64,
-    /// The checkpoint in force, if there is one.
-    pub checkpoint: Option<Checkpoint>,
-    /// The tables, in ascending order of their numbers, with different names.
-    pub tables: Vec<TableSchema>,
-}
-
-/// A checkpoint as MANIFEST names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// The number of the checkpoint, which the names of its parts have, too.
-    pub number: u64,
-    /// The generation up to which the checkpoint contains the log, from 1.
-    pub generation: u64,
-    /// The cut up to which it contains that generation.
-    pub cut: u64,
-    /// The parts, in order.
-    pub parts: Vec<Part>,
-}
-
-/// A part of a checkpoint as MANIFEST names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
-    /// The length of the file in bytes.
-    pub bytes: u64,
-    /// The checksum of its last block, which depends on all bytes of the file.
-    pub crc: u32,
-}
 
 /// What can be read of a file: its base, and the entries behind it up to the first one that is not
 /// whole.

@@ -1,8 +1,9 @@
 //! Copying a database while it is in use.
 
 use super::Store;
+use super::files::Files;
 use super::manifest;
-use super::open::{self, Files};
+use super::open;
 use super::recover;
 use crate::checkpoint::read::{PartReader, parts};
 use crate::directory::Directory;

@@ -2,14 +2,17 @@
 
 pub(crate) mod backup;
 pub(crate) mod checkpoint;
+pub(crate) mod files;
 pub(crate) mod manifest;
 pub(crate) mod open;
+mod progress;
 pub(crate) mod recover;
 #[cfg(test)]
 mod tests;
 
 pub use backup::BackedUp;
 pub use checkpoint::Checkpointed;
+pub use progress::Progress;
 
 use crate::directory::Directory;
 use crate::error::{StoreError, WriteError};
@@ -54,25 +57,6 @@ impl Default for StoreOptions {
             recovery_threads: 1,
         }
     }
-}
-
-/// How far recovery has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// The checkpoint is being loaded.
-    Checkpoint {
-        /// The bytes of the parts that are loaded.
-        done: u64,
-        /// The bytes of all parts.
-        total: u64,
-    },
-    /// The log is being replayed.
-    Log {
-        /// The bytes of the blocks that are replayed.
-        done: u64,
-        /// The bytes of all segments, which are not full.
-        total: u64,
-    },
 }
 
 /// What was recovered when a database was opened.

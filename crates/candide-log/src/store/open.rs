@@ -1,5 +1,6 @@
 //! Opening a database: recovery, and the beginning of a new generation.
 
+use super::files::Files;
 use super::manifest::{self, Found, ManifestFile};
 use super::recover::{self, Recovery};
 use super::{LogWriter, Progress, Recovered, Shared, Store, StoreOptions};
@@ -16,57 +17,6 @@ use crate::names::{self, DIRECTORY, FileName, LOCK, MANIFEST};
 use crate::random;
 use crate::target::Target;
 use std::sync::{Arc, Mutex, RwLock};
-
-/// What a directory contains.
-#[derive(Debug, Default)]
-pub(crate) struct Files {
-    pub(crate) names: Vec<FileName>,
-    /// A file that is not a database's, if there is one.
-    pub(crate) foreign: Option<String>,
-}
-
-impl Files {
-    /// Lists the files of a directory.
-    pub(crate) fn list(disk: &dyn Disk) -> Result<Files, OpenError> {
-        let mut files = Files::default();
-        let mut listed = disk.list().map_err(OpenError::io(DIRECTORY))?;
-        listed.sort_unstable();
-        for name in listed {
-            match FileName::parse(&name) {
-                Some(name) => files.names.push(name),
-                // File systems have such files of their own.
-                None if name.starts_with('.') || name == "lost+found" => {}
-                None => files.foreign = files.foreign.or(Some(name)),
-            }
-        }
-        Ok(files)
-    }
-
-    /// Returns the largest number of a segment; 0 if there is none.
-    pub(crate) fn last_segment(&self) -> u64 {
-        self.last(|name| match name {
-            FileName::Segment(number) => Some(number),
-            _ => None,
-        })
-    }
-
-    /// Returns a segment or a part of a checkpoint, if there is one: what only a database leaves.
-    pub(crate) fn of_database(&self) -> Option<FileName> {
-        let is_so = |name: &&FileName| matches!(name, FileName::Segment(_) | FileName::Part(..));
-        self.names.iter().rfind(is_so).copied()
-    }
-
-    /// Removes those of the files that are so. What cannot be removed is removed next time.
-    fn remove(&self, disk: &dyn Disk, is_so: impl Fn(FileName) -> bool) {
-        for name in self.names.iter().filter(|name| is_so(**name)) {
-            let _ = disk.remove(&name.name());
-        }
-    }
-
-    fn last(&self, number: impl Fn(FileName) -> Option<u64>) -> u64 {
-        self.names.iter().filter_map(|name| number(*name)).max().unwrap_or(0)
-    }
-}
 
 /// Locks a directory.
 pub(crate) fn lock(disk: &dyn Disk) -> Result<Box<dyn Send + Sync + std::fmt::Debug>, OpenError> {

@@ -1,5 +1,6 @@
 //! Recovery: the checkpoint in force, then the log, into a target.
 
+mod apply;
 mod parallel;
 
 use crate::checkpoint::read::{Loaded, PartReader, load_part, parts};
@@ -8,11 +9,11 @@ use crate::error::OpenError;
 use crate::format::manifest::Manifest;
 use crate::log::batches::Batches;
 use crate::log::reader::{Position, Reader, Stop};
-use crate::log::replay::{Replay, Step};
+use crate::log::replay::Replay;
 use crate::log::segments::{self, Segment};
-use crate::names::DIRECTORY;
 use crate::store::Progress;
 use crate::target::{Loader, Target};
+use apply::{apply, finish};
 
 /// The bytes to read from which on several threads are worth their beginning.
 const PARALLEL_BYTES: u64 = 4 << 20;
@@ -104,24 +105,6 @@ fn load(
         loaded(done);
     }
     Ok(all)
-}
-
-/// Has a loader complete what it has collected.
-fn finish(loader: &mut dyn Loader) -> Result<(), OpenError> {
-    loader.finish().map_err(|error| OpenError::load(error, DIRECTORY, 0))
-}
-
-/// Makes those changes of a batch whose table and key `is_own` accepts.
-fn apply(
-    step: &Step,
-    loader: &mut dyn Loader,
-    is_own: impl Fn(u16, &[u64]) -> bool,
-) -> Result<(), OpenError> {
-    for change in step.batch.changes().filter(|change| is_own(change.table, change.key)) {
-        let applied = loader.apply(&change);
-        applied.map_err(|error| OpenError::load(error, &step.file, step.offset))?;
-    }
-    Ok(())
 }
 
 /// Returns the number of bytes of all parts of the checkpoint in force.

@@ -1,9 +1,11 @@
 //! How long the log is locked, counted in operations of a simulated disk.
 
 use super::{LogWriter, Shared, Store, StoreOptions};
-use crate::disk::{Disk, DiskFile, LockError, SimDisk};
+use crate::disk::{Disk, DiskFile, LockError};
 use crate::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
 use crate::{Rows, TableSchema};
+use candide_log::disk::Disk as _;
+use candide_log_testing::SimDisk;
 use std::fmt::{self, Debug, Formatter};
 use std::io;
 use std::sync::{Arc, Mutex, Weak};
@@ -23,9 +25,13 @@ enum Event {
     Other,
 }
 
+type SimFile = Box<dyn candide_log::disk::DiskFile>;
 type Hook = Box<dyn FnMut(Event, &Shared) + Send>;
 
 /// A disk that calls a hook before each operation. The hook's own operations do not call it.
+///
+/// The simulated disk implements the traits of `candide_log`, of which this crate with its tests is
+/// another instance.
 #[derive(Clone, Default)]
 struct Watched {
     disk: SimDisk,
@@ -52,14 +58,14 @@ impl Watched {
         *self.hook.lock().unwrap() = Some(hook);
     }
 
-    fn file(&self, file: io::Result<Box<dyn DiskFile>>) -> io::Result<Box<dyn DiskFile>> {
+    fn file(&self, file: io::Result<SimFile>) -> io::Result<Box<dyn DiskFile>> {
         Ok(Box::new(WatchedFile { file: file?, disk: self.clone() }))
     }
 }
 
 #[derive(Debug)]
 struct WatchedFile {
-    file: Box<dyn DiskFile>,
+    file: SimFile,
     disk: Watched,
 }
 
@@ -126,7 +132,7 @@ impl Disk for Watched {
     }
 
     fn lock(&self) -> Result<Box<dyn Send + Sync + Debug>, LockError> {
-        self.disk.lock()
+        self.disk.lock().map_err(|error| LockError::Io(io::Error::other(error)))
     }
 }
 

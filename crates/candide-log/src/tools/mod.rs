@@ -19,8 +19,9 @@ use crate::format::manifest::Manifest;
 use crate::log::replay::{Replay, Step};
 use crate::log::segments::Segment;
 use crate::names::MANIFEST;
+use crate::store::files::Files;
 use crate::store::manifest::{self, Found};
-use crate::store::open::{self, Files};
+use crate::store::open;
 use crate::store::recover;
 use std::fmt::Debug;
 

@@ -1,8 +1,9 @@
 //! Disks that get full, and checkpoints that cannot come into force.
 
 use crate::support::*;
-use candide_log::disk::{Disk, DiskFile, Fault, LockError, SimDisk};
+use candide_log::disk::{Disk, DiskFile, LockError};
 use candide_log::{StoreError, WriteError};
+use candide_log_testing::{Fault, SimDisk};
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;

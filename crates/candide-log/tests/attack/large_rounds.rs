@@ -1,8 +1,9 @@
 //! Rounds that do not fit into the segment in use, when it contains no block yet.
 
 use crate::support::*;
-use candide_log::disk::{CrashOptions, Disk, Fault, SimDisk};
+use candide_log::disk::Disk;
 use candide_log::{OpenError, StoreError};
+use candide_log_testing::{CrashOptions, Fault, SimDisk};
 
 /// Returns records of more bytes than a segment of the usual size has.
 fn large(stamp: u64, table: u32, keys: std::ops::Range<u64>) -> Vec<u64> {

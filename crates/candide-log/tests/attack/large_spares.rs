@@ -1,9 +1,9 @@
 //! Crashes while a file for a segment is filled that takes more than one step.
 
 use crate::support::*;
-use candide_log::disk::{CrashOptions, SimDisk};
 use candide_log::format::commit::ChangeKind;
 use candide_log::{StoreOptions, TableSchema};
+use candide_log_testing::{CrashOptions, SimDisk};
 
 /// The words of a row, of which two are a little less than the zeros that are written at once.
 const WIDE: usize = 60_000;

@@ -3,7 +3,8 @@
 use crate::large_rounds::fail_checkpoint;
 use crate::support::*;
 use candide_log::OpenError;
-use candide_log::disk::{Disk, SimDisk};
+use candide_log::disk::Disk;
+use candide_log_testing::SimDisk;
 
 /// Flips a bit of each block with commit records that a segment contains, in turn, and checks that
 /// the damage is noticed.

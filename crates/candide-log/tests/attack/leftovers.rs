@@ -1,7 +1,7 @@
 //! Files that a process has left behind.
 
 use crate::support::*;
-use candide_log::disk::SimDisk;
+use candide_log_testing::SimDisk;
 
 /// A process is killed while it makes a checkpoint, and the disk gets full.
 #[test]

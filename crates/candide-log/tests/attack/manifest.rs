@@ -2,9 +2,10 @@
 //! opening.
 
 use crate::support::*;
-use candide_log::disk::{CrashOptions, Disk, SimDisk};
+use candide_log::disk::Disk;
 use candide_log::format::manifest::Front;
 use candide_log::{OpenError, TableSchema};
+use candide_log_testing::{CrashOptions, SimDisk};
 
 /// What was acknowledged up to a position.
 #[derive(Debug, Clone, Copy)]

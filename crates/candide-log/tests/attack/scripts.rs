@@ -2,8 +2,8 @@
 //! fail or are not finished.
 
 use crate::support::*;
-use candide_log::disk::{CrashOptions, Fault, SimDisk};
 use candide_log::{StoreError, StoreOptions};
+use candide_log_testing::{CrashOptions, Fault, SimDisk};
 use std::collections::BTreeSet;
 
 /// A generation: the keys that were there when it began, and those that were put since. The stamp

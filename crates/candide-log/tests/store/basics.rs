@@ -1,8 +1,9 @@
 //! Opening, writing and opening again, without anything going wrong.
 
 use crate::support::*;
-use candide_log::disk::{Disk, DiskFile, LockError, RealDisk, SimDisk};
+use candide_log::disk::{Disk, DiskFile, LockError, RealDisk};
 use candide_log::{OpenError, StoreError, StoreOptions, WriteError};
+use candide_log_testing::SimDisk;
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::model::{Habits, World};
 use crate::support::*;
-use candide_log::disk::{CrashOptions, SimDisk};
+use candide_log_testing::{CrashOptions, SimDisk};
 use std::ops::Range;
 
 /// Returns the number of scripts that a test runs: fewer in a short run.

@@ -4,10 +4,11 @@ use crate::crashes::scripts;
 use crate::model::{Habits, World};
 use crate::support::*;
 use candide_log::OpenError;
-use candide_log::disk::{Disk, Fault, SimDisk};
+use candide_log::disk::Disk;
 use candide_log::format::block::{self, BlockHeader};
 use candide_log::format::commit::ChangeKind;
 use candide_log::format::segment::SegmentHeader;
+use candide_log_testing::{Fault, SimDisk};
 
 /// Returns the number of bytes of a file that contain something that is needed: of a segment its
 /// header and its blocks but for a confirmation at the end of the log, of MANIFEST and of its copy

@@ -3,8 +3,9 @@
 use crate::crashes::{check_crashes, scripts};
 use crate::model::{Habits, World};
 use crate::support::*;
-use candide_log::disk::{CrashOptions, Disk, Fault, SimDisk};
+use candide_log::disk::Disk;
 use candide_log::{LogWriter, OpenError, StoreError, WriteError};
+use candide_log_testing::{CrashOptions, Fault, SimDisk};
 use std::ops::Range;
 
 /// Without reopenings, which would find the fault, too.

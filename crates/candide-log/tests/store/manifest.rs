@@ -1,10 +1,11 @@
 //! MANIFEST and its copy: tables that are appended, crashes between the two, and damage of each.
 
 use crate::support::*;
-use candide_log::disk::{CrashOptions, Disk, Fault, SimDisk};
+use candide_log::disk::Disk;
 use candide_log::format::manifest::{Front, Manifest};
 use candide_log::tools::{repair, verify};
 use candide_log::{OpenError, StoreError, TableSchema};
+use candide_log_testing::{CrashOptions, Fault, SimDisk};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

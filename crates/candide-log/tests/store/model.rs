@@ -8,9 +8,9 @@
 //! in order.
 
 use crate::support::*;
-use candide_log::disk::SimDisk;
 use candide_log::format::commit::ChangeKind;
 use candide_log::{StoreOptions, WriteError};
+use candide_log_testing::SimDisk;
 
 const SESSIONS: usize = 3;
 const KEYS: u64 = 6;

@@ -1,9 +1,10 @@
 //! Recovery by several threads finds what one thread finds.
 
 use crate::support::*;
-use candide_log::disk::{Disk, SimDisk};
+use candide_log::disk::Disk;
 use candide_log::format::commit::ChangeKind;
 use candide_log::{OpenError, Progress, Rows, Store, StoreOptions};
+use candide_log_testing::SimDisk;
 use std::cell::Cell;
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
 //! What several tests need: tables, commits, opening into maps.
 
-use candide_log::disk::{Disk, SimDisk};
+use candide_log::disk::Disk;
 use candide_log::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
 use candide_log::{
     IndexSchema, LogWriter, OpenError, Recovered, Rows, Store, StoreOptions, TableSchema,
 };
+use candide_log_testing::SimDisk;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -3,8 +3,9 @@
 use crate::crashes::scripts;
 use crate::model::{Habits, World};
 use crate::support::*;
-use candide_log::disk::{Disk, Fault, RealDisk, SimDisk};
+use candide_log::disk::{Disk, RealDisk};
 use candide_log::{Store, StoreError};
+use candide_log_testing::{Fault, SimDisk};
 use std::sync::Arc;
 use std::thread;
 

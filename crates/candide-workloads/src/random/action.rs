@@ -7,7 +7,7 @@ use std::thread;
 use candide::{Abort, Protocol, Tx, Whole};
 use fastrand::Rng;
 
-use super::Random;
+use super::knobs::Random;
 use super::tables::{Item, Piece, Tables};
 
 /// A transaction.

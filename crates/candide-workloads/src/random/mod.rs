@@ -7,6 +7,7 @@
 
 mod action;
 mod audit;
+mod knobs;
 mod tables;
 
 use std::panic::{self, AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,32 +15,16 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind, resume_unwind};
 use candide::report::Stats;
 use candide::{Abort, Database, Protocol, Session};
 use fastrand::Rng;
-use serde::Serialize;
 
 use crate::replay::Stopped;
 use crate::workload::require;
 use crate::{Consistency, Failure, Loaded, Loading, Size, Step, Worker, Workload, rng};
 use action::{Script, Turn};
+pub use knobs::Random;
 pub use tables::{Item, Piece, Tables};
-
-/// The knobs.
-#[derive(Debug, Clone, Serialize)]
-pub struct Random {
-    /// The number of keys of each table, from 0. Half of the keys have a row at first.
-    pub keys: u32,
-    /// The largest number of operations in a transaction.
-    pub operations: usize,
-}
 
 /// The bytes of a key in all tables when they are filled.
 const ROW_BYTES: u64 = 150;
-
-impl Default for Random {
-    /// Returns a number of keys that is small enough for most transactions to conflict with others.
-    fn default() -> Random {
-        Random { keys: 24, operations: 8 }
-    }
-}
 
 impl Workload for Random {
     type Loaded<P: Protocol> = RandomTables<P>;

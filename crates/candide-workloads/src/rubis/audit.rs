@@ -5,8 +5,8 @@ use std::ops::Bound::{Excluded, Included};
 
 use candide::{Protocol, Session};
 
-use super::Rubis;
 use super::contents::Contents;
+use super::knobs::Rubis;
 use super::tables::{Auction, Bid, Item, Purchase};
 use super::transactions::Tally;
 use crate::read_back::{Rows, rows};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Rubis;
+use super::knobs::Rubis;
 use super::tables::{Bid, FIRST_BID, Item, Purchase, YEAR};
 use super::transactions::Tally;
 use crate::Consistency;

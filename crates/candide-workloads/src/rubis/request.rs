@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::Rubis;
+use super::knobs::Rubis;
 use super::tables::FIRST_BID;
 use crate::Zipf;
 use crate::replay::{Stopped, draw_all};

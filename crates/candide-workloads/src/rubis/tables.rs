@@ -2,7 +2,7 @@
 
 use candide::{Abort, Database, Error, Protocol, Record, Table, TableOptions, Text, Tx};
 
-use super::Rubis;
+use super::knobs::Rubis;
 use crate::counter::Counter;
 use crate::{Failure, Loading, Zipf, rng};
 

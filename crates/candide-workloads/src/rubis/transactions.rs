@@ -6,7 +6,7 @@ use candide::report::Stats;
 use candide::schema::{Refused, Updater};
 use candide::{Abort, Column, Protocol, Session, Tx};
 
-use super::Rubis;
+use super::knobs::Rubis;
 use super::request::Request;
 use super::tables::{Auction, Bid, Item, Numbers, Purchase, YEAR};
 use crate::hottest::probe;

@@ -2,6 +2,7 @@
 //! later harnesses have other semantics, under which money is lost. Balances are in cents.
 
 mod audit;
+mod knobs;
 mod request;
 mod tables;
 mod transactions;
@@ -9,76 +10,16 @@ mod transactions;
 use std::sync::{Mutex, MutexGuard};
 
 use candide::{Database, Protocol, Session};
-use serde::Serialize;
 
 use crate::hottest::if_hot;
 use crate::replay::{Replay, Stopped};
 use crate::workload::{require, require_theta, require_transactions, require_weights};
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
+use knobs::KINDS;
+pub use knobs::{Customers, SmallBank};
 use request::Request;
 pub use tables::{Account, Balance, Bank, Customer};
 pub use transactions::SmallBankWorker;
-
-/// The six transaction types, in the order of the weights.
-const KINDS: [&str; 6] = [
-    "amalgamate",
-    "balance",
-    "deposit-checking",
-    "send-payment",
-    "transact-savings",
-    "write-check",
-];
-
-/// The share of customers that are drawn from the hotspot, if there is a hotspot.
-const HOT_SHARE: f64 = 0.9;
-
-/// The distribution of customers.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Customers {
-    /// A Zipf distribution with this exponent; 0 is uniform.
-    Theta(f64),
-    /// The number of hot accounts. Nine in ten customers are drawn from these first accounts, and
-    /// the others from the remaining accounts.
-    Hotspot(u64),
-}
-
-/// The knobs.
-#[derive(Debug, Clone, Serialize)]
-pub struct SmallBank {
-    /// The number of accounts, which are numbered from 0.
-    pub accounts: u64,
-    /// The distribution of customers.
-    pub customers: Customers,
-    /// The frequency of each transaction type, relative to the others.
-    pub weights: [u32; KINDS.len()],
-    /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
-    pub transactions: usize,
-}
-
-impl SmallBank {
-    /// Returns the paper's scale: 18,000 customers, with nine in ten transactions on a thousand of
-    /// these. The paper's five types are equally frequent. `send-payment` was added by later
-    /// authors.
-    pub fn published() -> Self {
-        SmallBank {
-            accounts: 18_000,
-            customers: Customers::Hotspot(1000),
-            weights: [1, 1, 1, 0, 1, 1],
-            ..Self::bench_base()
-        }
-    }
-
-    /// Returns BenchBase's scale and mix: a million customers, drawn uniformly.
-    pub fn bench_base() -> Self {
-        SmallBank {
-            accounts: 1_000_000,
-            customers: Customers::Theta(0.0),
-            weights: [15, 15, 15, 25, 15, 15],
-            transactions: 200_000,
-        }
-    }
-}
 
 /// The bytes of a customer in all tables.
 const ACCOUNT_BYTES: u64 = 500;

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::{Customers, HOT_SHARE, SmallBank};
+use super::knobs::{Customers, HOT_SHARE, SmallBank};
 use crate::Zipf;
 use crate::replay::{Stopped, draw_all};
 use crate::rng::draw_kind;

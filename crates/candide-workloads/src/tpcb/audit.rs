@@ -5,8 +5,8 @@ use std::ops::Bound::Included;
 
 use candide::{Abort, Error, Protocol, Session};
 
-use super::TpcB;
 use super::contents::Contents;
+use super::knobs::TpcB;
 use super::tables::{Account, Bank, Branch, History, Teller};
 use super::worker::Tally;
 use crate::read_back::{Rows, rows};

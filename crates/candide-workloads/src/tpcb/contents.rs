@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::TpcB;
+use super::knobs::TpcB;
 use super::tables::{Account, Branch, History, TELLERS, Teller};
 use super::worker::Tally;
 use crate::Consistency;

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::TpcB;
+use super::knobs::TpcB;
 use super::tables::TELLERS;
 use crate::replay::{Stopped, draw_all};
 

@@ -3,7 +3,7 @@
 
 use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptions, Tx};
 
-use super::TpcB;
+use super::knobs::TpcB;
 
 /// The number of tellers of a branch.
 pub const TELLERS: u64 = 10;

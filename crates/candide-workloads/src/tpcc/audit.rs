@@ -8,10 +8,11 @@ use std::fmt;
 
 use candide::{Abort, Prefix, Protocol, Tx};
 
+use super::knobs::OrderIds;
 use super::rows::{
     DISTRICTS, District, DistrictId, NewOrder, Order, OrderId, Warehouse, WarehouseId,
 };
-use super::{OrderIds, Store};
+use super::store::Store;
 
 /// The number of newest orders whose lines are counted.
 const ORDERS: usize = 50;

@@ -3,11 +3,14 @@
 use candide::{Protocol, Session};
 
 use super::audit::numbers_agree;
+use super::condition::Condition;
 use super::contents::{Contents, StockBook};
+use super::gather;
+use super::knobs::{OrderIds, Tpcc};
 use super::rows::{DISTRICTS, OrderId};
+use super::store::Store;
 use super::tables::{Numbers, district_at};
 use super::worker::Tally;
-use super::{OrderIds, Store, Tpcc, gather};
 use crate::{Consistency, Failure};
 
 /// Conditions between inserted rows and counters. They do not hold if transactions only count and
@@ -16,47 +19,6 @@ const OF_WRITTEN_DOWN: [&str; 6] = ["2", "8", "9", "10", "13", "14"];
 
 /// The number of conditions that an audit examines.
 const AUDITED: usize = 4;
-
-/// A condition on many rows: the number of rows that violate it, and a description of the first
-/// violation.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Condition {
-    name: &'static str,
-    failures: u64,
-    first: Option<String>,
-}
-
-impl Condition {
-    pub(super) fn new(name: &'static str) -> Self {
-        Condition { name, failures: 0, first: None }
-    }
-
-    pub(super) fn expect(&mut self, holds: bool, failure: impl FnOnce() -> String) {
-        if !holds {
-            self.fail(failure);
-        }
-    }
-
-    pub(super) fn fail(&mut self, failure: impl FnOnce() -> String) {
-        self.failures += 1;
-        if self.first.is_none() {
-            self.first = Some(failure());
-        }
-    }
-
-    /// Adds the result of the condition to `consistency`.
-    fn report(&self, way: &str, consistency: &mut Consistency) {
-        consistency.expect(self.failures == 0, || {
-            let first = self.first.as_deref().unwrap_or_default();
-            let more = if self.failures == 1 {
-                String::new()
-            } else {
-                format!(" (and {} more)", self.failures - 1)
-            };
-            format!("{way}: condition {}: {first}{more}", self.name)
-        });
-    }
-}
 
 /// Examines all conditions, both on the rows that transactions read and on those of raw iteration.
 pub(super) fn check<P: Protocol>(

@@ -1,8 +1,8 @@
 //! The contents of the tables, gathered so that the conditions between them can be examined.
 
-use super::Tpcc;
 use super::audit::Waiting;
-use super::conditions::Condition;
+use super::condition::Condition;
+use super::knobs::Tpcc;
 use super::rows::{
     Customer, CustomerId, CustomerOrder, DISTRICTS, DistInfo, District, DistrictId, History, Item,
     ItemId, LastName, NameKey, Namesakes, NewOrder, Order, OrderId, OrderLine, Stock, Warehouse,

@@ -2,9 +2,9 @@
 
 use candide::{Abort, Protocol, Tx};
 
-use super::Store;
 use super::input::DeliveryInput;
 use super::rows::{Customer, DISTRICTS, NewOrder, Order, OrderId, OrderLine, WarehouseId};
+use super::store::Store;
 use super::tables::{district_index, find_up_to};
 use super::trail::Announcer;
 

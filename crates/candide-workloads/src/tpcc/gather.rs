@@ -6,12 +6,13 @@ use std::ops::Bound::Unbounded;
 use candide::{Protocol, Session};
 
 use super::contents::Contents;
+use super::knobs::Tpcc;
 use super::rows::{
     Customer, CustomerOrder, DISTRICTS, District, History, Item, NameKey, Namesakes, NewOrder,
     Order, OrderId, OrderLine, Stock, Warehouse,
 };
 use super::tables::Tables;
-use super::{Tpcc, text};
+use super::text;
 use crate::Failure;
 use crate::read_back::{Rows, rows};
 

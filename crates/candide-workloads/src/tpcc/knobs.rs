@@ -7,6 +7,11 @@ use serde::Serialize;
 use super::rows::WarehouseId;
 use super::text::LAST_NAMES;
 
+/// The transaction types. The last one is not part of TPC-C: it examines consistency conditions
+/// while other transactions run.
+pub(super) const KINDS: [&str; 6] =
+    ["new-order", "payment", "order-status", "delivery", "stock-level", "audit"];
+
 /// The shares of the transaction types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -3,8 +3,8 @@
 use candide::{Bytes, Database, Protocol, Session};
 use fastrand::Rng;
 
-use super::Tpcc;
 use super::input::LINES_MAX;
+use super::knobs::Tpcc;
 use super::payment::history_id;
 use super::rows::{
     Customer, CustomerId, CustomerOrder, DISTRICTS, District, DistrictId, History, Item, ItemId,

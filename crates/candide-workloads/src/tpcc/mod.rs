@@ -45,6 +45,7 @@
 //! would have updated.
 
 mod audit;
+mod condition;
 mod conditions;
 mod contents;
 mod delivery;
@@ -55,8 +56,10 @@ mod loader;
 mod new_order;
 mod order_status;
 mod payment;
+mod queues;
 mod rows;
 mod stock_level;
+mod store;
 mod tables;
 mod text;
 mod trail;
@@ -71,22 +74,20 @@ use crate::hottest::if_hot;
 use crate::replay::Stopped;
 use crate::workload::require;
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload};
+use knobs::KINDS;
 pub use knobs::{HistoryKeys, Homes, Mix, OrderIds, Splits, Tpcc};
+use queues::Queues;
 pub use rows::{
     Customer, CustomerId, CustomerOrder, DISTRICTS, DistInfo, District, DistrictId, History, Item,
     ItemId, LastName, NAMESAKES_MAX, NameKey, Namesakes, NewOrder, Order, OrderId, OrderLine,
     Stock, Warehouse, WarehouseId,
 };
+use store::Store;
 use tables::Numbers;
 pub use tables::Tables;
 use trail::Trails;
+use worker::Tally;
 pub use worker::TpccWorker;
-use worker::{Queues, Tally};
-
-/// The transaction types. The last one is not part of TPC-C: it examines consistency conditions
-/// while other transactions run.
-const KINDS: [&str; 6] =
-    ["new-order", "payment", "order-status", "delivery", "stock-level", "audit"];
 
 /// The bytes of a customer together with its loaded orders, and the bytes of a stock. A warehouse
 /// of the standard takes 200 MB in all.
@@ -192,16 +193,6 @@ impl Workload for Tpcc {
         let (tally, workers) = (Mutex::new(Tally::new(self.warehouses)), AtomicUsize::new(1));
         Ok(TpccTables { store: Arc::new(store), seed: loading.seed, tally, workers })
     }
-}
-
-/// The state that workers share.
-struct Store<P: Protocol> {
-    tables: Tables<P>,
-    numbers: Numbers,
-    queues: Queues,
-    /// The running transactions and their writes; `None` if causes were not requested.
-    trails: Option<Arc<Trails>>,
-    knobs: Tpcc,
 }
 
 /// The filled tables, and the account of the finished workers.

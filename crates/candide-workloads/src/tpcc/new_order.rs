@@ -4,13 +4,14 @@ use candide::schema::{Refused, Updater};
 use candide::{Abort, Column, Protocol, Row, Tx};
 
 use super::input::{Line, NewOrderInput};
+use super::knobs::OrderIds;
 use super::rows::{
     Customer, CustomerOrder, DistInfo, District, DistrictId, Item, NewOrder, Order, OrderId,
     OrderLine, Stock, Warehouse,
 };
+use super::store::Store;
 use super::text::BRAND;
 use super::trail::Announcer;
-use super::{OrderIds, Store};
 
 /// The reason why a new order was not entered.
 pub(super) enum Refusal {

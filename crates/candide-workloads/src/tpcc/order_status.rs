@@ -2,9 +2,9 @@
 
 use candide::{Abort, Prefix, Protocol, Tx};
 
-use super::Store;
 use super::input::OrderStatusInput;
 use super::rows::{Customer, Order, OrderLine};
+use super::store::Store;
 
 impl<P: Protocol> Store<P> {
     pub(super) fn order_status(

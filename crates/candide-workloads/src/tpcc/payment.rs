@@ -8,8 +8,9 @@ use super::knobs::HistoryKeys;
 use super::rows::{
     Customer, CustomerId, District, DistrictId, History, NameKey, Namesakes, Warehouse, WarehouseId,
 };
+use super::store::Store;
+use super::text;
 use super::trail::Announcer;
-use super::{Store, text};
 
 /// The mark of bad credit.
 const BAD_CREDIT: Bytes<2> = Bytes::new(*b"BC");

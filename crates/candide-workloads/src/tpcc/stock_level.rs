@@ -3,9 +3,10 @@
 use candide::{Abort, Protocol, Tx};
 
 use super::input::StockLevelInput;
+use super::knobs::OrderIds;
 use super::rows::{District, ItemId, OrderLine, Stock};
+use super::store::Store;
 use super::tables::find_up_to;
-use super::{OrderIds, Store};
 
 /// The number of a district's newest orders that count as recent.
 const ORDERS: u32 = 20;

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use candide::{Abort, Database, Error, Protocol, Record, Row, Table, TableOptions, Tx};
 
+use super::knobs::{Splits, Tpcc};
 use super::rows::{
     Customer, CustomerOrder, DISTRICTS, District, DistrictId, History, Item, Namesakes, NewOrder,
     Order, OrderId, OrderLine, Stock, Warehouse, WarehouseId,
 };
-use super::{Splits, Tpcc};
 
 /// The tables of all warehouses.
 pub struct Tables<P: Protocol> {

@@ -14,7 +14,7 @@
 //! leaf, or the aborted attempt took so long that not all attempts that ended meanwhile are
 //! remembered.
 //!
-//! The trails are kept only if [`Tpcc::causes`](super::Tpcc::causes) is set.
+//! The trails are kept only if [`Tpcc::causes`](super::knobs::Tpcc::causes) is set.
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use candide::report::Conflict;
 use candide::{Key, Record};
 
-use super::KINDS;
+use super::knobs::KINDS;
 use crate::causes::{Cause, Causes};
 
 /// The number of attempts of each worker that are remembered. They cover two or three of the

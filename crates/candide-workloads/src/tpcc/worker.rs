@@ -1,60 +1,28 @@
 //! The worker, which draws transactions, runs them, and counts their effects.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use candide::report::{Conflict, Stats};
 use candide::{Abort, Protocol, RunOptions, Session, Tx};
 
-use super::Store;
 use super::delivery::{Delivered, Hints};
 use super::input::Inputs;
 use super::knobs::OrderIds;
 use super::new_order::Refusal;
 use super::rows::{DISTRICTS, ItemId, WarehouseId};
+use super::store::Store;
 use super::tables::district_index;
 use super::trail::{Announcer, Tracer};
 use crate::hottest::probe;
 use crate::{Causes, Probe, Step, Worker, rng};
 
-/// The transaction types, numbered as in [`super::KINDS`].
+/// The transaction types, numbered as in [`super::knobs::KINDS`].
 const NEW_ORDER: usize = 0;
 const PAYMENT: usize = 1;
 const ORDER_STATUS: usize = 2;
 const DELIVERY: usize = 3;
 const STOCK_LEVEL: usize = 4;
 const AUDIT: usize = 5;
-
-/// The number of requested deliveries of each warehouse. Any worker may request a delivery, and one
-/// worker executes all deliveries of a warehouse.
-pub(super) struct Queues(Box<[Queue]>);
-
-/// The number of requests of one warehouse, with its own cache lines.
-#[repr(align(128))]
-struct Queue(AtomicU64);
-
-impl Queues {
-    pub(super) fn new(warehouses: WarehouseId) -> Self {
-        Queues((0..warehouses).map(|_| Queue(AtomicU64::new(0))).collect())
-    }
-
-    fn of(&self, warehouse: WarehouseId) -> &AtomicU64 {
-        &self.0[usize::from(warehouse) - 1].0
-    }
-
-    fn ask(&self, warehouse: WarehouseId) {
-        self.of(warehouse).fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn is_asked(&self, warehouse: WarehouseId) -> bool {
-        self.of(warehouse).load(Ordering::Relaxed) > 0
-    }
-
-    /// Takes one finished delivery off the queue.
-    fn done(&self, warehouse: WarehouseId) {
-        self.of(warehouse).fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// The effects of committed transactions, as counted by workers.
 #[derive(Debug)]

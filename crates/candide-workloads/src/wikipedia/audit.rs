@@ -8,13 +8,14 @@ use candide::{Abort, Error, Protocol, Session};
 use super::conditions::Account;
 use super::contents::Contents;
 use super::editing::all_watchers;
+use super::knobs::Wikipedia;
 use super::rows::{
     Article, LogEntry, NamedPage, Page, PageName, Part, RecentChange, Revision, TextId, User,
     Watch, WatchKey, Watcher, text,
 };
+use super::site::Site;
 use super::tables::{EditNumbers, parts_of};
 use super::watching::talk_about;
-use super::{Site, Wikipedia};
 use crate::read_back::{Rows, rows};
 use crate::{Consistency, Failure};
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::Wikipedia;
 use super::contents::{ChangeEntry, Contents, TextEntry};
+use super::knobs::Wikipedia;
 use super::rows::{PageId, RevisionId, UserId, WatchKey};
 use super::tables::parts_of;
 use super::watching::TALK;

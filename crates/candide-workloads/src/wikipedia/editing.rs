@@ -5,13 +5,13 @@ use std::ops::RangeInclusive;
 
 use candide::{Abort, Protocol, Tx};
 
-use super::Site;
 use super::loader::{ADDRESS, COMMENT};
 use super::pages::Found;
 use super::rows::{
     LogEntry, Page, PageName, RecentChange, Revision, Text255, Time, User, UserId, Watch, WatchKey,
     WatcherKey, text,
 };
+use super::site::Site;
 use super::tables::{AT_ONCE, EditNumbers};
 
 /// An edit, based on the revision that its author has read.

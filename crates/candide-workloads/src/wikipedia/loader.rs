@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use candide::{Abort, Database, Protocol, Session, Tx};
 
+use super::content;
+use super::knobs::{THETA_PAGES, THETA_WATCHES, WATCHES_MAX, Wikipedia};
 use super::rows::{
     NamedPage, Page, PageId, PageName, Revision, RevisionId, User, UserId, Watch, WatchKey,
     Watcher, WatcherKey, text, time,
 };
 use super::tables::Tables;
-use super::{THETA_PAGES, THETA_WATCHES, WATCHES_MAX, Wikipedia, content};
 use crate::rng::stream;
 use crate::{Failure, Loading, Zipf};
 

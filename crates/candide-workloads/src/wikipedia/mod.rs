@@ -19,10 +19,12 @@ mod conditions;
 mod content;
 mod contents;
 mod editing;
+mod knobs;
 mod loader;
 mod pages;
 mod request;
 mod rows;
+mod site;
 mod tables;
 mod watching;
 mod worker;
@@ -31,80 +33,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use candide::{Database, Protocol, Session};
-use serde::Serialize;
 
 use crate::replay::Stopped;
 use crate::workload::{require, require_transactions, require_weights};
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 use conditions::Account;
+use knobs::KINDS;
+pub use knobs::Wikipedia;
 pub use rows::{
     Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, PageName, Part, RecentChange, Revision,
     RevisionId, TextId, Time, Title, User, UserId, Watch, WatchKey, Watcher, WatcherKey,
 };
+use site::Site;
 use tables::Numbers;
 pub use tables::Tables;
 pub use worker::WikipediaWorker;
-
-/// The transaction types, in the order of the weights.
-const KINDS: [&str; 6] = [
-    "add-watch",
-    "remove-watch",
-    "update-page",
-    "list-namespace",
-    "get-page-anonymous",
-    "get-page-authenticated",
-];
-
-/// The skew of the pages.
-const THETA_PAGES: f64 = 1.0001;
-/// The skew of the number of pages that a user watches at first, and the largest such number.
-const THETA_WATCHES: f64 = 1.75;
-const WATCHES_MAX: u64 = 1000;
-
-/// The knobs.
-#[derive(Debug, Clone, Serialize)]
-pub struct Wikipedia {
-    /// The number of users. They are numbered from 1.
-    pub users: u64,
-    /// The number of pages, which are numbered from 1. Pages with smaller numbers are drawn more
-    /// often. Each page takes about 200 KB with its texts.
-    pub pages: u64,
-    /// The frequency of each transaction type, relative to the others.
-    pub weights: [u32; KINDS.len()],
-    /// Whether a user that watches an article is also listed among those that watch its talk page,
-    /// and unlisted when the user stops watching the article. In the published code, the user is
-    /// not listed, and never stops watching the talk page.
-    pub index_talk: bool,
-    /// Whether tables that are not scanned are hashed; if not, all are ordered.
-    pub hash_index: bool,
-    /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
-    pub transactions: usize,
-}
-
-impl Wikipedia {
-    /// Returns the knobs of the measurements: ten times OLTP-Bench's unit.
-    pub fn published() -> Self {
-        Wikipedia {
-            users: 20_000,
-            pages: 10_000,
-            weights: [700, 700, 46_725, 474_218, 468_438, 9_219],
-            index_talk: false,
-            hash_index: false,
-            transactions: 200_000,
-        }
-    }
-
-    /// Returns OLTP-Bench's unit.
-    pub fn strict() -> Self {
-        Wikipedia {
-            users: 2_000,
-            pages: 1_000,
-            index_talk: true,
-            hash_index: true,
-            ..Self::published()
-        }
-    }
-}
 
 /// The bytes of a page with its revisions, and of a user with the pages that the user watches.
 const PAGE_BYTES: u64 = 200_000;
@@ -202,15 +145,6 @@ impl Workload for Wikipedia {
         });
         Ok(WikipediaTables { site, seed: loading.seed, account, round: AtomicU64::new(0) })
     }
-}
-
-/// The state that workers share.
-struct Site<P: Protocol> {
-    tables: Tables<P>,
-    numbers: Numbers,
-    /// The names of pages. The name of page number n is at index n - 1.
-    names: Box<[PageName]>,
-    knobs: Wikipedia,
 }
 
 /// The filled tables of the site.

@@ -2,10 +2,10 @@
 
 use candide::{Abort, Protocol, Tx};
 
-use super::Site;
 use super::rows::{
     NamedPage, Page, PageId, PageName, Revision, RevisionId, TextId, User, UserId, text,
 };
+use super::site::Site;
 
 /// The number of pages of a namespace that are listed.
 const LISTED: usize = 20;

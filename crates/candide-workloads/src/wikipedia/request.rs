@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::{THETA_PAGES, Wikipedia};
+use super::knobs::{THETA_PAGES, Wikipedia};
 use crate::Zipf;
 use crate::replay::{Stopped, draw_all};
 use crate::rng::draw_kind;

@@ -2,7 +2,7 @@
 
 use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptions, Tx};
 
-use super::Wikipedia;
+use super::knobs::Wikipedia;
 use super::rows::{
     Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, Part, RecentChange, Revision, TextId,
     User, Watch, Watcher, text,

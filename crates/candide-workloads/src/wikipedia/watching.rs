@@ -2,8 +2,8 @@
 
 use candide::{Abort, Protocol, Tx};
 
-use super::Site;
 use super::rows::{PageName, Time, User, UserId, Watch, WatchKey, Watcher, WatcherKey, time};
+use super::site::Site;
 
 /// The namespace of articles, and the namespace of their talk pages. A user that watches an article
 /// also watches its talk page.

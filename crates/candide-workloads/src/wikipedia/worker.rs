@@ -6,14 +6,15 @@ use candide::report::Stats;
 use candide::{Abort, Protocol, Session};
 use fastrand::Rng;
 
+use super::content;
 use super::editing::Edit;
 use super::request::{
     ADD_WATCH, GET_PAGE_ANONYMOUS, GET_PAGE_AUTHENTICATED, LIST_NAMESPACE, REMOVE_WATCH, Request,
     UPDATE_PAGE,
 };
 use super::rows::{PageId, RevisionId, UserId, time};
+use super::site::Site;
 use super::watching::Rows;
-use super::{Site, content};
 use crate::hottest::probe;
 use crate::replay::{Replay, Stopped};
 use crate::workload::{look_counted, run_counted};

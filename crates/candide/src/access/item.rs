@@ -81,6 +81,11 @@ pub(super) struct SavedItem {
 }
 
 impl WriteItem {
+    #[inline(always)]
+    pub(super) fn address(&self) -> u64 {
+        self.at.address()
+    }
+
     /// Returns whether the item's expectation holds, given whether the row `is_present`.
     #[inline]
     pub(crate) fn accepts(&self, is_present: bool) -> bool {

@@ -1,5 +1,6 @@
 //! The write set of a transaction.
 
+mod by_address;
 mod change;
 mod filter;
 mod item;
@@ -7,6 +8,7 @@ mod operations;
 mod savepoint;
 mod write_set;
 
+pub(crate) use by_address::{AddressMap, ByAddress};
 pub(crate) use change::ChangeKind;
 pub use change::{Change, ChangeSink};
 pub use item::Intent;

@@ -88,7 +88,7 @@ impl WriteSet {
     /// rows as they were at the savepoint, since no later operation gets a number below its mark.
     pub(crate) fn undo(&mut self, savepoint: &Savepoint) {
         self.part_begin = savepoint.outer;
-        self.unindex(savepoint.items);
+        self.places.truncate(&self.items, savepoint.items, WriteItem::address);
         for item in &self.items[savepoint.items..] {
             if item.needs_image {
                 self.image_words -= item.at.payload_words();

@@ -10,8 +10,9 @@
 
 #![forbid(unsafe_code)]
 
+use super::by_address::ByAddress;
 use super::change::{Change, ChangeKind, ChangeSink};
-use super::filter::{Filter, mix};
+use super::filter::Filter;
 use super::item::NONE;
 use super::item::{Intent, Mark, SavedItem, WriteItem};
 use super::operations::Operations;
@@ -57,13 +58,8 @@ pub struct WriteSet {
     pub(super) saved: Vec<SavedItem>,
     /// The filter of the units of all items. Most lookups of other units end at this filter.
     filter: Filter,
-    /// The hash table from addresses to items plus one, by open addressing; empty while the set is
-    /// small.
-    table: Vec<u32>,
+    pub(super) places: ByAddress,
 }
-
-/// The largest size of a set that is searched linearly.
-const SCANNED_MAX: usize = 64;
 
 /// The largest number of a unit's operations that are compared with a new operation for overlapping
 /// words.
@@ -94,15 +90,7 @@ impl WriteSet {
 
     #[inline(never)]
     pub(super) fn clear_all(&mut self) {
-        if self.items.len() > SCANNED_MAX {
-            if self.table.len() > 32 * self.items.len() {
-                // A far larger transaction has left this table. Clearing it after each transaction
-                // would cost more than growing a new one.
-                self.table.clear();
-            } else {
-                self.table.fill(0);
-            }
-        }
+        self.places.clear(self.items.len());
         self.items.clear();
         self.operations.clear();
         self.image_words = 0;
@@ -130,8 +118,8 @@ impl WriteSet {
     }
 
     #[cfg(test)]
-    pub(crate) fn table_len_for_tests(&self) -> usize {
-        self.table.len()
+    pub(crate) fn places_capacity_for_tests(&self) -> usize {
+        self.places.capacity_for_tests()
     }
 
     /// Appends operand words, and returns the place of the first.
@@ -154,18 +142,7 @@ impl WriteSet {
 
     #[inline(never)]
     fn find_among(&self, address: u64) -> Option<usize> {
-        if self.items.len() <= SCANNED_MAX {
-            // The latest item is compared first, since a unit is often looked up again soon.
-            return self.items.iter().rposition(|item| item.at.address() == address);
-        }
-        let mut place = self.probe_start(address);
-        loop {
-            let index = self.table[place].checked_sub(1)? as usize;
-            if self.items[index].at.address() == address {
-                return Some(index);
-            }
-            place = (place + 1) & (self.table.len() - 1);
-        }
+        self.places.find(&self.items, WriteItem::address, address)
     }
 
     /// Adds an operation to a unit's item; returns the item's number.
@@ -218,9 +195,7 @@ impl WriteSet {
             operand += words as u32;
             op
         }));
-        if self.items.len() > SCANNED_MAX {
-            self.index_items(count);
-        }
+        self.places.added(&self.items, count, WriteItem::address);
     }
 
     /// Returns whether the row existed at a mark; `None` if nothing had been staged for the item at
@@ -259,53 +234,9 @@ impl WriteSet {
             image: NONE,
         });
         self.filter.add(at.address());
-        if self.items.len() > SCANNED_MAX {
-            self.index_items(self.items.len() - 1);
-        }
-        self.items.len() - 1
-    }
-
-    /// Enters the items from number `newest` on into the table. Enters all items if the table has
-    /// to grow or was not used before.
-    #[cold]
-    fn index_items(&mut self, newest: usize) {
-        let count = self.items.len();
-        let grown = self.table.len() < 2 * count;
-        if grown {
-            self.table.clear();
-            self.table.resize((4 * count).next_power_of_two(), 0);
-        }
-        let first = if grown || newest <= SCANNED_MAX { 0 } else { newest };
-        for index in first..count {
-            let mut place = self.probe_start(self.items[index].at.address());
-            while self.table[place] != 0 {
-                place = (place + 1) & (self.table.len() - 1);
-            }
-            self.table[place] = index as u32 + 1;
-        }
-    }
-
-    /// Takes the items from number `kept` on, which are about to be removed, out of the table.
-    ///
-    /// The table is as if only the items before `kept` had been entered, since items are entered in
-    /// their order and leave in the opposite one. If those items are few enough to be searched
-    /// linearly, the table is empty.
-    pub(super) fn unindex(&mut self, kept: usize) {
-        if self.items.len() <= SCANNED_MAX {
-            return;
-        }
-        let first = if kept <= SCANNED_MAX { 0 } else { kept };
-        for index in (first..self.items.len()).rev() {
-            let mut place = self.probe_start(self.items[index].at.address());
-            while self.table[place] != index as u32 + 1 {
-                place = (place + 1) & (self.table.len() - 1);
-            }
-            self.table[place] = 0;
-        }
-    }
-
-    fn probe_start(&self, address: u64) -> usize {
-        (mix(address) >> 32) as usize & (self.table.len() - 1)
+        let index = self.items.len() - 1;
+        self.places.added(&self.items, index, WriteItem::address);
+        index
     }
 
     /// Adds an operation to an item that already has operations. Out of line, so that the first
@@ -541,11 +472,8 @@ impl WriteSet {
 
     /// Sorts the items by their addresses, for protocols that lock in a global order.
     pub(crate) fn sort(&mut self) {
-        self.items.sort_unstable_by_key(|item| item.at.address());
-        if self.items.len() > SCANNED_MAX {
-            self.table.clear();
-            self.index_items(0);
-        }
+        self.items.sort_unstable_by_key(WriteItem::address);
+        self.places.added(&self.items, 0, WriteItem::address);
     }
 }
 

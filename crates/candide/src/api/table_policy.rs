@@ -71,8 +71,8 @@ fn set_policy<P: Protocol>(
     }
     let _one_at_a_time = lock(&engine.policies.changes);
     engine.policies.set(table.number, policy);
-    // Relaxed: a record that is born meanwhile may have either flags.
-    table.birth_flags.store(flags_of(policy, engine.policies.mocc()), Ordering::Relaxed);
+    // Relaxed: a record that is linked meanwhile may have either flags.
+    table.new_record_flags.store(flags_of(policy, engine.policies.mocc()), Ordering::Relaxed);
     let slot = engine.epochs.register();
     let pinned = engine.epochs.pinned(&slot);
     table.index.for_each(&mut |record| {

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::sequences::is_reserved;
 use crate::engine::{Common, TableCore};
 use crate::error::Error;
 use crate::factor::Factor;
@@ -139,6 +140,23 @@ impl TableOptions {
             compare(policy(wanted), policy(common.policies.of(table.number)))?;
         }
         Ok(())
+    }
+}
+
+/// Returns the policy of a new table. The program has `place` tables before it. The engine's own
+/// tables are never locked before the commit.
+pub(super) fn table_policy(
+    common: &Common,
+    (name, place): (&str, usize),
+    wanted: Option<Policy>,
+) -> Result<Policy, Error> {
+    match (&common.policies.chosen, wanted) {
+        _ if is_reserved(name) => Ok(Policy::Optimistic),
+        (Some(policies), wanted) => Ok(policies.of_table(name, place, wanted)),
+        (None, None) => Ok(Policy::Optimistic),
+        (None, Some(_)) => {
+            Err(Error::NoPolicies { table: name.to_owned(), protocol: common.properties.name })
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub struct TableCore {
     pub(crate) index: TableIndex,
     pub(crate) records: Arc<Slab>,
     /// The flags of the TID words in new records, by the table's policy.
-    pub(crate) birth_flags: AtomicU64,
+    pub(crate) new_record_flags: AtomicU64,
     pub(crate) indexes: Indexes,
     /// The number of records in the index.
     pub(crate) linked: Tally,

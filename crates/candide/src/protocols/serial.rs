@@ -63,7 +63,9 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{Change, ChangeKind, ChangeSink, Failure, Intent, WriteSet};
+use crate::access::{
+    AddressMap, ByAddress, Change, ChangeKind, ChangeSink, Failure, Intent, WriteSet,
+};
 use crate::engine::{
     Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, NoVersions, Parts,
     Properties, Protocol, Seen, TableCore,
@@ -77,8 +79,6 @@ use crate::schema::{Op, Words};
 use crate::sync::{self, AtomicU64, Instant, Ordering, Refusal, step};
 use crate::timestamps::Timestamps;
 use std::any::Any;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ pub struct Attempt {
     failed: Option<Abort>,
     /// The first failed update of each record, by the record's address, with the length of the log
     /// at the failure.
-    failures: HashMap<u64, (Abort, usize), BuildHasherDefault<AddressHasher>>,
+    failures: AddressMap<(Abort, usize)>,
     /// The payload of the first panic of an updater. The commit resumes this panic.
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -143,73 +143,36 @@ pub struct Attempt {
 #[derive(Debug, Default)]
 struct Deleted {
     cells: Vec<CellAt>,
-    /// The place of each record in `cells`, by the record's address. Empty until the set has had
-    /// more than [`Deleted::FEW`] records.
-    places: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
-}
-
-/// A hasher for the addresses of cells, by one multiplication. The upper and the lowest bits of
-/// such addresses hardly differ.
-#[derive(Debug, Default)]
-struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
+    places: ByAddress,
 }
 
 impl Deleted {
-    /// The number of records up to which a search through all of them is faster than hashing.
-    const FEW: usize = 32;
-
     #[inline(always)]
     fn place(&self, at: CellAt) -> Option<usize> {
         if self.cells.is_empty() { None } else { self.place_among(at) }
     }
 
     fn place_among(&self, at: CellAt) -> Option<usize> {
-        match self.places.is_empty() {
-            true => self.cells.iter().position(|cell| cell.address() == at.address()),
-            false => self.places.get(&at.address()).copied(),
-        }
+        self.places.find(&self.cells, |cell| cell.address(), at.address())
     }
 
     /// Adds a record that is not in the set.
     fn push(&mut self, at: CellAt) {
         debug_assert!(self.place(at).is_none(), "SE2: a record is deleted once");
         self.cells.push(at);
-        if !self.places.is_empty() {
-            self.places.insert(at.address(), self.cells.len() - 1);
-        } else if self.cells.len() > Self::FEW {
-            self.places
-                .extend(self.cells.iter().enumerate().map(|(place, cell)| (cell.address(), place)));
-        }
+        self.places.added(&self.cells, self.cells.len() - 1, |cell| cell.address());
     }
 
     fn remove(&mut self, at: CellAt) {
         let Some(place) = self.place(at) else { return };
         self.cells.swap_remove(place);
-        if !self.places.is_empty() {
-            self.places.remove(&at.address());
-            if let Some(moved) = self.cells.get(place) {
-                self.places.insert(moved.address(), place);
-            }
-        }
+        self.places.swap_removed(&self.cells, place, |cell| cell.address(), at.address());
     }
 
     fn clear(&mut self) {
         if !self.cells.is_empty() {
+            self.places.clear(self.cells.len());
             self.cells.clear();
-            self.places.clear();
         }
     }
 }
@@ -220,7 +183,7 @@ impl Deleted {
 struct Trail {
     steps: Vec<Step>,
     /// The last step of each record, by the record's address.
-    last: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
+    last: AddressMap<usize>,
     /// The last mark.
     marked: usize,
 }

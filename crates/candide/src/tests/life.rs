@@ -4,7 +4,7 @@ use super::rows::Item;
 use super::waiting::eventually;
 use crate::engine::{Protocol, Versions};
 use crate::{Abort, Database, Group, Hashed, Level, LogOptions, Occ, Record};
-use candide_log::disk::SimDisk;
+use candide_log_testing::SimDisk;
 use std::sync::Arc;
 
 protocol_tests!(all: inserts_that_never_were_leave_no_record);
@@ -189,5 +189,5 @@ fn a_large_transaction_does_not_slow_the_session_for_ever() {
     for _ in 0..2 {
         session.run(|tx| (0..50).try_for_each(|key| table.put(tx, Item::new(key, 1)))).unwrap();
     }
-    assert!(session.core_for_tests().state.borrow().writes.table_len_for_tests() <= 1_024);
+    assert!(session.core_for_tests().state.borrow().writes.places_capacity_for_tests() <= 1_024);
 }

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::index_scratch::{Change, Home, IndexScratch};
+use super::index_scratch::{Change, IndexScratch, Occupancy};
 use super::{InsertTarget, State};
 use crate::access::Intent;
 use crate::engine::{Engine, IndexCore, Missing, Protocol, Stage, TableCore};
@@ -163,12 +163,12 @@ impl<P: Protocol> State<P> {
                 self.delete_entry(engine, table, index, &keys[begin..end], primary)?;
             }
             match change.new {
-                Some((record, Home::Free)) => {
+                Some((record, Occupancy::Free)) => {
                     let is_enforced = index.unique && table.indexes.is_at(index, Stage::Enforced);
                     let intent = if is_enforced { Intent::Insert } else { Intent::Put };
                     self.stage_entry(engine, index, record, primary, intent)?;
                 }
-                Some((record, Home::Taken)) => {
+                Some((record, Occupancy::Taken)) => {
                     self.deferred.push(record, primary);
                     self.note_deferred();
                 }
@@ -185,7 +185,7 @@ impl<P: Protocol> State<P> {
         table: &TableCore,
         index: &IndexCore,
         key: &[u64],
-    ) -> Result<(RecordAt, Home), Abort> {
+    ) -> Result<(RecordAt, Occupancy), Abort> {
         let InsertTarget { record, is_new } = self.record_for(engine, &index.entries, key)?;
         let first = index.entries.layout.at(record, Unit::ROW);
         if index.unique && table.indexes.is_at(index, Stage::Enforced) {
@@ -193,13 +193,13 @@ impl<P: Protocol> State<P> {
             // the index was enforced (E18).
             self.reach(engine, table, index.right_since.load(Ordering::Relaxed))?;
             if !is_new && !self.can_insert(engine, first)? {
-                return Ok((record, Home::Taken));
+                return Ok((record, Occupancy::Taken));
             }
         }
         if !is_new {
             self.make_room(engine, &index.entries)?;
         }
-        Ok((record, Home::Free))
+        Ok((record, Occupancy::Free))
     }
 
     /// Stages the removal of the entry with this key, if it exists and belongs to the row with key

@@ -23,12 +23,12 @@ pub(crate) struct Change {
     /// The range, in `keys`, of the key of the entry to be removed.
     pub(super) old: Option<(usize, usize)>,
     /// The record of the new entry, and whether the entry waits for another row.
-    pub(super) new: Option<(RecordAt, Home)>,
+    pub(super) new: Option<(RecordAt, Occupancy)>,
 }
 
 /// The state of a record that is to hold an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Home {
+pub(super) enum Occupancy {
     /// The entry can be written.
     Free,
     /// The record holds the entry of another row, in a unique index.

@@ -3,14 +3,17 @@
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod conflict;
 mod deferred;
+mod ends;
 #[cfg(feature = "tracing")]
 mod events;
 mod index_entries;
 mod index_scratch;
 mod limit_updates;
 mod limits;
+mod lookup;
 mod options;
 mod run;
 mod savepoint;
@@ -18,11 +21,13 @@ mod session_log;
 mod staging;
 mod state;
 mod tx;
+mod units;
 
 pub use conflict::Conflict;
+pub(crate) use lookup::InsertTarget;
 pub use options::RunOptions;
 pub(crate) use run::{SessionShared, TxnRunner};
 pub(crate) use staging::{FreeColumnsOnly, Stager};
-pub(crate) use state::{InsertTarget, Mark, State};
+pub(crate) use state::{Mark, State};
 pub(crate) use tx::Effects;
 pub use tx::Tx;

@@ -2,9 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+use super::ends::Unwound;
 use super::options::RunOptions;
 use super::session_log::SessionLog;
-use super::state::Unwound;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
 use crate::engine::own_thread::Held;

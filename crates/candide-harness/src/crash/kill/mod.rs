@@ -17,12 +17,11 @@ use std::time::{Duration, Instant};
 
 use candide::Level;
 
-use crate::check::Finding;
 use crate::failure::Failure;
 use crate::files::level_name;
 use crate::progress::{self, Agenda};
 use crate::registry::Choices;
-use crate::table::grouped;
+use crate::results::{Finding, grouped};
 use crate::{interrupt, output};
 use told::Told;
 

@@ -1,6 +1,6 @@
 //! A file of the operating system, read and written at given offsets.
 
-use super::Handle;
+use super::handle::Handle;
 use crate::disk::DiskFile;
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice};

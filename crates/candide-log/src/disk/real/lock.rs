@@ -5,7 +5,9 @@
 //! file would release the first lock. So a list of this process's locked directories is looked at
 //! first, before `LOCK` is opened.
 
-use super::{Access, Handle};
+use super::access::Access;
+use super::handle::Handle;
+use super::identity::Identity;
 use crate::disk::LockError;
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -15,18 +17,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The directories that this process has locked.
 static LOCKED: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
-
-/// What is the same for every path to a directory, and differs between directories: on Unix the
-/// device and the inode, on Windows the canonical path.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Identity {
-    #[cfg(unix)]
-    pub(super) device: u64,
-    #[cfg(unix)]
-    pub(super) inode: u64,
-    #[cfg(windows)]
-    pub(super) path: std::path::PathBuf,
-}
 
 /// Exclusive use of a directory, until the value is dropped.
 #[derive(Debug)]

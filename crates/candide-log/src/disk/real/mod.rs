@@ -1,19 +1,19 @@
 //! A directory of the operating system.
 
+mod access;
 mod file;
+mod handle;
+mod identity;
 mod lock;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
-#[cfg(unix)]
-use unix::Handle;
-#[cfg(windows)]
-use windows::Handle;
-
 use super::{Disk, DiskFile, LockError, check_name};
+use access::Access;
 use file::RealFile;
+use handle::Handle;
 use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -35,19 +35,6 @@ pub struct RealDisk {
     path: PathBuf,
     /// The open directory. An error of the device since then is reported by the next sync.
     directory: Arc<Handle>,
-}
-
-/// What a file is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
-    /// For reading, if it is there.
-    Read,
-    /// For reading and writing, if it is there.
-    Change,
-    /// For reading and writing. It is created if it is missing. That is how `LOCK` is opened.
-    ChangeOrCreate,
-    /// For reading and writing. It is created if it is missing, or else becomes empty.
-    Replace,
 }
 
 impl RealDisk {

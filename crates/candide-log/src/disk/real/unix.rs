@@ -5,8 +5,8 @@
 //! a sync only succeeds, as long as the file that this process has locked is there. That it still
 //! has a name is not enough: it may have been moved elsewhere, or have a second name there.
 
-use super::Access;
-use super::lock::Identity;
+use super::access::Access;
+use super::identity::Identity;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::CStr;

@@ -2,8 +2,8 @@
 //! operating system moves and removes no directory that is open and not shared for that, and no
 //! file `LOCK` either.
 
-use super::Access;
-use super::lock::Identity;
+use super::access::Access;
+use super::identity::Identity;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::windows::fs::OpenOptionsExt;

@@ -1,7 +1,7 @@
 //! Entries of MANIFEST: changes that are appended to it.
 
+use super::contents::{BASE_BYTES_MAX, CRC_BYTES, Manifest};
 use super::table::{put_table, take_table};
-use super::{BASE_BYTES_MAX, CRC_BYTES, Manifest};
 use crate::format::bytes::{Field, Reader};
 use crate::format::{Fault, Malformed};
 use crate::mutants::{Mutant, mutant};

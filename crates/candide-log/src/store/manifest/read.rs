@@ -9,7 +9,7 @@ use crate::format::{Fault, Malformed};
 use crate::log::segments::{self, damaged};
 use crate::mutants::{Mutant, mutant};
 use crate::names::{MANIFEST, MANIFEST_COPY};
-use crate::store::open::Files;
+use crate::store::files::Files;
 use std::io;
 
 /// What is in force.

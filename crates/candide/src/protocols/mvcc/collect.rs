@@ -4,11 +4,11 @@
 //! An undo record has an *entry* in one queue: that of its commit's session or, later, that of a
 //! snapshot that sees it. An entry is due when its epoch is behind the horizon. It was queued after
 //! its commit had drawn its timestamp, and every transaction that runs now has pinned later. So
-//! each of these either reads at that timestamp or a later one (`epoch.rs` has the proof: reading a
-//! timestamp is loading a link), or sees only versions that an open snapshot keeps. If no open
-//! snapshot is older than that commit, no reader will follow a link to the undo record (UR2), and
-//! it is freed at once, without reading the undo record or its unit. The unit's record may be freed
-//! by then.
+//! each of these either reads at that timestamp or a later one (`epoch/mod.rs` has the proof:
+//! reading a timestamp is loading a link), or sees only versions that an open snapshot keeps. If no
+//! open snapshot is older than that commit, no reader will follow a link to the undo record (UR2),
+//! and it is freed at once, without reading the undo record or its unit. The unit's record may be
+//! freed by then.
 //!
 //! If open snapshots are older than the commit, and one of them sees the version of the undo
 //! record, the entry waits until that snapshot has closed. If none of them sees the version, the

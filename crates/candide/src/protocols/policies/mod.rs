@@ -1,8 +1,8 @@
 //! Locks on rows by policy, for transactions of `Occ`.
 //!
 //! # Guarantee
-//! None, and none is needed (LK1): the proof of `protocols/occ.rs` holds for every policy, even for
-//! one that answers by chance.
+//! None, and none is needed (LK1): the proof of `protocols/occ/mod.rs` holds for every policy, even
+//! for one that answers by chance.
 //!
 //! # Cells
 //! A table has cells of two words if its policy locks ([`Policy::locks`]), or of four with queue
@@ -42,8 +42,8 @@
 //! flags of a cell whose queue lock seems to be free, without taking the lock.
 //!
 //! # Stamps and cuts
-//! Stamps and cuts are those of `protocols/occ.rs`, and so are the proofs, which need no lock by
-//! policy (LK1). A commit takes its turn to log when it has all locks, those by policy included
+//! Stamps and cuts are those of `protocols/occ/mod.rs`, and so are the proofs, which need no lock
+//! by policy (LK1). A commit takes its turn to log when it has all locks, those by policy included
 //! (LG2). So a session that waits for a lock does not keep the logger waiting, whatever the lock's
 //! holder does.
 //!

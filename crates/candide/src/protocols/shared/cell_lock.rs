@@ -31,7 +31,7 @@
 //! at the record's first cell (`may_be_reaped`, `keep`). Let the attempt find the row present, or
 //! absent without QUEUED, or absent with REQUEUE. Before the record can die, the cell changes: the
 //! row is deleted, QUEUED is set, or REQUEUE is cleared. The entry gets its epoch after that change
-//! and a full fence. This is the case that the proof in `epoch.rs` treats: the attempt is the
+//! and a full fence. This is the case that the proof in `epoch/mod.rs` treats: the attempt is the
 //! reader R, the change is the unlinking, and the epoch is the stamp. So the epoch is not behind
 //! the horizon before the attempt has ended. In the remaining case, absent and QUEUED without
 //! REQUEUE, the attempt sets REQUEUE by an exchange. `kill` begins with an exchange of the same
@@ -283,6 +283,41 @@ impl Held {
     }
 }
 
+/// What an attempt has locked before phase 1: cells that it holds, and perhaps other locks.
+pub(crate) trait Early<P: Protocol> {
+    /// The flags of a TID word with which [`Early::before_lock`] is called before phase 1 locks the
+    /// cell.
+    const ASKS: u64 = 0;
+
+    fn held(&mut self) -> &mut Held;
+
+    /// Takes another lock, or does without it. Called at most once for each cell.
+    ///
+    /// # Errors
+    /// [`Abort::Locked`] or [`Abort::RecordRemoved`] if the attempt must abort.
+    fn before_lock(&mut self, _context: &mut Context<'_, P>, _at: CellAt) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// Releases all that the attempt has locked early. An updater has panicked, and the write set's
+    /// `items` are released.
+    fn release_in_panic(
+        &mut self,
+        context: &mut Context<'_, P>,
+        _items: &[WriteItem],
+        release: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
+    ) {
+        self.held().give_back(context, release);
+    }
+}
+
+impl<P: Protocol> Early<P> for Held {
+    #[inline(always)]
+    fn held(&mut self) -> &mut Held {
+        self
+    }
+}
+
 /// Copies the words of a unit between two loads of its TID word.
 #[inline(always)]
 pub(crate) fn copy_shared(at: CellAt, copy: &mut impl FnMut(Words<'_>)) {
@@ -322,25 +357,11 @@ pub(crate) fn look_again<P: Protocol, T>(
 /// hold, and locks the rest of the write set. After an error no item is locked. `install_held`
 /// raises INSTALL in a held cell and returns the cell's new word.
 #[inline(always)]
-pub(crate) fn acquire<P: Protocol>(
+pub(crate) fn acquire<P: Protocol, E: Early<P>>(
     context: &mut Context<'_, P>,
-    held: &mut Held,
+    early: &mut E,
     writes: &mut WriteSet,
     install_held: impl Fn(CellAt, Tid) -> Tid,
-) -> Result<(), Abort> {
-    acquire_asking(context, held, writes, install_held, 0, |_, _, _| Ok(()))
-}
-
-/// Begins a commit as [`acquire`] does. Calls `ask` for each cell whose TID word has a flag of
-/// `asks`, before it locks the cell.
-#[inline(always)]
-pub(crate) fn acquire_asking<P: Protocol>(
-    context: &mut Context<'_, P>,
-    held: &mut Held,
-    writes: &mut WriteSet,
-    install_held: impl Fn(CellAt, Tid) -> Tid,
-    asks: u64,
-    ask: impl FnMut(&mut Context<'_, P>, &mut Held, CellAt) -> Result<(), Abort>,
 ) -> Result<(), Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
@@ -348,10 +369,10 @@ pub(crate) fn acquire_asking<P: Protocol>(
         writes.sort();
     }
     before_locking(writes);
-    if !held.is_empty() {
-        held.hand_over(writes, install_held);
+    if !early.held().is_empty() {
+        early.held().hand_over(writes, install_held);
     }
-    lock_all(context, writes, held, asks, ask)?;
+    lock_all(context, writes, early)?;
     debug_assert!(writes.items().iter().all(is_owned), "CL5: phase 1 has locked every item's cell");
     after_locking(writes);
     Ok(())
@@ -420,7 +441,7 @@ fn evaluate_locked(writes: &mut WriteSet) -> Result<(), Failure> {
 #[cold]
 pub(crate) fn fail<P: Protocol>(
     context: &mut Context<'_, P>,
-    held: &mut Held,
+    early: &mut impl Early<P>,
     writes: &mut WriteSet,
     failure: Failure,
     release_held: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
@@ -432,7 +453,7 @@ pub(crate) fn fail<P: Protocol>(
     match failure {
         Failure::Outcome(abort) => abort,
         Failure::Panic(panic) => {
-            held.give_back(context, release_held);
+            early.release_in_panic(context, writes.items(), release_held);
             resume_unwind(panic)
         }
     }
@@ -472,55 +493,54 @@ pub(crate) fn note_end() {
 
 /// Runs phase 1 for all items. After an error no item is locked.
 #[inline(always)]
-fn lock_all<P: Protocol>(
+fn lock_all<P: Protocol, E: Early<P>>(
     context: &mut Context<'_, P>,
     writes: &mut WriteSet,
-    held: &mut Held,
-    asks: u64,
-    ask: impl FnMut(&mut Context<'_, P>, &mut Held, CellAt) -> Result<(), Abort>,
+    early: &mut E,
 ) -> Result<(), Abort> {
-    let is_locked = |item: &mut WriteItem| matches!(try_lock(item, asks), Ok(true));
+    let is_locked = |item: &mut WriteItem| matches!(try_lock(item, E::ASKS), Ok(true));
     match writes.items_mut().iter_mut().position(|item| !is_locked(item)) {
         None => Ok(()),
-        Some(first) => lock_rest(context, writes, first, held, (asks, ask)),
+        Some(first) => lock_rest(context, writes, first, early),
     }
 }
 
 /// Runs phase 1 for the items from index `first` on. The lock of that item was not free, or its
-/// cell has a flag of `asks`.
+/// cell has a flag of [`Early::ASKS`].
 #[cold]
 #[inline(never)]
-fn lock_rest<P: Protocol>(
+fn lock_rest<P: Protocol, E: Early<P>>(
     context: &mut Context<'_, P>,
     writes: &mut WriteSet,
     first: usize,
-    held: &mut Held,
-    (asks, mut ask): (u64, impl FnMut(&mut Context<'_, P>, &mut Held, CellAt) -> Result<(), Abort>),
+    early: &mut E,
 ) -> Result<(), Abort> {
     let waits = !context.engine.options.factors.has(Factor::NoWait);
     for index in first..writes.items().len() {
         let at = writes.items()[index].at;
         // Relaxed: the exchange looks at the flags again.
         let has = |flags| Tid(at.cell_word(0).load(Ordering::Relaxed)).has(flags);
-        let mut unasked = asks;
+        let mut unasked = E::ASKS;
         let locked = loop {
             if has(unasked) {
                 unasked = 0;
-                if let Err(abort) = ask(context, held, at) {
+                if let Err(abort) = early.before_lock(context, at) {
                     break Err(abort);
                 }
             }
             match try_lock(&mut writes.items_mut()[index], unasked) {
                 Ok(true) => break Ok(()),
                 Ok(false) if has(unasked) => {}
-                Ok(false) if waits => break lock_later(context, writes, index, held, unasked),
+                Ok(false) if waits => {
+                    break lock_later(context, writes, index, early.held(), unasked);
+                }
                 Ok(false) => break Err(Abort::Locked),
                 Err(abort) => break Err(abort),
             }
         };
         if let Err(abort) = locked {
             release(context, writes.items());
-            if abort == Abort::Locked && held.owns_nothing() && waits {
+            if abort == Abort::Locked && early.held().owns_nothing() && waits {
                 await_unlocked(context, at);
             }
             return Err(context.conflict(abort, at));

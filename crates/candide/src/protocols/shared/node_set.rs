@@ -3,11 +3,11 @@
 
 #![forbid(unsafe_code)]
 
+use crate::access::AddressMap;
 use crate::engine::{Context, Missing, Protocol};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::sync::{Mutant, mutant, step};
-use std::collections::HashMap;
 
 /// The largest number of reads in a set that is searched linearly. Small in tests, so that the
 /// chains of larger sets are tested.
@@ -28,7 +28,7 @@ pub(crate) struct NodeSet {
 #[derive(Debug, Default)]
 struct Chains {
     /// The last read of each node, by the node's address.
-    last: HashMap<u64, u32>,
+    last: AddressMap<u32>,
     /// For each read, the place of the previous read of the same node, or [`NONE`]. Reads beyond
     /// the end of this list are in no chain yet.
     before: Vec<u32>,

@@ -283,7 +283,7 @@ fn changes_of_a_policy_by_two_threads_leave_one_policy() {
             let at = core.layout.cells(record).next().unwrap();
             others += u32::from(tid(at).0 & (RASK | WASK) != wanted);
         });
-        let born = core.birth_flags.load(Ordering::Relaxed);
+        let born = core.new_record_flags.load(Ordering::Relaxed);
         assert_eq!((others, born), (0, wanted), "rows of another policy than {}", rows.policy());
     }
 }

@@ -3,7 +3,7 @@
 use super::{contents, crashed, insert, open_items, options};
 use crate::common::{Item, builder};
 use candide::{Abort, Level, LogOptions, Occ, Protocol, RunOptions, Whole};
-use candide_log::disk::SimDisk;
+use candide_log_testing::SimDisk;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Wake, Waker};

@@ -4,7 +4,7 @@ use super::{contents, open, open_items};
 use crate::common::{Item, Random, Seat, builder, ok, seat};
 use candide::schema::{Refused, Updater};
 use candide::{Abort, Column, LoadOptions, Protocol, Table, Tx, Whole};
-use candide_log::disk::SimDisk;
+use candide_log_testing::SimDisk;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use super::{contents, crashed, insert, open_items, options};
 use crate::common::{Item, builder};
 use candide::schema::{Refused, Updater};
 use candide::{Abort, Column, Database, Protocol, Table};
-use candide_log::disk::SimDisk;
+use candide_log_testing::SimDisk;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::{contents, open_items, options};
 use crate::common::{Item, Random, builder, is_in_share, ok, properties, share};
 use candide::{Abort, Pending, Protocol};
-use candide_log::disk::{CrashOptions, SimDisk};
+use candide_log_testing::{CrashOptions, SimDisk};
 use std::sync::Arc;
 use std::time::Duration;
 

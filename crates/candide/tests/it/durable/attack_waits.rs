@@ -4,7 +4,7 @@
 use super::{contents, crashed, insert, open, open_items, options};
 use crate::common::{Item, builder, eventually, ok, receive};
 use candide::{Abort, Database, Error, Level, Occ, Pending, RunOptions, Table, Whole};
-use candide_log::disk::{Fault, SimDisk};
+use candide_log_testing::{Fault, SimDisk};
 use std::pin::{Pin, pin};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};

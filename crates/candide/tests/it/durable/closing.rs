@@ -5,7 +5,7 @@ use crate::common::{Item, builder, receive};
 use candide::{
     Abort, CloseError, Database, Error, IndexOptions, Level, Mvcc, Occ, OpenError, Table,
 };
-use candide_log::disk::{Fault, SimDisk};
+use candide_log_testing::{Fault, SimDisk};
 use std::any::Any;
 use std::io::ErrorKind;
 use std::sync::Arc;

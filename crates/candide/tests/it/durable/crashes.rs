@@ -3,7 +3,7 @@
 use super::{contents, open_items};
 use crate::common::{Item, is_in_share, share};
 use candide::{Abort, Protocol, Whole};
-use candide_log::disk::{CrashOptions, SimDisk};
+use candide_log_testing::{CrashOptions, SimDisk};
 use std::collections::BTreeMap;
 
 protocol_tests!(all: every_crash_leaves_a_prefix_with_all_that_was_acknowledged);

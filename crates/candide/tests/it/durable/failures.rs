@@ -3,7 +3,7 @@
 use super::{contents, insert, open_items};
 use crate::common::Item;
 use candide::{Abort, Level, Occ, Protocol, Whole};
-use candide_log::disk::{Fault, SimDisk};
+use candide_log_testing::{Fault, SimDisk};
 
 protocol_tests!(all: a_failed_sync_ends_all_writing_and_no_reading);
 

@@ -5,7 +5,7 @@ use candide::schema::Field;
 use candide::{
     Abort, Database, Error, Key, Mvcc, Prefix, Protocol, Record, Table, TableOptions, Text, Whole,
 };
-use candide_log::disk::SimDisk;
+use candide_log_testing::SimDisk;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

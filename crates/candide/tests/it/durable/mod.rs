@@ -16,7 +16,7 @@ mod tables;
 
 use crate::common::{Item, builder};
 use candide::{Abort, Database, LogOptions, OpenError, Protocol, Table};
-use candide_log::disk::{CrashOptions, SimDisk};
+use candide_log_testing::{CrashOptions, SimDisk};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

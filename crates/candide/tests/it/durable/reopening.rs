@@ -5,7 +5,7 @@ use crate::common::Item;
 use candide::any::{Chosen, Erased};
 use candide::protocols::Exclusion;
 use candide::{Abort, Database, Mvcc, Mvto, Occ, Protocol, Serial, TicToc, Whole};
-use candide_log::disk::SimDisk;
+use candide_log_testing::SimDisk;
 use std::sync::Arc;
 
 protocol_tests!(all: everything_is_there_again);

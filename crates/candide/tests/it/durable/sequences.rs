@@ -7,7 +7,7 @@ use candide::protocols::Exclusion;
 use candide::{
     Abort, Database, Error, Mvcc, Mvto, Occ, Pending, Protocol, Sequence, Serial, TicToc,
 };
-use candide_log::disk::{CrashOptions, SimDisk};
+use candide_log_testing::{CrashOptions, SimDisk};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::{insert, open, open_items};
 use crate::common::Item;
 use candide::{Abort, Database, Error, LogOptions, Occ, Protocol, Record, TableOptions, Whole};
-use candide_log::disk::SimDisk;
+use candide_log_testing::SimDisk;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;

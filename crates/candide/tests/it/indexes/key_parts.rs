@@ -5,7 +5,7 @@ use candide::{
     Abort, Database, IndexOptions, LogOptions, Prefix, Protocol, Record, Table, TableOptions, Text,
     Whole,
 };
-use candide_log::disk::SimDisk;
+use candide_log_testing::SimDisk;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,0 +1,38 @@
+//! The data of results: what a run counts, what is reported of all runs, and the numbers and notes
+//! that go with it.
+
+mod figure;
+mod finding;
+mod hottest;
+mod kind;
+mod locks;
+mod machine;
+mod measurement;
+mod memory;
+mod notes;
+mod number;
+mod report;
+mod run;
+#[cfg(test)]
+pub(crate) mod sample;
+mod sets;
+mod slices;
+mod timeline;
+
+pub(crate) use figure::{Figure, Grade, MeasuredLine, PhaseResult, Point, Verdict};
+pub use figure::{Published, Shown};
+pub use finding::Finding;
+pub(crate) use hottest::{Hottest, Probes};
+pub(crate) use kind::{Kind, Transactions};
+pub(crate) use locks::Locks;
+pub use machine::Machine;
+pub use measurement::Profile;
+pub(crate) use measurement::{Aborted, LogUse, Measurement, plain};
+pub(crate) use memory::{Footprint, Memory};
+pub(crate) use notes::{label, protocol};
+pub(crate) use number::{MEBIBYTE, abort_ratio, grouped, median};
+pub use report::Report;
+pub(crate) use run::Run;
+pub(crate) use sets::{SetSizes, SetSums};
+pub(crate) use slices::{NumberedSlice, RunSlice};
+pub(crate) use timeline::{NamedPhase, Phase, Slice, Timeslices};

@@ -1,0 +1,135 @@
+//! The report of all results of a command.
+
+use serde::Serialize;
+
+use super::figure::Figure;
+use super::finding::Finding;
+use super::machine::Machine;
+use super::measurement::Measurement;
+use super::notes::{label, unattained, variety};
+use crate::failure::Failure;
+
+/// All results of a command, and the notes that accompany them.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub(crate) machine: Machine,
+    /// Facts that a reader of the numbers must know, such as what was left out or not checked.
+    pub(crate) notes: Vec<String>,
+    /// Whether Ctrl-C ended the command before everything requested was measured.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ended_early: bool,
+    /// The published figure that the command reproduces; `None` if it reproduces none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) figure: Option<Figure>,
+    pub(crate) results: Vec<Measurement>,
+}
+
+impl Report {
+    /// Makes a report of `results`. If `ended_early` is set and there are no results, returns
+    /// [`Failure::Interrupted`].
+    pub(crate) fn new(
+        machine: Machine,
+        mut notes: Vec<String>,
+        mut results: Vec<Measurement>,
+        ended_early: bool,
+    ) -> Result<Self, Failure> {
+        if ended_early {
+            if results.is_empty() {
+                return Err(Failure::Interrupted);
+            }
+            notes.push("ended early, by Ctrl-C: this is what was measured by then".to_string());
+        }
+        let varieties: Vec<String> =
+            results.iter().map(|result| variety(result, &results)).collect();
+        results.iter_mut().zip(varieties).for_each(|(result, variety)| result.variety = variety);
+        let fruitless = results.iter().filter(|result| result.committed == 0);
+        notes.extend(fruitless.map(|result| {
+            format!("{}: no transaction committed while it was measured", label(result))
+        }));
+        notes.extend(results.iter().filter_map(unattained));
+        Ok(Report { machine, notes, ended_early, figure: None, results })
+    }
+
+    /// Describes the times from which and to which latencies are measured, which are the same in
+    /// all results.
+    pub(crate) fn latency_span(&self) -> &'static str {
+        self.results.first().map_or("", Measurement::latency_span)
+    }
+
+    pub(crate) fn to_json(&self) -> Result<String, Failure> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Returns whether every invariant that was examined held.
+    pub(crate) fn is_consistent(&self) -> bool {
+        self.results.iter().all(|result| result.consistency.failed.is_empty())
+    }
+
+    /// Returns the finding that decides the command's exit status. A report without a single commit
+    /// is [`Finding::Bad`], unless Ctrl-C ended the command early.
+    pub fn finding(&self) -> Finding {
+        let is_fruitless =
+            self.results.iter().all(|result| result.committed == 0) && !self.ended_early;
+        if self.is_consistent() && !is_fruitless { Finding::Good } else { Finding::Bad }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::sample::{self, Sample, measurement};
+
+    /// Returns a report of one measurement in which the invariants `failed` do not hold.
+    fn report(failed: &[&str]) -> Report {
+        let sample = Sample { protocol: 0, threads: 1, cu: true, ts: true, tps: 1.0 };
+        let mut result = measurement("smallbank", sample);
+        result.consistency.failed.extend(failed.iter().map(|failure| failure.to_string()));
+        sample::report(vec![result])
+    }
+
+    #[test]
+    fn one_failed_invariant_makes_the_report_inconsistent() {
+        assert!(report(&[]).is_consistent());
+        assert!(!report(&["1 < 2 is no longer true"]).is_consistent());
+    }
+
+    #[test]
+    fn a_report_of_no_commit_is_bad_and_says_so() {
+        let of = |committed: &[u64], ended_early: bool| {
+            let sample = Sample { protocol: 0, threads: 2, cu: true, ts: true, tps: 0.0 };
+            let result =
+                |&committed: &u64| Measurement { committed, ..measurement("smallbank", sample) };
+            let results = committed.iter().map(result).collect();
+            let report = Report::new(Machine::inspect(2), Vec::new(), results, ended_early)
+                .expect("results");
+            let told = "smallbank occ, 2 threads: no transaction committed while it was measured";
+            (report.finding(), report.notes.iter().filter(|note| *note == told).count())
+        };
+        assert_eq!(of(&[0], false), (Finding::Bad, 1));
+        assert_eq!(of(&[0, 0], false), (Finding::Bad, 2));
+        assert_eq!(of(&[0, 5], false), (Finding::Good, 1));
+        assert_eq!(of(&[5], false), (Finding::Good, 0));
+        assert_eq!(of(&[0], true), (Finding::Good, 1), "Ctrl-C ended it");
+    }
+
+    #[test]
+    fn what_has_the_same_name_is_told_by_its_knobs() {
+        let of = |workload: &str, params: serde_json::Value| Measurement {
+            params,
+            ..measurement(
+                workload,
+                Sample { protocol: 0, threads: 1, cu: true, ts: true, tps: 1.0 },
+            )
+        };
+        let results = [
+            of("tpcc", serde_json::json!({ "warehouses": 1, "order_ids": "once", "items": 5 })),
+            of("tpcc", serde_json::json!({ "warehouses": 2, "order_ids": "district", "items": 5 })),
+            of("ycsb-a", serde_json::json!({ "warehouses": 3 })),
+        ];
+        let varieties = results.each_ref().map(|result| variety(result, &results));
+        assert_eq!(
+            varieties,
+            [", order ids once, warehouses 1", ", order ids district, warehouses 2", ""]
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! Results as tables of text.
+
+use std::io::{self, Write};
+
+use comfy_table::Table;
+
+use super::rows::*;
+use super::table::table;
+use crate::output::say;
+use crate::results::{Figure, Locks, Measurement, Report, grouped, label};
+
+/// Prints the tables, and the notes that a reader of the tables must know.
+pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    match &report.figure {
+        Some(figure) => print_figure(figure, &report.results, out)?,
+        None => {
+            writeln!(
+                out,
+                "{}\n\nLatencies in µs, {}\n{}",
+                throughputs(report),
+                report.latency_span(),
+                latencies(report)
+            )?;
+        }
+    }
+    if finds_causes(report) {
+        writeln!(out, "\n{CAUSES_TITLE}\n{}", causes(report))?;
+    }
+    if looks_at_hottest(report) {
+        writeln!(out, "\n{HOTTEST_TITLE}\n{}", hottest(report))?;
+    }
+    if report.figure.is_none() && counts_sets(report) {
+        writeln!(out, "\n{SETS_TITLE}\n{}", sets(report))?;
+    }
+    if report.figure.is_none() && counts_locks(report) {
+        writeln!(out, "\n{LOCKS_TITLE}\n{}", locks(report))?;
+    }
+    if has_logs(report) {
+        writeln!(out, "\n{LOGS_TITLE}\n{}", logs(report))?;
+    }
+    if report.figure.is_none() && report.results.iter().any(|result| result.timeline.is_some()) {
+        writeln!(out, "\n{TIMELINE_TITLE}\n{}", timelines(report))?;
+    }
+    for result in report.results.iter().filter(|result| !result.slices.is_empty()) {
+        writeln!(out, "\n{}: {SLICES_TITLE}\n{}", label(result), slices(result))?;
+    }
+    for note in &report.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    for result in &report.results {
+        for note in &result.consistency.notes {
+            writeln!(out, "note: {}: {note}", label(result))?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints, to standard error, the invariants that did not hold.
+pub(super) fn say_failures(report: &Report) {
+    for result in &report.results {
+        for failure in &result.consistency.failed {
+            say(&format!("FAILED: {}: {failure}", label(result)));
+        }
+    }
+}
+
+/// Prints a figure's lines, panel by panel, beside the claims of the paper, and then the
+/// differences from the paper.
+fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}\n{}", figure.title, figure.source)?;
+    for panel in figure.lines.chunk_by(|one, next| one.panel == next.panel) {
+        let [first @ .., last] = FIGURE_HEADER;
+        let shown = figure.shows.columns();
+        let header = [&first[..], shown, &[last]].concat();
+        let mut table = table(&header, 1..7 + shown.len());
+        let has_base = panel.iter().any(|line| line.base.is_some());
+        for line in panel {
+            let published = line.published.as_ref().map_or("", |published| published.text);
+            // The claim is about the paper's number of threads. The point nearest to it is the last
+            // one.
+            let nearest = line.points.len().saturating_sub(1);
+            let rows = line.points.iter().enumerate();
+            table.add_rows(rows.map(|(index, point)| {
+                let is_base = line.base.is_none() && has_base;
+                let held = results[point.result].consistency.failed.is_empty();
+                let label =
+                    if held { line.label.clone() } else { format!("{}: FAILED", line.label) };
+                let [first @ .., last] = figure_row(
+                    label,
+                    point,
+                    is_base,
+                    if index == nearest { published } else { "" },
+                );
+                first.into_iter().chain(figure.shows.cells(point)).chain([last])
+            }));
+        }
+        writeln!(out, "\n{}\n{table}", panel[0].panel)?;
+    }
+    if figure.lines.iter().any(|line| line.base.is_some()) {
+        writeln!(
+            out,
+            "\nRatios are to the line above that has 1, with as many threads: the median of those within each round."
+        )?;
+    }
+    if has_phases(figure) {
+        let mut table = table(&PHASES_HEADER, 1..7);
+        table.add_rows(phase_rows(figure).map(|(_, cells)| cells));
+        writeln!(out, "\n{PHASES_TITLE}\n{table}")?;
+    }
+    if !figure.grades.is_empty() {
+        let (header, rows) = grade_table(&figure.grades);
+        let mut table = table(&header, 0..0);
+        table.add_rows(rows);
+        writeln!(out, "\n{GRADES_TITLE}\n{table}")?;
+    }
+    if !figure.verdicts.is_empty() {
+        let mut table = table(&VERDICTS_HEADER, 1..3);
+        table.add_rows(figure.verdicts.iter().map(verdict_row));
+        writeln!(out, "\n{VERDICTS_TITLE}\n{table}\n")?;
+    }
+    writeln!(
+        out,
+        "The paper's column is what its text says: heights of bars and lines are not in a text. Here is different:"
+    )?;
+    for deviation in &figure.deviations {
+        writeln!(out, "- {deviation}")?;
+    }
+    writeln!(out)
+}
+
+fn throughputs(report: &Report) -> Table {
+    let mut table = table(&THROUGHPUT_HEADER, 4..11);
+    table.add_rows(report.results.iter().map(throughput_row));
+    table
+}
+
+fn latencies(report: &Report) -> Table {
+    let mut table = table(&LATENCY_HEADER, 2..9);
+    table.add_rows(report.results.iter().flat_map(latency_rows));
+    table
+}
+
+/// Returns the table of the first causes of each setting. The files of results have all causes.
+fn causes(report: &Report) -> Table {
+    let mut table = table(&CAUSES_HEADER, 1..2);
+    for result in &report.results {
+        table.add_rows(cause_rows(result).take(CAUSES_SHOWN));
+        let others = result.causes.iter().flatten().skip(CAUSES_SHOWN);
+        let (kinds, attempts) =
+            others.fold((0, 0), |(kinds, sum), cause| (kinds + 1, sum + cause.attempts));
+        if kinds > 0 {
+            table.add_row([
+                label(result),
+                grouped(attempts as f64),
+                format!("{kinds} other causes"),
+            ]);
+        }
+    }
+    table
+}
+
+fn hottest(report: &Report) -> Table {
+    let mut table = table(&HOTTEST_HEADER, 2..8);
+    table.add_rows(report.results.iter().filter_map(hottest_row));
+    table
+}
+
+fn sets(report: &Report) -> Table {
+    let mut table = table(&SETS_HEADER, 2..5);
+    table.add_rows(report.results.iter().flat_map(sets_rows));
+    table
+}
+
+fn locks(report: &Report) -> Table {
+    let mut table = table(&[&["setting"], &Locks::NAMES[..]].concat(), 1..10);
+    table.add_rows(report.results.iter().filter_map(locks_row));
+    table
+}
+
+fn logs(report: &Report) -> Table {
+    let mut table = table(&LOGS_HEADER, 2..4);
+    table.add_rows(report.results.iter().filter_map(log_row));
+    table
+}
+
+fn timelines(report: &Report) -> Table {
+    let mut table = table(&TIMELINE_HEADER, 2..9);
+    table.add_rows(report.results.iter().flat_map(timeline_rows));
+    table
+}
+
+fn slices(result: &Measurement) -> Table {
+    let mut table = table(&SLICES_HEADER, 0..10);
+    table.add_rows(slice_rows(result));
+    table
+}

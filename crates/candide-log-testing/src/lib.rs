@@ -1,0 +1,17 @@
+//! What tests of the log, of the engine and of the command share: a [simulated disk](SimDisk), and
+//! a [laboratory] of crashes.
+//!
+//! The simulated disk has the files of a database in memory. It knows which states a crash could
+//! leave after each operation, fails on request, and can be full. The laboratory runs random
+//! programs on such a disk and judges all states that crashes leave of them.
+
+#![forbid(unsafe_code)]
+
+// Layers, lowest first: disk, laboratory.
+
+mod disk;
+pub mod laboratory;
+
+pub use disk::{
+    CrashOptions, CrashState, CrashStates, Fault, Grain, Kept, SimDisk, StateId, StateIdError,
+};

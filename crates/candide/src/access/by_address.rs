@@ -1,0 +1,124 @@
+//! Places in a list by address: a short list is searched from its end, a long one has a hash table.
+
+#![forbid(unsafe_code)]
+
+use super::filter::mix;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// The largest length of a list that is searched linearly.
+const FEW: usize = 64;
+
+/// A hash table with addresses as keys.
+pub(crate) type AddressMap<V> = HashMap<u64, V, BuildHasherDefault<AddressHasher>>;
+
+/// A hasher for addresses, by one multiplication. The upper and the lowest bits of such addresses
+/// hardly differ.
+#[derive(Debug, Default)]
+pub(crate) struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("addresses are hashed as numbers")
+    }
+
+    fn write_u64(&mut self, address: u64) {
+        self.0 = mix(address).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// The places of a list's items by their addresses, of which no two are equal; empty while the list
+/// has at most [`FEW`] items. The owner of the list reports each change.
+#[derive(Debug, Default)]
+pub(crate) struct ByAddress(AddressMap<u32>);
+
+impl ByAddress {
+    /// Returns the place of the item with this address.
+    #[inline]
+    pub(crate) fn find<T>(
+        &self,
+        list: &[T],
+        address_of: impl Fn(&T) -> u64,
+        address: u64,
+    ) -> Option<usize> {
+        if list.len() <= FEW {
+            // The latest item is compared first, since it is often looked up again soon.
+            return list.iter().rposition(|item| address_of(item) == address);
+        }
+        self.0.get(&address).map(|&place| place as usize)
+    }
+
+    /// Notes that the items from place `from` on were added to the list.
+    #[inline(always)]
+    pub(crate) fn added<T>(&mut self, list: &[T], from: usize, address_of: impl Fn(&T) -> u64) {
+        if list.len() > FEW {
+            self.enter(list, from, address_of);
+        }
+    }
+
+    #[cold]
+    fn enter<T>(&mut self, list: &[T], from: usize, address_of: impl Fn(&T) -> u64) {
+        let from = if from <= FEW { 0 } else { from };
+        self.0.extend(
+            (from..).zip(&list[from..]).map(|(place, item)| (address_of(item), place as u32)),
+        );
+    }
+
+    /// Notes that the item with this address was removed from place `place` of the list, to which
+    /// the last item has moved.
+    pub(crate) fn swap_removed<T>(
+        &mut self,
+        list: &[T],
+        place: usize,
+        address_of: impl Fn(&T) -> u64,
+        address: u64,
+    ) {
+        if list.len() <= FEW {
+            self.0.clear();
+            return;
+        }
+        self.0.remove(&address);
+        if let Some(moved) = list.get(place) {
+            self.0.insert(address_of(moved), place as u32);
+        }
+    }
+
+    /// Notes that the list is about to be truncated to `kept` items.
+    pub(crate) fn truncate<T>(&mut self, list: &[T], kept: usize, address_of: impl Fn(&T) -> u64) {
+        if kept <= FEW {
+            self.0.clear();
+        } else {
+            for item in &list[kept..] {
+                self.0.remove(&address_of(item));
+            }
+        }
+    }
+
+    /// Notes that the list, which has `count` items, is about to be cleared.
+    #[inline]
+    pub(crate) fn clear(&mut self, count: usize) {
+        if !self.0.is_empty() {
+            self.clear_table(count);
+        }
+    }
+
+    #[cold]
+    fn clear_table(&mut self, count: usize) {
+        if self.0.capacity() > 32 * count {
+            // A far longer list has left this table. Clearing it each time would cost more than
+            // growing a new one.
+            self.0 = AddressMap::default();
+        } else {
+            self.0.clear();
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn capacity_for_tests(&self) -> usize {
+        self.0.capacity()
+    }
+}

@@ -1,0 +1,206 @@
+//! The tables of a database by name.
+
+#![forbid(unsafe_code)]
+
+mod new_tables;
+mod options;
+mod row_type;
+mod sequences;
+mod stored;
+
+pub use options::TableOptions;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use sequences::{BLOCK, NAMES_READ, NUMBER_MAX};
+pub(crate) use sequences::{SEQUENCES, SequenceCore, check_name};
+pub(crate) use stored::files_error;
+
+use crate::engine::{Common, TableCore};
+use crate::error::Error;
+use crate::index::HashIndex;
+use crate::memory::{Memory, Slab, SlabId};
+use crate::schema::RowType;
+use crate::sync::{AtomicU64, Mutex, lock};
+use candide_log::Store;
+use candide_log::schema::TableSchema;
+use options::{Made, table_policy};
+use sequences::{Sequences, is_reserved};
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+/// The tables of a database by name, and the parts from which new tables are made.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    tables: Mutex<Names>,
+    pub(crate) sequences: Sequences,
+    slabs_made: AtomicU64,
+    /// The slab for the overflow lines of hash indexes.
+    lines: Arc<Slab>,
+    seed: u64,
+}
+
+/// The tables of a database by name, without the tables of index entries.
+#[derive(Debug, Default)]
+struct Names {
+    known: HashMap<Box<str>, Known>,
+    /// The number of the program's tables among them.
+    of_program: usize,
+}
+
+impl Names {
+    fn insert(&mut self, name: &str, known: Known) {
+        self.of_program += usize::from(!is_reserved(name));
+        self.known.insert(name.into(), known);
+    }
+}
+
+/// An existing table: its number, its row type, and how it was made.
+#[derive(Debug)]
+struct Known {
+    number: usize,
+    row: KnownRow,
+    made: Made,
+}
+
+/// The row type of an existing table.
+#[derive(Debug)]
+enum KnownRow {
+    Typed {
+        id: TypeId,
+        path: &'static str,
+    },
+    /// The table was recovered, and the program has not named its row type yet.
+    Recovered(Box<TableSchema>),
+}
+
+impl KnownRow {
+    fn of(row: &RowType) -> KnownRow {
+        KnownRow::Typed { id: row.id, path: row.path }
+    }
+}
+
+/// A table that the catalog has found or made.
+pub(crate) enum FoundTable {
+    Ready(Arc<TableCore>),
+    /// The table was recovered, and has the rows of this row type, but not its indexes yet.
+    /// [`Catalog::adopt`] makes it ready.
+    Recovered(Arc<TableCore>),
+}
+
+impl Catalog {
+    pub(crate) fn new(memory: &Arc<Memory>, seed: u64) -> Catalog {
+        let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, memory);
+        Catalog {
+            tables: Mutex::default(),
+            sequences: Sequences::default(),
+            slabs_made: AtomicU64::new(1),
+            lines,
+            seed,
+        }
+    }
+
+    /// Returns the number of the program's tables.
+    pub(crate) fn tables(&self) -> usize {
+        lock(&self.tables).of_program
+    }
+
+    /// Returns the table called `name`. If there is no such table, makes it, also in the files of
+    /// the database.
+    pub(crate) fn table(
+        &self,
+        (common, store): (&Common, Option<&Store>),
+        name: &str,
+        options: TableOptions,
+        row: &RowType,
+    ) -> Result<FoundTable, Error> {
+        let mut names = lock(&self.tables);
+        let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = names.known.get(name) {
+            let core = &tables[known.number];
+            let found = existing(name, core, &known.row, row)?;
+            // A policy by name takes precedence, so the number of tables does not matter.
+            let policy_of = |wanted| table_policy(common, (name, 0), Some(wanted));
+            let wanted_policy = options.policy.map(policy_of).transpose()?;
+            options.check(common, (core, known.made), wanted_policy)?;
+            return Ok(found);
+        }
+        let mut cores = self.new_table(common, (name, names.of_program), options, row, &tables)?;
+        if let Some(store) = store.filter(|_| !options.volatile) {
+            let number = store_table(store, name, options, row)?;
+            Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet").log_number =
+                Some(number);
+        }
+        #[cfg(test)]
+        if store.is_none() && common.log.get().is_some() && !options.volatile {
+            let core = Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet");
+            core.log_number = Some(core.number);
+        }
+        let core = cores[0].clone();
+        let (row, made) = (KnownRow::of(row), options.made(common));
+        names.insert(name, Known { number: tables.len(), row, made });
+        tables.extend(cores);
+        Ok(FoundTable::Ready(core))
+    }
+
+    /// Returns whether the program has named the row type of a table.
+    pub(crate) fn is_adopted(&self, core: &TableCore) -> bool {
+        let names = lock(&self.tables);
+        names
+            .known
+            .get(&*core.name)
+            .is_some_and(|known| matches!(known.row, KnownRow::Typed { .. }))
+    }
+
+    /// Notes the row type of a recovered table, whose indexes have been made.
+    pub(crate) fn adopt(&self, core: &TableCore, row: &RowType) {
+        core.show_key.set(row.show_key);
+        if let Some(known) = lock(&self.tables).known.get_mut(&*core.name) {
+            known.row = KnownRow::of(row);
+        }
+    }
+}
+
+/// Returns a table that exists, if its rows are of this type.
+#[inline(never)]
+fn existing(
+    name: &str,
+    core: &Arc<TableCore>,
+    known: &KnownRow,
+    row: &RowType,
+) -> Result<FoundTable, Error> {
+    match known {
+        KnownRow::Typed { id, .. } if *id == row.id => Ok(FoundTable::Ready(core.clone())),
+        KnownRow::Typed { path, .. } => {
+            // If both types have the same name, the error shows their paths.
+            let are_alike = core.row_type == row.name;
+            let (wanted, existing) =
+                if are_alike { (row.path, *path) } else { (row.name, core.row_type) };
+            Err(Error::TableType { table: name.to_owned(), wanted, existing })
+        }
+        KnownRow::Recovered(schema) => {
+            stored::check(schema, row)?;
+            Ok(FoundTable::Recovered(core.clone()))
+        }
+    }
+}
+
+/// Adds a table to the files, and returns its number in the log.
+#[cold]
+#[inline(never)]
+fn store_table(
+    store: &Store,
+    name: &str,
+    options: TableOptions,
+    row: &RowType,
+) -> Result<u16, Error> {
+    let schema = stored::schema_of(name, row);
+    stored::add(
+        store,
+        TableSchema {
+            ordered: schema.ordered || options.ordered,
+            splitting: options.splitting,
+            policy: options.policy.map(|policy| policy.name().to_owned()),
+            ..schema
+        },
+    )
+}

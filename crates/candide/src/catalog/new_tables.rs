@@ -1,0 +1,290 @@
+//! The making of tables and indexes, independent of their row types.
+
+#![forbid(unsafe_code)]
+
+use super::options::{Made, TableOptions, table_policy};
+use super::row_type::{check_index, check_row_type};
+use super::{Catalog, Known, KnownRow, stored};
+use crate::engine::{
+    Common, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
+};
+use crate::error::Error;
+use crate::factor::Factor;
+use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
+use crate::memory::{Slab, SlabId};
+use crate::policy::Policy;
+use crate::protocols::policies::{cell_words, flags_of};
+use crate::record::Layout;
+use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
+use crate::stats::Tally;
+use crate::sync::{AtomicU64, Ordering, lock};
+use candide_log::schema::TableSchema;
+use std::str::FromStr;
+use std::sync::{Arc, PoisonError};
+
+/// The properties of a table that is about to be made.
+struct Plan {
+    name: Box<str>,
+    number: usize,
+    row_type: &'static str,
+    groups: &'static [Group],
+    split: bool,
+    packing: Option<KeyPacking>,
+    /// The number of words in a key; and, in `hashed_words`, the number of those words that a hash
+    /// index hashes.
+    key_words: usize,
+    hashed_words: usize,
+    show_key: Show,
+    ordered: bool,
+    capacity: usize,
+    policy: Policy,
+    log_number: Option<u16>,
+}
+
+/// The column groups of index entries; the group at position `n` has `n` words.
+static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
+    let mut groups = [Group::new("entry", 0); KEY_WORDS_MAX + 1];
+    let mut words = 0;
+    while words < groups.len() {
+        groups[words].words = words;
+        words += 1;
+    }
+    groups
+};
+
+impl Catalog {
+    /// Makes a table that recovery has found in the files.
+    pub(crate) fn recovered(
+        &self,
+        common: &Common,
+        schema: &TableSchema,
+    ) -> Result<Arc<TableCore>, Error> {
+        let mut names = lock(&self.tables);
+        let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let groups = stored::groups(schema);
+        let wanted = match &schema.policy {
+            Some(name) if common.policies.chosen.is_some() => Policy::from_str(name).ok(),
+            _ => None,
+        };
+        let core = Arc::new(self.new_core(
+            common,
+            Plan {
+                name: schema.name.as_str().into(),
+                number: tables.len(),
+                row_type: stored::intern(&schema.row_type),
+                groups,
+                split: schema.splitting.unwrap_or(common.options.splitting)
+                    && common.properties.cell_words > 0,
+                policy: table_policy(common, (&schema.name, names.of_program), wanted)?,
+                packing: None,
+                key_words: schema.key_words.into(),
+                hashed_words: schema.key_words.into(),
+                show_key: stored::show_words,
+                ordered: schema.ordered || common.options.factors.has(Factor::OrderedOnly),
+                capacity: 0,
+                log_number: Some(schema.number as u16),
+            },
+        )?);
+        let row = KnownRow::Recovered(Box::new(schema.clone()));
+        let known = Known { number: tables.len(), row, made: Made::RECOVERED };
+        names.insert(&schema.name, known);
+        tables.push(core.clone());
+        Ok(core)
+    }
+
+    /// Makes a table and its indexes, and returns them with the table first. `place` is the number
+    /// of the program's tables before it. The numbers of the new tables follow those of the
+    /// existing tables.
+    pub(super) fn new_table(
+        &self,
+        common: &Common,
+        (name, place): (&str, usize),
+        options: TableOptions,
+        row: &RowType,
+        tables: &[Arc<TableCore>],
+    ) -> Result<Vec<Arc<TableCore>>, Error> {
+        if name.is_empty() {
+            return Err(Error::EmptyTableName);
+        }
+        check_row_type(row)?;
+        let capacity = options.made(common).capacity;
+        let packing =
+            if options.shares_words(common) { KeyPacking::new(row.key_widths) } else { None };
+        let capacity = capacity.unwrap_or(0);
+        let key_words = packing.map_or(row.key_words, |packing| packing.words());
+        // Checked before anything is reserved, since a reservation would not be undone.
+        row.indexes.iter().try_for_each(|spec| {
+            check_index(row.name, &IndexPlan::of_spec(spec, packing), key_words)
+        })?;
+        let table = Arc::new(self.new_core(
+            common,
+            Plan {
+                name: name.into(),
+                number: tables.len(),
+                row_type: row.name,
+                groups: row.groups,
+                split: options.splitting.unwrap_or(common.options.splitting)
+                    && common.properties.cell_words > 0,
+                policy: table_policy(common, (name, place), options.policy)?,
+                packing,
+                key_words,
+                hashed_words: key_words,
+                show_key: row.show_key,
+                ordered: row.ordered
+                    || options.ordered
+                    || common.options.factors.has(Factor::OrderedOnly),
+                capacity,
+                log_number: None,
+            },
+        )?);
+        let mut cores = vec![table.clone()];
+        for (number, spec) in row.indexes.iter().enumerate() {
+            let index = IndexPlan::of_spec(spec, packing);
+            let entries =
+                self.new_entries(common, &table, &index, tables.len() + cores.len(), capacity)?;
+            cores.push(entries.clone());
+            let index = table.indexes.add(index.with_entries(number, entries));
+            for stage in [Stage::Kept, Stage::Enforced, Stage::Readable] {
+                table.indexes.set(index, stage, true);
+            }
+        }
+        Ok(cores)
+    }
+
+    /// Makes the table for the entries of an index.
+    fn new_entries(
+        &self,
+        common: &Common,
+        table: &TableCore,
+        index: &IndexPlan,
+        number: usize,
+        capacity: usize,
+    ) -> Result<Arc<TableCore>, Error> {
+        let primary_words = table.layout.key_words();
+        check_index(table.row_type, index, primary_words)?;
+        let (key_words, words) = index.entry_words(primary_words);
+        let entries = self.new_core(
+            common,
+            Plan {
+                name: format!("{}.{}", table.name, index.name).into(),
+                number,
+                row_type: table.row_type,
+                groups: &ENTRY_GROUPS[words..=words],
+                split: false,
+                packing: None,
+                key_words,
+                hashed_words: index.key_words,
+                show_key: index.show_key,
+                ordered: index.ordered || common.options.factors.has(Factor::OrderedOnly),
+                capacity,
+                policy: Policy::Optimistic,
+                log_number: None,
+            },
+        )?;
+        Ok(Arc::new(entries))
+    }
+
+    /// Adds an index, in no stage yet, to a table. The caller prevents other threads from adding an
+    /// index to the table meanwhile.
+    pub(crate) fn add_index<'t>(
+        &self,
+        common: &Common,
+        table: &'t TableCore,
+        plan: IndexPlan,
+    ) -> Result<&'t IndexCore, Error> {
+        if table.indexes.kept().any(|index| index.name == plan.name) {
+            return Err(Error::IndexExists {
+                table: table.name.to_string(),
+                index: plan.name.to_string(),
+            });
+        }
+        if plan.name.is_empty() {
+            return Err(Error::EmptyTableName);
+        }
+        if let Some(dropped) = table.indexes.dropped_like(&plan) {
+            return Ok(dropped);
+        }
+        let number = table.indexes.next_number().ok_or(Error::TooManyIndexes)?;
+        let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.new_entries(common, table, &plan, tables.len(), 0)?;
+        tables.push(entries.clone());
+        Ok(table.indexes.add(plan.with_entries(number, entries)))
+    }
+
+    fn new_core(&self, common: &Common, plan: Plan) -> Result<TableCore, Error> {
+        let Plan { name, row_type, groups, split, key_words, .. } = plan;
+        let protocol = &common.properties;
+        let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
+        let cell_words = match common.policies.chosen {
+            Some(_) => cell_words(plan.policy, common.policies.mocc()),
+            None => protocol.cell_words,
+        };
+        let layout = Layout::new(number, key_words, plan.packing, groups, split, cell_words)
+            .map_err(|words| {
+                let problem = format!("its records would have {words} words; 65,535 is the most");
+                Error::RowType { row: row_type, problem }
+            })?;
+        let new_slab = |words: usize| {
+            let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
+            Slab::new(slab, words, &common.memory)
+        };
+        let records = new_slab(layout.total_words());
+        let version_slabs = (protocol.version_words > 0).then(|| {
+            let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
+            let payload = if split { largest } else { image_words(groups) };
+            let whole = new_slab(protocol.version_words + payload + protocol.spare_words);
+            let short = (protocol.short_version_words > 0).then(|| {
+                let are_short = whole.block_words() <= protocol.short_version_words;
+                if are_short { whole.clone() } else { new_slab(protocol.short_version_words) }
+            });
+            (whole, short)
+        });
+        let index = if plan.ordered {
+            let nodes = new_slab(OrderedIndex::NODE_WORDS);
+            OrderedIndex::new(nodes, key_words, protocol.node_words).map(TableIndex::Ordered)
+        } else {
+            let of_key = (key_words, plan.hashed_words);
+            let size = Size {
+                capacity: plan.capacity,
+                grows: !common.options.factors.has(Factor::FixedHash),
+            };
+            HashIndex::new(
+                &common.memory,
+                &self.lines,
+                of_key,
+                protocol.node_words,
+                size,
+                self.seed,
+            )
+            .map(TableIndex::Hash)
+        };
+        let index = index.map_err(|_| common.memory_limit_error())?;
+        let deleted_index = match &index {
+            TableIndex::Ordered(index) if protocol.keeps_deleted_index => {
+                Some(DeletedIndex::beside(index).map_err(|_| common.memory_limit_error())?)
+            }
+            _ => None,
+        };
+        let versions =
+            version_slabs.map(|(whole, short)| VersionTable { whole, short, deleted_index });
+        if common.policies.chosen.is_some() {
+            common.policies.set(number, plan.policy);
+        }
+        Ok(TableCore {
+            database: common.id,
+            number,
+            log_number: plan.log_number,
+            name,
+            row_type,
+            groups,
+            layout,
+            show_key: ShowKey::new(plan.show_key),
+            index,
+            records,
+            new_record_flags: AtomicU64::new(flags_of(plan.policy, common.policies.mocc())),
+            indexes: Indexes::default(),
+            linked: Tally::default(),
+            versions,
+        })
+    }
+}

@@ -1,0 +1,191 @@
+//! The advancer: the thread that moves the epochs of a process.
+
+#![forbid(unsafe_code)]
+
+use super::Epochs;
+use super::alarm::{Alarm, WAIT_MAX, std_lock};
+use super::moments::Moments;
+use super::slot::Slot;
+use crate::error::{Abort, Error};
+use crate::sync::{
+    Duration, Instant, MODELLED, Ordering, Point, full_fence, lock, pass, thread, thread_address,
+};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError, Weak};
+
+/// Time between two passes.
+const PERIOD: Duration = Duration::from_millis(1);
+
+/// The number of passes without any pin before the advancer parks. The number is so large that the
+/// advancer of a busy program never parks.
+const IDLE_PASSES: u64 = 64;
+
+impl Epochs {
+    /// Returns the epochs of this process, with a running advancer. The advancer is stopped and
+    /// joined when the last user of the epochs is dropped.
+    pub(crate) fn of_process() -> Arc<Epochs> {
+        static CURRENT: StdMutex<Weak<Epochs>> = StdMutex::new(Weak::new());
+        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(epochs) = current.upgrade() {
+            return epochs;
+        }
+        let epochs = Epochs::advancing();
+        *current = Arc::downgrade(&epochs);
+        epochs
+    }
+
+    /// Makes epochs with an advancer of their own.
+    pub(crate) fn advancing() -> Arc<Epochs> {
+        let epochs = Epochs::starting(1, Some(Moments::new()));
+        let (weak, alarm) = (Arc::downgrade(&epochs), epochs.alarm.clone());
+        let advancer = std::thread::Builder::new()
+            .name("candide-epoch".into())
+            .spawn(move || advance(&weak, &alarm));
+        *std_lock(&epochs.advancer) = Some(advancer.expect("the operating system starts a thread"));
+        epochs
+    }
+
+    /// Makes the advancer pass soon, even if the advancer is asleep.
+    #[cold]
+    pub(crate) fn unpark(&self) {
+        self.alarm.ring(|sleep| sleep.woken = true);
+    }
+
+    /// Checks that this thread is not inside a transaction, for which it would wait in vain.
+    ///
+    /// # Errors
+    /// [`Error::Transaction`] with [`Abort::Nested`].
+    pub(crate) fn refuse_inside(&self) -> Result<(), Error> {
+        let own = thread_address();
+        let is_own = |slot: &Slot| slot.0.thread.load(Ordering::Relaxed) == own && slot.is_pinned();
+        let is_inside = !MODELLED && lock(&self.slots).all.values().any(|slot| is_own(slot));
+        if is_inside { Err(Error::Transaction(Abort::Nested)) } else { Ok(()) }
+    }
+
+    /// Waits until every transaction that is now running in this process has ended. Sleeps between
+    /// the advancer's passes.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if one of these transactions is still running after ten seconds.
+    pub(crate) fn wait_for_others(&self) -> Result<(), Error> {
+        let begun = Instant::now();
+        let stamp = self.stamp();
+        loop {
+            self.await_pass();
+            if self.is_free(stamp) {
+                return Ok(());
+            }
+            let waited = begun.elapsed();
+            if waited > WAIT_MAX {
+                return Err(Error::Busy { waited });
+            }
+            pass(Point::Awaiting);
+        }
+    }
+
+    /// Waits for the advancer's next pass. If there is no advancer, this function makes a pass.
+    fn await_pass(&self) {
+        if self.moments.is_some() {
+            self.alarm.await_pass();
+        } else {
+            self.pass();
+            thread::yield_now();
+        }
+    }
+
+    /// Does the advancer's work of one period.
+    pub(super) fn advance(&self) {
+        self.pass();
+        if let Some(moments) = &self.moments {
+            moments.mark(self.now());
+        }
+        self.alarm.tell_of_pass();
+    }
+
+    /// Lets the databases collect the garbage of their idle sessions. Returns whether garbage is
+    /// left.
+    fn collect(&self) -> bool {
+        let idle_before = self.now().saturating_sub(8);
+        let collectors: Vec<_> = {
+            let mut collectors = std_lock(&self.collectors);
+            collectors.retain(|collector| collector.strong_count() > 0);
+            collectors.iter().filter_map(Weak::upgrade).collect()
+        };
+        let mut left = false;
+        for collector in collectors {
+            left |= collector.collect(idle_before);
+        }
+        left
+    }
+
+    fn all_idle(&self) -> bool {
+        let since = self.now().saturating_sub(IDLE_PASSES);
+        lock(&self.slots).all.values().all(|slot| slot.idle_since(since))
+    }
+
+    /// Announces that the advancer is about to sleep. Returns whether all sessions are still idle
+    /// after the announcement.
+    fn announce_parked(&self) -> bool {
+        self.clock.parked.store(true, Ordering::Relaxed);
+        full_fence(); // E7
+        self.all_idle()
+    }
+}
+
+impl Drop for Epochs {
+    fn drop(&mut self) {
+        let advancer = std_lock(&self.advancer).take();
+        if let Some(advancer) = advancer {
+            self.alarm.ring(|sleep| sleep.stopping = true);
+            // The advancer's own thread may be dropping the last reference. Then that thread ends
+            // by itself.
+            if advancer.thread().id() != std::thread::current().id() {
+                let _ = advancer.join();
+            }
+        }
+    }
+}
+
+/// Runs the advancer. A sleeping advancer holds no strong reference to `epochs`, so dropping the
+/// last database ends the advancer.
+fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
+    loop {
+        std::thread::sleep(PERIOD);
+        let Some(current) = epochs.upgrade() else { return };
+        current.clock.parked.store(false, Ordering::Relaxed);
+        current.advance();
+        let garbage_left = current.collect();
+        let parking = !garbage_left && current.all_idle() && current.announce_parked();
+        drop(current);
+        if parking {
+            alarm.sleep();
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+
+    /// Either the advancer sees the active session and stays awake, or that session wakes the
+    /// advancer.
+    #[test]
+    fn loom_pin_against_parking() {
+        loom::model(|| {
+            let epochs = Epochs::manual(5);
+            let slot = epochs.register();
+            // The epoch is far beyond the last one in which a session was active.
+            epochs.clock.epoch.store(6 + IDLE_PASSES, Ordering::Relaxed);
+            let advancer = {
+                let epochs = epochs.clone();
+                thread::spawn(move || epochs.announce_parked())
+            };
+            epochs.pin(&slot);
+            let parks = advancer.join().unwrap();
+            assert!(
+                !parks || std_lock(&epochs.alarm.sleep).woken,
+                "it sleeps while a session is active"
+            );
+            epochs.unpin(&slot);
+        });
+    }
+}

@@ -1,0 +1,285 @@
+//! What an attempt locks before phase 1 of its commit: cells that reads for update hold, and locks
+//! by the policies of tables. This file is the only door of `occ` to the policies.
+//!
+//! Two flags in a cell's TID word say that a policy is asked before a read ([`READER_ASKS`]) or
+//! before a write. Without these flags a cell is read and written as the other files of `occ` say.
+//! Locks by policy are hints (LK1): no proof needs them.
+
+#![forbid(unsafe_code)]
+
+use crate::access::{WriteItem, WriteSet};
+use crate::engine::{Context, Protocol, own_thread};
+use crate::error::Abort;
+use crate::protocols::policies::{Grant, Locks, Mode, RASK, WASK, learn, lock_place, with_flags};
+use crate::protocols::shared::cell_lock::{Early, Held, raise_install, release_cell};
+use crate::record::{CellAt, Tid};
+use crate::sync::Ordering;
+
+pub(super) use crate::protocols::policies::{FLAGS, When, init_lock};
+
+/// The flag of a TID word with which a read first calls [`EarlyLocks::before_read`].
+pub(super) const READER_ASKS: u64 = RASK;
+
+/// The locks that an attempt has taken before phase 1; none between attempts.
+#[derive(Debug, Default)]
+pub(super) struct EarlyLocks {
+    /// The cells that reads for update have locked.
+    held: Held,
+    by_policy: Locks,
+}
+
+impl EarlyLocks {
+    /// Returns whether the attempt has locked nothing, and no other session sees it as one that
+    /// locks.
+    pub(super) fn is_unused(&self) -> bool {
+        self.held.is_empty() && self.by_policy.is_unused()
+    }
+
+    /// Asks the policy of a cell's table for the lock for reading.
+    ///
+    /// # Errors
+    /// The conflict, if the policy says that the attempt must abort.
+    pub(super) fn before_read<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        at: CellAt,
+    ) -> Result<(), Abort> {
+        self.ask(context, at, (Mode::Read, When::Now))
+    }
+
+    /// Asks the policy of a cell's table for the lock for writing, if the cell says so. `reads` is
+    /// the read set.
+    ///
+    /// # Errors
+    /// The conflict, if the policy says that the attempt must abort, or if the attempt has waited
+    /// and the cell's version is not the one that was read.
+    #[inline(always)]
+    pub(super) fn before_write<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        reads: &[(CellAt, Tid)],
+        at: CellAt,
+        when: When,
+    ) -> Result<(), Abort> {
+        // Relaxed: without the lock, nothing but time is lost.
+        if Tid(at.cell_word(0).load(Ordering::Relaxed)).has(WASK) {
+            self.ask_to_write(context, reads, at, when)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_to_write<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        reads: &[(CellAt, Tid)],
+        at: CellAt,
+        when: When,
+    ) -> Result<(), Abort> {
+        // Other writers are about to wait for this attempt.
+        context.yield_to_token()?;
+        self.ask(context, at, (Mode::Write, when))?;
+        // A closure that goes on with a row that has changed while the attempt waited would run in
+        // vain.
+        let seen = || reads.iter().rev().find(|(read, _)| read.address() == at.address());
+        if self.by_policy.has_waited()
+            && let Some(&(_, seen)) = seen()
+            && !Tid(at.cell_word(0).load(Ordering::Relaxed)).same_version(seen)
+        {
+            return Err(context.conflict(Abort::ReadChanged, at));
+        }
+        Ok(())
+    }
+
+    fn ask<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        at: CellAt,
+        lock: (Mode, When),
+    ) -> Result<(), Abort> {
+        let EarlyLocks { held, by_policy } = self;
+        let grant = by_policy.ask(context.engine, context.local, at, lock, held.has_cells());
+        held.note_policy(by_policy.holds_any());
+        grant.map(drop).map_err(|abort| context.conflict(abort, at))
+    }
+
+    /// Begins a read for update of a cell. Returns whether the attempt already has the row's lock;
+    /// if not, [`EarlyLocks::hold`] locks the cell.
+    pub(super) fn before_read_for_update<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        reads: &[(CellAt, Tid)],
+        at: CellAt,
+    ) -> Result<bool, Abort> {
+        if let Err(abort) = self.before_write(context, reads, at, When::Now) {
+            if abort == Abort::Locked {
+                self.held.want(context, at);
+            }
+            return Err(abort);
+        }
+        Ok(self.held.has(at) || self.by_policy.is_locked_in_order(context.engine, at))
+    }
+
+    /// Locks a cell if its row exists (CL4). Returns the cell's word from before the lock.
+    #[inline(always)]
+    pub(super) fn hold<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        at: CellAt,
+    ) -> Result<Tid, Abort> {
+        self.held.hold(context, at)
+    }
+
+    /// Locks a cell before the closure runs, as a read for update locks it. Returns whether the
+    /// cell is held afterwards.
+    pub(super) fn hold_ahead<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        reads: &[(CellAt, Tid)],
+        at: CellAt,
+    ) -> Result<bool, Abort> {
+        self.before_write(context, reads, at, When::Ahead)?;
+        self.held.hold_once(context, at)
+    }
+
+    /// Takes the lock by policy of a cell before the closure runs, for writing or for reading.
+    pub(super) fn lock_ahead<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        at: CellAt,
+        writes: bool,
+    ) -> Result<(), Abort> {
+        let mode = if writes { Mode::Write } else { Mode::Read };
+        let grant = self.by_policy.lock_ahead(context.engine, context.local, at, mode);
+        self.held.note_policy(self.by_policy.holds_any());
+        grant.map(drop)
+    }
+
+    /// Takes the locks of the write set by policy, under policies that wait in the order of
+    /// addresses.
+    #[inline(always)]
+    pub(super) fn before_phase_1<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        reads: &[(CellAt, Tid)],
+        writes: &WriteSet,
+    ) -> Result<(), Abort> {
+        // Relaxed: a row that becomes locked later is met in phase 1.
+        let asks = |item: &WriteItem| Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(WASK);
+        if context.engine.policies.learns() && writes.items().iter().any(asks) {
+            self.lock_writes(context, reads, writes)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_writes<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        reads: &[(CellAt, Tid)],
+        writes: &WriteSet,
+    ) -> Result<(), Abort> {
+        context.yield_to_token()?;
+        let EarlyLocks { held, by_policy } = self;
+        let (engine, holds_cells) = (context.engine, held.has_cells());
+        let locked = by_policy.lock_writes(engine, context.local, reads, writes, holds_cells);
+        held.note_policy(by_policy.holds_any());
+        locked.map_err(|(abort, at)| context.conflict(abort, at))
+    }
+
+    /// Ends an attempt that has committed or not: learns from its conflict, under policies that do
+    /// so, and releases all locks that the attempt still holds.
+    #[inline(always)]
+    pub(super) fn after<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        reads: &[(CellAt, Tid)],
+        writes: &WriteSet,
+        has_committed: bool,
+    ) {
+        if !has_committed && context.engine.policies.learns() && context.local.conflict.is_some() {
+            self.learn(context, reads, writes);
+        }
+        if !self.held.is_empty() {
+            self.give_back(context, writes, has_committed);
+        }
+    }
+
+    #[cold]
+    fn learn<P: Protocol>(
+        &self,
+        context: &mut Context<'_, P>,
+        reads: &[(CellAt, Tid)],
+        writes: &WriteSet,
+    ) {
+        learn(context.engine, context.local, &self.by_policy, reads, writes);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn give_back<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        writes: &WriteSet,
+        has_committed: bool,
+    ) {
+        self.held.give_back(context, release_held);
+        if has_committed && context.engine.policies.learns() {
+            self.by_policy.note_preferences(context.engine, writes);
+        }
+        self.by_policy.release_all(context.engine, context.local, writes.items());
+    }
+}
+
+impl<P: Protocol> Early<P> for EarlyLocks {
+    const ASKS: u64 = WASK;
+
+    #[inline(always)]
+    fn held(&mut self) -> &mut Held {
+        &mut self.held
+    }
+
+    fn before_lock(&mut self, context: &mut Context<'_, P>, at: CellAt) -> Result<(), Abort> {
+        let EarlyLocks { held, by_policy } = self;
+        let lock = (Mode::Write, When::Commit);
+        let grant = by_policy.ask(context.engine, context.local, at, lock, held.has_cells());
+        held.note_policy(grant == Ok(Grant::Held));
+        grant.map(drop)
+    }
+
+    fn release_in_panic(
+        &mut self,
+        context: &mut Context<'_, P>,
+        items: &[WriteItem],
+        release: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
+    ) {
+        self.held.give_back(context, release);
+        self.by_policy.release_all(context.engine, context.local, items);
+    }
+}
+
+/// Sets INSTALL in a held cell, and returns the cell's new TID word.
+pub(super) fn install_held(at: CellAt, tid: Tid) -> Tid {
+    // Relaxed: the fence is still to come (E1).
+    raise_install(tid, |owned| at.cell_word(0).store(owned, Ordering::Relaxed))
+}
+
+/// Releases a cell that the attempt holds and has not written.
+fn release_held<P: Protocol>(context: &mut Context<'_, P>, at: CellAt, tid: Tid) {
+    let tid = with_flags(context.engine, at, tid);
+    release_cell(context, at, tid);
+}
+
+/// Does the work of [`Protocol::lock_place`].
+pub(super) fn locked_place<P: Protocol>(context: &Context<'_, P>, at: CellAt) -> Option<u64> {
+    let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    if tid.has(Tid::DEAD) {
+        return None;
+    }
+    if tid.has(Tid::LOCK) && !own_thread::is_held_by_another(at, context.local.id) {
+        return Some(at.address());
+    }
+    lock_place(context.engine, context.local, at)
+}

@@ -1,0 +1,215 @@
+//! The phases of a commit.
+
+#![forbid(unsafe_code)]
+
+use super::early::{self, install_held};
+use super::{Attempt, Occ};
+use crate::access::WriteSet;
+use crate::engine::{Committed, Context};
+use crate::epoch::Epoch;
+use crate::error::Abort;
+use crate::log::LogTurn;
+use crate::protocols::shared::cell_lock::{
+    acquire, begin_install, evaluate, fail, fence_after_locking, flags_of_deleted,
+    is_locked_by_another, is_owned, release, release_cell, says_otherwise,
+};
+use crate::record::{CellAt, Tid};
+use crate::sync::{MULTI_COPY_ATOMIC, Mutant, Ordering, full_fence, mutant};
+
+/// Commits an attempt that has written nothing. Runs phase 3, and only if the attempt is not opaque
+/// and has read more than one cell or observed a node.
+#[inline(always)]
+pub(super) fn commit_reads(
+    context: &mut Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<Committed, Abort> {
+    let at_one_moment =
+        attempt.view.is_opaque() || attempt.reads.len() <= 1 && attempt.nodes.is_empty();
+    if !at_one_moment {
+        validate(context, attempt, writes)?;
+    }
+    Ok(Committed::NOTHING)
+}
+
+/// Commits in five phases. On return, whether the commit has succeeded or failed, only what
+/// `early` lists is locked. If an updater panics, nothing stays locked.
+pub(super) fn commit(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+    turn: &mut LogTurn<'_>,
+) -> Result<Committed, Abort> {
+    attempt.view.reserve();
+    attempt.early.before_phase_1(context, &attempt.reads, writes)?;
+
+    // 1 lock
+    take_turn_early(turn);
+    acquire(context, &mut attempt.early, writes, install_held)?;
+    debug_assert!(writes.items().iter().all(is_owned), "OC1: INSTALL is set before the fence");
+    turn.take(); // LG1, LG2
+    fence_after_locking();
+
+    // 2 epoch, 3 validate
+    let version = choose_version(context, attempt, writes)
+        .inspect(|_| fence_after_epoch(context))
+        .and_then(|version| validate(context, attempt, writes).map(|()| version))
+        .inspect_err(|_| release(context, writes.items()))?;
+
+    // 4 evaluate
+    if let Err(failure) = evaluate(writes) {
+        return Err(fail(context, &mut attempt.early, writes, failure, release_cell));
+    }
+    let stamp = stamp_of(context, version);
+
+    // 5 install and release: nothing fails any more (OC3)
+    for index in 0..writes.items().len() {
+        install(context, writes, index, version);
+    }
+    attempt.view.meet_installed(writes.items(), version);
+    attempt.last = Some(version);
+    Ok(Committed { version: version.version(), stamp })
+}
+
+/// Returns the stamp of a commit that installs `version`: the epoch of the version (OC4).
+#[inline(always)]
+fn stamp_of(context: &Context<'_, Occ>, version: Tid) -> u64 {
+    if mutant(Mutant::EpochAfterValidation) {
+        return context.engine.epochs.now();
+    }
+    version.epoch()
+}
+
+/// Takes the turn to log before the locks, which no commit does (LG2).
+#[inline(always)]
+fn take_turn_early(turn: &mut LogTurn<'_>) {
+    if mutant(Mutant::TurnBeforeLocks) {
+        turn.take();
+    }
+}
+
+/// Runs phase 2. Returns the smallest version of the current epoch that is above every version read
+/// or replaced, and above the last version that the session installed (OC2, OC4).
+#[inline]
+fn choose_version(
+    context: &Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<Tid, Abort> {
+    let read = attempt
+        .reads
+        .iter()
+        .filter(|_| !mutant(Mutant::VersionBelowRead))
+        .map(|(_, tid)| tid.version());
+    let replaced = writes.items().iter().filter(|_| !mutant(Mutant::VersionBelowReplaced));
+    let replaced = replaced.map(|item| Tid(item.note).version());
+    let floor = read.chain(replaced).fold(attempt.last.map_or(0, Tid::version), u64::max);
+    loop {
+        let epoch = commit_epoch(context, Tid(floor));
+        context.check_stamp(epoch)?;
+        debug_assert!(Tid(floor).epoch() <= epoch, "OC4: epochs of versions have begun");
+        if let Some(version) = Tid(floor).next_in(epoch) {
+            debug_assert!(is_above(version, attempt, writes), "OC2: above read, replaced and last");
+            return Ok(version);
+        }
+        // The version numbers of this epoch are used up, so the next epoch is begun. The loop loads
+        // the epoch again, still after the last lock, as OC4 requires.
+        context.engine.epochs.advance_past(epoch);
+        if context.engine.epochs.now() == epoch {
+            return Err(Abort::VersionsExhausted);
+        }
+    }
+}
+
+/// Returns whether `version` exceeds every version that the commit read or replaces, and the last
+/// version that its session installed (OC2).
+fn is_above(version: Tid, attempt: &Attempt, writes: &WriteSet) -> bool {
+    let is_below = |other: Tid| other.version() < version.version();
+    let read = attempt.reads.iter().all(|&(_, tid)| is_below(tid));
+    let replaced = writes.items().iter().all(|item| is_below(Tid(item.note)));
+    (read || mutant(Mutant::VersionBelowRead))
+        && (replaced || mutant(Mutant::VersionBelowReplaced))
+        && attempt.last.is_none_or(is_below)
+}
+
+/// Orders the load of a commit's epoch before its validation (E29).
+#[inline(always)]
+fn fence_after_epoch(context: &Context<'_, Occ>) {
+    if !MULTI_COPY_ATOMIC && context.local.is_logged && !mutant(Mutant::EpochUnfenced) {
+        full_fence(); // E29
+    }
+}
+
+/// Returns the epoch for the version of a commit that has locked its write set (OC4). The version
+/// will be above `floor`.
+#[inline(always)]
+fn commit_epoch(context: &Context<'_, Occ>, floor: Tid) -> Epoch {
+    if mutant(Mutant::EpochBeforeLock) {
+        return context.local.slot.own_epoch().max(floor.epoch());
+    }
+    context.engine.epochs.now()
+}
+
+/// Runs phase 3. Checks that every cell has the version that was read, whether or not it was locked
+/// early (LK1), and that no other session is committing to the cell. Checks that every node has the
+/// version that was observed.
+pub(super) fn validate(
+    context: &mut Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<(), Abort> {
+    // Most cells are unchanged, so four are compared at a time.
+    let (chunks, rest) = attempt.reads.as_chunks::<4>();
+    for reads in chunks {
+        if reads.iter().any(says_otherwise) {
+            validate_each(context, reads, writes)?;
+        }
+    }
+    if rest.iter().any(says_otherwise) {
+        validate_each(context, rest, writes)?;
+    }
+    attempt.nodes.validate(context)
+}
+
+/// Checks that each of these cells has the version that was read, and that no other session is
+/// committing to the cell. Out of line, so that the loop over unchanged cells is short.
+#[inline(never)]
+fn validate_each(
+    context: &mut Context<'_, Occ>,
+    reads: &[(CellAt, Tid)],
+    writes: &WriteSet,
+) -> Result<(), Abort> {
+    for &(at, seen) in reads {
+        let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+        let is_own = || writes.find(at).is_some();
+        if tid.0 != seen.0
+            && !is_exempt(seen)
+            && (!tid.same_version(seen) || is_locked_by_another(tid, is_own))
+        {
+            return Err(context.conflict(Abort::ReadChanged, at));
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether phase 3 skips a read because the row may have been locked early: never (LK1).
+fn is_exempt(seen: Tid) -> bool {
+    mutant(Mutant::LockedUnvalidated) && seen.has(early::READER_ASKS)
+}
+
+/// Runs phase 5 for one item: stores its words, and releases its cell with the new version.
+#[inline(always)]
+fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, version: Tid) {
+    let item = &mut writes.items_mut()[index];
+    let (at, was) = begin_install(item);
+    let mut new = version.0 | was.0 & (Tid::QUEUED | early::FLAGS);
+    if item.present {
+        writes.install(index, at.payload());
+    } else if was.has(Tid::ABSENT) {
+        item.untouched = true;
+        new = was.unlocked().0;
+    } else {
+        new |= flags_of_deleted(was);
+    }
+    release_cell(context, at, Tid(new));
+}

@@ -1,0 +1,266 @@
+//! The implementation of the contract between transactions and concurrency control.
+
+#![forbid(unsafe_code)]
+
+use super::early::{self, EarlyLocks, When, init_lock};
+use super::phases::{commit, commit_reads, validate};
+use super::view::{self, View};
+use super::{Attempt, Occ, reading};
+use crate::access::{Intent, WriteSet};
+use crate::engine::{
+    Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Properties,
+    Protocol, Seen, TableCore,
+};
+use crate::epoch::{Epoch, Epochs};
+use crate::error::Abort;
+use crate::index::{NodeAt, NodeChange};
+use crate::log::LogTurn;
+use crate::policy::Policies;
+use crate::protocols::shared::cell_lock::{enqueue_if_absent, keep, may_be_reaped, note_end, reap};
+use crate::protocols::shared::node_set::NodeSet;
+use crate::record::{CellAt, Tid};
+use crate::schema::{Op, Words};
+use crate::sync::Ordering;
+use crate::timestamps::Timestamps;
+use std::sync::Arc;
+
+impl Protocol for Occ {
+    const NAME: &'static str = "occ";
+    const STRICT: bool = true;
+    const OPAQUE: bool = true;
+    const OPAQUE_BY_LOOKS: bool = true;
+    const CELL_WORDS: usize = 1;
+    const NODE_WORDS: usize = 0;
+    const SINGLE_READ_COMMITS: bool = true;
+    type Versions = NoVersions;
+    type InPlace = Deferred;
+
+    fn properties(policies: &Policies) -> Properties {
+        Properties { name: policies.name(), ..Properties::of::<Self>() }
+    }
+
+    fn policies(policies: &Policies) -> Option<Policies> {
+        Some(policies.clone())
+    }
+
+    fn clock(_policies: &Policies, _timestamps: Timestamps, epochs: &Arc<Epochs>) -> Arc<Epochs> {
+        epochs.clone()
+    }
+
+    fn attempt(epochs: &Arc<Epochs>) -> Attempt {
+        Attempt {
+            reads: Vec::new(),
+            nodes: NodeSet::default(),
+            early: EarlyLocks::default(),
+            view: View::new(epochs),
+            last: None,
+        }
+    }
+
+    #[inline(always)]
+    fn begin(context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
+        debug_assert!(attempt.early.is_unused(), "C2: the attempt before has ended");
+        attempt.view.begin(context);
+        attempt.reads.clear();
+        attempt.nodes.clear();
+    }
+
+    #[inline(always)]
+    fn read(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        reading::read(context, attempt, at, copy)
+    }
+
+    #[inline(always)]
+    fn read_at_once(
+        attempt: &mut Attempt,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
+        reading::read_at_once(attempt, at, copy)
+    }
+
+    fn read_for_update(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        reading::read_for_update(context, attempt, at, copy)
+    }
+
+    fn hold(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
+        attempt.early.hold_ahead(context, &attempt.reads, at)
+    }
+
+    fn lock_ahead(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        writes: bool,
+    ) -> Result<(), Abort> {
+        attempt.early.lock_ahead(context, at, writes)
+    }
+
+    fn lock_place(context: &mut Context<'_, Occ>, _attempt: &Attempt, at: CellAt) -> Option<u64> {
+        early::locked_place(context, at)
+    }
+
+    #[inline(always)]
+    fn is_present(_attempt: &Attempt, at: CellAt) -> bool {
+        !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
+    }
+
+    #[inline(always)]
+    fn assumes(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        exists: bool,
+    ) -> Result<bool, Abort> {
+        attempt.assumes(context, at, exists)
+    }
+
+    #[inline(always)]
+    fn stage(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        at: CellAt,
+        intent: Intent,
+        op: Op,
+    ) -> Result<(), Abort> {
+        attempt.early.before_write(context, &attempt.reads, at, When::Staging)?;
+        writes.stage(at, intent, op);
+        Ok(())
+    }
+
+    fn revalidate(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        writes: &WriteSet,
+    ) -> Result<(), Abort> {
+        validate(context, attempt, writes)
+    }
+
+    #[inline(always)]
+    fn commit(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
+    ) -> Result<Committed, Abort> {
+        let committed = match writes.is_empty() {
+            true => commit_reads(context, attempt, writes),
+            false => commit(context, attempt, writes, turn),
+        };
+        if committed.is_ok() {
+            attempt.view.end();
+        }
+        attempt.early.after(context, &attempt.reads, writes, committed.is_ok());
+        note_end();
+        committed
+    }
+
+    fn seen_stamp(_epochs: &Arc<Epochs>, epochs: &Epochs, attempt: &Attempt) -> u64 {
+        attempt.seen_stamp(epochs)
+    }
+
+    #[inline(always)]
+    fn read_set_size(attempt: &Attempt) -> usize {
+        attempt.reads.len() + attempt.nodes.len()
+    }
+
+    fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut WriteSet) {
+        attempt.early.after(context, &attempt.reads, writes, false);
+    }
+
+    fn begin_ts_bound(epochs: &Arc<Epochs>) -> u64 {
+        epochs.stamp()
+    }
+
+    fn reach(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        epoch: u64,
+        _table: u16,
+    ) -> Result<(), Abort> {
+        if attempt.view.is_later_than(epoch) {
+            return Ok(());
+        }
+        attempt
+            .view
+            .move_on(&attempt.reads, &attempt.nodes, None)
+            .map_err(|stuck| view::conflict(context, stuck))
+    }
+}
+
+impl Absence for Occ {
+    #[inline(always)]
+    fn absent(
+        _context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
+        attempt.nodes.observe(missing);
+        Ok(())
+    }
+
+    #[inline]
+    fn init_absent_cell(_clock: &Arc<Epochs>, at: CellAt, flags: u64) {
+        at.cell_word(0).store(Tid::INITIAL.0 | flags, Ordering::Relaxed);
+        if at.cell_words() > 1 {
+            init_lock(at);
+        }
+    }
+
+    #[inline]
+    fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
+        if attempt.nodes.linked(node, before, after) {
+            attempt.reads.push((first, Tid::INITIAL));
+        } else {
+            attempt.view.note_existence(first, false);
+        }
+    }
+
+    fn divided(attempt: &mut Attempt, change: &NodeChange) {
+        attempt.nodes.divided(change);
+    }
+
+    #[inline(always)]
+    fn may_be_reaped(_clock: &Arc<Epochs>, first: CellAt) -> bool {
+        may_be_reaped(first)
+    }
+
+    fn keep(context: &mut Context<'_, Occ>, first: CellAt) -> Result<bool, Abort> {
+        keep(context, first)
+    }
+
+    fn enqueue_if_absent(_clock: &Arc<Epochs>, first: CellAt) -> bool {
+        enqueue_if_absent(first)
+    }
+
+    fn reap(
+        _context: &mut Context<'_, Occ>,
+        _due: &mut Due,
+        _table: &TableCore,
+        units: &[CellAt],
+        horizon: Epoch,
+    ) -> GcOutcome {
+        let outcome = reap(units);
+        let epoch = || Tid(units[0].cell_word(0).load(Ordering::Relaxed)).epoch();
+        debug_assert!(
+            outcome != GcOutcome::Dead || epoch() < horizon,
+            "VW3: the epoch of a deletion is below the horizon"
+        );
+        outcome
+    }
+}

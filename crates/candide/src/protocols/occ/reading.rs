@@ -1,0 +1,206 @@
+//! Reads: of rows, for update, and of whether a row exists.
+
+#![forbid(unsafe_code)]
+
+use super::early::{EarlyLocks, READER_ASKS};
+use super::view::{self, Stuck};
+use super::{Attempt, Occ};
+use crate::engine::{Context, Seen};
+use crate::epoch::Epochs;
+use crate::error::Abort;
+use crate::protocols::shared::cell_lock::{LOCK_ROUNDS_MAX, copy_shared, look_again};
+use crate::record::{CellAt, Tid};
+use crate::schema::Words;
+use crate::sync::{Mutant, Ordering, Spin, mutant};
+
+/// The flags of a TID word with which a read cannot be done at once.
+const INSTALL_OR_ASK: u64 = Tid::INSTALL | READER_ASKS;
+
+/// Reads a cell: waits if need be, and moves the attempt's view forward.
+#[inline(always)]
+pub(super) fn read(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    mut copy: impl FnMut(Words<'_>),
+) -> Result<Seen, Abort> {
+    let mut spin = Spin::default();
+    loop {
+        let tid = match look(at, INSTALL_OR_ASK, &mut copy) {
+            Ok(tid) => tid,
+            Err(tid) => {
+                let (copy, context) = (&mut copy, context.again());
+                let look = move || look(at, Tid::INSTALL, copy);
+                read_slowly(context, &mut attempt.early, at, tid, look)?
+            }
+        };
+        match attempt.keeps_to(at, tid) {
+            Ok(()) => return Ok(attempt.observe(at, tid)),
+            // The unit has changed since `look` copied it, so it is read again.
+            Err(Stuck::New(_)) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
+            Err(stuck) => return Err(view::conflict(context, stuck)),
+        }
+    }
+}
+
+/// Reads a cell if that needs no waiting.
+#[inline(always)]
+pub(super) fn read_at_once(
+    attempt: &mut Attempt,
+    at: CellAt,
+    mut copy: impl FnMut(Words<'_>),
+) -> Option<Seen> {
+    let tid = look(at, INSTALL_OR_ASK, &mut copy).ok()?;
+    attempt.keeps_to(at, tid).ok()?;
+    Some(attempt.observe(at, tid))
+}
+
+/// Locks a cell until the attempt ends, if its row exists, and reads it.
+#[inline(always)]
+pub(super) fn read_for_update(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    mut copy: impl FnMut(Words<'_>),
+) -> Result<Seen, Abort> {
+    if attempt.early.before_read_for_update(context, &attempt.reads, at)? {
+        return read(context, attempt, at, copy);
+    }
+    let tid = attempt.early.hold(context, at)?;
+    attempt.keeps_to(at, tid).map_err(|stuck| view::conflict(context, stuck))?;
+    attempt.reads.push((at, tid));
+    let present = !tid.has(Tid::ABSENT);
+    if present {
+        copy(Words::Shared(at.payload()));
+    }
+    Ok(Seen { present, version: tid.version() })
+}
+
+/// Loads a cell's TID word, copies the words, and loads the TID word again. Returns the first TID
+/// word; as an error, if it has a flag of `unless`, or if the copied words may not be those of its
+/// version.
+#[inline(always)]
+fn look(at: CellAt, unless: u64, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
+    let before = Tid(at.cell_word(0).load(Ordering::Acquire));
+    if before.has(unless) {
+        return Err(before);
+    }
+    copy_shared(at, copy);
+    // Relaxed: if a copied word came from an install in progress, the Acquire load of that word
+    // made the lock visible (E3).
+    let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    // The cell may have been locked or released between the two loads. While the version is the
+    // same, the words are the same.
+    let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
+    if same { Ok(before) } else { Err(before) }
+}
+
+/// Reads a cell that could not be read at once: takes early locks if the TID word `tid` says so,
+/// and waits for a commit to the cell that is going on. Returns what `look` then sees.
+#[cold]
+#[inline(never)]
+fn read_slowly(
+    mut context: Context<'_, Occ>,
+    early: &mut EarlyLocks,
+    at: CellAt,
+    mut tid: Tid,
+    mut look: impl FnMut() -> Result<Tid, Tid>,
+) -> Result<Tid, Abort> {
+    if tid.has(READER_ASKS) {
+        early.before_read(&mut context, at)?;
+        match look() {
+            Ok(seen) => return Ok(seen),
+            Err(said) => tid = said,
+        }
+    }
+    look_again(context, at, tid, look)
+}
+
+impl Attempt {
+    /// Makes sure that `tid`, the version that a read has just found in cell `at`, belongs to the
+    /// attempt's view. Moves the view forward if necessary, and fails if the view cannot move.
+    #[inline(always)]
+    fn keeps_to(&mut self, at: CellAt, tid: Tid) -> Result<(), Stuck> {
+        if self.view.has(tid) {
+            Ok(())
+        } else {
+            self.view.move_on(&self.reads, &self.nodes, Some((at, tid)))
+        }
+    }
+
+    #[inline(always)]
+    fn observe(&mut self, at: CellAt, tid: Tid) -> Seen {
+        let present = !tid.has(Tid::ABSENT);
+        if present || !mutant(Mutant::TombstoneUnobserved) {
+            self.reads.push((at, tid));
+        }
+        Seen { present, version: tid.version() }
+    }
+
+    /// Returns the TID word of a cell, for operations that tell the transaction's closure whether
+    /// the row exists and nothing else.
+    #[inline(always)]
+    fn ask(&self, at: CellAt) -> Tid {
+        // Acquire: if the view moves forward, everything that the writer stored before it released
+        // the cell must be visible (E3).
+        Tid(at.cell_word(0).load(Ordering::Acquire))
+    }
+
+    /// Returns whether the closure can be told, without an observation of the row, that the row
+    /// exists (if `exists`) or is absent. If so, the answer belongs to the attempt's view.
+    #[inline(always)]
+    pub(super) fn assumes(
+        &mut self,
+        context: &mut Context<'_, Occ>,
+        at: CellAt,
+        exists: bool,
+    ) -> Result<bool, Abort> {
+        let tid = self.ask(at);
+        if !self.view.answers_for_existence() {
+            return Ok(tid.has(Tid::ABSENT) != exists);
+        }
+        if tid.has(Tid::INSTALL) || tid.has(Tid::ABSENT) == exists || !self.view.has(tid) {
+            let assumed = self.assumes_by_looks(at, exists);
+            return assumed.map_err(|stuck| view::conflict(context, stuck));
+        }
+        self.view.note_existence(at, exists);
+        Ok(true)
+    }
+
+    /// Does the work of [`Attempt::assumes`] if the row's existence is not `exists`, or if another
+    /// session is writing the row or has written it since the view's base. Waits for the writer,
+    /// and moves the view forward.
+    #[inline(never)]
+    fn assumes_by_looks(&mut self, at: CellAt, exists: bool) -> Result<bool, Stuck> {
+        let mut spin = Spin::default();
+        loop {
+            let tid = self.ask(at);
+            if tid.has(Tid::DEAD) || !tid.has(Tid::INSTALL) && tid.has(Tid::ABSENT) == exists {
+                return Ok(false);
+            }
+            let kept =
+                if tid.has(Tid::INSTALL) { Err(Stuck::New(at)) } else { self.keeps_to(at, tid) };
+            match kept {
+                Ok(()) => break,
+                Err(Stuck::New(_)) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
+                Err(Stuck::New(_)) => return Err(Stuck::Locked(at)),
+                Err(stuck) => return Err(stuck),
+            }
+        }
+        self.view.note_existence(at, exists);
+        Ok(true)
+    }
+
+    /// Returns the largest epoch of a version that the attempt has read, if it has read rows and
+    /// missed none. A tombstone is removed as soon as its epoch has passed in memory, durable or
+    /// not; so the absence of a row may rest on a commit of any epoch. (An operation that only
+    /// assumes whether a row exists stages a write, and the commit of that has a stamp.)
+    pub(super) fn seen_stamp(&self, epochs: &Epochs) -> u64 {
+        let is_absent = |(_, tid): &(CellAt, Tid)| tid.has(Tid::ABSENT);
+        let misses = !self.nodes.is_empty() || self.reads.iter().any(is_absent);
+        if misses && !mutant(Mutant::AbsenceAckByTid) {
+            return epochs.now();
+        }
+        self.reads.iter().map(|(_, tid)| tid.epoch()).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,376 @@
+//! The view of an attempt under an optimistic protocol, and the rule that keeps the view
+//! consistent. By this rule [`Occ`](crate::Occ) is opaque.
+//!
+//! # Rule
+//! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is the set of all
+//! observations on which the closure depends: cells that it has read, nodes that prove the absence
+//! of keys, and cells of which it knows only whether the row exists (from an update, an insert or a
+//! delete). A *look* is a revalidation of the look-set.
+//! * A read accepts a version without a look if the version's epoch is before the base and the cell
+//!   has no INSTALL. It also accepts a version that the session has *met*: a version that the
+//!   session has installed itself, or that was read in a move of the view, in this attempt or an
+//!   earlier one.
+//! * At any other version the view *moves forward* before the closure sees the version. The move
+//!   loads the epoch, and issues a full fence if that epoch is not the base. Then it looks at the
+//!   look-set and the new cell: each cell must have the same version and no INSTALL, and each node
+//!   the same version. If they do, the loaded epoch becomes the base. A cell of which only the
+//!   row's existence is known may have another version than before. The look reads the version of
+//!   such a cell before and after it examines all other cells, and the two must be equal. So the
+//!   look validates these cells as phase 3 of `occ` validates the reads of a transaction that has
+//!   read them just before; the moment of the view lies between the two reads. (One read is not
+//!   enough: during the look the row may be deleted and inserted again, by commits that change the
+//!   new cell and cells that the look has passed.)
+//! * If a look finds a change, the attempt ends in a conflict.
+//! * An absent key needs no epoch: its node is in the look-set.
+//!
+//! A staged write locks nothing, so while the closure runs, INSTALL is always another session's. A
+//! cell that the attempt holds has LOCK without INSTALL, and passes the look.
+//!
+//! # Invariants
+//! A writer is *in the view* of an attempt if its epoch is before the base, or if the attempt has
+//! read one of its versions.
+//! * **VW1** The view is the state after all commits of epochs before the base, and perhaps some
+//!   later ones. A writer of an epoch before the base took all its locks, then passed the fence of
+//!   its commit (E1), and then read the epoch. The reader loaded the base before a fence of its
+//!   own: the fence of the pin (E10) or of the last move (E20). The writer read an older epoch than
+//!   the reader, so the writer's fence came first. So every look after the reader's fence sees
+//!   INSTALL or the new version in each of the writer's cells.
+//! * **VW2** A writer of the base's epoch or a later one is seen as a whole or not at all. When the
+//!   first of the writer's versions is read, the view moves forward. The load of that version (E3)
+//!   acquires everything that the writer did before it released the cell. So the look after that
+//!   load finds INSTALL or the new version in each of the writer's cells that was read before. None
+//!   of the writer's versions is of an epoch before the base, so whenever a further one is read
+//!   later, the view moves forward again.
+//! * **VW3** If a record is not found, either it was not linked at any time since the base, or it
+//!   was unlinked. A deleted record is unlinked only when the epoch of its deletion is below the
+//!   horizon, since the record's entry was queued no earlier (CL6), and no pin's epoch is below the
+//!   horizon. An insert links its record before it locks, so the node's
+//!   version has changed.
+//! * **VW4** A met version v of a cell is the cell's version at the moment of the view: v was
+//!   installed before that moment, since the session had already met v, and v is still there when
+//!   it is read. All else that v's writer wrote is in the view, too: all the writer's locks were
+//!   set when v was met, so every look or load since then has seen those locks or the writer's
+//!   versions. A writer that replaces v locks the cell after the read of v, and installs nothing
+//!   before that, so nothing that it writes is in the view. (A cell of a record that has been freed
+//!   may be at the same address. Its versions are of later epochs than the record's death: no
+//!   record is freed while a pin is as old as its death.)
+//! * **VW5** The view is a beginning of the order of fences (E1): if a writer U is in the view and
+//!   a writer V issued its fence before U did, the attempt has read no version that V replaces.
+//!   The attempt has *acquired* U: it has loaded a version that U released (E3); or U's epoch is
+//!   before the base, and the fence of the pin or of the last move came after U's fence (E10, E20);
+//!   or the session had met U's version before. Each read and look after this acquisition comes
+//!   after U's fence, and so sees V's INSTALL or new version, since V set INSTALL before its fence.
+//!   What the attempt had read before the acquisition, the look that follows it examines (VW2).
+//!
+//! # Cost
+//! A version that a session meets costs one look. The looks of an attempt may examine eight
+//! observations for each one that the attempt has made, and [`SPARE`] more. To examine [`SPARE`]
+//! observations takes some 50 us. Beyond that, the attempt asks for one tick of the epoch. After
+//! the tick, all versions committed until then are older than the base. One such tick is allowed
+//! between two passes of the advancer. Without a tick, looks go on up to [`MOST`] observations,
+//! which takes less than the time between two passes. Then the attempt ends in a conflict, and the
+//! next attempt may spend twice as much. In the end the token keeps writers away. (With a few
+//! hundred in place of [`SPARE`] and no second bound, a session that read back a hundred of its own
+//! rows had conflicts, and took ten times as long.)
+
+#![forbid(unsafe_code)]
+
+use super::met::Met;
+use crate::access::WriteItem;
+use crate::engine::{Context, Protocol};
+use crate::epoch::{Epoch, Epochs};
+use crate::error::Abort;
+use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
+use crate::protocols::shared::node_set::NodeSet;
+use crate::record::{CellAt, Tid};
+use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use std::sync::Arc;
+
+/// The number of observations that revalidations may examine for each observation made.
+const LOOKS_PER_OBSERVATION: usize = 8;
+/// The number of observations that the revalidations of an attempt may examine in addition to
+/// [`LOOKS_PER_OBSERVATION`], before the attempt asks for a tick.
+const SPARE: usize = 1 << 16;
+/// The number of observations that the revalidations of an attempt may examine in addition to
+/// [`LOOKS_PER_OBSERVATION`], if the attempt gets no tick.
+const MOST: usize = 1 << 19;
+
+/// The moment of an attempt's view, and the cells of its look-set that the attempt has not read.
+#[derive(Debug)]
+pub(super) struct View {
+    /// The first version of the base's epoch; greater than all versions if the attempt need not be
+    /// opaque.
+    base: u64,
+    /// Cells of which the closure knows whether their rows exist.
+    known: Vec<KnownExistence>,
+    /// The number of observations that revalidations have examined.
+    spent: usize,
+    /// The number of observations that an attempt may examine in addition to
+    /// [`LOOKS_PER_OBSERVATION`], without a tick.
+    most: usize,
+    /// Whether `most` was exceeded.
+    is_spent: bool,
+    met: Met,
+    epochs: Arc<Epochs>,
+}
+
+/// A cell of which the closure knows whether its row exists.
+#[derive(Debug)]
+struct KnownExistence {
+    at: CellAt,
+    exists: bool,
+    /// The cell's TID word before the look at all other cells.
+    said: Tid,
+}
+
+/// The largest number of rounds of one revalidation. Another round follows if other sessions have
+/// meanwhile written rows of which the attempt has read only whether they exist.
+const LOOKS_AT_ONCE: u32 = 8;
+
+/// The reason why a view cannot move forward.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stuck {
+    /// A cell that has been read has changed.
+    Cell(CellAt),
+    /// The new cell has changed since it was read.
+    New(CellAt),
+    /// A row of which only the existence is known is being written, or was written too often.
+    Locked(CellAt),
+    /// A row of which only the existence is known has been deleted or inserted.
+    Existence(CellAt),
+    Node {
+        table: u16,
+    },
+    /// Looks have examined more observations than allowed.
+    Spent,
+}
+
+impl View {
+    /// Creates a session's view.
+    pub(super) fn new(epochs: &Arc<Epochs>) -> View {
+        View {
+            base: u64::MAX,
+            known: Vec::new(),
+            spent: 0,
+            most: MOST,
+            is_spent: false,
+            met: Met::default(),
+            epochs: epochs.clone(),
+        }
+    }
+
+    /// Begins an attempt. Its session is pinned.
+    #[inline(always)]
+    pub(super) fn begin<P: Protocol>(&mut self, context: &Context<'_, P>) {
+        self.known.clear();
+        self.spent = 0;
+        if self.is_spent {
+            (self.most, self.is_spent) = (self.most.saturating_mul(2), false);
+        }
+        if context.engine.properties.opaque {
+            self.base = Tid::first_of(context.local.slot.own_epoch()).0;
+        }
+    }
+
+    /// Returns whether the attempt's view is of one moment. If so, an attempt that has written
+    /// nothing needs no validation.
+    #[inline(always)]
+    pub(super) fn is_opaque(&self) -> bool {
+        self.base != u64::MAX
+    }
+
+    /// Returns whether the view is of a moment after the end of `epoch`.
+    #[inline(always)]
+    pub(super) fn is_later_than(&self, epoch: Epoch) -> bool {
+        self.base > Tid::first_of(epoch).0
+    }
+
+    /// Returns whether a version belongs to the view without a move (VW1). At any other version the
+    /// view moves forward (VW2), unless the session has met the version (VW4).
+    #[inline(always)]
+    pub(super) fn has(&self, tid: Tid) -> bool {
+        tid.0 < self.base || mutant(Mutant::ViewUnmoved)
+    }
+
+    /// Allocates the memory for noting a commit's versions. Called before the commit locks.
+    #[inline]
+    pub(super) fn reserve(&mut self) {
+        if self.is_opaque() {
+            self.met.reserve();
+        }
+    }
+
+    /// Notes that the session has installed `version` in the units of `items`.
+    #[inline(always)]
+    pub(super) fn meet_installed(&mut self, items: &[WriteItem], version: Tid) {
+        if self.is_opaque() {
+            debug_assert!(
+                version.0 >= self.base || mutant(Mutant::EpochBeforeLock),
+                "VW1: a commit is of the base's epoch or a later one"
+            );
+            for item in
+                items.iter().filter(|item| !item.untouched || mutant(Mutant::MetUninstalled))
+            {
+                let absent = if item.present { 0 } else { Tid::ABSENT };
+                self.met.note(item.at, Tid(version.0 | absent));
+            }
+        }
+    }
+
+    /// Returns whether an answer about a row's existence must belong to the view.
+    #[inline(always)]
+    pub(super) fn answers_for_existence(&self) -> bool {
+        self.is_opaque() && !mutant(Mutant::PeekUnchecked)
+    }
+
+    /// Notes that the closure learns whether a row exists.
+    #[inline(always)]
+    pub(super) fn note_existence(&mut self, at: CellAt, exists: bool) {
+        if self.is_opaque() && !mutant(Mutant::ToldUnlooked) {
+            self.known.push(KnownExistence { at, exists, said: Tid(0) });
+        }
+    }
+
+    /// Moves the view forward to the current epoch. `new` is a cell that has just been read, with
+    /// the version read. Does nothing if the session has met that version.
+    ///
+    /// # Errors
+    /// The cell or node that has changed since it was observed.
+    #[inline(never)]
+    pub(super) fn move_on(
+        &mut self,
+        reads: &[(CellAt, Tid)],
+        nodes: &NodeSet,
+        new: Option<(CellAt, Tid)>,
+    ) -> Result<(), Stuck> {
+        debug_assert!(
+            new.is_none_or(|(_, tid)| self.base <= tid.0),
+            "VW2: the view moves on at a version of the base's epoch or a later one"
+        );
+        if new.is_some_and(|(at, tid)| self.met.has(at, tid)) {
+            return Ok(()); // VW4
+        }
+        let observed = reads.len() + nodes.len() + self.known.len() + 1;
+        self.spent += observed;
+        let beyond = self.spent.saturating_sub(LOOKS_PER_OBSERVATION * observed);
+        if beyond > SPARE && !self.epochs.tick_between_passes() && beyond > self.most {
+            self.is_spent = true;
+            return Err(Stuck::Spent);
+        }
+        pass(Point::Moving);
+        let epoch = self.epochs.now();
+        let mut base = Tid::first_of(epoch).0;
+        if base != self.base {
+            full_fence(); // E20
+        }
+        if !mutant(Mutant::MovedUnlooked) {
+            self.look(reads, nodes, new)?; // VW2, VW5
+        }
+        pass(Point::Looked);
+        if mutant(Mutant::EpochAfterLook) {
+            base = Tid::first_of(self.epochs.now()).0;
+        }
+        debug_assert!(self.base <= base && self.is_opaque(), "VW1: the view only moves on");
+        self.base = base;
+        if let Some((at, tid)) = new {
+            self.met.note(at, tid);
+        }
+        Ok(())
+    }
+
+    /// Checks that there is a moment at which the whole look-set is as it was observed.
+    fn look(
+        &mut self,
+        reads: &[(CellAt, Tid)],
+        nodes: &NodeSet,
+        new: Option<(CellAt, Tid)>,
+    ) -> Result<(), Stuck> {
+        let mut looks = 0;
+        loop {
+            self.ask_known()?;
+            if let Some(&(at, _)) = reads.iter().find(|&&read| !is_same(read)) {
+                return Err(Stuck::Cell(at));
+            }
+            if let Some(table) = changed_node(nodes) {
+                return Err(Stuck::Node { table });
+            }
+            if let Some(at) = new.and_then(changed_cell) {
+                return Err(Stuck::New(at));
+            }
+            let Some(other) = self.first_unsettled() else { return Ok(()) };
+            looks += 1;
+            if looks == LOOKS_AT_ONCE {
+                return Err(Stuck::Locked(other));
+            }
+        }
+    }
+
+    /// Returns the first cell of `known` that has changed since [`View::ask_known`] last loaded its
+    /// word.
+    #[inline(always)]
+    fn first_unsettled(&self) -> Option<CellAt> {
+        let changed =
+            |known: &&KnownExistence| !is_same((known.at, known.said)) && !mutant(Mutant::ToldOnce);
+        self.known.iter().find(changed).map(|known| known.at)
+    }
+
+    /// Loads the TID words of the cells of which only the row's existence is known.
+    fn ask_known(&mut self) -> Result<(), Stuck> {
+        let mut spin = Spin::default();
+        for known in &mut self.known {
+            // Acquire: if a commit has inserted the row again, the revalidation sees the commit's
+            // changes in all cells that are examined after this one (E3).
+            let ask = || Tid(known.at.cell_word(0).load(Ordering::Acquire));
+            known.said = ask();
+            pass(Point::Asked);
+            while known.said.has(Tid::INSTALL) {
+                if known.said.has(Tid::DEAD) || !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+                    return Err(Stuck::Locked(known.at));
+                }
+                known.said = ask();
+            }
+            if known.said.has(Tid::ABSENT) == known.exists {
+                return Err(Stuck::Existence(known.at));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends an attempt that has committed. Resets `most` for the next transaction.
+    #[inline(always)]
+    pub(super) fn end(&mut self) {
+        (self.most, self.is_spent) = (MOST, false);
+    }
+}
+
+/// Returns whether a cell has the version that was observed, and no commit to it is under way.
+#[inline(always)]
+fn is_same((at, seen): (CellAt, Tid)) -> bool {
+    let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    tid.0 == seen.0
+        || tid.same_version(seen) && (!tid.has(Tid::INSTALL) || mutant(Mutant::InstallUnlooked))
+}
+
+/// Returns the table of the first node whose version has changed; `None` if none has.
+#[inline(always)]
+fn changed_node(nodes: &NodeSet) -> Option<u16> {
+    nodes.first_changed().filter(|_| !mutant(Mutant::NodesUnlooked))
+}
+
+/// Returns the cell that makes the view move forward, if the cell has changed since it was read.
+#[inline(always)]
+fn changed_cell(new: (CellAt, Tid)) -> Option<CellAt> {
+    (!is_same(new) && !mutant(Mutant::NewUnlooked)).then_some(new.0)
+}
+
+/// Notes the conflict that keeps a view from moving forward, and returns it.
+#[cold]
+pub(super) fn conflict<P: Protocol>(context: &mut Context<'_, P>, stuck: Stuck) -> Abort {
+    match stuck {
+        Stuck::Cell(at) | Stuck::New(at) => context.conflict(Abort::ReadChanged, at),
+        Stuck::Locked(at) => context.conflict(Abort::Locked, at),
+        Stuck::Existence(at) => context.conflict(Abort::ExistenceChanged, at),
+        Stuck::Node { table } => context.phantom(table),
+        Stuck::Spent => Abort::ReadChanged,
+    }
+}

@@ -1,0 +1,323 @@
+//! The ends of an attempt: the conflicts that doom it, its outcome, its commit and abort, and the
+//! stamp that an acknowledgement awaits.
+
+#![forbid(unsafe_code)]
+
+use super::session_log::{NOW, SEEN};
+use super::state::{AT_COMMIT, State};
+use crate::access::WriteSet;
+use crate::engine::{
+    Committed, ConflictNote, Context, Engine, InPlace, Local, Protocol, ReadView, TableCore,
+    Versions, own_thread,
+};
+use crate::epoch::Epoch;
+use crate::error::Abort;
+use crate::log::LogTurn;
+use crate::record::CellAt;
+use crate::sync::{Mutant, mutant};
+use std::panic::resume_unwind;
+use std::thread;
+
+/// The number of epochs after which a read-only transaction is registered as a snapshot.
+/// Registering takes a lock, but few transactions run for so many epochs.
+const KEPT_AFTER: Epoch = 8;
+
+/// The panic payload of a conflict that unwinds the stack.
+pub(super) struct Unwound(pub(super) Abort);
+
+impl<P: Protocol> State<P> {
+    /// Returns the conflict if the attempt is doomed, and otherwise revalidates the attempt.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn revalidate_early(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
+        if let Some(abort) = self.doomed {
+            self.until_look = 1;
+            return Err(abort);
+        }
+        self.until_look = self.operations;
+        self.operations = self.operations.saturating_mul(2);
+        if self.worker.local.read_view == ReadView::AtBegin {
+            self.register_snapshot(engine);
+        }
+        self.look_at_all(engine)
+    }
+
+    /// Returns an error if the attempt is doomed, or if changes of other transactions doom it now.
+    #[cold]
+    pub(super) fn validate(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
+        match self.doomed {
+            Some(abort) => Err(abort),
+            None => self.look_at_all(engine),
+        }
+    }
+
+    /// Validates that everything read is unchanged, and that each row to be written exists or is
+    /// absent, as expected.
+    fn look_at_all(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
+        let context = &mut Context::new(engine, &mut self.worker);
+        // The write set passed is empty. A commit ignores locks on units of its write set, because
+        // these are its own locks; but staged writes are not locked yet, so here every lock is
+        // another session's.
+        let mut valid = P::revalidate(context, &mut self.attempt, &WriteSet::default());
+        for item in self.writes.items() {
+            if valid.is_ok() && !item.accepts(P::is_present(&self.attempt, item.at)) {
+                valid = Err(context.conflict(Abort::ExistenceChanged, item.at));
+            }
+        }
+        valid.map_err(|abort| self.doom(abort))
+    }
+
+    /// Dooms the attempt if `abort` is a conflict, and returns `abort`.
+    pub(super) fn doom(&mut self, abort: Abort) -> Abort {
+        if abort.is_conflict() {
+            self.doomed.get_or_insert(abort);
+            self.until_look = 1;
+            self.unwind(abort);
+        }
+        abort
+    }
+
+    /// Unwinds the stack because of a conflict, if conflicts unwind and no panic is already
+    /// unwinding.
+    pub(super) fn unwind(&self, abort: Abort) {
+        if self.unwinds && !thread::panicking() {
+            resume_unwind(Box::new(Unwound(abort)));
+        }
+    }
+
+    /// Dooms the attempt, which has read a unit and related data at different times.
+    #[cold]
+    pub(crate) fn torn(&mut self, engine: &Engine<P>, at: CellAt) -> Abort {
+        let abort = Context::new(engine, &mut self.worker).conflict(Abort::ExistenceChanged, at);
+        self.doom(abort)
+    }
+
+    /// Dooms the attempt, which has read a node of the index that has since been removed.
+    #[cold]
+    pub(crate) fn phantom(&mut self, engine: &Engine<P>, table: u16) -> Abort {
+        let abort = Context::new(engine, &mut self.worker).phantom(table);
+        self.doom(abort)
+    }
+
+    /// Ensures that the attempt reads at `time`, a timestamp of the protocol, or later.
+    pub(crate) fn reach(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        time: u64,
+    ) -> Result<(), Abort> {
+        let context = &mut Context::new(engine, &mut self.worker);
+        P::reach(context, &mut self.attempt, time, table.number).map_err(|abort| self.doom(abort))
+    }
+
+    /// Registers a long read-only attempt as a snapshot, so that the attempt delays collection no
+    /// more than a snapshot does.
+    fn register_snapshot(&mut self, engine: &Engine<P>) {
+        let Local { slot, kept, .. } = &mut self.worker.local;
+        let is_long = |epoch: &Epoch| engine.epochs.now() >= epoch + KEPT_AFTER;
+        if kept.is_none()
+            && let Some(epoch) = slot.pinned_epoch().filter(is_long)
+            && let since = engine.epochs.moment_of(epoch)
+            && let Some(time) = P::Versions::register_snapshot(&engine.clock, &self.attempt, since)
+        {
+            *kept = Some((time, since));
+            engine.epochs.hold_memory_only(slot);
+        }
+    }
+
+    /// Commits an attempt that has not failed and has an empty write set: either it has written
+    /// nothing, or its protocol applies writes at once. Runs no user code. Returns `None` if
+    /// [`State::commit`] is needed.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn commit_reads(&mut self, engine: &Engine<P>) -> Option<Result<(), Abort>> {
+        let has_failed =
+            self.doomed.is_some() || self.failed.is_some() || P::InPlace::has_failed(&self.attempt);
+        let has_changed = P::InPlace::has_changed(&self.attempt) && self.log.is_some();
+        let is_simple = self.writes.is_empty() && !has_failed && !has_changed;
+        is_simple.then(|| {
+            let mut turn = LogTurn::unlogged();
+            let context = &mut Context::new(engine, &mut self.worker);
+            let committed = P::commit(context, &mut self.attempt, &mut self.writes, &mut turn);
+            turn.end_unlogged();
+            committed?;
+            self.note_seen();
+            Ok(())
+        })
+    }
+
+    /// Commits, or ends the attempt without effect and returns the reason.
+    #[inline]
+    pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
+        if self.doomed.is_some() || self.failed.is_some() {
+            let outcome = self.end_without_effect(engine, true)?;
+            return Err(outcome.expect("a failed attempt has an outcome"));
+        }
+        if self.log.is_some() {
+            return self.commit_logged(engine);
+        }
+        let turn = &mut LogTurn::unlogged();
+        let context = &mut Context::new(engine, &mut self.worker);
+        P::commit(context, &mut self.attempt, &mut self.writes, turn)
+    }
+
+    /// Commits, and leaves the record of the commit in the session's buffer.
+    #[inline(never)]
+    fn commit_logged(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
+        let State { attempt, writes, worker, log, .. } = self;
+        let context = &mut Context::new(engine, worker);
+        let log = log.as_deref_mut().expect("the database has a log");
+        let (mut turn, logged) = match log.open() {
+            Ok(opened) => opened,
+            Err(refusal) => {
+                P::abort(context, attempt, writes);
+                return Err(refusal);
+            }
+        };
+        let committed = P::commit(context, attempt, writes, &mut turn)?;
+        logged.append(turn, engine, committed, |record| P::changes(attempt, writes, record));
+        Ok(committed)
+    }
+
+    /// Notes, in a database with a log, that the result of the attempt rests on what the attempt
+    /// has seen. The attempt has been validated, and has written nothing.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn note_seen(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.stamp = SEEN;
+        }
+    }
+
+    /// Returns a stamp that is no smaller than those of all commits on which the result of the last
+    /// attempt rests. The database has a log.
+    pub(crate) fn rests_on(&self, engine: &Engine<P>) -> u64 {
+        match self.log.as_ref().map_or(0, |log| log.stamp) {
+            SEEN if mutant(Mutant::ReadOnlyAckAtOnce) => 0,
+            SEEN => P::seen_stamp(&engine.clock, &engine.epochs, &self.attempt),
+            NOW if mutant(Mutant::OutcomeAckAtOnce) => 0,
+            NOW => P::last_stamp(&engine.clock, &engine.epochs),
+            stamp => stamp,
+        }
+    }
+
+    /// Ends the attempt without effect, after validating what the closure saw. Returns the outcome
+    /// of an operation that failed before the closure's error; `None` if no operation failed.
+    ///
+    /// # Errors
+    /// A conflict: the closure must run again.
+    pub(crate) fn commit_error(&mut self, engine: &Engine<P>) -> Result<Option<Abort>, Abort> {
+        self.end_without_effect(engine, false)
+    }
+
+    /// Does the work of [`State::commit_error`]. Also returns an outcome that comes only at the end
+    /// of the closure, if `at_commit`: if the closure has returned a value.
+    fn end_without_effect(
+        &mut self,
+        engine: &Engine<P>,
+        at_commit: bool,
+    ) -> Result<Option<Abort>, Abort> {
+        if let Some(abort) = self.doomed {
+            self.abort(engine);
+            return Err(abort);
+        }
+        if let Some(log) = &mut self.log {
+            // An updater may panic.
+            log.stamp = NOW;
+        }
+        let context = &mut Context::new(engine, &mut self.worker);
+        let mut images = Vec::new();
+        let applied =
+            match P::validate_without_writes(context, &mut self.attempt, &self.writes, &mut images)
+            {
+                Ok(applied) => applied,
+                Err(abort) => {
+                    self.abort(engine);
+                    return Err(abort);
+                }
+            };
+        let writes = std::mem::take(&mut self.writes);
+        P::commit(context, &mut self.attempt, &mut self.writes, &mut LogTurn::unlogged())?;
+        self.note_seen();
+        // Updaters may run only now, on validated words.
+        let outcome = applied.or_else(|| writes.first_failure(&mut images));
+        let counts = at_commit || self.failed_at != AT_COMMIT;
+        Ok(outcome.or(self.failed.filter(|_| counts)))
+    }
+
+    /// Ends the attempt without effect.
+    pub(crate) fn abort(&mut self, engine: &Engine<P>) {
+        P::abort(&mut Context::new(engine, &mut self.worker), &mut self.attempt, &mut self.writes);
+    }
+
+    /// Ends a failed commit by unwinding or by returning the error.
+    #[cold]
+    pub(super) fn unwind_at_commit(&self, abort: Abort) -> Result<(), Abort> {
+        if abort.is_conflict() {
+            self.unwind(abort);
+        }
+        Err(abort)
+    }
+
+    /// Notes that the operation with this number has failed. The first failure in program order
+    /// counts.
+    pub(super) fn note_failure(&mut self, number: u32, abort: Abort) {
+        if self.failed.is_none() || number < self.failed_at {
+            (self.failed, self.failed_at) = (Some(abort), number);
+        }
+    }
+
+    /// Notes that an operation has ended in a panic, and may have been staged in part. A conflict
+    /// that unwinds the stack is noted already.
+    pub(super) fn note_panic(&mut self) {
+        if self.doomed.is_some() || mutant(Mutant::PanicForgotten) {
+            return;
+        }
+        // Numbers of operations do not ascend where each is applied at once and then forgotten.
+        if !P::InPlace::fail(&mut self.attempt, Abort::Panicked) {
+            // The panic may have come before the first part of the operation was staged.
+            let number = self.writes.push_nothing();
+            self.note_failure(number, Abort::Panicked);
+        }
+    }
+
+    /// Makes sure that a commit ends in an outcome exactly if an operation has failed or there are
+    /// deferred entries. Called after each change of these.
+    pub(super) fn note_deferred(&mut self) {
+        if self.failed.is_none() || self.failed_at == AT_COMMIT {
+            self.failed = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
+            self.failed_at = AT_COMMIT;
+        }
+    }
+
+    /// Notes the conflict in which the attempt has ended.
+    #[cold]
+    pub(crate) fn note_conflict(&mut self, cause: Abort) {
+        // A conflict without a note concerned no row; usually the attempt gave way to the token.
+        let noted = self.worker.local.conflict.take().filter(|note| note.cause == cause);
+        self.last_conflict = noted.or(Some(ConflictNote::nowhere(cause)));
+    }
+
+    /// Clears the state of an attempt after its end. Queues the records that the attempt has linked
+    /// and left absent, so that they are unlinked.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn finish(&mut self, engine: &Engine<P>) {
+        if P::Versions::WORDS > 0 && self.worker.local.kept.is_some() {
+            self.unregister_snapshot(engine);
+        }
+        if self.held > 0 {
+            own_thread::forget_units(std::mem::take(&mut self.held));
+        }
+        self.writes.clear();
+        while let Some(first) = self.worker.local.linked.pop() {
+            if P::enqueue_if_absent(&engine.clock, first) {
+                self.worker.local.reap_queue.push(first);
+            }
+        }
+    }
+
+    /// Unregisters the snapshot of a long read-only attempt.
+    #[cold]
+    fn unregister_snapshot(&mut self, engine: &Engine<P>) {
+        let (time, since) = self.worker.local.kept.take().expect("it is kept");
+        P::Versions::unregister_snapshot(&engine.clock, time, since);
+    }
+}
