@@ -4,7 +4,7 @@
 
 use super::index_changes;
 use super::pending::Pending;
-use super::run::{read_view_function, run_functions};
+use super::run::docs_of;
 use super::session::{Session, run_cached, run_cached_logged};
 use super::table::Table;
 use crate::catalog::{Catalog, FoundTable, TableOptions, check_name};
@@ -161,20 +161,42 @@ impl<P: Protocol> Database<P> {
         Session::new(&self.inner)
     }
 
-    run_functions! {
-        "Database", "db" = "#";
-        (&self): run_cached, run_cached_logged, &self.inner,
-            const { &RunOptions::new() }, ReadView::Current;
-        /// The transaction runs in a session that this thread keeps for the database until the
-        /// thread ends. This function looks the session up in a thread-local list. The statistics
-        /// of that session are visible only as part of the database's statistics. Under `Occ` an
-        /// empty transaction takes about 240 instructions this way, and 130 with a session that the
-        /// caller holds.
+    #[doc = docs_of!(run)]
+    #[inline]
+    pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
+        self.try_run(body)
     }
 
-    read_view_function! {
-        "Database", "db" = "#";
-        (&self): run_cached, &self.inner;
+    #[doc = docs_of!(try_run)]
+    #[inline]
+    pub fn try_run<T, E: From<Abort>>(
+        &self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Current, body)
+    }
+
+    #[doc = docs_of!(read_view)]
+    #[inline]
+    pub fn read_view<T>(
+        &self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
+    ) -> Result<T, Abort> {
+        run_cached(&self.inner, const { &RunOptions::new() }, ReadView::AtBegin, body)
+    }
+
+    #[doc = docs_of!(run_logged)]
+    pub fn run_logged<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Pending<T> {
+        self.try_run_logged(body)
+    }
+
+    #[doc = docs_of!(try_run_logged)]
+    pub fn try_run_logged<T, E: From<Abort>>(
+        &self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Pending<T, E> {
+        let options = RunOptions::new().acknowledge(Level::Memory);
+        run_cached_logged(&self.inner, &options, ReadView::Current, body)
     }
 
     /// Returns the counts of all sessions together, past and present.

@@ -4,7 +4,7 @@
 
 use super::database::Database;
 use super::pending::Pending;
-use super::run::run_functions;
+use super::run::docs_of;
 use super::session::{Session, run_cached, run_cached_logged};
 use crate::engine::Protocol;
 use crate::error::Abort;
@@ -59,18 +59,66 @@ impl<P: Protocol> Session<P> {
 }
 
 impl<P: Protocol> Runner<'_, &Database<P>> {
-    run_functions! {
-        "Runner", "runner" = "let runner = db.with(RunOptions::new().attempts_max(3));";
-        (&self): run_cached, run_cached_logged, &self.handle.inner,
-            &self.options, self.options.read_view();
+    #[doc = docs_of!(run)]
+    #[inline]
+    pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
+        self.try_run(body)
+    }
+
+    #[doc = docs_of!(try_run)]
+    #[inline]
+    pub fn try_run<T, E: From<Abort>>(
+        &self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        run_cached(&self.handle.inner, &self.options, self.options.read_view(), body)
+    }
+
+    #[doc = docs_of!(run_logged)]
+    pub fn run_logged<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Pending<T> {
+        self.try_run_logged(body)
+    }
+
+    #[doc = docs_of!(try_run_logged)]
+    pub fn try_run_logged<T, E: From<Abort>>(
+        &self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Pending<T, E> {
+        let options = self.options.acknowledge(Level::Memory);
+        run_cached_logged(&self.handle.inner, &options, options.read_view(), body)
     }
 }
 
 impl<P: Protocol> Runner<'_, &mut Session<P>> {
-    run_functions! {
-        "Runner", "careful" = "let mut session = db.session()?;
-    let mut careful = session.with(RunOptions::new().attempts_max(3));";
-        (&mut self): Session::run_as, Session::run_as_logged, self.handle,
-            &self.options, self.options.read_view();
+    #[doc = docs_of!(run)]
+    #[inline]
+    pub fn run<T>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
+        self.try_run(body)
+    }
+
+    #[doc = docs_of!(try_run)]
+    #[inline]
+    pub fn try_run<T, E: From<Abort>>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.handle.run_as(&self.options, self.options.read_view(), body)
+    }
+
+    #[doc = docs_of!(run_logged)]
+    pub fn run_logged<T>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
+    ) -> Pending<T> {
+        self.try_run_logged(body)
+    }
+
+    #[doc = docs_of!(try_run_logged)]
+    pub fn try_run_logged<T, E: From<Abort>>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Pending<T, E> {
+        let options = self.options.acknowledge(Level::Memory);
+        self.handle.run_as_logged(&options, options.read_view(), body)
     }
 }

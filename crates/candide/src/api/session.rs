@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::pending::Pending;
-use super::run::{read_view_function, run_functions};
+use super::run::docs_of;
 use crate::engine::{InPlace, Protocol, ReadView, TableCore, Versions};
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
@@ -42,15 +42,45 @@ impl<P: Protocol> Session<P> {
         Ok(Session { inner: inner.clone(), core: Box::new(CachePadded::new(inner.join())) })
     }
 
-    run_functions! {
-        "Session", "session" = "# let mut session = db.session()?;";
-        (&mut self): Session::run_as, Session::run_as_logged, self,
-            const { &RunOptions::new() }, ReadView::Current;
+    #[doc = docs_of!(run)]
+    #[inline]
+    pub fn run<T>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
+        self.try_run(body)
     }
 
-    read_view_function! {
-        "Session", "session" = "# let mut session = db.session()?;";
-        (&mut self): Session::run_as, self;
+    #[doc = docs_of!(try_run)]
+    #[inline]
+    pub fn try_run<T, E: From<Abort>>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.run_as(const { &RunOptions::new() }, ReadView::Current, body)
+    }
+
+    #[doc = docs_of!(read_view)]
+    #[inline]
+    pub fn read_view<T>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
+    ) -> Result<T, Abort> {
+        self.run_as(const { &RunOptions::new() }, ReadView::AtBegin, body)
+    }
+
+    #[doc = docs_of!(run_logged)]
+    pub fn run_logged<T>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
+    ) -> Pending<T> {
+        self.try_run_logged(body)
+    }
+
+    #[doc = docs_of!(try_run_logged)]
+    pub fn try_run_logged<T, E: From<Abort>>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Pending<T, E> {
+        let options = RunOptions::new().acknowledge(Level::Memory);
+        self.run_as_logged(&options, ReadView::Current, body)
     }
 
     /// Runs a transaction with a given read view.

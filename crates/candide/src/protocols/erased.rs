@@ -157,18 +157,12 @@ pub trait Base: Any + Send + Sync + Debug {
         horizon: Epoch,
         budget: usize,
     );
-    for_each_function!(Protocol: declare_in_base);
-    for_each_function!(Absence: declare_in_base);
-    for_each_function!(InPlace: declare_in_base);
-    for_each_function!(Versions: declare_in_base);
+    for_each_function!(all: declare_in_base);
 }
 
 /// The session's part of a protocol, with the protocol's functions that work on an attempt.
 pub trait Running: Send {
-    for_each_function!(Protocol: declare_in_running);
-    for_each_function!(Absence: declare_in_running);
-    for_each_function!(InPlace: declare_in_running);
-    for_each_function!(Versions: declare_in_running);
+    for_each_function!(all: declare_in_running);
 }
 
 /// The [`SessionVersions`](crate::engine::Parts) of the chosen protocol; empty until that protocol
@@ -436,10 +430,7 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::Versions::collect(&mut inner(context), backlog, tables, horizon, budget);
     }
 
-    for_each_function!(Protocol: call_by_base);
-    for_each_function!(Absence: call_by_base);
-    for_each_function!(InPlace: call_by_base);
-    for_each_function!(Versions: call_by_base);
+    for_each_function!(all: call_by_base);
 }
 
 impl<P: Protocol> Running for RunningOf<P> {
@@ -463,10 +454,7 @@ impl<P: Protocol> Running for RunningOf<P> {
         }
     }
 
-    for_each_function!(Protocol: call_by_running);
-    for_each_function!(Absence: call_by_running);
-    for_each_function!(InPlace: call_by_running);
-    for_each_function!(Versions: call_by_running);
+    for_each_function!(all: call_by_running);
 }
 
 /// Expands to what is passed through the table of functions for a parameter of a protocol.
@@ -543,10 +531,12 @@ impl Protocol for Erased {
     for_each_function!(Protocol: call_through_table);
 }
 
+#[warn(clippy::missing_trait_methods)]
 impl Absence for Erased {
     for_each_function!(Absence: call_through_table);
 }
 
+#[warn(clippy::missing_trait_methods)]
 impl InPlace<Erased> for Erased {
     // True because some protocols apply writes at once.
     const APPLIES_AT_ONCE: bool = true;
@@ -554,6 +544,7 @@ impl InPlace<Erased> for Erased {
     for_each_function!(InPlace: call_through_table);
 }
 
+#[warn(clippy::missing_trait_methods)]
 impl Versions<Erased> for Erased {
     // Set because some protocols keep versions and move records to the index of deleted records.
     const WORDS: usize = 1;

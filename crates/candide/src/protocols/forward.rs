@@ -1,8 +1,10 @@
 //! The functions of a protocol, as lists, for protocols that pass calls on to another protocol:
 //! [`Erased`](super::Erased) and, for histories, `Recorded`.
 
-/// Expands the macro `$each` once for each function of a trait: `Protocol`, `Absence`, `InPlace` or
-/// `Versions`. The inner protocol is called `P`.
+#![forbid(unsafe_code)]
+
+/// Expands the macro `$each` once for each function of a trait (`Protocol`, `Absence`, `InPlace` or
+/// `Versions`), or of `all` of them. The inner protocol is called `P`.
 ///
 /// `$each` is given the type that has the function (`[P]` or `[P::Versions]`), the name of the
 /// function, three lists of parameters, and the result. The second list has the part of the
@@ -12,8 +14,15 @@
 ///
 /// The lists leave out how a protocol's parts are made and described (`properties`, `policies`,
 /// `clock` and `attempt`), the notes about scans, and the functions of a session's versions and of
-/// a backlog.
+/// a backlog. A function that the lists miss and that has a default is found by the lint
+/// `missing_trait_methods`, where the macro is used.
 macro_rules! for_each_function {
+    (all: $each:ident) => {
+        for_each_function! { Protocol: $each }
+        for_each_function! { Absence: $each }
+        for_each_function! { InPlace: $each }
+        for_each_function! { Versions: $each }
+    };
     (Protocol: $each:ident) => {
         for_each_function! { $each [P]
             begin [context: Context] [attempt: AttemptMut] [];

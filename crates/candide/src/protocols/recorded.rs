@@ -470,6 +470,7 @@ impl<P: Protocol> Parts for Recorded<P> {
     type Backlog = P::Backlog;
 }
 
+#[warn(clippy::missing_trait_methods)]
 impl<P: Protocol> Protocol for Recorded<P> {
     const NAME: &'static str = P::NAME;
     const STRICT: bool = P::STRICT;
@@ -687,6 +688,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
     for_each_function!(Protocol: pass_on);
 }
 
+#[warn(clippy::missing_trait_methods)]
 impl<P: Protocol> Absence for Recorded<P> {
     fn absent(
         context: &mut Context<'_, Self>,
@@ -716,6 +718,7 @@ impl<P: Protocol> Absence for Recorded<P> {
     for_each_function!(Absence: pass_on);
 }
 
+#[warn(clippy::missing_trait_methods)]
 impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
     const APPLIES_AT_ONCE: bool = P::InPlace::APPLIES_AT_ONCE;
 
@@ -740,6 +743,7 @@ impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
     for_each_function!(InPlace: pass_on);
 }
 
+#[warn(clippy::missing_trait_methods)]
 impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
     const WORDS: usize = P::Versions::WORDS;
     const SHORT_WORDS: usize = P::Versions::SHORT_WORDS;
