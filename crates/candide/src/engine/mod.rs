@@ -37,5 +37,6 @@ pub use table_core::TableCore;
 pub(crate) use table_core::{
     BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, ShowKey, Stage, VersionTable,
 };
+pub(crate) use versions::settle;
 pub use versions::{NoVersions, Versions};
 pub(crate) use worker::{Local, Worker};

@@ -166,41 +166,37 @@ pub trait Versions<P: Parts> {
     ) -> bool {
         unreachable!("there is no index of deleted records")
     }
+}
 
-    /// Does what `outcome`, the outcome of examining a queue entry, asks for. `due` has the time of
-    /// this examination. Returns `false` if the entry must be examined again.
-    #[doc(hidden)]
-    fn settle(
-        context: &mut Context<'_, P>,
-        backlog: &mut P::Backlog,
-        due: &Due,
-        (table, units): (&TableCore, &[CellAt]),
-        outcome: SnapshotOutcome,
-    ) -> bool
-    where
-        P: Absence,
-    {
-        match outcome {
-            SnapshotOutcome::Expired => {
-                leave_deleted_index(context, due.at.record(), table);
-                context
-                    .local
-                    .retired
-                    .push(Retired::Record { table: table.number, record: due.at.record() });
-            }
-            SnapshotOutcome::MoveToDeletedIndex(_)
-                if Self::KEEPS_DELETED_INDEX
-                    && !move_to_deleted_index::<P, Self>(context, due, table, units) =>
-            {
-                return false;
-            }
-            SnapshotOutcome::Kept(snapshot) | SnapshotOutcome::MoveToDeletedIndex(snapshot) => {
-                let queued = (context.engine.epochs.now(), due.time);
-                backlog.park(Some(snapshot), due.at, queued);
-            }
+/// Does what `outcome`, the outcome of examining a queue entry, asks for. `due` has the time of
+/// this examination. Returns `false` if the entry must be examined again.
+pub(crate) fn settle<P: Absence, V: Versions<P> + ?Sized>(
+    context: &mut Context<'_, P>,
+    backlog: &mut P::Backlog,
+    due: &Due,
+    (table, units): (&TableCore, &[CellAt]),
+    outcome: SnapshotOutcome,
+) -> bool {
+    match outcome {
+        SnapshotOutcome::Expired => {
+            leave_deleted_index(context, due.at.record(), table);
+            context
+                .local
+                .retired
+                .push(Retired::Record { table: table.number, record: due.at.record() });
         }
-        true
+        SnapshotOutcome::MoveToDeletedIndex(_)
+            if V::KEEPS_DELETED_INDEX
+                && !move_to_deleted_index::<P, V>(context, due, table, units) =>
+        {
+            return false;
+        }
+        SnapshotOutcome::Kept(snapshot) | SnapshotOutcome::MoveToDeletedIndex(snapshot) => {
+            let queued = (context.engine.epochs.now(), due.time);
+            backlog.park(Some(snapshot), due.at, queued);
+        }
     }
+    true
 }
 
 /// Moves a record from the table's index to the table's index of deleted records, if that index

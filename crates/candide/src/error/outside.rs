@@ -277,21 +277,17 @@ impl fmt::Display for Error {
             ),
             Error::PolicyWithoutRoom { table, wanted, possible } => {
                 let possible: Vec<_> = possible.iter().map(|policy| policy.name()).collect();
-                write!(
-                    f,
-                    "table {table:?} was made without room for the locks of {wanted}; possible: {}",
-                    possible.join(", ")
-                )
+                let possible = possible.join(", ");
+                write!(f, "table {table:?} was made without room for the locks of {wanted}; possible: {possible}")
             }
             Error::EmptyTableName => f.write_str("a table, an index or a sequence needs a name of at least one character"),
             Error::ReservedName { name } => {
                 write!(f, "{name:?} is no name for a table: names that begin with \"candide.\" are the engine's own; use another one")
             }
-            Error::LongName { name, bytes_max } => write!(
-                f,
-                "{name:?} has {} bytes, and the name of a sequence at most {bytes_max}; use a shorter one",
-                name.len()
-            ),
+            Error::LongName { name, bytes_max } => {
+                let bytes = name.len();
+                write!(f, "{name:?} has {bytes} bytes, and the name of a sequence at most {bytes_max}; use a shorter one")
+            }
             Error::TooManyTables => {
                 f.write_str("a database holds at most 65,535 tables and indexes; keep rows of one type in one table")
             }
@@ -302,12 +298,7 @@ impl fmt::Display for Error {
                 f,
                 "a reserve of {bytes} bytes exceeds the memory limit of {limit_bytes} bytes; reserve less, or raise the limit"
             ),
-            Error::ReserveAboveFree { bytes, free_bytes: Some(free) } => {
-                write!(f, "a reserve of {bytes} bytes exceeds the {free} bytes of free memory; reserve less, or free some")
-            }
-            Error::ReserveAboveFree { bytes, free_bytes: None } => {
-                write!(f, "the operating system refused a reserve of {bytes} bytes; reserve less")
-            }
+            Error::ReserveAboveFree { bytes, free_bytes } => refuse_reserve(f, *bytes, *free_bytes),
             Error::OptionTooLarge { option, given, most } => {
                 write!(f, "{option} is {given}, and at most {most} is possible")
             }
@@ -357,12 +348,7 @@ impl fmt::Display for Error {
                 f,
                 "a copy of a running database is not possible under protocol {protocol}; close the database and copy its directory"
             ),
-            Error::HandlesLeft { handles } => write!(
-                f,
-                "the database has {handles} other {} (databases, tables, indexes, sequences, sessions, snapshots, pending results); \
-                 drop these before closing it",
-                if *handles == 1 { "handle" } else { "handles" }
-            ),
+            Error::HandlesLeft { handles } => count_handles(f, *handles),
             Error::Load { rows, cause } => write!(f, "loading ended after {rows} rows: {cause}"),
             Error::Transaction(abort) => write!(f, "a transaction has failed: {abort}"),
             Error::TextTooLong { length, length_max } => {
@@ -373,6 +359,27 @@ impl fmt::Display for Error {
             Error::Stream(error) => error.fmt(f),
         }
     }
+}
+
+/// Writes why there is no memory for a reserve, of which so many bytes are free if that is known.
+fn refuse_reserve(f: &mut fmt::Formatter<'_>, bytes: usize, free: Option<u64>) -> fmt::Result {
+    match free {
+        Some(free) => write!(
+            f,
+            "a reserve of {bytes} bytes exceeds the {free} bytes of free memory; reserve less, or free some"
+        ),
+        None => write!(f, "the operating system refused a reserve of {bytes} bytes; reserve less"),
+    }
+}
+
+/// Writes that a database that is to be closed has other handles.
+fn count_handles(f: &mut fmt::Formatter<'_>, handles: usize) -> fmt::Result {
+    write!(
+        f,
+        "the database has {handles} other {} (databases, tables, indexes, sequences, sessions, snapshots, pending results); \
+         drop these before closing it",
+        if handles == 1 { "handle" } else { "handles" }
+    )
 }
 
 impl Cause for Error {

@@ -4,7 +4,8 @@
 #![forbid(unsafe_code)]
 
 use crate::engine::{
-    Backlog, Context, Due, Engine, GcOutcome, Parts, Protocol, Retired, TableCore, Versions, Worker,
+    Backlog, Context, Due, Engine, GcOutcome, Parts, Protocol, Retired, TableCore, Versions,
+    Worker, settle,
 };
 use crate::epoch::{Epoch, Slot};
 use crate::record::CellAt;
@@ -258,7 +259,7 @@ impl<B: Backlog> Garbage<B> {
         let mut outcome = P::reap(context, &mut due, table, units, before);
         if let GcOutcome::OfSnapshots(asked) = outcome {
             let due = Due { time, ..due };
-            if P::Versions::settle(context, &mut self.backlog, &due, (table, units), asked) {
+            if settle::<P, P::Versions>(context, &mut self.backlog, &due, (table, units), asked) {
                 return;
             }
             outcome = GcOutcome::NotYet;
