@@ -100,7 +100,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     #[inline(never)]
     fn look_again(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
         self.table
-            .in_words(&self.key, |key| state.look_again(self.tx.engine, self.table.core(), key))
+            .in_words(&self.key, |key| state.find_again(self.tx.engine, self.table.core(), key))
     }
 
     /// Reads columns; `None` if there is no row.

@@ -25,15 +25,15 @@ impl<P: Protocol> State<P> {
     #[inline(never)]
     pub(super) fn revalidate_early(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         if let Some(abort) = self.doomed {
-            self.until_look = 1;
+            self.until_revalidation = 1;
             return Err(abort);
         }
-        self.until_look = self.operations;
+        self.until_revalidation = self.operations;
         self.operations = self.operations.saturating_mul(2);
         if self.worker.local.read_view == ReadView::AtBegin {
             self.register_snapshot(engine);
         }
-        self.look_at_all(engine)
+        self.revalidate(engine)
     }
 
     /// Returns an error if the attempt is doomed, or if changes of other transactions doom it now.
@@ -41,13 +41,13 @@ impl<P: Protocol> State<P> {
     pub(super) fn validate(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         match self.doomed {
             Some(abort) => Err(abort),
-            None => self.look_at_all(engine),
+            None => self.revalidate(engine),
         }
     }
 
     /// Validates that everything read is unchanged, and that each row to be written exists or is
     /// absent, as expected.
-    fn look_at_all(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
+    fn revalidate(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.worker);
         // The write set passed is empty. A commit ignores locks on units of its write set, because
         // these are its own locks; but staged writes are not locked yet, so here every lock is
@@ -65,7 +65,7 @@ impl<P: Protocol> State<P> {
     pub(super) fn doom(&mut self, abort: Abort) -> Abort {
         if abort.is_conflict() {
             self.doomed.get_or_insert(abort);
-            self.until_look = 1;
+            self.until_revalidation = 1;
             self.unwind(abort);
         }
         abort

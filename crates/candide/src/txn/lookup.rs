@@ -58,7 +58,7 @@ impl<P: Protocol> State<P> {
     /// observes its absence.
     #[cold]
     #[inline(never)]
-    pub(crate) fn look_again(
+    pub(crate) fn find_again(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,

@@ -117,7 +117,7 @@ impl<P: Protocol> State<P> {
             };
             // The stack is not unwound: the part's own panic may be on its way.
             self.doomed = Some(conflict);
-            self.until_look = 1;
+            self.until_revalidation = 1;
         }
     }
 }

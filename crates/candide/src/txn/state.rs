@@ -59,7 +59,7 @@ pub(crate) struct State<P: Protocol> {
     pub(super) operations: u32,
     /// The number of operations until the next revalidation; one if the attempt is doomed, so that
     /// each further operation returns the conflict.
-    pub(super) until_look: u32,
+    pub(super) until_revalidation: u32,
     /// The session's end of the log; `None` if the database has no log.
     pub(crate) log: Option<Box<SessionLog>>,
     /// The number of units that the attempt has noted as held.
@@ -104,7 +104,7 @@ impl<P: Protocol> State<P> {
             scratch: Vec::new(),
             index_scratch: IndexScratch::default(),
             operations: FIRST_REVALIDATION,
-            until_look: FIRST_REVALIDATION,
+            until_revalidation: FIRST_REVALIDATION,
             log,
             held: 0,
             registered: None,
@@ -117,7 +117,7 @@ impl<P: Protocol> State<P> {
     pub(crate) fn begin(&mut self, engine: &Engine<P>) {
         self.doomed = None;
         self.failed = None;
-        (self.operations, self.until_look) = (FIRST_REVALIDATION, FIRST_REVALIDATION);
+        (self.operations, self.until_revalidation) = (FIRST_REVALIDATION, FIRST_REVALIDATION);
         P::begin(&mut Context::new(engine, &mut self.worker), &mut self.attempt);
     }
 
@@ -125,8 +125,8 @@ impl<P: Protocol> State<P> {
     /// attempt now and then.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn enter(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
-        self.until_look -= 1;
-        if self.until_look == 0 { self.revalidate_early(engine) } else { Ok(()) }
+        self.until_revalidation -= 1;
+        if self.until_revalidation == 0 { self.revalidate_early(engine) } else { Ok(()) }
     }
 
     /// Observes a unit in the database, without the transaction's own writes. Returns whether the

@@ -344,7 +344,12 @@ fn come_and_go(policies: Policies, is_ordered: bool, possible: &[Policy]) {
     });
     // Records of deleted rows are still being collected, so an attempt may meet a conflict.
     assert_eq!(first.run(|tx| sum(&table, tx, true)), Ok(0));
+    // The pin keeps their memory while the index is visited.
+    let slot = db.inner.engine.epochs.register();
+    let pinned = db.inner.engine.epochs.pinned(&slot);
     assert_free(&table, "at the end");
+    drop(pinned);
+    db.inner.engine.epochs.unregister(&slot);
     let desks = &base(&db).locks.desks;
     assert!(desks.in_classes(u64::from(u32::MAX)).all(|(_, desk)| !desk.is_in_attempt()));
     assert!(db.inner.engine.parking.waited_for().is_empty());
