@@ -9,36 +9,13 @@ use super::shared::{LockBase, Locker};
 use super::waiting::{Asker, Verdict, When, verdict};
 use super::word::{Lock, LockWord, Mode};
 use super::{RASK, WASK};
-use crate::access::WriteItem;
+use crate::access::{ByAddress, WriteItem};
 use crate::engine::own_thread;
 use crate::error::Abort;
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
 use crate::sync::{Ordering, Patience, Wait, Waited, Wish, step};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
-/// The length up to which the list of locks is searched.
-const SEARCHED_MAX: usize = 32;
-
-/// A hasher of addresses: one multiplication.
-#[derive(Debug, Default)]
-struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _bytes: &[u8]) {
-        unreachable!("addresses are hashed as numbers")
-    }
-
-    fn write_u64(&mut self, address: u64) {
-        self.0 = address.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
-    }
-}
 
 /// The answer of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +34,7 @@ pub(crate) struct RowLocks {
     /// holds, since other requests wait behind them.
     pub(super) requests: Vec<RowLock>,
     pub(super) queueing: Queueing,
-    /// The places of the listed locks by the addresses of their cells, if the list is long.
-    places: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
+    places: ByAddress,
     /// The number of locks for writing in the list.
     written: usize,
     /// Whether the attempt has taken locks under policies that wait in the order of addresses.
@@ -205,17 +181,14 @@ impl RowLocks {
         mode == Mode::Read && word.classes() & class_of(me) != 0 && self.place(at).is_some()
     }
 
-    /// Returns the place of a cell's lock in the list. A short list is searched from its end.
+    /// Returns the place of a cell's lock in the list.
     #[inline]
     pub(super) fn place(&self, at: CellAt) -> Option<usize> {
-        if self.list.len() > SEARCHED_MAX {
-            return self.places.get(&at.address()).copied();
-        }
-        let is_it = |held: &RowLock| {
+        let address_of = |held: &RowLock| {
             step();
-            held.at.address() == at.address()
+            held.at.address()
         };
-        self.list.iter().rposition(is_it)
+        self.places.find(&self.list, address_of, at.address())
     }
 
     /// Adds a lock to the list, which has room for it.
@@ -223,27 +196,14 @@ impl RowLocks {
     pub(super) fn push(&mut self, lock: RowLock) {
         self.list.push(lock);
         self.written += usize::from(lock.mode == Mode::Write);
-        let from = match self.list.len() {
-            0..=SEARCHED_MAX => return,
-            len if len == SEARCHED_MAX + 1 => 0,
-            len => len - 1,
-        };
-        let listed = self.list[from..].iter().zip(from..);
-        self.places.extend(listed.map(|(lock, place)| (lock.at.address(), place)));
+        self.places.added(&self.list, self.list.len() - 1, |lock| lock.at.address());
     }
 
     /// Removes a lock from the list.
     pub(super) fn remove(&mut self, place: usize) -> RowLock {
         let lock = self.list.swap_remove(place);
         self.written -= usize::from(lock.mode == Mode::Write);
-        self.places.remove(&lock.at.address());
-        if let Some(moved) = self.list.get(place)
-            && self.list.len() > SEARCHED_MAX
-        {
-            self.places.insert(moved.at.address(), place);
-        } else if self.list.len() <= SEARCHED_MAX {
-            self.places.clear();
-        }
+        self.places.swap_removed(&self.list, place, |lock| lock.at.address(), lock.at.address());
         lock
     }
 
@@ -373,12 +333,12 @@ impl RowLocks {
                 self.queueing.release_by_policy(locker, lock);
             }
         }
+        self.places.clear(self.list.len());
         for lock in self.list.drain(..) {
             self.queueing.release_by_policy(locker, lock);
         }
         (self.written, self.holds_ordered, self.holds_unordered) = (0, false, false);
         (self.has_waited, self.has_slept_in_vain, self.has_staged) = (false, false, false);
-        self.places.clear();
         if !std::mem::take(&mut self.is_shown) {
             return;
         }
