@@ -16,8 +16,9 @@ message may be printed even though the attempt is then repeated.)
 
 Without a [`Session`](crate::Session) of the caller, the transaction runs in one that this thread
 keeps for the database until the thread ends. The function looks that session up in a thread-local
-list, and its statistics are visible only as part of the database's. Under OCC an empty
-transaction takes about 240 instructions this way, and 130 with a session that the caller holds.
+list, and its statistics are visible only as part of the database's. Under the default protocol an
+empty transaction takes about 240 instructions this way, and 130 with a session that the caller
+holds.
 
 ```
 # use candide::{Abort, Database, Record, RunOptions};
@@ -126,7 +127,9 @@ for inserted in pending {
 "#
     };
     (try_run_logged) => {
-        "As [`run_logged`](crate::Database::run_logged), for a closure with an error type of its own."
+        r#"
+As [`run_logged`](crate::Database::run_logged), for a closure with an error type of its own.
+"#
     };
     (read_view) => {
         r#"
