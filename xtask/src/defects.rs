@@ -269,9 +269,10 @@ impl Rendered<'_> {
     }
 }
 
-/// Marks around what a defect adds to the text.
-pub(crate) const MARK: &str = "/*+*/";
-pub(crate) const UNMARK: &str = "/*-*/";
+/// Marks around what a defect adds to the text. They begin with a blank: two of them side by side
+/// would contain the beginning of a line comment.
+pub(crate) const MARK: &str = " /*+*/";
+pub(crate) const UNMARK: &str = " /*-*/";
 
 #[cfg(test)]
 mod tests {
@@ -286,10 +287,10 @@ mod tests {
     #[test]
     fn a_statement_is_replaced_or_extended_in_its_lines() {
         let whole = edited("one: h.\nusual t\nin f.rs fn f\n- h();\n+ i();").expect("it is there");
-        let choice = "if crate::defects::defect(1) {/*+*/i();/*-*/} else {h();}";
+        let choice = "if crate::defects::defect(1) { /*+*/i(); /*-*/} else {h();}";
         assert_eq!(whole, TEXT.replace("h();", choice));
         let asks = "one: g.\nusual t\nin f.rs fn f\n- g()\n+ (defect(\"one\") || $before)";
-        let choice = "/*+*/(crate::defects::defect(1) || /*-*/g()/*+*/)/*-*/";
+        let choice = " /*+*/(crate::defects::defect(1) ||  /*-*/g() /*+*/) /*-*/";
         assert_eq!(edited(asks).expect("it is there"), TEXT.replace("g()", choice));
     }
 
@@ -300,10 +301,10 @@ mod tests {
             three: g, too.\nusual t\nin f.rs fn f\n- g()\n+ false";
         let text = edited(list).expect("they are there");
         assert_eq!(text.matches('\n').count(), TEXT.matches('\n').count());
-        let inner = "(if crate::defects::defect(3) {/*+*/false/*-*/} else \
-            {(if crate::defects::defect(1) {/*+*/true/*-*/} else {g()})})";
+        let inner = "(if crate::defects::defect(3) { /*+*/false /*-*/} else \
+            {(if crate::defects::defect(1) { /*+*/true /*-*/} else {g()})})";
         assert!(text.contains(inner), "{text}");
-        assert!(text.contains("if crate::defects::defect(2) {/*+*/h();/*-*/} else {if a > 1"));
+        assert!(text.contains("if crate::defects::defect(2) { /*+*/h(); /*-*/} else {if a > 1"));
     }
 
     #[test]

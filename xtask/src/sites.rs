@@ -165,6 +165,7 @@ mod tests {
     let ok = cell
         .compare_exchange(f(1), 2, Ordering::Acquire, Ordering::Relaxed);
     crate::sync::full_fence();
+    if d { /*+*/b.load(Ordering::Acquire); /*-*/} else { /*+*/ /*-*/full_fence();} // E1
 }
 fn full_fence() {
     fence(Ordering::SeqCst);
@@ -181,6 +182,7 @@ mod tests {
             ("x.rs:3:28", "load"),
             ("x.rs:5:10", "compare_exchange"),
             ("x.rs:6:5", "full_fence"),
+            ("x.rs:7:69", "full_fence"),
         ];
         assert_eq!(
             found,
