@@ -100,7 +100,7 @@ fn a_scan_that_misses_a_row_is_noticed() {
 fn knobs_out_of_range_are_refused_with_the_range() {
     let refused = [
         (LongScan { rows: 0, ..long_scan() }, "rows must be from 1"),
-        (LongScan { scan: 501, ..long_scan() }, "from 1 to 500 can be scanned, not 501"),
+        (LongScan { scan: 501, ..long_scan() }, "rows to scan must be from 1 to 500, not 501"),
         (LongScan { transactions: 0, ..long_scan() }, "at least one"),
     ];
     for (knobs, words) in refused {
