@@ -81,6 +81,6 @@ pub enum GcOutcome {
     /// The chain has more old versions than are removed at once ([`VERSIONS_AT_ONCE`]). The entry
     /// is examined again after other entries.
     Unfinished,
-    /// The entry is [settled](super::Versions::settle) as the snapshots ask for.
+    /// The entry is [settled](super::settle) as the snapshots ask for.
     OfSnapshots(SnapshotOutcome),
 }

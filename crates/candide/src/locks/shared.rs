@@ -10,7 +10,7 @@ use crate::policy::Policies;
 use crate::stats::{LockCount, LockCounters};
 use crate::sync::queue_lock::Nodes;
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A database's part of locks by policy.
 #[derive(Debug)]
@@ -43,12 +43,13 @@ pub(crate) struct SessionLocks {
     /// The number of the session's desk; zero if it has none.
     pub(super) desk: u16,
     counts: Arc<LockCounters>,
-    shared: Arc<SharedLocks>,
+    /// Weak: a session that a thread keeps does not keep its database's memory.
+    shared: Weak<SharedLocks>,
 }
 
 impl SessionLocks {
     pub(crate) fn new(shared: &Arc<SharedLocks>, counts: &Arc<LockCounters>) -> SessionLocks {
-        SessionLocks { desk: 0, counts: counts.clone(), shared: shared.clone() }
+        SessionLocks { desk: 0, counts: counts.clone(), shared: Arc::downgrade(shared) }
     }
 
     /// Returns the number of the session's desk; zero if it has none.
@@ -59,8 +60,10 @@ impl SessionLocks {
 
 impl Drop for SessionLocks {
     fn drop(&mut self) {
-        if self.desk != 0 {
-            self.shared.desks.leave(self.desk);
+        if self.desk != 0
+            && let Some(shared) = self.shared.upgrade()
+        {
+            shared.desks.leave(self.desk);
         }
     }
 }

@@ -64,6 +64,7 @@ impl Backlog for Parked {
         !self.released.is_empty()
     }
 
+    #[cold]
     fn take_released(&mut self, before: Epoch, most: usize, into: &mut Vec<Due>) {
         while into.len() < most
             && let Some(batch) = self.released.front_mut()
