@@ -52,7 +52,8 @@ impl ByAddress {
         self.0.get(&address).map(|&place| place as usize)
     }
 
-    /// Notes that the items from place `from` on were added to the list.
+    /// Notes that the items from place `from` on were added to the list or, if `from` is 0, that the
+    /// list was sorted.
     #[inline(always)]
     pub(crate) fn added<T>(&mut self, list: &[T], from: usize, address_of: impl Fn(&T) -> u64) {
         if list.len() > FEW {
@@ -62,10 +63,13 @@ impl ByAddress {
 
     #[cold]
     fn enter<T>(&mut self, list: &[T], from: usize, address_of: impl Fn(&T) -> u64) {
-        let from = if from <= FEW { 0 } else { from };
-        self.0.extend(
-            (from..).zip(&list[from..]).map(|(place, item)| (address_of(item), place as u32)),
-        );
+        // A table that was cleared has room for items in another order without an allocation.
+        let first = if from > FEW { from } else { 0 };
+        if first == 0 {
+            self.0.clear();
+        }
+        let places = (first..).zip(&list[first..]);
+        self.0.extend(places.map(|(place, item)| (address_of(item), place as u32)));
     }
 
     /// Notes that the item with this address was removed from place `place` of the list, to which

@@ -33,7 +33,8 @@ pub struct Shared {
     pub(super) locks: Arc<SharedLocks>,
 }
 
-/// The locks that an attempt has taken before phase 1; none between attempts.
+/// The locks that an attempt has taken before phase 1, and those that phase 1 has taken by policy;
+/// none between attempts.
 #[derive(Debug)]
 pub(super) struct EarlyLocks {
     /// The cells that reads for update have locked.

@@ -183,7 +183,6 @@ impl Parts for Occ {
 }
 
 /// The read set and the node set of an attempt, its view, and its locks.
-#[doc(hidden)]
 #[derive(Debug)]
 #[doc(hidden)]
 pub struct Attempt {

@@ -32,7 +32,7 @@ pub(super) fn commit_reads(
 }
 
 /// Commits in five phases. On return, whether the commit has succeeded or failed, only what
-/// `early` lists is locked. If an updater panics, nothing stays locked.
+/// [`early`] releases afterwards is locked. If an updater panics, nothing stays locked.
 pub(super) fn commit(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
