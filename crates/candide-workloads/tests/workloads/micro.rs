@@ -151,7 +151,7 @@ fn balances_are_filled_up_in_time() {
 #[test]
 fn knobs_out_of_range_are_refused_with_the_range() {
     let message = Ranges { scan: 301, ..ranges() }.validate().expect_err("too long");
-    assert!(message.contains("from 1 to 300 can be scanned, not 301"), "{message}");
+    assert!(message.contains("rows to scan must be from 1 to 300, not 301"), "{message}");
     let message = Predicate { read_only: 2.0, ..predicate() }.validate().expect_err("too much");
     assert!(message.contains("must be from 0 to 1, not 2"), "{message}");
     assert_eq!(Ranges::published().validate(), Ok(()));
