@@ -18,42 +18,20 @@ fn feed(inputs: u64, length: u64, target: fn(&[u8])) {
     }
 }
 
-#[test]
-fn operations_do_what_a_map_does() {
-    feed(1_000, 400, crate::operations::run);
+/// Makes tests that call a target with so many inputs of up to so many bytes.
+macro_rules! fed {
+    ($($test:ident: $target:ident with $inputs:literal of $length:literal;)+) => {
+        $(#[test] fn $test() { feed($inputs, $length, crate::$target::run); })+
+    };
 }
 
-#[test]
-fn keys_keep_their_order_and_come_back() {
-    feed(1_000, 400, crate::keys::run);
-}
-
-#[test]
-fn histories_are_read_however_they_are_dressed() {
-    feed(5_000, 400, crate::edn::run);
-}
-
-#[test]
-fn turns_lead_to_what_some_serial_order_leads_to() {
-    feed(3_000, 60, crate::schedules::run);
-}
-
-#[test]
-fn commit_records_are_read_or_refused() {
-    feed(20_000, 200, crate::log_commits::run);
-}
-
-#[test]
-fn blocks_of_the_log_are_read_or_refused() {
-    feed(3_000, 200, crate::log_blocks::run);
-}
-
-#[test]
-fn manifests_are_read_or_refused() {
-    feed(10_000, 400, crate::log_manifest::run);
-}
-
-#[test]
-fn parts_of_checkpoints_are_read_or_refused() {
-    feed(10_000, 400, crate::log_checkpoint::run);
+fed! {
+    operations_do_what_a_map_does: operations with 1_000 of 400;
+    keys_keep_their_order_and_come_back: keys with 1_000 of 400;
+    histories_are_read_however_they_are_dressed: edn with 5_000 of 400;
+    turns_lead_to_what_some_serial_order_leads_to: schedules with 3_000 of 60;
+    commit_records_are_read_or_refused: log_commits with 20_000 of 200;
+    blocks_of_the_log_are_read_or_refused: log_blocks with 3_000 of 200;
+    manifests_are_read_or_refused: log_manifest with 10_000 of 400;
+    parts_of_checkpoints_are_read_or_refused: log_checkpoint with 10_000 of 400;
 }

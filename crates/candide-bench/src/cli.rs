@@ -23,7 +23,7 @@ use candide::Level;
 use candide::experiments::{Factor, Timestamps};
 use candide_harness::{Choices, Cores, Failure, Files, Matrix, Profile, Rules, each_once};
 use candide_workloads::smallbank::{Customers, SmallBank};
-use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};
+use candide_workloads::ycsb::{Layout, Mode, Verify, Writes, Ycsb};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
@@ -444,17 +444,30 @@ pub(crate) struct Common {
 
 impl Common {
     fn duration(&self) -> Duration {
-        self.duration.unwrap_or(match self.profile {
-            Profile::Strict => Duration::from_secs(3),
-            Profile::Paper => Duration::from_secs(10),
-        })
+        self.duration.unwrap_or(Duration::from_secs(self.by_profile(3, 10)))
     }
 
     fn runs(&self) -> usize {
-        self.runs.unwrap_or(match self.profile {
-            Profile::Strict => 3,
-            Profile::Paper => 5,
-        })
+        self.runs.unwrap_or(self.by_profile(3, 5))
+    }
+
+    /// Returns the value of the profile.
+    pub(crate) fn by_profile<T>(&self, strict: T, paper: T) -> T {
+        match self.profile {
+            Profile::Strict => strict,
+            Profile::Paper => paper,
+        }
+    }
+
+    /// Returns the published knobs. The profile `strict` has at most a million rows, and checks all
+    /// writes.
+    pub(crate) fn ycsb<L: Layout>(&self, published: Ycsb<L>) -> Ycsb<L> {
+        let rows = published.rows;
+        Ycsb {
+            rows: self.by_profile(rows.min(1_000_000), rows),
+            verify: self.by_profile(Verify::Increment, published.verify),
+            ..published
+        }
     }
 
     /// Returns the values of all settings; every combination of these values is measured.
@@ -571,11 +584,7 @@ impl YcsbArgs {
     }
 
     fn workload(&self, mode: Mode) -> Ycsb {
-        let published = Ycsb::published(mode);
-        let profile = match self.common.profile {
-            Profile::Strict => Ycsb { rows: 1_000_000, verify: Verify::Increment, ..published },
-            Profile::Paper => published,
-        };
+        let profile = self.common.ycsb(Ycsb::published(mode));
         Ycsb {
             rows: self.rows.unwrap_or(profile.rows),
             operations: self.operations.unwrap_or(profile.operations),
@@ -622,10 +631,7 @@ pub(crate) struct SmallBankArgs {
 
 impl SmallBankArgs {
     pub(crate) fn workload(&self) -> SmallBank {
-        let profile = match self.common.profile {
-            Profile::Strict => SmallBank::bench_base(),
-            Profile::Paper => SmallBank::published(),
-        };
+        let profile = self.common.by_profile(SmallBank::bench_base(), SmallBank::published());
         let theta = self.theta.map(Customers::Theta);
         let hotspot = self.hotspot.map(Customers::Hotspot);
         SmallBank {

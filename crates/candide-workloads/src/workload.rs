@@ -1,5 +1,8 @@
 //! The traits and types through which a driver runs any workload under any protocol.
 
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use candide::report::Stats;
@@ -199,6 +202,22 @@ pub(crate) fn require(holds: bool, message: impl FnOnce() -> String) -> Result<(
     if holds { Ok(()) } else { Err(message()) }
 }
 
+/// Checks that the knob named `what` is in its range.
+pub(crate) fn require_range<T: PartialOrd + fmt::Display>(
+    what: &str,
+    range: RangeInclusive<T>,
+    value: T,
+) -> Result<(), String> {
+    require(range.contains(&value), || {
+        format!("{what} must be from {} to {}, not {value}", range.start(), range.end())
+    })
+}
+
+/// Checks that the share of transactions that only read is in range.
+pub(crate) fn require_share(read_only: f64) -> Result<(), String> {
+    require_range("the share of read-only transactions", 0.0..=1.0, read_only)
+}
+
 /// Checks that a skew is in range.
 pub(crate) fn require_theta(theta: f64) -> Result<(), String> {
     require((0.0..=THETA_MAX).contains(&theta), || {
@@ -223,6 +242,11 @@ pub(crate) fn require_weights(weights: &[u32], kinds: &[&str]) -> Result<(), Str
     require(weights.iter().any(|&weight| weight > 0), || {
         format!("at least one weight must be more than 0; they are for {}", kinds.join(", "))
     })
+}
+
+/// Locks an account of what workers have committed.
+pub(crate) fn lock<T>(account: &Mutex<T>) -> MutexGuard<'_, T> {
+    account.lock().expect("no thread panics while counting")
 }
 
 /// Runs a transaction. Returns its result and the number of attempts before the last one.

@@ -6,7 +6,7 @@ use candide_workloads::ycsb::{Layout, Verify, Writes, Ycsb};
 use clap::{Args, ValueEnum};
 
 use super::values::{number, whole};
-use super::{Common, Profile, Switch, WORKLOAD};
+use super::{Common, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
@@ -83,12 +83,7 @@ impl KeyValueArgs {
     }
 
     fn with_knobs<L: Layout>(&self, published: Ycsb<L>) -> Ycsb<L> {
-        let profile = match self.common.profile {
-            Profile::Strict => {
-                Ycsb { rows: published.rows.min(1_000_000), verify: Verify::Increment, ..published }
-            }
-            Profile::Paper => published,
-        };
+        let profile = self.common.ycsb(published);
         Ycsb {
             rows: self.rows.unwrap_or(profile.rows),
             operations: self.operations.unwrap_or(profile.operations),

@@ -4,7 +4,7 @@ use candide_workloads::micro::Ranges;
 use clap::Args;
 
 use super::values::{number, whole};
-use super::{Common, Profile, WORKLOAD};
+use super::{Common, WORKLOAD};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
@@ -35,10 +35,7 @@ pub(crate) struct RangeScanArgs {
 
 impl RangeScanArgs {
     pub(crate) fn workload(&self) -> Ranges {
-        let rows = match self.common.profile {
-            Profile::Strict => 1_000_000,
-            Profile::Paper => Ranges::published().rows,
-        };
+        let rows = self.common.by_profile(1_000_000, Ranges::published().rows);
         Ranges {
             rows: self.rows.unwrap_or(rows),
             scan: self.scan,

@@ -4,7 +4,7 @@ use candide_workloads::rubis::Rubis;
 use clap::Args;
 
 use super::values::{number, weights, whole};
-use super::{Common, Profile, Switch, WORKLOAD};
+use super::{Common, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
@@ -67,10 +67,7 @@ pub(crate) struct RubisArgs {
 
 impl RubisArgs {
     pub(crate) fn workload(&self) -> Rubis {
-        let profile = match self.common.profile {
-            Profile::Strict => Rubis::strict(),
-            Profile::Paper => Rubis::published(),
-        };
+        let profile = self.common.by_profile(Rubis::strict(), Rubis::published());
         Rubis {
             items: self.items.unwrap_or(profile.items),
             users: self.users.unwrap_or(profile.users),

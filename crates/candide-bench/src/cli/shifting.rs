@@ -7,7 +7,7 @@ use candide_workloads::two_tables::Shifting;
 use clap::Args;
 
 use super::values::{positive_duration, think, whole};
-use super::{Common, Profile, Switch, WORKLOAD};
+use super::{Common, Switch, WORKLOAD};
 
 /// The default duration of a run: eight phases of the default length.
 const DURATION: Duration = Duration::from_millis(800);
@@ -54,10 +54,7 @@ impl ShiftingArgs {
     }
 
     fn workload(&self, for_update: bool) -> Shifting {
-        let slice = match self.common.profile {
-            Profile::Strict => Duration::from_millis(1),
-            Profile::Paper => Shifting::published().slice,
-        };
+        let slice = self.common.by_profile(Duration::from_millis(1), Shifting::published().slice);
         Shifting {
             rows: self.rows,
             reads: self.reads,

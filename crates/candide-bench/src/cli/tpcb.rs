@@ -4,7 +4,7 @@ use candide_workloads::tpcb::TpcB;
 use clap::Args;
 
 use super::values::{percent, whole};
-use super::{Common, Profile, Switch, WORKLOAD};
+use super::{Common, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
@@ -38,10 +38,7 @@ pub(crate) struct TpcBArgs {
 
 impl TpcBArgs {
     pub(crate) fn workload(&self) -> TpcB {
-        let profile = match self.common.profile {
-            Profile::Strict => TpcB::strict(),
-            Profile::Paper => TpcB::published(),
-        };
+        let profile = self.common.by_profile(TpcB::strict(), TpcB::published());
         TpcB {
             branches: self.branches.unwrap_or(profile.branches),
             accounts: self.accounts,

@@ -4,7 +4,7 @@ use candide_workloads::wikipedia::Wikipedia;
 use clap::Args;
 
 use super::values::{weights, whole};
-use super::{Common, Profile, Switch, WORKLOAD};
+use super::{Common, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
@@ -44,10 +44,7 @@ pub(crate) struct WikipediaArgs {
 
 impl WikipediaArgs {
     pub(crate) fn workload(&self) -> Wikipedia {
-        let profile = match self.common.profile {
-            Profile::Strict => Wikipedia::strict(),
-            Profile::Paper => Wikipedia::published(),
-        };
+        let profile = self.common.by_profile(Wikipedia::strict(), Wikipedia::published());
         Wikipedia {
             users: self.users.unwrap_or(profile.users),
             pages: self.pages.unwrap_or(profile.pages),

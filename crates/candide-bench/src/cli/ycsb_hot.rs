@@ -6,7 +6,7 @@ use candide_workloads::ycsb::{Joint, Verify, Ycsb};
 use clap::Args;
 
 use super::values::{think, whole};
-use super::{Common, Profile, Switch, WORKLOAD};
+use super::{Common, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
@@ -71,10 +71,7 @@ impl YcsbHotArgs {
     }
 
     fn workload(&self, rows: u64, rmws: usize, for_update: bool) -> Ycsb<Joint> {
-        let verify = match self.common.profile {
-            Profile::Strict => Verify::Increment,
-            Profile::Paper => Verify::Counts,
-        };
+        let verify = self.common.by_profile(Verify::Increment, Verify::Counts);
         Ycsb {
             rows,
             operations: self.operations,

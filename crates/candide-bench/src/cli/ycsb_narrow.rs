@@ -5,7 +5,7 @@ use candide_workloads::ycsb::{Contention, Narrow, Verify, Writes, Ycsb};
 use clap::Args;
 
 use super::values::{number, whole};
-use super::{Common, Profile, WORKLOAD};
+use super::{Common, WORKLOAD};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
@@ -65,16 +65,8 @@ impl YcsbNarrowArgs {
     }
 
     fn workload(&self, contention: Contention) -> Ycsb<Narrow> {
-        let published = Ycsb::granularity(contention);
-        let profile = match self.common.profile {
-            Profile::Strict => Ycsb {
-                rows: 1_000_000,
-                transactions: 200_000,
-                verify: Verify::Increment,
-                ..published
-            },
-            Profile::Paper => published,
-        };
+        let profile = self.common.ycsb(Ycsb::granularity(contention));
+        let transactions = self.common.by_profile(200_000, profile.transactions);
         Ycsb {
             rows: self.rows.unwrap_or(profile.rows),
             operations: self.operations.unwrap_or(profile.operations),
@@ -82,7 +74,7 @@ impl YcsbNarrowArgs {
             theta: self.theta.unwrap_or(profile.theta),
             sorted: !self.unsorted,
             ordered: self.ordered,
-            transactions: self.transactions.unwrap_or(profile.transactions),
+            transactions: self.transactions.unwrap_or(transactions),
             verify: self.verify.unwrap_or(profile.verify),
             ..profile
         }

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::ops::RangeInclusive;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use candide::report::Stats;
 use candide::{Abort, Database, Protocol, Record, Session, Table, TableOptions};
@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::hottest::{if_hot, probe};
 use crate::read_back::{Rows, rows};
 use crate::replay::{Replay, Stopped, draw_all};
-use crate::workload::{require, require_theta, require_transactions};
+use crate::workload::{lock, require_range, require_share, require_theta, require_transactions};
 use crate::{
     Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, Zipf, rng,
 };
@@ -89,15 +89,8 @@ impl Workload for Predicate {
     }
 
     fn validate(&self) -> Result<(), String> {
-        require((1..=u64::from(u32::MAX)).contains(&self.rows), || {
-            format!("rows must be from 1 to {}, not {}", u32::MAX, self.rows)
-        })?;
-        require((0.0..=1.0).contains(&self.read_only), || {
-            format!(
-                "the share of read-only transactions must be from 0 to 1, not {}",
-                self.read_only
-            )
-        })?;
+        require_range("rows", 1..=u64::from(u32::MAX), self.rows)?;
+        require_share(self.read_only)?;
         require_theta(self.theta)?;
         require_transactions(self.transactions)
     }
@@ -124,12 +117,6 @@ pub struct PredicateTables<P: Protocol> {
     /// The sum that all balances together should have: the loaded sum, plus the changes by
     /// committed transactions.
     due: Mutex<i128>,
-}
-
-impl<P: Protocol> PredicateTables<P> {
-    fn due(&self) -> MutexGuard<'_, i128> {
-        self.due.lock().expect("no thread panics while counting")
-    }
 }
 
 /// One transaction: a balance, and whether it may be changed.
@@ -167,11 +154,11 @@ impl<P: Protocol> Loaded<P> for PredicateTables<P> {
     }
 
     fn absorb(&self, worker: PredicateWorker<P>) {
-        *self.due() += worker.brought;
+        *lock(&self.due) += worker.brought;
     }
 
     fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
-        settle(&rows(&self.table, &RefCell::new(session)), self.knobs.rows, *self.due())
+        settle(&rows(&self.table, &RefCell::new(session)), self.knobs.rows, *lock(&self.due))
     }
 }
 

@@ -11,7 +11,9 @@ use serde::Serialize;
 
 use crate::hottest::{if_hot, probe};
 use crate::replay::{Replay, Stopped, draw_all};
-use crate::workload::{look_counted, require, require_theta, require_transactions, run_counted};
+use crate::workload::{
+    look_counted, require_range, require_share, require_theta, require_transactions, run_counted,
+};
 use crate::ycsb::{
     JointInOrder, Layout, Operation, UserRow, Verify, Writer, Writes, Ycsb, YcsbTables, scan_all,
 };
@@ -80,18 +82,9 @@ impl Workload for Ranges {
     }
 
     fn validate(&self) -> Result<(), String> {
-        require((1..=u64::from(u32::MAX)).contains(&self.rows), || {
-            format!("rows must be from 1 to {}, not {}", u32::MAX, self.rows)
-        })?;
-        require((1..=self.rows).contains(&self.scan), || {
-            format!("rows to scan must be from 1 to {0}, not {1}", self.rows, self.scan)
-        })?;
-        require((0.0..=1.0).contains(&self.read_only), || {
-            format!(
-                "the share of read-only transactions must be from 0 to 1, not {}",
-                self.read_only
-            )
-        })?;
+        require_range("rows", 1..=u64::from(u32::MAX), self.rows)?;
+        require_range("rows to scan", 1..=self.rows, self.scan)?;
+        require_share(self.read_only)?;
         require_theta(self.theta)?;
         require_transactions(self.transactions)
     }

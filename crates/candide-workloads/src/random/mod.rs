@@ -17,7 +17,7 @@ use candide::{Abort, Database, Protocol, Session};
 use fastrand::Rng;
 
 use crate::replay::Stopped;
-use crate::workload::require;
+use crate::workload::require_range;
 use crate::{Consistency, Failure, Loaded, Loading, Size, Step, Worker, Workload, rng};
 use action::{Script, Turn};
 pub use knobs::Random;
@@ -51,12 +51,8 @@ impl Workload for Random {
     }
 
     fn validate(&self) -> Result<(), String> {
-        require(self.keys > 0 && self.keys <= 1 << 20, || {
-            format!("keys must be from 1 to {}, not {}", 1 << 20, self.keys)
-        })?;
-        require(self.operations > 0 && self.operations <= 1000, || {
-            format!("operations must be from 1 to 1000, not {}", self.operations)
-        })
+        require_range("keys", 1..=1 << 20, self.keys)?;
+        require_range("operations", 1..=1000, self.operations)
     }
 
     fn load<P: Protocol>(

@@ -15,13 +15,13 @@ mod request;
 mod tables;
 mod transactions;
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use candide::{Database, Protocol, Session};
 
 use crate::hottest::if_hot;
 use crate::replay::{Replay, Stopped};
-use crate::workload::{require, require_theta, require_transactions, require_weights};
+use crate::workload::{lock, require_range, require_theta, require_transactions, require_weights};
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 use knobs::KINDS;
 pub use knobs::Rubis;
@@ -101,15 +101,9 @@ impl Workload for Rubis {
 
     fn validate(&self) -> Result<(), String> {
         let most = u64::from(u32::MAX);
-        require((1..=most).contains(&self.items), || {
-            format!("items must be from 1 to {most}, not {}", self.items)
-        })?;
-        require((1..=most).contains(&self.users), || {
-            format!("users must be from 1 to {most}, not {}", self.users)
-        })?;
-        require((1..=i32::MAX as u32).contains(&self.stock), || {
-            format!("the stock of each item must be from 1 to {}, not {}", i32::MAX, self.stock)
-        })?;
+        require_range("items", 1..=most, self.items)?;
+        require_range("users", 1..=most, self.users)?;
+        require_range("the stock of each item", 1..=i32::MAX as u32, self.stock)?;
         require_theta(self.theta_items)?;
         require_theta(self.theta_users)?;
         require_weights(&self.weights, &KINDS)?;
@@ -144,12 +138,6 @@ pub struct RubisTables<P: Protocol> {
     tally: Mutex<Tally>,
 }
 
-impl<P: Protocol> RubisTables<P> {
-    fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().expect("no thread panics while counting")
-    }
-}
-
 impl<P: Protocol> Loaded<P> for RubisTables<P> {
     type Worker = RubisWorker<P>;
 
@@ -171,10 +159,10 @@ impl<P: Protocol> Loaded<P> for RubisTables<P> {
     }
 
     fn absorb(&self, worker: RubisWorker<P>) {
-        self.tally().add(&worker.into_tally());
+        lock(&self.tally).add(&worker.into_tally());
     }
 
     fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
-        audit::check(&self.auction, session, &self.knobs, &self.tally())
+        audit::check(&self.auction, session, &self.knobs, &lock(&self.tally))
     }
 }

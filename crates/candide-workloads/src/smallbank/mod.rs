@@ -7,13 +7,13 @@ mod request;
 mod tables;
 mod transactions;
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use candide::{Database, Protocol, Session};
 
 use crate::hottest::if_hot;
 use crate::replay::{Replay, Stopped};
-use crate::workload::{require, require_theta, require_transactions, require_weights};
+use crate::workload::{lock, require, require_theta, require_transactions, require_weights};
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 use knobs::KINDS;
 pub use knobs::{Customers, SmallBank};
@@ -103,12 +103,6 @@ pub struct SmallBankTables<P: Protocol> {
     money: Mutex<i128>,
 }
 
-impl<P: Protocol> SmallBankTables<P> {
-    fn money(&self) -> MutexGuard<'_, i128> {
-        self.money.lock().expect("no thread panics while counting")
-    }
-}
-
 impl<P: Protocol> Loaded<P> for SmallBankTables<P> {
     type Worker = SmallBankWorker<P>;
 
@@ -124,10 +118,10 @@ impl<P: Protocol> Loaded<P> for SmallBankTables<P> {
     }
 
     fn absorb(&self, worker: SmallBankWorker<P>) {
-        *self.money() += worker.brought();
+        *lock(&self.money) += worker.brought();
     }
 
     fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
-        audit::check(&self.bank, session, self.knobs.accounts, *self.money())
+        audit::check(&self.bank, session, self.knobs.accounts, *lock(&self.money))
     }
 }

@@ -15,14 +15,14 @@ mod request;
 mod tables;
 mod worker;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 use candide::{Database, Protocol, Session};
 
 use crate::hottest::if_hot;
 use crate::replay::{Replay, Stopped};
-use crate::workload::{require, require_transactions};
+use crate::workload::{lock, require, require_transactions};
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 use knobs::ACCOUNTS;
 pub use knobs::TpcB;
@@ -135,12 +135,6 @@ pub struct TpcBTables<P: Protocol> {
     workers: AtomicU64,
 }
 
-impl<P: Protocol> TpcBTables<P> {
-    fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().expect("no thread panics while counting")
-    }
-}
-
 impl<P: Protocol> Loaded<P> for TpcBTables<P> {
     type Worker = TpcBWorker<P>;
 
@@ -164,11 +158,11 @@ impl<P: Protocol> Loaded<P> for TpcBTables<P> {
     }
 
     fn absorb(&self, worker: TpcBWorker<P>) {
-        self.tally().add(&worker.into_tally());
+        lock(&self.tally).add(&worker.into_tally());
     }
 
     fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
         let workers = self.workers.load(Ordering::Relaxed);
-        audit::check(&self.bank, session, &self.knobs, workers, &self.tally())
+        audit::check(&self.bank, session, &self.knobs, workers, &lock(&self.tally))
     }
 }

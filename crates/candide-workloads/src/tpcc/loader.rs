@@ -1,6 +1,6 @@
 //! The loader of the tables.
 
-use candide::{Bytes, Database, Protocol, Session};
+use candide::{Bytes, Database, Protocol, Record, Session, Table};
 use fastrand::Rng;
 
 use super::input::LINES_MAX;
@@ -114,47 +114,45 @@ impl<P: Protocol> Loader<'_, P> {
         Ok(run_unmeasured(self.session, &mut |tx| self.tables.warehouses.insert(tx, row))?)
     }
 
-    fn items(&mut self, first: ItemId) -> Result<(), Failure> {
+    /// Inserts, for each item of the chunk that begins at `first`, the result of `row`.
+    fn chunk<R: Record>(
+        &mut self,
+        table: &Table<R, P>,
+        first: ItemId,
+        row: impl Fn(&mut Rng, ItemId) -> R,
+    ) -> Result<(), Failure> {
         let ids: Vec<ItemId> = (first..=self.knobs.items.min(first + CHUNK - 1)).collect();
         for ids in ids.chunks(BATCH) {
-            let rng = &mut self.rng;
-            let item = |&id: &ItemId| Item {
-                id,
-                image: rng.u32(1..=10_000),
-                price: rng.u32(100..=10_000),
-                name: text::letters(rng, 14, 24),
-                data: text::brand_data(rng),
-            };
-            let rows: Vec<Item> = ids.iter().map(item).collect();
-            run_unmeasured(self.session, &mut |tx| {
-                self.tables.items.insert_many(tx, rows.iter().copied())
-            })?;
+            let rows: Vec<R> = ids.iter().map(|&id| row(&mut self.rng, id)).collect();
+            run_unmeasured(self.session, &mut |tx| table.insert_many(tx, rows.iter().copied()))?;
             self.loaded(rows.len())?;
         }
         Ok(())
     }
 
+    fn items(&mut self, first: ItemId) -> Result<(), Failure> {
+        let tables = self.tables;
+        self.chunk(&tables.items, first, |rng, id| Item {
+            id,
+            image: rng.u32(1..=10_000),
+            price: rng.u32(100..=10_000),
+            name: text::letters(rng, 14, 24),
+            data: text::brand_data(rng),
+        })
+    }
+
     fn stocks(&mut self, warehouse: WarehouseId, first: ItemId) -> Result<(), Failure> {
-        let ids: Vec<ItemId> = (first..=self.knobs.items.min(first + CHUNK - 1)).collect();
-        for ids in ids.chunks(BATCH) {
-            let rng = &mut self.rng;
-            let stock = |&item: &ItemId| Stock {
-                warehouse,
-                item,
-                dist: std::array::from_fn(|_| text::full_letters(rng)),
-                data: text::brand_data(rng),
-                quantity: rng.i32(10..=100),
-                ytd: 0,
-                orders: 0,
-                remote_orders: 0,
-            };
-            let rows: Vec<Stock> = ids.iter().map(stock).collect();
-            run_unmeasured(self.session, &mut |tx| {
-                self.tables.stocks.insert_many(tx, rows.iter().copied())
-            })?;
-            self.loaded(rows.len())?;
-        }
-        Ok(())
+        let tables = self.tables;
+        self.chunk(&tables.stocks, first, |rng, item| Stock {
+            warehouse,
+            item,
+            dist: std::array::from_fn(|_| text::full_letters(rng)),
+            data: text::brand_data(rng),
+            quantity: rng.i32(10..=100),
+            ytd: 0,
+            orders: 0,
+            remote_orders: 0,
+        })
     }
 
     /// Inserts a district, its orders, and its customers with one payment each.

@@ -66,13 +66,13 @@ mod trail;
 mod worker;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use candide::{Database, Protocol, Session};
 
 use crate::hottest::if_hot;
 use crate::replay::Stopped;
-use crate::workload::require;
+use crate::workload::{lock, require, require_range};
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload};
 use knobs::KINDS;
 pub use knobs::{HistoryKeys, Homes, Mix, OrderIds, Splits, Tpcc};
@@ -158,12 +158,8 @@ impl Workload for Tpcc {
         })?;
         // With fewer customers, a district would have last names without customers, or no order to
         // deliver.
-        require((10..=3000).contains(&self.customers), || {
-            format!("customers per district must be from 10 to 3000, not {}", self.customers)
-        })?;
-        require((20..=1_000_000).contains(&self.items), || {
-            format!("items must be from 20 to 1000000, not {}", self.items)
-        })?;
+        require_range("customers per district", 10..=3000, self.customers)?;
+        require_range("items", 20..=1_000_000, self.items)?;
         let percentages = [
             ("items from other warehouses", self.remote_item_pct),
             ("payments by customers of other warehouses", self.remote_payment_pct),
@@ -211,10 +207,6 @@ impl<P: Protocol> TpccTables<P> {
     pub fn tables(&self) -> &Tables<P> {
         &self.store.tables
     }
-
-    fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().expect("no thread panics while counting")
-    }
 }
 
 impl<P: Protocol> Loaded<P> for TpccTables<P> {
@@ -235,12 +227,12 @@ impl<P: Protocol> Loaded<P> for TpccTables<P> {
     }
 
     fn absorb(&self, worker: TpccWorker<P>) {
-        self.tally().add(worker.into_tally());
+        lock(&self.tally).add(worker.into_tally());
     }
 
     /// Executes the deliveries that are still queued, and then examines the consistency conditions.
     fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
-        let mut tally = self.tally();
+        let mut tally = lock(&self.tally);
         let drained = worker::drain(&mut session, &self.store, &mut tally)?;
         let mut consistency = conditions::check(&self.store, session, &tally)?;
         if drained > 0 {

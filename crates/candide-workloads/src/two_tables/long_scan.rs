@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::TwoTables;
 use crate::hottest::probe;
 use crate::replay::{Replay, Stopped, draw_all};
-use crate::workload::{require, require_transactions};
+use crate::workload::{require_range, require_transactions};
 use crate::ycsb::{Joint, JointInOrder, Layout, Operation, UserRow, Value, Writer, scan_all};
 use crate::{
     Consistency, Failure, Loaded, Loading, Probe, Size, Step, Think, Worker, Workload, rng,
@@ -86,12 +86,8 @@ impl Workload for LongScan {
     }
 
     fn validate(&self) -> Result<(), String> {
-        require((1..=u64::from(u32::MAX)).contains(&self.rows), || {
-            format!("rows must be from 1 to {}, not {}", u32::MAX, self.rows)
-        })?;
-        require((1..=self.rows).contains(&self.scan), || {
-            format!("rows to scan must be from 1 to {0}, not {1}", self.rows, self.scan)
-        })?;
+        require_range("rows", 1..=u64::from(u32::MAX), self.rows)?;
+        require_range("rows to scan", 1..=self.rows, self.scan)?;
         require_transactions(self.transactions)
     }
 

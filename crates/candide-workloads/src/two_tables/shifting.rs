@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::TwoTables;
 use crate::hottest::probe;
 use crate::replay::{Replay, Stopped};
-use crate::workload::{require, require_transactions};
+use crate::workload::{require, require_range, require_transactions};
 use crate::ycsb::{
     Access, Attempt, Joint, Layout, Manner, OPERATIONS_MAX, Operation, UserRow, Writer, YcsbTables,
 };
@@ -106,9 +106,7 @@ impl Workload for Shifting {
     }
 
     fn validate(&self) -> Result<(), String> {
-        require((1..=OPERATIONS_MAX).contains(&self.reads), || {
-            format!("reads per transaction must be from 1 to {OPERATIONS_MAX}, not {}", self.reads)
-        })?;
+        require_range("reads per transaction", 1..=OPERATIONS_MAX, self.reads)?;
         let rows = self.reads as u64..=u64::from(u32::MAX);
         require(rows.contains(&self.rows), || {
             format!(

@@ -30,12 +30,12 @@ mod watching;
 mod worker;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use candide::{Database, Protocol, Session};
 
 use crate::replay::Stopped;
-use crate::workload::{require, require_transactions, require_weights};
+use crate::workload::{lock, require_range, require_transactions, require_weights};
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 use conditions::Account;
 use knobs::KINDS;
@@ -117,12 +117,8 @@ impl Workload for Wikipedia {
         // The numbers of users and pages are drawn with 32 bits, and a title has room for such a
         // number.
         let most = u64::from(u32::MAX);
-        require((1..=most).contains(&self.users), || {
-            format!("users must be from 1 to {most}, not {}", self.users)
-        })?;
-        require((1..=most).contains(&self.pages), || {
-            format!("pages must be from 1 to {most}, not {}", self.pages)
-        })?;
+        require_range("users", 1..=most, self.users)?;
+        require_range("pages", 1..=most, self.pages)?;
         require_weights(&self.weights, &KINDS)?;
         require_transactions(self.transactions)
     }
@@ -162,10 +158,6 @@ impl<P: Protocol> WikipediaTables<P> {
     pub fn tables(&self) -> &Tables<P> {
         &self.site.tables
     }
-
-    fn account(&self) -> MutexGuard<'_, Account> {
-        self.account.lock().expect("no thread panics while counting")
-    }
 }
 
 impl<P: Protocol> Loaded<P> for WikipediaTables<P> {
@@ -193,10 +185,10 @@ impl<P: Protocol> Loaded<P> for WikipediaTables<P> {
 
     fn absorb(&self, worker: WikipediaWorker<P>) {
         let (round, tally, latest) = worker.into_account();
-        self.account().absorb(round, &tally, &latest);
+        lock(&self.account).absorb(round, &tally, &latest);
     }
 
     fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
-        audit::check(&self.site, session, &self.account())
+        audit::check(&self.site, session, &lock(&self.account))
     }
 }

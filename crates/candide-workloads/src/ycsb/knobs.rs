@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::layout::{Joint, Layout, Narrow, Single, Values, Wide, WideInThirds, Word, describe};
 use crate::Think;
-use crate::workload::{require, require_theta, require_transactions};
+use crate::workload::{require, require_range, require_share, require_theta, require_transactions};
 
 /// The largest number of operations that a transaction may have.
 pub const OPERATIONS_MAX: usize = 64;
@@ -189,32 +189,20 @@ impl<L: Layout> Ycsb<L> {
     pub(super) fn validate_knobs(&self) -> Result<(), String> {
         let rows_min = if self.distinct { self.operations as u64 } else { 1 };
         let rows_max = u64::from(u32::MAX);
-        require((1..=OPERATIONS_MAX).contains(&self.operations), || {
-            format!(
-                "operations per transaction must be from 1 to {OPERATIONS_MAX}, not {}",
-                self.operations
-            )
-        })?;
+        require_range("operations per transaction", 1..=OPERATIONS_MAX, self.operations)?;
         require((rows_min..=rows_max).contains(&self.rows), || {
             let least = format!("{rows_min} (a transaction's keys have to fit)");
             format!("rows must be from {least} to {rows_max}, not {}", self.rows)
         })?;
         match self.writes {
             Writes::Probability(probability) => {
-                require((0.0..=1.0).contains(&probability), || {
-                    format!("the write probability must be from 0 to 1, not {probability}")
-                })?
+                require_range("the write probability", 0.0..=1.0, probability)?
             }
             Writes::First(count) => require(count <= self.operations, || {
                 format!("operations that write must be from 0 to {0}, not {count}", self.operations)
             })?,
         }
-        require((0.0..=1.0).contains(&self.read_only), || {
-            format!(
-                "the share of read-only transactions must be from 0 to 1, not {}",
-                self.read_only
-            )
-        })?;
+        require_share(self.read_only)?;
         require(self.access != Access::ReadAnother || L::Values::COUNT > 1, || {
             "there is no other column to read".to_string()
         })?;

@@ -75,96 +75,48 @@ pub trait Layout: Copy + Eq + fmt::Debug + Send + Sync + 'static {
     const GROUPS: &'static [Group];
 }
 
-/// Ten columns of 100 bytes, the even ones under one timestamp and the odd ones under another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wide;
+/// Makes layouts. Each has a name, a number of columns, their type, the kind of index, the number
+/// of words of a row, the row type's name, and the column groups.
+macro_rules! layouts {
+    ($($(#[$doc:meta])* $layout:ident: $columns:literal of $value:ty, $index:ty,
+        $words:literal words, $name:literal $groups:expr;)+) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $layout;
 
-impl Layout for Wide {
-    type Value = Bytes<100>;
-    type Values = [Self::Value; 10];
-    type Index = Hashed;
-    type Image = [u64; 130];
-    const NAME: &'static str = "UserRow";
-    const GROUPS: &'static [Group] = &[Group::new("even", 65), Group::new("odd", 65)];
+        impl Layout for $layout {
+            type Value = $value;
+            type Values = [$value; $columns];
+            type Index = $index;
+            type Image = [u64; $words];
+            const NAME: &'static str = $name;
+            const GROUPS: &'static [Group] = $groups;
+        }
+    )+};
 }
 
-/// Ten columns of 100 bytes under three timestamps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WideInThirds;
-
-impl Layout for WideInThirds {
-    type Value = Bytes<100>;
-    type Values = [Self::Value; 10];
-    type Index = Hashed;
-    type Image = [u64; 130];
-    const NAME: &'static str = "ThirdsRow";
-    const GROUPS: &'static [Group] =
-        &[Group::new("first", 52), Group::new("second", 39), Group::new("third", 39)];
-}
-
-/// Ten columns of 10 bytes, the even ones under one timestamp and the odd ones under another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Narrow;
-
-impl Layout for Narrow {
-    type Value = Bytes<10>;
-    type Values = [Self::Value; 10];
-    type Index = Hashed;
-    type Image = [u64; 20];
-    const NAME: &'static str = "NarrowRow";
-    const GROUPS: &'static [Group] = &[Group::new("even", 10), Group::new("odd", 10)];
-}
-
-/// Ten columns of 10 bytes under one timestamp.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Joint;
-
-impl Layout for Joint {
-    type Value = Bytes<10>;
-    type Values = [Self::Value; 10];
-    type Index = Hashed;
-    type Image = [u64; 20];
-    const NAME: &'static str = "JointRow";
-    const GROUPS: &'static [Group] = &[Group::new("all", 20)];
-}
-
-/// The columns of [`Joint`] with an ordered index, so that keys can be scanned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JointInOrder;
-
-impl Layout for JointInOrder {
-    type Value = <Joint as Layout>::Value;
-    type Values = <Joint as Layout>::Values;
-    type Index = Ordered;
-    type Image = <Joint as Layout>::Image;
-    const NAME: &'static str = "JointInOrderRow";
-    const GROUPS: &'static [Group] = Joint::GROUPS;
-}
-
-/// One column of 100 bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Single;
-
-impl Layout for Single {
-    type Value = Bytes<100>;
-    type Values = [Self::Value; 1];
-    type Index = Hashed;
-    type Image = [u64; 13];
-    const NAME: &'static str = "SingleRow";
-    const GROUPS: &'static [Group] = &[Group::new("all", 13)];
-}
-
-/// One column of eight bytes, a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Word;
-
-impl Layout for Word {
-    type Value = Bytes<8>;
-    type Values = [Self::Value; 1];
-    type Index = Hashed;
-    type Image = [u64; 1];
-    const NAME: &'static str = "WordRow";
-    const GROUPS: &'static [Group] = &[Group::new("all", 1)];
+layouts! {
+    /// Ten columns of 100 bytes, the even ones under one timestamp and the odd ones under another.
+    Wide: 10 of Bytes<100>, Hashed, 130 words,
+        "UserRow" &[Group::new("even", 65), Group::new("odd", 65)];
+    /// Ten columns of 100 bytes under three timestamps.
+    WideInThirds: 10 of Bytes<100>, Hashed, 130 words,
+        "ThirdsRow" &[Group::new("first", 52), Group::new("second", 39), Group::new("third", 39)];
+    /// Ten columns of 10 bytes, the even ones under one timestamp and the odd ones under another.
+    Narrow: 10 of Bytes<10>, Hashed, 20 words,
+        "NarrowRow" &[Group::new("even", 10), Group::new("odd", 10)];
+    /// Ten columns of 10 bytes under one timestamp.
+    Joint: 10 of Bytes<10>, Hashed, 20 words,
+        "JointRow" &[Group::new("all", 20)];
+    /// The columns of [`Joint`] with an ordered index, so that keys can be scanned.
+    JointInOrder: 10 of Bytes<10>, Ordered, 20 words,
+        "JointInOrderRow" Joint::GROUPS;
+    /// One column of 100 bytes.
+    Single: 1 of Bytes<100>, Hashed, 13 words,
+        "SingleRow" &[Group::new("all", 13)];
+    /// One column of eight bytes, a word.
+    Word: 1 of Bytes<8>, Hashed, 1 words,
+        "WordRow" &[Group::new("all", 1)];
 }
 
 /// Describes a layout in a report.

@@ -297,6 +297,14 @@ pub(crate) fn check<P: Protocol, L: Loaded<P>>(db: &Database<P>, loaded: &L) -> 
     loaded.check(db.session().expect("a session")).expect("readable")
 }
 
+/// Asserts that knobs are refused with errors that say certain words.
+pub(crate) fn assert_refused<W: Workload>(refused: impl IntoIterator<Item = (W, &'static str)>) {
+    for (knobs, words) in refused {
+        let message = knobs.validate().expect_err(words);
+        assert!(message.contains(words), "{message}");
+    }
+}
+
 /// Asserts that the check examined something and found a failure that says `words`.
 pub(crate) fn assert_failed(consistency: &Consistency, words: &str) {
     assert!(

@@ -5,7 +5,7 @@
 
 use super::properties;
 use super::random_transactions::{Judge, Mix};
-use super::rows::Item;
+use super::rows::{Item, OfCount};
 use super::threads::spawn;
 use super::transactions::run;
 use crate::engine::{Absence, Properties, Protocol};
@@ -14,10 +14,10 @@ use crate::index::Found;
 use crate::protocols::recorded::Event;
 use crate::protocols::{Occ, Recorded, TicToc};
 use crate::record::Tid;
-use crate::schema::{Refused, Updater};
+use crate::schema::Refused;
 use crate::sync::size::{is_short, share, stress};
 use crate::sync::{AtomicU64, Duration, Ordering, Random};
-use crate::{Abort, Column, Database, RunOptions, Session};
+use crate::{Abort, Database, RunOptions, Session};
 use candide_check::Options;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -208,24 +208,13 @@ fn single_reads_are_recorded() {
     assert_eq!(read, [(3, false, false), (1, true, true), (2, true, true)]);
 }
 
-/// An updater that panics.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Breaks;
-
-/// The payload of the panic of [`Breaks`].
+/// The payload of the panic of [`breaks`].
 #[derive(Debug)]
 pub(super) struct Deliberate;
 
-impl Updater<Item> for Breaks {
-    type Target = Column<Item, i64>;
-
-    fn target(&self) -> Self::Target {
-        Item::COUNT
-    }
-
-    fn apply(&self, _: &mut i64) -> Result<(), Refused> {
-        resume_unwind(Box::new(Deliberate))
-    }
+/// Panics.
+pub(super) fn breaks(_: &mut i64) -> Result<(), Refused> {
+    resume_unwind(Box::new(Deliberate))
 }
 
 protocol_tests!(all: attempts_that_end_in_an_updater_s_panic_are_recorded);
@@ -244,7 +233,7 @@ fn attempts_that_end_in_an_updater_s_panic_are_recorded<P: Protocol>() {
     let broken = || {
         session.run(|tx| {
             items.get(tx, 1, Item::COUNT)?;
-            items.update_with(tx, 0, Breaks)?;
+            items.update_with(tx, 0, OfCount(breaks))?;
             Err::<(), _>(Abort::NotFound)
         })
     };

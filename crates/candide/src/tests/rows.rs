@@ -1,5 +1,7 @@
 //! The rows that the tests use.
 
+#[cfg(not(any(loom, shuttle)))]
+use crate::schema::{Refused, Updater};
 use candide_derive::Record;
 
 /// A row with two groups and with sub-word columns that share a word.
@@ -21,6 +23,28 @@ pub(crate) struct Item {
 impl Item {
     pub(crate) fn new(id: u64, count: i64) -> Item {
         Item { id, count, small: 7, flag: false, other: 100 }
+    }
+}
+
+/// An updater that applies a function to the count.
+#[cfg(not(any(loom, shuttle)))]
+#[cfg_attr(sanitized, allow(dead_code))]
+#[derive(Clone, Copy)]
+pub(crate) struct OfCount<F>(pub(crate) F);
+
+#[cfg(not(any(loom, shuttle)))]
+impl<F> Updater<Item> for OfCount<F>
+where
+    F: Fn(&mut i64) -> Result<(), Refused> + Copy + Send + Sync + 'static,
+{
+    type Target = crate::Column<Item, i64>;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, count: &mut i64) -> Result<(), Refused> {
+        (self.0)(count)
     }
 }
 

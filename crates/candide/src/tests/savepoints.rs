@@ -1,12 +1,12 @@
 //! Parts of transactions that are undone: [`Tx::attempt`](crate::Tx::attempt).
 
 use super::indexed_rows::{Filed, Parcel};
-use super::rows::Item;
+use super::rows::{Item, OfCount};
 use super::transactions::{CONFLICT, ONCE, run};
 use crate::access::VISITS;
 use crate::engine::Protocol;
-use crate::schema::{Refused, Updater};
-use crate::{Abort, Column, Database, Session, Table, Tx, Whole};
+use crate::schema::Refused;
+use crate::{Abort, Database, Session, Table, Tx, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
@@ -64,24 +64,13 @@ fn fail<P: Protocol>(
 }
 
 /// Halves the count of an item; refuses an odd one, and panics at 13.
-#[derive(Debug, Clone, Copy)]
-struct Halve;
-
-impl Updater<Item> for Halve {
-    type Target = Column<Item, i64>;
-
-    fn target(&self) -> Self::Target {
-        Item::COUNT
+fn halve(count: &mut i64) -> Result<(), Refused> {
+    assert_ne!(*count, 13, "not that number");
+    if *count % 2 != 0 {
+        return Err(Refused);
     }
-
-    fn apply(&self, count: &mut i64) -> Result<(), Refused> {
-        assert_ne!(*count, 13, "not that number");
-        if *count % 2 != 0 {
-            return Err(Refused);
-        }
-        *count /= 2;
-        Ok(())
-    }
+    *count /= 2;
+    Ok(())
 }
 
 protocol_tests!(all: writes_of_a_failed_part_are_undone);
@@ -225,8 +214,8 @@ fn an_update_that_fails_fails_its_part<P: Protocol>() {
         assert_eq!(tx.attempt(|tx| items.update(tx, 1, Item::COUNT.sub(15).at_least(0))), Ok(()));
         let overflown = tx.attempt(|tx| items.update(tx, 3, Item::SMALL.add(250)));
         assert_eq!(overflown, Err(Abort::Overflow));
-        assert_eq!(tx.attempt(|tx| items.update_with(tx, 5, Halve)), Ok(()));
-        assert_eq!(tx.attempt(|tx| items.update_with(tx, 5, Halve)), Err(Abort::Guard));
+        assert_eq!(tx.attempt(|tx| items.update_with(tx, 5, OfCount(halve))), Ok(()));
+        assert_eq!(tx.attempt(|tx| items.update_with(tx, 5, OfCount(halve))), Err(Abort::Guard));
         // The first failure counts, also if the part deletes the row.
         let both = tx.attempt(|tx| {
             items.update(tx, 6, Item::SMALL.add(250))?;
@@ -304,17 +293,17 @@ fn a_part_that_panics_is_undone<P: Protocol>() {
         quietly(&mut || {
             tx.attempt(|tx| {
                 items.delete(tx, 3)?;
-                items.update_with(tx, 1, Halve)
+                items.update_with(tx, 1, OfCount(halve))
             })
         });
         assert_eq!(items.read(tx, 1, Item::COUNT)?, 13);
         // An undone updater is not called.
-        fail(tx, |tx| items.update_with(tx, 1, Halve))
+        fail(tx, |tx| items.update_with(tx, 1, OfCount(halve)))
     });
     assert_eq!(scene.counts()[1..4], [(1, 13), (2, 20), (3, 30)], "{}", P::NAME);
     // A panic that is not caught ends the transaction.
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        scene.session.run(|tx| tx.attempt(|tx| items.update_with(tx, 1, Halve)))
+        scene.session.run(|tx| tx.attempt(|tx| items.update_with(tx, 1, OfCount(halve))))
     }));
     assert!(ended.is_err(), "{}", P::NAME);
     assert_eq!(scene.counts()[1], (1, 13), "{}", P::NAME);
@@ -327,11 +316,11 @@ fn the_panic_of_an_update_ends_with_its_part<P: Protocol>() {
     let ended = scene.session.run(|tx| {
         items.update(tx, 1, Item::COUNT.sub(11).at_least(0))?;
         items.update(tx, 2, Item::COUNT.set(13))?;
-        fail(tx, |tx| items.update_with(tx, 2, Halve))?;
+        fail(tx, |tx| items.update_with(tx, 2, OfCount(halve)))?;
         // The update that failed before the part does not hide the panic.
-        let part = || tx.attempt(|tx| items.update_with(tx, 2, Halve));
+        let part = || tx.attempt(|tx| items.update_with(tx, 2, OfCount(halve)));
         assert!(catch_unwind(AssertUnwindSafe(part)).is_err(), "{}", P::NAME);
-        fail(tx, |tx| items.update_with(tx, 3, Halve))
+        fail(tx, |tx| items.update_with(tx, 3, OfCount(halve)))
     });
     assert_eq!(ended, Err(Abort::Guard), "{}", P::NAME);
     assert_eq!(scene.counts()[1..3], [(1, 10), (2, 20)], "{}", P::NAME);

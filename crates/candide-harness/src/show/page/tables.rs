@@ -32,31 +32,19 @@ pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
         tables.push(folded("Aborted attempts by reason", &reasons(comparisons)));
     }
     if finds_causes(report) {
-        tables.push(folded(
-            "Aborted attempts by cause",
-            &format!("<p>{}.</p>\n{}", escape(CAUSES_TITLE), causes(comparisons)),
-        ));
+        tables.push(explained("Aborted attempts by cause", CAUSES_TITLE, &causes(comparisons)));
     }
     if looks_at_hottest(report) {
-        tables.push(folded(
-            "The hottest row",
-            &format!("<p>{}.</p>\n{}", escape(HOTTEST_TITLE), hottest(comparisons)),
-        ));
+        tables.push(explained("The hottest row", HOTTEST_TITLE, &hottest(comparisons)));
     }
     if report.results.iter().any(|result| result.sets.is_some()) {
-        tables.push(folded(
-            "Read and write sets",
-            &format!("<p>{}.</p>\n{}", escape(SETS_TITLE), sets(comparisons)),
-        ));
+        tables.push(explained("Read and write sets", SETS_TITLE, &sets(comparisons)));
     }
     if counts_locks(report) {
-        tables.push(folded(
-            "Locks by policy",
-            &format!("<p>{}.</p>\n{}", escape(LOCKS_TITLE), locks(comparisons)),
-        ));
+        tables.push(explained("Locks by policy", LOCKS_TITLE, &locks(comparisons)));
     }
     if has_logs(report) {
-        tables.push(folded("Logs", &format!("<p>{LOGS_TITLE}.</p>\n{}", logs(comparisons))));
+        tables.push(explained("Logs", LOGS_TITLE, &logs(comparisons)));
     }
     if report.results.iter().any(|result| result.timeline.is_some()) {
         tables.push(folded(
@@ -66,14 +54,16 @@ pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
         tables.push(slices(comparisons));
     }
     if report.results.iter().any(|result| !result.slices.is_empty()) {
-        let words = "Latencies in \u{b5}s of all types together, memory at the end of a slice.";
-        tables.push(folded(
-            "Slices of the runs",
-            &format!("<p>{words}</p>\n{}", run_slices(comparisons)),
-        ));
+        let words = "Latencies in \u{b5}s of all types together, memory at the end of a slice";
+        tables.push(explained("Slices of the runs", words, &run_slices(comparisons)));
     }
     tables.extend(comparisons.iter().map(parameters));
     tables.concat()
+}
+
+/// Returns a folded table below a sentence, which is given without its full stop.
+fn explained(title: &str, sentence: &str, table: &str) -> String {
+    folded(title, &format!("<p>{}.</p>\n{table}", escape(sentence)))
 }
 
 /// The first columns of every table. If there are several workloads, a column with the workload
@@ -131,19 +121,13 @@ fn throughput(comparisons: &[Comparison<'_>]) -> String {
         vec![vec![
             Cell::number(rate(result.throughput_tps), "throughput_tps"),
             Cell::numbers(&runs, "tps_runs"),
-            match result.first_second_tps {
-                Some(tps) => Cell::number(rate(tps), "first_second_tps"),
-                None => Cell::derived("not measured"),
-            },
+            known(result.first_second_tps.map(rate), "first_second_tps", "not measured"),
             Cell::number(count(result.committed), "committed"),
             Cell::number(count(result.aborted), "aborted"),
             Cell::number(percent(result.abort_ratio()), "abort_rate"),
             Cell::number(count(result.user_aborted), "user_aborted"),
             Cell::number(decimal(result.duration_s), "duration_s"),
-            match result.involuntary_switches {
-                Some(switches) => Cell::number(count(switches), "involuntary_switches"),
-                None => Cell::derived("unknown"),
-            },
+            known(result.involuntary_switches.map(count), "involuntary_switches", "unknown"),
         ]]
     })
 }
@@ -155,10 +139,11 @@ fn logs(comparisons: &[Comparison<'_>]) -> String {
             vec![
                 Cell::text(log.acknowledge),
                 optional_mebibytes(Some(log.log_bytes), "log/log_bytes"),
-                match log.log_bytes_per_txn {
-                    Some(bytes) => Cell::number(decimal(bytes), "log/log_bytes_per_txn"),
-                    None => Cell::derived("no transaction committed"),
-                },
+                known(
+                    log.log_bytes_per_txn.map(decimal),
+                    "log/log_bytes_per_txn",
+                    "no transaction committed",
+                ),
             ]
         };
         result.log.into_iter().map(of_log).collect()
@@ -219,6 +204,11 @@ fn memory(comparisons: &[Comparison<'_>]) -> String {
     })
 }
 
+/// Returns the cell of a number that may be unknown.
+fn known(number: Option<String>, field: &str, otherwise: &str) -> Cell {
+    number.map_or_else(|| Cell::derived(otherwise), |number| Cell::number(number, field))
+}
+
 fn optional_mebibytes(bytes: Option<u64>, field: &str) -> Cell {
     match bytes {
         Some(bytes) => Cell::number(mebibytes(bytes), field).scaled(MEBIBYTE),
@@ -270,10 +260,7 @@ fn hottest(comparisons: &[Comparison<'_>]) -> String {
     of_results("The hottest row", &columns, comparisons, |Entry { result, .. }| {
         let Some(hottest) = &result.hottest else { return Vec::new() };
         let number = |text: String, field: &str| Cell::number(text, &format!("hottest/{field}"));
-        let optional = |text: Option<String>, field: &str| match text {
-            Some(text) => number(text, field),
-            None => Cell::derived("unknown"),
-        };
+        let optional = |text, field: &str| known(text, &format!("hottest/{field}"), "unknown");
         vec![vec![
             Cell::text(hottest.row),
             number(count(hottest.probes), "probes"),
@@ -291,14 +278,12 @@ fn sets(comparisons: &[Comparison<'_>]) -> String {
     of_results("Read and write sets", &columns, comparisons, |Entry { result, .. }| {
         let cells = |name: &str, path: &str, sets: SetSizes| {
             let number = |text: String, field: &str| Cell::number(text, &format!("{path}{field}"));
+            let would_abort = sets.occ_would_abort.map(percent);
             vec![
                 Cell::text(name),
                 number(decimal(sets.read_set), "read_set"),
                 number(decimal(sets.write_set), "write_set"),
-                match sets.occ_would_abort {
-                    Some(share) => number(percent(share), "occ_would_abort"),
-                    None => Cell::derived("not counted"),
-                },
+                known(would_abort, &format!("{path}occ_would_abort"), "not counted"),
             ]
         };
         let all = result.sets.map(|sets| cells("all", "", sets));

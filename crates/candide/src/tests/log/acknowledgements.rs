@@ -2,15 +2,15 @@
 //! durable.
 
 use super::super::indexed_rows::{Filed, Parcel};
-use super::super::rows::Item;
+use super::super::rows::{Item, OfCount};
 use super::super::transactions::run;
 use super::disk::Logged;
 use crate::engine::{Protocol, Versioned};
 use crate::index::Found;
 use crate::protocols::Occ;
-use crate::schema::{Refused, Updater};
+use crate::schema::Refused;
 use crate::tests::properties;
-use crate::{Abort, Column, Database, Session, Table, TableOptions, Tx};
+use crate::{Abort, Database, Session, Table, TableOptions, Tx};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A database with a session that writes and one that looks. They are one session if the protocol
@@ -77,20 +77,9 @@ impl<P: Protocol> Scene<P> {
 #[derive(Debug)]
 struct Deliberate;
 
-/// An updater that panics if the count is not zero.
-#[derive(Debug, Clone, Copy)]
-struct Breaks;
-
-impl Updater<Item> for Breaks {
-    type Target = Column<Item, i64>;
-
-    fn target(&self) -> Self::Target {
-        Item::COUNT
-    }
-
-    fn apply(&self, count: &mut i64) -> Result<(), Refused> {
-        if *count != 0 { resume_unwind(Box::new(Deliberate)) } else { Ok(()) }
-    }
+/// Panics if the count is not zero.
+fn breaks(count: &mut i64) -> Result<(), Refused> {
+    if *count != 0 { resume_unwind(Box::new(Deliberate)) } else { Ok(()) }
 }
 
 /// A transaction that looks, and its end.
@@ -126,7 +115,7 @@ fn every_outcome_waits_for_the_commits_that_it_shows<P: Protocol>() {
         // Outcomes that the commit finds.
         (|items, tx| items.update(tx, 1, Item::COUNT.sub(5).at_least(0)), Err(Abort::Guard)),
         (|items, tx| items.update(tx, 1, Item::COUNT.sub(i64::MIN)), Err(Abort::Overflow)),
-        (|items, tx| items.update_with(tx, 1, Breaks), Err(Abort::Nested)),
+        (|items, tx| items.update_with(tx, 1, OfCount(breaks)), Err(Abort::Nested)),
         // A commit that leaves no record.
         (
             |items, tx| {

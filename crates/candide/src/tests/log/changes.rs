@@ -2,15 +2,13 @@
 //! row by row.
 
 use super::super::indexed_rows::{Filed, Order, Parcel};
-use super::super::rows::{Item, Wide};
+use super::super::rows::{Item, OfCount, Wide};
 use super::disk::Logged;
 use super::replay::Replay;
 use crate::engine::Protocol;
 use crate::protocols::Mvto;
-use crate::schema::{Refused, Updater};
-use crate::{
-    Abort, Column, Database, IndexOptions, Record, Session, Table, TableOptions, Tx, Whole,
-};
+use crate::schema::Refused;
+use crate::{Abort, Database, IndexOptions, Record, Session, Table, TableOptions, Tx, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Tables of every kind.
@@ -24,20 +22,9 @@ struct Tables<P: Protocol> {
 }
 
 /// Triples the count, or refuses to if it would be above a hundred.
-#[derive(Debug, Clone, Copy)]
-struct Triple;
-
-impl Updater<Item> for Triple {
-    type Target = Column<Item, i64>;
-
-    fn target(&self) -> Self::Target {
-        Item::COUNT
-    }
-
-    fn apply(&self, count: &mut i64) -> Result<(), Refused> {
-        *count *= 3;
-        if *count > 100 { Err(Refused) } else { Ok(()) }
-    }
+fn triple(count: &mut i64) -> Result<(), Refused> {
+    *count *= 3;
+    if *count > 100 { Err(Refused) } else { Ok(()) }
 }
 
 fn tables<P: Protocol>(logged: &Logged<P>) -> Tables<P> {
@@ -83,11 +70,11 @@ fn updates<P: Protocol>() -> Vec<Play<P>> {
             all.items.update(tx, 0, (Item::COUNT.set(9), Item::OTHER.add(1)))?;
             all.items.update(tx, 0, Item::COUNT.sub(1).at_least(0))
         },
-        |all, tx| all.items.update_with(tx, 0, Triple),
+        |all, tx| all.items.update_with(tx, 0, OfCount(triple)),
         |all, tx| {
-            all.items.update_with(tx, 3, Triple)?;
+            all.items.update_with(tx, 3, OfCount(triple))?;
             all.items.update(tx, 3, Item::COUNT.add(1))?;
-            all.items.update_with(tx, 3, Triple)
+            all.items.update_with(tx, 3, OfCount(triple))
         },
         |all, tx| all.items.modify(tx, 4, (Item::COUNT, Item::OTHER), |it| (it.0, it.1) = (1, 2)),
         |all, tx| {
@@ -186,7 +173,7 @@ fn undone_parts<P: Protocol>() -> Vec<Play<P>> {
             all.items.insert(tx, Item::new(40, 1))?;
             undone(tx, |tx| {
                 all.items.update(tx, 1, (Item::COUNT.add(7), Item::OTHER.set(7)))?;
-                all.items.update_with(tx, 2, Triple)?;
+                all.items.update_with(tx, 2, OfCount(triple))?;
                 all.items.delete(tx, 40)?;
                 all.items.delete(tx, 4)?;
                 all.items.insert(tx, Item::new(41, 1))?;
@@ -264,7 +251,7 @@ fn failures<P: Protocol>() -> Vec<Play<P>> {
         |all, tx| {
             all.items.insert(tx, Item::new(60, 1))?;
             all.items.update(tx, 2, Item::COUNT.set(99))?;
-            all.items.update_with(tx, 2, Triple)
+            all.items.update_with(tx, 2, OfCount(triple))
         },
         |all, tx| {
             all.items.delete(tx, 1)?;

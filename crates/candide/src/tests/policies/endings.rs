@@ -1,7 +1,7 @@
 //! Tests that an attempt releases all second words, however it ends.
 
-use super::super::histories::{Breaks, Deliberate};
-use super::super::rows::Item;
+use super::super::histories::{Deliberate, breaks};
+use super::super::rows::{Item, OfCount};
 use super::super::transactions::{CONFLICT, ONCE, run};
 use super::{Scene, assert_free, base, cell, locking, scene};
 use crate::locks::Lock;
@@ -59,7 +59,7 @@ const ENDINGS: [Ending; 8] = [
     }),
     ("a panic of an updater", None, |table, tx| {
         use_rows(table, tx)?;
-        table.update_with(tx, 7, Breaks)
+        table.update_with(tx, 7, OfCount(breaks))
     }),
     ("reads alone", Some(Ok(())), |table, tx| table.iter(tx, Item::COUNT).for_each(drop)),
 ];

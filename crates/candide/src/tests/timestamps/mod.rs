@@ -352,7 +352,7 @@ fn assert_stopped(timed: Script<TicToc>, untimed: Script<Untimed>) {
     assert!(slips_below(&untimed), "{}: the script shows nothing", untimed.name);
 }
 
-/// Makes tests that assert of scripts that they are stopped.
+/// Makes tests that each call [`assert_stopped`] for some scripts.
 macro_rules! stopped {
     ($($test:ident: $($script:ident),+;)+) => {
         $(#[test] fn $test() { $(assert_stopped($script(), $script());)+ })+

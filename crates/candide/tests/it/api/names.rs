@@ -1,6 +1,6 @@
 //! Tests of transactions with names.
 
-use crate::common::{Item, builder, ok, spawn};
+use crate::common::{Item, builder, database_with, ok, spawn};
 use candide::report::NamedStats;
 use candide::{Abort, Occ, Protocol, RunOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,8 +15,7 @@ const PAY: RunOptions<'static> = RunOptions::new().named("pay");
 
 protocol_tests!(all: transactions_are_counted_by_name_in_present_and_past_sessions);
 fn transactions_are_counted_by_name_in_present_and_past_sessions<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let items = db.table::<Item>("items").unwrap();
+    let (db, items) = database_with::<Item, P>("items");
     assert_eq!(db.named_stats(), []);
     ok(db.run(|tx| items.insert(tx, Item::new(1, 0))));
     assert_eq!(db.named_stats(), [], "a transaction without a name is not counted");
@@ -51,8 +50,7 @@ fn transactions_are_counted_by_name_in_present_and_past_sessions<P: Protocol>() 
 
 #[test]
 fn conflicts_are_counted_and_say_the_name() {
-    let db = builder::<Occ>().build().unwrap();
-    let items = db.table::<Item>("items").unwrap();
+    let (db, items) = database_with::<Item, Occ>("items");
     ok(db.run(|tx| items.insert(tx, Item::new(1, 0))));
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let told = std::cell::RefCell::new(Vec::new());

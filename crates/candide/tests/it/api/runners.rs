@@ -1,6 +1,6 @@
 //! Tests of the ways to run a transaction.
 
-use crate::common::{Item, builder, ok};
+use crate::common::{Item, builder, database_with, ok};
 use candide::{Abort, Database, Mvcc, Protocol, RunOptions, Table, Tx, Versioned};
 use std::time::Instant;
 
@@ -18,8 +18,7 @@ impl From<Abort> for Own {
 }
 
 fn scene<P: Protocol>() -> (Database<P>, Table<Item, P>) {
-    let db = builder::<P>().build().unwrap();
-    let items = db.table::<Item>("items").unwrap();
+    let (db, items) = database_with::<Item, P>("items");
     ok(db.run(|tx| items.insert(tx, Item::new(1, 5))));
     (db, items)
 }

@@ -1,6 +1,6 @@
 //! Tests of what public types show of themselves.
 
-use crate::common::{Item, Parcel, builder};
+use crate::common::{Item, Parcel, database_with};
 use candide::any::{AnyDatabase, Chosen};
 use candide::policy::{Policies, Policy};
 use candide::{
@@ -21,8 +21,7 @@ fn shown(value: &dyn Debug) -> String {
 
 protocol_tests!(all: handles_show_names_and_no_internals);
 fn handles_show_names_and_no_internals<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let (db, parcels) = database_with::<Parcel, P>("parcels");
     let index = parcels.create_index("by_note", Parcel::NOTE, IndexOptions::ordered()).unwrap();
     let name = db.properties().name;
     let text = shown(&db);

@@ -1,6 +1,6 @@
 //! Tests of reads that append a column's bytes to a buffer.
 
-use crate::common::{builder, run, spawn};
+use crate::common::{builder, database_with, run, spawn};
 use candide::{Abort, Bytes, Protocol, Record, Session, Table};
 
 #[derive(Record, Debug, Clone, Copy)]
@@ -81,8 +81,7 @@ fn appended_bytes_are_those_that_a_read_returns<P: Protocol>() {
 protocol_tests!(concurrent: appended_bytes_are_of_one_version);
 /// Writers fill a row with one byte each; a reader never sees two of them.
 fn appended_bytes_are_of_one_version<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Document>("documents").unwrap();
+    let (db, table) = database_with::<Document, P>("documents");
     db.run(|tx| table.insert(tx, document(0, 0))).unwrap();
     let constant = |byte| Bytes::new([byte; 1000]);
     db.run(|tx| table.update(tx, 0, Document::BODY.set(constant(0)))).unwrap();

@@ -1,7 +1,7 @@
 //! Tests of loading and clearing tables.
 
 use super::{filled, rows};
-use crate::common::{Item, builder};
+use crate::common::{Item, database_with};
 use candide::{Abort, Error, LoadOptions, Occ, Protocol, Tx};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,8 +10,7 @@ const THREE: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 
 protocol_tests!(all: loading_inserts_every_row_once_and_reports_it);
 fn loading_inserts_every_row_once_and_reports_it<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("items").unwrap();
+    let (_db, table) = database_with::<Item, P>("items");
     let (calls, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let progress = |rows| {
         calls.fetch_add(1, Ordering::Relaxed);

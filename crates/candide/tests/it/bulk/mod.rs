@@ -6,13 +6,12 @@ mod loading;
 mod raw_iteration;
 mod streams;
 
-use crate::common::{Item, builder};
+use crate::common::{Item, database_with};
 use candide::{Database, LoadOptions, Protocol, Table};
 
 /// Builds a database with a table of `rows` items.
 fn filled<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("items").unwrap();
+    let (db, table) = database_with::<Item, P>("items");
     table.load((0..rows).map(|id| Item::new(id, id as i64)), LoadOptions::new()).unwrap();
     (db, table)
 }

@@ -1,6 +1,6 @@
 //! Tests of iteration and exports outside of transactions.
 
-use crate::common::{Coat, Item, Parcel, builder, ok, receive};
+use crate::common::{Coat, Item, Parcel, builder, database_with, ok, receive};
 use candide::{Abort, Database, Error, Occ, Protocol, StreamError, TableOptions};
 use std::thread;
 
@@ -91,8 +91,7 @@ fn an_export_has_every_row_once_or_is_refused() {
 
 protocol_tests!(all: raw_iteration_is_not_disturbed_by_the_advancer);
 fn raw_iteration_is_not_disturbed_by_the_advancer<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("rows").unwrap();
+    let (db, table) = database_with::<Item, P>("rows");
     for round in 0..200 {
         db.run(|tx| (0..50).try_for_each(|key| table.put(tx, Item::new(key, round)))).unwrap();
         db.run(|tx| (10..50).try_for_each(|key| table.delete(tx, &key))).unwrap();

@@ -15,7 +15,7 @@ mod transactions;
 mod waiting;
 
 pub(crate) use indexed_rows::{Filed, Order, Parcel};
-pub(crate) use rows::Item;
+pub(crate) use rows::{Item, OfCount};
 pub(crate) use seats::{Coat, Seat, check_index, seat};
 pub(crate) use threads::spawn;
 pub(crate) use transactions::{CONFLICT, ONCE, run};
@@ -24,7 +24,7 @@ pub(crate) use waiting::{eventually, eventually_with, receive};
 use candide::any::{Chosen, Erased};
 use candide::experiments::Timestamps;
 use candide::protocols::Properties;
-use candide::{Abort, Builder, Database, Protocol, Table};
+use candide::{Abort, Builder, Database, Protocol, Record, Table};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 
@@ -81,11 +81,16 @@ pub(crate) fn ok<T>(result: Result<T, Abort>) -> T {
     result.unwrap_or_else(|abort| panic!("{abort}"))
 }
 
+/// Builds a database with a table.
+pub(crate) fn database_with<R: Record, P: Protocol>(name: &str) -> (Database<P>, Table<R, P>) {
+    let db = builder::<P>().build().unwrap();
+    let table = db.table::<R>(name).unwrap();
+    (db, table)
+}
+
 /// Builds a database with a table of seats.
 pub(crate) fn scene<P: Protocol>() -> (Database<P>, Table<Seat, P>) {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Seat>("seats").unwrap();
-    (db, table)
+    database_with("seats")
 }
 
 /// Returns the factor by which tests run longer than usual: `n` if `CANDIDE_STRESS=n` is set, else

@@ -1,7 +1,7 @@
 //! What is durable when a transaction has been acknowledged.
 
-use super::{contents, crashed, insert, open_items, options};
-use crate::common::{Item, builder};
+use super::{contents, crashed, insert, new_items, open_items, options};
+use crate::common::{Item, builder, database_with};
 use candide::{Abort, Level, LogOptions, Occ, Protocol, RunOptions, Whole};
 use candide_log_testing::SimDisk;
 use std::sync::Arc;
@@ -13,8 +13,7 @@ use std::time::Duration;
 protocol_tests!(all: run_returns_when_the_transaction_is_durable);
 
 fn run_returns_when_the_transaction_is_durable<P: Protocol>() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<P>(&disk);
+    let (disk, db, items) = new_items::<P>();
     for id in 0..20 {
         insert(&db, &items, id, 5).unwrap();
         let (_again, items) = open_items::<P>(&crashed(&disk));
@@ -73,8 +72,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 #[test]
 fn a_pending_result_is_a_future_and_takes_a_callback() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (disk, db, items) = new_items::<Occ>();
     let pending = db.run_logged(|tx| items.insert(tx, Item::new(1, 5)));
     assert_eq!(block_on(pending), Ok(()));
     let (sender, receiver) = channel();
@@ -101,8 +99,7 @@ fn a_pending_result_is_a_future_and_takes_a_callback() {
 
 #[test]
 fn a_database_without_a_log_has_nothing_to_wait_for() {
-    let db = builder::<Occ>().build().unwrap();
-    let items = db.table::<Item>("items").unwrap();
+    let (db, items) = database_with::<Item, Occ>("items");
     let pending = db.run_logged(|tx| items.insert(tx, Item::new(1, 5)));
     assert!(pending.is_at(Level::Durable));
     assert_eq!(pending.wait(), Ok(()));

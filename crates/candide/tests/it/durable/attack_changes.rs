@@ -1,31 +1,20 @@
 //! Changes of every kind, many of one row in one transaction, which recovery must repeat exactly.
 
-use super::{contents, open, open_items};
-use crate::common::{Item, Random, Seat, builder, ok, seat};
-use candide::schema::{Refused, Updater};
-use candide::{Abort, Column, LoadOptions, Protocol, Table, Tx, Whole};
+use super::{contents, new_items, open};
+use crate::common::{Item, OfCount, Random, Seat, builder, ok, seat};
+use candide::schema::Refused;
+use candide::{Abort, LoadOptions, Protocol, Table, Tx, Whole};
 use candide_log_testing::SimDisk;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// An updater that doubles a count and refuses odd ones.
-#[derive(Debug, Clone, Copy)]
-struct Doubles;
-
-impl Updater<Item> for Doubles {
-    type Target = Column<Item, i64>;
-
-    fn target(&self) -> Self::Target {
-        Item::COUNT
+/// Doubles a count and refuses odd ones.
+fn double(count: &mut i64) -> Result<(), Refused> {
+    if *count % 2 != 0 {
+        return Err(Refused);
     }
-
-    fn apply(&self, count: &mut i64) -> Result<(), Refused> {
-        if *count % 2 != 0 {
-            return Err(Refused);
-        }
-        *count = count.wrapping_mul(2) % 1_000;
-        Ok(())
-    }
+    *count = count.wrapping_mul(2) % 1_000;
+    Ok(())
 }
 
 /// Makes one change that the random numbers choose. Errors that concern one row are no errors.
@@ -46,7 +35,7 @@ fn change<P: Protocol>(
         9 => items.update(tx, &id, Item::OTHER.set(value as u64)),
         10 => items.update(tx, &id, (Item::SMALL.set(3), Item::OTHER.set(4))),
         11 => items.upsert(tx, Item::new(id, value), Item::COUNT.add(-value)).map(drop),
-        12 => items.update_with(tx, &id, Doubles),
+        12 => items.update_with(tx, &id, OfCount(double)),
         13 => items.modify(tx, &id, Whole, |row| row.other += 1),
         14 => items.get(tx, &id, Whole).map(drop),
         _ if value < 5 => items.clear(tx).map(drop),
@@ -95,8 +84,7 @@ fn random_changes_are_repeated_exactly<P: Protocol>() {
 protocol_tests!(all: rows_in_bulk_are_repeated_exactly);
 
 fn rows_in_bulk_are_repeated_exactly<P: Protocol>() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<P>(&disk);
+    let (disk, db, items) = new_items::<P>();
     let rows = (0..700).map(|id| Item::new(id, id as i64));
     assert_eq!(items.load(rows, LoadOptions::new()).unwrap(), 700);
     let mut stream = Vec::new();

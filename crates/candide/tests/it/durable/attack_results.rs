@@ -1,9 +1,9 @@
 //! Results that rest on what is not durable yet, and must not be shown before it is.
 
 use super::{contents, crashed, insert, open_items, options};
-use crate::common::{Item, builder, spawn};
-use candide::schema::{Refused, Updater};
-use candide::{Abort, Column, Database, Protocol, Table};
+use crate::common::{Item, OfCount, builder, spawn};
+use candide::schema::Refused;
+use candide::{Abort, Database, Protocol, Table};
 use candide_log_testing::SimDisk;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -52,20 +52,9 @@ fn an_export_contains_what_is_durable<P: Protocol>() {
     assert_eq!(rows_after_crash::<P>(&disk), 1);
 }
 
-/// An updater that panics.
-#[derive(Debug, Clone, Copy)]
-struct Panics;
-
-impl Updater<Item> for Panics {
-    type Target = Column<Item, i64>;
-
-    fn target(&self) -> Self::Target {
-        Item::COUNT
-    }
-
-    fn apply(&self, count: &mut i64) -> Result<(), Refused> {
-        panic!("the count is {count}")
-    }
+/// Panics.
+fn panics(count: &mut i64) -> Result<(), Refused> {
+    panic!("the count is {count}")
 }
 
 protocol_tests!(all: the_panic_of_an_updater_waits_for_the_rows_that_it_saw);
@@ -76,7 +65,7 @@ fn the_panic_of_an_updater_waits_for_the_rows_that_it_saw<P: Protocol>() {
         let (db, items) = open_with_pending_item::<P>(&disk);
         let ended = catch_unwind(AssertUnwindSafe(|| {
             db.run(|tx| {
-                items.update_with(tx, 1, Panics)?;
+                items.update_with(tx, 1, OfCount(panics))?;
                 if ends_in_an_error { Err(Abort::Duplicate) } else { Ok(()) }
             })
         }));

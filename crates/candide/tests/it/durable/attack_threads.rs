@@ -1,6 +1,6 @@
 //! Transactions of several threads on few rows, whose changes recovery must repeat in their order.
 
-use super::{contents, open_items, options};
+use super::{contents, new_items, open_items, options};
 use crate::common::{Item, Random, builder, is_in_share, ok, properties, share, spawn};
 use candide::{Abort, Pending, Protocol};
 use candide_log_testing::{CrashOptions, SimDisk};
@@ -76,8 +76,7 @@ protocol_tests!(all: every_crash_keeps_what_threads_were_told_and_a_prefix_of_wh
 /// Each thread inserts rows of its own, one after another, and notes the position of the disk after
 /// each acknowledgement.
 fn every_crash_keeps_what_threads_were_told_and_a_prefix_of_what_each_did<P: Protocol>() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<P>(&disk);
+    let (disk, db, items) = new_items::<P>();
     let threads = if properties::<P>().one_session { 1 } else { 3 };
     let told: Vec<Vec<usize>> = std::thread::scope(|scope| {
         let (db, items, disk) = (&db, &items, &disk);

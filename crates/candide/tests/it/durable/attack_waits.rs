@@ -1,7 +1,7 @@
 //! Waits that must end: on a full disk, at the end of a database, and after calls of the program on
 //! the log's own threads.
 
-use super::{contents, crashed, insert, open, open_items, options};
+use super::{contents, crashed, insert, new_items, open, open_items, options};
 use crate::common::{Item, builder, eventually, ok, receive};
 use candide::{Abort, Database, Error, Level, Occ, Pending, RunOptions, Table, Whole};
 use candide_log_testing::{Fault, SimDisk};
@@ -50,8 +50,7 @@ fn a_session_with_a_large_backlog_is_told_that_the_disk_is_full() {
 
 #[test]
 fn a_full_disk_ends_a_checkpoint_and_a_sync() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (disk, db, items) = new_items::<Occ>();
     insert(&db, &items, 1, 5).unwrap();
     fill(&disk, &db, &items);
     let (sender, receiver) = channel();
@@ -121,8 +120,7 @@ impl Wake for Panics {
 
 #[test]
 fn a_waker_that_panics_does_not_end_the_logger() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (_, db, items) = new_items::<Occ>();
     for id in 0..10 {
         let mut pending = pin!(db.run_logged(|tx| items.insert(tx, Item::new(id, 5))));
         let waker = Waker::from(Arc::new(Panics));
@@ -136,8 +134,7 @@ fn a_waker_that_panics_does_not_end_the_logger() {
 
 #[test]
 fn a_call_that_is_wanted_after_the_failure_of_the_log_is_made() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (disk, db, items) = new_items::<Occ>();
     insert(&db, &items, 1, 5).unwrap();
     disk.fail(1, Fault::SyncLoses);
     let lost = db.run_logged(|tx| items.insert(tx, Item::new(2, 5)));
@@ -152,8 +149,7 @@ fn a_call_that_is_wanted_after_the_failure_of_the_log_is_made() {
 
 #[test]
 fn a_callback_may_run_transactions_and_drop_the_database() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (disk, db, items) = new_items::<Occ>();
     let (sender, receiver) = channel();
     let first = db.run_logged(|tx| items.insert(tx, Item::new(1, 5)));
     let second = db.run_logged(|tx| items.insert(tx, Item::new(2, 5)));

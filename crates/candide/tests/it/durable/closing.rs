@@ -1,6 +1,6 @@
 //! The end of a database: its last handle writes everything and gives the directory back.
 
-use super::{contents, crashed, insert, open, open_items, options};
+use super::{contents, crashed, insert, new_items, open, open_items, options};
 use crate::common::{Item, builder, receive};
 use candide::{
     Abort, CloseError, Database, Error, IndexOptions, Level, Mvcc, Occ, OpenError, Table,
@@ -104,8 +104,7 @@ fn closing_reports_a_sync_that_fails_and_gives_the_directory_back() {
 
 #[test]
 fn closing_reports_that_the_log_has_failed_before() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (disk, db, items) = new_items::<Occ>();
     disk.fail(1, Fault::SyncLoses);
     assert_eq!(insert(&db, &items, 1, 5), Err(Abort::LogFailed));
     let failure = db.log_failure().unwrap();

@@ -1,15 +1,14 @@
 //! Disks that fail, and disks without room.
 
-use super::{contents, insert, open_items};
+use super::{contents, insert, new_items, open_items};
 use crate::common::Item;
 use candide::{Abort, Level, Occ, Protocol, Whole};
-use candide_log_testing::{Fault, SimDisk};
+use candide_log_testing::Fault;
 
 protocol_tests!(all: a_failed_sync_ends_all_writing_and_no_reading);
 
 fn a_failed_sync_ends_all_writing_and_no_reading<P: Protocol>() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<P>(&disk);
+    let (disk, db, items) = new_items::<P>();
     insert(&db, &items, 1, 5).unwrap();
     disk.fail(1, Fault::SyncLoses);
     assert_eq!(insert(&db, &items, 2, 5), Err(Abort::LogFailed));
@@ -34,8 +33,7 @@ fn a_failed_sync_ends_all_writing_and_no_reading<P: Protocol>() {
 
 #[test]
 fn a_full_disk_refuses_writes_until_there_is_room() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (disk, db, items) = new_items::<Occ>();
     insert(&db, &items, 0, 5).unwrap();
     disk.set_quota(Some(disk.used()));
     let mut id = 1;

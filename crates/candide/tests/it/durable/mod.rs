@@ -37,6 +37,13 @@ fn open_items<P: Protocol>(disk: &SimDisk) -> (Database<P>, Table<Item, P>) {
     (db, items)
 }
 
+/// Opens a new database, with its table of items.
+fn new_items<P: Protocol>() -> (SimDisk, Database<P>, Table<Item, P>) {
+    let disk = SimDisk::new();
+    let (db, items) = open_items::<P>(&disk);
+    (disk, db, items)
+}
+
 /// Returns all items by id. No transaction is running.
 fn contents<P: Protocol>(items: &Table<Item, P>) -> BTreeMap<u64, Item> {
     let mut rows = BTreeMap::new();

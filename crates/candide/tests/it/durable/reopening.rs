@@ -1,6 +1,6 @@
 //! What is in a database that is opened again.
 
-use super::{contents, insert, open, open_items};
+use super::{contents, insert, new_items, open, open_items};
 use crate::common::Item;
 use candide::any::{Chosen, Erased};
 use candide::protocols::Exclusion;
@@ -11,8 +11,7 @@ use std::sync::Arc;
 protocol_tests!(all: committed_rows_are_recovered);
 
 fn committed_rows_are_recovered<P: Protocol>() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<P>(&disk);
+    let (disk, db, items) = new_items::<P>();
     for id in 0..50 {
         insert(&db, &items, id, id as i64).unwrap();
     }
@@ -127,8 +126,7 @@ fn a_database_is_in_the_directory_of_its_name() {
 
 #[test]
 fn a_session_that_has_ended_leaves_its_last_commit_to_the_logger() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (disk, db, items) = new_items::<Occ>();
     let mut session = db.session().unwrap();
     let pending = session.run_logged(|tx| items.insert(tx, Item::new(1, 1)));
     drop(session);
@@ -141,8 +139,7 @@ fn a_session_that_has_ended_leaves_its_last_commit_to_the_logger() {
 
 #[test]
 fn nothing_is_written_by_transactions_that_change_nothing() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (disk, db, items) = new_items::<Occ>();
     insert(&db, &items, 1, 1).unwrap();
     db.sync().unwrap();
     let log_bytes = db.durability().unwrap().log_bytes;

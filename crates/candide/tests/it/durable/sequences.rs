@@ -1,6 +1,6 @@
 //! Sequences of databases in files.
 
-use super::{contents, open, open_items, options};
+use super::{contents, new_items, open, open_items, options};
 use crate::common::{Item, builder, is_in_share, ok, share, spawn};
 use candide::any::{Chosen, Erased};
 use candide::protocols::Exclusion;
@@ -189,8 +189,7 @@ fn a_new_name_is_refused_within_a_transaction_and_a_known_one_is_not<P: Protocol
 
 #[test]
 fn the_table_of_limits_is_the_engines_own() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (disk, db, items) = new_items::<Occ>();
     drop(db.sequence("orders").unwrap());
     assert!(format!("{db:?}").contains("tables: 1,"), "{db:?}");
     let names: Vec<String> = db.tables().into_iter().map(|table| table.name).collect();

@@ -1,6 +1,6 @@
 //! Tables and indexes of a database that is opened again.
 
-use super::{insert, open, open_items};
+use super::{insert, new_items, open, open_items};
 use crate::common::Item;
 use candide::{Abort, Database, Error, LogOptions, Occ, Protocol, Record, TableOptions, Whole};
 use candide_log_testing::SimDisk;
@@ -78,8 +78,7 @@ fn a_table_with_another_row_type_is_refused_and_stays() {
         id: u64,
         name: [u8; 16],
     }
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (disk, db, items) = new_items::<Occ>();
     insert(&db, &items, 1, 1).unwrap();
     drop((db, items));
     let db = open::<Occ>(&disk).unwrap();
@@ -167,8 +166,7 @@ fn options_of_a_table_from_the_files_are_compared_if_the_files_have_them() {
 
 #[test]
 fn tables_that_are_not_named_stay_in_the_files() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
+    let (disk, db, items) = new_items::<Occ>();
     insert(&db, &items, 1, 1).unwrap();
     drop((db, items));
     for _ in 0..2 {

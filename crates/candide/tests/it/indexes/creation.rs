@@ -1,6 +1,8 @@
 //! Tests of indexes that are created while rows change.
 
-use crate::common::{Random, Seat, builder, check_index, ok, scene, seat, share, spawn};
+use crate::common::{
+    Random, Seat, builder, check_index, database_with, ok, scene, seat, share, spawn,
+};
 use candide::schema::KeyColumn;
 use candide::{Abort, Database, Error, IndexOptions, Protocol, RunOptions, Tx};
 use std::cell::RefCell;
@@ -164,8 +166,7 @@ fn modify_is_not_refused_while_indexes_come_and_go() {
 protocol_tests!(concurrent: an_index_that_can_be_read_is_right_however_it_came);
 /// Indexes are added and dropped while rows change. A readable index must always be right.
 fn an_index_that_can_be_read_is_right_however_it_came<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Seat>("seats").unwrap();
+    let (db, table) = database_with::<Seat, P>("seats");
     ok(db.run(|tx| table.insert_many(tx, (0..300).map(|id| seat(id / 40, id % 40, id % 50)))));
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

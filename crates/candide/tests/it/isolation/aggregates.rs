@@ -1,12 +1,11 @@
 //! Tests of counts, sums and folds of the rows of tables, indexes and scans.
 
-use crate::common::{Filed, Parcel, builder, ok};
+use crate::common::{Filed, Parcel, database_with, ok};
 use candide::{Abort, Database, IndexOptions, Prefix, Protocol, Record, Whole};
 
 protocol_tests!(all: rows_are_counted_and_summed_as_the_transaction_sees_them);
 fn rows_are_counted_and_summed_as_the_transaction_sees_them<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let (db, parcels) = database_with::<Parcel, P>("parcels");
     let filed = db.table::<Filed>("filed").unwrap();
     let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
     let by_colour =
@@ -43,8 +42,7 @@ fn rows_are_counted_and_summed_as_the_transaction_sees_them<P: Protocol>() {
 
 protocol_tests!(all: rows_are_folded_one_by_one);
 fn rows_are_folded_one_by_one<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let (db, parcels) = database_with::<Parcel, P>("parcels");
     let filed = db.table::<Filed>("filed").unwrap();
     ok(db.run(|tx| parcels.insert_many(tx, (0..40).map(|number| Parcel::new(1, number)))));
     ok(db.run(|tx| filed.insert_many(tx, (0..40).map(|number| Parcel::new(1, number).into()))));
@@ -91,8 +89,7 @@ impl From<Abort> for Refusal {
 
 protocol_tests!(all: a_closure_over_rows_may_fail_with_an_error_of_its_own);
 fn a_closure_over_rows_may_fail_with_an_error_of_its_own<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let (db, parcels) = database_with::<Parcel, P>("parcels");
     let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
     ok(db.run(|tx| parcels.insert_many(tx, (0..40).map(|number| Parcel::new(1, number)))));
     ok(db.run(|tx| {

@@ -1,6 +1,6 @@
 //! Scans from both ends, while other threads fill and empty the ranges that they go through.
 
-use crate::common::{Parcel, Random, builder, spawn, stress};
+use crate::common::{Parcel, Random, database_with, spawn, stress};
 use candide::{
     Abort, Column, Database, Index, IndexOptions, Ordered, Protocol, RunOptions, Session, Table,
     Tx, Versioned,
@@ -24,8 +24,7 @@ type Row = ((u8, u16), (i8, u8));
 
 impl<P: Protocol> Yard<P> {
     fn new() -> Yard<P> {
-        let db = builder::<P>().build().unwrap();
-        let parcels = db.table::<Parcel>("parcels").unwrap();
+        let (db, parcels) = database_with::<Parcel, P>("parcels");
         let place = (Parcel::SHELF, Parcel::OWNER);
         let by_place = parcels.create_index("by_place", place, IndexOptions::ordered()).unwrap();
         Yard { db, parcels, by_place }

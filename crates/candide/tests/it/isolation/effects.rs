@@ -1,6 +1,6 @@
 //! Tests of the effects of transactions outside of the database.
 
-use crate::common::{Item, builder};
+use crate::common::{Item, database_with};
 use candide::{Abort, Database, Protocol};
 
 #[test]
@@ -31,8 +31,7 @@ fn effects_run_once_after_the_commit() {
 
 protocol_tests!(all: an_effect_may_run_a_transaction);
 fn an_effect_may_run_a_transaction<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("rows").unwrap();
+    let (db, table) = database_with::<Item, P>("rows");
     db.run(|tx| {
         let (db, table) = (db.clone(), table.clone());
         tx.on_commit(move || db.run(|tx| table.insert(tx, Item::new(2, 2))).unwrap());

@@ -1,6 +1,8 @@
 //! Tests of the results of scans beside changes of their own transaction.
 
-use crate::common::{CONFLICT, Coat, ONCE, Random, Seat, builder, ok, scene, seat, share, spawn};
+use crate::common::{
+    CONFLICT, Coat, ONCE, Random, Seat, builder, database_with, ok, scene, seat, share, spawn,
+};
 use candide::experiments::Factor;
 use candide::{Abort, IndexOptions, Prefix, Protocol, RunOptions, Table, Tx, Whole};
 use std::collections::BTreeMap;
@@ -206,8 +208,7 @@ protocol_tests!(concurrent: scans_count_every_moving_row);
 /// Tokens move between halls. Scans, forwards, backwards and by an index, must count all tokens.
 fn scans_count_every_moving_row<P: Protocol>() {
     const TOKENS: u64 = 40;
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Seat>("seats").unwrap();
+    let (db, table) = database_with::<Seat, P>("seats");
     let by_owner = table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
     let by_coat =
         table.create_index("by_hash", (Seat::OWNER, Seat::PRICE), IndexOptions::hashed()).unwrap();
@@ -284,8 +285,7 @@ fn scans_count_every_moving_row<P: Protocol>() {
 protocol_tests!(concurrent: a_scan_of_a_hash_table_bears_its_own_growth);
 /// A transaction scans a hash table and makes it grow more than once by its own inserts.
 fn a_scan_of_a_hash_table_bears_its_own_growth<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Coat>("coats").unwrap();
+    let (db, table) = database_with::<Coat, P>("coats");
     let coat = |id| Coat { id, owner: 1, price: 2 };
     ok(db.run(|tx| (0..50).try_for_each(|id| table.insert(tx, coat(id)))));
     let mut session = db.session().unwrap();

@@ -1,13 +1,12 @@
 //! Tests of single reads: each read of one row is a transaction.
 
-use crate::common::{Item, builder, properties, run, spawn};
+use crate::common::{Item, builder, database_with, properties, run, spawn};
 use candide::{Abort, Protocol, Whole};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 protocol_tests!(concurrent: a_single_read_sees_earlier_commits);
 fn a_single_read_sees_earlier_commits<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let items = db.table::<Item>("items").unwrap();
+    let (db, items) = database_with::<Item, P>("items");
     let (mut reader, mut writer) = (db.session().unwrap(), db.session().unwrap());
     run(&mut writer, |tx| items.insert(tx, Item::new(1, 0)));
     for round in 1..100 {
@@ -41,8 +40,7 @@ fn a_single_read_refuses_a_foreign_table_and_sees_no_uncommitted_row<P: Protocol
 
 protocol_tests!(concurrent: columns_read_by_themselves_belong_together);
 fn columns_read_by_themselves_belong_together<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let items = db.table::<Item>("items").unwrap();
+    let (db, items) = database_with::<Item, P>("items");
     db.run(|tx| items.insert(tx, Item { small: 0, other: 0, ..Item::new(1, 0) })).unwrap();
     let (done, reads) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {

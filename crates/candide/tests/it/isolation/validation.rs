@@ -1,7 +1,7 @@
 //! Tests of transactions that run inside others and change or read the rows that those read or
 //! change.
 
-use crate::common::{CONFLICT, Item, ONCE, builder};
+use crate::common::{CONFLICT, Item, ONCE, database_with};
 use candide::schema::{Refused, Updater};
 use candide::{Abort, Column, Database, Occ, Protocol, Session, Table, Tx, Whole};
 use std::cell::{Cell, RefCell};
@@ -15,8 +15,7 @@ struct Scene<P: Protocol> {
 }
 
 fn scene<P: Protocol>() -> Scene<P> {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("rows").unwrap();
+    let (db, table) = database_with::<Item, P>("rows");
     db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
     let (first, second) = (db.session().unwrap(), db.session().unwrap());
     Scene { db, table, first, second }

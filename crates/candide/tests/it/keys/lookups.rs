@@ -1,6 +1,6 @@
 //! Tests of keys as lookups take them, and of keys that no row can have.
 
-use crate::common::{builder, ok};
+use crate::common::{database_with, ok};
 use candide::{
     Abort, Bytes, Database, Mvcc, Protocol, Record, RunOptions, Session, Table, Text, Tx, Whole,
 };
@@ -30,8 +30,7 @@ fn user(name: &str) -> User {
 }
 
 fn users<P: Protocol>() -> (Database<P>, Table<User, P>, Session<P>, Session<P>) {
-    let db = builder::<P>().build().unwrap();
-    let users = db.table::<User>("users").unwrap();
+    let (db, users) = database_with::<User, P>("users");
     let (mut first, second) = (db.session().unwrap(), db.session().unwrap());
     ok(first.run(|tx| users.insert_many(tx, ["Ann", "Bob"].map(user))));
     (db, users, first, second)

@@ -1,6 +1,6 @@
 //! Tests that memory and databases are released.
 
-use crate::common::{Item, builder, eventually, share, spawn};
+use crate::common::{Item, database_with, eventually, share, spawn};
 use candide::{Abort, Database, Protocol, Table};
 
 protocol_tests!(
@@ -8,8 +8,7 @@ protocol_tests!(
     all: deleted_rows_are_freed_while_their_session_idles
 );
 fn deleted_rows_are_freed_while_their_session_idles<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("rows").unwrap();
+    let (db, table) = database_with::<Item, P>("rows");
     let mut session = db.session().unwrap();
     let mut reserved = 0;
     for round in 0..20u64 {
@@ -39,8 +38,7 @@ protocol_tests!(
     all: a_queue_has_a_flat_footprint
 );
 fn a_queue_has_a_flat_footprint<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("queue").unwrap();
+    let (db, table) = database_with::<Item, P>("queue");
     let mut session = db.session().unwrap();
     let mut reserved = 0;
     for key in 0..share(60_000u64) {
@@ -70,8 +68,7 @@ fn a_queue_has_a_flat_footprint<P: Protocol>() {
 
 protocol_tests!(concurrent: sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back);
 fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("rows").unwrap();
+    let (db, table) = database_with::<Item, P>("rows");
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap();
     // One session is idle, one is dropped by a panic, one is dropped at the end of its thread, and
     // one is used while its thread ends.

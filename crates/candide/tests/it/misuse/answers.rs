@@ -1,6 +1,6 @@
 //! Tests of wrong use, and of the errors that report it.
 
-use crate::common::{Item, Parcel, builder};
+use crate::common::{Item, Parcel, builder, database_with};
 use candide::protocols::Exclusion;
 use candide::{
     Abort, Bytes, Column, Database, Error, Group, Hashed, IndexOptions, Occ, Protocol, Record,
@@ -41,8 +41,7 @@ mod elsewhere {
 
 protocol_tests!(all: misuse_is_answered_precisely_and_changes_nothing);
 fn misuse_is_answered_precisely_and_changes_nothing<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("rows").unwrap();
+    let (db, table) = database_with::<Item, P>("rows");
     assert!(db.table::<Item>("rows").is_ok());
     assert_eq!(
         db.table::<Impostor>("rows").unwrap_err(),
@@ -179,8 +178,7 @@ impl Record for Named {
 
 #[test]
 fn text_keys_are_found_and_never_truncated() {
-    let db = builder::<Occ>().build().unwrap();
-    let table = db.table::<Named>("named").unwrap();
+    let (db, table) = database_with::<Named, Occ>("named");
     let names = ["", "x", "x\0", "exactly12byt", "Candide"];
     db.run(|tx| {
         for (value, name) in (0..).zip(names) {

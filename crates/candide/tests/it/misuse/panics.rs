@@ -1,8 +1,8 @@
 //! Tests of panics in a program's own code.
 
-use crate::common::{Item, Parcel, builder};
-use candide::schema::{Refused, Updater};
-use candide::{Abort, Column, Database, LoadOptions, Protocol};
+use crate::common::{Item, OfCount, Parcel, database_with};
+use candide::schema::Refused;
+use candide::{Abort, Database, LoadOptions, Protocol};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,8 +19,7 @@ impl From<Abort> for Bomb {
 protocol_tests!(all: a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction);
 fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction<P: Protocol>() {
     // The conversion of an outcome is the user's code, and may panic. The attempt is over by then.
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("rows").unwrap();
+    let (db, table) = database_with::<Item, P>("rows");
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap();
     let caught = catch_unwind(AssertUnwindSafe(|| {
         db.try_run(|tx| table.update(tx, 1, Item::COUNT.sub(500).at_least(0)).map_err(|_| Bomb))
@@ -32,7 +31,7 @@ fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction<P: Protocol
     // A panic of an updater ends the transaction, even if the closure catches the panic.
     let caught = catch_unwind(AssertUnwindSafe(|| {
         db.run(|tx| {
-            let _ = catch_unwind(AssertUnwindSafe(|| table.update_with(tx, 1, Boom)));
+            let _ = catch_unwind(AssertUnwindSafe(|| table.update_with(tx, 1, OfCount(boom))));
             table.update(tx, 1, Item::OTHER.add(1))
         })
     }));
@@ -40,20 +39,9 @@ fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction<P: Protocol
     assert_eq!(db.run(|tx| table.read(tx, 1, Item::OTHER)), Ok(100));
 }
 
-/// An updater that always panics.
-#[derive(Debug, Clone, Copy)]
-struct Boom;
-
-impl Updater<Item> for Boom {
-    type Target = Column<Item, i64>;
-
-    fn target(&self) -> Self::Target {
-        Item::COUNT
-    }
-
-    fn apply(&self, _: &mut i64) -> Result<(), Refused> {
-        panic!("deliberate");
-    }
+/// Always panics.
+fn boom(_: &mut i64) -> Result<(), Refused> {
+    panic!("deliberate");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tests of updaters that refuse, and of updaters that are wrong.
 
-use crate::common::{Item, Seat, builder, ok, scene, seat};
+use crate::common::{Item, Seat, database_with, ok, scene, seat};
 use candide::schema::{Refused, Updater};
 use candide::{Abort, Column, IndexOptions, Protocol};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,8 +39,7 @@ impl Updater<Item> for Bold {
 
 protocol_tests!(all: an_updater_is_held_to_being_total);
 fn an_updater_is_held_to_being_total<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("items").unwrap();
+    let (db, table) = database_with::<Item, P>("items");
     let count = || db.run(|tx| table.read(tx, 1, Item::COUNT));
     assert_eq!(db.run(|tx| table.insert(tx, Item::new(1, 0))), Ok(()));
     assert_eq!(db.run(|tx| table.update_with(tx, 1, Bold(7))), Ok(()));

@@ -1,9 +1,9 @@
 //! Tests of the counts of commits and of failed attempts.
 
-use crate::common::{Item, builder, run, spawn};
+use crate::common::{Item, OfCount, builder, database_with, run, spawn};
 use candide::report::Stats;
-use candide::schema::{Refused, Updater};
-use candide::{Abort, Column, Occ, Protocol, RunOptions, Serial, Session, Tx, Whole};
+use candide::schema::Refused;
+use candide::{Abort, Occ, Protocol, RunOptions, Serial, Session, Tx, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -131,26 +131,16 @@ fn counts_of_a_session_that_ends_are_neither_lost_nor_doubled() {
 
 #[test]
 fn the_panic_of_an_updater_is_counted() {
-    #[derive(Clone, Copy)]
-    struct Boom;
-
-    impl Updater<Item> for Boom {
-        type Target = Column<Item, i64>;
-
-        fn target(&self) -> Self::Target {
-            Item::COUNT
-        }
-
-        fn apply(&self, _: &mut i64) -> Result<(), Refused> {
-            std::panic::resume_unwind(Box::new("on purpose"))
-        }
+    fn boom(_: &mut i64) -> Result<(), Refused> {
+        std::panic::resume_unwind(Box::new("on purpose"))
     }
 
-    let db = builder::<Occ>().build().unwrap();
-    let items = db.table::<Item>("items").unwrap();
+    let (db, items) = database_with::<Item, Occ>("items");
     let mut session = db.session().unwrap();
     unwrap(session.run(|tx| items.insert(tx, Item::new(1, 0))));
-    let ended = catch_unwind(AssertUnwindSafe(|| session.run(|tx| items.update_with(tx, 1, Boom))));
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        session.run(|tx| items.update_with(tx, 1, OfCount(boom)))
+    }));
     assert!(ended.is_err());
     assert_eq!((session.stats().commits, session.stats().user_errors), (1, 1));
 }
@@ -199,8 +189,7 @@ fn sets_are_counted_when_their_transactions_commit<P: Protocol>() {
 
 protocol_tests!(overlapping: sets_of_failed_attempts_are_not_counted);
 fn sets_of_failed_attempts_are_not_counted<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let items = db.table::<Item>("items").unwrap();
+    let (db, items) = database_with::<Item, P>("items");
     let [mut session, mut other] = [(); 2].map(|()| db.session().unwrap());
     run(&mut other, |tx| items.insert(tx, Item::new(1, 0)));
     unwrap(session.run(|tx| {

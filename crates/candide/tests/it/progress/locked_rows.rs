@@ -1,6 +1,6 @@
 //! Tests of rows that transactions lock when they read them.
 
-use crate::common::{Item, builder, eventually_with, spawn};
+use crate::common::{Item, builder, database_with, eventually_with, spawn};
 use candide::experiments::Factor;
 use candide::{Abort, Protocol, RunOptions, Tx, Whole};
 use std::sync::Arc;
@@ -91,8 +91,7 @@ protocol_tests!(concurrent: rows_locked_in_opposite_orders_stop_no_commit_for_ev
 fn rows_locked_in_opposite_orders_stop_no_commit_for_ever<P: Protocol>() {
     const THREADS: u64 = 4;
     const ROUNDS: u64 = 200;
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("rows").unwrap();
+    let (db, table) = database_with::<Item, P>("rows");
     db.run(|tx| (0..3).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
     let rounds = Arc::new(AtomicU64::new(0));
     let threads: Vec<_> = (0..THREADS)
@@ -132,8 +131,7 @@ fn no_increment_of_a_locked_counter_is_lost<P: Protocol>() {
     const ROUNDS: u64 = 400;
     let mut aborts = [0, 0];
     for (locking, aborts) in [false, true].into_iter().zip(&mut aborts) {
-        let db = builder::<P>().build().unwrap();
-        let table = db.table::<Item>("rows").unwrap();
+        let (db, table) = database_with::<Item, P>("rows");
         db.run(|tx| table.insert(tx, Item::new(0, 0))).unwrap();
         let others = AtomicU64::new(0);
         std::thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! Tests of sequences in memory.
 
-use crate::common::{Item, builder, ok, share, spawn};
+use crate::common::{Item, builder, database_with, ok, share, spawn};
 use candide::{Abort, Database, Error, Mvcc, Mvto, Occ, Protocol, Sequence, TicToc, Versioned};
 use std::collections::BTreeSet;
 
@@ -23,8 +23,7 @@ fn numbers_begin_at_one_and_the_same_name_is_the_same_sequence<P: Protocol>() {
 
 protocol_tests!(concurrent: no_number_is_drawn_twice);
 fn no_number_is_drawn_twice<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let items = db.table::<Item>("items").unwrap();
+    let (db, items) = database_with::<Item, P>("items");
     let numbers = db.sequence("items").unwrap();
     let rounds = share(600);
     let drawn: Vec<Vec<u64>> = std::thread::scope(|scope| {
@@ -72,8 +71,7 @@ fn an_attempt_that_conflicts_uses_its_number_up() {
 }
 
 fn draw_again<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let items = db.table::<Item>("items").unwrap();
+    let (db, items) = database_with::<Item, P>("items");
     let numbers = db.sequence("items").unwrap();
     ok(db.run(|tx| items.insert(tx, Item::new(0, 0))));
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());

@@ -1,6 +1,6 @@
 //! Tests of sums, mutual exclusion and keys, with more threads than cores.
 
-use crate::common::{Item, Random, builder, spawn};
+use crate::common::{Item, Random, builder, database_with, spawn};
 use candide::{Abort, Protocol, TableOptions, Whole};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -69,8 +69,7 @@ fn transfers_conserve_money_and_never_overdraw<P: Protocol>() {
 
 protocol_tests!(concurrent: no_increment_is_lost);
 fn no_increment_is_lost<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("counters").unwrap();
+    let (db, table) = database_with::<Item, P>("counters");
     db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
     on_threads(|thread| {
         let mut session = db.session().unwrap();
@@ -173,8 +172,7 @@ fn a_growing_index_loses_and_repeats_nothing<P: Protocol>() {
 
 protocol_tests!(concurrent: each_key_is_inserted_by_exactly_one_thread);
 fn each_key_is_inserted_by_exactly_one_thread<P: Protocol>() {
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("unique").unwrap();
+    let (db, table) = database_with::<Item, P>("unique");
     let wins = AtomicU64::new(0);
     let all_here = Barrier::new(THREADS as usize);
     on_threads(|thread| {
@@ -195,8 +193,7 @@ fn each_key_is_inserted_by_exactly_one_thread<P: Protocol>() {
 protocol_tests!(concurrent: a_long_transaction_gets_through_among_short_ones);
 fn a_long_transaction_gets_through_among_short_ones<P: Protocol>() {
     const ROWS: u64 = 2_000;
-    let db = builder::<P>().build().unwrap();
-    let table = db.table::<Item>("rows").unwrap();
+    let (db, table) = database_with::<Item, P>("rows");
     for id in 0..ROWS {
         db.run(|tx| table.insert(tx, Item::new(id, 0))).unwrap();
     }
