@@ -22,10 +22,8 @@ pub(crate) use list::DefaultProtocol;
 pub(crate) use list::{Mvcc, Mvto, Occ, Serial, TicToc};
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use mvto::DELTAS_MAX;
-#[cfg(all(test, not(any(loom, shuttle))))]
-pub(crate) use recorded::Batch;
 #[cfg(all(test, not(loom)))]
-pub(crate) use recorded::Recorded;
+pub(crate) use recorded::{Batch, Recorded};
 pub use serial::Exclusion;
 #[cfg(all(test, not(shuttle)))]
 pub(crate) use serial::under_a_lock;
