@@ -21,7 +21,7 @@ pub(crate) struct Record {
     pub(crate) ident: Ident,
     pub(crate) kind: Kind,
     pub(crate) keys: Vec<Column>,
-    /// All but the keys, in order.
+    /// The fields without the keys, in order.
     pub(crate) columns: Vec<Column>,
     /// Names.
     pub(crate) groups: Vec<String>,
@@ -244,7 +244,7 @@ impl Record {
         indexes
     }
 
-    /// The number of the group with this name.
+    /// Returns the number of the group with this name.
     fn group(&mut self, name: String) -> usize {
         self.groups.iter().position(|group| *group == name).unwrap_or_else(|| {
             self.groups.push(name);

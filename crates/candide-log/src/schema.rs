@@ -33,7 +33,7 @@ pub struct TableSchema {
     pub groups: Vec<(String, u32)>,
     /// Whether the table keeps its rows in the order of their keys.
     pub ordered: bool,
-    /// Whether each group has a version of its own, if the program said so.
+    /// Whether each group has a separate version; `None` if the program did not say.
     pub splitting: Option<bool>,
     /// The name of the policy by which transactions lock rows, if the program named one.
     pub policy: Option<String>,

@@ -21,7 +21,7 @@ pub(super) const STEPS_MAX: usize = 200_000_000;
 /// read one of the two: they are kept, and memory is bounded, too.
 const STEPS_PER_PAIR: usize = 16;
 
-/// All that follows.
+/// The state of the search for all edges that follow.
 pub(super) struct Fixpoint {
     /// The edges, among which there is no cycle.
     pub(super) graph: Graph,

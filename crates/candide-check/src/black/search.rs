@@ -109,12 +109,12 @@ impl<'a> Search<'a> {
     }
 
     /// Looks for an order of `members`, in at most `steps_max` steps. What they read of others, and
-    /// others of them, is explained in any case. Circles are looked for up to `distance_max` nodes
-    /// before the first one that is held back.
+    /// others of them, is explained in any case. The search for circles begins up to `distance_max`
+    /// nodes before the first node that is held back.
     pub(super) fn find(&mut self, members: &[u32], steps_max: usize, distance_max: u32) -> Found {
         self.distance_max = distance_max;
         self.begin(members);
-        // What has been placed, each with whether it was a choice.
+        // The trail has the placed nodes, each with a flag that is set if there was a choice.
         let mut trail: Vec<(u32, bool)> = Vec::with_capacity(members.len());
         let mut failed: HashSet<Vec<u64>> = HashSet::new();
         let mut from = 0;

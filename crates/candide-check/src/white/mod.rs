@@ -147,7 +147,7 @@ struct Fed {
     reads: u32,
     writes: u32,
     scans: Box<[Scan]>,
-    /// The earliest begin among this transaction and the fed transactions that end after it.
+    /// The earliest begin of this transaction and of all fed transactions that end after it.
     begun_min: u64,
 }
 

@@ -29,7 +29,7 @@ pub use candide_log_testing::laboratory::{Place, PlaceError};
 pub enum Bound {
     /// When it has taken so long.
     Time(Duration),
-    /// When it has judged so many states.
+    /// The run ends when it has judged this number of states.
     States(u64),
 }
 
@@ -55,7 +55,7 @@ pub struct Order {
 /// The most findings that are printed.
 const FINDINGS_MAX: usize = 10;
 
-/// What the threads of a run share.
+/// The data that the threads of a run share.
 struct Run<'a> {
     plan: &'a Plan,
     engine: &'a Engine,

@@ -51,7 +51,7 @@ impl From {
     }
 }
 
-/// Which commit records are printed, and how.
+/// The choice of the commit records that are printed, and the form in which they are.
 #[derive(Debug, Default)]
 pub struct Inspection {
     /// The table whose changes are printed; `None` for all tables.
@@ -95,7 +95,7 @@ pub fn inspect(place: &Path, inspection: &Inspection) -> Result<Finding, Failure
 
 /// The reason why nothing more is printed.
 enum Stop {
-    /// There is no such table.
+    /// The database has no table of this name.
     Unknown(String),
     Io(io::Error),
 }

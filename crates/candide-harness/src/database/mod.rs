@@ -87,7 +87,7 @@ fn with_line<T: Send>(title: &str, place: &Path, work: impl FnOnce() -> T + Send
     progress::with_line(&Agenda::new(1, Duration::ZERO), &title, None, work)
 }
 
-/// What is right about a MANIFEST or a copy of it that is damaged.
+/// The reassurance that is printed with the damage of MANIFEST or of its copy.
 const STANDS_IN: &str =
     "the other of MANIFEST and MANIFEST.copy is whole, and the next opening writes both anew";
 

@@ -85,7 +85,7 @@ pub(crate) struct Measurement {
     /// Results of reads of the workload's hottest row; `None` if they were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hottest: Option<Hottest>,
-    /// The results by transaction type. Types of which no transaction has ended are left out.
+    /// The results by transaction type. Types without an ended transaction are left out.
     pub(crate) transactions: BTreeMap<&'static str, Transactions>,
     /// The results by phase and slice; `None` if the workload does not change while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -41,9 +41,9 @@ pub struct Finding {
     pub seed: u64,
     /// The state; `None` if something was wrong while the script ran.
     pub place: Option<Place>,
-    /// What is wrong.
+    /// The description of the error.
     pub what: String,
-    /// What the disk has done before, and what the crash has left of it.
+    /// The operations of the disk before the crash, and the pieces that the crash has left.
     pub story: String,
 }
 
@@ -108,9 +108,9 @@ pub fn replay(
 /// The reason why a state could not be judged again, or what is wrong with it.
 #[derive(Debug)]
 pub enum ReplayError {
-    /// The state is not as it must be.
+    /// The state is wrong.
     Found(Box<Finding>),
-    /// There is no such state.
+    /// The disk has no state of this name.
     NoState {
         /// The number of operations that the disk does.
         last: usize,

@@ -34,7 +34,7 @@ pub(super) struct Script<'a> {
     pub(super) model: Model,
     draws: Draws,
     opened: Option<(Store, LogWriter)>,
-    /// What is in the tables now.
+    /// The present contents of the tables.
     rows: Contents,
     epoch: u64,
     version: u64,
@@ -234,7 +234,8 @@ impl<'a> Script<'a> {
         match self.opened().1.write(&records, cut) {
             Ok(()) => {}
             Err(WriteError::Full(error)) => {
-                // Nothing was written. The next round has these records, too.
+                // The write has failed without effect, so the buffer gets the records back. The
+                // next round has these records, too.
                 self.buffers[0].splice(0..0, payload.concat());
                 return self.excuse(error, "a write").map(|()| true);
             }
@@ -248,7 +249,7 @@ impl<'a> Script<'a> {
         self.log(LogWriter::prepare)
     }
 
-    /// Closes the database, or drops it as a process that is killed would, and opens it again.
+    /// Closes the database, or drops it like a killed process, and opens it again.
     fn reopen(&mut self) -> Result<(), String> {
         if let Some((_, log)) = self.opened.take()
             && self.draws.percent(50)

@@ -126,7 +126,7 @@ fn check_table(tables: &[TableSchema], contents: Contents) -> Result<(), String>
     ))
 }
 
-/// What a part of a checkpoint contains.
+/// The contents of a part of a checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(crate) rows: u64,

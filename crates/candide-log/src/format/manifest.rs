@@ -61,7 +61,7 @@ const BASE_BYTES_USUAL: u64 = 4096;
 /// The number of bytes for each part of a checkpoint.
 const PART_ENTRY_BYTES: usize = 12;
 
-/// The front of a file: its base, and the entries behind it up to the first one that is not whole.
+/// The front of a file: its base, and the entries behind it up to the first incomplete entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Front {
     /// The contents.

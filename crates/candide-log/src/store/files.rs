@@ -4,7 +4,7 @@ use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::names::{DIRECTORY, FileName};
 
-/// What a directory contains.
+/// The contents of a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     pub(crate) names: Vec<FileName>,

@@ -142,7 +142,7 @@ pub(crate) fn write(disk: &Directory, manifest: &Manifest) -> Result<Pair, Store
     Ok(files)
 }
 
-/// Writes contents to files beside the two, and makes them durable.
+/// Writes the contents to temporary files beside the two files of MANIFEST, and makes them durable.
 fn write_new(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> {
     let base = manifest.encode().map_err(unwritable)?;
     let write = |name: &str| {
@@ -166,8 +166,8 @@ fn write_new(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> 
     Ok(Pair { files, bytes, most: file_bytes_max(bytes) })
 }
 
-/// Puts the new files in the places of the two. No crash leaves a file that is neither the one
-/// before nor the new one.
+/// Puts the new files in the places of the two. After a crash, the file is the old one or the new
+/// one.
 fn put_in_force(disk: &Directory) -> io::Result<()> {
     for (new, name) in NEW_NAMES.iter().zip(NAMES) {
         disk.rename(new, name)?;

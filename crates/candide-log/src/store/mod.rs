@@ -57,7 +57,7 @@ impl Default for StoreOptions {
     }
 }
 
-/// What was recovered when a database was opened.
+/// The contents that were recovered when a database was opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Whether the database was created.
@@ -241,9 +241,9 @@ impl LogWriter {
         self.shared.log().has_pending()
     }
 
-    /// Makes everything that was written durable. The first time for a segment, also notes in
-    /// `MANIFEST` that there is that segment, so that the loss of its file is noticed. If that
-    /// fails, the next checkpoint notes it.
+    /// Makes everything that was written durable. The first sync of a segment also notes in
+    /// `MANIFEST` that the segment exists, so that the loss of its file is noticed. If that fails,
+    /// the next checkpoint notes it.
     ///
     /// # Errors
     /// After [`WriteError::Failed`] nothing can be written any more.

@@ -1,4 +1,4 @@
-//! What takes how much room: by table and group.
+//! The room that the contents take, by table and group.
 
 use super::inspect::{Item, inspect};
 use crate::disk::Disk;

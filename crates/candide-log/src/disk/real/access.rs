@@ -1,6 +1,6 @@
 //! The ways to open a file.
 
-/// What a file is opened for.
+/// The purpose for which a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     /// For reading, if it is there.
