@@ -37,7 +37,7 @@ impl Durable {
         &self.store
     }
 
-    /// Returns the error of the last checkpoint that began by itself; `None` if it has not failed.
+    /// Returns the error of the last checkpoint that began unasked; `None` if it has not failed.
     pub(crate) fn checkpoint_failure(&self) -> Option<String> {
         lock(&self.checkpoints.failure).clone()
     }
@@ -149,7 +149,7 @@ impl Cuts for DatabaseCuts {
     }
 }
 
-/// What the logger of a database in files needs of it.
+/// The parts of a database in files that its logger needs.
 #[derive(Debug)]
 struct Logging {
     cuts: DatabaseCuts,

@@ -88,7 +88,7 @@ impl<P: Protocol> Handle<P> {
 
 /// The reason why a handle could not close the database.
 pub(crate) enum NotClosed<P: Protocol> {
-    /// There are so many other handles.
+    /// This number of other handles exists.
     HasHandles(usize, Handle<P>),
     /// The log has failed.
     Failed(Arc<io::Error>),

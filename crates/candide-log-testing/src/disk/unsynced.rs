@@ -13,11 +13,11 @@ pub(super) trait State {
 #[derive(Clone, Debug)]
 pub(super) struct Unsynced<S: State> {
     pub(super) durable: S,
-    /// The changes from the first undurable change on, in order.
+    /// The first change that is not durable, and all later changes, in order.
     pub(super) changes: Vec<Later<S::Change>>,
 }
 
-/// A change that comes after an undurable change, or is one.
+/// A change that is not durable, or comes after such a change.
 #[derive(Clone, Debug)]
 pub(super) struct Later<C> {
     pub(super) change: C,

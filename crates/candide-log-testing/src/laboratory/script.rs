@@ -234,8 +234,7 @@ impl<'a> Script<'a> {
         match self.opened().1.write(&records, cut) {
             Ok(()) => {}
             Err(WriteError::Full(error)) => {
-                // The write has failed without effect, so the buffer gets the records back. The
-                // next round has these records, too.
+                // The full disk has taken nothing, so the next round has these records, too.
                 self.buffers[0].splice(0..0, payload.concat());
                 return self.excuse(error, "a write").map(|()| true);
             }

@@ -1,4 +1,4 @@
-//! What snapshots mean for an entry of the garbage.
+//! The effect of open snapshots on an entry of the garbage.
 
 #![forbid(unsafe_code)]
 

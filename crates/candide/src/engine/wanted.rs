@@ -1,5 +1,5 @@
-//! What outlives a failed attempt, for the transaction's next attempt: the unit on whose lock it
-//! has failed, the units that it wanted to lock, its retrospective lock list, its age, and its
+//! The data that a failed attempt leaves to the transaction's next attempt: the unit on whose lock
+//! it has failed, the units that it wanted to lock, its retrospective lock list, its age, and its
 //! ticket. The next attempt locks the units *ahead*: before its closure runs.
 //!
 //! Attempts that lock rows in opposite orders fail again and again. So an attempt that fails at a
@@ -206,7 +206,7 @@ impl Wanted {
     }
 }
 
-/// The tables of a database, of which the last one that was asked for is at hand.
+/// The tables of a database, with the table that was asked for last.
 struct Tables<'a> {
     engine: &'a Common,
     last: Option<Arc<TableCore>>,

@@ -58,9 +58,9 @@ pub enum Error {
     TableOption {
         /// The table's name.
         table: String,
-        /// What the call asked for.
+        /// The options of the call.
         wanted: String,
-        /// What the table has instead.
+        /// The options of the table.
         existing: String,
     },
     /// The row type cannot be stored. Its `Record` implementation has to change.
@@ -151,9 +151,9 @@ pub enum Error {
     /// Two allocators were chosen. Choose one of them.
     #[cfg(any(test, feature = "experiments"))]
     TwoAllocators {
-        /// One of them.
+        /// The first of the two factors.
         first: Factor,
-        /// Another one.
+        /// The second of the two factors.
         second: Factor,
     },
     /// This build has no such allocator. Build with the cargo feature of the allocator's name.
@@ -216,12 +216,12 @@ pub enum Error {
         table: String,
         /// The row type that the call asked for.
         row: &'static str,
-        /// What differs.
+        /// The difference.
         difference: String,
     },
     /// The files of the database could not be read or written. What was there is still in force.
     Files {
-        /// What happened, and to which file.
+        /// The fault, and the file in which it was found.
         problem: String,
     },
     /// The call needs a database in files, as [`Database::open`](crate::Database::open) returns it.
@@ -240,8 +240,7 @@ pub enum Error {
         /// snapshots and pending results.
         handles: usize,
     },
-    /// A transaction has ended in this error: one that the program has run, or one that was part of
-    /// the call's work.
+    /// A transaction of the program, or of the call's own work, has ended in this error.
     Transaction(Abort),
     /// A text is longer than its column or key allows; see
     /// [`TextTooLong`](crate::schema::TextTooLong).
@@ -361,7 +360,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Writes why there is no memory for a reserve, of which so many bytes are free if that is known.
+/// Writes why there is no memory for a reserve, with the number of free bytes if that is known.
 fn refuse_reserve(f: &mut fmt::Formatter<'_>, bytes: usize, free: Option<u64>) -> fmt::Result {
     match free {
         Some(free) => write!(
@@ -436,7 +435,7 @@ pub enum StreamError {
     Io(io::Error),
     /// The bytes were not written by an export, or have been changed since.
     Format(String),
-    /// The layout of the stream's rows differs from that of the table's rows.
+    /// The rows of the stream and of the table have different layouts.
     Schema {
         /// The schema of the table.
         wanted: u64,

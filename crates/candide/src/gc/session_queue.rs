@@ -51,7 +51,7 @@ enum Queue {
 struct Bounds<'a> {
     tables: &'a [Arc<TableCore>],
     queue: Queue,
-    /// Only entries queued before this epoch are examined.
+    /// The epoch before which an entry must have been queued to be examined.
     before: Epoch,
     /// The bound on begin timestamps, as in [`Due`].
     time: u64,
@@ -157,7 +157,7 @@ impl<B: Backlog> Garbage<B> {
         }
         let context = &mut Context::new(engine, worker);
         P::Versions::collect(context, &mut self.backlog, tables, horizon, budget);
-        // Each queue has a budget of its own, so that no queue waits for another.
+        // Each queue has a separate budget, so that no queue waits for another.
         let mut examine = |queue, before| {
             self.examine_all(engine, worker, (slot, tables), (queue, before), budget);
         };

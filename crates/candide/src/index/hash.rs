@@ -219,7 +219,7 @@ impl HashIndex {
             let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
             (product >> 64) as u64 ^ product as u64
         };
-        // There are two cases, since the compiler mostly knows the length of a whole key.
+        // The compiler mostly knows the length of a whole key, so this is a separate case.
         if key.len() <= self.hashed_words {
             key.iter().fold(self.seed, mix)
         } else {

@@ -1,4 +1,4 @@
-//! Which rows are hot, under the policies that learn from conflicts.
+//! The hot rows, under the policies that learn from conflicts.
 //!
 //! A row is *hot* if RASK and WASK are set in its cell: readers and writers lock it. Reads that
 //! fail to validate raise a row's temperature, and a row whose temperature reaches the threshold

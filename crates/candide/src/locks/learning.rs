@@ -29,11 +29,11 @@
 //! * A sleeper for a lock of these policies holds only such locks, all before the one that it waits
 //!   for, and no TID word (`RowLocks::ask_in_order` lets no attempt with TID words sleep).
 //! * A sleeper for a TID word that a read for update holds has no lock by policy (WA1), and the
-//!   words that it holds come before the one that it waits for. A sleeper for a commit (WA3) waits
+//!   words that it holds come before the word that it waits for. A sleeper for a commit (WA3) waits
 //!   for a session that does not sleep.
-//! * So an attempt that holds locks of both kinds sleeps for neither, and a chain of sleepers has
-//!   one kind of sleepers only, which wait for ever greater addresses. It ends at an attempt that
-//!   runs.
+//! * So an attempt that holds locks of both kinds does not sleep for a lock of any kind. A chain of
+//!   sleepers has only one kind of sleepers, which wait for ever greater addresses. It ends at an
+//!   attempt that runs.
 //!
 //! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue, goes
 //! on without the lock, and may find later that it was granted. Such a request counts as a lock
@@ -303,11 +303,10 @@ impl RowLocks {
     /// addresses. Called before phase 1. While the attempt waits, other rows may become such rows,
     /// and it may have to release locks that it holds. So it looks again, a few times.
     ///
-    /// # Errors
-    /// See [`RowLocks::ask`]; also returns the cell. [`Abort::Locked`] at once for a row among
-    /// `reads` that another attempt has locked for writing: that attempt is about to replace the
-    /// version that was read. A transaction that must not fail because of locks does not do so, nor
-    /// with the paper's waiting.
+    /// # Errors Asks as [`RowLocks::ask`] does; also returns the cell. [`Abort::Locked`] at once
+    /// for a row among `reads` that another attempt has locked for writing: that attempt is about
+    /// to replace the version that was read. A transaction that must not fail because of locks does
+    /// not sleep in this way, not even with the paper's waiting.
     pub(crate) fn lock_writes(
         &mut self,
         locker: &mut Locker<'_>,

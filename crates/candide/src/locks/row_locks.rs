@@ -364,7 +364,7 @@ fn asks_for(policy: Policy, mode: Mode, when: When) -> bool {
     }
 }
 
-/// Answers for the policy that answers by chance: pretends to grant, refuses, or says that the
+/// Answers by chance, for the policy that does so: pretends to grant, refuses, or says that the
 /// attempt must abort.
 #[cfg(any(test, feature = "experiments"))]
 fn random(locker: &mut Locker<'_>, at: CellAt, mode: Mode) -> Result<Grant, Abort> {

@@ -56,7 +56,7 @@ pub(crate) enum When {
     Commit,
 }
 
-/// What an attempt does about a lock that it cannot take.
+/// The reaction of an attempt to a lock that it cannot take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Wait(Patience),
@@ -271,9 +271,10 @@ fn is_own_threads(base: LockBase<'_>, me: u16, word: LockWord) -> bool {
     base.locks.desks.in_classes(word.classes()).any(|(number, _)| is_own(number))
 }
 
-/// Returns where the session with desk `me` sleeps until the lock of a cell by policy is released;
-/// `None` if the cell has no such lock, or the lock is free, or a transaction of this thread may
-/// hold it. A session that sleeps there for a queue lock is not woken, and looks again by itself.
+/// Returns the place where the session with desk `me` sleeps until the lock of a cell by policy is
+/// released. Returns `None` if the cell has no such lock, or the lock is free, or a transaction of
+/// this thread may hold it. A session that sleeps there for a queue lock is not woken, and looks
+/// again after a time.
 pub(crate) fn lock_place(base: LockBase<'_>, me: u16, at: CellAt) -> Option<u64> {
     let is_locked = match at.cell_words() {
         1 => false,

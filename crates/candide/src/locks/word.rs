@@ -180,7 +180,7 @@ impl<'a> Lock<'a> {
     }
 }
 
-/// Makes the lock of a new record's cell free, of whichever kind it is.
+/// Makes the lock of a new record's cell free, whatever its kind is.
 pub(crate) fn init_lock(at: CellAt) {
     (1..at.cell_words()).for_each(|word| at.cell_word(word).store(0, Ordering::Relaxed));
 }

@@ -13,7 +13,7 @@
 //!   the cut has a buffer that the logger may not have visited; the lock on the list of buffers
 //!   carries the cut to it.
 //! * **LG4** The logger publishes a cut as written or durable only if every record with a stamp up
-//!   to it is in a block, and that stamp is no larger than the cut of the last block: recovery
+//!   to it is in a block, and that stamp is no larger than the cut of the last block. Recovery
 //!   drops records above the last cut, and blocks may contain such records (LG3).
 
 #![forbid(unsafe_code)]

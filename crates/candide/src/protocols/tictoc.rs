@@ -72,8 +72,8 @@
 //!   record is unlinked.
 //!
 //! So the timestamp falls along no edge, and it can stay equal only along a wr edge. A cycle would
-//! consist of such wr edges alone. But each wr edge leads from a commit to one that is later in
-//! real time, so there is no cycle.
+//! consist of such wr edges alone. But each wr edge leads from a commit to a commit that is later
+//! in real time, so there is no cycle.
 //!
 //! # Stamps and cuts
 //! The stamp of a commit is the epoch that it loads when it has all its locks. Its version is its
@@ -201,7 +201,7 @@ const NWTS: usize = 0;
 const NRTS: usize = 1;
 
 /// Optimistic concurrency control in timestamp order, after TicToc: in the serial order, a
-/// transaction may come before one that has already ended.
+/// transaction may come before another that has already ended.
 #[derive(Debug)]
 pub struct TicToc;
 
@@ -350,9 +350,9 @@ impl Protocol for TicToc {
         attempt: &mut Attempt,
         writes: &WriteSet,
     ) -> Result<(), Abort> {
-        // The final commit timestamp will not be below the one that `certify` chooses here. So a
-        // read that cannot be made valid at the present one dooms the attempt. An extension that
-        // proves needless does no harm.
+        // The final commit timestamp will not be below the timestamp that `certify` chooses here.
+        // So a read that cannot be made valid at the present one dooms the attempt. An extension
+        // that proves needless does no harm.
         let cts = certify(context, attempt, writes)?;
         if context.engine.options.factors.has(Factor::CompressedTimestamps) {
             // The reads have been extended to `cts`, so `is_moved` must not find that later.
@@ -746,8 +746,8 @@ fn has_changed(read: &NodeRead) -> bool {
     read.node.version() != read.version
 }
 
-/// Returns whether `cts` is above the rts of every version that a commit replaces. The rts is that
-/// of the version when the commit set INSTALL (TT2).
+/// Returns whether `cts` is above the rts of every version that a commit replaces. The rts is the
+/// version's rts when the commit set INSTALL (TT2).
 fn is_above_replaced(cts: u64, writes: &WriteSet) -> bool {
     let mut found = writes.items().iter().map(|item| Tid(item.note).version());
     found.all(|rts| rts < cts)

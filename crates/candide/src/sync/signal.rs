@@ -64,8 +64,8 @@ impl<T> Signal<T> {
     }
 }
 
-/// Sleeps until `result` returns a result or the time is `until`. Under models, where no time
-/// passes, the time is never `until`.
+/// Sleeps until `result` returns a result or the time is `until`. Under models no time passes, so
+/// `until` is never reached.
 fn sleep<'a, T, R>(
     condvar: &Condvar,
     mut state: MutexGuard<'a, T>,

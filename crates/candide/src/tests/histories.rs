@@ -50,7 +50,8 @@ fn random_histories_of_erased_protocols_are_what_those_promise<P: Protocol>() {
 protocol_tests!(all: bad_choices_change_no_promise);
 fn bad_choices_change_no_promise<P: Protocol>() {
     let available = Factor::ALL.into_iter().filter(|factor| factor.is_available());
-    // In a short run a protocol has every other one, and another protocol those between them.
+    // In a short run, each protocol is tested with every other factor, and some protocols with the
+    // factors between these.
     let name = properties::<P>().name.bytes().map(usize::from).sum::<usize>();
     let is_kept = |place: usize| !is_short() || (place + name).is_multiple_of(2);
     let kept = available.enumerate().filter(|(place, _)| is_kept(*place));

@@ -48,7 +48,7 @@ impl OrderedIndex {
         }
     }
 
-    /// Returns the record with this key. If there is none, sets `missed`. If neither happens, the
+    /// Returns the record with this key. If there is none, sets `missed`. In all other cases the
     /// lookup has to be repeated.
     #[inline(never)]
     fn find_slices(&self, key: &[u64], missed: &mut Missed) -> Option<RecordAt> {

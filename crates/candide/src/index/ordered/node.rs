@@ -492,8 +492,8 @@ impl Node {
     }
 
     /// Returns the rank of the child that `slice` belongs to. The search first finds the run
-    /// between two of every fifth key, then the place in the run. Neither step branches on keys,
-    /// and no comparison within a step waits for another.
+    /// between two of every fifth key, then the place in the run. The two steps do not branch on
+    /// keys, and no comparison within a step waits for another.
     #[inline(always)]
     pub(super) fn rank(self, slice: u64) -> usize {
         let is_below = |index| usize::from(self.key(index) < slice);
@@ -560,8 +560,8 @@ impl Node {
         self.set_child(index + 1, child.address());
     }
 
-    /// Removes child `index`. The child's slices fall to the child before it; those of the first
-    /// child fall to the one after it.
+    /// Removes child `index`. The child's slices fall to the child before it; the slices of the
+    /// first child fall to the child after it.
     pub(super) fn remove_child(self, index: usize) {
         debug_assert!(self.is_owned(), "OI1: a node is locked when a child is taken out");
         let children = self.children();

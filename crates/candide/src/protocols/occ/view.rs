@@ -124,7 +124,7 @@ struct KnownExistence {
 }
 
 /// The largest number of rounds of one revalidation. Another round follows if other sessions have
-/// meanwhile written rows of which the attempt has read only whether they exist.
+/// meanwhile written rows whose existence alone the attempt has read.
 const LOOKS_AT_ONCE: u32 = 8;
 
 /// The reason why a view cannot move forward.
@@ -306,7 +306,7 @@ impl View {
         self.known.iter().find(changed).map(|known| known.at)
     }
 
-    /// Loads the TID words of the cells of which only the row's existence is known.
+    /// Loads the TID words of the cells whose rows are known only to exist or not.
     fn ask_known(&mut self) -> Result<(), Stuck> {
         let mut spin = Spin::default();
         for known in &mut self.known {

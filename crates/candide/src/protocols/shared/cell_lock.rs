@@ -161,7 +161,7 @@ pub(crate) fn fence_after_locking() {
     full_fence(); // E1
 }
 
-/// Returns whether the TID word of a cell differs from the one that was read.
+/// Returns whether the TID word of a cell differs from the word that was read.
 #[inline(always)]
 pub(crate) fn says_otherwise(&(at, seen): &(CellAt, Tid)) -> bool {
     at.cell_word(0).load(Ordering::Relaxed) != seen.0

@@ -39,7 +39,7 @@ impl NodeId {
     }
 }
 
-/// What a request asks for. Of a node: its class.
+/// The kind of lock that a request asks for. Of a node: its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Read,
@@ -108,14 +108,14 @@ impl Front {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Back(pub(super) u64);
 
-/// What stands behind a node.
+/// The successor of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Successor {
     /// No node has linked itself. One may have taken its place behind this node already.
     None,
     /// A node that has claimed the link, to leave the queue.
     Leaving,
-    /// Nothing that this node has to care for.
+    /// A successor that this node can ignore.
     Nothing,
     Node(NodeId, Mode),
 }
