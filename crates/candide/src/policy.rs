@@ -283,7 +283,7 @@ pub struct Policies {
 /// all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turns {
-    /// Nothing.
+    /// No table: all have the default.
     None,
     /// New tables.
     Tables,

@@ -87,7 +87,8 @@ impl BlockHeader {
     /// end of the segment. Only [`check`](BlockHeader::check) finds out whether the header is
     /// damaged.
     ///
-    /// # Errors No encoder writes such a header, or the block does not fit into the segment.
+    /// # Errors
+    /// No encoder writes such a header, or the block does not fit into the segment.
     pub fn parse(bytes: &[u8], room: u64) -> Result<BlockHeader, Malformed> {
         let Some(bytes) = bytes.first_chunk::<BLOCK_HEADER_BYTES>() else {
             let error = format!("the header of a block ends after {} bytes", bytes.len());

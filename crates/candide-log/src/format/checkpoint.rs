@@ -185,7 +185,8 @@ impl PartBlockHeader {
     /// Reads the header with which `bytes` begin. `room` is the number of bytes from there to the
     /// end of the part. Only [`PartDecoder::block`] finds out whether the header is damaged.
     ///
-    /// # Errors No encoder writes such a header, or the block does not fit into the part.
+    /// # Errors
+    /// No encoder writes such a header, or the block does not fit into the part.
     pub fn parse(bytes: &[u8], room: u64) -> Result<PartBlockHeader, Malformed> {
         let Some(bytes) = bytes.first_chunk::<PART_BLOCK_HEADER_BYTES>() else {
             let error = format!("the header of a block ends after {} bytes", bytes.len());

@@ -103,9 +103,9 @@ impl Wanted {
         self.marks = self.marks & !NOTED | OFF;
     }
 
-    /// Returns the transaction's age: that of its first attempt that locked a row by policy. If the
-    /// transaction has none, the age is `first`, which is neither zero nor as large as `1 << 61`,
-    /// and of such transactions that have failed, `most` try again at the same time.
+    /// Returns the transaction's age, which is the age of its first attempt that locked a row by
+    /// policy. If the transaction has none, the age is `first`, which is neither zero nor as large
+    /// as `1 << 61`, and of such transactions that have failed, `most` try again at the same time.
     pub(crate) fn age(&mut self, most: usize, first: impl FnOnce() -> u64) -> u64 {
         if self.marks & !NO_AGE == 0 {
             self.most_at_once = most as u64;

@@ -385,7 +385,7 @@ impl Cause for Error {
     fn source(&self) -> Option<&(dyn Cause + 'static)> {
         match self {
             Error::Load { cause, .. } | Error::Transaction(cause) => Some(cause),
-            // These speak with the text of the error that they hold, whose cause is theirs.
+            // These two errors have the text and the cause of the error that they hold.
             Error::Open(error) => error.source(),
             Error::Stream(error) => error.source(),
             _ => None,
@@ -406,8 +406,8 @@ impl From<UnknownName> for Error {
 }
 
 impl From<OpenError> for Error {
-    /// The error of [`Builder::build`](crate::Builder::build) in [`OpenError::Target`] is returned
-    /// as it is.
+    /// Converts an error; returns the error of [`Builder::build`](crate::Builder::build) in
+    /// [`OpenError::Target`] as it is.
     fn from(error: OpenError) -> Error {
         let OpenError::Target(cause) = error else { return Error::Open(Arc::new(error)) };
         match cause.downcast::<Error>() {
@@ -418,7 +418,7 @@ impl From<OpenError> for Error {
 }
 
 impl From<StreamError> for Error {
-    /// The error in [`StreamError::Refused`] is returned as it is.
+    /// Converts an error; returns the error in [`StreamError::Refused`] as it is.
     fn from(error: StreamError) -> Error {
         match error {
             StreamError::Refused(error) => error,

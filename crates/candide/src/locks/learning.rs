@@ -299,14 +299,15 @@ impl RowLocks {
             && base.locks.policies.at(at).learns()
     }
 
-    /// Takes the locks of the write set, of the rows whose writers must ask, in the order of
-    /// addresses. Called before phase 1. While the attempt waits, other rows may become such rows,
-    /// and it may have to release locks that it holds. So it looks again, a few times.
+    /// Takes the locks of those rows of the write set whose writers must ask, in the order of
+    /// addresses. The caller has not begun phase 1. While the attempt waits, other rows may become
+    /// such rows, and it may have to release locks that it holds. So it looks again, a few times.
     ///
-    /// # Errors Asks as [`RowLocks::ask`] does; also returns the cell. [`Abort::Locked`] at once
-    /// for a row among `reads` that another attempt has locked for writing: that attempt is about
-    /// to replace the version that was read. A transaction that must not fail because of locks does
-    /// not sleep in this way, not even with the paper's waiting.
+    /// # Errors
+    /// The errors of [`RowLocks::ask`], with the cell. [`Abort::Locked`] at once for a row among
+    /// `reads` that another attempt has locked for writing: that attempt is about to replace the
+    /// version that was read. A transaction that must not fail because of locks does not get this
+    /// last error, and with the paper's waiting no transaction does.
     pub(crate) fn lock_writes(
         &mut self,
         locker: &mut Locker<'_>,

@@ -1,8 +1,9 @@
 //! The locks that attempts take before phase 1 of their commits: cells that reads for update hold
 //! (`held.rs`), and rows by policy, for transactions of `Occ`. This page is about locks by policy.
 //!
-//! # Guarantee None, and none is needed (LK1): the proof of `protocols/occ/mod.rs` holds for every
-//! policy, even for a policy that answers by chance.
+//! # Guarantee
+//! None, and none is needed (LK1): the proof of `protocols/occ/mod.rs` holds for every policy, even
+//! for a policy that answers by chance.
 //!
 //! # Cells
 //! A table has cells of two words if its policy locks ([`Policy::locks`]), or of four with queue

@@ -83,7 +83,8 @@ impl RowLocks {
         if policy == Policy::Random {
             return random(locker, at, mode);
         }
-        // Nothing is allocated during a commit. Locks that are held name the desk.
+        // A commit allocates nothing, so it does not join the desks. Locks that are held name the
+        // desk.
         if locker.own.desk == 0 && when != When::Commit && self.list.is_empty() {
             locker.own.desk = locker.locks.desks.join(true).unwrap_or(0);
         }
@@ -108,7 +109,7 @@ impl RowLocks {
             return Ok(Grant::Without);
         }
         if has_queue(at) {
-            // Only a lock that was taken before phase 1 is known by its node.
+            // A queue lock is held only if it was taken before phase 1, when its node was noted.
             let is_held = self.place(at).is_some();
             return Ok(if is_held { Grant::Held } else { Grant::Without });
         }

@@ -71,7 +71,7 @@ pub(super) enum Verdict {
     Doomed,
 }
 
-/// One wish for a lock, under a policy.
+/// A wish for a lock, under a policy.
 #[derive(Debug)]
 pub(super) struct Asker {
     policy: Policy,
@@ -271,7 +271,7 @@ fn is_own_threads(base: LockBase<'_>, me: u16, word: LockWord) -> bool {
     base.locks.desks.in_classes(word.classes()).any(|(number, _)| is_own(number))
 }
 
-/// Returns the place where the session with desk `me` sleeps until the lock of a cell by policy is
+/// Returns the place where the session with desk `me` sleeps until a cell's lock by policy is
 /// released. Returns `None` if the cell has no such lock, or the lock is free, or a transaction of
 /// this thread may hold it. A session that sleeps there for a queue lock is not woken, and looks
 /// again after a time.

@@ -1,4 +1,4 @@
-//! The second word of a cell: who holds the row's lock.
+//! The second word of a cell, which names the holders of the row's lock.
 //!
 //! ```text
 //! | W: 1 | WANT: 1 | readers: 14 | owner: 16 | classes: 32 |

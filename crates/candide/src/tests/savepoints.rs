@@ -51,7 +51,7 @@ fn counts_in<P: Protocol>(
 /// A change of items.
 type Act<P> = fn(&Table<Item, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
-/// Fails a part for a reason of its own.
+/// Fails a part by an error of its closure.
 fn fail<P: Protocol>(
     tx: &Tx<'_, P>,
     part: impl FnOnce(&Tx<'_, P>) -> Result<(), Abort>,
@@ -293,7 +293,7 @@ fn a_part_that_panics_is_undone<P: Protocol>() {
     };
     run(&mut scene.session, |tx| {
         items.update(tx, 1, Item::COUNT.set(13))?;
-        // By itself, and by an updater.
+        // The part panics, first in its closure and then in an updater.
         let panic = quietly(&mut || {
             tx.attempt(|tx| {
                 items.delete(tx, 2)?;

@@ -1,13 +1,14 @@
 //! The ordered index: finds records, scans ranges of keys both ways, protects absent keys and
 //! ranges.
 //!
-//! # Shape A key is a fixed number of words, ordered by the first, then the second, and so on. The
-//! index is a trie of layers, one per word. Each layer is a B+tree over that word, the *slice*. The
-//! value of a leaf's slot is either a record, the only one with this prefix, or, if several keys
-//! share the prefix, the root of the next layer. Nodes have 256 bytes, and no links to siblings or
-//! parents. They are read without locks, from the layer's root down: a reader loads the version,
-//! then the contents, then the version again. A lookup of a one-word key touches one node per level
-//! and does not touch the record. Prefixes of whole words have layers of their own, so ranges under
+//! # Shape
+//! A key is a fixed number of words, ordered by the first, then the second, and so on. The index is
+//! a trie of layers, one per word. Each layer is a B+tree over that word, the *slice*. The value of
+//! a leaf's slot is either a record, the only one with this prefix, or, if several keys share the
+//! prefix, the root of the next layer. Nodes have 256 bytes, and no links to siblings or parents.
+//! They are read without locks, from the layer's root down: a reader loads the version, then the
+//! contents, then the version again. A lookup of a one-word key touches one node per level and does
+//! not touch the record. Prefixes of whole words have layers of their own, so ranges under
 //! different prefixes share no leaf.
 //!
 //! # Invariants

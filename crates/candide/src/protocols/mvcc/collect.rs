@@ -14,12 +14,12 @@
 //! record, the entry waits until that snapshot has closed. If none of them sees the version, the
 //! undo record is examined, and its chain is *pruned*: the session walks the chain like a reader of
 //! the oldest snapshot, and takes out unseen undo records under the unit's lock, which it holds
-//! briefly. If undo records hold only some of the unit's words, the next older one may lack words
-//! of those taken out; then it is replaced by one that has all of them. An undo record that is
-//! taken out is marked, and its own entry retires it, because readers of snapshots may be reading
-//! it. Other sessions may have pruned the same chain meanwhile, so nothing is done unless the chain
-//! is, under the lock, as it was found. An undo record is out of its chain if and only if it is
-//! marked.
+//! briefly. If undo records hold only some of the unit's words, the next older record may lack
+//! words of the removed records; then a record with all these words replaces it. An undo record
+//! that is taken out is marked, and its own entry retires it, because readers of snapshots may be
+//! reading it. Other sessions may have pruned the same chain meanwhile, so nothing is done unless
+//! the chain is, under the lock, as it was found. An undo record is out of its chain if and only if
+//! it is marked.
 //!
 //! The record of a deleted row is reaped when no open snapshot is older than the deletion, or when
 //! all its undo records have been taken out of their chains. Undo records that no snapshot sees are
@@ -274,8 +274,9 @@ fn take_out(
     true
 }
 
-/// Replaces the undo record behind these by one that has the words of all, unless the chain has
-/// changed meanwhile; returns the new undo record. The version above it was written at `until`.
+/// Replaces the undo record `old`, which follows the removed undo records `gone`, by an undo record
+/// with the words of all of them. Does nothing if the chain has changed meanwhile; returns the new
+/// undo record. The version above it was written at `until`.
 fn replace<'a>(
     context: &mut Context<'_, Mvcc>,
     table: &TableCore,

@@ -247,9 +247,9 @@ const MOVED_READS_MAX: usize = 32;
 
 /// The largest number of pending versions of a unit for which a commit waits that needs the row
 /// below its own version. With more of them it fails before it links its version, and tries again
-/// when it is its turn. Otherwise each commit to a unit that many threads write would wait for the
-/// one before, asleep, and each would be woken when that one ends: more threads than cores would
-/// never get out of such a queue.
+/// when its turn has come. Otherwise each commit to a unit that many threads write would sleep
+/// until the commit before it has ended: more threads than cores would never get out of such a
+/// queue.
 const PENDING_MAX: usize = 1;
 
 /// The number of attempts that prefer a newer time to old versions from their beginning. They
@@ -258,7 +258,7 @@ const REFRESH_ATTEMPTS: u8 = 4;
 
 /// The note of an item for which no block has been reserved. When the item was staged, the record's
 /// room for a version was unused, so the item's version has to go there. The note of any other item
-/// is zero until its version is linked. Afterwards it names that version.
+/// is zero until its version is linked. Then the note names that version.
 const NO_BLOCK: u64 = 1;
 
 /// The bit of an item's note that says that the link of the item's version has queued the unit.
@@ -506,8 +506,8 @@ impl Protocol for Mvto {
     }
 
     fn abort(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &mut WriteSet) {
-        // There is no version to unlink: only a commit links versions, and a commit that fails has
-        // unlinked them.
+        // No version is linked: only a commit links versions, and a commit that fails has unlinked
+        // them.
         attempt.held.give_back(context, release_held);
     }
 
@@ -836,7 +836,7 @@ fn read_older<'a>(
         if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
             return Err(context.conflict(Abort::RecordRemoved, *at));
         }
-        // An attempt that gets here may read a dead record. The record was reaped after the attempt
+        // At this place the attempt may read a dead record. The record was reaped after the attempt
         // began: the row was deleted before the attempt began, or no open snapshot sees the row.
         let newest = at.newest_linked(word);
         let seen = match seen_at(newest, attempt.time) {
@@ -1139,7 +1139,7 @@ enum Follows {
     Anything,
     /// The existence of a row, with any words.
     AnyRow,
-    /// That very version, or, if there is none, its absence.
+    /// The version itself, or, if there is no version, its absence.
     ThisRow,
 }
 

@@ -72,8 +72,9 @@ impl EarlyLocks {
     /// Asks the policy of a cell's table for the lock for writing, if the cell says so. `reads` is
     /// the read set.
     ///
-    /// # Errors The conflict, if the policy says that the attempt must abort, or if the attempt has
-    /// waited and the cell does not have the version that was read.
+    /// # Errors
+    /// The conflict, if the policy says that the attempt must abort, or if the attempt has waited
+    /// and the cell does not have the version that was read.
     #[inline(always)]
     pub(super) fn before_write<P: Protocol<Clock = Shared>>(
         &mut self,

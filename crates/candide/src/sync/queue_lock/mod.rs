@@ -43,12 +43,13 @@
 //!   its requests have been released or cancelled. So a node that a thread has seen in a word of a
 //!   lock belongs to the same request as long as the thread may look at it.
 //!
-//! # Waiting A request that waits spins a short time on its own node, and then sleeps
-//! (`parking.rs`). Only [`QueueLock::wait`] waits for holders. All other functions wait at most for
-//! steps of neighbours: until a request that has drawn its place has linked itself, or until a
-//! leaving request has left. Such a step is a few instructions, but the neighbour may wait for one
-//! of its own, and its thread may not be running. So these functions are not wait-free, and
-//! `cancel` may go from neighbour to neighbour.
+//! # Waiting
+//! A request that waits spins a short time on its own node, and then sleeps (`parking.rs`). Only
+//! [`QueueLock::wait`] waits for holders. All other functions wait at most for steps of neighbours:
+//! until a request that has drawn its place has linked itself, or until a leaving request has left.
+//! Such a step is a few instructions, but the neighbour may wait for one of its own, and its thread
+//! may not be running. So these functions are not wait-free, and `cancel` may go from neighbour to
+//! neighbour.
 //!
 //! # Memory
 //! Nodes belong to desks (`nodes.rs`). A session has 1,023 nodes, each of which comes back when all
