@@ -55,7 +55,7 @@
 //! history is accepted. If all orders of some transactions were tried, the history is refused. The
 //! search ends after a number of steps; then the verdict is
 //! [`Inconclusive`](crate::Verdict::Inconclusive). That has been seen only for thousands of
-//! transactions, in checks that regard no sessions and no real time. So prefer lists.
+//! transactions, in checks that regard no sessions and no real time. So lists are preferable.
 //!
 //! ```
 //! use candide_check::{Anomaly, Verdict};

@@ -1,4 +1,4 @@
-//! The machine and the program of a measurement. Results mean nothing without them.
+//! The machine and the program of a measurement. Without these facts, results mean nothing.
 
 use std::fs;
 use std::process::Command;

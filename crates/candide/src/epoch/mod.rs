@@ -33,7 +33,7 @@
 //! U's fence precedes A's fence. R loaded the link before U removed the link, so R's fence precedes
 //! U's fence. Thus A, after A's fence, sees R's pin `p`, and A's bound is at most `p`. And `p <=
 //! f`: R read `p` before R's fence, U read `f` after U's later fence, and the epoch only grows. So
-//! the bound is at most `f`, a contradiction.
+//! the bound is at most `f`, which is a contradiction.
 //!
 //! One case is different. The links in a bucket that has been moved (`index::hash`, HI3) are never
 //! removed. So such links still exist when their records and lines are unlinked elsewhere. A reader

@@ -1,5 +1,5 @@
-//! The progress of the log: which commits have reached which level, and the threads and tasks that
-//! wait for that.
+//! The progress of the log: the commits that have reached each level, and the threads and tasks
+//! that wait.
 
 #![forbid(unsafe_code)]
 

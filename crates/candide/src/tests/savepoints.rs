@@ -412,7 +412,7 @@ fn reads_of_an_undone_part_stay_observed<P: Protocol>() {
 }
 
 protocol_tests!(overlapping: assumptions_of_undone_writes_are_observed);
-/// A part inserts a row, so that the row's key was free, and is undone. Then another transaction
+/// A part inserts a row, whose key must have been free, and is undone. Then another transaction
 /// inserts that row, and changes a row that the first transaction has read before: it comes after
 /// the first, or the first has to run again.
 fn assumptions_of_undone_writes_are_observed<P: Protocol>() {
@@ -567,7 +567,7 @@ fn parts_that_move_unique_keys_are_undone_in_any_order() {
             code(tx, 0, 78)?;
             code(tx, 0, row(1).code)
         })?;
-        // A part in which another row begins to wait is refused.
+        // A part is refused if another row begins to wait in it.
         assert_eq!(tx.attempt(|tx| code(tx, 2, row(3).code)), Err(Abort::NotUnique));
         code(tx, 1, first)
     });

@@ -154,7 +154,7 @@ fn parcel_writes<P: Protocol>() -> [Write<P>; 3] {
     [
         |scene, tx| scene.parcels.put(tx, Parcel::new(KEY.0, KEY.1)),
         |scene, tx| scene.parcels.insert(tx, Parcel::new(KEY.0, KEY.1)),
-        // The first row with the code gives it up.
+        // The first row with the code changes its code.
         |scene, tx| {
             let row = Parcel::new(KEY.0, KEY.1);
             scene.parcels.put(tx, Parcel { code: 1, shelf: 0, ..row })?;

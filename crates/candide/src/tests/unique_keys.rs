@@ -105,7 +105,7 @@ fn rows_exchange_their_keys<P: Protocol>() {
         ),
         (
             |filed, tx| {
-                // A row that waits is changed and goes away again.
+                // A row that waits is changed, and then deleted.
                 filed.insert(tx, row(7, 1))?;
                 filed.delete(tx, &(1, 7))?;
                 give(filed, tx, 2, 1)?;
@@ -497,8 +497,8 @@ impl<P: Protocol> Play<'_, P> {
 }
 
 protocol_tests!(all: parts_are_undone_like_copies_of_a_map);
-/// Random operations on a table with a unique index, in parts within parts, beside a model that is
-/// copied at the begin of each part.
+/// Runs random operations on a table with a unique index, in parts within parts, and on a model
+/// that is copied at the begin of each part.
 fn parts_are_undone_like_copies_of_a_map<P: Protocol>() {
     let mut committed = 0;
     for seed in 0..share(60) {

@@ -1,5 +1,5 @@
-//! Cuts in the midst of commits: what a reader of a prefix sees of two transactions of which one
-//! has read what the other one replaces.
+//! Cuts in the midst of commits: one of two transactions has read a row that the other replaces,
+//! and the tests look at what a prefix contains of the two.
 
 use super::super::interleaving::acting;
 use super::super::rows::Item;
@@ -16,7 +16,7 @@ use candide_check::Verdict;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A database with rows 1 and 2, of which row 1 was written last, and two sessions.
+/// A database with rows 1 and 2, the last written being row 1, and two sessions.
 struct Scene<P: Protocol> {
     logged: Logged<Recorded<P>>,
     items: Table<Item, Recorded<P>>,

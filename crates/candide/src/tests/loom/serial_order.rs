@@ -107,7 +107,7 @@ fn absent_read_against_insert<P: Protocol>() {
         },
     );
     if first && second {
-        // Either the insert (of 0) came first, and then the update that saw the inserted row. Or
+        // Either the insert (of 0) came first, and then the update that saw the inserted row; or
         // the update came first, and then the insert (of 1).
         let rows = count(&db, &table, [0, 9]);
         assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");

@@ -535,7 +535,7 @@ pub(super) fn put_off<P: Protocol>() -> Scene<P> {
         })
 }
 
-/// A counter gets total updates and is read at the same time. No update is lost.
+/// A counter is read while total updates change it. No update is lost.
 pub(super) fn counters<P: Protocol>() -> Scene<P> {
     fn count<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();

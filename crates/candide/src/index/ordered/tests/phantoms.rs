@@ -127,7 +127,7 @@ fn a_foreign_link_of_a_missed_key_is_noticed() {
         for _ in 0..20_000 {
             let key = Domain::Small.key(key_words, &mut random);
             if let Found::Nothing { node, version } = rows.index.find(&key) {
-                // Others come and go.
+                // Other keys are linked and unlinked.
                 for _ in 0..below(&mut random, 4) {
                     let other = Domain::Small.key(key_words, &mut random);
                     if other != key {

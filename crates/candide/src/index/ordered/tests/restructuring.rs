@@ -325,7 +325,7 @@ fn a_unique_index_is_one_to_one_under_contention<P: Protocol>() {
                             }
                             let holder = unique.get(tx, &owner, Seat::OWNER)?;
                             if holder.is_some_and(|holder| holder != owner) {
-                                // Never to be seen.
+                                // No reader may see this value.
                                 return Err(Abort::NotFound);
                             }
                         }
