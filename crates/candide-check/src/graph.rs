@@ -136,7 +136,7 @@ impl Graph {
     }
 
     /// Returns the nodes in an order in which every edge leads onwards; nodes on a cycle, and those
-    /// that only a cycle leads to, are missing. Of the nodes that may come next, the one with the
+    /// that only a cycle leads to, are missing. If several nodes may come next, the node with the
     /// lowest `rank` does.
     pub(crate) fn sorted(&self, rank: impl Fn(u32) -> u64) -> Vec<u32> {
         let mut waits = vec![0_u32; self.nodes() as usize];

@@ -70,7 +70,7 @@ pub(crate) type Names = Punctuated<Ident, Token![,]>;
 pub(crate) struct TypeOptions {
     pub(crate) kind: Option<Kind>,
     pub(crate) path: Option<Path>,
-    /// The groups that there are, if the struct says so.
+    /// The groups that the struct declares, if it declares any.
     pub(crate) groups: Option<Names>,
 }
 

@@ -146,8 +146,8 @@ fn as_key(path: &Path, ident: &Ident) -> TokenStream {
     }
 }
 
-/// A component of a composite key. What is made of it has its place, so that an unsuitable type is
-/// reported there.
+/// A component of a composite key. The code made of the field has the field's place, so that an
+/// unsuitable type is reported there.
 struct Component<'a> {
     path: &'a Path,
     ty: &'a Type,

@@ -7,9 +7,9 @@ use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::{Attribute, Data, DeriveInput, Fields, Meta, Path, Type, Visibility};
 
-/// The most components a tuple key has.
+/// The largest number of components of a tuple key.
 const TUPLE_MAX: usize = 4;
-/// The most groups and the most secondary indexes a record has.
+/// The largest number of groups, and of secondary indexes, of a record.
 const GROUPS_MAX: usize = 64;
 const INDEXES_MAX: usize = 32;
 /// The group of fields that name none.

@@ -175,7 +175,7 @@ pub enum StoreError {
         /// The failure.
         source: io::Error,
     },
-    /// An operation on a file failed. What was there before is still in force, as with
+    /// An operation on a file failed. The earlier contents are still in force, as with
     /// [`StoreError::Full`].
     Io {
         /// The file, or `.` for the directory.

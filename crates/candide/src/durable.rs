@@ -1,5 +1,5 @@
-//! The files of a database: its store, the thread of its logger, and checkpoints that begin by
-//! themselves.
+//! The files of a database: its store, the thread of its logger, and checkpoints that begin
+//! unasked.
 
 #![forbid(unsafe_code)]
 
@@ -62,7 +62,7 @@ impl Durable {
     }
 }
 
-/// The checkpoints that begin by themselves.
+/// The checkpoints that begin unasked.
 #[derive(Debug)]
 struct Checkpoints {
     making: Mutex<Making>,

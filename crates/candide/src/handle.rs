@@ -123,7 +123,7 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         if let Some(durable) = self.durable.take() {
-            // `Database::close` reports the failure. Here nothing can hear of it.
+            // `Database::close` reports the failure. An error cannot be reported here.
             let _ = durable.close();
         }
     }

@@ -255,7 +255,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Returns the number of the key that `form` is.
+    /// Returns the number of the key that `form` denotes.
     fn number(&mut self, form: &Form) -> Result<u64, String> {
         let form = form.bare();
         let key = match form {

@@ -27,7 +27,7 @@ pub use candide_log_testing::laboratory::{Place, PlaceError};
 /// The end of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Bound {
-    /// When it has taken so long.
+    /// The run ends when it has taken this time.
     Time(Duration),
     /// The run ends when it has judged this number of states.
     States(u64),

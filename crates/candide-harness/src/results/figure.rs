@@ -67,8 +67,8 @@ pub(crate) struct Point {
     /// `None` if the figure does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p999_us: Option<f64>,
-    /// How often the system made a thread leave its core, on average in a round; `None` if the
-    /// figure does not show it, or the system does not report it.
+    /// The number of times that the system made a thread leave its core, on average in a round;
+    /// `None` if the figure does not show the number, or the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) involuntary_switches: Option<f64>,
     /// The phases by name, each of all rounds together; empty if the workload has none.

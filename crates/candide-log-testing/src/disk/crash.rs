@@ -79,7 +79,7 @@ impl CrashState {
         Self { id, moment, pieces }
     }
 
-    /// Returns what the state can be made from again, by [`SimDisk::state`].
+    /// Returns the name of the state, from which [`SimDisk::state`] makes the state again.
     pub fn id(&self) -> StateId {
         self.id
     }
@@ -93,7 +93,8 @@ impl CrashState {
         SimDisk::with(names, files)
     }
 
-    /// Returns lines that say for each change that is not durable what the crash leaves of it.
+    /// Returns a line for each change that is not durable, which says what the crash leaves of the
+    /// change.
     pub fn describe(&self) -> String {
         let changes = self.pieces.describe(&self.moment, self.kept());
         let survive = if changes.is_empty() { "  everything is durable\n" } else { &changes };

@@ -33,7 +33,7 @@ pub(super) struct Inner {
     pub(super) operations: Vec<Operation>,
     pub(super) files_made: FileId,
     pub(super) faults: Faults,
-    /// The most bytes that all files together can have.
+    /// The largest number of bytes of all files together.
     pub(super) quota: Option<u64>,
     pub(super) is_locked: bool,
 }

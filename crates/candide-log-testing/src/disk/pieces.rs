@@ -184,7 +184,7 @@ struct Cutter<'a> {
     grain: Option<u64>,
     /// The least size that the file can have.
     least: u64,
-    /// The places that changes up to now may have changed.
+    /// The places that the changes so far may have altered.
     touched: Vec<Range<u64>>,
 }
 

@@ -14,13 +14,13 @@ use std::str::FromStr;
 pub struct StateId {
     /// The number of operations before the crash.
     pub position: usize,
-    /// How the bytes of writes are cut into pieces.
+    /// The way in which the bytes of writes are cut into pieces.
     pub grain: Grain,
     /// The pieces that survive.
     pub kept: Kept,
 }
 
-/// How the bytes of a write are cut into pieces.
+/// The way in which the bytes of a write are cut into pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grain {
     /// The writes are one piece.

@@ -14,14 +14,14 @@ use std::ops::AddAssign;
 
 /// An engine above the store.
 pub trait WholeEngine: Sync {
-    /// Opens the database on a disk, and returns its rows. `tables` are those that the files have.
+    /// Opens the database on a disk, and returns its rows. `tables` are the tables of the files.
     ///
     /// # Errors
-    /// What is wrong, such as an index that differs from its table.
+    /// The error describes the fault, such as an index that differs from its table.
     fn rows(&self, disk: SimDisk, tables: &[TableSchema]) -> Result<Contents, String>;
 }
 
-/// How much has been judged.
+/// The numbers of judged states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The scripts.

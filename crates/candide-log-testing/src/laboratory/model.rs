@@ -14,13 +14,13 @@ struct Commit {
     writes: Vec<Write>,
 }
 
-/// A generation: what it began with, and what was committed in it.
+/// A generation: its first contents, and the commits in it.
 #[derive(Debug)]
 struct Generation {
     number: u64,
     base: Contents,
     commits: Vec<Commit>,
-    /// The cuts that blocks have closed, and that of its beginning.
+    /// The cuts that blocks have closed, and the cut of the generation's beginning.
     cuts: Vec<u64>,
 }
 

@@ -74,7 +74,7 @@ pub struct PartHeader {
     pub uuid: Uuid,
     /// The number of the checkpoint.
     pub checkpoint: u64,
-    /// The place of the part among those of the checkpoint, from 0.
+    /// The place of the part among the parts of the checkpoint, from 0.
     pub part: u32,
     /// The generation up to which the checkpoint contains the log, from 1.
     pub generation: u64,
@@ -98,7 +98,7 @@ impl PartHeader {
     /// Reads the header with which a part begins.
     ///
     /// # Errors
-    /// Returns what is wrong with the header.
+    /// Returns the fault of the header.
     pub fn decode(part: &[u8]) -> Result<PartHeader, Malformed> {
         let Some(header) = part.first_chunk::<PART_HEADER_BYTES>() else {
             let error = format!("the header of a checkpoint ends after {} bytes", part.len());
@@ -299,7 +299,7 @@ impl PartEncoder {
 
     /// Returns the header of a block of rows. `rows` contains the words of each row's key, followed
     /// by the row's own words. Keys ascend strictly, from block to block of a table, too; table
-    /// numbers ascend. There is at least one row.
+    /// numbers ascend. `rows` is not empty.
     ///
     /// # Panics
     /// The rows have no words.
@@ -316,8 +316,8 @@ impl PartEncoder {
         self.block(Contents::Rows { table, key_words, row_words, count }, &[rows])
     }
 
-    /// Returns the header of a block of commit records, each in an item of `records`. There is at
-    /// least one. All blocks of rows come before.
+    /// Returns the header of a block of commit records, each in an item of `records`. The number is
+    /// at least one. All blocks of rows come before.
     pub fn pending(&mut self, records: &[&[u64]]) -> [u8; PART_BLOCK_HEADER_BYTES] {
         debug_assert!(!records.is_empty(), "there is a record");
         self.block(Contents::Pending { count: records.len() as u64 }, records)

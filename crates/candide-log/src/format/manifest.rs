@@ -82,7 +82,7 @@ pub fn file_bytes_max(base: u64) -> u64 {
 /// [`HEADER_BYTES`], or all its bytes if it has fewer.
 ///
 /// # Errors
-/// The file has another length than its first bytes say, or they are not those of a MANIFEST.
+/// The file has another length than its first bytes say, or does not begin like a MANIFEST.
 pub fn check_length(start: &[u8], length: u64) -> Result<(), Malformed> {
     let version = bytes::begins(start, MAGIC_BYTES, NAME)?;
     let mut most = file_bytes_max(BASE_BYTES_MAX);

@@ -107,7 +107,7 @@ impl ManifestFile {
         change(&mut next);
         next.sequence = self.current.sequence + 1;
         let files = write_new(&self.disk, &next)?;
-        // Not every system replaces a file that is open.
+        // Some systems do not replace an open file.
         self.files = None;
         if let Err(error) = put_in_force(&self.disk) {
             let error = Arc::new(error);

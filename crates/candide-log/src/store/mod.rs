@@ -31,7 +31,7 @@ const SEGMENTS_MAX: usize = 256;
 /// checkpoint should be made. A checkpoint takes about as much memory as the log.
 pub const LOG_FACTOR_MAX: u64 = 4;
 
-/// How a database is opened and kept.
+/// The options for opening and keeping a database.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
     /// The bytes of the largest segments of the log; 64 MiB by default, at least 12 KiB. The first
@@ -200,8 +200,8 @@ impl Store {
         Ok(number)
     }
 
-    /// Returns the number of bytes of log that the next opening would have to read: those of blocks
-    /// that no checkpoint contains.
+    /// Returns the number of bytes of log that the next opening would have to read: the bytes of
+    /// all blocks that no checkpoint contains.
     pub fn log_bytes(&self) -> u64 {
         self.shared.log().bytes()
     }

@@ -31,7 +31,7 @@ impl Store {
     ///
     /// # Errors
     /// The directory is in use or contains something else, a file is damaged or cannot be read or
-    /// written, or the target refuses what was found. What was there is still there.
+    /// written, or the target refuses what was found. The files still contain everything.
     pub fn open(
         disk: Arc<dyn Disk>,
         options: &StoreOptions,

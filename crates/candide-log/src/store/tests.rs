@@ -261,8 +261,8 @@ fn no_commit_keeps_the_log_locked_while_a_segment_is_made() {
 }
 
 /// Lets a commit arrive at the n-th operation of the first checkpoint after an opening, and counts
-/// the syncs for which it waits: those of whatever is locked that it needs, and its own. `None` if
-/// the checkpoint has fewer operations.
+/// the syncs for which it waits: the syncs under locks that it needs, and its own. `None` if the
+/// checkpoint has fewer operations.
 fn syncs_of_a_commit(
     n: usize,
     commits_before: u64,

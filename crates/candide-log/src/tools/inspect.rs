@@ -66,8 +66,8 @@ pub enum Item<'a> {
 /// Calls `visit` with everything in a database, until it breaks.
 ///
 /// # Errors
-/// The directory is in use or contains no database, or a file cannot be read or is damaged. What is
-/// before the damage has been visited.
+/// The directory is in use or contains no database, or a file cannot be read or is damaged.
+/// Everything before the damage has been visited.
 pub fn inspect(
     disk: &dyn Disk,
     visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,

@@ -1,4 +1,4 @@
-//! A copy of what is before a damaged place of the log, or before a chosen cut.
+//! A copy of the contents before a damaged place of the log, or before a chosen cut.
 
 use super::{Source, Stretch};
 use crate::checkpoint::merge::merge;

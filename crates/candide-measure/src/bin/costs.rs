@@ -357,7 +357,7 @@ impl Keys {
 /// The keys that an operation is given.
 #[derive(Clone, Copy, PartialEq)]
 enum Given {
-    /// As many as the transaction's size, of rows that are there.
+    /// The keys of existing rows, as many as the transaction's size.
     Present,
     /// The same operations on rows that do not exist, unless this run has inserted them.
     Absent,
@@ -692,8 +692,8 @@ impl<P: Protocol> Operations<P> {
         Err(format!("{name}: the advancer is always there before").into())
     }
 
-    /// Collects the garbage, unless the advancer does. Returns the number of transactions that this
-    /// took, and whether they have collected it.
+    /// Collects the garbage, unless the advancer has collected it. Returns the number of
+    /// transactions that this took, and whether they have collected it.
     fn collect(&mut self) -> Result<(usize, bool), Box<dyn Error>> {
         let mut left = self.db.health().garbage;
         let mut transactions = 0;

@@ -30,8 +30,8 @@ impl TableOptions {
         TableOptions { policy: Some(policy), ..self }
     }
 
-    /// Sets whether each column group of the table is a separate unit of conflict. By default
-    /// [`Builder::timestamp_splitting`](crate::Builder::timestamp_splitting) says so.
+    /// Sets whether each column group of the table is a separate unit of conflict. The default is
+    /// [`Builder::timestamp_splitting`](crate::Builder::timestamp_splitting).
     #[must_use]
     pub fn timestamp_splitting(self, on: bool) -> TableOptions {
         TableOptions { splitting: Some(on), ..self }
@@ -85,7 +85,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// How a table from the files was made.
+    /// The options assumed for a table from the files.
     pub(super) const RECOVERED: Made = Made { volatile: false, capacity: None, shares_words: None };
 }
 

@@ -11,8 +11,8 @@
 //! noted by their keys, since a record may be freed while no session is pinned.
 //!
 //! The *retrospective lock list* [WK16] has the locks by policy that would have spared the attempt
-//! its conflict. Policies that learn from conflicts make it. It is noted and locked ahead like the
-//! units, with a mode for each.
+//! its conflict. Policies that learn from conflicts make this list. It is noted and locked ahead
+//! like the units, with a mode for each.
 //!
 //! The closure may run a transaction of another session. This inner transaction must not fail
 //! because of a row for which the closure has not asked. If it does, the outer attempt ends in a

@@ -23,7 +23,7 @@ const BUDGET_MIN: usize = 256;
 const PREFETCH_BATCH: usize = 16;
 
 /// The garbage of a session. While the session is active, it collects this garbage itself. While
-/// the session is idle or in a long read-only transaction, the advancer does.
+/// the session is idle or in a long read-only transaction, the advancer collects its entries.
 ///
 /// Each queue is ordered by epoch, so a collection ends at the first entry that is too young.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ struct Bounds<'a> {
     time: u64,
 }
 
-/// The entries that an examination leaves to later ones.
+/// The entries that an examination leaves to later examinations.
 #[derive(Default)]
 struct Left {
     /// The entries of units that are written all the time.

@@ -81,7 +81,7 @@ use crate::sync::{Ordering, step};
 /// The largest number of locks that an attempt releases, while its closure runs, in order to wait
 /// for another one.
 const RELEASED_MAX: usize = 8;
-/// How often a commit looks which rows of its write set are to be locked.
+/// The number of times that a commit looks which rows of its write set are to be locked.
 const LOOKS_MAX: usize = 4;
 /// The largest number of locks in a retrospective list. With more, only those stay that rest on
 /// what the attempt has found out: of rows that are hot, and of rows whose reads have failed to

@@ -243,7 +243,7 @@ impl RowLocks {
         if locker.engine.token.is_held_by(locker.local.id) || locker.local.wanted.gives_up_locks() {
             return Ok(Grant::Without);
         }
-        // The wait, and how long it is.
+        // The kind of the wait, and its length.
         let mut wait: Option<(Wait<'_>, Patience)> = None;
         let is_writer = mode == Mode::Write;
         let (mut has_wanted, mut has_waited) = (false, false);

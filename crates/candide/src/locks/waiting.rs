@@ -40,19 +40,19 @@ use crate::sync::Patience;
 /// SwissTM).
 const TIMID_WRITES: usize = 10;
 
-/// When a writer asks for a lock.
+/// The time at which an attempt asks for a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
-    /// As it stages a write. Some policies lock only at the commit.
+    /// The attempt is staging a write. Some policies lock only at the commit.
     Staging,
-    /// Before the closure runs, because the attempt before has wanted the lock.
+    /// The closure has not begun, and the attempt before has wanted the lock.
     Ahead,
-    /// Before phase 1 of the commit, under the policies that learn from conflicts.
+    /// Phase 1 of the commit has not begun, under the policies that learn from conflicts.
     BeforeCommit,
-    /// At a read, or at a read for update.
+    /// The attempt is reading, or reading for update.
     Now,
-    /// In phase 1 of the commit. Such locks are not listed, since nothing may be allocated then:
-    /// they are found by the write set.
+    /// The attempt is in phase 1 of its commit. Such locks are not listed, since nothing may be
+    /// allocated then: they are found by the write set.
     Commit,
 }
 
@@ -115,12 +115,12 @@ impl Asker {
     }
 
     /// Notes whether all locks that the attempt holds come before this one in the order of locks.
-    /// The wish is one of a policy that learns from conflicts.
+    /// The wish comes from a policy that learns from conflicts.
     pub(super) fn canonical(self, is_canonical: bool) -> Asker {
         Asker { is_canonical, may_sleep: self.may_sleep && is_canonical, ..self }
     }
 
-    /// Notes whether the attempt holds locks in the order of locks. The wish is one of another
+    /// Notes whether the attempt holds locks in the order of locks. The wish comes from another
     /// policy, which knows nothing of that order.
     pub(super) fn beside_ordered(self, holds_ordered: bool) -> Asker {
         Asker { may_sleep: self.may_sleep && !holds_ordered, ..self }

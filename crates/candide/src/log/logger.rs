@@ -62,7 +62,7 @@ impl Outbox {
         self.appended.load(Ordering::Relaxed) - self.logged.load(Ordering::Relaxed)
     }
 
-    /// Notes that the session has ended. What is in the buffer is still written.
+    /// Notes that the session has ended. The records in the buffer are still written.
     pub(crate) fn close(&self) {
         // Relaxed: see `empty_outboxes`.
         self.is_closed.store(true, Ordering::Relaxed);

@@ -20,7 +20,7 @@ pub(crate) struct Progress {
     /// Whether the log has failed; and, in `is_full`, whether the disk has no room for more.
     has_failed: AtomicBool,
     is_full: AtomicBool,
-    /// Where the logger sleeps, and threads that wait for a level.
+    /// The place where the logger and the threads that wait for a level sleep.
     signal: Signal<State>,
 }
 

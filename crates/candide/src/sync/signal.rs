@@ -13,9 +13,9 @@ use super::{Condvar, Duration, Instant, MODELLED, Mutex, MutexGuard, lock};
 #[derive(Debug, Default)]
 pub(crate) struct Signal<T> {
     state: Mutex<T>,
-    /// Where the worker sleeps.
+    /// The condition variable at which the worker sleeps.
     called: Condvar,
-    /// Where threads sleep that wait for the worker.
+    /// The condition variable at which threads that wait for the worker sleep.
     worked: Condvar,
 }
 

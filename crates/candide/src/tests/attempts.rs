@@ -15,7 +15,7 @@ use std::sync::{Arc, Barrier};
 
 /// The largest number of attempts of any transaction of these tests.
 const ATTEMPTS_MAX: u64 = 40;
-/// How often each transaction sleeps while the holder of its row has stopped.
+/// The number of times that each transaction sleeps while the holder of its row has stopped.
 const SLEEPS: u64 = 4;
 
 /// The operations of the transactions on two rows, and the place where the holder stops.

@@ -194,7 +194,7 @@ fn a_scan_goes_on_after_a_part_that_was_undone<P: Protocol>() {
             left_behind = Some(parcels.scan(tx, .., Parcel::WEIGHT));
             parcels.delete(tx, &(1, 2))
         })?;
-        // As many operations as the part had, and some more.
+        // The transaction now stages as many operations as the part had, and some more.
         for number in 0..4 {
             parcels.update(tx, &(1, number), Parcel::WEIGHT.set(100))?;
         }

@@ -115,7 +115,7 @@ fn rows_exchange_their_keys<P: Protocol>() {
         ),
         (
             |filed, tx| {
-                // Back to its own key, which it had given up.
+                // Row 1 takes back its own key, which it had given up.
                 give(filed, tx, 1, 2)?;
                 give(filed, tx, 1, 1)
             },

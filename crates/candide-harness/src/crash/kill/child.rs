@@ -73,8 +73,8 @@ struct Tables {
     accounts: Table<Account, Erased>,
 }
 
-/// Opens the database, checks it, tells what is in it, and runs transactions for ever, unless the
-/// process is only to look.
+/// Opens the database, checks it, and reports its contents. Then runs transactions for ever, unless
+/// the process only reports.
 ///
 /// # Errors
 /// The database does not open, an invariant does not hold, or a transaction fails.

@@ -128,8 +128,8 @@ pub fn run(order: &Order) -> Result<Finding, Failure> {
     }
 }
 
-/// Starts a process, kills it, and hears what it has told. Returns what is wrong with the database
-/// that it found.
+/// Starts a process, kills it, and reads its reports. Returns the faults of the database that the
+/// process found.
 fn kill_one(
     order: &Order,
     place: &Path,

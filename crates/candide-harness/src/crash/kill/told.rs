@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The line by which a process tells that it has opened the database and told what is in it.
+/// The line by which a process reports that it has opened the database and reported its contents.
 pub(super) const OPENED: &str = "opened";
 
 /// The reports of all processes.
@@ -52,7 +52,7 @@ impl Told {
     }
 }
 
-/// Parses a line of a word and two numbers, which ends with a full stop: what is cut off does not.
+/// Parses a line of a word and two numbers. The line ends with a full stop, unless it was cut off.
 fn parse(line: &str, word: &str) -> Option<(usize, u64)> {
     let numbers = line.strip_prefix(word)?.strip_suffix('.')?;
     let (worker, number) = numbers.trim().split_once(' ')?;

@@ -30,7 +30,7 @@
 //! * **OI6** Locks are taken from above to below, from layer to layer and from parent to child. An
 //!   inheriting leaf is locked after the dying child beside it, while their parent is locked. Locks
 //!   are held for a few hundred instructions, during which nothing is allocated or freed.
-//! * **OI7** Nodes come from the index's own slab. Dead ones are retired, not freed, and callers
+//! * **OI7** Nodes come from the index's own slab. Dead nodes are retired, not freed, and callers
 //!   are pinned.
 //! * **OI8** Before a new leaf can be found, it has the protocol's words of the leaf whose slices
 //!   it takes. A dying leaf leaves its words to the leaf that inherits its slices. The words are
@@ -117,7 +117,7 @@ struct Near {
     spot: Spot,
     depth: usize,
     /// The record linked last in the leaf: its key begins with the layer's prefix. `None` after a
-    /// lookup; then the prefix is that of the absent key, which is the next key to be linked.
+    /// lookup; then the prefix belongs to the absent key, which is the next key to be linked.
     record: Option<RecordAt>,
 }
 
@@ -325,7 +325,8 @@ impl OrderedIndex {
         (depth + 1..self.key_words).all(|index| record.key_word(index) == key[index])
     }
 
-    /// As [`OrderedIndex::find`]; if there is no record, notes where to link one with this key.
+    /// Finds a record as [`OrderedIndex::find`] does; if there is none, notes where to link a
+    /// record with this key.
     #[inline(always)]
     pub(crate) fn find_place(&self, key: &[u64], place: &mut Place) -> Found {
         debug_assert_eq!(key.len(), self.key_words);

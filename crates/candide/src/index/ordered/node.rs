@@ -332,7 +332,8 @@ impl Node {
         }
     }
 
-    /// As [`Node::value_of`]; `None` if a free slot has the slice and others must be searched.
+    /// Does the same as [`Node::value_of`]; returns `None` if a free slot has the slice and others
+    /// must be searched.
     #[inline(always)]
     pub(super) fn value_at_once(self, slice: u64) -> Option<u64> {
         match self.slot_of(slice) {
@@ -350,7 +351,7 @@ impl Node {
         (0..WIDTH).fold(WIDTH, pick)
     }
 
-    /// As [`Node::value_of`], for a leaf in which a free slot has the slice.
+    /// Does the same as [`Node::value_of`], for a leaf in which a free slot has the slice.
     #[cold]
     fn value_among(self, slice: u64) -> u64 {
         let mut equal =
@@ -413,7 +414,7 @@ impl Node {
         self.set_permutation(permutation.insert(rank));
     }
 
-    /// As [`Node::insert`], for a slice that [is beyond](Node::is_beyond) all others.
+    /// Does the same as [`Node::insert`], for a slice that [is beyond](Node::is_beyond) all others.
     #[inline(always)]
     pub(super) fn append(self, permutation: Permutation, slice: u64, value: Value) {
         self.fill_free_slot(permutation, slice, value);

@@ -20,7 +20,7 @@ mod restructuring;
 /// Leaves with the versions at which they were observed.
 type Observed = Vec<(NodeAt, u64)>;
 
-/// How an end of a range treats the keys that begin with its words.
+/// The treatment of the keys that begin with the words of a range's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bound {
     Included,

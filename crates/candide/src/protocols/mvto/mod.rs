@@ -188,11 +188,11 @@
 //! clock, every begin reads it once and every writing commit twice, with a fence for each read. A
 //! commit then also waits for the rest of a tick of 64 ns, while its versions are pending. A
 //! writing commit raises the rts of its read set, which writes to the cache line of each row read.
-//! A version costs three words and two spare ones; a cell, five. A commit that fails has linked
-//! versions in vain. The first reader of a delta makes it a row, in a block, where it stays until
-//! the collector or a later update brings it back to the record. At most sixteen deltas may lie on
-//! one another. While a user's deferred updater is applied, no other thread links a version of that
-//! unit, or makes a delta of the unit a row.
+//! A version costs three words and two spare words; a cell costs five words. A commit that fails
+//! has linked versions in vain. The first reader of a delta makes it a row, in a block, where it
+//! stays until the collector or a later update brings it back to the record. At most sixteen deltas
+//! may lie on one another. While a user's deferred updater is applied, no other thread links a
+//! version of that unit, or makes a delta of the unit a row.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015

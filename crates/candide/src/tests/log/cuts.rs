@@ -89,8 +89,7 @@ fn a_prefix_is_closed_under_anti_dependencies<P: Protocol>() {
     story.assert_all(&logged, &[]);
 }
 
-/// Why `TicToc` has no readable cuts: a commit may come before what was committed in an earlier
-/// epoch.
+/// `TicToc` has no readable cuts because a commit may come before commits of an earlier epoch.
 #[test]
 fn under_tictoc_a_reader_of_a_prefix_may_see_what_no_serial_order_shows() {
     let (logged, story, has_committed) = overtaken::<TicToc>(Point::Unlocked);
@@ -105,7 +104,7 @@ fn under_tictoc_a_reader_of_a_prefix_may_see_what_no_serial_order_shows() {
     assert_eq!(story.judge::<TicToc>(&[]), Verdict::Serializable, "{violation}");
 }
 
-/// In the same case `Occ` does not commit.
+/// In the case that `TicToc` commits, `Occ` does not commit.
 #[test]
 fn under_occ_a_commit_does_not_come_before_an_earlier_epoch() {
     let (logged, story, has_committed) = overtaken::<Occ>(Point::Unlocked);

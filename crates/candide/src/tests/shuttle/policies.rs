@@ -128,7 +128,7 @@ pub(super) fn three_cycle<P: Protocol>() -> Scene<P> {
 }
 
 /// A transaction that has written much asks another one to abort, whose session may have begun the
-/// next transaction. That one meets no other, so it commits at once.
+/// next transaction. That transaction meets no other, so it commits at once.
 pub(super) fn killed_late<P: Protocol>() -> Scene<P> {
     const FIRST: u64 = 20;
     const TURNS: u64 = 8;

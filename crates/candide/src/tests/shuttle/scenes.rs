@@ -211,7 +211,8 @@ pub(super) fn holders<P: Protocol>() -> Scene<P> {
         .after(sum)
 }
 
-/// A transaction that finds a range empty inserts into it. Exactly one of three transactions does.
+/// A transaction that finds a range empty inserts into it. Exactly one of three transactions
+/// inserts.
 pub(super) fn phantom<P: Protocol>() -> Scene<P> {
     const GAP: ((u8, u16), (u8, u16)) = ((1, 11), (1, 40));
     fn fill<P: Protocol>(me: &mut Actor<'_, P>) {

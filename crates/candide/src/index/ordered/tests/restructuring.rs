@@ -95,7 +95,7 @@ fn no_insert_enters_a_range_that_was_scanned<P: Protocol>() {
                 entered = Some(key);
                 second.run(|tx| table.insert(tx, seat(key.0, key.1, 2)))?;
             }
-            // Writes, so that it cannot come before what it missed.
+            // The transaction writes, so that it cannot come before the insert that it missed.
             table.put(tx, seat(1_000, 0, 0))?;
             if let Some((hall, number)) = entered {
                 // The transaction also reads the write of the other transaction: no order allows
@@ -325,7 +325,7 @@ fn a_unique_index_is_one_to_one_under_contention<P: Protocol>() {
                             }
                             let holder = unique.get(tx, &owner, Seat::OWNER)?;
                             if holder.is_some_and(|holder| holder != owner) {
-                                // No reader may see this value.
+                                // No serializable transaction sees this state.
                                 return Err(Abort::NotFound);
                             }
                         }

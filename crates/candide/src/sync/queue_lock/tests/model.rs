@@ -123,7 +123,7 @@ enum Place {
     StoresNext(Id),
     LooksForReaders(Id),
     TakesNext(Id),
-    // Between a request and its end.
+    // The thread has requested the lock, and polls.
     Polls,
     Holds,
     // `release`
