@@ -4,13 +4,13 @@
 
 /// The largest number of a table.
 pub const TABLE_NUMBER_MAX: u32 = u16::MAX as u32;
-/// The most words of a key.
+/// The largest number of words of a key.
 pub const KEY_WORDS_MAX: usize = u8::MAX as usize;
-/// The most words of a row, its key not included.
+/// The largest number of words of a row, its key not included.
 pub const ROW_WORDS_MAX: usize = u16::MAX as usize;
-/// The most bytes of a name.
+/// The largest number of bytes of a name.
 pub const NAME_BYTES_MAX: usize = u16::MAX as usize;
-/// The most groups or indexes of a table, and the most entries of its key widths.
+/// The largest number of groups or indexes of a table, and the most entries of its key widths.
 pub const PARTS_MAX: usize = u16::MAX as usize;
 
 /// A table as MANIFEST describes it.

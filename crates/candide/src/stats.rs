@@ -137,7 +137,8 @@ pub struct LockStats {
     /// The number of times that an attempt has released locks in order to wait for a lock that
     /// comes before them in the order of locks, under the same policies.
     pub restored: u64,
-    /// Rows that became hot, under [`Policy::Mocc`](crate::policy::Policy::Mocc).
+    /// The number of times that a row has become hot, under
+    /// [`Policy::Mocc`](crate::policy::Policy::Mocc).
     pub heated: u64,
     /// The number of times that a hot row has become cold.
     pub cooled: u64,

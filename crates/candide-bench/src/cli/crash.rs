@@ -87,7 +87,7 @@ pub(crate) struct CrashArgs {
     look: bool,
 }
 
-/// The work to do.
+/// The work that the command is to do.
 pub(crate) enum CrashOrder {
     /// Judge the states of scripts.
     Judge(Order),

@@ -52,7 +52,7 @@ pub struct Order {
     pub protocols: Choices,
 }
 
-/// The most findings that are printed.
+/// The largest number of findings that are printed.
 const FINDINGS_MAX: usize = 10;
 
 /// The data that the threads of a run share.

@@ -43,7 +43,8 @@ struct Row {
 
 /// The number of rows that one transaction puts while the checkpoint is prepared.
 const ROWS_AT_ONCE: u64 = 1_000;
-/// The most rows that commit records of the log update: few, so that it takes no time to load them.
+/// The largest number of rows that commit records of the log update: few, so that it takes no time
+/// to load them.
 const UPDATED: u64 = 10_000;
 
 /// Makes a database with a checkpoint, and one with a log, and measures how long each takes to open

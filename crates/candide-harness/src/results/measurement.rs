@@ -30,7 +30,7 @@ pub enum Profile {
 #[derive(Debug, Serialize)]
 pub(crate) struct Measurement {
     pub(crate) workload: String,
-    /// The workload's knobs and the seed. If a `rate` was given, it is in the results, too.
+    /// The workload's knobs and the seed, and the `rate` if it was given.
     pub(crate) params: serde_json::Value,
     /// The knobs, in words, by which this result differs from the report's other results of the
     /// same workload.

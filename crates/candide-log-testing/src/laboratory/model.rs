@@ -151,7 +151,7 @@ impl Model {
     /// operations.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the contents.
     pub(super) fn check(&self, found: &Found, loss: Loss, position: usize) -> Result<(), String> {
         let promises = if loss == Loss::OfPower { &self.durable } else { &self.written };
         let given = promises.partition_point(|promise| promise.position <= position);

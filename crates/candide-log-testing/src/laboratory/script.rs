@@ -20,7 +20,7 @@ use std::sync::Arc;
 const SESSIONS: usize = 3;
 /// The number of keys of each table: few, so that rows are changed again and again.
 const KEYS: u64 = 6;
-/// The most faults of a script.
+/// The largest number of faults of a script.
 const FAULTS_MAX: u64 = 2;
 /// The operations within which the first fault comes.
 const FAULT_WITHIN: u64 = 120;

@@ -316,8 +316,8 @@ impl PartEncoder {
         self.block(Contents::Rows { table, key_words, row_words, count }, &[rows])
     }
 
-    /// Returns the header of a block of commit records, each in an item of `records`. The number is
-    /// at least one. All blocks of rows come before.
+    /// Returns the header of a block of commit records, each in an item of `records`, which is not
+    /// empty. All blocks of rows come before.
     pub fn pending(&mut self, records: &[&[u64]]) -> [u8; PART_BLOCK_HEADER_BYTES] {
         debug_assert!(!records.is_empty(), "there is a record");
         self.block(Contents::Pending { count: records.len() as u64 }, records)

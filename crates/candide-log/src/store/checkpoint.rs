@@ -14,7 +14,7 @@ use crate::log::replay::Step;
 use crate::log::writer::{Closed, Log};
 use crate::names::{self, DIRECTORY};
 
-/// The most files that are kept for segments to come.
+/// The largest number of files that are kept for segments to come.
 const SPARES_MAX: u64 = 16;
 
 /// The result of a checkpoint.

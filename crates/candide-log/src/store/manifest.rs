@@ -40,7 +40,7 @@ pub(crate) struct Pair {
     files: [Box<dyn DiskFile>; 2],
     /// The bytes of each.
     bytes: u64,
-    /// The most bytes of each.
+    /// The largest number of bytes of each.
     most: u64,
 }
 

@@ -31,7 +31,8 @@ impl Store {
     ///
     /// # Errors
     /// The directory is in use or contains something else, a file is damaged or cannot be read or
-    /// written, or the target refuses what was found. The files still contain everything.
+    /// written, or the target refuses what was found. Everything that the files contained is still
+    /// there.
     pub fn open(
         disk: Arc<dyn Disk>,
         options: &StoreOptions,

@@ -10,7 +10,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::io;
 use std::sync::{Arc, Mutex, Weak};
 
-/// The most zeros that are written at once.
+/// The largest number of zeros that are written at once.
 const STEP: u64 = 1 << 20;
 
 /// An operation that is about to be done to the disk.
@@ -252,7 +252,7 @@ fn no_commit_keeps_the_log_locked_while_a_segment_is_made() {
             watch_locks(&database.disk);
             database.log.sync().unwrap();
             watch_locks(&database.disk);
-            // Sometimes a file is ready, and sometimes a part of one.
+            // In some rounds a file is ready, in others only a part of a file.
             if number % 20 < 10 {
                 database.log.prepare().unwrap();
             }

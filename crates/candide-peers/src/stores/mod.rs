@@ -102,7 +102,7 @@ pub trait Peer: 'static {
     const USE: &'static str;
     /// The peer's role among the others.
     const ROLE: Role;
-    /// The most threads that can use the peer at the same time.
+    /// The largest number of threads that can use the peer at the same time.
     const THREADS_MAX: usize = usize::MAX;
 
     /// The peer's store, with rows that hold a `V`.

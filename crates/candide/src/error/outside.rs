@@ -99,7 +99,7 @@ pub enum Error {
     LongName {
         /// The name that the call asked for.
         name: String,
-        /// The most bytes that such a name can have.
+        /// The largest number of bytes that such a name can have.
         bytes_max: usize,
     },
     /// A database holds at most 65,535 tables, secondary indexes included.

@@ -9,8 +9,8 @@
 //!
 //! An attempt that takes a lock because the attempt before has failed sets WASK if the row is not
 //! hot, so that writers ask. The release of the lock clears the flag, unless another session then
-//! holds the lock. In that case, or if the attempt has not got the lock, a later release makes the
-//! row cold.
+//! holds the lock. In that case, or if the attempt has not got the lock, a later release clears the
+//! flag.
 //!
 //! Temperatures are looked at only by attempts that fail or that lock. So a workload without
 //! conflicts never touches them.
@@ -71,7 +71,8 @@ pub(super) fn heat(locker: &mut Locker<'_>, at: CellAt) {
     }
 }
 
-/// Makes a row hot, unless its cell is locked: then the next failure does it.
+/// Makes a row hot, unless its cell is locked; a row that stays cold for this reason becomes hot
+/// with its next failure.
 fn make_hot(locker: &mut Locker<'_>, at: CellAt) {
     if !has(at, RASK | Tid::ABSENT) && exchange_flags(at, FLAGS, false) {
         locker.count(LockCount::Heated);

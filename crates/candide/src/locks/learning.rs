@@ -383,7 +383,8 @@ impl RowLocks {
                 self.queueing.release_by_policy(locker, lock);
             }
         }
-        // From the end: what takes the place of a released lock was looked at before.
+        // The loop begins at the end: the lock that takes the place of a released lock has been
+        // looked at before.
         for place in (0..self.list.len()).rev() {
             if is_in_the_way(&self.list[place]) {
                 let lock = self.remove(place);

@@ -152,7 +152,7 @@ fn an_insert_into_what_was_scanned_is_noticed<P: Protocol>() {
     is_noticed::<P>(&TENS, beyond, insert_7);
     let before: Act<P> = |parcels, tx| drain(parcels.scan_rev(tx, ..(1, 15), ()));
     is_noticed::<P>(&TENS, before, |parcels, tx| insert(parcels, tx, 1));
-    // The scan ends before the third of three rows.
+    // The scan takes three rows, and the insert comes before the third.
     let three: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(3));
     is_noticed::<P>(&TENS, three, |parcels, tx| insert(parcels, tx, 25));
 }

@@ -276,8 +276,8 @@ impl Trail for Option<Parent> {
     }
 }
 
-/// A cursor's place in one layer. Kept small: where layers have few keys, a frame is stored and
-/// restored for every second row.
+/// A cursor's place in one layer. A frame is small because, where layers have few keys, it is
+/// stored and restored for every second row.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     root: Node,

@@ -24,8 +24,8 @@ use crate::sync::{AtomicU64, MODELLED, Ordering, Spin, prefetch};
 
 /// Words of a node: four cache lines.
 pub(super) const NODE_WORDS: usize = 32;
-/// The most keys of an inner node. There is one child more, so both halves of a full node have at
-/// least two children.
+/// The largest number of keys of an inner node. There is one child more, so both halves of a full
+/// node have at least two children.
 pub(super) const KEYS: usize = if MODELLED { 3 } else { 14 };
 /// The distance between the keys that a search compares first. These keys leave runs of equal
 /// length before, between and behind them.

@@ -59,20 +59,20 @@ use crate::sync::{MODELLED, Ordering, Point, Spin, pass};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The most rounds of waiting for a lock, most of them busy: a commit may be in progress. No thread
-/// waits for the pruning session.
+/// The largest number of rounds of waiting for a lock, most of them busy: a commit may be in
+/// progress. No thread waits for the pruning session.
 const LOCK_ROUNDS_MAX: u32 = if MODELLED { 1 } else { 20 };
 
 /// The lock of a dead unit's chain, while undo records are taken out of it.
 const PRUNING: u64 = Tid::own_flag(4);
 
-/// The most undo records taken out of a chain under one lock. The lock must be held for less time
-/// than a writer waits, and few of the undo records are in a cache.
+/// The largest number of undo records taken out of a chain under one lock. The lock must be held
+/// for less time than a writer waits, and few of the undo records are in a cache.
 const TAKEN_AT_ONCE: usize = if MODELLED { 2 } else { 32 };
 
-/// The most undo records that one collection examines, unless more have been added since the last
-/// collection; also the most that it examines of those kept for a closed snapshot. Others are left
-/// to the next collection.
+/// The largest number of undo records that one collection examines, unless more have been added
+/// since the last collection; also the most that it examines of those kept for a closed snapshot.
+/// Others are left to the next collection.
 const UNDO_BATCH_MAX: usize = 4_096;
 
 /// The outcome of examining an undo record.

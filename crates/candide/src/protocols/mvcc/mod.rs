@@ -170,9 +170,9 @@ use crate::sync::{Ordering, Point, pass};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
-/// The most reads with which an attempt that has written nothing moves its time forward. An attempt
-/// that reads much and writes nothing needs no newer time, and would validate its read set again
-/// and again.
+/// The largest number of reads with which an attempt that has written nothing moves its time
+/// forward. An attempt that reads much and writes nothing needs no newer time, and would validate
+/// its read set again and again.
 const MOVED_READS_MAX: usize = 32;
 
 /// The number of attempts that take newer times from the beginning, after an attempt that had read

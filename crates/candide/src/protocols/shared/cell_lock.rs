@@ -228,7 +228,7 @@ pub(crate) fn end<P: Protocol>(
     note_end();
 }
 
-/// Passes the point of tests at which a commit has released everything.
+/// Lets tests stop a commit that has released everything.
 #[inline(always)]
 pub(crate) fn note_end() {
     pass(Point::Released);
@@ -588,15 +588,15 @@ pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
     all
 }
 
-/// Passes the point of tests at which nothing is locked. There updaters must not have seen their
-/// rows yet.
+/// Lets tests stop a commit before it locks anything. At this point, updaters must not have seen
+/// their rows yet.
 #[inline(always)]
 fn before_locking() {
     pass(Point::Unlocked);
 }
 
-/// Passes the point of tests at which all is locked and nothing validated. There no words must have
-/// been stored yet.
+/// Lets tests stop a commit that has locked everything and validated nothing. At this point, no
+/// words must have been stored yet.
 #[inline(always)]
 fn after_locking() {
     pass(Point::Locked);

@@ -104,7 +104,7 @@ fn under_tictoc_a_reader_of_a_prefix_may_see_what_no_serial_order_shows() {
     assert_eq!(story.judge::<TicToc>(&[]), Verdict::Serializable, "{violation}");
 }
 
-/// In the case that `TicToc` commits, `Occ` does not commit.
+/// In the schedule in which `TicToc` commits, `Occ` does not commit.
 #[test]
 fn under_occ_a_commit_does_not_come_before_an_earlier_epoch() {
     let (logged, story, has_committed) = overtaken::<Occ>(Point::Unlocked);
