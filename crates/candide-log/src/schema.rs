@@ -10,7 +10,7 @@ pub const KEY_WORDS_MAX: usize = u8::MAX as usize;
 pub const ROW_WORDS_MAX: usize = u16::MAX as usize;
 /// The largest number of bytes of a name.
 pub const NAME_BYTES_MAX: usize = u16::MAX as usize;
-/// The largest number of groups or indexes of a table, and the most entries of its key widths.
+/// The largest number of groups, of indexes, and of entries of the key widths of a table.
 pub const PARTS_MAX: usize = u16::MAX as usize;
 
 /// A table as MANIFEST describes it.

@@ -45,8 +45,8 @@ pub enum Policy {
     /// Each row is read without a lock or with one, as chance and the last lock's kind suggest;
     /// writes lock at the commit.
     Adaptive,
-    /// Writes lock at once, reads never. Of two transactions that want to write a row, the one that
-    /// has written little gives way, or the younger one.
+    /// Writes lock at once, reads never. Of two transactions that want to write a row, the
+    /// transaction that has written little gives way, or else the younger.
     Swiss,
     /// Reads take a lock if it is free, and do without it otherwise. Writes take one at the commit,
     /// or abort.

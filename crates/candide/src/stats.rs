@@ -42,9 +42,10 @@ pub struct Stats {
     pub write_set: u64,
     /// The number of committed transactions that optimistic concurrency control would have aborted
     /// because of their reads. When such a transaction was validated, a column group (or whole row)
-    /// that it had read had a newer version, or another commit was installing one; or an index node
-    /// that it had searched in vain had changed. OCC as in Silo validates exactly this, also for
-    /// transactions that only read. Versions that the transaction itself wrote do not count.
+    /// that it had read had a newer version, or another commit was installing a newer version. Or
+    /// an index node that it had searched in vain had changed. OCC as in Silo validates exactly
+    /// this, also for transactions that only read. Versions that the transaction itself wrote do
+    /// not count.
     ///
     /// Counted under [`TicToc`](crate::TicToc), [`Mvcc`](crate::Mvcc) and [`Mvto`](crate::Mvto),
     /// and only if the database was built to (`Builder::count_stale_commits`, with the feature

@@ -179,7 +179,7 @@ impl Store {
     /// # Errors
     /// There is a table of that name, the schema cannot be stored, or `MANIFEST` cannot be written.
     /// If it cannot be written, the table is not there, and the call may be repeated, unless the
-    /// error is [`StoreError::Failed`]; but if the process ends before the next change, the table
+    /// error is [`StoreError::Failed`]. But if the process ends before the next change, the table
     /// may be there when the database is opened again.
     pub fn add_table(&self, mut schema: TableSchema) -> Result<u32, StoreError> {
         let mut manifest = self.shared.manifest();
@@ -228,7 +228,7 @@ impl LogWriter {
     ///
     /// # Errors
     /// With [`WriteError::Full`] nothing was written. After [`WriteError::Failed`] nothing can be
-    /// written any more; the log also fails if a cut is below the cut before, if a stamp is not
+    /// written any more. The log also fails if a cut is below the cut before, if a stamp is not
     /// above it, or if `records` are not whole records, since no reader would accept that.
     pub fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
         self.shared.with_files(|log| log.write(records, cut))

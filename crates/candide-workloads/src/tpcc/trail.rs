@@ -10,8 +10,8 @@
 //! ended when the aborted attempt began to read. So if all met attempts are of one type, that type
 //! caused the conflict.
 //!
-//! The set of met attempts is empty in two cases: the engine itself removed a record or an empty
-//! leaf, or the aborted attempt took so long that not all attempts that ended meanwhile are
+//! The set of met attempts is empty in two cases. Either the engine itself removed a record or an
+//! empty leaf, or the aborted attempt took so long that not all attempts that ended meanwhile are
 //! remembered.
 //!
 //! The trails are kept only if [`Tpcc::causes`](super::knobs::Tpcc::causes) is set.

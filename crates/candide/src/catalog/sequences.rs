@@ -11,9 +11,9 @@
 //! * **SQ1** A number is drawn by one `fetch_add` on one counter. So no two calls return the same
 //!   number, and a call returns a larger number than each call that has returned before it began.
 //! * **SQ2** A transaction that draws a number above the durable limit raises the limit in the row
-//!   above that number, by an update in its own write set, which stays there when a part of the
-//!   transaction is undone (`txn/limits.rs`). The commit record that has what the
-//!   transaction did with the number therefore has the limit, too.
+//!   above that number, by an update in its own write set. The update stays there when a part of
+//!   the transaction is undone (`txn/limits.rs`). The commit record that has what the transaction
+//!   did with the number therefore has the limit, too.
 //! * **SQ3** The durable limit is one with which the database was opened, or one that a commit has
 //!   written which the log has made durable since. So every later recovery finds it, or a larger
 //!   one: an update of the row is a `max`, and by C1 the row has the largest limit of all commits

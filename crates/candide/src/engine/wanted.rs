@@ -104,9 +104,9 @@ impl Wanted {
     }
 
     /// Returns the transaction's age, which is the age of its first attempt that locked a row by
-    /// policy. If the transaction has no age yet, it gets `first`, which is above zero and below `1
-    /// << 61`. Of the transactions that get their age in this way and have failed, `most` try again
-    /// at the same time.
+    /// policy. If the transaction has no age yet, it gets `first`, which is above zero and below
+    /// [`AWAITED`]. Of the transactions that get their age in this way and have failed, `most` try
+    /// again at the same time.
     pub(crate) fn age(&mut self, most: usize, first: impl FnOnce() -> u64) -> u64 {
         if self.marks & !NO_AGE == 0 {
             self.most_at_once = most as u64;

@@ -51,10 +51,9 @@ pub enum Error {
         /// The row type that the table was created with.
         existing: &'static str,
     },
-    /// A table of this name exists, and is not as the options say: it is volatile and the call does
-    /// not say so ([`TableOptions::volatile`](crate::TableOptions::volatile)), or the other way
-    /// round, or another option that was given differs. Ask for the table as it was made, or use
-    /// another name.
+    /// A table of this name exists, and differs from the options of the call. Either only one of
+    /// the two is [volatile](crate::TableOptions::volatile), or another given option differs. Ask
+    /// for the table as it was made, or use another name.
     TableOption {
         /// The table's name.
         table: String,
@@ -168,8 +167,8 @@ pub enum Error {
         /// The protocol's name.
         protocol: &'static str,
     },
-    /// A transaction is running. Iteration without a transaction, and export, need a database in
-    /// which none runs.
+    /// A transaction is running. Iteration without a transaction, and export, need a database
+    /// without running transactions.
     NotQuiescent,
     /// The table has a secondary index of this name. Choose another name, or drop the index first.
     IndexExists {

@@ -6,11 +6,11 @@
 //! addresses, so it has no circle.
 //!
 //! Before the closure runs, the retrospective list is locked in that order. At the commit, those
-//! rows of the write set whose writers ask are locked in that order before phase 1 begins, and
-//! locks that are in the way are released; what was read under them is validated like any other
-//! read. The other rows of the write set are locked in phase 1 as under `Occ` alone: in the order
-//! in which the closure has staged them (with the factor `sorted-locks`, in the order of
-//! addresses), each with a few rounds of waiting, or asleep if the commit holds nothing (WA2).
+//! rows of the write set whose writers ask are locked in that order before phase 1 begins. Locks
+//! that are in the way are released; reads under these locks are validated like any other read. The
+//! other rows of the write set are locked in phase 1 as under `Occ` alone: in the order in which
+//! the closure has staged them (with the factor `sorted-locks`, in the order of addresses), each
+//! with a few rounds of waiting, or asleep if the commit holds nothing (WA2).
 //!
 //! While the closure runs, an attempt sleeps only if it then holds no lock, since others would wait
 //! for it meanwhile. If all that it holds is a few locks for reading, and they are in the way, it
@@ -21,8 +21,8 @@
 //!
 //! # Waiting as in the paper
 //! With [`MoccOptions::paper_waiting`](crate::policy::MoccOptions::paper_waiting), an attempt
-//! restores canonical mode whenever that takes the release of few locks, those for writing
-//! included, and sleeps in canonical mode whatever other locks of these policies it holds, also
+//! restores canonical mode whenever that takes the release of few locks, locks for writing
+//! included. It sleeps in canonical mode whatever other locks of these policies it holds, also
 //! while its closure runs and at a commit for a row that it has read. Only with more locks in the
 //! way does it go on without the lock. No circle of sleepers arises, beside reads for update
 //! either:

@@ -1,8 +1,7 @@
 //! Whether an attempt that meets a lock waits, aborts, or goes on without the lock.
 //!
 //! # Waiting and circles
-//! An attempt sleeps for a lock only if its policy has a reason why no circle of sleepers arises,
-//! or finds circles:
+//! An attempt sleeps for a lock only if its policy excludes circles of sleepers, or finds them:
 //! * wait-die: a sleeper is older than all holders, so a chain of sleepers goes from older to ever
 //!   younger attempts.
 //! * dreadlock: a sleeper has published for which sessions it waits, has found itself not among

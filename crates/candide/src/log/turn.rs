@@ -8,7 +8,7 @@
 //!   the logger waiting.
 //! * **LG3** The logger takes a cut, and then locks and empties all buffers, one after another. By
 //!   LG1, each commit with a stamp up to the cut has left its record in its buffer when the logger
-//!   locks that buffer: a commit that takes its turn after the logger's visit takes a stamp above
+//!   locks that buffer. A commit that takes its turn after the logger's visit takes a stamp above
 //!   the cut, since the logger's unlocking carries the cut to it (E27). A session that joins after
 //!   the cut has a buffer that the logger may not have visited; the lock on the list of buffers
 //!   carries the cut to it.

@@ -96,7 +96,7 @@
 //! at which the difference fits again. An earlier reader then finds another wts, and aborts. We
 //! keep the two words, and compute from them where wts would be (`moved`). An extension changes wts
 //! only by multiples of 2^15, so the result depends on nothing but the first wts and the present
-//! rts, and wts moves in the same exchange that raises rts, as in one word. A reader notes the
+//! rts. And wts moves in the same exchange that raises rts, as in one word. A reader notes the
 //! moved wts. Its commit timestamp is not below the noted wts, and its validation fails if the
 //! version has another one. The real wts, to which the proof refers, does not move. An absence that
 //! a record has inherited (UNWRITTEN) is exempt, since a node has two words.

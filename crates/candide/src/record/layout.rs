@@ -368,7 +368,7 @@ pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<KeyPacking>) -> K
     }
 }
 
-/// The largest number of words a record may have, cells and key included.
+/// The largest number of words of a record, cells and key included.
 pub(crate) const RECORD_WORDS_MAX: usize = u16::MAX as usize;
 
 impl Layout {

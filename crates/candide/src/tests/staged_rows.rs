@@ -477,7 +477,7 @@ fn a_staged_row_is_found_beside_the_collector_of_ended_sessions<P: Protocol>() {
 }
 
 protocol_tests!(versioned: a_staged_row_is_found_while_a_snapshot_of_the_deleted_one_closes);
-/// A snapshot sees the deleted rows. It closes while an attempt has staged them anew.
+/// A snapshot sees the deleted rows. The snapshot closes while an attempt has staged the rows anew.
 fn a_staged_row_is_found_while_a_snapshot_of_the_deleted_one_closes<P: Versioned>() {
     let finds: [Write<P>; 2] = [Scene::find_item, Scene::find_parcel];
     for (write, find) in [(item_writes::<P>()[0], finds[0]), (parcel_writes::<P>()[0], finds[1])] {

@@ -250,7 +250,7 @@ impl Parent {
     fn leaf(&self, rank: usize) -> Option<Spot> {
         let &Parent { node, version, low, high, .. } = self;
         let (child, (low, high)) = (node.child(rank), node.fences(rank, low, high));
-        // OI5, as in `descend`.
+        // The version is validated by OI5, as in `descend`.
         if child == 0 || !node.is_still(version) {
             return None;
         }

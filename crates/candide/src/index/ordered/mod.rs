@@ -57,9 +57,9 @@
 //! contents were those for this slice at that moment. The leaf at that version proves that a
 //! missing key is absent: a writer that links the key later raises the version of the leaf that the
 //! key then belongs to. That leaf is this one, or a new one made by changing this one, or a
-//! neighbour of this one, which then is dead. In the last case the neighbour's version need not be
-//! raised by the inheritance: transactions that observed the dead leaf fail by its death, and
-//! transactions that observed the neighbour have read nothing of what it inherits.
+//! neighbour of this one, which then is dead. In the last case the inheritance need not raise the
+//! neighbour's version: transactions that observed the dead leaf fail by its death. Transactions
+//! that observed the neighbour have read nothing of what it inherits.
 //!
 //! # Why scans are right
 //! A cursor (`cursor.rs`) reads leaf after leaf, each at one version, and observes each leaf before

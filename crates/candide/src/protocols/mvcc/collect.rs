@@ -12,20 +12,20 @@
 //!
 //! If open snapshots are older than the commit, and one of them sees the version of the undo
 //! record, the entry waits until that snapshot has closed. If none of them sees the version, the
-//! undo record is examined, and its chain is *pruned*: the session walks the chain like a reader of
-//! the oldest snapshot, and takes out unseen undo records under the unit's lock, which it holds
-//! briefly. If undo records hold only some of the unit's words, the next older record may lack
-//! words of the removed records; then a record with all these words replaces it. An undo record
-//! that is taken out is marked, and its own entry retires it, because readers of snapshots may be
-//! reading it. Other sessions may have pruned the same chain meanwhile, so nothing is done unless
-//! the chain is, under the lock, as it was found. An undo record is out of its chain if and only if
-//! it is marked.
+//! undo record is examined, and its chain is *pruned*. For this, the session walks the chain like a
+//! reader of the oldest snapshot, and takes out unseen undo records under the unit's lock, which it
+//! holds briefly. If undo records hold only some of the unit's words, the next older record may
+//! lack words of the removed records; then a record with all these words replaces it. An undo
+//! record that is taken out is marked, and its own entry retires it, because readers of snapshots
+//! may be reading it. Other sessions may have pruned the same chain meanwhile, so nothing is done
+//! unless the chain is, under the lock, as it was found. An undo record is out of its chain if and
+//! only if it is marked.
 //!
 //! The record of a deleted row is reaped when no open snapshot is older than the deletion, or when
 //! all its undo records have been taken out of their chains. Undo records that no snapshot sees are
 //! taken out soon, by their entries. If a snapshot sees the record, and the table is ordered, the
-//! record moves to the index of deleted records until the snapshots that see it have closed;
-//! otherwise all other scans would have to pass it.
+//! record moves to the index of deleted records until the snapshots that see it have closed.
+//! Otherwise all other scans would have to pass it.
 //!
 //! # Why no freed undo record is read
 //! A reader follows the link of a version with timestamp t only if it sees a version from before t;

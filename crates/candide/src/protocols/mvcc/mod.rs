@@ -46,7 +46,7 @@
 //!
 //! # Invariants
 //! The cell is locked as in `protocols/shared/cell_lock.rs`, with invariants CL1 to CL6, except
-//! that pruning a chain (`collect.rs`) holds LOCK alone briefly, also of an absent row; and undo
+//! that pruning a chain (`collect.rs`) holds LOCK alone briefly, also of an absent row. Undo
 //! records are as in `record/undo_record.rs`, with UR1 to UR4. Besides:
 //! * **MV1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and
 //!   until they name the version that it wrote.

@@ -19,10 +19,10 @@
 //! timestamp of its own; a delta depends on nothing else. A commit applies the updaters that may
 //! fail. A read-modify-write may link its version below later versions that have not been read;
 //! Cicada requires that it link the newest version. The room for a version in the record is used
-//! again when no reader can reach the version that was there; and a delta that no transaction needs
-//! any more is applied to the row below it in place. Two deltas are not combined while a
-//! transaction may read at a time between them; afterwards they become one row (`collect.rs`). A
-//! read for update keeps other writers out.
+//! again when no reader can reach the version that was there. A delta that no transaction needs any
+//! more is applied to the row below it in place. Two deltas are not combined while a transaction
+//! may read at a time between them; afterwards they become one row (`collect.rs`). A read for
+//! update keeps other writers out.
 //!
 //! # Phases
 //! While it executes, an attempt reads at its *time*: the clock's time when the attempt began. If
@@ -176,8 +176,8 @@
 //! Had T linked its version before R read x, R would have waited for the outcome.
 //!
 //! # Aborts
-//! `Locked`: a lock was not released, or a pending version neither committed nor aborted, in time;
-//! or a commit that needs the row below its version would have waited for several pending ones.
+//! `Locked`: a lock was not released in time, or a pending version did not commit or abort in time;
+//! or a commit that needs the row below its version would have waited for several pending versions.
 //! `ReadChanged`: phase 2 or 4; or a version that the attempt had read was replaced before the
 //! attempt met a newer version, and the attempt had written or wanted to write later. `Phantom`:
 //! the same, for a node that the attempt had read. `ExistenceChanged`, `RecordRemoved`: phases 2

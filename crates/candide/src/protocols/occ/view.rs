@@ -3,9 +3,9 @@
 //!
 //! # Rule
 //! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is the set of all
-//! observations on which the closure depends: cells that it has read, nodes that prove the absence
-//! of keys, and cells of which it knows only whether the row exists (from an update, an insert or a
-//! delete). A *look* is a revalidation of the look-set.
+//! observations on which the closure depends: cells that it has read, and nodes that prove the
+//! absence of keys. It also contains cells of which the closure knows only whether the row exists
+//! (from an update, an insert or a delete). A *look* is a revalidation of the look-set.
 //! * A read accepts a version without a look if the version's epoch is before the base and the cell
 //!   has no INSTALL. It also accepts a version that the session has *met*: a version that the
 //!   session has installed itself, or that was read in a move of the view, in this attempt or an

@@ -48,7 +48,7 @@
 //! conflict. A session waits for the starvation token only between attempts, when it holds no cell.
 //! A read for update yields to the token like a commit.
 //!
-//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)), for 10 ms at most, only in
+//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)) for 10 ms at most. It does so only in
 //! waits that cannot be part of a circle:
 //! * **WA1** A read for update sleeps if all cells that its attempt holds have smaller addresses
 //!   than the cell it waits for, and the attempt holds no lock by policy. A chain of such sleepers

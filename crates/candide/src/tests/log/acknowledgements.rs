@@ -122,7 +122,7 @@ fn every_outcome_waits_for_the_commits_that_it_shows<P: Protocol>() {
             |items, tx| items.update(tx, 1, Item::COUNT.add(1)).and(Err(Abort::NotFound)),
             Err(Abort::NotFound),
         ),
-        // Outcomes that the commit finds.
+        // These outcomes are found by the commit.
         (|items, tx| items.update(tx, 1, Item::COUNT.sub(5).at_least(0)), Err(Abort::Guard)),
         (|items, tx| items.update(tx, 1, Item::COUNT.sub(i64::MIN)), Err(Abort::Overflow)),
         (|items, tx| items.update_with(tx, 1, Breaks), Err(Abort::Nested)),
