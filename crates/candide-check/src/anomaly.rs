@@ -51,7 +51,7 @@ pub enum Anomaly {
     /// An append took effect, or its client was told that it had, but a later read does not contain
     /// the appended element.
     LostAppend,
-    /// Of two reads of a list, neither is a prefix of the other.
+    /// Two reads of a list differ at a position that both contain.
     IncompatibleOrder,
     /// A search through all orders of some transactions found none that explains their reads.
     NoSerialOrder,
@@ -247,7 +247,7 @@ pub struct Step {
     /// The third transaction by which the dependency follows from others, in a black-box history of
     /// registers. For a ww dependency, this transaction read the later value, and `from` comes
     /// before it. For an rw dependency, it wrote the value that `from` read, and comes before the
-    /// next transaction. `None` if the history shows the dependency by itself.
+    /// next transaction. `None` if the history alone shows the dependency.
     pub since: Option<Party>,
 }
 

@@ -40,7 +40,7 @@ impl Kind {
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// All kinds.
+    /// The set of all kinds.
     pub const ALL: Kinds = Kinds(u8::MAX);
 
     /// Returns whether the set contains `kind`.
@@ -136,7 +136,7 @@ impl Graph {
     }
 
     /// Returns the nodes in an order in which every edge leads onwards; nodes on a cycle, and those
-    /// that only a cycle leads to, are missing. Of the nodes that may come next, the one with the
+    /// that only a cycle leads to, are missing. If several nodes may come next, the node with the
     /// lowest `rank` does.
     pub(crate) fn sorted(&self, rank: impl Fn(u32) -> u64) -> Vec<u32> {
         let mut waits = vec![0_u32; self.nodes() as usize];
@@ -313,7 +313,7 @@ impl<'g> Tarjan<'g> {
 /// Breadth-first searches for the shortest way from a node back to itself.
 struct Search<'g> {
     graph: &'g Graph,
-    /// For each node, the number of the search to which its `length` and `via` belong.
+    /// The number of the search that has set a node's `length` and `via`, for each node.
     search: Vec<u32>,
     /// The number of transactions on the shortest way to each node, including that node.
     length: Vec<u32>,

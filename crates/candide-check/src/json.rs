@@ -1,7 +1,7 @@
 //! Histories as files of JSON lines: a header, then one event or transaction per line.
 //!
-//! `docs/history-format.md` describes every field. Reading and writing both stream: neither keeps
-//! more than one line in memory.
+//! `docs/history-format.md` describes every field. Reading and writing both stream: they keep at
+//! most one line in memory.
 //!
 //! ```
 //! use candide_check::json::{Header, Reader, Writer};

@@ -1,8 +1,8 @@
 //! All workloads under every protocol, to be measured and to be recorded.
 //!
-//! They are in one crate since what they have in common (the engine under each protocol) would be
-//! compiled anew in each of several: the compiler shares no instances between crates that it
-//! optimizes. As 16 units of code, the crate still keeps all cores busy.
+//! They are in one crate because the compiler shares no instances between crates that it optimizes:
+//! in several crates, their common part (the engine under each protocol) would be compiled anew in
+//! each. As 16 units of code, the crate still keeps all cores busy.
 //!
 //! No function here is inlined: a caller that it is inlined in compiles its workload once more.
 

@@ -1,5 +1,5 @@
-//! Random transactions, and clients that note what they are told, under every protocol: what is
-//! only checked.
+//! The workloads that are checked and not measured, under every protocol: random transactions, and
+//! clients that note the answers they get.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ pub mod recorded {
     }
 }
 
-/// Clients that note what they are told.
+/// Clients that note the answers they get.
 pub mod asked {
     use candide_harness::check::{Clients, clients};
     use candide_workloads::clients::{Lists, Registers};

@@ -12,7 +12,7 @@ use syn::{Attribute, LitStr, Meta, Path, Token, Type, parenthesized};
 pub(crate) struct Errors(Option<syn::Error>);
 
 impl Errors {
-    /// An error at `tokens`.
+    /// Returns an error at `tokens`.
     pub(crate) fn at(&mut self, tokens: impl ToTokens, message: impl std::fmt::Display) {
         self.add(syn::Error::new_spanned(tokens, message));
     }
@@ -24,7 +24,7 @@ impl Errors {
         }
     }
 
-    /// The value of a result, or a note of its error.
+    /// Returns the value of a result, or notes its error.
     pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.add(error)).ok()
     }
@@ -44,7 +44,7 @@ fn once<T>(
     if option.replace(value).is_some() { Err(error("this option is given twice")) } else { Ok(()) }
 }
 
-/// The one identifier in an attribute's parentheses.
+/// Returns the one identifier in an attribute's parentheses.
 pub(crate) fn one_name(attribute: &Attribute, message: &str) -> syn::Result<Ident> {
     let Meta::List(list) = &attribute.meta else {
         return Err(syn::Error::new_spanned(attribute, message));
@@ -70,12 +70,12 @@ pub(crate) type Names = Punctuated<Ident, Token![,]>;
 pub(crate) struct TypeOptions {
     pub(crate) kind: Option<Kind>,
     pub(crate) path: Option<Path>,
-    /// The groups that there are, if the struct says so.
+    /// The groups that the struct declares, if it declares any.
     pub(crate) groups: Option<Names>,
 }
 
 impl TypeOptions {
-    /// Adds what `attribute` says, of a record or of a key type.
+    /// Adds the settings in `attribute`, of a record or of a key type.
     pub(crate) fn read(&mut self, attribute: &Attribute, is_record: bool) -> syn::Result<()> {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("crate") {
@@ -94,7 +94,7 @@ impl TypeOptions {
         })
     }
 
-    /// The path to the crate.
+    /// Returns the path to the crate.
     pub(crate) fn path(&self) -> Path {
         self.path.clone().unwrap_or_else(|| syn::parse_quote!(::candide))
     }
@@ -148,18 +148,19 @@ impl IndexOptions {
     }
 }
 
-/// The name of the constant for something called `name`.
+/// Returns the name of the constant for something called `name`.
 pub(crate) fn constant(name: &Ident) -> Ident {
     let unraw = name.unraw();
     Ident::new(&unraw.to_string().to_uppercase(), name.span())
 }
 
-/// An identifier as a literal of its text.
+/// Returns an identifier as a literal of its text.
 pub(crate) fn literal(name: &Ident) -> LitStr {
     LitStr::new(&name.unraw().to_string(), Span::call_site())
 }
 
-/// `path` as if it had been written at `place`, so that an error in what uses it is reported there.
+/// Returns `path` as if it had been written at `place`, so that an error in code that uses it is
+/// reported there.
 pub(crate) fn moved(path: &Path, place: Span) -> TokenStream {
     let moved = |mut token: TokenTree| {
         // The meaning of `$crate` depends on the macro that contains it.
@@ -170,8 +171,8 @@ pub(crate) fn moved(path: &Path, place: Span) -> TokenStream {
     path.to_token_stream().into_iter().map(moved).collect()
 }
 
-/// The type of a field of `owner`, which may say `Self` there: by its name, because derived code
-/// says the type elsewhere, too.
+/// Returns the type of a field of `owner` with the name of `owner` in place of `Self`, because
+/// derived code repeats the type elsewhere.
 pub(crate) fn without_self(ty: &Type, owner: &Ident) -> Type {
     syn::parse2(replace_self(ty.to_token_stream(), owner))
         .expect("a type has a name where it had `Self`")

@@ -38,12 +38,12 @@ impl Record {
         }
     }
 
-    /// The columns of a group, which are packed in this order.
+    /// Returns the columns of a group, which are packed in this order.
     fn columns_of(&self, group: usize) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(move |column| column.group == group)
     }
 
-    /// The constant that says where the columns of a group lie.
+    /// Returns the constant that says where the columns of a group lie.
     fn packing(&self, group: usize) -> TokenStream {
         let path = &self.path;
         let name = packing_name(group);
@@ -54,7 +54,7 @@ impl Record {
         }
     }
 
-    /// The constant that says where the columns of an index lie.
+    /// Returns the constant that says where the columns of an index lie.
     fn index_places(&self, number: usize, index: &Index) -> TokenStream {
         let (path, ident, name) = (&self.path, &self.ident, places_name(number));
         let columns = index.fields.iter().filter_map(|&field| match field {
@@ -66,7 +66,7 @@ impl Record {
         }
     }
 
-    /// The constants of keys, columns and indexes.
+    /// Returns the constants of keys, columns and indexes.
     fn constants(&self) -> TokenStream {
         let Record { path, ident, .. } = self;
         let key_type = self.key_type();
@@ -111,12 +111,12 @@ impl Record {
         quote!(#(#components)* #(#columns)* #(#indexes)*)
     }
 
-    /// The type of the primary key.
+    /// Returns the type of the primary key.
     fn key_type(&self) -> TokenStream {
         one_or_tuple(self.keys.iter().map(|key| &key.ty), self.ident.span())
     }
 
-    /// Component `number` of `__key`.
+    /// Returns component `number` of `__key`.
     fn component(&self, number: usize) -> TokenStream {
         match self.keys.len() {
             1 => quote!(*__key),
@@ -204,7 +204,7 @@ impl Record {
         }
     }
 
-    /// The value of a column in `__words`.
+    /// Returns the value of a column in `__words`.
     fn take(&self, column: &Column) -> TokenStream {
         let (ident, constant, take) =
             (&self.ident, &column.constant, column.of_type(&self.path, "take"));
@@ -261,8 +261,9 @@ impl Record {
         }
     }
 
-    /// The hash of how rows are stored: the key's fields with their types, the columns with their
-    /// types and groups; and how these types lie in words, which their names do not say.
+    /// Returns the hash of the way rows are stored: the key's fields with their types, the columns
+    /// with their types and groups, and the layout of these types in words, which their names do
+    /// not show.
     fn schema(&self) -> TokenStream {
         let Record { path, ident, .. } = self;
         let keys =
@@ -304,7 +305,8 @@ impl Column {
         self.ident.unraw().to_string()
     }
 
-    /// An item of `ColumnType`: if the type is none, the error is where the field names it.
+    /// Returns an item of `ColumnType`. If the type does not implement the trait, the error is
+    /// reported where the field names the type.
     fn of_type(&self, path: &Path, item: &str) -> TokenStream {
         let (ty, place) = (&self.ty, self.ty.span());
         let (path, item) = (moved(path, place), Ident::new(item, place));
@@ -312,7 +314,7 @@ impl Column {
     }
 }
 
-/// Returns the documentation of a field's constant, which is that of the field.
+/// Returns the field's documentation, for the field's constant.
 fn docs(column: &Column, what: &str) -> TokenStream {
     if column.docs.is_empty() {
         let doc = format!("{what} `{}`.", column.name());
@@ -338,7 +340,7 @@ fn kind(path: &Path, kind: Kind) -> TokenStream {
     }
 }
 
-/// The item, or the tuple of several, which is at `place`.
+/// Returns the only item, or the tuple of several, as code at `place`.
 fn one_or_tuple(items: impl ExactSizeIterator<Item = impl ToTokens>, place: Span) -> TokenStream {
     match items.len() {
         1 => quote!(#(#items)*),
@@ -346,7 +348,7 @@ fn one_or_tuple(items: impl ExactSizeIterator<Item = impl ToTokens>, place: Span
     }
 }
 
-/// The text of a type without spaces, which depend on the compiler.
+/// Returns the text of a type without spaces, which depend on the compiler.
 pub(crate) fn type_text(ty: &Type) -> String {
     ty.to_token_stream().to_string().split_whitespace().collect()
 }

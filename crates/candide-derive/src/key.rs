@@ -52,7 +52,7 @@ fn header(path: &Path, name: &str, ident: &Ident) -> TokenStream {
     quote_spanned!(ident.span()=> impl #path::#name for #ident)
 }
 
-/// A composite: the words of the components one after another.
+/// Derives a composite key: the words of the components one after another.
 fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -> TokenStream {
     if fields.is_empty() {
         errors.at(ident, "a key has at least one component");
@@ -131,7 +131,7 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
     }
 }
 
-/// A key is given as itself.
+/// Derives `AsKey` of a key for itself.
 fn as_key(path: &Path, ident: &Ident) -> TokenStream {
     quote! {
         #[automatically_derived]
@@ -146,8 +146,8 @@ fn as_key(path: &Path, ident: &Ident) -> TokenStream {
     }
 }
 
-/// A component of a composite key. What is made of it has its place, so that an unsuitable type is
-/// reported there.
+/// A component of a composite key. The code made of the field has the field's place, so that an
+/// unsuitable type is reported there.
 struct Component<'a> {
     path: &'a Path,
     ty: &'a Type,
@@ -155,14 +155,14 @@ struct Component<'a> {
 }
 
 impl Component<'_> {
-    /// An item of its `Key`.
+    /// Returns an item of the type's `Key`.
     fn item(&self, name: &str) -> TokenStream {
         let (ty, place) = (self.ty, self.ty.span());
         let (path, name) = (moved(self.path, place), Ident::new(name, place));
         quote_spanned!(place=> <#ty as #path::Key>::#name)
     }
 
-    /// The words of a value, as a slice.
+    /// Returns the words of a value, as a slice.
     fn words(&self, value: TokenStream) -> TokenStream {
         let words = self.item("words");
         quote_spanned!(self.ty.span()=> ::core::convert::AsRef::as_ref(&#words(#value)))
@@ -175,7 +175,8 @@ fn count(components: &[Component]) -> TokenStream {
     if components.is_empty() { quote!(0) } else { quote!(#(#counts)+*) }
 }
 
-/// The tuple of the first components, each given as by a lookup, as a beginning of the key.
+/// Derives the use of a tuple of the first components, each given as by a lookup, as a beginning of
+/// the key.
 fn prefix(path: &Path, ident: &Ident, first: &[Component]) -> TokenStream {
     let types: Vec<&Type> = first.iter().map(|component| component.ty).collect();
     let given: Vec<Ident> =
@@ -196,8 +197,8 @@ fn prefix(path: &Path, ident: &Ident, first: &[Component]) -> TokenStream {
     }
 }
 
-/// A struct around a field is a field, too. The bound, if it named no lifetime, would have to hold
-/// even for keys that are not used as columns.
+/// Derives a field from a struct around a field. The bound, if it named no lifetime, would have to
+/// hold even for keys that are not used as columns.
 fn newtype_field(
     path: &Path,
     ident: &Ident,
@@ -228,7 +229,7 @@ fn newtype_field(
     }
 }
 
-/// An enum without fields: a value is the position of its variant.
+/// Derives a field from an enum without fields: a value is the position of its variant.
 fn of_enum(
     path: &Path,
     ident: &Ident,

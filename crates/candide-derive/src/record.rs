@@ -7,9 +7,9 @@ use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::{Attribute, Data, DeriveInput, Fields, Meta, Path, Type, Visibility};
 
-/// The most components a tuple key has.
+/// The largest number of components of a tuple key.
 const TUPLE_MAX: usize = 4;
-/// The most groups and the most secondary indexes a record has.
+/// The largest number of groups, and of secondary indexes, of a record.
 const GROUPS_MAX: usize = 64;
 const INDEXES_MAX: usize = 32;
 /// The group of fields that name none.
@@ -21,7 +21,7 @@ pub(crate) struct Record {
     pub(crate) ident: Ident,
     pub(crate) kind: Kind,
     pub(crate) keys: Vec<Column>,
-    /// All but the keys, in order.
+    /// The fields without the keys, in order.
     pub(crate) columns: Vec<Column>,
     /// Names.
     pub(crate) groups: Vec<String>,
@@ -244,7 +244,7 @@ impl Record {
         indexes
     }
 
-    /// The number of the group with this name.
+    /// Returns the number of the group with this name.
     fn group(&mut self, name: String) -> usize {
         self.groups.iter().position(|group| *group == name).unwrap_or_else(|| {
             self.groups.push(name);

@@ -1,6 +1,6 @@
-//! Workloads and databases behind trait objects, so that code that needs neither the workload's
-//! type nor the protocol is compiled once. The code below [`measurable`] is compiled for each
-//! workload and protocol.
+//! Workloads and databases behind trait objects, so that code that does not depend on the
+//! workload's type and the protocol is compiled once. The code below [`measurable`] is compiled for
+//! each workload and protocol.
 
 use std::fmt;
 use std::io;

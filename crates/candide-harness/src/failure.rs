@@ -11,7 +11,7 @@ use crate::interrupt;
 /// a `Failure`.
 #[derive(Debug)]
 pub enum Failure {
-    /// The arguments are wrong. The message describes valid ones.
+    /// The arguments are wrong. The message describes valid arguments.
     Usage(String),
     /// The run failed.
     Run(Box<dyn Error>),

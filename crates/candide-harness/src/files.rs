@@ -23,7 +23,7 @@ pub struct Files {
 
 impl Files {
     /// Prepares the directory `place`, which must be empty or not exist. Each database will have a
-    /// directory of its own in it, which is removed with the database unless `keeps` is set. While
+    /// separate directory below it, which is removed with the database unless `keeps` is set. While
     /// they are measured, transactions wait for `level`.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl Files {
 impl Drop for Files {
     fn drop(&mut self) {
         if self.is_new && !self.keeps {
-            // It stays if something else is in it by now.
+            // The directory stays if something else is in it by now.
             let _ = fs::remove_dir(&self.place);
         }
     }

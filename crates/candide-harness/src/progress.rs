@@ -1,6 +1,6 @@
 //! Progress at a terminal: the current step, and an estimate of the time left. The progress is
-//! drawn by a thread that waits, never by one that works for a measurement. Nothing is drawn if
-//! standard error is not a terminal.
+//! drawn by a thread that waits, never by a thread that works for a measurement. Nothing is drawn
+//! if standard error is not a terminal.
 
 use std::fs::File;
 use std::io::{self, Read};

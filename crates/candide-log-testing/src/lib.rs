@@ -1,5 +1,5 @@
-//! What tests of the log, of the engine and of the command share: a [simulated disk](SimDisk), and
-//! a [laboratory] of crashes.
+//! The tools that tests of the log, of the engine and of the command share: a [simulated
+//! disk](SimDisk), and a [laboratory] of crashes.
 //!
 //! The simulated disk has the files of a database in memory. It knows which states a crash could
 //! leave after each operation, fails on request, and can be full. The laboratory runs random

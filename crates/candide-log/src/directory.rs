@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A disk that makes no more names durable after a failure to do so: it is not known which names
+/// A disk that makes no more names durable once this has failed, since it is not known which names
 /// the failure has lost.
 #[derive(Debug)]
 pub(crate) struct Directory {

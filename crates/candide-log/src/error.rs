@@ -1,4 +1,4 @@
-//! What can go wrong: at opening, at writing the log, and at managing the files.
+//! The errors at opening, at writing the log, and at managing the files.
 
 use crate::names::FileName;
 use std::error::Error;
@@ -17,7 +17,7 @@ pub enum OpenError {
     },
     /// The directory contains something else than a database.
     NotADatabase {
-        /// What is there.
+        /// The contents that were found.
         found: String,
     },
     /// The files have a format that this version does not know.
@@ -35,7 +35,7 @@ pub enum OpenError {
         file: String,
         /// The place in the file, in bytes.
         offset: u64,
-        /// What is wrong.
+        /// The description of the fault.
         what: String,
     },
     /// An operation on a file failed.
@@ -51,7 +51,7 @@ pub enum OpenError {
     Schema {
         /// The table's name.
         table: String,
-        /// What differs.
+        /// The difference.
         what: String,
     },
 }
@@ -175,7 +175,7 @@ pub enum StoreError {
         /// The failure.
         source: io::Error,
     },
-    /// An operation on a file failed. What was there before is still in force, as with
+    /// An operation on a file failed. The earlier contents are still in force, as with
     /// [`StoreError::Full`].
     Io {
         /// The file, or `.` for the directory.
@@ -190,7 +190,7 @@ pub enum StoreError {
     Log(WriteError),
     /// A file that was read is damaged, as with [`OpenError`].
     Damaged(OpenError),
-    /// There is a table of that name.
+    /// A table of this name exists.
     TableExists {
         /// The name.
         name: String,
@@ -201,7 +201,7 @@ pub enum StoreError {
     Schema {
         /// The table's name.
         table: String,
-        /// What is wrong with the schema.
+        /// The fault of the schema.
         what: String,
     },
     /// The directory for a copy is not empty.
@@ -288,7 +288,7 @@ pub enum LoadError {
     /// An update or a delete of a row that is not there, or a change that does not fit the table:
     /// the files do not contain what was written. The text says which row it is.
     Ghost(String),
-    /// The target refuses, for a reason of its own, such as a lack of memory.
+    /// The target refuses for another reason, such as a lack of memory.
     Other(Box<dyn Error + Send + Sync>),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! An engine keeps its rows in memory and hands over *commit records*: which words of which rows a
 //! commit has changed. This crate makes them durable, and puts the rows back when the database is
-//! opened again. It knows neither transactions nor types of rows.
+//! opened again. It knows nothing of transactions or types of rows.
 //!
 //! # A database's directory
 //!

@@ -4,13 +4,13 @@
 
 /// The largest number of a table.
 pub const TABLE_NUMBER_MAX: u32 = u16::MAX as u32;
-/// The most words of a key.
+/// The largest number of words of a key.
 pub const KEY_WORDS_MAX: usize = u8::MAX as usize;
-/// The most words of a row, its key not included.
+/// The largest number of words of a row, its key not included.
 pub const ROW_WORDS_MAX: usize = u16::MAX as usize;
-/// The most bytes of a name.
+/// The largest number of bytes of a name.
 pub const NAME_BYTES_MAX: usize = u16::MAX as usize;
-/// The most groups or indexes of a table, and the most entries of its key widths.
+/// The largest number of groups, of indexes, and of entries of the key widths of a table.
 pub const PARTS_MAX: usize = u16::MAX as usize;
 
 /// A table as MANIFEST describes it.
@@ -33,7 +33,7 @@ pub struct TableSchema {
     pub groups: Vec<(String, u32)>,
     /// Whether the table keeps its rows in the order of their keys.
     pub ordered: bool,
-    /// Whether each group has a version of its own, if the program said so.
+    /// Whether each group has a separate version; `None` if the program did not say.
     pub splitting: Option<bool>,
     /// The name of the policy by which transactions lock rows, if the program named one.
     pub policy: Option<String>,

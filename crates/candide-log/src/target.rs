@@ -9,9 +9,9 @@ pub trait Target: Sync {
     /// Prepares a table. It is called once for each table, before anything is loaded.
     fn table(&self, schema: &TableSchema) -> Result<(), OpenError>;
 
-    /// Returns a loader. Each thread of recovery uses one of its own. All rows of the checkpoint
-    /// are put before the first change is made. All changes of a row are made by one loader, which
-    /// need not be the one that has put the row.
+    /// Returns a loader. Each thread of recovery uses a loader of its own. All rows of the
+    /// checkpoint are put before the first change is made. All changes of a row are made by one
+    /// loader, which need not be the loader that has put the row.
     fn loader(&self) -> Box<dyn Loader + '_>;
 }
 

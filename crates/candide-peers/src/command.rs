@@ -1,4 +1,4 @@
-//! What the commands have in common.
+//! The common parts of the commands.
 
 use std::error::Error;
 use std::fs;

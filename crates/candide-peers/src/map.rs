@@ -11,9 +11,9 @@ pub const BATCH: usize = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// By the hash of the key. Such a map cannot scan.
+    /// The map finds keys by their hash. Such a map cannot scan.
     Hash,
-    /// By the order of the keys.
+    /// The map finds keys by their order.
     Ordered,
 }
 

@@ -17,14 +17,14 @@ const BATCH: usize = 64;
 /// A way of reading tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// By transactions, which look rows up by key and scan ranges.
+    /// Transactions look rows up by key and scan ranges.
     Transactions,
-    /// By raw iteration.
+    /// Raw iteration returns all rows.
     Iteration,
 }
 
 /// Reads the contents of tables in both ways by `read`, examines what each way has found by
-/// `settle`, and checks that both have found the same. What they have found is shown by `counts`.
+/// `settle`, and checks that both have found the same. `counts` shows what they have found.
 pub(crate) fn audit<C>(
     read: impl Fn(Way) -> Result<C, Failure>,
     settle: impl Fn(&C, &str, &mut Consistency),

@@ -7,9 +7,9 @@ use serde::Serialize;
 /// The time for which a transaction works after each of its operations, as a program does that
 /// computes something from what it has read. Short transactions then overlap even on few cores.
 ///
-/// The thread keeps its core for that time, and reads the clock in a loop: it neither sleeps nor
-/// yields, nor does it execute the instruction for waiting in a loop, at which a virtual machine
-/// may take the core away.
+/// The thread keeps its core for that time, and reads the clock in a loop: it does not sleep or
+/// yield. It does not execute the instruction for waiting in a loop either, at which a virtual
+/// machine may take the core away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Think {

@@ -1,5 +1,5 @@
-//! The files of a database: its store, the thread of its logger, and checkpoints that begin by
-//! themselves.
+//! The files of a database: its store, the thread of its logger, and checkpoints that begin
+//! unasked.
 
 #![forbid(unsafe_code)]
 
@@ -37,7 +37,7 @@ impl Durable {
         &self.store
     }
 
-    /// Returns the error of the last checkpoint that began by itself; `None` if it has not failed.
+    /// Returns the error of the last checkpoint that began unasked; `None` if it has not failed.
     pub(crate) fn checkpoint_failure(&self) -> Option<String> {
         lock(&self.checkpoints.failure).clone()
     }
@@ -62,7 +62,7 @@ impl Durable {
     }
 }
 
-/// The checkpoints that begin by themselves.
+/// The checkpoints that begin unasked.
 #[derive(Debug)]
 struct Checkpoints {
     making: Mutex<Making>,
@@ -149,7 +149,7 @@ impl Cuts for DatabaseCuts {
     }
 }
 
-/// What the logger of a database in files needs of it.
+/// The parts of a database in files that its logger needs.
 #[derive(Debug)]
 struct Logging {
     cuts: DatabaseCuts,

@@ -20,11 +20,11 @@ pub enum Factor {
     /// Without this factor they come from the database's own slabs, and each session keeps a few
     /// free blocks. (The factor does not affect the arrays of hash indexes, since they are few.)
     SystemAllocator,
-    /// As [`Factor::SystemAllocator`], but the allocator is mimalloc. Only builds with the cargo
-    /// feature `mimalloc` have it.
+    /// The same as [`Factor::SystemAllocator`], but with the allocator mimalloc. Only builds with
+    /// the cargo feature `mimalloc` have it.
     Mimalloc,
-    /// As [`Factor::SystemAllocator`], but the allocator is jemalloc. Only builds with the cargo
-    /// feature `jemalloc` have it.
+    /// The same as [`Factor::SystemAllocator`], but with the allocator jemalloc. Only builds with
+    /// the cargo feature `jemalloc` have it.
     Jemalloc,
     /// A conflict unwinds the stack, from the operation that found the conflict out of the closure,
     /// instead of being returned as an error.

@@ -88,7 +88,7 @@ impl<P: Protocol> Handle<P> {
 
 /// The reason why a handle could not close the database.
 pub(crate) enum NotClosed<P: Protocol> {
-    /// There are so many other handles.
+    /// This number of other handles exists.
     HasHandles(usize, Handle<P>),
     /// The log has failed.
     Failed(Arc<io::Error>),
@@ -123,7 +123,7 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         if let Some(durable) = self.durable.take() {
-            // `Database::close` reports the failure. Here nothing can hear of it.
+            // `Database::close` reports the failure. An error cannot be reported here.
             let _ = durable.close();
         }
     }

@@ -157,7 +157,7 @@ pub mod any {
     pub use crate::protocols::erased::{Chosen, Erased};
 }
 
-/// What a database reports: counts, its health, the memory that it uses, the conflicts of a
+/// The reports of a database: counts, its health, the memory that it uses, the conflicts of a
 /// transaction, and the progress of its log.
 pub mod report {
     pub use crate::api::{Health, MemoryUse, OldestPin, OldestSnapshot, TableUse};

@@ -45,8 +45,8 @@ pub enum Policy {
     /// Each row is read without a lock or with one, as chance and the last lock's kind suggest;
     /// writes lock at the commit.
     Adaptive,
-    /// Writes lock at once, reads never. Of two transactions that want to write a row, the one that
-    /// has written little gives way, or the younger one.
+    /// Writes lock at once, reads never. Of two transactions that want to write a row, the
+    /// transaction that has written little gives way, or else the younger.
     Swiss,
     /// Reads take a lock if it is free, and do without it otherwise. Writes take one at the commit,
     /// or abort.
@@ -59,7 +59,7 @@ pub enum Policy {
     /// Optimistic at first. After a conflict, the next attempt first locks all that this one has
     /// read and written.
     Hybrid,
-    /// Answers by chance: grants a lock that is not taken, refuses one that is free. Only to show
+    /// Answers by chance: grants a lock that it does not take, or refuses a free lock. Only to show
     /// that locks do not matter for serializability.
     #[cfg(any(test, feature = "experiments"))]
     Random,
@@ -204,10 +204,10 @@ impl MoccOptions {
     }
 
     /// Chooses whether rows have MOCC's queue lock, which grants in the order of the requests and
-    /// takes three words, or by default a lock of one word. A session has 1,023 requests (64 KiB),
-    /// of which each can be used again once all transactions have ended that ran when it was last
-    /// used. Without one, an attempt goes on without the lock. The policies of a table with queue
-    /// locks can only be [`Policy::Optimistic`], [`Policy::Pessimistic`], [`Policy::Mocc`] and
+    /// takes three words, or by default a lock of one word. A session has 1,023 requests (64 KiB).
+    /// A request can be used again once all transactions have ended that ran when it was last used.
+    /// Without one, an attempt goes on without the lock. The policies of a table with queue locks
+    /// can only be [`Policy::Optimistic`], [`Policy::Pessimistic`], [`Policy::Mocc`] and
     /// [`Policy::Hybrid`].
     #[must_use]
     pub fn queue_locks(self, queue_locks: bool) -> MoccOptions {
@@ -224,8 +224,8 @@ impl MoccOptions {
         MoccOptions { has_paper_waiting: paper_waiting, ..self }
     }
 
-    /// Makes every other lock, by chance, one that is not taken although the attempt believes so.
-    /// Only to show that locks do not matter for serializability.
+    /// Leaves every other lock, by chance, untaken, although the attempt believes that it holds the
+    /// lock. Only to show that locks do not matter for serializability.
     #[cfg(any(test, feature = "experiments"))]
     #[must_use]
     pub fn unreliable(self) -> MoccOptions {
@@ -279,10 +279,11 @@ pub struct Policies {
     mocc: MoccOptions,
 }
 
-/// What policies are given to in turn, instead of the default to all.
+/// The choice of tables to which different policies are given in turn, instead of the default to
+/// all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turns {
-    /// Nothing.
+    /// No table: all have the default.
     None,
     /// New tables.
     Tables,
@@ -338,7 +339,7 @@ impl Policies {
     /// place of the row in memory. For tests and comparisons of programs with one table.
     #[cfg(any(test, feature = "experiments"))]
     pub const fn mixed_rows() -> Policies {
-        // Tables begin with room for locks, and with rows of which readers and writers ask.
+        // Tables begin with room for locks, and with rows for whose locks readers and writers ask.
         Policies {
             name: Policies::MIXED,
             default: Policy::NoWait,

@@ -106,8 +106,9 @@ impl<P: Protocol> Inner<P> {
         TxnRunner::new(&self.engine, id, public)
     }
 
-    /// Removes a session. Keeps its counts, and leaves its garbage to the advancer. The time this
-    /// takes does not depend on the garbage that other sessions have left.
+    /// Removes a session. Adds the session's counts to the database's, and leaves the session's
+    /// garbage to the advancer. The time this takes does not depend on the garbage that other
+    /// sessions have left.
     pub(crate) fn leave(&self, core: &mut TxnRunner<P>) {
         let state = core.state.get_mut();
         if let Some(log) = &state.log {

@@ -27,10 +27,10 @@ pub struct Stats {
     /// The number of entries in the read sets of all committed transactions: the column groups
     /// (whole rows, without timestamp splitting) and the index nodes whose versions the protocol
     /// noted in order to validate them. A group that is read twice has two entries, also if the
-    /// second read is that of an update without
-    /// [commit-time updates](crate::Builder::commit_time_updates). Reads of a transaction's own
-    /// writes have none, and neither have the assumptions of blind writes. The average is this
-    /// number divided by `commits`.
+    /// second read is that of an update without [commit-time
+    /// updates](crate::Builder::commit_time_updates). Reads of a transaction's own writes have no
+    /// entry, and the assumptions of blind writes have none either. The average is this number
+    /// divided by `commits`.
     ///
     /// A protocol that validates nothing ([`Serial`](crate::Serial)) notes nothing. The protocols
     /// with versions note nothing in read-only transactions and in snapshots, and
@@ -42,9 +42,10 @@ pub struct Stats {
     pub write_set: u64,
     /// The number of committed transactions that optimistic concurrency control would have aborted
     /// because of their reads. When such a transaction was validated, a column group (or whole row)
-    /// that it had read had a newer version, or another commit was installing one; or an index node
-    /// that it had searched in vain had changed. OCC as in Silo validates exactly this, also for
-    /// transactions that only read. Versions that the transaction itself wrote do not count.
+    /// that it had read had a newer version, or another commit was installing a newer version. Or
+    /// an index node that it had searched in vain had changed. OCC as in Silo validates exactly
+    /// this, also for transactions that only read. Versions that the transaction itself wrote do
+    /// not count.
     ///
     /// Counted under [`TicToc`](crate::TicToc), [`Mvcc`](crate::Mvcc) and [`Mvto`](crate::Mvto),
     /// and only if the database was built to (`Builder::count_stale_commits`, with the feature
@@ -134,12 +135,13 @@ pub struct LockStats {
     /// ([`Policy::Mocc`](crate::policy::Policy::Mocc) and
     /// [`Policy::Hybrid`](crate::policy::Policy::Hybrid)). They also count as taken.
     pub retrospective: u64,
-    /// How often an attempt has released locks in order to wait for one that comes before them in
-    /// the order of locks, under the same policies.
+    /// The number of times that an attempt has released locks in order to wait for a lock that
+    /// comes before them in the order of locks, under the same policies.
     pub restored: u64,
-    /// Rows that became hot, under [`Policy::Mocc`](crate::policy::Policy::Mocc).
+    /// The number of times that a row has become hot, under
+    /// [`Policy::Mocc`](crate::policy::Policy::Mocc).
     pub heated: u64,
-    /// Rows that were hot and no longer are.
+    /// The number of times that a hot row has become cold.
     pub cooled: u64,
 }
 
@@ -177,7 +179,7 @@ impl LockStats {
 #[derive(Debug, Default)]
 pub struct LockCounters(CachePadded<[AtomicU64; 9]>);
 
-/// What is counted about locks by policy, in the order of the fields of [`LockStats`].
+/// The counts about locks by policy, in the order of the fields of [`LockStats`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockCount {
     Taken,

@@ -11,7 +11,7 @@ use std::str::FromStr;
 #[non_exhaustive]
 pub enum Timestamps {
     /// One counter, to which every writing commit adds one. This is cheap if few threads commit at
-    /// a time. If many threads do, the counter's cache line is contended.
+    /// a time. If many threads commit at a time, the counter's cache line is contended.
     #[default]
     Counter,
     /// The system's monotonic clock in ticks of 64 ns, which no thread writes. A transaction reads
@@ -23,7 +23,7 @@ pub enum Timestamps {
 }
 
 impl Timestamps {
-    /// All sources.
+    /// The list of all sources.
     pub const ALL: [Timestamps; 2] = [Timestamps::Counter, Timestamps::Clock];
 
     /// Returns the source's name, as the command line spells it. [`Timestamps::from_str`] parses

@@ -17,7 +17,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownName {
-    /// What the name was to denote: `"protocol"` or `"policy"`.
+    /// The kind of thing that the name should denote: `"protocol"` or `"policy"`.
     pub kind: &'static str,
     /// The name.
     pub name: String,

@@ -87,7 +87,7 @@ pub(crate) struct CrashArgs {
     look: bool,
 }
 
-/// What is to be done.
+/// The work that the command is to do.
 pub(crate) enum CrashOrder {
     /// Judge the states of scripts.
     Judge(Order),

@@ -12,7 +12,7 @@ pub(super) struct Bounds {
     pub(super) threads: Vec<usize>,
     /// The measured time of a run.
     pub(super) duration: Duration,
-    /// Which lines are run with opacity.
+    /// The choice of the lines that are run with opacity.
     pub(super) opacity: Opacity,
     pub(super) room: Room,
 }

@@ -363,7 +363,7 @@ fn of_separate_effects(index: usize, [occ, mvto, mvcc]: [[usize; 4]; 3]) -> Vec<
     }
 }
 
-/// Section 6.3: what commit-time updates take from the read sets of TPC-C.
+/// Measures Section 6.3: what commit-time updates take from the read sets of TPC-C.
 pub(super) fn set_sizes(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "set-sizes",
@@ -417,7 +417,7 @@ pub(super) fn set_sizes(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Section 5.1: commits that OCC would have aborted.
+/// Measures Section 5.1: commits that OCC would have aborted.
 pub(super) fn reordering(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "reordering",
@@ -464,7 +464,7 @@ pub(super) fn reordering(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Section 6.2: three timestamps to a row, and two.
+/// Measures Section 6.2: three timestamps to a row, and two.
 pub(super) fn three_timestamps(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "three-timestamps",
@@ -501,7 +501,7 @@ pub(super) fn three_timestamps(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Section 4.4: hash indexes and trees.
+/// Measures Section 4.4: hash indexes and trees.
 pub(super) fn indexes(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "indexes",

@@ -18,7 +18,7 @@ pub(super) struct Written {
 /// The values of all registers, with the transactions that read and wrote them.
 #[derive(Default)]
 pub(super) struct Accesses {
-    /// The values. Those of one register are next to one another.
+    /// The values. The values of one register are next to one another.
     pub(super) values: Vec<Written>,
     /// For each register, its range of `values`.
     pub(super) registers: Vec<Range<usize>>,

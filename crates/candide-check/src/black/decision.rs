@@ -81,8 +81,8 @@ pub(super) fn decide(
     Ok(Verdict::Serializable)
 }
 
-/// Returns for each transaction the time by which it has probably taken effect: that at which it
-/// had completed, if this is known, or one that had read from it.
+/// Returns for each transaction the time by which it has probably taken effect: the time at which
+/// it had completed, if this is known, or at which a transaction that read from it had.
 fn ranks(inference: &Inference<'_, RegisterOp>, accesses: &Accesses) -> Vec<u64> {
     let history = inference.history;
     let completed = |transaction: &Transaction<RegisterOp>| match transaction.outcome {

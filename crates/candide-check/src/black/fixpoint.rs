@@ -3,7 +3,7 @@
 //!
 //! Let R be a transaction that read the value of W in some register, and V another writer of that
 //! register. V is not between W and R. So if V comes before R, V comes before W; and if W comes
-//! before V, R does. Each conclusion is an edge, from which others may follow.
+//! before V, R comes before V. Each conclusion is an edge, from which others may follow.
 //!
 //! For 64 writers of a register at a time, one pass over the nodes, in an order in which all edges
 //! lead onwards, finds which of these writers come before each transaction that accessed the
@@ -21,7 +21,7 @@ pub(super) const STEPS_MAX: usize = 200_000_000;
 /// read one of the two: they are kept, and memory is bounded, too.
 const STEPS_PER_PAIR: usize = 16;
 
-/// All that follows.
+/// The state of the search for all edges that follow.
 pub(super) struct Fixpoint {
     /// The edges, among which there is no cycle.
     pub(super) graph: Graph,
@@ -29,7 +29,7 @@ pub(super) struct Fixpoint {
     pub(super) open: Vec<(usize, usize)>,
 }
 
-/// Adds all edges that follow from those of `graph`. Returns `None` if that takes more than
+/// Adds all edges that follow from the edges of `graph`. Returns `None` if that takes more than
 /// [`STEPS_MAX`] steps.
 ///
 /// # Errors
@@ -215,7 +215,7 @@ impl<'p> Pass<'p> {
         }
     }
 
-    /// Returns those of a set of members that come before no other one of the set.
+    /// Returns the members of a set that come before no other member of the set.
     fn latest(&self, set: u64, members: &[usize]) -> Vec<usize> {
         let of = |set: u64| {
             members.iter().zip(0..).filter(move |(_, bit)| set & 1 << bit != 0).map(|pair| *pair.0)

@@ -22,7 +22,7 @@ pub(super) struct Values {
 /// The facts known about a history so far.
 pub(super) struct Inference<'h, O> {
     pub(super) history: &'h [Transaction<O>],
-    /// For each transaction, whether one of its writes was read. This decides whether a transaction
+    /// For each transaction, whether any of its writes was read. This decides whether a transaction
     /// with an unknown outcome counts.
     seen: Vec<bool>,
     observations: Vec<Violation>,

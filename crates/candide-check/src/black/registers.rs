@@ -13,14 +13,14 @@ use std::collections::{BTreeMap, HashMap};
 /// transactions read.
 ///
 /// [`Verdict::Serializable`] and [`Verdict::Violated`] are certain: an order was found and played
-/// through, or there is none. [`Verdict::Inconclusive`] means that neither was shown within the
-/// bounds of the search; the module's documentation explains how far the search goes.
+/// through, or there is none. [`Verdict::Inconclusive`] means that the bounded search has shown
+/// neither an order nor a violation; the module's documentation explains how far the search goes.
 ///
 /// [`Anomaly::RepeatedValue`] means that the history cannot be checked, because a value was written
 /// to the same key twice.
 ///
-/// For histories of which an order is soon found, the check takes time and memory in proportion to
-/// the number of operations, times a logarithm. Otherwise it can take some more seconds.
+/// If the search soon finds an order of the history, the check takes time and memory in proportion
+/// to the number of operations, times a logarithm. Otherwise it can take some more seconds.
 ///
 /// # Panics
 /// If there are 2³² transactions or more.
@@ -107,11 +107,12 @@ fn writes(inference: &mut Inference<'_, RegisterOp>) -> Writes {
     writes
 }
 
-/// Checks each read by itself. Returns the reads that show a fact about other transactions.
+/// Checks each read apart from the others. Returns the reads that show a fact about other
+/// transactions.
 fn reads(inference: &mut Inference<'_, RegisterOp>, writes: &Writes) -> Vec<Read> {
     let mut reads = Vec::new();
-    // For each key: the place of the current transaction, the value, and whether the transaction
-    // wrote that value.
+    // The map contains for each key the place of the current transaction, the value, and whether
+    // the transaction wrote that value.
     let mut known: HashMap<u64, (Place, Option<u64>, bool)> = HashMap::new();
     for (reader, transaction) in inference.committed() {
         for operation in &transaction.operations {
@@ -235,7 +236,7 @@ fn dependencies(
                 inference.edge(*reader, next, Kind::Rw, Values { key, before, after: Some(value) });
             }
         }
-        // Rules 2 and 4.
+        // This loop applies rules 2 and 4.
         let later = match writer {
             None => crowd.all(),
             Some(writer) if options.real_time => after(inference, register, writer, &crowd),

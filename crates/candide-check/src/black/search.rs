@@ -44,9 +44,9 @@ pub(super) struct Search<'a> {
     sorted: &'a [u32],
     /// For each node, its position in `sorted`.
     position: Vec<u32>,
-    /// The number of the search in which each node takes part, and that of this search.
+    /// The number of the search in which each node takes part, and the number of this search.
     search: (Vec<u32>, u32),
-    /// For each node, its number among those of this search.
+    /// For each node, its number among the nodes of this search.
     number: Vec<u32>,
     placed: Vec<bool>,
     /// For each node, the number of edges from nodes that are not placed.
@@ -61,12 +61,12 @@ pub(super) struct Search<'a> {
     current: Vec<Option<usize>>,
     /// For each register, the positions of its writers that are not placed.
     unwritten: Vec<BTreeSet<u32>>,
-    /// For choices that were no good, the circle that arose.
+    /// For each rejected choice, the circle that arose.
     rejected: HashMap<u32, Vec<u32>>,
     /// The placed nodes as a set of bits; empty in a search that is not small.
     state: Vec<u64>,
     is_small: bool,
-    /// How far before the first node that is held back a circle is looked for.
+    /// The distance before the first node that is held back within which a circle is looked for.
     distance_max: u32,
     /// For each node, the number of the last look for a circle that came to it and of the last that
     /// left it, and the number of such looks.
@@ -108,13 +108,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks for an order of `members`, in at most `steps_max` steps. What they read of others, and
-    /// others of them, is explained in any case. Circles are looked for up to `distance_max` nodes
-    /// before the first one that is held back.
+    /// Looks for an order of `members`, in at most `steps_max` steps. The reads between these
+    /// transactions and others are explained in any case. The search for circles begins up to
+    /// `distance_max` nodes before the first node that is held back.
     pub(super) fn find(&mut self, members: &[u32], steps_max: usize, distance_max: u32) -> Found {
         self.distance_max = distance_max;
         self.begin(members);
-        // What has been placed, each with whether it was a choice.
+        // The trail has the placed nodes, each with a flag that is set if there was a choice.
         let mut trail: Vec<(u32, bool)> = Vec::with_capacity(members.len());
         let mut failed: HashSet<Vec<u64>> = HashSet::new();
         let mut from = 0;
@@ -294,7 +294,7 @@ impl<'a> Search<'a> {
             .filter_map(|value| self.unwritten[accesses.values[*value].register].first().copied());
         let floor = held_back.min()?.saturating_sub(self.distance_max);
         self.looks += 1;
-        // Nodes to come to, and nodes to leave: the latter are the way to the last one.
+        // Nodes to enter, and nodes to leave: the latter are the way to the last node.
         let readers = unread.flat_map(|value| &accesses.values[*value].readers);
         let readers = readers.filter(|reader| self.is_left(**reader, 0));
         let mut stack: Vec<(u32, bool)> = readers.map(|reader| (*reader, false)).collect();

@@ -45,7 +45,7 @@ impl Form {
         }
     }
 
-    /// Returns the number, which must be one that a history may contain.
+    /// Returns the number; it must be a number that a history may contain.
     pub(super) fn number(&self, what: &str) -> Result<u64, String> {
         match self.bare() {
             Form::Number(number) => u64::try_from(*number).ok(),

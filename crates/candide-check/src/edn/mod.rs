@@ -22,7 +22,7 @@
 //! A key may also be a keyword, a text, or a number below 0. It gets a number from 2⁶⁴ − 1
 //! downwards, which [`read_named`] tells.
 //!
-//! If no map has a `:process`, each transaction is one of a session of its own. Then either every
+//! If no map has a `:process`, each transaction belongs to a separate session. Then either every
 //! transaction has an invocation, and is completed before the next one is invoked; or none has one,
 //! and nothing is known of the times at which they began.
 //!
@@ -148,7 +148,7 @@ pub fn read_named<O: Operation>(
         let operations = operations(event.value, event.kind == Kind::Ok, &mut keys).map_err(wrong);
         let transaction = clients.transaction(&event, history.len()).map_err(wrong)?;
         if transaction == history.len() {
-            // What completes without having been invoked may have begun at any time.
+            // A transaction that completes without an invocation may have begun at any time.
             let is_invoked = event.kind == Kind::Invoke;
             order.places.push((if is_invoked { order.place } else { 0 }, None));
             history.push(Transaction {
@@ -255,7 +255,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Returns the number of the key that `form` is.
+    /// Returns the number of the key that `form` denotes.
     fn number(&mut self, form: &Form) -> Result<u64, String> {
         let form = form.bare();
         let key = match form {

@@ -267,7 +267,7 @@ impl Checker {
         );
     }
 
-    /// For each new key, records the scans that did not find the key because they were processed
+    /// Records, for each new key, the scans that did not find the key because they were processed
     /// before it came.
     pub(super) fn meet_new_keys(&mut self) {
         let mut missed = Vec::new();

@@ -125,7 +125,7 @@ impl Live {
         }
     }
 
-    /// Closes a node: no new predecessors can come.
+    /// Closes a node, which then gets no new predecessors.
     pub(super) fn close(&mut self, slot: u32) {
         let node = &mut self.nodes[slot as usize];
         node.closed = true;

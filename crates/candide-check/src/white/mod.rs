@@ -45,12 +45,12 @@
 //! however many windows the cycle spans.
 //!
 //! A key without a row is dropped when no live transaction has seen that the key has no row. For
-//! the last 65,536 dropped keys of a table, the versions are remembered. For all earlier ones
-//! together, only the greatest of their versions is remembered. If such an earlier key is written
-//! again in a version not above that greatest version, the verdict is inconclusive, too. A
-//! forgotten transaction that looked back may have read the key as absent. If the key gets a
-//! version not above the latest time of such a look-back, the verdict is inconclusive as well.
-//! Databases whose versions grow with time never come near these limits.
+//! the last 65,536 dropped keys of a table, the versions are remembered. For all earlier dropped
+//! keys together, only the greatest version is remembered. If such an earlier key is written again
+//! in a version not above that greatest version, the verdict is inconclusive, too. A forgotten
+//! transaction that looked back may have read the key as absent. If the key gets a version not
+//! above the latest time of such a look-back, the verdict is inconclusive as well. Databases whose
+//! versions grow with time never come near these limits.
 
 mod derive;
 mod live;
@@ -133,7 +133,7 @@ pub struct Summary {
     pub scans: u64,
     /// The number of dependencies between transactions or moments that were live at the same time.
     pub edges: u64,
-    /// The most transactions and moments that were held at the same time.
+    /// The largest number of transactions and moments that were held at the same time.
     pub live_max: usize,
 }
 
@@ -147,7 +147,7 @@ struct Fed {
     reads: u32,
     writes: u32,
     scans: Box<[Scan]>,
-    /// The earliest begin among this transaction and the fed transactions that end after it.
+    /// The earliest begin of this transaction and of all fed transactions that end after it.
     begun_min: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a transaction can have seen.
+//! The versions that a transaction can have seen.
 
 /// The times that determine which deletes a transaction has seen when it found no record, and which
 /// other versions the transaction can have seen.

@@ -65,7 +65,7 @@ struct Forgets {
     /// The version and the time of removal of each delete, in order if `is_sorted`.
     deletes: Vec<(u64, u64)>,
     is_sorted: bool,
-    /// Whether the deletes were forgotten in the order of their versions. This holds in every
+    /// Whether the deletes have been forgotten in the order of their versions. This holds in every
     /// correct history.
     is_in_time: bool,
 }

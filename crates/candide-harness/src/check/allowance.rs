@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// An allowance that threads share. Threads that find nothing left of it sleep until there is more.
+/// An allowance that threads share. If no allowance is left, threads sleep until there is more.
 pub(super) struct Allowance {
     /// The number of transactions that threads may still begin. Only a thread that has locked the
     /// state raises it.

@@ -76,8 +76,9 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     }
 }
 
-/// Explains why a file has neither lists nor registers, with the error of the reader that read
-/// further. Returns both errors if the readers stopped at the same line with different errors.
+/// Explains why a file is no history of lists and none of registers, with the error of the reader
+/// that read further. Returns both errors if the readers stopped at the same line with different
+/// errors.
 fn of_neither(of_lists: &FormatError, of_registers: &FormatError) -> String {
     let line = |error: &FormatError| match error {
         FormatError::Line { line, .. } => *line,

@@ -34,7 +34,8 @@ impl Claim {
 
     /// Returns the options for the checker of versions.
     pub(super) fn of_versions(self) -> Options {
-        // In a strict order, a transaction never precedes one that ended before it began.
+        // In a strict order, a transaction never precedes another that had ended before the first
+        // began.
         let horizon = if self.strict { 0 } else { self.horizon };
         Options { strict: self.strict, opaque: self.opaque, horizon }
     }

@@ -27,9 +27,9 @@ pub use candide_log_testing::laboratory::{Place, PlaceError};
 /// The end of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Bound {
-    /// When it has taken so long.
+    /// The run ends when it has taken this time.
     Time(Duration),
-    /// When it has judged so many states.
+    /// The run ends when it has judged this number of states.
     States(u64),
 }
 
@@ -52,10 +52,10 @@ pub struct Order {
     pub protocols: Choices,
 }
 
-/// The most findings that are printed.
+/// The largest number of findings that are printed.
 const FINDINGS_MAX: usize = 10;
 
-/// What the threads of a run share.
+/// The data that the threads of a run share.
 struct Run<'a> {
     plan: &'a Plan,
     engine: &'a Engine,

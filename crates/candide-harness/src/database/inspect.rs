@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::results::Finding;
 
-/// The stamp from which on commit records are printed, of one generation and all later ones, or of
+/// The smallest stamp whose commit records are printed, in one generation and all later ones, or in
 /// every generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct From {
@@ -51,12 +51,12 @@ impl From {
     }
 }
 
-/// Which commit records are printed, and how.
+/// The choice of the commit records that are printed, and the form in which they are.
 #[derive(Debug, Default)]
 pub struct Inspection {
     /// The table whose changes are printed; `None` for all tables.
     pub table: Option<String>,
-    /// Where to begin; `None` for everything.
+    /// The place to begin at; `None` for the beginning.
     pub from: Option<From>,
     /// Whether to print an object of JSON for each commit record, one in a line.
     pub json: bool,
@@ -67,7 +67,7 @@ pub struct Inspection {
 ///
 /// # Errors
 /// The directory contains no database or no such table, the database is in use, or a file cannot be
-/// read or is damaged. What is before the damage has been printed.
+/// read or is damaged. Everything before the damage has been printed.
 pub fn inspect(place: &Path, inspection: &Inspection) -> Result<Finding, Failure> {
     let disk = directory(place)?;
     let mut looked = Ok(());
@@ -95,7 +95,7 @@ pub fn inspect(place: &Path, inspection: &Inspection) -> Result<Finding, Failure
 
 /// The reason why nothing more is printed.
 enum Stop {
-    /// There is no such table.
+    /// The database has no table of this name.
     Unknown(String),
     Io(io::Error),
 }

@@ -87,12 +87,12 @@ fn with_line<T: Send>(title: &str, place: &Path, work: impl FnOnce() -> T + Send
     progress::with_line(&Agenda::new(1, Duration::ZERO), &title, None, work)
 }
 
-/// What is right about a MANIFEST or a copy of it that is damaged.
+/// The reassurance that is printed with the damage of MANIFEST or of its copy.
 const STANDS_IN: &str =
     "the other of MANIFEST and MANIFEST.copy is whole, and the next opening writes both anew";
 
-/// Checks every checksum of a database, and that its log can be replayed. Prints what is in it, or
-/// says what is damaged.
+/// Checks every checksum of a database, and that its log can be replayed. Prints the contents, or
+/// the damage.
 ///
 /// # Errors
 /// The directory contains no database, the database is in use, or a file cannot be read.
@@ -200,8 +200,8 @@ pub fn stats(place: &Path) -> Result<Finding, Failure> {
     Ok(Finding::Good)
 }
 
-/// Makes a copy of a database that ends before the first damage, or at a cut. Prints what the copy
-/// contains and what it lacks.
+/// Makes a copy of a database that ends before the first damage, or at a cut. Prints the contents
+/// of the copy, and what it lacks.
 ///
 /// # Errors
 /// The directory contains no database, the database is in use, the other directory is not empty, a

@@ -43,7 +43,8 @@ struct Row {
 
 /// The number of rows that one transaction puts while the checkpoint is prepared.
 const ROWS_AT_ONCE: u64 = 1_000;
-/// The most rows that commit records of the log update: few, so that it takes no time to load them.
+/// The largest number of rows that commit records of the log update: few, so that it takes no time
+/// to load them.
 const UPDATED: u64 = 10_000;
 
 /// Makes a database with a checkpoint, and one with a log, and measures how long each takes to open
@@ -159,7 +160,7 @@ fn with_bar(
     }
 }
 
-/// Returns options under which nothing happens by itself.
+/// Returns options under which the database does nothing unasked.
 fn options() -> LogOptions {
     LogOptions::new().acknowledge(Level::Memory).checkpoint_bytes(u64::MAX)
 }
@@ -207,8 +208,8 @@ fn put_rows(
     Ok(())
 }
 
-/// Makes a database with this number of commit records in its log, each of which updates one word
-/// of a row. Returns the bytes of the log.
+/// Makes a database with this number of commit records in its log; each record updates one word of
+/// a row. Returns the bytes of the log.
 fn make_log(protocol: Choice, place: &Path, records: u64, done: &dyn Fn(u64)) -> Made<u64> {
     let builder = Database::<Erased>::builder().policy(protocol.erased());
     let db = builder.open(place, options())?;

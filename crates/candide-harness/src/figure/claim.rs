@@ -15,7 +15,7 @@ pub struct Claim {
     pub line: usize,
     /// The quantity.
     pub quantity: Quantity,
-    /// What the quantity is compared with.
+    /// The line or number with which the quantity is compared.
     pub compared: Compared,
     /// The values by which the claim comes out.
     pub accepted: RangeInclusive<f64>,
@@ -36,7 +36,7 @@ pub enum Quantity {
     AbortedAtFirst(&'static str),
     /// The number of locks that were taken by policy.
     Locks,
-    /// The throughput as a multiple of that of the line with which the line is compared.
+    /// The throughput as a multiple of the throughput of the line with which this line is compared.
     OfBase,
     /// The number of entries in a read set.
     ReadSet,
@@ -44,7 +44,7 @@ pub enum Quantity {
     WouldAbort,
 }
 
-/// What a quantity of a line is compared with.
+/// The line or number with which a quantity of a line is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Compared {
     /// Nothing.
@@ -78,8 +78,8 @@ impl Claim {
         Claim { text: text.into(), line, quantity, compared, accepted }
     }
 
-    /// Makes a claim about the throughput of a line as a part of that of the fastest of the lines
-    /// `others`.
+    /// Makes a claim about the throughput of a line as a part of the throughput of the fastest line
+    /// among `others`.
     pub fn speed(
         text: impl Into<String>,
         line: usize,
@@ -314,7 +314,7 @@ mod tests {
         let threads: Vec<usize> = verdicts.iter().map(|verdict| verdict.0).collect();
         assert_eq!(threads, [2, 4]);
         let phases = Quantity::ThroughputIn("read");
-        // These lines have no phases.
+        // The lines of this test have no phases.
         let verdicts = judged(&lines, phases, Compared::RatioTo(vec![1]), 0.0..=f64::INFINITY);
         assert_eq!(verdicts.len(), 2);
         assert!(verdicts.iter().all(|verdict| verdict.1.is_none() && !verdict.2));

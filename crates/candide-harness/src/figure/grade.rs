@@ -11,8 +11,8 @@ pub struct Graded {
     pub protocol: &'static str,
     /// The name of the choice.
     pub choice: &'static str,
-    /// What the choice is about, in the words of the published figure; `None` if that figure does
-    /// not have it.
+    /// The subject of the choice, in the words of the published figure; `None` if that figure does
+    /// not have the choice.
     pub about: Option<&'static str>,
     /// The index of the line.
     pub line: usize,

@@ -149,8 +149,8 @@ impl Point {
         })
     }
 
-    /// Finds the tail of the latencies of the types in `counted` (of all, if it is empty), and how
-    /// often threads were made to leave their cores.
+    /// Finds the tail of the latencies of the types in `counted` (of all types, if `counted` is
+    /// empty), and the number of times that threads were made to leave their cores.
     fn find_tails(&mut self, runs: &[Run], counted: &[usize]) {
         let mut all = Kind::new();
         let kinds = runs.iter().flat_map(|run| run.kinds.iter().enumerate());
@@ -195,7 +195,7 @@ pub(super) mod in_tests {
     use crate::results::Locks;
 
     /// Returns a line that was run in rounds of a second with each of these numbers of threads. A
-    /// round has so many committed transactions and aborted attempts.
+    /// round has the given numbers of committed transactions and aborted attempts.
     pub(in crate::figure) fn line(threads: &[usize], rounds: &[(u64, u64)]) -> MeasuredLine {
         let run = |&(committed, aborted): &(u64, u64)| {
             let mut run = Run::new(1);

@@ -16,9 +16,9 @@ pub struct Outline {
     pub source: &'static str,
     /// The machine and the method of the published measurement.
     pub measured: &'static str,
-    /// What it shows beside throughput.
+    /// The quantities that the figure shows beside throughput.
     pub shows: Shown,
-    /// Which lines are run with opacity.
+    /// The choice of the lines that are run with opacity.
     pub opacity: Opacity,
     /// The cases that are run.
     pub cases: Vec<Case>,
@@ -32,15 +32,16 @@ pub struct Outline {
     pub deviations: Vec<String>,
 }
 
-/// Which lines of a figure are run with opacity, among those of protocols that leave the choice.
+/// The choice of a figure's lines that are run with opacity, among the lines of protocols that
+/// leave the choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opacity {
-    /// No line, as in research engines; but each panel has one more line, which is compared with
-    /// its first line of `occ` and shows what opacity costs.
+    /// No line runs with opacity, as in research engines; but each panel has one more line, which
+    /// is compared with its first line of `occ` and shows what opacity costs.
     Priced,
-    /// All lines, or none.
+    /// All lines run with opacity, or no line does.
     Only(bool),
-    /// No line; but for each line there is one more, with opacity.
+    /// Each line runs twice: without opacity and with it.
     Both,
 }
 

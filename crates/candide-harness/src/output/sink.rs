@@ -15,10 +15,10 @@ pub(crate) struct Sink {
     file: Option<File>,
 }
 
-/// What distinguishes a file from others.
+/// The identity of a file, which distinguishes it from others.
 #[derive(Debug, PartialEq, Eq)]
 enum Identity {
-    /// The number of the file system and that of the file, which all names of a file share.
+    /// The numbers of the file system and of the file, which all names of a file share.
     #[cfg(unix)]
     Numbers(u64, u64),
     /// The canonical form of the path. A file that did not exist has this name only.

@@ -148,8 +148,8 @@ fn keep(text: &str, policies: Policies) -> &'static Policies {
     kept
 }
 
-/// Returns the number of policies that were parsed before those called `name`; `None` if there are
-/// none of that name.
+/// Returns the number of policies that were parsed before the policies called `name`; `None` if
+/// none are called `name`.
 pub(crate) fn place(name: &str) -> Option<usize> {
     let parsed = PARSED.lock().unwrap_or_else(PoisonError::into_inner);
     parsed.iter().position(|known| known.name() == name)

@@ -166,8 +166,8 @@ impl Choice {
     }
 }
 
-/// Returns the index of the protocol named `name` in the order of reports: that of the list, and
-/// after it the policies with settings.
+/// Returns the index of the protocol named `name` in the order of reports: first the protocols of
+/// the list, then the policies with settings.
 ///
 /// # Panics
 /// If no protocol is named `name`.

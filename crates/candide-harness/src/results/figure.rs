@@ -12,13 +12,13 @@ pub(crate) struct Figure {
     pub(crate) title: &'static str,
     pub(crate) source: &'static str,
     pub(crate) lines: Vec<MeasuredLine>,
-    /// What became of the claims about the lines.
+    /// The verdicts on the claims about the lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) verdicts: Vec<Verdict>,
     /// The grades of the lines that are graded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) grades: Vec<Grade>,
-    /// What is shown beside throughput.
+    /// The quantities that are shown beside throughput.
     #[serde(skip)]
     pub(crate) shows: Shown,
     /// The deviations from the published figure.
@@ -67,8 +67,8 @@ pub(crate) struct Point {
     /// `None` if the figure does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p999_us: Option<f64>,
-    /// How often the system made a thread leave its core, on average in a round; `None` if the
-    /// figure does not show it, or the system does not report it.
+    /// The number of times that the system made a thread leave its core, on average in a round;
+    /// `None` if the figure does not show the number, or the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) involuntary_switches: Option<f64>,
     /// The phases by name, each of all rounds together; empty if the workload has none.
@@ -106,7 +106,7 @@ pub(crate) struct PhaseResult {
     pub(crate) abort_ratio_later: f64,
 }
 
-/// What a figure shows beside throughput and aborted attempts.
+/// The quantities that a figure shows beside throughput and aborted attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     /// Nothing.
@@ -181,7 +181,7 @@ impl Published {
     }
 }
 
-/// What became of a claim. The names of the fields are the interface to other programs.
+/// The verdict on a claim. The names of the fields are the interface to other programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Verdict {
     pub(crate) claim: String,

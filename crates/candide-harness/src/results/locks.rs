@@ -17,9 +17,11 @@ pub(crate) struct Locks {
     pub(crate) killed: u64,
     /// Locks without which an attempt went on.
     pub(crate) forgone: u64,
-    /// Locks taken before an attempt began, because the one before it had failed. Also `taken`.
+    /// The locks taken before an attempt began, because the attempt before it had failed. Also
+    /// `taken`.
     pub(crate) retrospective: u64,
-    /// How often an attempt released locks, to take one that comes before them in the order.
+    /// The number of times that an attempt released locks, to take a lock that comes before them in
+    /// the order.
     pub(crate) restored: u64,
     /// Rows that became hot.
     pub(crate) heated: u64,

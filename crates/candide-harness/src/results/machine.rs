@@ -1,4 +1,4 @@
-//! The machine and the program of a measurement. Results mean nothing without them.
+//! The machine and the program of a measurement. Without these facts, results mean nothing.
 
 use std::fs;
 use std::process::Command;
@@ -28,7 +28,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Describes this machine, of which the process may use `cores` cores, and the current time.
+    /// Describes this machine and the current time; the process may use `cores` of the machine's
+    /// cores.
     pub fn inspect(cores: usize) -> Machine {
         let known = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_string());
         Machine {

@@ -30,7 +30,7 @@ pub enum Profile {
 #[derive(Debug, Serialize)]
 pub(crate) struct Measurement {
     pub(crate) workload: String,
-    /// The workload's knobs and the seed. Also the `rate`, if it was given.
+    /// The workload's knobs and the seed, and the `rate` if it was given.
     pub(crate) params: serde_json::Value,
     /// The knobs, in words, by which this result differs from the report's other results of the
     /// same workload.
@@ -66,7 +66,8 @@ pub(crate) struct Measurement {
     /// The part of `grown_bytes` that the operating system had not yet provided. The first
     /// transaction that uses a page of these bytes waits for the operating system.
     pub(crate) fresh_bytes: u64,
-    /// How often the system made a thread leave its core; `None` if it does not report that.
+    /// The number of times that the system made a thread leave its core; `None` if the system does
+    /// not report it.
     pub(crate) involuntary_switches: Option<u64>,
     /// Whether Ctrl-C ended the last run early. Then there may be fewer runs than requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -85,7 +86,7 @@ pub(crate) struct Measurement {
     /// Results of reads of the workload's hottest row; `None` if they were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hottest: Option<Hottest>,
-    /// The results by transaction type. Types of which no transaction has ended are left out.
+    /// The results by transaction type. Types without an ended transaction are left out.
     pub(crate) transactions: BTreeMap<&'static str, Transactions>,
     /// The results by phase and slice; `None` if the workload does not change while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -38,8 +38,8 @@ pub(crate) struct Run {
     /// The transactions committed in the first second of the measured time; `None` if the measured
     /// time is shorter than two seconds, or has phases.
     pub(crate) first_second: Option<u64>,
-    /// How often the system made one of the threads leave its core while it was measured; `None`
-    /// if the system does not report it.
+    /// The number of times that the system made a measured thread leave its core; `None` if the
+    /// system does not report it.
     pub(crate) involuntary_switches: Option<u64>,
     /// The number of bytes that the database took in the measured time.
     pub(crate) grown_bytes: u64,

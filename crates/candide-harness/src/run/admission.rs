@@ -1,5 +1,5 @@
-//! What is said of workloads before they run: whether memory suffices, by an estimate, and what a
-//! reader of their results must know.
+//! The notes on workloads before they run: whether memory suffices, by an estimate, and what a
+//! reader of the results must know.
 
 use std::time::Duration;
 

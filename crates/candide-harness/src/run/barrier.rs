@@ -20,7 +20,7 @@ struct State {
 }
 
 impl Barrier {
-    /// Creates a barrier for `members` threads, each of which has to call [`Barrier::member`].
+    /// Creates a barrier for `members` threads; each thread has to call [`Barrier::member`].
     pub(crate) fn of(members: usize) -> Self {
         let state = State { members, waiting: 0, partings: 0, parted: Instant::now() };
         Barrier { state: Mutex::new(state), changed: Condvar::new() }

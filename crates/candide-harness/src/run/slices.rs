@@ -1,8 +1,8 @@
 //! The measured time of a run, cut into slices: the results of each slice, and the memory at its
 //! end.
 //!
-//! Workloads that change while they run have other slices, which are shorter and without latencies.
-//! These are in `timeline.rs`.
+//! Workloads that change while they run also have shorter slices, without latencies. These are in
+//! `timeline.rs`.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Slices {
         self.length
     }
 
-    /// Returns a thread's share of the slices, the first of which began at `begun`.
+    /// Returns a thread's share of the slices; the first slice began at `begun`.
     pub(crate) fn share(&self, begun: Instant) -> Share<'_> {
         Share { slices: self, begun, index: 0, ends: begun + self.length, kind: Kind::new() }
     }

@@ -14,10 +14,10 @@ use super::signals::{MEASURE, MEET, STOP, Signals, Timing};
 use super::slices::{Share, Slices};
 use crate::results::{Locks, Phase, Probes, Run};
 
-/// The part of the measured time whose throughput is reported beside that of the whole: fresh
-/// memory and cold caches show in it.
+/// The part of the measured time whose throughput is reported apart: fresh memory and cold caches
+/// show in it.
 const FIRST_SECOND: Duration = Duration::from_secs(1);
-/// The shortest measured time of which the first second is reported.
+/// The shortest measured time whose first second is reported.
 const FIRST_SECOND_MIN: Duration = Duration::from_secs(2);
 
 /// The number of measured transactions after which a thread reads the hottest row. These reads
@@ -63,7 +63,7 @@ pub(super) fn repeat(
         }
         if order == MEASURE && count.before.is_none() {
             count.begin(worker, signals, pace.as_mut(), slices);
-            // What was done above is no part of the first transaction.
+            // The steps above are no part of the first transaction.
             begin = Instant::now();
         }
         if let Some(pace) = &mut pace {

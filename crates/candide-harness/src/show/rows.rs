@@ -232,7 +232,7 @@ pub(super) fn counts_sets(report: &Report) -> bool {
     transactions.any(|kind| kind.sets.is_some())
 }
 
-/// What is said of the table of read and write sets.
+/// The title of the table of read and write sets.
 pub(super) const SETS_TITLE: &str = "Read and write sets: entries for each committed transaction, on average, and the share of the \
      commits that OCC would have aborted, if it was asked for. Counting takes time after each \
      transaction, so throughput is a little lower than otherwise";
@@ -241,7 +241,7 @@ pub(super) const SETS_TITLE: &str = "Read and write sets: entries for each commi
 pub(super) const SETS_HEADER: [&str; 5] =
     ["setting", "transaction", "read set", "write set", "occ would abort"];
 
-/// One row for all transaction types of a setting, and one for each type.
+/// Returns one row for all transaction types of a setting, and one for each type.
 pub(super) fn sets_rows(result: &Measurement) -> impl Iterator<Item = [String; 5]> {
     let kinds = result.transactions.iter().map(|(name, kind)| (*name, kind.sets));
     let all = [("all", result.sets)].into_iter().chain(kinds);

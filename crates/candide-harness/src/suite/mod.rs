@@ -79,7 +79,7 @@ impl<'a> Suite<'a> {
     }
 }
 
-/// What a reader of results under `mvto` must know if its databases have logs.
+/// The note on results under `mvto` if its databases have logs.
 const NO_DELTAS: &str = "mvto puts no update off in a database with a log, which takes results: there are no deltas, and every update \
                          reads its row when it commits";
 

@@ -101,9 +101,9 @@ fn pairs<A: Copy, B: Copy>(first: &[A], second: &[B]) -> impl Iterator<Item = (A
     first.iter().flat_map(move |&a| second.iter().map(move |&b| (a, b)))
 }
 
-/// Checks an option that was given, and that means something to the protocols of which `leaves`
-/// says that they leave the choice. Returns an error if it means nothing to all of `protocols`, and
-/// a note if it means nothing to some of them.
+/// Checks a given option; the option means something to a protocol if `leaves` says that the
+/// protocol leaves the choice. Returns an error if it means nothing to all of `protocols`, and a
+/// note if it means nothing to some of them.
 pub fn unconcerned(
     protocols: &Choices,
     option: &str,

@@ -16,7 +16,7 @@ type Page = Option<Arc<[u8; PAGE]>>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contents {
     size: u64,
-    /// The pages up to the last one that is not all zeros, or more. There may be bytes beyond the
+    /// The pages, at least up to the last page that is not all zeros. There may be bytes beyond the
     /// size, until [`Self::cut`].
     pages: Arc<Vec<Page>>,
 }

@@ -8,7 +8,7 @@ use super::state_id::{Grain, Kept, StateId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Which of the states that a crash can leave are enumerated.
+/// The choice among the states that a crash can leave.
 ///
 /// A position is a number of operations, after which the crash comes. At each position, what is not
 /// durable is cut into pieces: the sectors of each write, the change of a file's size, and the
@@ -26,13 +26,13 @@ pub struct CrashOptions {
     pub first: usize,
     /// The last position. Positions after the last operation are left out.
     pub last: usize,
-    /// The largest number of pieces of which all subsets are enumerated, at most 20.
+    /// The largest number of pieces whose subsets are all enumerated, at most 20.
     pub exhaustive: usize,
     /// The largest number of small pieces that are lost and kept one by one.
     pub pieces: usize,
     /// The number of random subsets.
     pub samples: u64,
-    /// What random subsets are drawn from.
+    /// The seed of the random subsets.
     pub seed: u64,
 }
 
@@ -79,7 +79,7 @@ impl CrashState {
         Self { id, moment, pieces }
     }
 
-    /// Returns what the state can be made from again, by [`SimDisk::state`].
+    /// Returns the name of the state, from which [`SimDisk::state`] makes the state again.
     pub fn id(&self) -> StateId {
         self.id
     }
@@ -93,7 +93,8 @@ impl CrashState {
         SimDisk::with(names, files)
     }
 
-    /// Returns lines that say for each change that is not durable what the crash leaves of it.
+    /// Returns a line for each change that is not durable, which says what the crash leaves of the
+    /// change.
     pub fn describe(&self) -> String {
         let changes = self.pieces.describe(&self.moment, self.kept());
         let survive = if changes.is_empty() { "  everything is durable\n" } else { &changes };
@@ -201,8 +202,7 @@ impl CrashStates {
         states
     }
 
-    /// Returns the smallest pieces of which there are at most as many as wished for, and their
-    /// size.
+    /// Returns the smallest pieces whose number is at most the wanted one, and their size.
     fn small(&self, moment: &Moment, sectors: &Arc<Pieces>) -> (u64, Arc<Pieces>) {
         let (mut grain, mut pieces) = (SECTOR, sectors.clone());
         while pieces.len() > self.options.pieces && grain < 1 << 30 {

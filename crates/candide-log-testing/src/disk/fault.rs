@@ -1,4 +1,4 @@
-//! Faults that a test asks for.
+//! The faults of the disk that a test can order.
 
 use std::io::{self, ErrorKind};
 

@@ -1,4 +1,4 @@
-//! What a disk contains, and what was done to it.
+//! The contents of a disk, and the operations that were done to it.
 
 use super::contents::Contents;
 use super::fault::{self, Faults, Kind};
@@ -26,14 +26,14 @@ impl Shared {
 /// The state of a disk.
 #[derive(Debug, Default)]
 pub(super) struct Inner {
-    /// What the disk contained at first, all of it durable.
+    /// The first contents of the disk, all durable.
     pub(super) origin: Image,
-    /// What a running program sees.
+    /// The contents that a running program sees.
     pub(super) visible: Image,
     pub(super) operations: Vec<Operation>,
     pub(super) files_made: FileId,
     pub(super) faults: Faults,
-    /// The most bytes that all files together can have.
+    /// The largest number of bytes of all files together.
     pub(super) quota: Option<u64>,
     pub(super) is_locked: bool,
 }
@@ -62,7 +62,7 @@ impl Inner {
         self.operations.push(operation);
     }
 
-    /// Notes a sync, or one that fails.
+    /// Notes a sync that succeeds or fails.
     pub(super) fn sync(&mut self, done: Operation, failed: Operation) -> io::Result<()> {
         match self.faults.step(Kind::Sync)? {
             None => {

@@ -5,8 +5,8 @@
 //! crash after any number of operations could leave: see [`CrashOptions`].
 //!
 //! * A sync of a file makes its data and its size durable. Until then each sector of 512 bytes of
-//!   each write may survive or not, and so may the size, whatever becomes of the data: a file may
-//!   be larger and contain zeros, or be as small as before.
+//!   each write may survive or not. The same is true of the size, whatever becomes of the data: a
+//!   file may be larger and contain zeros, or be as small as before.
 //! * A sync of the directory makes entries durable. Until then each creation, rename and removal
 //!   may survive or not, whatever becomes of the files' data.
 //!

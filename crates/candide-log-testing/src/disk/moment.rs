@@ -1,11 +1,11 @@
-//! What is durable and what is not, after a number of operations.
+//! The durable and the other changes of a disk, after a number of operations.
 
 use super::contents::Contents;
 use super::operation::{FileId, Name, NameChange, Names, Operation};
 use super::unsynced::Unsynced;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is durable and what is not, after a number of operations.
+/// The durable and the other changes of a disk, after a number of operations.
 #[derive(Clone, Debug)]
 pub(super) struct Moment {
     pub(super) names: Unsynced<Names>,
@@ -49,8 +49,8 @@ impl Moment {
         durable.map(|(name, _)| name).or(created).cloned().unwrap_or_else(|| "a file".into())
     }
 
-    /// Changes a file, unless the file has been removed for good and only a program that has it
-    /// open still writes to it.
+    /// Changes a file, unless the file has been removed durably and only a program that has it open
+    /// still writes to it.
     fn file(&mut self, file: FileId, change: impl FnOnce(&mut Unsynced<Contents>)) {
         if let Some(file) = self.files.get_mut(&file) {
             change(file);

@@ -67,7 +67,7 @@ impl Pieces {
         self.pieces.len()
     }
 
-    /// Returns the entries of the directory after a crash that leaves the pieces of which `kept`
+    /// Returns the entries of the directory after a crash that leaves the pieces for which `kept`
     /// is true.
     pub(super) fn names(&self, moment: &Moment, kept: impl Fn(usize) -> bool) -> Names {
         let mut names = moment.names.durable.clone();
@@ -80,8 +80,8 @@ impl Pieces {
     }
 
     /// Returns whether each change of the directory that is kept has something to change: if a
-    /// file's creation is lost, it cannot be renamed. A subset of which this is not true leaves the
-    /// same state as a smaller one.
+    /// file's creation is lost, it cannot be renamed. A subset for which this is not true leaves
+    /// the same state as a smaller subset.
     pub(super) fn is_applicable(&self, moment: &Moment, kept: impl Fn(usize) -> bool) -> bool {
         if moment.names.changes.len() < 2 {
             return true;
@@ -99,7 +99,7 @@ impl Pieces {
         })
     }
 
-    /// Returns the bytes of a file after a crash that leaves the pieces of which `kept` is true.
+    /// Returns the bytes of a file after a crash that leaves the pieces for which `kept` is true.
     pub(super) fn contents(
         &self,
         moment: &Moment,
@@ -184,7 +184,7 @@ struct Cutter<'a> {
     grain: Option<u64>,
     /// The least size that the file can have.
     least: u64,
-    /// The places that changes up to now may have changed.
+    /// The places that the changes so far may have altered.
     touched: Vec<Range<u64>>,
 }
 

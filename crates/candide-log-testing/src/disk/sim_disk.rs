@@ -1,4 +1,4 @@
-//! The disk, as a program sees it.
+//! The simulated disk, as a program sees it.
 
 use super::contents::Contents;
 use super::fault::{Fault, Kind};
@@ -31,8 +31,8 @@ impl SimDisk {
         Self { shared: Shared::new(inner) }
     }
 
-    /// Returns the number of operations so far that changed something or synced. Reads do not
-    /// count, nor does an operation that failed without an effect.
+    /// Returns the number of operations so far that changed something or synced. Reads and
+    /// operations that failed without an effect do not count.
     pub fn position(&self) -> usize {
         self.inner().operations.len()
     }
@@ -43,8 +43,8 @@ impl SimDisk {
     }
 
     /// Returns the disk as it is after the first `position` operations, for a process that is
-    /// started after another one was killed: it sees all changes, and those that had not been
-    /// synced are still not durable. Faults and quotas are not copied.
+    /// started after another one was killed. It sees all changes; changes that had not been synced
+    /// are still not durable. Faults and quotas are not copied.
     ///
     /// # Panics
     ///

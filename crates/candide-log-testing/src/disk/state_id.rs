@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-/// What a state after a crash can be made from again, by [`SimDisk::state`] of a disk with the same
-/// operations.
+/// The name of a state after a crash, from which [`SimDisk::state`] of a disk with the same
+/// operations makes the state again.
 ///
 /// It is written and parsed as one word, such as `37:512:all-but-5`.
 ///
@@ -14,22 +14,22 @@ use std::str::FromStr;
 pub struct StateId {
     /// The number of operations before the crash.
     pub position: usize,
-    /// How the bytes of writes are cut into pieces.
+    /// The way in which the bytes of writes are cut into pieces.
     pub grain: Grain,
-    /// Which pieces survive.
+    /// The pieces that survive.
     pub kept: Kept,
 }
 
-/// How the bytes of a write are cut into pieces.
+/// The way in which the bytes of a write are cut into pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grain {
-    /// They are one piece.
+    /// The writes are one piece.
     Writes,
-    /// They are cut at multiples of this number of bytes, which is at least 1.
+    /// The writes are cut at multiples of this number of bytes, which is at least 1.
     Bytes(u64),
 }
 
-/// Which pieces survive.
+/// The pieces that survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kept {
     /// None.

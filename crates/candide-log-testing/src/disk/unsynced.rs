@@ -1,6 +1,6 @@
-//! A state of which some changes are durable, while others may survive a crash or not.
+//! A state with changes that are durable, and with others that may survive a crash or not.
 
-/// What changes are applied to: the directory, or a file.
+/// The target of changes: the directory, or a file.
 pub(super) trait State {
     /// A change of the state.
     type Change;
@@ -13,18 +13,18 @@ pub(super) trait State {
 #[derive(Clone, Debug)]
 pub(super) struct Unsynced<S: State> {
     pub(super) durable: S,
-    /// The changes since the first one that is not durable, in order.
+    /// The first change that is not durable, and all later changes, in order.
     pub(super) changes: Vec<Later<S::Change>>,
 }
 
-/// A change that comes after one that is not durable.
+/// A change that is not durable, or comes after such a change.
 #[derive(Clone, Debug)]
 pub(super) struct Later<C> {
     pub(super) change: C,
     pub(super) fate: Fate,
 }
 
-/// What a crash can do to a change.
+/// The effect of a crash on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The change may survive or not. The next sync makes it durable.
@@ -46,7 +46,7 @@ impl<S: State> Unsynced<S> {
         self.changes.push(Later { change, fate: Fate::Loose });
     }
 
-    /// Makes the changes durable, except those of which a sync has failed.
+    /// Makes the changes durable, except those whose sync has failed.
     pub(super) fn sync(&mut self) {
         self.turn_loose_into(Fate::Durable);
         let is_settled = |later: &Later<S::Change>| later.fate == Fate::Durable;

@@ -28,7 +28,7 @@ impl Draws {
         (self.any() >> 11) as f64 / ((1u64 << 53) as f64) < share
     }
 
-    /// Returns true in so many calls out of a hundred.
+    /// Returns true in this number of calls out of a hundred.
     pub(super) fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

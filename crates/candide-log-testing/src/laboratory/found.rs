@@ -1,14 +1,14 @@
-//! What an opened database contains.
+//! The contents of an opened database.
 
 use super::write::Contents;
 use crate::disk::SimDisk;
 use candide_log::{LogWriter, OpenError, Rows, Store, StoreOptions, TableSchema};
 use std::sync::Arc;
 
-/// What was found when a database was opened.
+/// The contents that were found when a database was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The last generation that was recovered, and the cut up to which it was.
+    /// The last generation that was recovered, and the cut up to which it was recovered.
     pub(super) generation: u64,
     pub(super) cut: u64,
     /// The generation that the opening has begun.

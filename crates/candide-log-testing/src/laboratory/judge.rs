@@ -14,14 +14,14 @@ use std::ops::AddAssign;
 
 /// An engine above the store.
 pub trait WholeEngine: Sync {
-    /// Opens the database on a disk, and returns its rows. `tables` are those that the files have.
+    /// Opens the database on a disk, and returns its rows. `tables` are the tables of the files.
     ///
     /// # Errors
-    /// What is wrong, such as an index that differs from its table.
+    /// The error describes the fault, such as an index that differs from its table.
     fn rows(&self, disk: SimDisk, tables: &[TableSchema]) -> Result<Contents, String>;
 }
 
-/// How much has been judged.
+/// The numbers of judged states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The scripts.
@@ -62,7 +62,7 @@ pub(super) struct Judge<'a> {
     counts: Counts,
 }
 
-/// What is wrong with a state, and with which one.
+/// A state that is wrong, and the description of the error.
 pub(super) type Wrong = (Place, String);
 
 impl<'a> Judge<'a> {
@@ -95,7 +95,7 @@ impl<'a> Judge<'a> {
             .map_err(|what| Box::new((Place::Crash(id), what)))
     }
 
-    /// Judges what the end of the process has left, after so many operations.
+    /// Judges the state that the end of the process has left, after this number of operations.
     pub(super) fn killed(&mut self, position: usize) -> Result<(), Box<Wrong>> {
         self.state(self.script.disk.at(position), Loss::OfProcess, position)
             .map_err(|what| Box::new((Place::Killed(position), what)))
@@ -144,7 +144,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges crashes during the two recoveries, which began after `begin` operations. `position`
-    /// is that of the first crash.
+    /// is the position of the first crash.
     fn crash_recovery(
         &mut self,
         disk: &SimDisk,
@@ -159,7 +159,8 @@ impl<'a> Judge<'a> {
             let after = self
                 .recover(&state.disk())
                 .map_err(|error| format!("after a crash in recovery at {id}: {error}"))?;
-            // What the end of a process has left may get lost until the recovery has ended.
+            // Until the recovery has ended, the changes that the end of a process has left may get
+            // lost.
             if begin > 0 && id.position < end {
                 self.script
                     .model

@@ -34,16 +34,16 @@ use judge::Judge;
 use script::Script;
 use std::fmt::{self, Display, Formatter};
 
-/// A state that is not as it must be.
+/// A wrong state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The seed of the script.
     pub seed: u64,
     /// The state; `None` if something was wrong while the script ran.
     pub place: Option<Place>,
-    /// What is wrong.
+    /// The description of the error.
     pub what: String,
-    /// What the disk has done before, and what the crash has left of it.
+    /// The operations of the disk before the crash, and the pieces that the crash has left.
     pub story: String,
 }
 
@@ -74,8 +74,8 @@ pub fn examine(
     judged.map_err(|wrong| finding(seed, &script.disk, Some(wrong.0), wrong.1))
 }
 
-/// Runs the script of a seed again and judges one state, in every way. Returns what the disk had
-/// done before, and what the crash has left of it.
+/// Runs the script of a seed again and judges one state, in every way. Returns the operations of
+/// the disk before the crash, and the pieces that the crash has left.
 ///
 /// The identity of the database and the salts of its segments are drawn anew, so states that depend
 /// on them may be others.
@@ -105,12 +105,12 @@ pub fn replay(
     Ok(story(&script.disk, Some(place)))
 }
 
-/// The reason why a state could not be judged again, or what is wrong with it.
+/// The reason why a state could not be judged again, or the fault of the state.
 #[derive(Debug)]
 pub enum ReplayError {
-    /// The state is not as it must be.
+    /// The state is wrong.
     Found(Box<Finding>),
-    /// There is no such state.
+    /// The disk has no state of this name.
     NoState {
         /// The number of operations that the disk does.
         last: usize,

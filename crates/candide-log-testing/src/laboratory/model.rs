@@ -1,4 +1,4 @@
-//! What a script has done to its database, and what a crash may leave of that.
+//! The changes that a script has made in its database, and the states that a crash may leave.
 
 use super::found::Found;
 use super::write::{Contents, Write};
@@ -14,17 +14,17 @@ struct Commit {
     writes: Vec<Write>,
 }
 
-/// A generation: what it began with, and what was committed in it.
+/// A generation: its first contents, and the commits in it.
 #[derive(Debug)]
 struct Generation {
     number: u64,
     base: Contents,
     commits: Vec<Commit>,
-    /// The cuts that blocks have closed, and that of its beginning.
+    /// The cuts that blocks have closed, and the cut of the generation's beginning.
     cuts: Vec<u64>,
 }
 
-/// A promise that everything up to a cut would survive, given when the disk had done so many
+/// A promise that everything up to a cut would survive, given after a number of the disk's
 /// operations.
 #[derive(Debug, Clone, Copy)]
 struct Promise {
@@ -33,7 +33,7 @@ struct Promise {
     cut: u64,
 }
 
-/// What a promise is kept against.
+/// The kind of loss that a promise withstands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loss {
     /// The end of the process.
@@ -49,14 +49,14 @@ pub(super) struct Model {
     generations: Vec<Generation>,
     written: Vec<Promise>,
     durable: Vec<Promise>,
-    /// For each table the number of operations after which it was there for good.
+    /// The number of operations after which a table was durable, for each table.
     tables: Vec<usize>,
     /// The states that have been asked for, by generation and cut.
     prefixes: RefCell<BTreeMap<(u64, u64), Rc<Contents>>>,
 }
 
 impl Model {
-    /// Returns an empty database whose rows will have so many words.
+    /// Returns an empty database whose rows will have this number of words.
     pub(super) fn new(row_words: usize) -> Model {
         Model {
             row_words,
@@ -72,7 +72,7 @@ impl Model {
         self.generations.last_mut().expect("a script begins with a generation")
     }
 
-    /// Notes that the database has been opened, when the disk had done so many operations.
+    /// Notes that the database has been opened, after this number of the disk's operations.
     pub(super) fn open(&mut self, generation: u64, found: &Found, position: usize) {
         // A generation without a block has not been.
         self.generations.retain(|before| before.number < generation);
@@ -84,7 +84,7 @@ impl Model {
             cuts: vec![0],
         });
         let Found { generation, cut, .. } = *found;
-        // What was recovered is as good as what has been synced.
+        // Recovered commits are as durable as synced commits.
         self.promise(Promise { position, generation, cut }, Loss::OfPower);
         self.tables.resize(found.tables.len(), position);
     }
@@ -94,7 +94,7 @@ impl Model {
         self.tables.push(position);
     }
 
-    /// Returns the number of tables that are there for good.
+    /// Returns the number of durable tables.
     pub(super) fn tables(&self) -> usize {
         self.tables.len()
     }
@@ -147,10 +147,11 @@ impl Model {
         Ok(rows)
     }
 
-    /// Checks what was found after a loss, when the disk had done so many operations.
+    /// Checks the contents found after a loss, which came after this number of the disk's
+    /// operations.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the contents.
     pub(super) fn check(&self, found: &Found, loss: Loss, position: usize) -> Result<(), String> {
         let promises = if loss == Loss::OfPower { &self.durable } else { &self.written };
         let given = promises.partition_point(|promise| promise.position <= position);

@@ -1,19 +1,20 @@
-//! What scripts do, and which states are judged.
+//! The choice of the scripts' steps and of the states that are judged.
 
 use crate::disk::CrashOptions;
 use candide_log::TableSchema;
 
-/// What scripts do, and which states are judged how.
+/// The choice of the scripts' steps, of the states that are judged, and of the way in which they
+/// are.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The schema of all tables, but for the number and the name. The key has one word, and a row
-    /// at least one.
+    /// The schema of all tables, apart from the number and the name. The key has one word, and a
+    /// row at least one.
     pub schema: TableSchema,
     /// The number of steps of a script.
     pub steps: u64,
     /// The share of the scripts, in percent, in which the disk has faults.
     pub faults_percent: u64,
-    /// Which states are judged.
+    /// The choice of the states that are judged.
     pub crashes: CrashOptions,
     /// The share of the states, from 0 to 1, in which crashes of recovery are judged, and the share
     /// in which the database goes on and crashes again.

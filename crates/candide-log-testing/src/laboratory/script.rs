@@ -20,7 +20,7 @@ use std::sync::Arc;
 const SESSIONS: usize = 3;
 /// The number of keys of each table: few, so that rows are changed again and again.
 const KEYS: u64 = 6;
-/// The most faults of a script.
+/// The largest number of faults of a script.
 const FAULTS_MAX: u64 = 2;
 /// The operations within which the first fault comes.
 const FAULT_WITHIN: u64 = 120;
@@ -34,7 +34,7 @@ pub(super) struct Script<'a> {
     pub(super) model: Model,
     draws: Draws,
     opened: Option<(Store, LogWriter)>,
-    /// What is in the tables now.
+    /// The present contents of the tables.
     rows: Contents,
     epoch: u64,
     version: u64,
@@ -46,7 +46,7 @@ impl<'a> Script<'a> {
     /// Runs the script of a seed.
     ///
     /// # Errors
-    /// What has gone wrong, although no fault was the reason.
+    /// The failure of an operation without a fault as the reason.
     pub(super) fn run(seed: u64, plan: &'a Plan) -> (Script<'a>, Result<(), String>) {
         let mut draws = Draws::new(seed);
         let segment_bytes = [12 << 10, 16 << 10, 40 << 10][draws.below(3) as usize];
@@ -234,7 +234,7 @@ impl<'a> Script<'a> {
         match self.opened().1.write(&records, cut) {
             Ok(()) => {}
             Err(WriteError::Full(error)) => {
-                // Nothing was written. The next round has these records, too.
+                // The full disk has taken nothing, so the next round has these records, too.
                 self.buffers[0].splice(0..0, payload.concat());
                 return self.excuse(error, "a write").map(|()| true);
             }
@@ -248,7 +248,7 @@ impl<'a> Script<'a> {
         self.log(LogWriter::prepare)
     }
 
-    /// Closes the database, or drops it as a process that is killed would, and opens it again.
+    /// Closes the database, or drops it like a killed process, and opens it again.
     fn reopen(&mut self) -> Result<(), String> {
         if let Some((_, log)) = self.opened.take()
             && self.draws.percent(50)

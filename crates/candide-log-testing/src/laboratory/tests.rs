@@ -32,8 +32,8 @@ fn a_thousand_states_are_as_they_must_be() {
     assert!(counts.scripts < 20, "{counts:?}");
 }
 
-/// Looks for a finding, and at the same state again. Without a deliberate defect there is none, and
-/// with one the test fails if the finding is found again.
+/// Looks for a finding, and judges the same state again. Without a deliberate defect there is no
+/// finding; with a defect the test fails if the finding is found again.
 fn look_twice(plan: &Plan) {
     let Some(finding) = (0..SEEDS).find_map(|seed| examine(seed, plan, None).err()) else { return };
     let again = finding.place.map(|place| replay(finding.seed, place, plan, None));

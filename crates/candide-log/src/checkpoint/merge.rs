@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-/// Where merged rows go.
+/// The receiver of merged rows.
 pub(crate) trait Sink {
     /// Takes a row. Rows come in ascending order of table and key.
     fn row(&mut self, schema: &TableSchema, key: &[u64], row: &[u64]) -> Result<(), PartError>;

@@ -85,7 +85,7 @@ impl<'a> PartReader<'a> {
     /// Reads the next block. Returns `None` behind the end of the part.
     ///
     /// # Errors
-    /// The file cannot be read or is damaged, or rows are not those of their table.
+    /// The file cannot be read or is damaged, or rows do not fit their table.
     pub(crate) fn next(&mut self) -> Result<Option<PartBlock<'_>>, OpenError> {
         if self.has_ended {
             return Ok(None);
@@ -126,7 +126,7 @@ fn check_table(tables: &[TableSchema], contents: Contents) -> Result<(), String>
     ))
 }
 
-/// What a part of a checkpoint contains.
+/// The contents of a part of a checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(crate) rows: u64,

@@ -1,7 +1,8 @@
 //! Access to the files of one database, which are all in one flat directory.
 //!
-//! Every file access goes through [`Disk`] and [`DiskFile`], so that a test can put another disk in
-//! place of the operating system's: one that crashes, fails or is full at a chosen operation.
+//! Every file access goes through [`Disk`] and [`DiskFile`], so that a test can put a simulated
+//! disk in place of the operating system's. Such a disk crashes, fails or is full at a chosen
+//! operation.
 //!
 //! # What survives a loss of power
 //!

@@ -52,7 +52,7 @@ pub struct BlockHeader {
 
 impl BlockHeader {
     /// Returns the header with the `payload_bytes` and the `crc` of this payload. The payload
-    /// consists of whole commit records. `salt` is that of the segment.
+    /// consists of whole commit records. `salt` is the segment's salt.
     #[must_use]
     pub fn seal(self, salt: u64, payload: &[&[u64]]) -> BlockHeader {
         let payload_bytes = payload.iter().map(|words| size_of_val(*words) as u64).sum();
@@ -62,7 +62,7 @@ impl BlockHeader {
     }
 
     /// Returns the header of a block without records that follows this one, which is durable.
-    /// `salt` is that of the segment to which it is written.
+    /// `salt` is the salt of the segment to which it is written.
     #[must_use]
     pub fn confirmation(&self, salt: u64) -> BlockHeader {
         let sequence = self.sequence + 1;
@@ -88,7 +88,7 @@ impl BlockHeader {
     /// damaged.
     ///
     /// # Errors
-    /// The header is not one that an encoder wrote, or the block does not fit into the segment.
+    /// No encoder writes such a header, or the block does not fit into the segment.
     pub fn parse(bytes: &[u8], room: u64) -> Result<BlockHeader, Malformed> {
         let Some(bytes) = bytes.first_chunk::<BLOCK_HEADER_BYTES>() else {
             let error = format!("the header of a block ends after {} bytes", bytes.len());
@@ -151,7 +151,7 @@ impl BlockHeader {
     }
 
     /// Checks a block against its header. `block` is all its bytes, [`size`](BlockHeader::size) of
-    /// them, and `salt` is that of the segment. Returns the payload.
+    /// them, and `salt` is the segment's salt. Returns the payload.
     ///
     /// # Errors
     /// The block is cut off, the checksum is wrong, or a byte behind the payload is not zero.

@@ -1,8 +1,8 @@
 //! Parts of a checkpoint: rows in the order of tables and keys, and pending commit records.
 //!
 //! A part is a header, blocks of rows, blocks of commit records, and an end, which is a block
-//! without contents. The checksum of each block begins with that of the block before, so that the
-//! checksum of the end depends on all bytes of the file.
+//! without contents. The checksum of each block continues the checksum of the block before, so that
+//! the last checksum depends on all bytes of the file.
 
 #![forbid(unsafe_code)]
 
@@ -74,11 +74,11 @@ pub struct PartHeader {
     pub uuid: Uuid,
     /// The number of the checkpoint.
     pub checkpoint: u64,
-    /// The place of the part among those of the checkpoint, from 0.
+    /// The place of the part among the parts of the checkpoint, from 0.
     pub part: u32,
     /// The generation up to which the checkpoint contains the log, from 1.
     pub generation: u64,
-    /// The cut up to which it contains that generation.
+    /// The cut up to which it contains the generation.
     pub cut: u64,
 }
 
@@ -98,7 +98,7 @@ impl PartHeader {
     /// Reads the header with which a part begins.
     ///
     /// # Errors
-    /// Returns what is wrong with the header.
+    /// Returns the fault of the header.
     pub fn decode(part: &[u8]) -> Result<PartHeader, Malformed> {
         let Some(header) = part.first_chunk::<PART_HEADER_BYTES>() else {
             let error = format!("the header of a checkpoint ends after {} bytes", part.len());
@@ -125,7 +125,7 @@ impl PartHeader {
 /// The header of a block in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartBlockHeader {
-    /// What the block contains.
+    /// The contents of the block.
     pub contents: Contents,
     /// The number of bytes behind the header, a multiple of 8.
     pub payload_bytes: u64,
@@ -133,7 +133,7 @@ pub struct PartBlockHeader {
     crc: u32,
 }
 
-/// What a block in a part contains.
+/// The contents of a block in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
     /// Rows of one table, each as the words of its key and its own words, in ascending order of
@@ -186,7 +186,7 @@ impl PartBlockHeader {
     /// end of the part. Only [`PartDecoder::block`] finds out whether the header is damaged.
     ///
     /// # Errors
-    /// The header is not one that an encoder wrote, or the block does not fit into the part.
+    /// No encoder writes such a header, or the block does not fit into the part.
     pub fn parse(bytes: &[u8], room: u64) -> Result<PartBlockHeader, Malformed> {
         let Some(bytes) = bytes.first_chunk::<PART_BLOCK_HEADER_BYTES>() else {
             let error = format!("the header of a block ends after {} bytes", bytes.len());
@@ -267,8 +267,8 @@ impl PartBlockHeader {
         }
     }
 
-    /// Returns the checksum of the header without its checksum; it includes that of the block
-    /// before.
+    /// Returns the checksum of the header without its checksum; it continues the checksum of the
+    /// block before.
     fn crc_of_header(&self) -> u32 {
         crc32c::crc32c(&PartBlockHeader { crc: 0, ..*self }.encode())
     }
@@ -297,9 +297,9 @@ impl PartEncoder {
         self.bytes
     }
 
-    /// Returns the header of a block of rows. `rows` are their words: of each row the key, then the
-    /// row. Keys ascend strictly, from block to block of a table, too; table numbers ascend. There
-    /// is at least one row.
+    /// Returns the header of a block of rows. `rows` contains the words of each row's key, followed
+    /// by the row's own words. Keys ascend strictly, from block to block of a table, too; table
+    /// numbers ascend. `rows` is not empty.
     ///
     /// # Panics
     /// The rows have no words.
@@ -316,8 +316,8 @@ impl PartEncoder {
         self.block(Contents::Rows { table, key_words, row_words, count }, &[rows])
     }
 
-    /// Returns the header of a block of commit records, each in an item of `records`. There is at
-    /// least one. All blocks of rows come before.
+    /// Returns the header of a block of commit records, each in an item of `records`, which is not
+    /// empty. All blocks of rows come before.
     pub fn pending(&mut self, records: &[&[u64]]) -> [u8; PART_BLOCK_HEADER_BYTES] {
         debug_assert!(!records.is_empty(), "there is a record");
         self.block(Contents::Pending { count: records.len() as u64 }, records)
@@ -358,7 +358,7 @@ pub struct PartDecoder {
 /// A block in a part, whose checksum and contents have been checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartBlock<'a> {
-    /// What the block contains.
+    /// The contents of the block.
     pub contents: Contents,
     words: Cow<'a, [u64]>,
 }

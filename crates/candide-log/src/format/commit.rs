@@ -21,11 +21,11 @@ use std::slice;
 
 /// The number of words before the first entry.
 pub const HEADER_WORDS: usize = 3;
-/// The bit of an entry's kind that says that the entry has no key: its row is that of the entry
-/// before.
+/// The bit of an entry's kind that says that the entry has no key: it changes the same row as the
+/// entry before.
 pub const SAME_ROW: u8 = 0x80;
 
-/// What a change does to its row.
+/// The effect of a change on its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ChangeKind {
@@ -40,7 +40,7 @@ pub enum ChangeKind {
 /// The header of an entry, apart from the key's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// What the change does.
+    /// The effect of the change.
     pub kind: ChangeKind,
     /// The number of the table.
     pub table: u16,
@@ -52,7 +52,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Returns the header's word. `low` is the lowest 16 bits but for the kind.
+    /// Returns the header's word. `low` is the lowest 16 bits without the kind.
     #[inline]
     fn word(self, low: u64) -> u64 {
         debug_assert!(self.first.checked_add(self.count).is_some(), "the words are within a row");
@@ -198,7 +198,7 @@ impl<'a> CommitWriter<'a> {
     }
 
     /// Appends an entry for the row of the entry before, with `head.count` words. The table must be
-    /// that of the entry before.
+    /// the table of the entry before.
     #[inline]
     pub fn change_same_row(&mut self, head: Head, words: impl FnMut(usize) -> u64) {
         debug_assert!(self.entries > 0, "there is an entry before");
@@ -240,7 +240,8 @@ impl<'a> CommitWriter<'a> {
     }
 
     /// Appends the header and the key of an entry. `count` words have to be pushed after it.
-    /// Without a key, the row is that of the entry before, which must be of the same table.
+    /// Without a key, the entry changes the row of the entry before, which must be of the same
+    /// table.
     ///
     /// # Panics
     /// The key has more than 255 words.
@@ -337,7 +338,7 @@ pub struct CommitRecord<'a> {
 pub struct Change<'a> {
     /// The number of the table.
     pub table: u16,
-    /// What the change does.
+    /// The effect of the change.
     pub kind: ChangeKind,
     /// The place in the row of the first of `words`.
     pub first: u16,

@@ -61,7 +61,7 @@ const BASE_BYTES_USUAL: u64 = 4096;
 /// The number of bytes for each part of a checkpoint.
 const PART_ENTRY_BYTES: usize = 12;
 
-/// The front of a file: its base, and the entries behind it up to the first one that is not whole.
+/// The front of a file: its base, and the entries behind it up to the first incomplete entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Front {
     /// The contents.
@@ -82,7 +82,7 @@ pub fn file_bytes_max(base: u64) -> u64 {
 /// [`HEADER_BYTES`], or all its bytes if it has fewer.
 ///
 /// # Errors
-/// The file has another length than its first bytes say, or they are not those of a MANIFEST.
+/// The file has another length than its first bytes say, or does not begin like a MANIFEST.
 pub fn check_length(start: &[u8], length: u64) -> Result<(), Malformed> {
     let version = bytes::begins(start, MAGIC_BYTES, NAME)?;
     let mut most = file_bytes_max(BASE_BYTES_MAX);

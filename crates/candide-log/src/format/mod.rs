@@ -31,7 +31,7 @@ pub type Uuid = [u8; 16];
 pub struct Malformed {
     /// The place of the error, in bytes from the beginning of the decoder's input.
     pub offset: u64,
-    /// What is wrong there.
+    /// The description of the fault.
     pub what: Cow<'static, str>,
     /// The kind of the error.
     pub fault: Fault,

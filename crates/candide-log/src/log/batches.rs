@@ -5,9 +5,9 @@
 //! later block of the same generation closes a cut that contains them, or until the generation
 //! ends.
 //!
-//! The writes of one row come in the right order also from batch to batch: a commit that replaces
-//! what another one wrote has a stamp that is no smaller (property W of the engine's log), so it is
-//! in the same batch or in a later one.
+//! The writes of one row come in the right order also from batch to batch. A commit that replaces
+//! what another commit wrote has a stamp that is no smaller (property W of the engine's log), so it
+//! is in the same batch or in a later one.
 
 use crate::format::Malformed;
 use crate::format::commit::{Change, CommitRecord, records};

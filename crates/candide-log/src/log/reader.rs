@@ -21,7 +21,7 @@ pub(crate) struct Position {
 /// A block of the log.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// The place of the segment among those of the reader.
+    /// The place of the segment among the segments of the reader.
     pub(crate) segment: usize,
     pub(crate) offset: u64,
     pub(crate) header: BlockHeader,
@@ -74,7 +74,7 @@ impl Display for Stop {
 /// The place of the last block of the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LastBlock {
-    /// The place of the segment among those of the reader.
+    /// The place of the segment among the segments of the reader.
     pub(crate) segment: usize,
     pub(crate) offset: u64,
     pub(crate) header: BlockHeader,
@@ -190,8 +190,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns where the generation that is being read ends, and the place of the segment that says
-    /// so. `None` in the last generation.
+    /// Returns the end of the generation that is being read, and the place of the segment that
+    /// states this end. `None` in the last generation.
     fn generation_end(&self) -> Option<(usize, GenerationEnd)> {
         let generation = self.segments[self.segment].header.generation;
         let mut later = self.segments.iter().enumerate().skip(self.segment);

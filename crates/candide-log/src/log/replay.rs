@@ -89,7 +89,7 @@ impl<'a> Replay<'a> {
         &self.batches
     }
 
-    /// Returns the generation of the last block, or that of the checkpoint if there was none, and
+    /// Returns the generation of the last block, or of the checkpoint if there was no block, and
     /// the cut.
     pub(crate) fn last(&self) -> (u64, u64) {
         (self.generation, self.batches.cut())

@@ -190,7 +190,7 @@ pub(crate) fn create(
 /// The reason why a segment was not published.
 #[derive(Debug)]
 pub(crate) enum PublishError {
-    /// There is no such segment: nothing has changed but the spare file.
+    /// The segment does not exist: only the spare file has changed.
     Unused(io::Error),
     /// It is unknown whether the segment exists.
     Unknown(io::Error),

@@ -1,6 +1,6 @@
 //! Writing the log: blocks, one at a time, and the segments in which they are.
 //!
-//! One block at most is in flight: before a block is written, the one before is durable. A
+//! One block at most is in flight: before a block is written, the block before it is durable. A
 //! *confirmation* is a block without records, which only lets a reader notice if the block before
 //! it is damaged; the next block is written over it, unless the segment is closed first.
 
@@ -296,9 +296,9 @@ impl Log {
         filled.map_err(|error| self.full_or_failed(error))
     }
 
-    /// Writes a confirmation behind the last block, or in the next segment if that one is empty.
-    /// Does nothing if the generation has no block, if the last one is confirmed already, or if a
-    /// checkpoint contains it.
+    /// Writes a confirmation behind the last block, or in the next segment if the next segment is
+    /// empty. Does nothing if the generation has no block, if the last one is confirmed already, or
+    /// if a checkpoint contains it.
     pub(crate) fn confirm(&mut self) -> Result<(), WriteError> {
         self.check()?;
         let is_contained = self.offset == FIRST_BLOCK && self.closed.is_empty();
@@ -341,9 +341,10 @@ impl Log {
         (2 * self.segment.bytes).min(self.segment_bytes)
     }
 
-    /// Goes on with a segment of at least `least` bytes; `bytes` are those of a file that is made
-    /// for that. It takes the place of the segment in use if that one contains no block, so that no
-    /// segment without a block comes before another one of its generation.
+    /// Goes on with a segment of at least `least` bytes; `bytes` is the size of a file that is made
+    /// for the segment. The new segment takes the place of the segment in use if that segment
+    /// contains no block, so that no segment without a block comes before another segment of its
+    /// generation.
     fn next_segment(&mut self, least: u64, bytes: u64) -> Result<(), Obstacle> {
         if let Some(error) = &self.no_room {
             return Err(WriteError::Full(Arc::clone(error)).into());

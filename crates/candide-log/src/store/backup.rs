@@ -21,14 +21,14 @@ use std::sync::Arc;
 /// The bytes that are copied at once.
 const COPY_BYTES: u64 = 1 << 20;
 
-/// What a backup contains.
+/// The contents of a backup.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BackedUp {
     /// The bytes of the backup's files.
     pub bytes: u64,
     /// The generation of the last commits that it contains; 0 if it contains none.
     pub generation: u64,
-    /// The cut up to which it contains that generation.
+    /// The cut up to which it contains the generation.
     pub cut: u64,
 }
 

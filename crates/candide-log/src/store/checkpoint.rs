@@ -14,7 +14,7 @@ use crate::log::replay::Step;
 use crate::log::writer::{Closed, Log};
 use crate::names::{self, DIRECTORY};
 
-/// The most files that are kept for segments to come.
+/// The largest number of files that are kept for segments to come.
 const SPARES_MAX: u64 = 16;
 
 /// The result of a checkpoint.
@@ -43,10 +43,11 @@ impl Store {
     /// log that are not needed any more. The segment in use is closed first. Then the previous
     /// checkpoint and the log up to there are read from the disk, while the log goes on. Memory is
     /// needed for that part of the log, not for the checkpoint. If there is no room for the next
-    /// segment of the log, what is in the segment in use is left out.
+    /// segment of the log, the checkpoint does not contain the segment in use.
     ///
     /// # Errors
-    /// Unless `MANIFEST` fails, what was in force is still in force, and the call may be repeated.
+    /// Unless `MANIFEST` fails, the earlier checkpoint is still in force, and the call may be
+    /// repeated.
     pub fn checkpoint(&self) -> Result<Checkpointed, StoreError> {
         let shared = &*self.shared;
         let mut number = shared.merging();
@@ -127,7 +128,8 @@ fn unchanged(manifest: &Manifest) -> Checkpointed {
     Checkpointed { number, bytes, ..Checkpointed::default() }
 }
 
-/// Writes the parts of a new checkpoint: the one before, and the log up to the end of `last`.
+/// Writes the parts of a new checkpoint, which merges the checkpoint before and the log up to the
+/// end of `last`.
 fn write_checkpoint(
     shared: &Shared,
     manifest: &Manifest,

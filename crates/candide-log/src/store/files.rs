@@ -4,7 +4,7 @@ use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::names::{DIRECTORY, FileName};
 
-/// What a directory contains.
+/// The contents of a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     pub(crate) names: Vec<FileName>,
@@ -37,13 +37,14 @@ impl Files {
         })
     }
 
-    /// Returns a segment or a part of a checkpoint, if there is one: what only a database leaves.
+    /// Returns a segment or a part of a checkpoint, if there is one: only a database leaves such
+    /// files.
     pub(crate) fn of_database(&self) -> Option<FileName> {
         let is_so = |name: &&FileName| matches!(name, FileName::Segment(_) | FileName::Part(..));
         self.names.iter().rfind(is_so).copied()
     }
 
-    /// Removes those of the files that are so. What cannot be removed is removed next time.
+    /// Removes the files with this property. What cannot be removed is removed next time.
     pub(super) fn remove(&self, disk: &dyn Disk, is_so: impl Fn(FileName) -> bool) {
         for name in self.names.iter().filter(|name| is_so(**name)) {
             let _ = disk.remove(&name.name());

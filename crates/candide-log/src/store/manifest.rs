@@ -40,7 +40,7 @@ pub(crate) struct Pair {
     files: [Box<dyn DiskFile>; 2],
     /// The bytes of each.
     bytes: u64,
-    /// The most bytes of each.
+    /// The largest number of bytes of each.
     most: u64,
 }
 
@@ -107,7 +107,7 @@ impl ManifestFile {
         change(&mut next);
         next.sequence = self.current.sequence + 1;
         let files = write_new(&self.disk, &next)?;
-        // Not every system replaces a file that is open.
+        // Some systems do not replace an open file.
         self.files = None;
         if let Err(error) = put_in_force(&self.disk) {
             let error = Arc::new(error);
@@ -142,7 +142,7 @@ pub(crate) fn write(disk: &Directory, manifest: &Manifest) -> Result<Pair, Store
     Ok(files)
 }
 
-/// Writes contents to files beside the two, and makes them durable.
+/// Writes the contents to temporary files beside the two files of MANIFEST, and makes them durable.
 fn write_new(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> {
     let base = manifest.encode().map_err(unwritable)?;
     let write = |name: &str| {
@@ -166,8 +166,8 @@ fn write_new(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> 
     Ok(Pair { files, bytes, most: file_bytes_max(bytes) })
 }
 
-/// Puts the new files in the places of the two. No crash leaves a file that is neither the one
-/// before nor the new one.
+/// Puts the new files in the places of the two. After a crash, the file is the old one or the new
+/// one.
 fn put_in_force(disk: &Directory) -> io::Result<()> {
     for (new, name) in NEW_NAMES.iter().zip(NAMES) {
         disk.rename(new, name)?;

@@ -31,7 +31,7 @@ const SEGMENTS_MAX: usize = 256;
 /// checkpoint should be made. A checkpoint takes about as much memory as the log.
 pub const LOG_FACTOR_MAX: u64 = 4;
 
-/// How a database is opened and kept.
+/// The options for opening and keeping a database.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
     /// The bytes of the largest segments of the log; 64 MiB by default, at least 12 KiB. The first
@@ -57,7 +57,7 @@ impl Default for StoreOptions {
     }
 }
 
-/// What was recovered when a database was opened.
+/// The contents that were recovered when a database was opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Whether the database was created.
@@ -179,7 +179,7 @@ impl Store {
     /// # Errors
     /// There is a table of that name, the schema cannot be stored, or `MANIFEST` cannot be written.
     /// If it cannot be written, the table is not there, and the call may be repeated, unless the
-    /// error is [`StoreError::Failed`]; but if the process ends before the next change, the table
+    /// error is [`StoreError::Failed`]. But if the process ends before the next change, the table
     /// may be there when the database is opened again.
     pub fn add_table(&self, mut schema: TableSchema) -> Result<u32, StoreError> {
         let mut manifest = self.shared.manifest();
@@ -200,8 +200,8 @@ impl Store {
         Ok(number)
     }
 
-    /// Returns the number of bytes of log that the next opening would have to read: those of blocks
-    /// that no checkpoint contains.
+    /// Returns the number of bytes of log that the next opening would have to read: the bytes of
+    /// all blocks that no checkpoint contains.
     pub fn log_bytes(&self) -> u64 {
         self.shared.log().bytes()
     }
@@ -228,7 +228,7 @@ impl LogWriter {
     ///
     /// # Errors
     /// With [`WriteError::Full`] nothing was written. After [`WriteError::Failed`] nothing can be
-    /// written any more; the log also fails if a cut is below the cut before, if a stamp is not
+    /// written any more. The log also fails if a cut is below the cut before, if a stamp is not
     /// above it, or if `records` are not whole records, since no reader would accept that.
     pub fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
         self.shared.with_files(|log| log.write(records, cut))
@@ -241,9 +241,9 @@ impl LogWriter {
         self.shared.log().has_pending()
     }
 
-    /// Makes everything that was written durable. The first time for a segment, also notes in
-    /// `MANIFEST` that there is that segment, so that the loss of its file is noticed. If that
-    /// fails, the next checkpoint notes it.
+    /// Makes everything that was written durable. The first sync of a segment also notes in
+    /// `MANIFEST` that the segment exists, so that the loss of its file is noticed. If that fails,
+    /// the next checkpoint notes it.
     ///
     /// # Errors
     /// After [`WriteError::Failed`] nothing can be written any more.

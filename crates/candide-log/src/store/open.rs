@@ -31,7 +31,8 @@ impl Store {
     ///
     /// # Errors
     /// The directory is in use or contains something else, a file is damaged or cannot be read or
-    /// written, or the target refuses what was found. What was there is still there.
+    /// written, or the target refuses what was found. Everything that the files contained is still
+    /// there.
     pub fn open(
         disk: Arc<dyn Disk>,
         options: &StoreOptions,
@@ -88,7 +89,7 @@ impl Store {
                 let last = number_of_checkpoint(&manifest);
                 files.remove(&**disk, |name| match name {
                     FileName::Spare(_) => true,
-                    // No MANIFEST has named the segment yet, not even one that is not durable.
+                    // No MANIFEST has named the segment yet, durable or not.
                     FileName::Part(number, _) => number > last,
                     _ => false,
                 });
@@ -249,7 +250,7 @@ fn first_spare() -> u64 {
 /// Returns whether a file is needed, and not left behind by a crash or a checkpoint.
 fn is_needed(manifest: &Manifest, name: FileName) -> bool {
     match name {
-        // The next checkpoint is written over the last one that has not come into force.
+        // The next checkpoint overwrites the last checkpoint that has not come into force.
         FileName::Lock
         | FileName::Manifest
         | FileName::ManifestCopy

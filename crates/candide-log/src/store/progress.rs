@@ -1,6 +1,6 @@
 //! The progress of a recovery.
 
-/// How far recovery has come.
+/// The progress of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// The checkpoint is being loaded.

@@ -33,7 +33,7 @@ pub(crate) fn position(manifest: &Manifest) -> Option<Position> {
     Some(Position { generation: checkpoint.generation, cut: checkpoint.cut })
 }
 
-/// Opens the segments from the first one that is needed to `last`.
+/// Opens the segments from the first needed segment to `last`.
 pub(crate) fn segments<'a>(
     disk: &'a dyn Disk,
     manifest: &Manifest,

@@ -10,17 +10,17 @@ use std::fmt::{self, Debug, Formatter};
 use std::io;
 use std::sync::{Arc, Mutex, Weak};
 
-/// The most zeros that are written at once.
+/// The largest number of zeros that are written at once.
 const STEP: u64 = 1 << 20;
 
-/// What is about to be done to the disk.
+/// An operation that is about to be done to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     /// A sync of a file.
     Sync,
     /// A sync of the directory.
     SyncNames,
-    /// A write of so many zeros and nothing else.
+    /// A write of only zeros, with their number.
     Zeros(u64),
     Other,
 }
@@ -136,7 +136,7 @@ impl Disk for Watched {
     }
 }
 
-/// A database on a watched disk, whose commits are records of so many bytes.
+/// A database on a watched disk, whose commit records have a fixed number of bytes.
 struct Database {
     disk: Watched,
     store: Store,
@@ -214,7 +214,7 @@ fn watch_locks(disk: &Watched) {
     });
 }
 
-/// The bytes of segments, and of commits of which several fit into the first segments, or none.
+/// The bytes of segments and of commits; several commits fit into the first segments, or none.
 const SIZES: [(u64, u64); 6] = [
     (16 << 10, 100),
     (64 << 10, 3_000),
@@ -246,13 +246,13 @@ fn no_commit_keeps_the_log_locked_while_a_segment_is_made() {
     for (segment_bytes, record_bytes) in SIZES {
         let mut database = Database::new(segment_bytes, record_bytes);
         for number in 0..60 {
-            // Nothing is done to the disk between one lock and the next one.
+            // The disk is not changed between one lock and the next.
             watch_locks(&database.disk);
             database.write();
             watch_locks(&database.disk);
             database.log.sync().unwrap();
             watch_locks(&database.disk);
-            // Sometimes a file is ready, and sometimes a part of one.
+            // In some rounds a file is ready, in others only a part of a file.
             if number % 20 < 10 {
                 database.log.prepare().unwrap();
             }
@@ -261,8 +261,8 @@ fn no_commit_keeps_the_log_locked_while_a_segment_is_made() {
 }
 
 /// Lets a commit arrive at the n-th operation of the first checkpoint after an opening, and counts
-/// the syncs for which it waits: those of whatever is locked that it needs, and its own. `None` if
-/// the checkpoint has fewer operations.
+/// the syncs for which it waits: the syncs under locks that it needs, and its own. `None` if the
+/// checkpoint has fewer operations.
 fn syncs_of_a_commit(
     n: usize,
     commits_before: u64,

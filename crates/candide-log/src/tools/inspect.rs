@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 /// Something in the files of a database.
 #[derive(Debug, Clone, Copy)]
 pub enum Item<'a> {
-    /// What MANIFEST says. The first item.
+    /// The contents of MANIFEST. The first item.
     Manifest(&'a Manifest),
     /// A row of the checkpoint in force.
     Row {
@@ -49,7 +49,7 @@ pub enum Item<'a> {
     Record {
         /// The file.
         file: &'a str,
-        /// The place of the record, in bytes; in a checkpoint, that of its block.
+        /// The place of the record, in bytes; in a checkpoint, the place of the record's block.
         offset: u64,
         /// The record.
         record: CommitRecord<'a>,
@@ -66,8 +66,8 @@ pub enum Item<'a> {
 /// Calls `visit` with everything in a database, until it breaks.
 ///
 /// # Errors
-/// The directory is in use or contains no database, or a file cannot be read or is damaged. What is
-/// before the damage has been visited.
+/// The directory is in use or contains no database, or a file cannot be read or is damaged.
+/// Everything before the damage has been visited.
 pub fn inspect(
     disk: &dyn Disk,
     visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,

@@ -29,7 +29,7 @@ use std::fmt::Debug;
 struct Source<'a> {
     disk: &'a dyn Disk,
     manifest: Manifest,
-    /// The damage of one of the two files of MANIFEST, of which nothing was needed.
+    /// The damage of one of the two files of MANIFEST, if nothing was needed from that file.
     manifest_damage: Option<OpenError>,
     files: Files,
     _lock: Box<dyn Send + Sync + Debug>,
@@ -58,7 +58,7 @@ impl<'a> Source<'a> {
         last.max(self.manifest.first_segment)
     }
 
-    /// Opens the segments of the log up to the first one that is damaged. Returns the damage, too.
+    /// Opens the segments of the log up to the first damaged segment. Returns the damage, too.
     fn segments(&self) -> (Vec<Segment<'a>>, Option<OpenError>) {
         let first = self.manifest.first_segment;
         let last = self.last_segment();
@@ -107,6 +107,6 @@ struct Stretch<'a> {
     steps: Vec<Step>,
     /// `None` if not even its beginning can be read.
     replay: Option<Replay<'a>>,
-    /// What is damaged behind it.
+    /// The damage behind it.
     damage: Option<OpenError>,
 }

@@ -1,4 +1,4 @@
-//! A copy of what is before a damaged place of the log, or before a chosen cut.
+//! A copy of the contents before a damaged place of the log, or before a chosen cut.
 
 use super::{Source, Stretch};
 use crate::checkpoint::merge::merge;
@@ -33,19 +33,19 @@ pub struct Until {
     pub cut: u64,
 }
 
-/// What a repaired copy contains, and what it lacks.
+/// The contents of a repaired copy, and the blocks that it lacks.
 #[derive(Debug)]
 pub struct Repaired {
     /// The number of rows of the copy.
     pub rows: u64,
     /// The generation of the last commits that the copy contains; 0 if it contains none.
     pub generation: u64,
-    /// The cut up to which it contains that generation.
+    /// The cut up to which it contains the generation.
     pub cut: u64,
     /// The damage at which the copy ends. `None` if there is none before the chosen cut.
     pub damage: Option<OpenError>,
-    /// The blocks of the log that could be read, and of which the copy contains nothing: what is
-    /// behind the damage or the chosen cut.
+    /// The readable blocks of the log of which the copy contains nothing: those behind the damage
+    /// or the chosen cut.
     pub lost: Vec<LostBlock>,
 }
 
@@ -66,8 +66,8 @@ pub struct LostBlock {
 
 /// Makes a copy of a database that is not in use, in an empty directory. The copy contains what was
 /// committed up to `until`, or up to the first place of the log that is damaged or contains a
-/// change that cannot be made. It is a database of its own, with a checkpoint and an empty log. The
-/// part of the log that no checkpoint contains is kept in memory.
+/// change that cannot be made. The copy is a complete database, with a checkpoint and an empty log.
+/// The part of the log that no checkpoint contains is kept in memory.
 ///
 /// # Errors
 /// A directory is in use, the first one contains no database or the other is not empty, or a file
@@ -110,7 +110,7 @@ pub fn repair(
 /// The rows of a copy.
 struct Written {
     rows: u64,
-    /// The generation of the last commits, and the cut up to which it is contained.
+    /// The generation of the last commits, and the cut up to which the copy contains it.
     last: (u64, u64),
     checkpoint: Option<Checkpoint>,
 }

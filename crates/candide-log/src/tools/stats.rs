@@ -1,4 +1,4 @@
-//! What takes how much room: by table and group.
+//! The room that the contents take, by table and group.
 
 use super::inspect::{Item, inspect};
 use crate::disk::Disk;
@@ -67,7 +67,7 @@ pub struct GroupStats {
 /// Returns what takes how much room in a database that is not in use.
 ///
 /// # Errors
-/// As those of [`inspect`].
+/// The errors of [`inspect`].
 pub fn stats(disk: &dyn Disk) -> Result<Stats, OpenError> {
     let mut stats = Stats::default();
     inspect(disk, &mut |item| {

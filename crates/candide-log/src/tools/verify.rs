@@ -9,7 +9,7 @@ use crate::error::{OpenError, StoreError};
 use crate::schema::TableSchema;
 use crate::store::recover;
 
-/// What was read, and what is damaged.
+/// The contents that were read, and the damage.
 #[derive(Debug, Default)]
 pub struct Verified {
     /// The number of tables.
@@ -30,11 +30,11 @@ pub struct Verified {
     pub generation: u64,
     /// The cut up to which that generation can be read.
     pub cut: u64,
-    /// What is damaged, at most one place of each part of the checkpoint and one of the log. An
+    /// The damaged places, at most one of each part of the checkpoint and one of the log. An
     /// opening would be refused unless this is empty.
     pub damage: Vec<OpenError>,
-    /// What is damaged of MANIFEST or of its copy, if the other one is whole. The next opening
-    /// writes both anew.
+    /// The damage of MANIFEST or of its copy, if the other file is whole. The next opening writes
+    /// both anew.
     pub manifest_damage: Option<OpenError>,
 }
 

@@ -95,7 +95,7 @@ const WARM_UP: usize = 16;
 /// Transactions of a workload between two moves of the bound: about as many as there are in a
 /// millisecond.
 const STEPS: usize = 100;
-/// The number of transactions of which parts are counted, one by one.
+/// The number of transactions whose parts are counted, one by one.
 const DIVIDED: usize = 8;
 /// The two numbers of operations in a transaction whose difference gives the cost of one operation.
 /// Both fit into a write set that is searched linearly.
@@ -105,7 +105,8 @@ const SEVERAL: usize = 8;
 /// The two numbers of garbage entries whose difference gives the cost of collecting one. One
 /// transaction collects at most as many.
 const COLLECTED: [usize; 2] = [64, 192];
-/// The time after which idle sessions must be without garbage. It is long, for a busy machine.
+/// The time after which idle sessions must be without garbage. The time is long because the machine
+/// may be busy.
 const COLLECTION_MAX: Duration = Duration::from_secs(60);
 /// The number of times that a count may fail because the advancer has collected instead.
 const TRIES_MAX: usize = 50;
@@ -287,7 +288,7 @@ fn workload_in<P: Protocol, W: Workload>(
     let loaded = workload
         .load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false })?;
     let mut worker = loaded.worker(db.session()?, 0);
-    // A session has two buffers of commit records, which keep the room that they have had.
+    // A session has two buffers of commit records, and each keeps the room that it once needed.
     for _ in 0..2 {
         for _ in 0..sizes.steps {
             worker.step()?;
@@ -324,7 +325,7 @@ fn await_collection<P: Protocol>(db: &Database<P>) -> Done {
     Ok(())
 }
 
-/// A transaction that does nothing.
+/// Runs a transaction that does nothing.
 fn nothing<P: Protocol>(tx: &Tx<'_, P>) -> Result<(), Abort> {
     keep(tx);
     Ok(())
@@ -353,14 +354,14 @@ impl Keys {
     }
 }
 
-/// Which keys an operation is given.
+/// The keys that an operation is given.
 #[derive(Clone, Copy, PartialEq)]
 enum Given {
-    /// As many as the transaction's size, of rows that are there.
+    /// The keys of existing rows, as many as the transaction's size.
     Present,
     /// The same operations on rows that do not exist, unless this run has inserted them.
     Absent,
-    /// One, of a row that is there.
+    /// One key, of a row that exists.
     One,
 }
 
@@ -471,7 +472,7 @@ impl<P: Protocol> Operations<P> {
         self.commits(hash)
     }
 
-    /// The time until the first operation, beyond what counting it takes.
+    /// Counts the time until the first operation, without the time that counting takes.
     fn begin(&mut self) -> Done {
         let session = &mut self.session;
         (0..WARM_UP).try_for_each(|_| session.run(nothing))?;
@@ -597,7 +598,7 @@ impl<P: Protocol> Operations<P> {
         })
     }
 
-    /// An operation that is a transaction by itself.
+    /// Counts an operation that is a whole transaction.
     fn each_alone(
         &mut self,
         name: &str,
@@ -676,8 +677,8 @@ impl<P: Protocol> Operations<P> {
                 taken.push(self.collect()?);
                 self.settle()?;
             }
-            // One that came before the bound had moved has collected nothing; as many as in the
-            // other case cancel out.
+            // A transaction that came before the bound had moved has collected nothing. If the two
+            // sizes took the same number of such transactions, these cancel out.
             let alike = taken
                 .iter()
                 .all(|(transactions, collected)| *collected && *transactions == taken[0].0);
@@ -691,8 +692,8 @@ impl<P: Protocol> Operations<P> {
         Err(format!("{name}: the advancer is always there before").into())
     }
 
-    /// Collects the garbage, unless the advancer does. Returns the number of transactions that this
-    /// took, and whether they have collected it.
+    /// Collects the garbage, unless the advancer has collected it. Returns the number of
+    /// transactions that this took, and whether they have collected it.
     fn collect(&mut self) -> Result<(usize, bool), Box<dyn Error>> {
         let mut left = self.db.health().garbage;
         let mut transactions = 0;

@@ -86,7 +86,7 @@ pub(crate) trait Map<K: Key> {
     /// Returns the sum of the values of the keys, read in one transaction.
     fn lookup(&mut self, keys: &[K]) -> u64;
 
-    /// Returns the sum of `count` values, beginning with that of the key `from`.
+    /// Returns the sum of `count` values, beginning with the value of key `from`.
     fn scan(&mut self, from: &K, count: usize) -> u64;
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct About {
     pub(crate) version: Option<&'static str>,
     #[serde(rename = "use")]
     pub(crate) usage: &'static str,
-    /// The most threads that can use the peer at the same time.
+    /// The largest number of threads that can use the peer at the same time.
     #[serde(skip)]
     pub(crate) threads_max: usize,
 }

@@ -48,7 +48,7 @@ pub trait Committer {
     fn finish(&mut self, acknowledged: &mut impl FnMut(Instant)) -> Result<(), Failure>;
 }
 
-/// A committer that begins a transaction when the one before is durable.
+/// A committer that begins a transaction when the transaction before is durable.
 pub struct Waiting<S>(pub(super) S);
 
 impl<S: Session<i64>> Committer for Waiting<S> {

@@ -28,7 +28,7 @@ pub(crate) struct Figure {
     /// measured.
     pub(crate) of_candide: Option<f64>,
     /// The reason why the figures cannot be trusted, or why the peer could not be measured; `None`
-    /// if neither is the case.
+    /// if all went well.
     pub(crate) failure: Option<String>,
 }
 

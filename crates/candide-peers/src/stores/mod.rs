@@ -102,7 +102,7 @@ pub trait Peer: 'static {
     const USE: &'static str;
     /// The peer's role among the others.
     const ROLE: Role;
-    /// The most threads that can use the peer at the same time.
+    /// The largest number of threads that can use the peer at the same time.
     const THREADS_MAX: usize = usize::MAX;
 
     /// The peer's store, with rows that hold a `V`.
@@ -169,7 +169,7 @@ pub struct Done<T> {
 
 /// The body of a transaction that only reads.
 pub trait Reading<V: Value> {
-    /// The result of the body.
+    /// The result of the transaction's body.
     type Output;
 
     /// Returns all rows that the body may touch, each once. Some stores have to know them
@@ -182,7 +182,7 @@ pub trait Reading<V: Value> {
 
 /// The body of a transaction that may write.
 pub trait Writing<V: Value> {
-    /// The result of the body.
+    /// The result of the transaction's body.
     type Output;
 
     /// Returns all rows that the body may touch, each once. Some stores have to know them

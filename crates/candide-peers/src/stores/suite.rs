@@ -18,8 +18,8 @@ const REQUESTS: usize = 1 << 16;
 /// Measures what the options select, prints tables as they become ready, and writes the file.
 ///
 /// # Errors
-/// If a peer's transactions have left rows that serializable transactions cannot leave, if a peer
-/// failed in another way, or if the file cannot be written.
+/// A peer's transactions have left rows that serializable transactions cannot leave, or a peer has
+/// failed in another way, or the file cannot be written.
 pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let mut peers = peers::all();
     peers.retain(|peer| options.wants(peer.about().name));

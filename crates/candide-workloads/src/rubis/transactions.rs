@@ -145,7 +145,7 @@ impl<P: Protocol> Worker for RubisWorker<P> {
 
 impl<P: Protocol> Auction<P> {
     fn place_bid(&self, tx: &Tx<'_, P>, bid: Bid) -> Result<(), Abort> {
-        // Neither of these can fail, so they may be deferred.
+        // Both updates cannot fail, so they may be deferred.
         let update = (Item::MAX_BID.max(bid.max_bid), Item::BIDS.wrapping_add(1));
         self.items.update(tx, &bid.item, update)?;
         self.bids.insert(tx, bid)

@@ -55,8 +55,8 @@ impl Request {
                 to: crowd.sample_other(customer, rng),
                 cents: PAYMENT,
             },
-            // Deposits and withdrawals are equally likely, so that all savings together neither
-            // shrink nor grow. The savings of one customer may shrink or grow, since the inputs are
+            // Deposits and withdrawals are equally likely, so that the sum of all savings stays
+            // about the same. The savings of one customer may shrink or grow, since the inputs are
             // repeated.
             4 => Request::TransactSavings {
                 customer,

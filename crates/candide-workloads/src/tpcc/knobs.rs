@@ -88,10 +88,10 @@ pub enum OrderIds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HistoryKeys {
-    /// In the order of their numbers. All payments of a warehouse's customers are inserted at one
-    /// end.
+    /// The payments are in the order of their numbers. All payments of a warehouse's customers are
+    /// inserted at one end.
     Sequential,
-    /// In the order of districts and customers.
+    /// The payments are in the order of districts and customers.
     Customer,
 }
 

@@ -80,7 +80,7 @@ impl<P: Protocol> Store<P> {
             writes.update::<District>(&(warehouse, district), "takings");
         });
         // All payments write this column, and no payment reads it. The addition cannot fail, so it
-        // may be deferred, and so may those to the district and to the customer.
+        // may be deferred; the same is true of the additions to the district and to the customer.
         home.update(Warehouse::YTD.wrapping_add(amount))?;
         std::hint::black_box(address);
         let address = (

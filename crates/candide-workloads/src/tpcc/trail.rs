@@ -6,12 +6,12 @@
 //! them, and records the time at its end. The time is a counter. The aborted attempt *met* an
 //! attempt if both overlapped in time and the other attempt announced a write of that row and group
 //! (for an absent key: an insert into that table). The attempt that changed or locked the row is
-//! among the met ones. It announced the write before changing the row, and had not ended when the
-//! aborted attempt began to read. So if all met attempts are of one type, that type caused the
-//! conflict.
+//! among the attempts that were met. It announced the write before changing the row, and had not
+//! ended when the aborted attempt began to read. So if all met attempts are of one type, that type
+//! caused the conflict.
 //!
-//! The set of met attempts is empty in two cases: the engine itself removed a record or an empty
-//! leaf, or the aborted attempt took so long that not all attempts that ended meanwhile are
+//! The set of met attempts is empty in two cases. Either the engine itself removed a record or an
+//! empty leaf, or the aborted attempt took so long that not all attempts that ended meanwhile are
 //! remembered.
 //!
 //! The trails are kept only if [`Tpcc::causes`](super::knobs::Tpcc::causes) is set.

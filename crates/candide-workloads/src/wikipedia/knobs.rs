@@ -1,4 +1,4 @@
-//! The knobs, and what the published code fixes.
+//! The knobs, and the constants of the published code.
 
 use serde::Serialize;
 

@@ -35,8 +35,8 @@ impl FromStr for Mode {
     }
 }
 
-/// How strongly transactions conflict in the workload with narrow columns. The settings come from
-/// TicToc, and the study of timestamp granularity adopted them.
+/// The degree of contention in the workload with narrow columns. The settings come from TicToc, and
+/// the study of timestamp granularity adopted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contention {
     /// 16 operations, half of them writes, theta 0.9.

@@ -82,7 +82,7 @@ impl WriteSet {
     /// Clears the set, which is usually empty.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
-        // There is no item without an operation.
+        // Every item has an operation, so without operations there are no items.
         if !self.operations.is_empty() {
             self.clear_all();
         }

@@ -23,15 +23,15 @@ pub struct TableOptions {
 }
 
 impl TableOptions {
-    /// Chooses the [policy](Policy) of the table, under [`Occ`](crate::Occ). By default it is that
-    /// of the database. A policy [by name](crate::policy::Policies::with) takes precedence.
+    /// Chooses the [policy](Policy) of the table, under [`Occ`](crate::Occ). By default it is the
+    /// policy of the database. A policy [by name](crate::policy::Policies::with) takes precedence.
     #[must_use]
     pub fn policy(self, policy: Policy) -> TableOptions {
         TableOptions { policy: Some(policy), ..self }
     }
 
-    /// Sets whether each column group of the table is a unit of conflict by itself. By default
-    /// [`Builder::timestamp_splitting`](crate::Builder::timestamp_splitting) says so.
+    /// Sets whether each column group of the table is a separate unit of conflict. The default is
+    /// [`Builder::timestamp_splitting`](crate::Builder::timestamp_splitting).
     #[must_use]
     pub fn timestamp_splitting(self, on: bool) -> TableOptions {
         TableOptions { splitting: Some(on), ..self }
@@ -61,12 +61,12 @@ impl TableOptions {
         TableOptions { ordered: true, ..self }
     }
 
-    /// Sets whether each component of a composite key begins a word of its own, and so a layer of
-    /// its own in an ordered index (default). If `on`, leaves that hold two or more keys with the
-    /// same first components hold no other keys. A scan of these keys then does not conflict with
-    /// inserts of keys with other first components. If not `on`, components are packed into fewer
-    /// words; this is a choice for [experiments](crate::experiments). In a secondary index, each
-    /// component of the index key always begins a word of its own.
+    /// Sets whether each component of a composite key begins a new word, and so a new layer of an
+    /// ordered index (default). If `on`, leaves that hold two or more keys with the same first
+    /// components hold no other keys. A scan of these keys then does not conflict with inserts of
+    /// keys with other first components. If not `on`, components are packed into fewer words; this
+    /// is a choice for [experiments](crate::experiments). In a secondary index, each component of
+    /// the index key always begins a new word.
     #[cfg(any(test, feature = "experiments"))]
     #[must_use]
     pub fn contention_aware_keys(self, on: bool) -> TableOptions {
@@ -78,14 +78,14 @@ impl TableOptions {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Made {
     volatile: bool,
-    /// The capacity; and, in `shares_words`, whether components of keys share words. `None` of a
-    /// table from the files, which do not contain them.
+    /// The capacity; and, in `shares_words`, whether components of keys share words. `None` for a
+    /// table from the files, which do not contain these options.
     pub(super) capacity: Option<usize>,
     pub(super) shares_words: Option<bool>,
 }
 
 impl Made {
-    /// How a table from the files was made.
+    /// The options assumed for a table from the files.
     pub(super) const RECOVERED: Made = Made { volatile: false, capacity: None, shares_words: None };
 }
 

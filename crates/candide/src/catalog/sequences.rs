@@ -11,9 +11,9 @@
 //! * **SQ1** A number is drawn by one `fetch_add` on one counter. So no two calls return the same
 //!   number, and a call returns a larger number than each call that has returned before it began.
 //! * **SQ2** A transaction that draws a number above the durable limit raises the limit in the row
-//!   above that number, by an update in its own write set, which stays there when a part of the
-//!   transaction is undone (`txn/limits.rs`). The commit record that has what the
-//!   transaction did with the number therefore has the limit, too.
+//!   above that number, by an update in its own write set. The update stays there when a part of
+//!   the transaction is undone (`txn/limits.rs`). The commit record that has what the transaction
+//!   did with the number therefore has the limit, too.
 //! * **SQ3** The durable limit is one with which the database was opened, or one that a commit has
 //!   written which the log has made durable since. So every later recovery finds it, or a larger
 //!   one: an update of the row is a `max`, and by C1 the row has the largest limit of all commits
@@ -60,12 +60,13 @@ pub(crate) const NUMBER_MAX: u64 = i64::MAX as u64;
 /// The distance from a number to the limit that the number's transaction stages.
 pub(crate) const BLOCK: u64 = 1024;
 
-/// The distance to the durable limit from which on transactions raise the limit. It is long enough
-/// for a new limit to become durable before numbers reach the old one, unless numbers are drawn
-/// faster than half a block in the time of a round of the logger.
+/// The distance to the durable limit from which on transactions raise the limit. A new limit
+/// becomes durable before numbers reach the old limit, unless more than half a block of numbers is
+/// drawn in one round of the logger.
 const AHEAD: u64 = BLOCK / 2;
 
-/// One of so many numbers raises the limit ahead, so that few transactions write the row.
+/// The number of drawn numbers of which one raises the limit ahead, so that few transactions write
+/// the row.
 const ONE_IN: u64 = 16;
 
 /// Checks that a program may give this name to a table.
@@ -135,7 +136,7 @@ struct Limits {
 #[derive(Debug, Clone, Copy)]
 struct Committed {
     limit: u64,
-    /// A stamp no smaller than that of the commit.
+    /// A stamp that is at least the stamp of the commit.
     stamp: u64,
 }
 
@@ -189,8 +190,8 @@ impl SequenceCore {
         limits.is_due(number).then_some((number + BLOCK, &*limits.table))
     }
 
-    /// Notes that a transaction which has raised the limit has committed. `stamp` is no smaller
-    /// than that of the commit.
+    /// Notes that a transaction which has raised the limit has committed. `stamp` is at least the
+    /// stamp of the commit.
     pub(crate) fn note_committed(&self, limit: u64, stamp: u64) {
         if let Some(limits) = &self.limits {
             limits.note_committed(Committed { limit, stamp });

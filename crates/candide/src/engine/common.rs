@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 /// The options with which a database was built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
-    /// Whether each column group has a cell of its own.
+    /// Whether each column group has a separate cell.
     pub(crate) splitting: bool,
     /// Whether updates read the words of their rows only at the commit. If not, each update
     /// observes the row that it changes.

@@ -146,7 +146,8 @@ pub trait Protocol: Absence {
     /// The protocol's old versions: [`NoVersions`](super::NoVersions), or a type of the protocol.
     #[doc(hidden)]
     type Versions: Versions<Self>;
-    /// How writes are applied: at the commit ([`Deferred`](super::Deferred)), or in place.
+    /// The way in which writes are applied: at the commit ([`Deferred`](super::Deferred)), or in
+    /// place.
     #[doc(hidden)]
     type InPlace: InPlace<Self>;
 

@@ -24,7 +24,7 @@ pub struct Applied {
 
 /// The exclusion of other transactions, and writes that are applied when they are staged.
 ///
-/// A protocol either uses [`Deferred`], which has neither, or implements this trait itself.
+/// A protocol uses [`Deferred`], which has none of these, or implements this trait.
 pub trait InPlace<P: Parts> {
     /// Whether writes are applied when they are staged. Each record is then one unit, deletes
     /// unlink their records at once, and versions are not numbered.

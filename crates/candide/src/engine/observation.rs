@@ -30,7 +30,7 @@ impl Committed {
     pub(crate) const NOTHING: Committed = Committed { version: 0, stamp: 0 };
 }
 
-/// One or several keys without a record, and the index node that shows their absence. The node's
+/// A key, or several, without a record, and the index node that shows the absence. The node's
 /// version is observed, so that the absence can be validated.
 #[derive(Debug, Clone, Copy)]
 pub struct Missing<'a> {

@@ -1,4 +1,4 @@
-//! What snapshots mean for an entry of the garbage.
+//! The effect of open snapshots on an entry of the garbage.
 
 #![forbid(unsafe_code)]
 
@@ -8,8 +8,8 @@
 pub enum SnapshotOutcome {
     /// Nothing can be done before the open snapshot with this timestamp has closed.
     Kept(u64),
-    /// As `Kept`, and only snapshots see the record. The record may be
-    /// [moved to the index of deleted records](super::Versions::detach_for_snapshots).
+    /// The same as `Kept`, and only snapshots see the record. The record may be [moved to the index
+    /// of deleted records](super::Versions::detach_for_snapshots).
     MoveToDeletedIndex(u64),
     /// The record is in the index of deleted records, and no snapshot sees it any more.
     Expired,

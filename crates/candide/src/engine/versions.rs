@@ -238,7 +238,7 @@ fn leave_deleted_index<P: Parts>(
     context.local.retire_parts(table.number);
 }
 
-/// One version of each unit.
+/// The choice of a protocol that keeps one version of each unit.
 #[derive(Debug)]
 pub struct NoVersions;
 

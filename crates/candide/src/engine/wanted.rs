@@ -1,5 +1,5 @@
-//! What outlives a failed attempt, for the transaction's next attempt: the unit on whose lock it
-//! has failed, the units that it wanted to lock, its retrospective lock list, its age, and its
+//! The data that a failed attempt leaves to the transaction's next attempt: the unit on whose lock
+//! it has failed, the units that it wanted to lock, its retrospective lock list, its age, and its
 //! ticket. The next attempt locks the units *ahead*: before its closure runs.
 //!
 //! Attempts that lock rows in opposite orders fail again and again. So an attempt that fails at a
@@ -11,8 +11,8 @@
 //! noted by their keys, since a record may be freed while no session is pinned.
 //!
 //! The *retrospective lock list* [WK16] has the locks by policy that would have spared the attempt
-//! its conflict. Policies that learn from conflicts make it. It is noted and locked ahead like the
-//! units, with a mode for each.
+//! its conflict. Policies that learn from conflicts make this list. It is noted and locked ahead
+//! like the units, with a mode for each.
 //!
 //! The closure may run a transaction of another session. This inner transaction must not fail
 //! because of a row for which the closure has not asked. If it does, the outer attempt ends in a
@@ -103,9 +103,10 @@ impl Wanted {
         self.marks = self.marks & !NOTED | OFF;
     }
 
-    /// Returns the transaction's age: that of its first attempt that locked a row by policy. If the
-    /// transaction has none, the age is `first`, which is neither zero nor as large as `1 << 61`,
-    /// and of such transactions that have failed, `most` try again at the same time.
+    /// Returns the transaction's age, which is the age of its first attempt that locked a row by
+    /// policy. If the transaction has no age yet, it gets `first`, which is above zero and below
+    /// [`AWAITED`]. Of the transactions that get their age in this way and have failed, `most` try
+    /// again at the same time.
     pub(crate) fn age(&mut self, most: usize, first: impl FnOnce() -> u64) -> u64 {
         if self.marks & !NO_AGE == 0 {
             self.most_at_once = most as u64;
@@ -206,7 +207,7 @@ impl Wanted {
     }
 }
 
-/// The tables of a database, of which the last one that was asked for is at hand.
+/// The tables of a database, with the table that was asked for last.
 struct Tables<'a> {
     engine: &'a Common,
     last: Option<Arc<TableCore>>,

@@ -148,7 +148,7 @@ impl Local {
     }
 
     /// Moves the memory that the index of a table has retired from `retired_parts` to `retired`.
-    /// Usually there is none.
+    /// Usually the list is empty.
     #[inline]
     pub(crate) fn retire_parts(&mut self, table: u16) {
         if self.retired_parts.is_empty() {

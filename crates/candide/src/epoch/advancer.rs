@@ -149,7 +149,7 @@ impl Drop for Epochs {
         if let Some(advancer) = self.advancer.take() {
             self.alarm.call(|calls| calls.stopping = true);
             // The advancer's own thread may be dropping the last reference. Then that thread ends
-            // by itself.
+            // without being joined.
             if advancer.thread().id() != process::current().id() {
                 let _ = advancer.join();
             }

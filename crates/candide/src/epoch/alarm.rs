@@ -1,4 +1,4 @@
-//! What the advancer and the threads that wake it tell one another.
+//! The words by which the advancer and the threads that wake it communicate.
 
 #![forbid(unsafe_code)]
 

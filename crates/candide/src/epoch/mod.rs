@@ -24,7 +24,7 @@
 //! * **EP2** A thread reads a stamp after the unlinking and a full fence.
 //! * **EP3** A pass reads the new epoch `m`, passes a full fence, and only then loads the slots.
 //!   The bound that the pass publishes does not exceed `m`.
-//! * **EP4** Neither the bound nor the horizon ever falls.
+//! * **EP4** The bound and the horizon never fall.
 //!
 //! # Why a block with a stamp below the bound is out of reach
 //! Let reader R hold a block, let thread U have unlinked the block with stamp `f`, and let pass A
@@ -33,7 +33,7 @@
 //! U's fence precedes A's fence. R loaded the link before U removed the link, so R's fence precedes
 //! U's fence. Thus A, after A's fence, sees R's pin `p`, and A's bound is at most `p`. And `p <=
 //! f`: R read `p` before R's fence, U read `f` after U's later fence, and the epoch only grows. So
-//! the bound is at most `f`, a contradiction.
+//! the bound is at most `f`, which is a contradiction.
 //!
 //! One case is different. The links in a bucket that has been moved (`index::hash`, HI3) are never
 //! removed. So such links still exist when their records and lines are unlinked elsewhere. A reader
@@ -100,7 +100,7 @@ struct Clock {
     /// Whether the advancer sleeps until a session pins.
     parked: AtomicBool,
     /// `passes` is the number of passes so far, counted from 1. `ticked` is the number of the last
-    /// pass after which an attempt moved the epoch by itself ([`Epochs::tick_between_passes`]).
+    /// pass after which an attempt moved the epoch ([`Epochs::tick_between_passes`]).
     passes: AtomicU64,
     ticked: AtomicU64,
 }

@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 /// a moment is the number of an epoch.
 pub(crate) type Moment = u64;
 
-/// The most marks of a level. The error of an age is at most the age divided by this number, plus
-/// one pass: ages are never too long.
+/// The largest number of marks of a level. The error of an age is at most the age divided by this
+/// number, plus one pass: ages are never too long.
 const MARKS_MAX: usize = 64;
 
 /// The record of the moments at which epochs began.

@@ -51,16 +51,15 @@ pub enum Error {
         /// The row type that the table was created with.
         existing: &'static str,
     },
-    /// A table of this name exists, and is not as the options say: it is volatile and the call does
-    /// not say so ([`TableOptions::volatile`](crate::TableOptions::volatile)), or the other way
-    /// round, or another option that was given differs. Ask for the table as it was made, or use
-    /// another name.
+    /// A table of this name exists, and differs from the options of the call. Either only one of
+    /// the two is [volatile](crate::TableOptions::volatile), or another given option differs. Ask
+    /// for the table as it was made, or use another name.
     TableOption {
         /// The table's name.
         table: String,
-        /// What the call asked for.
+        /// The options of the call.
         wanted: String,
-        /// What the table has instead.
+        /// The options of the table.
         existing: String,
     },
     /// The row type cannot be stored. Its `Record` implementation has to change.
@@ -99,7 +98,7 @@ pub enum Error {
     LongName {
         /// The name that the call asked for.
         name: String,
-        /// The most bytes that such a name can have.
+        /// The largest number of bytes that such a name can have.
         bytes_max: usize,
     },
     /// A database holds at most 65,535 tables, secondary indexes included.
@@ -151,9 +150,9 @@ pub enum Error {
     /// Two allocators were chosen. Choose one of them.
     #[cfg(any(test, feature = "experiments"))]
     TwoAllocators {
-        /// One of them.
+        /// The first of the two factors.
         first: Factor,
-        /// Another one.
+        /// The second of the two factors.
         second: Factor,
     },
     /// This build has no such allocator. Build with the cargo feature of the allocator's name.
@@ -168,8 +167,8 @@ pub enum Error {
         /// The protocol's name.
         protocol: &'static str,
     },
-    /// A transaction is running. Iteration without a transaction, and export, need a database in
-    /// which none runs.
+    /// A transaction is running. Iteration without a transaction, and export, need a database
+    /// without running transactions.
     NotQuiescent,
     /// The table has a secondary index of this name. Choose another name, or drop the index first.
     IndexExists {
@@ -216,12 +215,12 @@ pub enum Error {
         table: String,
         /// The row type that the call asked for.
         row: &'static str,
-        /// What differs.
+        /// The difference.
         difference: String,
     },
     /// The files of the database could not be read or written. What was there is still in force.
     Files {
-        /// What happened, and to which file.
+        /// The fault, and the file in which it was found.
         problem: String,
     },
     /// The call needs a database in files, as [`Database::open`](crate::Database::open) returns it.
@@ -240,8 +239,7 @@ pub enum Error {
         /// snapshots and pending results.
         handles: usize,
     },
-    /// A transaction has ended in this error: one that the program has run, or one that was part of
-    /// the call's work.
+    /// A transaction of the program, or of the call's own work, has ended in this error.
     Transaction(Abort),
     /// A text is longer than its column or key allows; see
     /// [`TextTooLong`](crate::schema::TextTooLong).
@@ -361,7 +359,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Writes why there is no memory for a reserve, of which so many bytes are free if that is known.
+/// Writes why there is no memory for a reserve, with the number of free bytes if that is known.
 fn refuse_reserve(f: &mut fmt::Formatter<'_>, bytes: usize, free: Option<u64>) -> fmt::Result {
     match free {
         Some(free) => write!(
@@ -386,7 +384,7 @@ impl Cause for Error {
     fn source(&self) -> Option<&(dyn Cause + 'static)> {
         match self {
             Error::Load { cause, .. } | Error::Transaction(cause) => Some(cause),
-            // These speak with the text of the error that they hold, whose cause is theirs.
+            // These two errors have the text and the cause of the error that they hold.
             Error::Open(error) => error.source(),
             Error::Stream(error) => error.source(),
             _ => None,
@@ -407,8 +405,8 @@ impl From<UnknownName> for Error {
 }
 
 impl From<OpenError> for Error {
-    /// The error of [`Builder::build`](crate::Builder::build) in [`OpenError::Target`] is returned
-    /// as it is.
+    /// Converts an error; returns the error of [`Builder::build`](crate::Builder::build) in
+    /// [`OpenError::Target`] as it is.
     fn from(error: OpenError) -> Error {
         let OpenError::Target(cause) = error else { return Error::Open(Arc::new(error)) };
         match cause.downcast::<Error>() {
@@ -419,7 +417,7 @@ impl From<OpenError> for Error {
 }
 
 impl From<StreamError> for Error {
-    /// The error in [`StreamError::Refused`] is returned as it is.
+    /// Converts an error; returns the error in [`StreamError::Refused`] as it is.
     fn from(error: StreamError) -> Error {
         match error {
             StreamError::Refused(error) => error,
@@ -436,7 +434,7 @@ pub enum StreamError {
     Io(io::Error),
     /// The bytes were not written by an export, or have been changed since.
     Format(String),
-    /// The layout of the stream's rows differs from that of the table's rows.
+    /// The rows of the stream and of the table have different layouts.
     Schema {
         /// The schema of the table.
         wanted: u64,

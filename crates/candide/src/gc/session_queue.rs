@@ -23,7 +23,7 @@ const BUDGET_MIN: usize = 256;
 const PREFETCH_BATCH: usize = 16;
 
 /// The garbage of a session. While the session is active, it collects this garbage itself. While
-/// the session is idle or in a long read-only transaction, the advancer does.
+/// the session is idle or in a long read-only transaction, the advancer collects its entries.
 ///
 /// Each queue is ordered by epoch, so a collection ends at the first entry that is too young.
 #[derive(Debug, Default)]
@@ -51,13 +51,13 @@ enum Queue {
 struct Bounds<'a> {
     tables: &'a [Arc<TableCore>],
     queue: Queue,
-    /// Only entries queued before this epoch are examined.
+    /// The epoch before which an entry must have been queued to be examined.
     before: Epoch,
     /// The bound on begin timestamps, as in [`Due`].
     time: u64,
 }
 
-/// The entries that an examination leaves to later ones.
+/// The entries that an examination leaves to later examinations.
 #[derive(Default)]
 struct Left {
     /// The entries of units that are written all the time.
@@ -157,7 +157,7 @@ impl<B: Backlog> Garbage<B> {
         }
         let context = &mut Context::new(engine, worker);
         P::Versions::collect(context, &mut self.backlog, tables, horizon, budget);
-        // Each queue has a budget of its own, so that no queue waits for another.
+        // Each queue has a separate budget, so that no queue waits for another.
         let mut examine = |queue, before| {
             self.examine_all(engine, worker, (slot, tables), (queue, before), budget);
         };

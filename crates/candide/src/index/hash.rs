@@ -53,8 +53,8 @@ const RECORDS_PER_BUCKET: usize = 4;
 /// The number of buckets that an insert samples to judge how full the table is. The sample is so
 /// large that a table half as full as the threshold does not grow by chance.
 const SAMPLE_BUCKETS: usize = 32;
-/// The most records of one bucket that count in the sample. Because of this limit, keys that share
-/// a bucket by design do not make a table grow.
+/// The largest number of records of one bucket that count in the sample. Because of this limit,
+/// keys that share a bucket by design do not make a table grow.
 const CROWD_MAX: usize = 8;
 /// The number of records in the sample from which on the table grows.
 const SAMPLE_RECORDS: usize = SAMPLE_BUCKETS * 9 / 2;
@@ -219,7 +219,7 @@ impl HashIndex {
             let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
             (product >> 64) as u64 ^ product as u64
         };
-        // There are two cases, since the compiler mostly knows the length of a whole key.
+        // The compiler mostly knows the length of a whole key, so this is a separate case.
         if key.len() <= self.hashed_words {
             key.iter().fold(self.seed, mix)
         } else {

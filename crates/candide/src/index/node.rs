@@ -65,8 +65,8 @@ impl NodeAt {
         unsafe { self.0.word(index) }
     }
 
-    /// Returns whether `version`, which was loaded from a bucket, shows the bucket as neither
-    /// locked nor moved.
+    /// Returns whether `version`, which was loaded from a bucket, shows that the bucket is not
+    /// locked and has not been moved.
     #[inline]
     pub(crate) fn is_stable(version: u64) -> bool {
         version & (LOCK | MOVED) == 0

@@ -123,7 +123,7 @@ impl TableIndex {
     /// words that it compares are checked.
     ///
     /// # Panics
-    /// As [`check_width`] does.
+    /// Panics as [`check_width`] does.
     #[inline]
     pub(crate) fn find_many<const N: usize, W: AsRef<[u64]>>(
         &self,

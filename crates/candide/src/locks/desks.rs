@@ -1,4 +1,4 @@
-//! What sessions show one another about the locks that they hold and want.
+//! Desks: the places where sessions show one another which locks they hold and want.
 //!
 //! A session that locks has a *desk*, whose number is part of the locks that the session holds. So
 //! a session that meets a lock finds the holder's age, whether the holder itself waits, and can ask
@@ -16,7 +16,7 @@ pub(crate) const CLASSES: usize = 32;
 /// The number of groups of [`CLASSES`] desks. With more sessions than desks, the rest lock nothing.
 const GROUPS: usize = if MODELLED { 1 } else { 512 };
 
-/// A session's desk, on a cache line of its own.
+/// A session's desk, alone on its cache line.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
     /// The number of the attempt; odd while the attempt may hold locks.
@@ -211,8 +211,8 @@ impl Desks {
     }
 
     /// Notes that a session that holds locks is about to sleep, unless as many such sessions sleep
-    /// as there are cores: with more of them, nearly every row that is used much is locked by a
-    /// thread that does not run. Returns whether the session may sleep. Each success is paired with
+    /// as there are cores. With more of them, nearly every hot row would be locked by a thread that
+    /// does not run. Returns whether the session may sleep. Each success is paired with
     /// [`Desks::end_sleep`].
     pub(crate) fn begin_sleep(&self) -> bool {
         let made = self.made();

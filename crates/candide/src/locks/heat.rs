@@ -1,4 +1,4 @@
-//! Which rows are hot, under the policies that learn from conflicts.
+//! The hot rows, under the policies that learn from conflicts.
 //!
 //! A row is *hot* if RASK and WASK are set in its cell: readers and writers lock it. Reads that
 //! fail to validate raise a row's temperature, and a row whose temperature reaches the threshold
@@ -9,7 +9,8 @@
 //!
 //! An attempt that takes a lock because the attempt before has failed sets WASK if the row is not
 //! hot, so that writers ask. The release of the lock clears the flag, unless another session then
-//! holds the lock. In that case, or if the attempt has not got the lock, a later release does.
+//! holds the lock. In that case, or if the attempt has not got the lock, a later release clears the
+//! flag.
 //!
 //! Temperatures are looked at only by attempts that fail or that lock. So a workload without
 //! conflicts never touches them.
@@ -25,8 +26,8 @@ use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
 use crate::sync::{MODELLED, Ordering, Spin, Wait, Waited, Wish};
 
-/// How far below the threshold the temperature of a hot row falls before the row is no longer hot.
-/// A row of temperature 0 is hot only if the threshold is 0.
+/// The distance below the threshold to which the temperature of a hot row falls before the row is
+/// no longer hot. A row of temperature 0 is hot only if the threshold is 0.
 const COOLED_BY: u8 = 3;
 /// The number of bytes of memory in which all rows have one temperature, if rows share
 /// temperatures.
@@ -70,7 +71,8 @@ pub(super) fn heat(locker: &mut Locker<'_>, at: CellAt) {
     }
 }
 
-/// Makes a row hot, unless its cell is locked: then the next failure does it.
+/// Makes a row hot, unless its cell is locked; a row that stays cold for this reason becomes hot
+/// with its next failure.
 fn make_hot(locker: &mut Locker<'_>, at: CellAt) {
     if !has(at, RASK | Tid::ABSENT) && exchange_flags(at, FLAGS, false) {
         locker.count(LockCount::Heated);

@@ -207,7 +207,7 @@ impl HeldCells {
     }
 }
 
-/// What an attempt has locked before phase 1: cells that it holds, and perhaps other locks.
+/// The locks that an attempt has taken before phase 1: the cells that it holds, and perhaps others.
 pub(crate) trait Early<P: Protocol> {
     /// The flags of a TID word with which [`Early::before_lock`] is called before phase 1 locks the
     /// cell.

@@ -6,11 +6,11 @@
 //! addresses, so it has no circle.
 //!
 //! Before the closure runs, the retrospective list is locked in that order. At the commit, those
-//! rows of the write set whose writers ask are locked in that order before phase 1 begins, and
-//! locks that are in the way are released; what was read under them is validated like any other
-//! read. The other rows of the write set are locked in phase 1 as under `Occ` alone: in the order
-//! in which the closure has staged them (with the factor `sorted-locks`, in the order of
-//! addresses), each with a few rounds of waiting, or asleep if the commit holds nothing (WA2).
+//! rows of the write set whose writers ask are locked in that order before phase 1 begins. Locks
+//! that are in the way are released; reads under these locks are validated like any other read. The
+//! other rows of the write set are locked in phase 1 as under `Occ` alone: in the order in which
+//! the closure has staged them (with the factor `sorted-locks`, in the order of addresses), each
+//! with a few rounds of waiting, or asleep if the commit holds nothing (WA2).
 //!
 //! While the closure runs, an attempt sleeps only if it then holds no lock, since others would wait
 //! for it meanwhile. If all that it holds is a few locks for reading, and they are in the way, it
@@ -21,19 +21,19 @@
 //!
 //! # Waiting as in the paper
 //! With [`MoccOptions::paper_waiting`](crate::policy::MoccOptions::paper_waiting), an attempt
-//! restores canonical mode whenever that takes the release of few locks, those for writing
-//! included, and sleeps in canonical mode whatever other locks of these policies it holds, also
+//! restores canonical mode whenever that takes the release of few locks, locks for writing
+//! included. It sleeps in canonical mode whatever other locks of these policies it holds, also
 //! while its closure runs and at a commit for a row that it has read. Only with more locks in the
 //! way does it go on without the lock. No circle of sleepers arises, beside reads for update
 //! either:
 //! * A sleeper for a lock of these policies holds only such locks, all before the one that it waits
 //!   for, and no TID word (`RowLocks::ask_in_order` lets no attempt with TID words sleep).
 //! * A sleeper for a TID word that a read for update holds has no lock by policy (WA1), and the
-//!   words that it holds come before the one that it waits for. A sleeper for a commit (WA3) waits
+//!   words that it holds come before the word that it waits for. A sleeper for a commit (WA3) waits
 //!   for a session that does not sleep.
-//! * So an attempt that holds locks of both kinds sleeps for neither, and a chain of sleepers has
-//!   one kind of sleepers only, which wait for ever greater addresses. It ends at an attempt that
-//!   runs.
+//! * So an attempt that holds locks of both kinds does not sleep for a lock of any kind. A chain of
+//!   sleepers has only one kind of sleepers, which wait for ever greater addresses. It ends at an
+//!   attempt that runs.
 //!
 //! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue, goes
 //! on without the lock, and may find later that it was granted. Such a request counts as a lock
@@ -81,7 +81,7 @@ use crate::sync::{Ordering, step};
 /// The largest number of locks that an attempt releases, while its closure runs, in order to wait
 /// for another one.
 const RELEASED_MAX: usize = 8;
-/// How often a commit looks which rows of its write set are to be locked.
+/// The number of times that a commit looks which rows of its write set are to be locked.
 const LOOKS_MAX: usize = 4;
 /// The largest number of locks in a retrospective list. With more, only those stay that rest on
 /// what the attempt has found out: of rows that are hot, and of rows whose reads have failed to
@@ -299,15 +299,15 @@ impl RowLocks {
             && base.locks.policies.at(at).learns()
     }
 
-    /// Takes the locks of the write set, of the rows whose writers must ask, in the order of
-    /// addresses. Called before phase 1. While the attempt waits, other rows may become such rows,
-    /// and it may have to release locks that it holds. So it looks again, a few times.
+    /// Takes the locks of those rows of the write set whose writers must ask, in the order of
+    /// addresses. The caller has not begun phase 1. While the attempt waits, other rows may become
+    /// such rows, and it may have to release locks that it holds. So it looks again, a few times.
     ///
     /// # Errors
-    /// See [`RowLocks::ask`]; also returns the cell. [`Abort::Locked`] at once for a row among
+    /// The errors of [`RowLocks::ask`], with the cell. [`Abort::Locked`] at once for a row among
     /// `reads` that another attempt has locked for writing: that attempt is about to replace the
-    /// version that was read. A transaction that must not fail because of locks does not do so, nor
-    /// with the paper's waiting.
+    /// version that was read. A transaction that must not fail because of locks does not get this
+    /// last error, and with the paper's waiting no transaction does.
     pub(crate) fn lock_writes(
         &mut self,
         locker: &mut Locker<'_>,
@@ -383,7 +383,8 @@ impl RowLocks {
                 self.queueing.release_by_policy(locker, lock);
             }
         }
-        // From the end: what takes the place of a released lock was looked at before.
+        // The loop begins at the end: the lock that takes the place of a released lock has been
+        // looked at before.
         for place in (0..self.list.len()).rev() {
             if is_in_the_way(&self.list[place]) {
                 let lock = self.remove(place);

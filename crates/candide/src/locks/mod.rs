@@ -1,9 +1,9 @@
-//! What attempts lock before phase 1 of their commits: cells that reads for update hold
+//! The locks that attempts take before phase 1 of their commits: cells that reads for update hold
 //! (`held.rs`), and rows by policy, for transactions of `Occ`. This page is about locks by policy.
 //!
 //! # Guarantee
 //! None, and none is needed (LK1): the proof of `protocols/occ/mod.rs` holds for every policy, even
-//! for one that answers by chance.
+//! for a policy that answers by chance.
 //!
 //! # Cells
 //! A table has cells of two words if its policy locks ([`Policy::locks`]), or of four with queue
@@ -102,7 +102,7 @@ use crate::record::Tid;
 pub(crate) const RASK: u64 = Tid::own_flag(0);
 /// A writer asks the table's policy first.
 pub(crate) const WASK: u64 = Tid::own_flag(1);
-/// Both flags.
+/// The two flags together.
 pub(crate) const FLAGS: u64 = RASK | WASK;
 
 /// Returns the flags with which cells in a table with this policy begin. Under the policies

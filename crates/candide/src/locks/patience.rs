@@ -1,4 +1,4 @@
-//! How long an attempt waits for a lock.
+//! The time that an attempt waits for a lock.
 
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,7 @@
 //!
 //! A cell of two words has a lock of one word (`word.rs`), and a cell of four words a queue lock
 //! ([`QueueLock`]), for the policies that wait in the order of addresses. Requests at a queue lock
-//! are nodes, of which each session has a supply.
+//! are nodes; each session has a supply of nodes.
 
 #![forbid(unsafe_code)]
 

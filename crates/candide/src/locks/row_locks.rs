@@ -83,7 +83,8 @@ impl RowLocks {
         if policy == Policy::Random {
             return random(locker, at, mode);
         }
-        // Nothing is allocated during a commit. Locks that are held name the desk.
+        // A commit allocates nothing, so it does not join the desks. Locks that are held name the
+        // desk.
         if locker.own.desk == 0 && when != When::Commit && self.list.is_empty() {
             locker.own.desk = locker.locks.desks.join(true).unwrap_or(0);
         }
@@ -108,7 +109,7 @@ impl RowLocks {
             return Ok(Grant::Without);
         }
         if has_queue(at) {
-            // Only a lock that was taken before phase 1 is known by its node.
+            // A queue lock is held only if it was taken before phase 1, when its node was noted.
             let is_held = self.place(at).is_some();
             return Ok(if is_held { Grant::Held } else { Grant::Without });
         }
@@ -242,7 +243,7 @@ impl RowLocks {
         if locker.engine.token.is_held_by(locker.local.id) || locker.local.wanted.gives_up_locks() {
             return Ok(Grant::Without);
         }
-        // The wait, and how long it is.
+        // The kind of the wait, and its length.
         let mut wait: Option<(Wait<'_>, Patience)> = None;
         let is_writer = mode == Mode::Write;
         let (mut has_wanted, mut has_waited) = (false, false);
@@ -364,7 +365,7 @@ fn asks_for(policy: Policy, mode: Mode, when: When) -> bool {
     }
 }
 
-/// Answers for the policy that answers by chance: pretends to grant, refuses, or says that the
+/// Answers by chance, for the policy that does so: pretends to grant, refuses, or says that the
 /// attempt must abort.
 #[cfg(any(test, feature = "experiments"))]
 fn random(locker: &mut Locker<'_>, at: CellAt, mode: Mode) -> Result<Grant, Abort> {

@@ -1,4 +1,4 @@
-//! What a database and its sessions keep about locks by policy.
+//! The data that a database and its sessions keep about locks by policy.
 
 #![forbid(unsafe_code)]
 

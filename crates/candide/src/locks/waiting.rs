@@ -1,8 +1,7 @@
 //! Whether an attempt that meets a lock waits, aborts, or goes on without the lock.
 //!
 //! # Waiting and circles
-//! An attempt sleeps for a lock only if its policy has a reason why no circle of sleepers arises,
-//! or finds circles:
+//! An attempt sleeps for a lock only if its policy excludes circles of sleepers, or finds them:
 //! * wait-die: a sleeper is older than all holders, so a chain of sleepers goes from older to ever
 //!   younger attempts.
 //! * dreadlock: a sleeper has published for which sessions it waits, has found itself not among
@@ -40,23 +39,23 @@ use crate::sync::Patience;
 /// SwissTM).
 const TIMID_WRITES: usize = 10;
 
-/// When a writer asks for a lock.
+/// The time at which an attempt asks for a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
-    /// As it stages a write. Some policies lock only at the commit.
+    /// The attempt is staging a write. Some policies lock only at the commit.
     Staging,
-    /// Before the closure runs, because the attempt before has wanted the lock.
+    /// The closure has not begun, and the attempt before has wanted the lock.
     Ahead,
-    /// Before phase 1 of the commit, under the policies that learn from conflicts.
+    /// Phase 1 of the commit has not begun, under the policies that learn from conflicts.
     BeforeCommit,
-    /// At a read, or at a read for update.
+    /// The attempt is reading, or reading for update.
     Now,
-    /// In phase 1 of the commit. Such locks are not listed, since nothing may be allocated then:
-    /// they are found by the write set.
+    /// The attempt is in phase 1 of its commit. Such locks are not listed, since nothing may be
+    /// allocated then: they are found by the write set.
     Commit,
 }
 
-/// What an attempt does about a lock that it cannot take.
+/// The reaction of an attempt to a lock that it cannot take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Wait(Patience),
@@ -71,7 +70,7 @@ pub(super) enum Verdict {
     Doomed,
 }
 
-/// One wish for a lock, under a policy.
+/// A wish for a lock, under a policy.
 #[derive(Debug)]
 pub(super) struct Asker {
     policy: Policy,
@@ -115,12 +114,12 @@ impl Asker {
     }
 
     /// Notes whether all locks that the attempt holds come before this one in the order of locks.
-    /// The wish is one of a policy that learns from conflicts.
+    /// The wish comes from a policy that learns from conflicts.
     pub(super) fn canonical(self, is_canonical: bool) -> Asker {
         Asker { is_canonical, may_sleep: self.may_sleep && is_canonical, ..self }
     }
 
-    /// Notes whether the attempt holds locks in the order of locks. The wish is one of another
+    /// Notes whether the attempt holds locks in the order of locks. The wish comes from another
     /// policy, which knows nothing of that order.
     pub(super) fn beside_ordered(self, holds_ordered: bool) -> Asker {
         Asker { may_sleep: self.may_sleep && !holds_ordered, ..self }
@@ -271,9 +270,10 @@ fn is_own_threads(base: LockBase<'_>, me: u16, word: LockWord) -> bool {
     base.locks.desks.in_classes(word.classes()).any(|(number, _)| is_own(number))
 }
 
-/// Returns where the session with desk `me` sleeps until the lock of a cell by policy is released;
-/// `None` if the cell has no such lock, or the lock is free, or a transaction of this thread may
-/// hold it. A session that sleeps there for a queue lock is not woken, and looks again by itself.
+/// Returns the place where the session with desk `me` sleeps until a cell's lock by policy is
+/// released. Returns `None` if the cell has no such lock, or the lock is free, or a transaction of
+/// this thread may hold it. A session that sleeps there for a queue lock is not woken, and looks
+/// again after a time.
 pub(crate) fn lock_place(base: LockBase<'_>, me: u16, at: CellAt) -> Option<u64> {
     let is_locked = match at.cell_words() {
         1 => false,

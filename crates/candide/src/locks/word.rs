@@ -1,4 +1,4 @@
-//! The second word of a cell: who holds the row's lock.
+//! The second word of a cell, which names the holders of the row's lock.
 //!
 //! ```text
 //! | W: 1 | WANT: 1 | readers: 14 | owner: 16 | classes: 32 |
@@ -180,7 +180,7 @@ impl<'a> Lock<'a> {
     }
 }
 
-/// Makes the lock of a new record's cell free, of whichever kind it is.
+/// Makes the lock of a new record's cell free, whatever its kind is.
 pub(crate) fn init_lock(at: CellAt) {
     (1..at.cell_words()).for_each(|word| at.cell_word(word).store(0, Ordering::Relaxed));
 }

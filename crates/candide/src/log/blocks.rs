@@ -29,7 +29,8 @@ pub(crate) trait Blocks: Send + Debug {
     /// Makes everything written durable.
     fn sync(&mut self) -> Result<(), BlockError>;
 
-    /// Writes a block that confirms the one before, so that later damage of that one is noticed.
+    /// Writes a block that confirms the block before it, so that later damage of that block is
+    /// noticed.
     fn confirm(&mut self) -> Result<(), BlockError>;
 
     /// Makes room for later blocks. [`BlockError::Full`] means that there is no room yet.

@@ -10,8 +10,8 @@ pub enum Level {
     /// Other transactions see the effects. They survive nothing, but will be durable within
     /// [`LogOptions::flush_every`](crate::LogOptions::flush_every) and the time of a write.
     Memory,
-    /// The operating system has the effects: they survive the end of the process, also by `kill
-    /// -9`, but not that of the machine.
+    /// The operating system has the effects: they survive the end of the process, even by
+    /// `kill -9`, but not the end of the machine.
     Written,
     /// The disk has the effects: they survive a crash of the machine and a loss of power.
     #[default]

@@ -29,7 +29,7 @@ pub(crate) trait Cuts: Send + Sync + Debug {
     /// Returns a cut, as `Protocol::cut` does; `None` if the database is gone.
     fn cut(&self) -> Option<u64>;
 
-    /// Is called when a block has been written.
+    /// Notes that a block has been written.
     fn has_written(&self) {}
 }
 
@@ -62,7 +62,7 @@ impl Outbox {
         self.appended.load(Ordering::Relaxed) - self.logged.load(Ordering::Relaxed)
     }
 
-    /// Notes that the session has ended. What is in the buffer is still written.
+    /// Notes that the session has ended. The records in the buffer are still written.
     pub(crate) fn close(&self) {
         // Relaxed: see `empty_outboxes`.
         self.is_closed.store(true, Ordering::Relaxed);
@@ -92,7 +92,7 @@ pub(crate) struct Log {
 struct Writing {
     /// `None` once the log is closed.
     writer: Option<Box<dyn Blocks>>,
-    /// What a round has taken from the outboxes and not written yet.
+    /// The records that a round has taken from the outboxes and not written yet.
     taken: Vec<(Arc<Outbox>, RecordBuffer)>,
     /// Whether a block has been written since the last confirmation.
     is_unconfirmed: bool,
@@ -174,8 +174,8 @@ impl Log {
     }
 
     /// Starts the logger's thread, which ends when [`Progress::stop`] says so or when the database
-    /// is gone. The thread can be joined, but not by itself, and not by a thread for which a waker
-    /// may wait.
+    /// is gone. The thread can be joined, but it cannot join itself, and no thread for which a
+    /// waker may wait can join it.
     pub(crate) fn start(self: &Arc<Log>, cuts: Box<dyn Cuts>) -> process::JoinHandle<()> {
         let log = self.clone();
         process::Builder::new()

@@ -1,5 +1,5 @@
-//! The progress of the log: which commits have reached which level, and the threads and tasks that
-//! wait for that.
+//! The progress of the log: the commits that have reached each level, and the threads and tasks
+//! that wait.
 
 #![forbid(unsafe_code)]
 
@@ -20,7 +20,7 @@ pub(crate) struct Progress {
     /// Whether the log has failed; and, in `is_full`, whether the disk has no room for more.
     has_failed: AtomicBool,
     is_full: AtomicBool,
-    /// Where the logger sleeps, and threads that wait for a level.
+    /// The place where the logger and the threads that wait for a level sleep.
     signal: Signal<State>,
 }
 

@@ -8,12 +8,12 @@
 //!   the logger waiting.
 //! * **LG3** The logger takes a cut, and then locks and empties all buffers, one after another. By
 //!   LG1, each commit with a stamp up to the cut has left its record in its buffer when the logger
-//!   locks that buffer: a commit that takes its turn after the logger's visit takes a stamp above
+//!   locks that buffer. A commit that takes its turn after the logger's visit takes a stamp above
 //!   the cut, since the logger's unlocking carries the cut to it (E27). A session that joins after
 //!   the cut has a buffer that the logger may not have visited; the lock on the list of buffers
 //!   carries the cut to it.
 //! * **LG4** The logger publishes a cut as written or durable only if every record with a stamp up
-//!   to it is in a block, and that stamp is no larger than the cut of the last block: recovery
+//!   to it is in a block, and that stamp is no larger than the cut of the last block. Recovery
 //!   drops records above the last cut, and blocks may contain such records (LG3).
 
 #![forbid(unsafe_code)]

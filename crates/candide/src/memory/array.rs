@@ -1,4 +1,4 @@
-//! One large zeroed array of words.
+//! A large zeroed array of words.
 
 use super::{Block, Memory, OutOfMemory, WORD_BYTES};
 use crate::sync::AtomicU64;
@@ -51,7 +51,7 @@ mod real {
     use super::*;
     use crate::memory::region::{CHUNK_BYTES, Region};
 
-    /// One cache line of words. A small array consists of such lines, so that it begins on a cache
+    /// A cache line of words. A small array consists of such lines, so that it begins on a cache
     /// line like a large array.
     #[derive(Debug)]
     #[repr(align(64))]
@@ -70,7 +70,7 @@ mod real {
         /// A boxed slice of lines, kept as an address, since moving a box would invalidate other
         /// pointers to its contents.
         Small { lines: usize },
-        /// A mapping of its own.
+        /// The array has its own mapping.
         Large(#[expect(dead_code, reason = "owns the mapping")] Region),
         /// A part of the database's reserve.
         Reserved { memory: Arc<Memory>, bytes: usize },

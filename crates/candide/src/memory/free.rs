@@ -29,7 +29,7 @@ const VERSION_2: Interface = Interface {
 };
 
 /// Returns the number of bytes of memory that are free: the smallest of what Linux calls available
-/// and what is left to the control groups of the process. `None` if neither is known.
+/// and what is left to the control groups of the process. `None` if nothing of both is known.
 pub fn free_memory() -> Option<u64> {
     free(&|path| std::fs::read_to_string(path).ok())
 }

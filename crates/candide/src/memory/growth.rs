@@ -85,8 +85,7 @@ impl Growth {
 mod tests {
     use super::*;
 
-    /// Returns growth after `ticks` ticks in each of which `chunks` chunks were taken, and the
-    /// last target.
+    /// Returns growth after `ticks` ticks with `chunks` taken chunks each, and the last target.
     fn after(ticks: usize, chunks: usize) -> (Growth, usize) {
         let mut growth = Growth::default();
         let mut target = 0;

@@ -61,8 +61,8 @@ pub(crate) enum Allocator {
 }
 
 impl Allocator {
-    /// Returns the allocator that a factor chooses; `None` if the factor chooses none, or one that
-    /// this build has not got.
+    /// Returns the allocator that a factor chooses; `None` if the factor chooses none, or an
+    /// allocator that this build lacks.
     pub(crate) fn of(factor: Factor) -> Option<Allocator> {
         match factor {
             Factor::SystemAllocator => Some(Allocator::System),

@@ -387,7 +387,7 @@ macro_rules! call_by_base {
 
 /// Calls the inner protocol in a function that works on an attempt.
 macro_rules! call_by_running {
-    // Not every protocol has these functions.
+    // Some protocols lack these functions.
     ($of:tt chain_length $($shape:tt)*) => {};
     ($of:tt read_at_mark $($shape:tt)*) => {};
     (

@@ -26,11 +26,11 @@
 //!   moment; records that were linked since stay linked, in `deleted`.
 //!
 //! # Stamps and cuts
-//! The stamp of a commit is its number among the commits of the database, which is its version,
-//! too, and the logger's cut is the last number. Commits are numbered in the serial order, within
-//! their calls (SE1). So whatever a commit has read or replaced, and every commit that had ended
-//! when it began, has a smaller stamp; and Prefix(c) is the database between two transactions, as a
-//! reader there sees it.
+//! The stamp of a commit, and its version, is its number among the commits of the database. The
+//! logger's cut is the last number. Commits are numbered in the serial order, within their calls
+//! (SE1). So whatever a commit has read or replaced, and every commit that had ended when it began,
+//! has a smaller stamp; and Prefix(c) is the database between two transactions, as a reader there
+//! sees it.
 //!
 //! # Example
 //! T's closure returns an error (`tests/timelines`).
@@ -92,7 +92,7 @@ pub struct Serial;
 pub enum Exclusion {
     /// The database has only one session, so no two transactions run at the same time.
     OneSession,
-    /// There is any number of sessions, and each transaction holds the database's lock.
+    /// Any number of sessions may exist, and each transaction holds the database's lock.
     GlobalLock,
 }
 
@@ -226,7 +226,7 @@ impl Trail {
 
 #[derive(Debug, Clone, Copy)]
 enum Undo {
-    /// Restore these words of a record. They are a whole row if `is_put`.
+    /// Restore these words of a record. The words are a whole row if `is_put`.
     Words { at: CellAt, first: u16, count: u16, is_put: bool },
     /// Unlink the record.
     Link { at: CellAt },
@@ -234,7 +234,7 @@ enum Undo {
     Row,
     /// Restore the deleted row.
     Delete { at: CellAt },
-    /// Nothing: the entry was undone, and a mark of a scan lies behind it.
+    /// The entry was undone, and stays because a mark of a scan lies behind it.
     Undone,
 }
 

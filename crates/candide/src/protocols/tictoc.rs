@@ -72,8 +72,8 @@
 //!   record is unlinked.
 //!
 //! So the timestamp falls along no edge, and it can stay equal only along a wr edge. A cycle would
-//! consist of such wr edges alone. But each wr edge leads from a commit to one that is later in
-//! real time, so there is no cycle.
+//! consist of such wr edges alone. But each wr edge leads from a commit to a commit that is later
+//! in real time, so there is no cycle.
 //!
 //! # Stamps and cuts
 //! The stamp of a commit is the epoch that it loads when it has all its locks. Its version is its
@@ -96,7 +96,7 @@
 //! at which the difference fits again. An earlier reader then finds another wts, and aborts. We
 //! keep the two words, and compute from them where wts would be (`moved`). An extension changes wts
 //! only by multiples of 2^15, so the result depends on nothing but the first wts and the present
-//! rts, and wts moves in the same exchange that raises rts, as in one word. A reader notes the
+//! rts. And wts moves in the same exchange that raises rts, as in one word. A reader notes the
 //! moved wts. Its commit timestamp is not below the noted wts, and its validation fails if the
 //! version has another one. The real wts, to which the proof refers, does not move. An absence that
 //! a record has inherited (UNWRITTEN) is exempt, since a node has two words.
@@ -201,7 +201,7 @@ const NWTS: usize = 0;
 const NRTS: usize = 1;
 
 /// Optimistic concurrency control in timestamp order, after TicToc: in the serial order, a
-/// transaction may come before one that has already ended.
+/// transaction may come before another that has already ended.
 #[derive(Debug)]
 pub struct TicToc;
 
@@ -350,9 +350,9 @@ impl Protocol for TicToc {
         attempt: &mut Attempt,
         writes: &WriteSet,
     ) -> Result<(), Abort> {
-        // The final commit timestamp will not be below the one that `certify` chooses here. So a
-        // read that cannot be made valid at the present one dooms the attempt. An extension that
-        // proves needless does no harm.
+        // The final commit timestamp will not be below the timestamp that `certify` chooses here.
+        // So a read that cannot be made valid at the present one dooms the attempt. An extension
+        // that proves needless does no harm.
         let cts = certify(context, attempt, writes)?;
         if context.engine.options.factors.has(Factor::CompressedTimestamps) {
             // The reads have been extended to `cts`, so `is_moved` must not find that later.
@@ -746,8 +746,8 @@ fn has_changed(read: &NodeRead) -> bool {
     read.node.version() != read.version
 }
 
-/// Returns whether `cts` is above the rts of every version that a commit replaces. The rts is that
-/// of the version when the commit set INSTALL (TT2).
+/// Returns whether `cts` is above the rts of every version that a commit replaces. The rts is the
+/// version's rts when the commit set INSTALL (TT2).
 fn is_above_replaced(cts: u64, writes: &WriteSet) -> bool {
     let mut found = writes.items().iter().map(|item| Tid(item.note).version());
     found.all(|rts| rts < cts)

@@ -39,8 +39,8 @@ impl Op {
         is_total.then(|| 1 + self.operands())
     }
 
-    /// Returns the number of operands that the operation has in a delta. The operation must be one
-    /// that can be deferred.
+    /// Returns the number of operands that the operation has in a delta. The operation must be
+    /// deferrable.
     pub(crate) fn operands(&self) -> usize {
         if self.is_plain() { usize::from(self.words) } else { 1 }
     }

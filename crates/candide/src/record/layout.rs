@@ -165,7 +165,7 @@ impl UnitPlace {
     }
 }
 
-/// One unit of one record. Protocols read, write and lock units.
+/// A unit of a record. Protocols read, write and lock units.
 #[derive(Debug, Clone, Copy)]
 pub struct CellAt {
     record: RecordAt,
@@ -205,7 +205,7 @@ impl CellAt {
     }
 
     /// Returns the unit's number as a [`Unit`]. `split` says whether each group of the table is a
-    /// unit of its own.
+    /// separate unit.
     pub(super) fn unit_of(self, split: bool) -> Unit {
         Unit { split, index: self.place.unit() as u8 }
     }
@@ -214,7 +214,7 @@ impl CellAt {
     /// `key_words` words.
     #[inline(always)]
     pub(crate) fn start_in_row(self, key_words: usize) -> usize {
-        // What lies before the unit's cell: the key, and the other units with their cells.
+        // The words before the unit's cell are the key, and the other units with their cells.
         self.place.cell() - key_words - self.place.unit() * self.place.cell_words()
     }
 
@@ -368,7 +368,7 @@ pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<KeyPacking>) -> K
     }
 }
 
-/// The most words a record may have, cells and key included.
+/// The largest number of words of a record, cells and key included.
 pub(crate) const RECORD_WORDS_MAX: usize = u16::MAX as usize;
 
 impl Layout {

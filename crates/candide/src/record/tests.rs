@@ -157,7 +157,7 @@ fn total_updaters_apply_in_the_order_of_their_timestamps_however_they_are_linked
     for point in [Point::Unlocked, Point::Locked, Point::Validated] {
         let Scene { db, items, mut first, mut second } = scene();
         // The first session has drawn its timestamp. The second session draws a later one and
-        // commits before the first. Neither of the two has to retry.
+        // commits before the first. Both succeed without a retry.
         let rows = items.clone();
         let meanwhile = move || {
             run(&mut second, |tx| rows.update_with(tx, 1, Linear(3, 1)));

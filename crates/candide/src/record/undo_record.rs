@@ -8,7 +8,7 @@
 //! An *undo* describes a version that has been replaced: the version's timestamp, whether the row
 //! was absent, and the old values of the words that the next version has changed. To rebuild the
 //! version that a unit had at a given time, a reader takes the unit's present words and applies the
-//! unit's undos, newest first. The last undo that the reader applies is that of the wanted version.
+//! unit's undos, newest first. The last undo that the reader applies belongs to the wanted version.
 //! Undos are blocks of their table's slabs. An undo of few words takes a short block.
 //!
 //! # Invariants

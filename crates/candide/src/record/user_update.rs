@@ -9,7 +9,7 @@ use crate::schema::{Key, KeyPacking, Record, Unit, Words};
 use crate::sync::{AtomicU64, Ordering, read_as_is, write_as_is};
 use std::mem::MaybeUninit;
 
-/// The most words that an updater's value may take.
+/// The largest number of words that an updater's value may take.
 const USER_WORDS: usize = 6;
 const _: () = assert!(USER_WORDS <= 7, "there are three bits for the number");
 

@@ -16,7 +16,7 @@
 //! the version below ([`delta`](super::delta)).
 //!
 //! # Invariants
-//! * **VC1** The addresses in a cell's first word and in each `older` are those of versions of the
+//! * **VC1** An address in a cell's first word or in an `older` is the address of a version of the
 //!   same unit, or zero. Only this file writes these addresses.
 //! * **VC2** The memory of a version that was reachable under a pin is neither freed nor used for
 //!   another version while the pin lasts or the version is in its chain. For the version in the

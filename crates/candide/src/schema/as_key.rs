@@ -43,7 +43,8 @@ impl<const N: usize> AsKey<Bytes<N>> for Bytes<N> {
     }
 }
 
-// Not from every `Option<X>` where `X: AsKey<K>`: the type of a mere `None` would be unknown.
+// This is not implemented for every `Option<X>` with `X: AsKey<K>`, since the type of a mere `None`
+// would be unknown.
 #[diagnostic::do_not_recommend]
 impl<K: Key> AsKey<Option<K>> for Option<K>
 where
@@ -156,8 +157,8 @@ impl<const N: usize> AsKey<Bytes<N>> for &[u8] {
     }
 }
 
-/// What [`Table::find_many`](crate::Table::find_many) takes as `N` keys of type `K`: an array of
-/// them or a reference to one. Keys of type [`Text`] are also given as an array of `&str`.
+/// The argument of [`Table::find_many`](crate::Table::find_many) for `N` keys of type `K`: an array
+/// of keys or a reference to an array. Keys of type [`Text`] are also given as an array of `&str`.
 #[diagnostic::on_unimplemented(
     message = "the keys have the type `{K}`, and `{Self}` cannot stand for an array of them",
     label = "expected `[{K}; N]` or `&[{K}; N]`",

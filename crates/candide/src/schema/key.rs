@@ -57,12 +57,12 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
     }
 }
 
-/// What a lookup takes as a key of type `K`: the key itself or a reference to it.
+/// The argument of a lookup for a key of type `K`: the key itself or a reference to it.
 ///
 /// A key of type [`Text`] is also given as `&str` or `String`, and a key of type [`Bytes`] as an
 /// array or a slice of `u8`. So are the components of a tuple: `(7, "Porto")`. An option of a text
-/// is also given as `Option<&str>`. A text that is longer than the key's type allows, and a slice
-/// of another length than the key's, are keys that no row can have: a lookup finds no row, and
+/// is also given as `Option<&str>`. No row can have a text that is longer than the key's type
+/// allows, or a slice of another length than the key's. A lookup of such a key finds no row, and
 /// observes nothing, since no transaction can ever insert one.
 ///
 /// ```

@@ -85,7 +85,7 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// default covers the layout of the key's type and the groups. A derived number covers the
     /// names of fields, groups and types as written, and the layouts of the key's type and of each
     /// column's type. The layout of a struct that derives [`Key`] includes the names and types of
-    /// its fields. Neither number covers the meaning of bits. So an import does not notice if
+    /// its fields. These numbers do not cover the meaning of bits. So an import does not notice if
     /// variants of an enum were exchanged, if a variant was added that needs no further bit, or if
     /// a type was replaced by another one with the same name and layout.
     const SCHEMA: u64 = default_schema(Self::Key::KEY_LAYOUT, Self::GROUPS);

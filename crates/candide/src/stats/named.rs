@@ -31,7 +31,7 @@ pub struct NamedStats {
     pub errors: u64,
 }
 
-/// What is counted about the transactions of a name.
+/// The counts about the transactions of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NamedCount {
     Commit,

@@ -68,7 +68,8 @@ impl Exclusive {
     /// Waits for the lock, and takes it. Gives up at `until`; `None` means no time limit.
     #[inline]
     pub(crate) fn acquire(&self, until: Option<Instant>) -> Result<(), Refusal> {
-        // One access to the thread's variable where the lock is free: each may be a call.
+        // The thread's variable is accessed only once if the lock is free, since each access may be
+        // a call.
         let busy = HELD.with(|held| {
             let me = number_of(held);
             if !self.try_acquire(me) {

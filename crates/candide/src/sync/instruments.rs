@@ -35,8 +35,8 @@ pub(crate) enum Point {
     LookedAgain,
     /// Read: the attempt's view has to move on, and the epoch has not been loaded.
     Moving,
-    /// Revalidation: a row has been examined of which the closure knows only the existence. Other
-    /// such rows may not have been examined.
+    /// Revalidation: one row of which the closure knows only the existence has been examined. Other
+    /// rows of this kind may still have to be examined.
     Asked,
     /// Read: everything in the view has been found unchanged, and the view has not moved on.
     Looked,

@@ -63,7 +63,7 @@ use std::sync::Condvar;
 use std::mem::MaybeUninit;
 use std::sync::TryLockError;
 pub(crate) use std::time::{Duration, Instant};
-// Not available under models, which simulate time.
+// `sleep` is not available under models, which simulate time.
 pub(crate) use std::thread::sleep;
 
 /// Whether threads, time and memory are simulated: no advancer thread, one allocation per block.

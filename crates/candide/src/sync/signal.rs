@@ -13,9 +13,9 @@ use super::{Condvar, Duration, Instant, MODELLED, Mutex, MutexGuard, lock};
 #[derive(Debug, Default)]
 pub(crate) struct Signal<T> {
     state: Mutex<T>,
-    /// Where the worker sleeps.
+    /// The condition variable at which the worker sleeps.
     called: Condvar,
-    /// Where threads sleep that wait for the worker.
+    /// The condition variable at which threads that wait for the worker sleep.
     worked: Condvar,
 }
 
@@ -64,8 +64,8 @@ impl<T> Signal<T> {
     }
 }
 
-/// Sleeps until `result` returns a result or the time is `until`. Under models, where no time
-/// passes, the time is never `until`.
+/// Sleeps until `result` returns a result or the time is `until`. Under models no time passes, so
+/// `until` is never reached.
 fn sleep<'a, T, R>(
     condvar: &Condvar,
     mut state: MutexGuard<'a, T>,

@@ -4,8 +4,8 @@
 /// microsecond; a lock holder that does not run may need this core.
 const ROUNDS_BUSY: u32 = 64;
 
-/// One wait. The first rounds are busy. Later rounds yield, since the thread that is waited for may
-/// need this core.
+/// The state of one wait. The first rounds are busy. Later rounds yield, since the thread that is
+/// waited for may need this core.
 #[derive(Debug, Default)]
 pub(crate) struct Spin {
     rounds: u32,

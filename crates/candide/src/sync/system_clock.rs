@@ -4,11 +4,10 @@
 //! A reading falls into the time between the full fences before and after it, and all full fences
 //! happen in one order. Let one thread read the clock and pass a fence, and let another thread pass
 //! a fence after that and read the clock. Then the second reading is not smaller than the first.
-//! The same holds if the first reading happens before the second in any other way. A word that
-//! grows by itself and is loaded with Relaxed would be such a clock: the language promises the same
-//! for such loads before and after fences. Under a model the clock is such a word. A reading does
-//! not order other threads' writes: only the fences do (edges E15 and E19 of
-//! `docs/memory-ordering.md`).
+//! The same holds if the first reading happens before the second in any other way. Such a clock is
+//! like a growing word that is loaded with Relaxed: the language promises the same for such loads
+//! before and after fences. Under a model the clock is such a word. A reading does not order other
+//! threads' writes: only the fences do (edges E15 and E19 of `docs/memory-ordering.md`).
 //!
 //! The machine must keep the promise of `Instant`, that the clock never goes back on any core, and
 //! must read the clock in program order. Where Linux maps the clock into the program, a reading

@@ -13,25 +13,27 @@ use crate::sync::{AtomicU64, Duration, Ordering, Point, with_hook};
 use crate::{Abort, Database, Table, Tx};
 use std::sync::{Arc, Barrier};
 
-/// The most attempts of any transaction here.
+/// The largest number of attempts of any transaction of these tests.
 const ATTEMPTS_MAX: u64 = 40;
-/// How often each transaction sleeps while the holder of its row has stopped.
+/// The number of times that each transaction sleeps while the holder of its row has stopped.
 const SLEEPS: u64 = 4;
 
-/// What the transactions do with two rows, and where the holder stops.
+/// The operations of the transactions on two rows, and the place where the holder stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
-    /// All read for update; the holder stops when it has one row of two.
+    /// All transactions read for update; the holder stops when it holds one of the two rows.
     ForUpdateHalf,
-    /// All read for update; the holder stops when it has both.
+    /// All transactions read for update; the holder stops when it holds both rows.
     ForUpdate,
-    /// All modify; the holder stops when it has staged both.
+    /// All transactions modify; the holder stops when it has staged both rows.
     Modify,
-    /// The holder reads for update, and stops when it has both; the others update without reading.
+    /// The holder reads for update, and stops when it holds both rows; the others update without
+    /// reading.
     Blind,
-    /// All modify; the holder stops in its commit, when it has locked both.
+    /// All transactions modify; the holder stops in its commit, when it has locked both rows.
     ModifyCommitted,
-    /// All update without reading; the holder stops in its commit, when it has locked both.
+    /// All transactions update without reading; the holder stops in its commit, when it has locked
+    /// both rows.
     BlindCommitted,
 }
 
@@ -77,7 +79,7 @@ impl Script {
     }
 }
 
-/// What the transactions of a meeting share.
+/// The data that the transactions of a meeting share.
 struct Meeting {
     /// The number of attempts of each transaction; the holder is the first.
     attempts: Vec<AtomicU64>,

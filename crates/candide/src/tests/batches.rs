@@ -125,7 +125,7 @@ protocol_tests!(
     all: a_batch_that_meets_the_limit_keeps_the_rows_before
 );
 fn a_batch_that_meets_the_limit_keeps_the_rows_before<P: Protocol>() {
-    /// The number of rows of the batch. Each order has a few of them.
+    /// The number of rows of the batch. Each order has seven of the rows.
     const ROWS: u32 = 3_000;
     let key = |number: u32| (1, 1, number / 7, (number % 7) as u16);
     let room = |limit| {

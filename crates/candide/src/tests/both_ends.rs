@@ -146,8 +146,8 @@ fn a_snapshot_is_scanned_from_both_ends<P: Chained>() {
     ok(session.run(|tx| parcels.insert_many(tx, rows.clone())));
     let before = ok(session.run(|tx| parcels.iter(tx, Whole).collect::<Result<Vec<_>, _>>()));
     let snapshot = db.snapshot();
-    // Most of the rows are deleted, so that their records leave the main index; some keys are
-    // inserted again, and new ones come between them.
+    // Most of the rows are deleted, so that their records leave the main index. Some keys are
+    // inserted again, and new keys are inserted between them.
     for number in 0..280 {
         ok(session.run(|tx| parcels.delete(tx, key(number))));
     }

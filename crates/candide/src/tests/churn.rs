@@ -340,7 +340,7 @@ fn memory_is_flat_when_a_table_is_filled_and_cleared<P: Protocol>() {
     // round would take as much memory as the first.
     let (settled, last) = (reserved[4], *reserved.last().expect("ten rounds"));
     assert!(last <= settled + reserved[0] / 4, "{reserved:?}");
-    // Only existing rows remain.
+    // In the end, only existing rows have records.
     let mut drains = 0;
     while db.memory().garbage > 0 || linked_records(&mut session, &parcels) > 0 {
         drain(&mut session, &epochs);

@@ -52,8 +52,8 @@ fn rts(items: &Table<Item, TicToc>, id: u64) -> u64 {
 }
 
 impl Scene<TicToc> {
-    /// Replaces row y by `times` transactions, each a tick later than the one before. Returns the
-    /// length of a tick.
+    /// Replaces row y by `times` transactions, each a tick later than the transaction before.
+    /// Returns the length of a tick.
     fn age_y(&mut self, times: u64) -> u64 {
         let before = rts(&self.items, Y);
         (0..times).for_each(|_| run(&mut self.second, |tx| adds(&self.items, tx, Y)));

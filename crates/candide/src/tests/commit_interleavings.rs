@@ -56,8 +56,9 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
     for _ in 0..200 {
         let Scene { table, mut first, mut second, .. } = scene::<Occ>();
         let (locked, read) = (Arc::new(Barrier::new(2)), Barrier::new(2));
-        // The number of commits that have validated or failed. No commit installs before both have,
-        // since otherwise the other would notice the installed version and not the lock.
+        // The number of commits that have validated or failed. No commit installs before both have
+        // reached this point, since otherwise the other would notice the installed version and not
+        // the lock.
         let settled = Arc::new(AtomicU64::new(0));
         let commit = |session: &mut Session<Occ>, mine: u64, others: u64| {
             let (locked, validated) = (locked.clone(), settled.clone());

@@ -10,10 +10,10 @@ use crate::sync::{AtomicBool, Ordering, Random};
 use crate::{Abort, Database, IndexOptions, Session, Table, Tx};
 
 const THREADS: u64 = 3;
-/// So few rows that transactions often meet.
+/// The number of rows, so small that transactions often meet.
 const ROWS: u16 = 12;
 
-/// Gives each of some rows the code of the next one, and the last one that of the first.
+/// Gives each of some rows the code of the next row, and the last row the code of the first.
 fn rotate<P: Protocol>(
     parcels: &Table<Parcel, P>,
     tx: &Tx<'_, P>,
@@ -35,7 +35,7 @@ fn rotate<P: Protocol>(
     Ok(())
 }
 
-/// Returns some rows, no two of which are equal.
+/// Returns some different rows.
 fn some_rows(random: &mut Random) -> Vec<u16> {
     let (first, step) = (random.below(ROWS.into()) as u16, [1, 5, 7, 11][random.below(4) as usize]);
     (0..2 + random.below(3) as u16).map(|number| (first + number * step) % ROWS).collect()

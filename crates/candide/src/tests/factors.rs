@@ -47,7 +47,7 @@ impl<P: Protocol> Scene<P> {
     }
 }
 
-/// The allocators that this build can choose in place of slabs.
+/// Returns the allocators that this build can choose in place of slabs.
 fn allocators() -> impl Iterator<Item = Factor> {
     let allocators = [Factor::SystemAllocator, Factor::Mimalloc, Factor::Jemalloc];
     allocators.into_iter().filter(|factor| factor.is_available())

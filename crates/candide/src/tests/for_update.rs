@@ -178,8 +178,8 @@ fn a_read_whose_row_is_locked_meanwhile_is_valid() {
     a_read_whose_row_is_locked_meanwhile_is_valid_under::<Mvto>();
 }
 
-/// Lets each of two transactions read the row that the other writes. The holder has validated when
-/// the other transaction begins.
+/// Lets each of two transactions read the row that the other writes. The other transaction begins
+/// after the holder has validated.
 fn a_holder_that_commits_stops_readers_under<P: Protocol>() {
     for sorted in [false, true] {
         let Scene { db, table, mut first, mut second } = scene::<P>(true, sorted);

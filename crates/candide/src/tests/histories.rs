@@ -21,7 +21,7 @@ use crate::{Abort, Database, RunOptions, Session};
 use candide_check::Options;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// The number of keys. It is greater than the number of threads and of cores.
+/// The number of keys. The number is greater than the number of threads and of cores.
 const KEYS: u64 = 8;
 
 protocol_tests!(all: random_histories_are_what_protocols_promise);
@@ -38,7 +38,7 @@ fn random_histories_with_and_without_splitting<P: Protocol>() {
     random_histories::<P>(3_000, &SPLITTING);
 }
 
-/// Without timestamp splitting, and with it.
+/// The settings without timestamp splitting, and with it.
 const SPLITTING: [(bool, Option<Factor>); 2] = [(false, None), (true, None)];
 
 protocol_tests!(erased: random_histories_of_erased_protocols_are_what_those_promise);
@@ -50,7 +50,8 @@ fn random_histories_of_erased_protocols_are_what_those_promise<P: Protocol>() {
 protocol_tests!(all: bad_choices_change_no_promise);
 fn bad_choices_change_no_promise<P: Protocol>() {
     let available = Factor::ALL.into_iter().filter(|factor| factor.is_available());
-    // In a short run a protocol has every other one, and another protocol those between them.
+    // In a short run, each protocol is tested with every other factor, and some protocols with the
+    // factors between these.
     let name = properties::<P>().name.bytes().map(usize::from).sum::<usize>();
     let is_kept = |place: usize| !is_short() || (place + name).is_multiple_of(2);
     let kept = available.enumerate().filter(|(place, _)| is_kept(*place));
@@ -101,7 +102,7 @@ fn random_histories<P: Protocol>(steps: u64, settings: &[(bool, Option<Factor>)]
         .for_each(|&setting| random_histories_between::<P>(steps, setting, |_, _, _| ()));
 }
 
-/// As [`random_histories`], for one setting. Calls `between` before each transaction.
+/// Does the same as [`random_histories`], for one setting. Calls `between` before each transaction.
 fn random_histories_between<P: Protocol>(
     steps: u64,
     (splitting, factor): (bool, Option<Factor>),

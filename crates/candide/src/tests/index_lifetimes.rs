@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 
 protocol_tests!(all: a_row_that_goes_while_it_is_modified_leaves_no_entries);
-/// A row that is deleted while it is being modified.
+/// A row is deleted while it is being modified.
 fn a_row_that_goes_while_it_is_modified_leaves_no_entries<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let filed = db.table::<Filed>("filed").unwrap();
@@ -167,7 +167,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
                 Ok((note, found))
             })
             .unwrap();
-        // One transaction has changed both values.
+        // The same transaction has changed both values.
         assert!(
             [(0, Some(100)), (1, None)].contains(&(note, found)),
             "{}: {note} {found:?}",
@@ -245,9 +245,9 @@ fn assert_in_order<P: Protocol>(refused: Result<Result<(), Abort>, Abort>, seen:
 protocol_tests!(
     overlapping: a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen
 );
-/// Two transactions are about to commit: one that a unique index has refused, and one that has read
-/// the row that the refused transaction is about to change. Then the index is dropped, and the row
-/// that caused the refusal changes.
+/// Two transactions are about to commit. A unique index has refused the first; the second has read
+/// the row that the first is about to change. Then the index is dropped, and the row that caused
+/// the refusal changes.
 fn a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();

@@ -38,8 +38,8 @@ fn a_dropped_database_is_freed_though_threads_keep_sessions_of_it() {
     db.run(|_| Ok(())).unwrap();
 }
 
-/// The logger, the advancer, and threads that end refer to the memory of a database for a moment.
-/// One that is interrupted just then must not delay the end of the database.
+/// The logger, the advancer, and threads that end refer to the memory of a database for a moment. A
+/// thread that is interrupted at that moment must not delay the end of the database.
 #[test]
 fn a_visit_of_the_memory_does_not_keep_the_database_open() {
     let disk = SimDisk::new();

@@ -144,7 +144,7 @@ fn a_record_above_the_cut_of_its_block_is_durable_when_a_later_block_closes_a_cu
     assert!(log.progress.has_reached(7, Level::Durable));
     log.round(&At(8));
     assert_eq!(*lock(&kept.blocks), [(RECORD_WORDS, 5, true), (0, 7, true)]);
-    // The same at the end of the log.
+    // At the end of the log, the record is also closed by a later cut.
     append(&log, &outbox, 9);
     log.round(&At(8));
     assert!(log.close(9).is_ok());

@@ -1,4 +1,4 @@
-//! What is left of the parts of a transaction after their ends and after the transaction's end.
+//! Tests of what the parts of a transaction leave after their ends and after the transaction's end.
 
 use super::entries::assert_entries_match_rows;
 use super::indexed_rows::{Filed, Parcel};
@@ -109,7 +109,8 @@ impl<F: FnMut()> Drop for AtDrop<F> {
 }
 
 protocol_tests!(all: a_value_that_a_refused_part_has_returned_is_dropped_within_it);
-/// The value of a part that fails at its end writes when it is dropped, and that is undone, too.
+/// A part that fails at its end has returned a value that writes when it is dropped; that write is
+/// undone, too.
 fn a_value_that_a_refused_part_has_returned_is_dropped_within_it<P: Protocol>() {
     let mut scene = scene::<P>();
     let filed = scene.filed.clone();

@@ -16,7 +16,7 @@ type Row = (Key, (u32, i64));
 /// The columns that scans return.
 const COLUMNS: (Column<Parcel, u32>, Column<Parcel, i64>) = (Parcel::CODE, Parcel::WEIGHT);
 
-/// The order of a scan's rows: that of the table, of a unique index, or of another index.
+/// The order of a scan's rows: by the table's key, by a unique index, or by another index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Key,
@@ -38,8 +38,8 @@ impl Order {
     }
 }
 
-/// An exchange of codes that has begun: the first row has the code of the second one, and waits
-/// for it.
+/// A begun exchange of codes: the first row has been given the code of the second row, and waits
+/// for the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Exchange {
     first: Key,

@@ -108,7 +108,7 @@ protocol_tests!(overlapping: an_insert_into_what_was_scanned_is_noticed);
 fn an_insert_into_what_was_scanned_is_noticed<P: Protocol>() {
     const TENS: [u16; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
     let insert_45: Act<P> = |parcels, tx| insert(parcels, tx, 45);
-    // Both directions, over ranges with rows and without rows.
+    // These scans go in both directions, over ranges with rows and without rows.
     is_noticed::<P>(
         &TENS,
         |parcels, tx| drain(parcels.scan(tx, (1, 20)..(1, 60), Whole)),
@@ -127,28 +127,28 @@ fn an_insert_into_what_was_scanned_is_noticed<P: Protocol>() {
     );
     is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 45)..=(1, 45), ())), insert_45);
     is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.iter(tx, ())), insert_45);
-    // At the edges of ranges, and between neighbouring keys that are excluded.
+    // The insert is at the edge of a range, or between two excluded keys.
     let open: Act<P> = |parcels, tx| {
         drain(parcels.scan(tx, (Bound::Excluded((1, 44)), Bound::Excluded((1, 46))), Parcel::NOTE))
     };
     is_noticed::<P>(&TENS, open, insert_45);
     is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 45)..(1, 60), ())), insert_45);
     is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 20)..=(1, 45), ())), insert_45);
-    // In an index that has no layer yet, and in an empty index.
+    // These scans look into an index without a second layer, and into an empty index.
     let seven: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((7,)), Whole));
     let insert_7: Act<P> = |parcels, tx| parcels.insert(tx, Parcel::new(7, 1));
     is_noticed::<P>(&TENS, seven, insert_7);
     is_noticed::<P>(&[], seven, insert_7);
     is_noticed::<P>(&[], |parcels, tx| drain(parcels.scan_rev(tx, .., ())), insert_7);
-    // One row does not make a layer yet.
+    // The index has only one row, and so no second layer.
     is_noticed::<P>(&[10], |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ())), insert_45);
-    // Beyond the last key, and before the first key.
+    // These scans look beyond the last key, and before the first key.
     let beyond: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 95).., ()));
     is_noticed::<P>(&TENS, beyond, |parcels, tx| insert(parcels, tx, 200));
     is_noticed::<P>(&TENS, beyond, insert_7);
     let before: Act<P> = |parcels, tx| drain(parcels.scan_rev(tx, ..(1, 15), ()));
     is_noticed::<P>(&TENS, before, |parcels, tx| insert(parcels, tx, 1));
-    // Before the third of three rows.
+    // The scan takes three rows, and the insert comes before the third.
     let three: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(3));
     is_noticed::<P>(&TENS, three, |parcels, tx| insert(parcels, tx, 25));
 }

@@ -112,9 +112,8 @@ fn refuses_no_row<P: Protocol>() {
     let is_enforced = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Enforced));
     let step = Arc::new(Step::default());
     thread::scope(|scope| {
-        // Two transactions write row 1: first one that does not know of the index, and then one
-        // that does. The first transaction commits last, so the entry of the second, for code 101,
-        // is wrong.
+        // Two transactions write row 1: the first does not know of the index, and the second does.
+        // The first transaction commits last, so the entry of the second, for code 101, is wrong.
         spawn(scope, || {
             let put = db.session().unwrap().run(|tx| {
                 parcels.put(tx, row(1, 102))?;
@@ -244,7 +243,7 @@ fn an_index_that_could_not_be_made_is_kept_for_writers_it_has_refused<P: Protoco
     let (db, parcels) = two_rows::<P>();
     let rows = (10..300).map(|number| row(number, 1_000 + u32::from(number)));
     assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok(()));
-    // The row whose entry is made last has the code of another row.
+    // The last row to get its entry has the code of another row.
     assert_eq!(db.run(|tx| parcels.insert(tx, row(300, 1_299))), Ok(()));
     let (indexes, step) = (&parcels.core().indexes, Arc::new(Step::default()));
     let waits = Arc::new(Step::default());

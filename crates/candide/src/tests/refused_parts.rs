@@ -57,7 +57,7 @@ fn a_refusal_from_before_a_part_ends_the_transaction<P: Protocol>() {
         Ok(())
     });
     assert_eq!(ended, Err(Abort::MemoryLimit), "{}", P::NAME);
-    // It ends the part in which it was met, too, not only a part in that part.
+    // The error ends the part in which it was met, too, not only the parts within that part.
     run(&mut session, |tx| {
         let part = tx.attempt(|tx| {
             exhaust(&wide, tx);

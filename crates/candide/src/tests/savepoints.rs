@@ -51,7 +51,7 @@ fn counts_in<P: Protocol>(
 /// A change of items.
 type Act<P> = fn(&Table<Item, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
-/// Fails a part for a reason of its own.
+/// Fails a part by an error of its closure.
 fn fail<P: Protocol>(
     tx: &Tx<'_, P>,
     part: impl FnOnce(&Tx<'_, P>) -> Result<(), Abort>,
@@ -183,7 +183,7 @@ fn a_scan_goes_on_after_a_part_that_was_undone<P: Protocol>() {
             left_behind = Some(parcels.scan(tx, .., Parcel::WEIGHT));
             parcels.delete(tx, &(1, 2))
         })?;
-        // As many operations as the part had, and some more.
+        // The transaction now stages as many operations as the part had, and some more.
         for number in 0..4 {
             parcels.update(tx, &(1, number), Parcel::WEIGHT.set(100))?;
         }
@@ -282,7 +282,7 @@ fn a_part_that_panics_is_undone<P: Protocol>() {
     };
     run(&mut scene.session, |tx| {
         items.update(tx, 1, Item::COUNT.set(13))?;
-        // By itself, and by an updater.
+        // The part panics, first in its closure and then in an updater.
         let panic = quietly(&mut || {
             tx.attempt(|tx| {
                 items.delete(tx, 2)?;
@@ -401,7 +401,7 @@ fn reads_of_an_undone_part_stay_observed<P: Protocol>() {
 }
 
 protocol_tests!(overlapping: assumptions_of_undone_writes_are_observed);
-/// A part inserts a row, so that the row's key was free, and is undone. Then another transaction
+/// A part inserts a row, whose key must have been free, and is undone. Then another transaction
 /// inserts that row, and changes a row that the first transaction has read before: it comes after
 /// the first, or the first has to run again.
 fn assumptions_of_undone_writes_are_observed<P: Protocol>() {
@@ -556,7 +556,7 @@ fn parts_that_move_unique_keys_are_undone_in_any_order() {
             code(tx, 0, 78)?;
             code(tx, 0, row(1).code)
         })?;
-        // A part in which another row begins to wait is refused.
+        // A part is refused if another row begins to wait in it.
         assert_eq!(tx.attempt(|tx| code(tx, 2, row(3).code)), Err(Abort::NotUnique));
         code(tx, 1, first)
     });

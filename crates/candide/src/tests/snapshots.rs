@@ -137,7 +137,7 @@ fn a_snapshot_keeps_only_the_versions_that_it_sees_under<P: Chained>() {
             add(&mut session, &items, 1);
         }
         collect(&db, &mut session);
-        // There is one version for each snapshot, and the newest version.
+        // The row has a version for each snapshot, and the newest version.
         assert_eq!(versions(&db, &items, 1), open.len() + 1);
         for (snapshot, seen) in &open {
             assert_eq!(count(snapshot, &items, 1), Some(*seen));

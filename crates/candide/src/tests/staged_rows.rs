@@ -1,5 +1,5 @@
 //! Rows that a transaction puts or inserts where a row was deleted before. The transaction finds
-//! them, however much garbage is collected meanwhile.
+//! its staged rows, however much garbage is collected meanwhile.
 
 use super::indexed_rows::Parcel;
 use super::random_transactions::{Judge, Mix};
@@ -154,7 +154,7 @@ fn parcel_writes<P: Protocol>() -> [Write<P>; 3] {
     [
         |scene, tx| scene.parcels.put(tx, Parcel::new(KEY.0, KEY.1)),
         |scene, tx| scene.parcels.insert(tx, Parcel::new(KEY.0, KEY.1)),
-        // The first row with the code gives it up.
+        // The first row with the code changes its code.
         |scene, tx| {
             let row = Parcel::new(KEY.0, KEY.1);
             scene.parcels.put(tx, Parcel { code: 1, shelf: 0, ..row })?;
@@ -166,7 +166,7 @@ fn parcel_writes<P: Protocol>() -> [Write<P>; 3] {
     ]
 }
 
-/// What becomes of the writes: they are a whole transaction, a part that stands, or a part that is
+/// The fate of the writes: they are a whole transaction, a part that stands, or a part that is
 /// undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -319,9 +319,9 @@ fn a_row_is_found_that_was_staged_while_a_delete_was_committing<P: Protocol>() {
 }
 
 protocol_tests!(overlapping: a_row_is_found_that_was_staged_before_its_record_became_absent_again);
-/// A commit stops that will leave a record absent which has an entry. Then an attempt begins, puts
-/// the row, and goes on beside the collector when the commit has ended. The entry is older than the
-/// attempt, and its time may be later than the commit's timestamp.
+/// A commit that will leave a queued record absent stops. Then an attempt begins, puts the row, and
+/// goes on beside the collector when the commit has ended. The entry is older than the attempt, and
+/// its time may be later than the commit's timestamp.
 fn a_row_is_found_that_was_staged_before_its_record_became_absent_again<P: Protocol>() {
     let delete: Change<P> = |wide, _, _, tx| wide.delete(tx, KEY_OF_WIDE);
     let fail: Change<P> = |wide, items, _, tx| {
@@ -347,11 +347,11 @@ fn a_row_is_found_that_was_staged_before_its_record_became_absent_again<P: Proto
     }
 }
 
-/// What a commit does, with another session at hand.
+/// The operations of a transaction, which may use another session.
 type Change<P> =
     fn(&Table<Wide, P>, &Table<Item, P>, &mut Session<P>, &Tx<'_, P>) -> Result<(), Abort>;
 
-/// What has become of the row before a commit.
+/// The state of the row before a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Inserted,
@@ -359,7 +359,7 @@ enum Before {
     InsertedAgain,
 }
 
-/// What meets the record while a commit has stopped.
+/// The event at the record while a commit has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meets {
     Nothing,
@@ -477,7 +477,7 @@ fn a_staged_row_is_found_beside_the_collector_of_ended_sessions<P: Protocol>() {
 }
 
 protocol_tests!(versioned: a_staged_row_is_found_while_a_snapshot_of_the_deleted_one_closes);
-/// A snapshot sees the deleted rows. It closes while an attempt has staged them anew.
+/// A snapshot sees the deleted rows. The snapshot closes while an attempt has staged the rows anew.
 fn a_staged_row_is_found_while_a_snapshot_of_the_deleted_one_closes<P: Versioned>() {
     let finds: [Write<P>; 2] = [Scene::find_item, Scene::find_parcel];
     for (write, find) in [(item_writes::<P>()[0], finds[0]), (parcel_writes::<P>()[0], finds[1])] {

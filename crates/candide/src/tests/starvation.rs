@@ -55,7 +55,7 @@ fn a_transaction_of_thousands_of_reads_is_not_starved_by_writers<P: Protocol>() 
         }
         let stop = StopAtEnd(&done);
         let updated = || updates.load(Ordering::Relaxed);
-        // All writers are running.
+        // From here on, all writers are running.
         eventually_with("the writers begin", updated, || updated() >= 1_000);
         let mut session = db.session().unwrap();
         for round in 0..share(ROUNDS) {
@@ -88,7 +88,7 @@ fn a_transaction_of_thousands_of_reads_is_not_starved_by_writers<P: Protocol>() 
 fn let_others_update<P: Protocol>(db: &Database<P>, updates: &AtomicU64) {
     let before = updates.load(Ordering::Relaxed);
     while updates.load(Ordering::Relaxed) < before + 10 {
-        // No session has this number.
+        // `u64::MAX` is no session's number.
         if db.inner.engine.token.is_others(u64::MAX) {
             return std::thread::sleep(PAUSE);
         }

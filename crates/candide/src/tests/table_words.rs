@@ -1,4 +1,4 @@
-//! Tests of rows as words: they are the rows that the table has.
+//! Tests that rows read as words are the rows of the table.
 
 use super::indexed_rows::Parcel;
 use super::rows::Item;
@@ -120,7 +120,7 @@ fn rows_read_as_words_are_observed<P: Protocol>() {
                 } else {
                     get::<Item, P>(words, tx, read)?;
                 }
-                // Each of the two transactions reads what the other one writes.
+                // Both transactions read a row that the other one writes.
                 other.run(|tx| {
                     items.read(tx, 0, Item::COUNT)?;
                     match (is_there, scanning) {

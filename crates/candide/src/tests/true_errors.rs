@@ -74,7 +74,7 @@ fn cases<P: Protocol>() -> Vec<Case<P>> {
             remedy: |filed, tx| filed.insert(tx, row(9, 9)),
         },
         Case {
-            // Its inner part has assumed something, and has succeeded.
+            // The part contains a part that has assumed something and has succeeded.
             part: |filed, tx| {
                 tx.attempt(|tx| filed.insert(tx, row(9, 9)))?;
                 Err(Abort::Indexed)
@@ -83,7 +83,7 @@ fn cases<P: Protocol>() -> Vec<Case<P>> {
             remedy: |filed, tx| filed.insert(tx, row(9, 90)),
         },
         Case {
-            // Its inner part has assumed something, and has been undone.
+            // The part contains a part that has assumed something and has been undone.
             part: |filed, tx| {
                 let undone = tx.attempt(|tx| {
                     filed.update(tx, (1, 3), Filed::NOTE.add(1))?;
@@ -95,7 +95,7 @@ fn cases<P: Protocol>() -> Vec<Case<P>> {
             remedy: |filed, tx| filed.delete(tx, (1, 3)),
         },
         Case {
-            // What was inserted is deleted again.
+            // The inserted row is deleted again.
             part: |filed, tx| {
                 filed.insert(tx, row(9, 9))?;
                 filed.delete(tx, (1, 9))?;
@@ -118,9 +118,9 @@ fn cases<P: Protocol>() -> Vec<Case<P>> {
 }
 
 protocol_tests!(overlapping: an_error_of_a_part_is_true_where_the_transaction_stands);
-/// Another transaction makes the error of a part untrue, and writes a row that the first one reads
-/// afterwards. If the first one sees that, it comes after the other, and must not have seen the
-/// error.
+/// Another transaction makes the error of a part untrue, and writes a row that the first
+/// transaction reads afterwards. If the first one sees that, it comes after the other, and must not
+/// have seen the error.
 fn an_error_of_a_part_is_true_where_the_transaction_stands<P: Protocol>() {
     let mut committed = 0;
     for (number, Case { part, error, remedy }) in cases::<P>().into_iter().enumerate() {

@@ -105,7 +105,7 @@ fn rows_exchange_their_keys<P: Protocol>() {
         ),
         (
             |filed, tx| {
-                // A row that waits is changed and goes away again.
+                // A row that waits is changed, and then deleted.
                 filed.insert(tx, row(7, 1))?;
                 filed.delete(tx, &(1, 7))?;
                 give(filed, tx, 2, 1)?;
@@ -115,7 +115,7 @@ fn rows_exchange_their_keys<P: Protocol>() {
         ),
         (
             |filed, tx| {
-                // Back to its own key, which it had given up.
+                // Row 1 takes back its own key, which it had given up.
                 give(filed, tx, 1, 2)?;
                 give(filed, tx, 1, 1)
             },
@@ -123,7 +123,7 @@ fn rows_exchange_their_keys<P: Protocol>() {
         ),
         (
             |filed, tx| {
-                // Two rows wait for one key; the second one gets it.
+                // Two rows wait for one key; the second row gets it.
                 give(filed, tx, 1, 3)?;
                 give(filed, tx, 2, 3)?;
                 give(filed, tx, 1, 4)?;
@@ -133,7 +133,7 @@ fn rows_exchange_their_keys<P: Protocol>() {
         ),
         (
             |filed, tx| {
-                // By upsert, of a row that is there and of one that is not.
+                // The transaction upserts an existing row and a missing row.
                 filed.upsert(tx, row(1, 9), Filed::NOTE.add(1))?;
                 filed.upsert(tx, row(8, 2), Filed::NOTE.add(1))?;
                 filed.modify(tx, &(1, 2), (Filed::CODE, Filed::COLOUR), |both| *both = (8, 8))
@@ -227,13 +227,13 @@ fn an_error_of_the_closure_comes_before_a_key_that_two_rows_have<P: Protocol>() 
     };
     let session = &mut scene.session;
     assert_eq!(with_end(session, |_, _| Err(Abort::Indexed)), Err(Abort::Indexed));
-    // So does a guard, since unique keys are checked at the end.
+    // A guard's error also comes first, since unique keys are checked at the end.
     let guard = |filed: &Table<Filed, P>, tx: &Tx<'_, P>| {
         filed.update(tx, &(1, 3), Filed::WEIGHT.sub(11).at_least(0))
     };
     assert_eq!(with_end(session, guard), Err(Abort::Guard), "{}", P::NAME);
     assert_eq!(with_end(session, |_, _| Ok(())), Err(Abort::NotUnique), "{}", P::NAME);
-    // Nothing is left of it in the next transaction.
+    // The next transaction finds nothing of the failed ones.
     run(session, |tx| give(&filed, tx, 1, 9));
     scene.assert_codes(&[(1, 9), (2, 2), (3, 3)]);
 }
@@ -247,10 +247,10 @@ fn parts_around_exchanged_keys_are_undone<P: Protocol>() {
         assert_eq!(failed, Err(Abort::Indexed));
     };
     run(&mut scene.session, |tx| {
-        // A wait within an undone part.
+        // A row waits for a key within an undone part.
         fail(tx, |filed, tx| give(filed, tx, 1, 2));
-        // A wait from before an undone part, which ends within it: by the key's coming free, and
-        // by the row's own change.
+        // A row waits since before an undone part, and the wait ends within the part: the key
+        // becomes free, or the row changes again.
         give(&filed, tx, 1, 2)?;
         fail(tx, |filed, tx| give(filed, tx, 2, 1));
         fail(tx, |filed, tx| filed.delete(tx, &(1, 2)));
@@ -497,8 +497,8 @@ impl<P: Protocol> Play<'_, P> {
 }
 
 protocol_tests!(all: parts_are_undone_like_copies_of_a_map);
-/// Random operations on a table with a unique index, in parts within parts, beside a model that is
-/// copied at the begin of each part.
+/// Runs random operations on a table with a unique index, in parts within parts, and on a model
+/// that is copied at the begin of each part.
 fn parts_are_undone_like_copies_of_a_map<P: Protocol>() {
     let mut committed = 0;
     for seed in 0..share(60) {

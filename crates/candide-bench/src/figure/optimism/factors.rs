@@ -81,7 +81,7 @@ fn claim(factor: Factor, panel: usize, line: usize, base: usize) -> Option<Claim
     Some(Claim::speed(format!("Figure {place}: {factor} {what}"), line, [base], accepted))
 }
 
-/// The factors of Figure 4, of which the paper says that they are as great under its other
+/// The factors of Figure 4. According to the paper, their effects are as great under its other
 /// protocols.
 const DRAWN: [Factor; 4] =
     [Factor::NoBackoff, Factor::SystemAllocator, Factor::UnwindingAborts, Factor::OrderedOnly];

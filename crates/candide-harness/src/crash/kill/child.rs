@@ -30,7 +30,7 @@ pub struct Child {
     pub workers: usize,
     /// The seed of the transfers.
     pub seed: u64,
-    /// Whether the process only tells what is in the database.
+    /// Whether the process only reports the contents of the database.
     pub only_looks: bool,
 }
 
@@ -73,8 +73,8 @@ struct Tables {
     accounts: Table<Account, Erased>,
 }
 
-/// Opens the database, checks it, tells what is in it, and runs transactions for ever, unless the
-/// process is only to look.
+/// Opens the database, checks it, and reports its contents. Then runs transactions for ever, unless
+/// the process only reports.
 ///
 /// # Errors
 /// The database does not open, an invariant does not hold, or a transaction fails.
@@ -197,7 +197,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Runs the transactions after number `last`, and tells each, until `is_over` returns true.
+    /// Runs the transactions after number `last`, and reports each, until `is_over` returns true.
     fn run(mut self, last: u64, is_over: &dyn Fn() -> bool) -> Result<(), String> {
         for number in last + 1.. {
             if is_over() {

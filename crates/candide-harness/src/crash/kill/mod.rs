@@ -30,14 +30,14 @@ use told::Told;
 pub struct Order {
     /// The number of processes that are killed.
     pub runs: u64,
-    /// The directory of the database, which must not exist; `None` for one that is removed at the
-    /// end, in the directory of temporary files.
+    /// The directory of the database, which must not exist; `None` for a directory among the
+    /// temporary files, which is removed at the end.
     pub place: Option<PathBuf>,
     /// The level for which transactions wait.
     pub level: Level,
     /// The number of threads that run transactions.
     pub workers: usize,
-    /// The seed of all moments and transfers.
+    /// The seed from which all moments and transfers are drawn.
     pub seed: u64,
     /// The protocols of the processes, in turn.
     pub protocols: Choices,
@@ -45,7 +45,7 @@ pub struct Order {
 
 /// The longest time that a process runs after it has opened the database.
 const ALIVE_MAX: Duration = Duration::from_millis(120);
-/// One in so many processes is killed while it opens the database.
+/// The number of processes of which one is killed while it opens the database.
 const EARLY: usize = 8;
 
 /// Runs and kills processes. Returns [`Finding::Bad`] if an acknowledged transaction is lost or an
@@ -128,8 +128,8 @@ pub fn run(order: &Order) -> Result<Finding, Failure> {
     }
 }
 
-/// Starts a process, kills it, and hears what it has told. Returns what is wrong with the database
-/// that it found.
+/// Starts a process, kills it, and reads its reports. Returns the faults of the database that the
+/// process found.
 fn kill_one(
     order: &Order,
     place: &Path,
@@ -156,7 +156,7 @@ fn kill_one(
         all
     });
     if !is_early {
-        // The channel is closed when the process has ended by itself.
+        // The channel is closed when the process has ended without being killed.
         let _ = is_open.recv();
     }
     thread::sleep(if is_early { alive / 10 } else { alive });

@@ -1,18 +1,19 @@
-//! What processes have told of the database, and what must be true then.
+//! The reports of processes about the database, and what must be true then.
 
 use std::collections::BTreeMap;
 
-/// The line by which a process tells that it has opened the database and told what is in it.
+/// The line by which a process reports that it has opened the database and reported its contents.
 pub(super) const OPENED: &str = "opened";
 
-/// What all processes have told.
+/// The reports of all processes.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     /// The number of processes that were killed.
     pub(super) killed: u64,
     /// The number of transactions that were acknowledged.
     pub(super) acknowledged: u64,
-    /// The most transactions of one process that were there and not acknowledged.
+    /// The largest number of transactions of one process that were found without having been
+    /// acknowledged.
     pub(super) in_flight_max: u64,
     /// The number of the last transaction of each worker that was acknowledged.
     last: BTreeMap<usize, u64>,
@@ -51,7 +52,7 @@ impl Told {
     }
 }
 
-/// Parses a line of a word and two numbers, which ends with a full stop: what is cut off does not.
+/// Parses a line of a word and two numbers. The line ends with a full stop, unless it was cut off.
 fn parse(line: &str, word: &str) -> Option<(usize, u64)> {
     let numbers = line.strip_prefix(word)?.strip_suffix('.')?;
     let (worker, number) = numbers.trim().split_once(' ')?;

@@ -76,7 +76,7 @@ fn grades(figure: &Figure) -> String {
     format!("<h3>{GRADES_TITLE}</h3>\n{}", table("Grades", &header, rows))
 }
 
-/// Returns what became of the claims; an empty text if there are none.
+/// Returns the verdicts on the claims; an empty text if the figure has no claims.
 fn verdicts(figure: &Figure) -> String {
     if figure.verdicts.is_empty() {
         return String::new();

@@ -2,8 +2,8 @@
 //! the same in every chart.
 //!
 //! The colours themselves are in `style.css`, for light and dark: one for each protocol and policy
-//! of the list, and a few for policies with settings. Further ones have the colours of protocols at
-//! the end of the list; markers and dashes tell them apart.
+//! of the list, and a few for policies with settings. Further protocols have the colours of
+//! protocols at the end of the list; markers and dashes tell them apart.
 
 use super::markup::escape;
 use crate::registry;

@@ -1,14 +1,16 @@
 //! The ways to open a file.
 
-/// What a file is opened for.
+/// The purpose for which a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// For reading, if it is there.
+    /// The file is opened for reading, if it exists.
     Read,
-    /// For reading and writing, if it is there.
+    /// The file is opened for reading and writing, if it exists.
     Change,
-    /// For reading and writing. It is created if it is missing. That is how `LOCK` is opened.
+    /// The file is opened for reading and writing. It is created if it is missing. That is how
+    /// `LOCK` is opened.
     ChangeOrCreate,
-    /// For reading and writing. It is created if it is missing, or else becomes empty.
+    /// The file is opened for reading and writing. It is created if it is missing, or else becomes
+    /// empty.
     Replace,
 }

@@ -1,6 +1,6 @@
-//! What distinguishes directories.
+//! The identity of directories.
 
-/// What is the same for every path to a directory, and differs between directories: on Unix the
+/// The identity of a directory, which is the same for every path to the directory: on Unix the
 /// device and the inode, on Windows the canonical path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {

@@ -30,7 +30,7 @@ pub(super) struct DirectoryLock {
     directory: Arc<Handle>,
 }
 
-/// An entry in the list of locked directories. It is removed when the value is dropped.
+/// An entry in the list of locked directories. The entry is removed when the value is dropped.
 #[derive(Debug)]
 struct Entry(Identity);
 
@@ -75,7 +75,8 @@ impl Drop for DirectoryLock {
         let Some(file) = &self.file else { return };
         // A process that is being started at this moment has a copy of the open file until it runs
         // its program, so closing the file is not enough. After an error, the lock ends with the
-        // last copy, or the file names a process that has ended. Neither harms the database.
+        // last copy, or the file names a process that has ended. Both cases are harmless to the
+        // database.
         _ = file.set_len(0);
         _ = file.unlock();
     }

@@ -25,8 +25,8 @@ use std::sync::Arc;
 /// The path is resolved when the directory is opened. From then on it is this directory, whatever
 /// its path: on Unix a directory that is moved is used at its new place, and another directory at
 /// its old place is not touched. After the directory or the locked file `LOCK` was removed, or
-/// `LOCK` was moved elsewhere, every sync fails. On Windows it can be neither moved nor removed
-/// while it is open.
+/// `LOCK` was moved elsewhere, every sync fails. On Windows it cannot be moved or removed while it
+/// is open.
 ///
 /// Folders in it are not listed, and a name that is not Unicode is listed with replacement
 /// characters. On Windows the operating system offers no way to make a directory's entries durable,

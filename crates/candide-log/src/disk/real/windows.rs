@@ -9,8 +9,8 @@ use std::io;
 use std::os::windows::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Lets other processes read and write an open file, but neither rename nor remove it
-/// (`FILE_SHARE_READ`, `FILE_SHARE_WRITE`).
+/// The sharing of an open file: other processes may read and write the file, but not rename or
+/// remove it (`FILE_SHARE_READ`, `FILE_SHARE_WRITE`).
 const SHARED: u32 = 0x1 | 0x2;
 /// Without this flag directories cannot be opened (`FILE_FLAG_BACKUP_SEMANTICS`).
 const DIRECTORIES_TOO: u32 = 0x0200_0000;

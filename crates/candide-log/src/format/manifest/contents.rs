@@ -1,9 +1,10 @@
-//! What MANIFEST contains.
+//! The contents of MANIFEST.
 
 use crate::format::Uuid;
 use crate::schema::TableSchema;
 
-/// The most bytes of a base. A length above that is not believed, so a damaged one takes no memory.
+/// The largest number of bytes of a base. A length above that is not believed, so a damaged one
+/// takes no memory.
 pub const BASE_BYTES_MAX: u64 = 256 << 20;
 /// The number of bytes of the checksum at the end.
 pub(super) const CRC_BYTES: usize = 4;
@@ -18,8 +19,8 @@ pub struct Manifest {
     /// The number of the first segment that recovery needs.
     pub first_segment: u64,
     /// The number of the last segment that is known to contain a durable block; it may be smaller
-    /// than that of the first segment needed. Recovery needs all segments up to it, so that the
-    /// loss of the last file is noticed.
+    /// than the number of the first segment needed. Recovery needs all segments up to it, so that
+    /// the loss of the last file is noticed.
     pub last_segment: u64,
     /// The checkpoint in force, if there is one.
     pub checkpoint: Option<Checkpoint>,
@@ -34,7 +35,7 @@ pub struct Checkpoint {
     pub number: u64,
     /// The generation up to which the checkpoint contains the log, from 1.
     pub generation: u64,
-    /// The cut up to which it contains that generation.
+    /// The cut up to which it contains the generation.
     pub cut: u64,
     /// The parts, in order.
     pub parts: Vec<Part>,

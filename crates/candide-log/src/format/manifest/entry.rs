@@ -25,8 +25,8 @@ const CRC_BEFORE: u32 = 0x4867_4bc7;
 /// A change that is appended to MANIFEST.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// A table. Its number is larger than those of all earlier tables, and its name is not among
-    /// theirs.
+    /// A table. Its number is larger than the numbers of all earlier tables, and no earlier table
+    /// has its name.
     Table(TableSchema),
     /// The number of the last segment that is known to contain a durable block. It is larger than
     /// the previous number.
@@ -70,7 +70,7 @@ impl Entry {
     }
 }
 
-/// Returns the entry with which `bytes` begin. They follow a base or an entry.
+/// Returns the entry with which `bytes` begin. The bytes follow a base or an entry.
 ///
 /// # Errors
 /// It is cut off, or its checksum is another one than it says.

@@ -19,7 +19,7 @@ pub(crate) struct Found {
     pub(crate) damage: Option<OpenError>,
 }
 
-/// One of the two files.
+/// The state of one of the two files.
 enum State {
     Missing,
     /// The readable front of the file, and the file's bytes.
@@ -28,7 +28,8 @@ enum State {
     Damaged(OpenError),
 }
 
-/// Reads `MANIFEST` and its copy. `None` if there is neither. `files` are those of the directory.
+/// Reads `MANIFEST` and its copy. `None` if both files are missing. `files` are the files of the
+/// directory.
 ///
 /// # Errors
 /// `MANIFEST` is damaged, and the copy cannot take its place: it is missing or damaged, too, or a
@@ -55,8 +56,8 @@ pub(crate) fn read(disk: &dyn Disk, files: &Files) -> Result<Option<Found>, Open
     take_copy(disk, copy, damage).map(Some)
 }
 
-/// Returns the damage of `MANIFEST` or of what comes behind its front, if something may be lost
-/// that was in force.
+/// Returns the damage of `MANIFEST`, or of the bytes behind its front, if an entry in force may be
+/// lost.
 fn what_is_lost(front: &Front, bytes: &[u8], copy: &State) -> Option<OpenError> {
     let end = &bytes[..front.bytes];
     match (&front.tail, copy) {

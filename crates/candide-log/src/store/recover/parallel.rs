@@ -101,7 +101,7 @@ pub(super) fn apply_log(
                 first = Some((number, error));
             }
         }
-        // What was applied was read before an error of reading.
+        // The changes that were applied come before an error of reading.
         match first {
             Some((_, error)) => Err(error),
             None => read,

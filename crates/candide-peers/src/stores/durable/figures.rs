@@ -13,7 +13,7 @@ use crate::stores::figures::BASELINE;
 /// Latencies in nanoseconds, to two significant digits.
 pub(crate) struct Latency(Histogram<u64>);
 
-/// The largest latency that is told from larger ones: an hour.
+/// The largest latency that is distinguished from larger ones: an hour.
 const LATENCY_MAX: u64 = 3_600_000_000_000;
 
 impl Latency {
@@ -85,7 +85,7 @@ pub(crate) struct Figure {
     /// measured, and for the floor.
     pub(crate) of_candide: Option<f64>,
     /// The reason why the figures cannot be trusted, or why the store could not be measured; `None`
-    /// if neither is the case.
+    /// if all went well.
     pub(crate) failure: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The time of a plain write and sync on the disk, beside which commits are seen.
+//! The time of a plain write and sync on the disk, with which commits are compared.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};

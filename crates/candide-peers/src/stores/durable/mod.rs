@@ -57,9 +57,9 @@
 //! - All stores write checkpoints, or compact their files, as they do by default. `surrealmx` does
 //!   so only on request, so its log grows without end.
 //! - A thread sleeps during a sync, and needs a core afterwards. If other programs hold the cores,
-//!   it waits for the scheduler, for milliseconds instead of the tenth of one that a fast disk
-//!   takes. This hits stores in different ways. So the machine must be idle; the command notes its
-//!   load.
+//!   the thread waits for the scheduler: for milliseconds, while a fast disk takes a tenth of a
+//!   millisecond. This hits stores in different ways. So the machine must be idle; the command
+//!   notes its load.
 //! - The store is closed before it is opened again. So the check finds transactions that were never
 //!   written, but not those that were never synced.
 

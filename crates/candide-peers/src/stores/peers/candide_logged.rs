@@ -16,7 +16,7 @@ use crate::stores::{Failure, Size, Stopped, Store, Writing};
 /// The engine under its default protocol, by `run_logged`.
 pub(crate) struct CandideLogged<P>(PhantomData<P>);
 
-/// The most transactions of a thread that have ended and are not acknowledged yet.
+/// The largest number of transactions of a thread that have ended and are not acknowledged yet.
 const PENDING_MAX: usize = 64;
 
 impl<P: Protocol> Durable for CandideLogged<P> {

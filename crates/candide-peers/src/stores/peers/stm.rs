@@ -24,7 +24,7 @@ impl Peer for Stm {
     type Store<V: Value> = Variables<V>;
 }
 
-/// The variables of each table, by key.
+/// The transactional variables of each table, by key.
 pub(crate) struct Variables<V>(Vec<HashMap<u64, TVar<V>, RandomState>>);
 
 impl<V: Value> Store<V> for Variables<V> {

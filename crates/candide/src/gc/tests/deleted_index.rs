@@ -1,5 +1,5 @@
-//! Tests of rows that only snapshots see. They are moved out of the main index. Snapshots find each
-//! of them once, in the order of keys.
+//! Tests of rows that only snapshots see. Records that only snapshots see are moved out of the main
+//! index. Snapshots find each of them once, in the order of keys.
 
 use crate::epoch::Collect;
 use crate::index::Found;
@@ -250,8 +250,8 @@ fn a_row_inserted_during_its_move_to_the_deleted_index_stays() {
     let (store, snapshot, mut session) = about_to_be_stowed();
     let there = store.clone();
     let again = Parcel { weight: 5, ..Parcel::new(0, 1) };
-    // The collection has begun with the row's record, but not yet with that of the row's index
-    // entry.
+    // The collection has begun with the row's record, but not yet with the record of the row's
+    // index entry.
     let comes = move || ok(there.session().run(|tx| there.parcels.insert(tx, again)));
     acting(Point::MovingToDeletedIndex, comes, || collect(&store.db, &mut session));
     let mut random = Random::seeded(3);
@@ -280,7 +280,7 @@ fn the_chain_of_a_row_in_the_deleted_index_is_thinned() {
     ok(session.run(|tx| parcels.delete(tx, &(0, 1))));
     collect(&store.db, &mut session);
     assert!(!store.is_linked((0, 1)));
-    // The garbage is that of the row, which was written four times, and of its index entry, which
+    // The garbage comes from the row, which was written four times, and from its index entry, which
     // was made once.
     for (left, closes) in [(6, 2), (5, 1), (4, 1)] {
         assert_eq!(store.db.memory().garbage, left + 1);

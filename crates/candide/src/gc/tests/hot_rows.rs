@@ -227,7 +227,7 @@ fn a_long_chain_is_taken_apart_little_by_little<P: Chained>() {
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
     // A session is in a long transaction. Besides, there are twice as many snapshots as versions
-    // are removed at once, and each snapshot sees a version of its own.
+    // are removed at once, and each snapshot sees another version.
     let busy = epochs.register();
     let open: Vec<_> = (0..2 * VERSIONS_AT_ONCE)
         .map(|_| {

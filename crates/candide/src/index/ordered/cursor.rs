@@ -5,10 +5,10 @@
 //! If that value is a record, and the ends of the range do not cut through the leaf's keys, the
 //! step reads nothing but the hand. A layer that is one leaf of few records needs no frame: its
 //! records are put into the hand in its place, as an *inlined layer*. The next leaf of a layer is
-//! the one that the slice beyond the last leaf's fence belongs to. It is the next child of the last
-//! leaf's parent, if there is a next child and the parent still has the version at which it was
-//! passed. Otherwise the next leaf is found from the layer's root. So the tree may change freely
-//! between two steps, and leaves need no links to their neighbours.
+//! the leaf of the slice beyond the last leaf's fence. It is the next child of the last leaf's
+//! parent, if there is a next child and the parent still has the version at which it was passed.
+//! Otherwise the next leaf is found from the layer's root. So the tree may change freely between
+//! two steps, and leaves need no links to their neighbours.
 //!
 //! # Why the next child is the next leaf
 //! As long as a node keeps its version, it keeps the slices between the fences that it was found
@@ -250,7 +250,7 @@ impl Parent {
     fn leaf(&self, rank: usize) -> Option<Spot> {
         let &Parent { node, version, low, high, .. } = self;
         let (child, (low, high)) = (node.child(rank), node.fences(rank, low, high));
-        // OI5, as in `descend`.
+        // The version is validated by OI5, as in `descend`.
         if child == 0 || !node.is_still(version) {
             return None;
         }
@@ -276,8 +276,8 @@ impl Trail for Option<Parent> {
     }
 }
 
-/// A cursor's place in one layer. Kept small: where layers have few keys, a frame is stored and
-/// restored for every second row.
+/// A cursor's place in one layer. A frame is small because, where layers have few keys, it is
+/// stored and restored for every second row.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     root: Node,
@@ -384,7 +384,7 @@ impl Cursor {
         }
     }
 
-    /// As [`Values::inline_layer`].
+    /// Does the same as [`Values::inline_layer`].
     fn inline_layer(&mut self, root: Node) -> Option<u64> {
         match self.direction {
             Direction::Forward => self.hand.inline_layer::<true>(root),
@@ -513,7 +513,7 @@ impl Frame {
             let count = end - begin;
             let lower_is_cut = from_is_cut && count > 0 && slice_at(begin) == from;
             let upper_is_cut = to_is_cut && count > 0 && slice_at(end - 1) == to;
-            // One loop serves both directions.
+            // The loop serves both directions.
             let copy = |(word, slot): (&mut u64, usize)| {
                 *word = leaf.value(slot);
                 Node::prefetch_value(*word);
@@ -600,8 +600,8 @@ impl OrderedIndex {
 
     /// Continues where the next step is not simply the next leaf of the same layer: begins the
     /// scan, takes a value that is not simply a record from the hand, or leaves the layer. Returns
-    /// the record or the end that is reached; `None` if the caller has to continue. A function of
-    /// its own, so that [`OrderedIndex::advance`] is short.
+    /// the record or the end that is reached; `None` if the caller has to continue. This is a
+    /// separate function so that [`OrderedIndex::advance`] is short.
     #[inline(never)]
     fn turn(&self, cursor: &mut Cursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<Advance> {
         if !cursor.has_begun

@@ -48,7 +48,7 @@ impl OrderedIndex {
         }
     }
 
-    /// Returns the record with this key. If there is none, sets `missed`. If neither happens, the
+    /// Returns the record with this key. If there is none, sets `missed`. In all other cases the
     /// lookup has to be repeated.
     #[inline(never)]
     fn find_slices(&self, key: &[u64], missed: &mut Missed) -> Option<RecordAt> {
@@ -75,8 +75,8 @@ impl OrderedIndex {
     }
 }
 
-/// As [`OrderedIndex::find_slices`], for a key of one word. Its arguments and its result are in
-/// registers, so the short path needs no stack.
+/// Does the same as [`OrderedIndex::find_slices`], for a key of one word. Its arguments and its
+/// result are in registers, so the short path needs no stack.
 #[inline(never)]
 fn find_slice(root: Node, slice: u64, missed: &mut Missed) -> Option<RecordAt> {
     let (leaf, version, value) = look_at_once(root, slice)?;
@@ -99,7 +99,7 @@ fn look_at_once(root: Node, slice: u64) -> Option<(Node, u64, u64)> {
     while version & INNER != 0 {
         let child = node.child(node.rank(slice));
         Node::prefetch(child);
-        // OI5, as in `descend`.
+        // The version is validated by OI5, as in `descend`.
         if child == 0 || !node.is_still(version) {
             return None;
         }

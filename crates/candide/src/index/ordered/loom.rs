@@ -113,7 +113,7 @@ fn beside(
     other.join().unwrap();
 }
 
-/// A leaf that takes a new key loses none, and the new one is found whole.
+/// A leaf that takes a new key loses no key, and a reader finds the new key complete or not at all.
 #[test]
 fn loom_ordered_insert_against_find() {
     explore(4, || {
@@ -130,8 +130,8 @@ fn loom_ordered_insert_against_find() {
     });
 }
 
-/// A reader misses a key and commits on that; a writer links the key. Either the reader finds the
-/// node's version raised, or the writer comes later in the serial order.
+/// A reader finds a key absent, and commits if that is still true; a writer links the key. Either
+/// the reader finds the node's version raised, or the writer comes later in the serial order.
 #[test]
 fn loom_ordered_absence_against_insert() {
     explore(4, || {
@@ -232,8 +232,8 @@ fn loom_ordered_layer_against_find() {
     });
 }
 
-/// Two neighbouring keys are linked, of which the second turns the slot of the first into a layer.
-/// They stay in order.
+/// Two neighbouring keys are linked; the second turns the slot of the first into a layer. They stay
+/// in order.
 #[test]
 fn loom_ordered_run_against_find() {
     explore(2, || {

@@ -5,11 +5,11 @@
 //! A key is a fixed number of words, ordered by the first, then the second, and so on. The index is
 //! a trie of layers, one per word. Each layer is a B+tree over that word, the *slice*. The value of
 //! a leaf's slot is either a record, the only one with this prefix, or, if several keys share the
-//! prefix, the root of the next layer. Nodes are 256 bytes and link neither to siblings nor to
-//! parents. They are read without locks, from the layer's root down: a reader loads the version,
-//! then the contents, then the version again. A lookup of a one-word key touches one node per level
-//! and does not touch the record. Prefixes of whole words have layers of their own, so ranges
-//! under different prefixes share no leaf.
+//! prefix, the root of the next layer. Nodes have 256 bytes, and no links to siblings or parents.
+//! They are read without locks, from the layer's root down: a reader loads the version, then the
+//! contents, then the version again. A lookup of a one-word key touches one node per level and does
+//! not touch the record. Prefixes of whole words have layers of their own, so ranges under
+//! different prefixes share no leaf.
 //!
 //! # Invariants
 //! * **OI1** A node changes only under its lock. A link, a split, the beginning of a layer, and the
@@ -30,7 +30,7 @@
 //! * **OI6** Locks are taken from above to below, from layer to layer and from parent to child. An
 //!   inheriting leaf is locked after the dying child beside it, while their parent is locked. Locks
 //!   are held for a few hundred instructions, during which nothing is allocated or freed.
-//! * **OI7** Nodes come from the index's own slab. Dead ones are retired, not freed, and callers
+//! * **OI7** Nodes come from the index's own slab. Dead nodes are retired, not freed, and callers
 //!   are pinned.
 //! * **OI8** Before a new leaf can be found, it has the protocol's words of the leaf whose slices
 //!   it takes. A dying leaf leaves its words to the leaf that inherits its slices. The words are
@@ -57,9 +57,9 @@
 //! contents were those for this slice at that moment. The leaf at that version proves that a
 //! missing key is absent: a writer that links the key later raises the version of the leaf that the
 //! key then belongs to. That leaf is this one, or a new one made by changing this one, or a
-//! neighbour of this one, which then is dead. In the last case the neighbour's version need not be
-//! raised by the inheritance: transactions that observed the dead leaf fail by its death, and
-//! transactions that observed the neighbour have read nothing of what it inherits.
+//! neighbour of this one, which then is dead. In the last case the inheritance need not raise the
+//! neighbour's version: transactions that observed the dead leaf fail by its death. Transactions
+//! that observed the neighbour have read nothing of what it inherits.
 //!
 //! # Why scans are right
 //! A cursor (`cursor.rs`) reads leaf after leaf, each at one version, and observes each leaf before
@@ -117,7 +117,7 @@ struct Near {
     spot: Spot,
     depth: usize,
     /// The record linked last in the leaf: its key begins with the layer's prefix. `None` after a
-    /// lookup; then the prefix is that of the absent key, which is the next key to be linked.
+    /// lookup; then the prefix belongs to the absent key, which is the next key to be linked.
     record: Option<RecordAt>,
 }
 
@@ -325,7 +325,8 @@ impl OrderedIndex {
         (depth + 1..self.key_words).all(|index| record.key_word(index) == key[index])
     }
 
-    /// As [`OrderedIndex::find`]; if there is no record, notes where to link one with this key.
+    /// Finds a record as [`OrderedIndex::find`] does; if there is none, notes where to link a
+    /// record with this key.
     #[inline(always)]
     pub(crate) fn find_place(&self, key: &[u64], place: &mut Place) -> Found {
         debug_assert_eq!(key.len(), self.key_words);

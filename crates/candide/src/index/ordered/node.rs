@@ -24,8 +24,8 @@ use crate::sync::{AtomicU64, MODELLED, Ordering, Spin, prefetch};
 
 /// Words of a node: four cache lines.
 pub(super) const NODE_WORDS: usize = 32;
-/// The most keys of an inner node. There is one child more, so both halves of a full node have at
-/// least two children.
+/// The largest number of keys of an inner node. There is one child more, so both halves of a full
+/// node have at least two children.
 pub(super) const KEYS: usize = if MODELLED { 3 } else { 14 };
 /// The distance between the keys that a search compares first. These keys leave runs of equal
 /// length before, between and behind them.
@@ -332,7 +332,8 @@ impl Node {
         }
     }
 
-    /// As [`Node::value_of`]; `None` if a free slot has the slice and others must be searched.
+    /// Does the same as [`Node::value_of`]; returns `None` if a free slot has the slice and others
+    /// must be searched.
     #[inline(always)]
     pub(super) fn value_at_once(self, slice: u64) -> Option<u64> {
         match self.slot_of(slice) {
@@ -350,7 +351,7 @@ impl Node {
         (0..WIDTH).fold(WIDTH, pick)
     }
 
-    /// As [`Node::value_of`], for a leaf in which a free slot has the slice.
+    /// Does the same as [`Node::value_of`], for a leaf in which a free slot has the slice.
     #[cold]
     fn value_among(self, slice: u64) -> u64 {
         let mut equal =
@@ -413,7 +414,7 @@ impl Node {
         self.set_permutation(permutation.insert(rank));
     }
 
-    /// As [`Node::insert`], for a slice that [is beyond](Node::is_beyond) all others.
+    /// Does the same as [`Node::insert`], for a slice that [is beyond](Node::is_beyond) all others.
     #[inline(always)]
     pub(super) fn append(self, permutation: Permutation, slice: u64, value: Value) {
         self.fill_free_slot(permutation, slice, value);
@@ -492,8 +493,8 @@ impl Node {
     }
 
     /// Returns the rank of the child that `slice` belongs to. The search first finds the run
-    /// between two of every fifth key, then the place in the run. Neither step branches on keys,
-    /// and no comparison within a step waits for another.
+    /// between two of every fifth key, then the place in the run. The two steps do not branch on
+    /// keys, and no comparison within a step waits for another.
     #[inline(always)]
     pub(super) fn rank(self, slice: u64) -> usize {
         let is_below = |index| usize::from(self.key(index) < slice);
@@ -560,8 +561,8 @@ impl Node {
         self.set_child(index + 1, child.address());
     }
 
-    /// Removes child `index`. The child's slices fall to the child before it; those of the first
-    /// child fall to the one after it.
+    /// Removes child `index`. The child's slices fall to the child before it; the slices of the
+    /// first child fall to the child after it.
     pub(super) fn remove_child(self, index: usize) {
         debug_assert!(self.is_owned(), "OI1: a node is locked when a child is taken out");
         let children = self.children();

@@ -16,7 +16,7 @@ pub(super) struct Permutation(pub(super) u64);
 const _: () = assert!(WIDTH < 16 && (WIDTH + 1) * NIBBLE as usize <= u64::BITS as usize);
 
 impl Permutation {
-    /// No slot is live, or the first `count` are, in their own order.
+    /// Returns the order in which the first `count` slots are live, in the order of their numbers.
     pub(super) fn first(count: usize) -> Permutation {
         const SLOTS: u64 = {
             let (mut word, mut slot) = (0, 0);

@@ -38,7 +38,7 @@ impl Trail for Fullness {
 }
 
 /// Locks the parent `above`, if there is one, and then `node`, if both still have the versions at
-/// which they were passed. Returns whether both are locked; otherwise neither is.
+/// which they were passed. Returns `true` if both are locked, and `false` if none is.
 fn lock_both(above: Option<Passed>, node: Node, version: u64) -> bool {
     if above.is_some_and(|above| !above.node.lock_at(above.version)) {
         return false;
@@ -256,8 +256,8 @@ fn nodes_to_split(above: Option<Passed>) -> usize {
     if above.is_some() { 1 } else { 2 }
 }
 
-/// Splits a full inner node, which is a layer's root or has a parent with room, if neither has
-/// changed.
+/// Splits a full inner node that is a layer's root or has a parent with room, unless the node or
+/// the parent has changed.
 fn split_inner(above: Option<Passed>, full: Passed, slice: u64, spare: &mut Cache) {
     let Passed { node, version, high } = full;
     if !lock_both(above, node, version) {

@@ -1,4 +1,5 @@
-//! The index against a map, and under many threads; what its versions promise, taken literally.
+//! Tests of the index against a map, under many threads, and of each promise that its versions
+//! make.
 
 use crate::index::node::{Advance, Retire};
 use crate::index::ordered::*;
@@ -19,7 +20,7 @@ mod restructuring;
 /// Leaves with the versions at which they were observed.
 type Observed = Vec<(NodeAt, u64)>;
 
-/// How an end of a range treats the keys that begin with its words.
+/// The treatment of the keys that begin with the words of a range's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bound {
     Included,
@@ -27,7 +28,7 @@ enum Bound {
     Unbounded,
 }
 
-/// One end of a range: the keys that begin with some words.
+/// An end of a range: the keys that begin with some words.
 #[derive(Debug, Clone, Copy)]
 struct Edge {
     words: [u64; 4],
@@ -82,7 +83,7 @@ struct Rows {
     key_words: usize,
 }
 
-/// The parts a session has of its own.
+/// The parts that belong to one session.
 #[derive(Default)]
 struct Own {
     caches: Vec<Option<Cache>>,
@@ -261,7 +262,7 @@ impl Domain {
         Edge::new(&words, bound)
     }
 
-    /// Any range, or one whose ends have words in common.
+    /// Draws any range, or a range whose ends have words in common.
     fn range(self, key_words: usize, random: &mut Random) -> KeyRange {
         let mut range =
             KeyRange { lower: self.edge(key_words, random), upper: self.edge(key_words, random) };
@@ -281,7 +282,7 @@ fn direction(random: &mut Random) -> Direction {
     [Direction::Forward, Direction::Reverse][below(random, 2)]
 }
 
-/// The meaning of a range.
+/// Returns whether a range contains a key.
 fn contains(range: &KeyRange, key: &[u64]) -> bool {
     let order = |edge: &Edge| key[..edge.len].cmp(&edge.words[..edge.len]);
     let above = match range.lower.bound {

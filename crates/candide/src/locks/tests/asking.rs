@@ -13,7 +13,7 @@ struct Cell {
     written: bool,
 }
 
-/// A free cell of a table under an optimistic, an adaptive and a two-phase policy.
+/// The free cells of tables under an optimistic, an adaptive and a two-phase policy.
 const COLD: Cell = Cell { locked: false, rask: false, wask: false, readers: 0, written: false };
 const WARM: Cell = Cell { wask: true, ..COLD };
 const HOT: Cell = Cell { rask: true, ..WARM };
@@ -23,52 +23,53 @@ const HOT: Cell = Cell { rask: true, ..WARM };
 enum Thread {
     // A writer. Its commit looks at the flags, and locks the TID word.
     Writer,
-    /// Has seen an unlocked TID word without WASK, and is about to exchange it.
+    /// The writer has seen an unlocked TID word without WASK, and is about to exchange it.
     Exchanges,
-    /// Has seen WASK, and waits for the second word.
+    /// The writer has seen WASK, and waits for the second word.
     Asks,
-    /// Has been granted the second word.
+    /// The writer has been granted the second word.
     Granted,
-    /// Holds the second word, and waits for the TID word.
+    /// The writer holds the second word, and waits for the TID word.
     Second,
-    /// Holds the TID word, and waits for the second word (only without `SecondWordFirst`).
+    /// The thread holds the TID word, and waits for the second word (only without
+    /// `SecondWordFirst`).
     First,
     /// Stores words, under the TID word; and under the second word, if `asked`.
     Installs {
         asked: bool,
     },
-    /// Has released the TID word, and holds the second word. It may change the flags.
+    /// The thread has released the TID word, and holds the second word. It may change the flags.
     Tosses,
 
-    // A reader of a table with a policy.
+    // The thread reads a row of a table with a policy.
     Reader,
-    /// Has seen RASK, and waits for the second word.
+    /// The reader has seen RASK, and waits for the second word.
     AsksToRead,
-    /// Has been granted the second word for reading.
+    /// The reader has been granted the second word for reading.
     Shares,
-    /// Holds the second word for reading, and has seen RASK since.
+    /// The reader holds the second word for reading, and has seen RASK since.
     Protected,
-    /// Has read. As the last reader, it may turn its lock into a writer's.
+    /// The thread has read. As the last reader, it may turn its lock into a writer's.
     Leaves,
-    /// Was the last reader, and is about to clear RASK.
+    /// The thread was the last reader, and is about to clear RASK.
     Cools,
 
-    // A change of the table's policy.
-    /// Adds flags.
+    // The thread changes the table's policy.
+    /// The thread adds flags.
     Sets,
-    /// Clears flags, and waits for the second word.
+    /// The thread clears flags, and waits for the second word.
     Clears,
-    /// Clears flags, and holds the second word.
+    /// The thread clears flags, and holds the second word.
     ClearsNow,
 
-    /// Holds the second word for writing, and is about to release it.
+    /// The thread holds the second word for writing, and is about to release it.
     Releases,
     Done,
 }
 
 use Thread::*;
 
-/// A rule, of which the model can do without one.
+/// A rule that the model can do without, one at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     /// A writer that has seen no WASK locks the TID word only if the flag is still not set.
@@ -81,7 +82,7 @@ enum Rule {
     LookAgain,
     /// A writer takes the second word before the TID word (LK6).
     SecondWordFirst,
-    /// Only the last reader makes its lock a writer's.
+    /// A reader makes its lock a writer's only if it is the last reader.
     UpgradeAlone,
 }
 
@@ -118,7 +119,7 @@ fn steps(thread: Thread, cell: Cell, without: Option<Rule>) -> Vec<(Thread, Cell
         Installs { asked } => {
             vec![(if asked { Tosses } else { Done }, Cell { locked: false, ..cell })]
         }
-        // It changes nothing, or gives the cell the flags of any policy.
+        // The thread changes nothing, or gives the cell the flags of any policy.
         Tosses => [cell, COLD, WARM, HOT].map(|wanted| (Releases, exchange(wanted))).to_vec(),
         Releases => vec![(Done, Cell { written: false, ..cell })],
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The number of writes after which an attempt asks others to abort.
 const MANY: usize = 10;
 
-/// An attempt that wants to write a row, and another one that has locked the row.
+/// An attempt that wants to write a row, and another attempt that has locked the row.
 struct Meeting {
     db: Database<Occ>,
     me: Worker<()>,

@@ -12,20 +12,20 @@
 //!
 //! If open snapshots are older than the commit, and one of them sees the version of the undo
 //! record, the entry waits until that snapshot has closed. If none of them sees the version, the
-//! undo record is examined, and its chain is *pruned*: the session walks the chain like a reader of
-//! the oldest snapshot, and takes out unseen undo records under the unit's lock, which it holds
-//! briefly. If undo records hold only some of the unit's words, the next older one may lack words
-//! of those taken out; then it is replaced by one that has all of them. An undo record that is
-//! taken out is marked, and its own entry retires it, because readers of snapshots may be reading
-//! it. Other sessions may have pruned the same chain meanwhile, so nothing is done unless the chain
-//! is, under the lock, as it was found. An undo record is out of its chain if and only if it is
-//! marked.
+//! undo record is examined, and its chain is *pruned*. For this, the session walks the chain like a
+//! reader of the oldest snapshot, and takes out unseen undo records under the unit's lock, which it
+//! holds briefly. If undo records hold only some of the unit's words, the next older record may
+//! lack words of the removed records; then a record with all these words replaces it. An undo
+//! record that is taken out is marked, and its own entry retires it, because readers of snapshots
+//! may be reading it. Other sessions may have pruned the same chain meanwhile, so nothing is done
+//! unless the chain is, under the lock, as it was found. An undo record is out of its chain if and
+//! only if it is marked.
 //!
 //! The record of a deleted row is reaped when no open snapshot is older than the deletion, or when
 //! all its undo records have been taken out of their chains. Undo records that no snapshot sees are
 //! taken out soon, by their entries. If a snapshot sees the record, and the table is ordered, the
-//! record moves to the index of deleted records until the snapshots that see it have closed;
-//! otherwise all other scans would have to pass it.
+//! record moves to the index of deleted records until the snapshots that see it have closed.
+//! Otherwise all other scans would have to pass it.
 //!
 //! # Why no freed undo record is read
 //! A reader follows the link of a version with timestamp t only if it sees a version from before t;
@@ -59,20 +59,20 @@ use crate::sync::{MODELLED, Ordering, Point, Spin, pass};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The most rounds of waiting for a lock, most of them busy: a commit may be in progress. No thread
-/// waits for the pruning session.
+/// The largest number of rounds of waiting for a lock, most of them busy: a commit may be in
+/// progress. No thread waits for the pruning session.
 const LOCK_ROUNDS_MAX: u32 = if MODELLED { 1 } else { 20 };
 
 /// The lock of a dead unit's chain, while undo records are taken out of it.
 const PRUNING: u64 = Tid::own_flag(4);
 
-/// The most undo records taken out of a chain under one lock. The lock must be held for less time
-/// than a writer waits, and few of the undo records are in a cache.
+/// The largest number of undo records taken out of a chain under one lock. The lock must be held
+/// for less time than a writer waits, and few of the undo records are in a cache.
 const TAKEN_AT_ONCE: usize = if MODELLED { 2 } else { 32 };
 
-/// The most undo records that one collection examines, unless more have been added since the last
-/// collection; also the most that it examines of those kept for a closed snapshot. Others are left
-/// to the next collection.
+/// The largest number of undo records that one collection examines, unless more have been added
+/// since the last collection; also the most that it examines of those kept for a closed snapshot.
+/// Others are left to the next collection.
 const UNDO_BATCH_MAX: usize = 4_096;
 
 /// The outcome of examining an undo record.
@@ -274,8 +274,9 @@ fn take_out(
     true
 }
 
-/// Replaces the undo record behind these by one that has the words of all, unless the chain has
-/// changed meanwhile; returns the new undo record. The version above it was written at `until`.
+/// Replaces the undo record `old`, which follows the removed undo records `gone`, by an undo record
+/// with the words of all of them. Does nothing if the chain has changed meanwhile; returns the new
+/// undo record. The version above it was written at `until`.
 fn replace<'a>(
     context: &mut Context<'_, Mvcc>,
     table: &TableCore,

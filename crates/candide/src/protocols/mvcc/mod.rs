@@ -12,15 +12,16 @@
 //! # Source
 //! Timestamps are those of MSTO [HU20], section 2.2, after Cicada [LI17]: one counter, and one draw
 //! for each commit. Versions are stored as in HyPer [NE15], section 2: the newest in the record,
-//! and the words that commits have replaced in undo records, newest to oldest. Differences: a
+//! and the words that commits have replaced in undo records, newest to oldest. The differences: a
 //! commit draws its timestamp when it has *locked* its write set, so that it always writes the
-//! newest version, no reader meets a pending one, and there are no read timestamps: a reader that
-//! finds a unit unlocked after it has taken the time sees all that will ever be written to it up to
-//! then. Nothing is written in place before the commit, so an attempt that fails puts nothing back.
-//! Read sets are validated by versions, as under `occ`, not by predicates. Undo records that no
-//! transaction can see any more are freed without a look at their chains; and if snapshots are
-//! open, those that lie between the versions that these see are taken out, after Steam [BO19].
-//! `mvto` keeps chains of whole versions, as Cicada does, and writes below later ones, too.
+//! newest version, and no reader meets a pending version. There are no read timestamps: if a reader
+//! has taken the time and then finds a unit unlocked, it sees all that will ever be written to the
+//! unit up to that time. Nothing is written in place before the commit, so an attempt that fails
+//! puts nothing back. Read sets are validated by versions, as under `occ`, not by predicates. Undo
+//! records that no transaction can see any more are freed without a look at their chains. If
+//! snapshots are open, undo records between the versions that the snapshots see are taken out,
+//! after Steam [BO19]. `mvto` keeps chains of whole versions, as Cicada does, and writes below
+//! later ones, too.
 //!
 //! # Phases
 //! Executing, an attempt reads at its *time*. If it meets a newer version and may still write, it
@@ -34,8 +35,8 @@
 //! *Without a phase.* With phase 2 before phase 1, a reader takes a time above the timestamp, finds
 //! the unit unlocked, and reads the old version, which is replaced at an earlier time. Without
 //! phase 3, a commit writes what follows from a version that has been replaced before its
-//! timestamp: a lost update. With the undo records of phase 5 written after the new words, an
-//! attempt that began before finds its version neither in the record nor in the chain.
+//! timestamp: a lost update. If phase 5 wrote its undo records after the new words, an attempt that
+//! began before would not find its version, in the record or in the chain.
 //!
 //! # Cell
 //! ```text
@@ -45,7 +46,7 @@
 //!
 //! # Invariants
 //! The cell is locked as in `protocols/shared/cell_lock.rs`, with invariants CL1 to CL6, except
-//! that pruning a chain (`collect.rs`) holds LOCK alone briefly, also of an absent row; and undo
+//! that pruning a chain (`collect.rs`) holds LOCK alone briefly, also of an absent row. Undo
 //! records are as in `record/undo_record.rs`, with UR1 to UR4. Besides:
 //! * **MV1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and
 //!   until they name the version that it wrote.
@@ -123,9 +124,9 @@
 //!
 //! # Costs
 //! One counter, which every begin reads and every writing commit changes. A commit copies the words
-//! between the first and the last that it changes of a unit; they take memory for one or two
+//! of a unit from the first to the last that it changes; the copies take memory for one or two
 //! milliseconds, or as long as a snapshot sees them. The newest version is read as under `occ`; a
-//! reader of an older one copies the unit, and goes through the undo records since.
+//! reader of an older version copies the unit, and applies the undo records of all later versions.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -169,9 +170,9 @@ use crate::sync::{Ordering, Point, pass};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
-/// The most reads with which an attempt that has written nothing moves its time forward. An attempt
-/// that reads much and writes nothing needs no newer time, and would validate its read set again
-/// and again.
+/// The largest number of reads with which an attempt that has written nothing moves its time
+/// forward. An attempt that reads much and writes nothing needs no newer time, and would validate
+/// its read set again and again.
 const MOVED_READS_MAX: usize = 32;
 
 /// The number of attempts that take newer times from the beginning, after an attempt that had read
@@ -614,7 +615,7 @@ fn meet_newer(
     Ok(word)
 }
 
-/// Makes the attempt one that only reads.
+/// Restricts the attempt to reading from now on.
 fn only_read(context: &Context<'_, Mvcc>, attempt: &mut Attempt) {
     (attempt.only_reads, attempt.keeps_reads) = (true, context.engine.options.counts_stale());
 }

@@ -18,8 +18,8 @@ pub struct UndoEntry {
     pub(super) size: BlockSize,
     /// The timestamp of the version that the undo record holds.
     pub(super) ts: u64,
-    /// The timestamp of the commit that replaced the version in the undo record. May be that of a
-    /// later commit if no transaction can see a version in between.
+    /// The timestamp of the commit that replaced the version in the undo record. The timestamp may
+    /// belong to a later commit if no transaction can see a version in between.
     pub(super) until: u64,
 }
 
@@ -96,8 +96,7 @@ impl Backlog for UndoQueue {
 }
 
 impl UndoQueue {
-    /// Returns whether the queue has entries that wait for a snapshot to close, or that have waited
-    /// for one and are due.
+    /// Returns whether the queue has entries that wait, or have waited, for a snapshot to close.
     #[inline]
     pub(super) fn has_kept(&self) -> bool {
         !self.kept.is_empty() || !self.released.is_empty()

@@ -19,10 +19,10 @@
 //! timestamp of its own; a delta depends on nothing else. A commit applies the updaters that may
 //! fail. A read-modify-write may link its version below later versions that have not been read;
 //! Cicada requires that it link the newest version. The room for a version in the record is used
-//! again when no reader can reach the version that was there; and a delta that no transaction needs
-//! any more is applied to the row below it in place. Two deltas are not combined while a
-//! transaction may read at a time between them; afterwards they become one row (`collect.rs`). A
-//! read for update keeps other writers out.
+//! again when no reader can reach the version that was there. A delta that no transaction needs any
+//! more is applied to the row below it in place. Two deltas are not combined while a transaction
+//! may read at a time between them; afterwards they become one row (`collect.rs`). A read for
+//! update keeps other writers out.
 //!
 //! # Phases
 //! While it executes, an attempt reads at its *time*: the clock's time when the attempt began. If
@@ -176,8 +176,8 @@
 //! Had T linked its version before R read x, R would have waited for the outcome.
 //!
 //! # Aborts
-//! `Locked`: a lock was not released, or a pending version neither committed nor aborted, in time;
-//! or a commit that needs the row below its version would have waited for several pending ones.
+//! `Locked`: a lock was not released in time, or a pending version did not commit or abort in time;
+//! or a commit that needs the row below its version would have waited for several pending versions.
 //! `ReadChanged`: phase 2 or 4; or a version that the attempt had read was replaced before the
 //! attempt met a newer version, and the attempt had written or wanted to write later. `Phantom`:
 //! the same, for a node that the attempt had read. `ExistenceChanged`, `RecordRemoved`: phases 2
@@ -188,11 +188,11 @@
 //! clock, every begin reads it once and every writing commit twice, with a fence for each read. A
 //! commit then also waits for the rest of a tick of 64 ns, while its versions are pending. A
 //! writing commit raises the rts of its read set, which writes to the cache line of each row read.
-//! A version costs three words and two spare ones; a cell, five. A commit that fails has linked
-//! versions in vain. The first reader of a delta makes it a row, in a block, where it stays until
-//! the collector or a later update brings it back to the record. At most sixteen deltas may lie on
-//! one another. While a user's deferred updater is applied, no other thread links a version of that
-//! unit, or makes a delta of the unit a row.
+//! A version costs three words and two spare words; a cell costs five words. A commit that fails
+//! has linked versions in vain. The first reader of a delta makes it a row, in a block, where it
+//! stays until the collector or a later update brings it back to the record. At most sixteen deltas
+//! may lie on one another. While a user's deferred updater is applied, no other thread links a
+//! version of that unit, or makes a delta of the unit a row.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -247,9 +247,9 @@ const MOVED_READS_MAX: usize = 32;
 
 /// The largest number of pending versions of a unit for which a commit waits that needs the row
 /// below its own version. With more of them it fails before it links its version, and tries again
-/// when it is its turn. Otherwise each commit to a unit that many threads write would wait for the
-/// one before, asleep, and each would be woken when that one ends: more threads than cores would
-/// never get out of such a queue.
+/// when its turn has come. Otherwise each commit to a unit that many threads write would sleep
+/// until the commit before it has ended: more threads than cores would never get out of such a
+/// queue.
 const PENDING_MAX: usize = 1;
 
 /// The number of attempts that prefer a newer time to old versions from their beginning. They
@@ -258,7 +258,7 @@ const REFRESH_ATTEMPTS: u8 = 4;
 
 /// The note of an item for which no block has been reserved. When the item was staged, the record's
 /// room for a version was unused, so the item's version has to go there. The note of any other item
-/// is zero until its version is linked. Afterwards it names that version.
+/// is zero until its version is linked. Then the note names that version.
 const NO_BLOCK: u64 = 1;
 
 /// The bit of an item's note that says that the link of the item's version has queued the unit.
@@ -506,8 +506,8 @@ impl Protocol for Mvto {
     }
 
     fn abort(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &mut WriteSet) {
-        // There is no version to unlink: only a commit links versions, and a commit that fails has
-        // unlinked them.
+        // No version is linked: only a commit links versions, and a commit that fails has unlinked
+        // them.
         attempt.held.give_back(context, release_held);
     }
 
@@ -836,7 +836,7 @@ fn read_older<'a>(
         if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
             return Err(context.conflict(Abort::RecordRemoved, *at));
         }
-        // An attempt that gets here may read a dead record. The record was reaped after the attempt
+        // At this place the attempt may read a dead record. The record was reaped after the attempt
         // began: the row was deleted before the attempt began, or no open snapshot sees the row.
         let newest = at.newest_linked(word);
         let seen = match seen_at(newest, attempt.time) {
@@ -1139,7 +1139,7 @@ enum Follows {
     Anything,
     /// The existence of a row, with any words.
     AnyRow,
-    /// That very version, or, if there is none, its absence.
+    /// The version itself, or, if there is no version, its absence.
     ThisRow,
 }
 

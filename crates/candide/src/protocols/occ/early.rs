@@ -1,5 +1,5 @@
-//! What an attempt locks before phase 1 of its commit: cells that reads for update hold, and locks
-//! by the policies of tables. This file is the only door of `occ` to the policies.
+//! The locks that an attempt takes before phase 1 of its commit: cells that reads for update hold,
+//! and locks by the policies of tables. This file is the only door of `occ` to the policies.
 //!
 //! Two flags in a cell's TID word say that a policy is asked before a read ([`READER_ASKS`]) or
 //! before a write. Without these flags a cell is read and written as the other files of `occ` say.
@@ -52,8 +52,7 @@ impl EarlyLocks {
         }
     }
 
-    /// Returns whether the attempt has locked nothing, and no other session sees it as one that
-    /// locks.
+    /// Returns whether the attempt has locked nothing, and no other session sees that it may lock.
     pub(super) fn is_unused(&self) -> bool {
         self.held.is_empty() && self.by_policy.is_unused()
     }
@@ -75,7 +74,7 @@ impl EarlyLocks {
     ///
     /// # Errors
     /// The conflict, if the policy says that the attempt must abort, or if the attempt has waited
-    /// and the cell's version is not the one that was read.
+    /// and the cell does not have the version that was read.
     #[inline(always)]
     pub(super) fn before_write<P: Protocol<Clock = Shared>>(
         &mut self,

@@ -2,8 +2,8 @@
 //! at which a view moved forward.
 //!
 //! An attempt may accept such a version without revalidation, though the version is of a recent
-//! epoch (invariant VW4 of `view.rs`). Most recent versions that a transaction
-//! reads are of this kind: versions of its own thread's last transactions, and hot rows that the
+//! epoch (invariant VW4 of `view.rs`). Most recent versions that a transaction reads are of this
+//! kind: its own thread's last transactions have written them, or they belong to hot rows that the
 //! thread has just read.
 //!
 //! The table holds the latest of these versions. Each address has one place in the table, and
@@ -34,7 +34,7 @@ pub(super) struct Met {
     /// Empty until a version is met. Zero means that a place is free: no entry is zero, since its
     /// epoch is at least one.
     entries: Vec<u64>,
-    /// The epoch before that of the first entry.
+    /// The epoch before the epoch of the first entry.
     begun: Epoch,
 }
 

@@ -33,12 +33,13 @@
 //! that is held and not written is released when the attempt ends: at the end of `commit`,
 //! successful or not, or in `abort`. Every attempt ends in one of these two functions.
 //!
-//! *Without a phase.* Without the fence of phase 1, two transactions of which each reads what the
-//! other one writes validate before they see one another's locks: a write skew. With the epoch of
-//! phase 2 loaded before the locks, a version of an epoch that has ended appears in a cell after a
-//! reader of the next epoch has read the cell: the reader's view has half of a transaction. Without
-//! phase 3, a transaction writes what follows from values that have been replaced: a lost update.
-//! With phase 4 after the first install, a guard that does not hold leaves half of a transaction.
+//! *Without a phase.* Without the fence of phase 1, let each of two transactions read what the
+//! other one writes: both validate before they see one another's locks, a write skew. If the epoch
+//! of phase 2 were loaded before the locks, a reader of the next epoch could read a cell, and then
+//! a version of the ended epoch could appear in the cell: the reader's view has half of a
+//! transaction. Without phase 3, a transaction writes what follows from values that have been
+//! replaced: a lost update. With phase 4 after the first install, a guard that does not hold leaves
+//! half of a transaction.
 //!
 //! # Cell
 //! ```text

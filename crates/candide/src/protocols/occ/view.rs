@@ -3,9 +3,9 @@
 //!
 //! # Rule
 //! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is the set of all
-//! observations on which the closure depends: cells that it has read, nodes that prove the absence
-//! of keys, and cells of which it knows only whether the row exists (from an update, an insert or a
-//! delete). A *look* is a revalidation of the look-set.
+//! observations on which the closure depends: cells that it has read, and nodes that prove the
+//! absence of keys. It also contains cells of which the closure knows only whether the row exists
+//! (from an update, an insert or a delete). A *look* is a revalidation of the look-set.
 //! * A read accepts a version without a look if the version's epoch is before the base and the cell
 //!   has no INSTALL. It also accepts a version that the session has *met*: a version that the
 //!   session has installed itself, or that was read in a move of the view, in this attempt or an
@@ -55,16 +55,16 @@
 //!   may be at the same address. Its versions are of later epochs than the record's death: no
 //!   record is freed while a pin is as old as its death.)
 //! * **VW5** The view is a beginning of the order of fences (E1): if a writer U is in the view and
-//!   a writer V issued its fence before U did, the attempt has read no version that V replaces.
-//!   The attempt has *acquired* U: it has loaded a version that U released (E3); or U's epoch is
-//!   before the base, and the fence of the pin or of the last move came after U's fence (E10, E20);
-//!   or the session had met U's version before. Each read and look after this acquisition comes
-//!   after U's fence, and so sees V's INSTALL or new version, since V set INSTALL before its fence.
-//!   What the attempt had read before the acquisition, the look that follows it examines (VW2).
+//!   a writer V issued its fence before U did, the attempt has read no version that V replaces. The
+//!   attempt has *acquired* U: it has loaded a version that U released (E3); or U's epoch is before
+//!   the base, and the fence of the pin or of the last move came after U's fence (E10, E20); or the
+//!   session had met U's version before. Each read and look after this acquisition comes after U's
+//!   fence, and so sees V's INSTALL or new version, since V set INSTALL before its fence. The look
+//!   after the acquisition examines everything that the attempt had read before (VW2).
 //!
 //! # Cost
-//! A version that a session meets costs one look. The looks of an attempt may examine eight
-//! observations for each one that the attempt has made, and [`SPARE`] more. To examine [`SPARE`]
+//! A version that a session meets costs one look. The looks of an attempt may examine eight times
+//! as many observations as the attempt has made, and [`SPARE`] more. To examine [`SPARE`]
 //! observations takes some 50 us. Beyond that, the attempt asks for one tick of the epoch. After
 //! the tick, all versions committed until then are older than the base. One such tick is allowed
 //! between two passes of the advancer. Without a tick, looks go on up to [`MOST`] observations,
@@ -124,7 +124,7 @@ struct KnownExistence {
 }
 
 /// The largest number of rounds of one revalidation. Another round follows if other sessions have
-/// meanwhile written rows of which the attempt has read only whether they exist.
+/// meanwhile written rows whose existence alone the attempt has read.
 const LOOKS_AT_ONCE: u32 = 8;
 
 /// The reason why a view cannot move forward.
@@ -306,7 +306,7 @@ impl View {
         self.known.iter().find(changed).map(|known| known.at)
     }
 
-    /// Loads the TID words of the cells of which only the row's existence is known.
+    /// Loads the TID words of the cells whose rows are known only to exist or not.
     fn ask_known(&mut self) -> Result<(), Stuck> {
         let mut spin = Spin::default();
         for known in &mut self.known {

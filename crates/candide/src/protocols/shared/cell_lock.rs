@@ -48,7 +48,7 @@
 //! conflict. A session waits for the starvation token only between attempts, when it holds no cell.
 //! A read for update yields to the token like a commit.
 //!
-//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)), for 10 ms at most, only in
+//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)) for 10 ms at most. It does so only in
 //! waits that cannot be part of a circle:
 //! * **WA1** A read for update sleeps if all cells that its attempt holds have smaller addresses
 //!   than the cell it waits for, and the attempt holds no lock by policy. A chain of such sleepers
@@ -161,7 +161,7 @@ pub(crate) fn fence_after_locking() {
     full_fence(); // E1
 }
 
-/// Returns whether the TID word of a cell differs from the one that was read.
+/// Returns whether the TID word of a cell differs from the word that was read.
 #[inline(always)]
 pub(crate) fn says_otherwise(&(at, seen): &(CellAt, Tid)) -> bool {
     at.cell_word(0).load(Ordering::Relaxed) != seen.0
@@ -228,7 +228,7 @@ pub(crate) fn end<P: Protocol>(
     note_end();
 }
 
-/// Passes the point of tests at which a commit has released everything.
+/// Lets tests stop a commit that has released everything.
 #[inline(always)]
 pub(crate) fn note_end() {
     pass(Point::Released);
@@ -588,15 +588,15 @@ pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
     all
 }
 
-/// Passes the point of tests at which nothing is locked. There updaters must not have seen their
-/// rows yet.
+/// Lets tests stop a commit before it locks anything. At this point, updaters must not have seen
+/// their rows yet.
 #[inline(always)]
 fn before_locking() {
     pass(Point::Unlocked);
 }
 
-/// Passes the point of tests at which all is locked and nothing validated. There no words must have
-/// been stored yet.
+/// Lets tests stop a commit that has locked everything and validated nothing. At this point, no
+/// words must have been stored yet.
 #[inline(always)]
 fn after_locking() {
     pass(Point::Locked);

@@ -50,8 +50,8 @@ impl Snapshots {
         (others, open.gone)
     }
 
-    /// Calls `look` with a timestamp that is not above that of the oldest open snapshot. While
-    /// `look` runs, no undo record of a later commit is freed. The caller is pinned.
+    /// Calls `look` with a timestamp that is not above the timestamp of the oldest open snapshot.
+    /// While `look` runs, no undo record of a later commit is freed. The caller is pinned.
     pub(crate) fn look<T>(&self, look: impl FnOnce(u64) -> T) -> T {
         let mut open = lock(&self.0);
         open.lookers += 1;

@@ -32,7 +32,7 @@ impl QueueLock<'_> {
         true
     }
 
-    /// Keeps the successor from leaving: waits for one that has begun to, and refuses others.
+    /// Keeps the successor from leaving: forbids it, and waits if the successor is leaving already.
     fn hold_successor(self, id: NodeId) {
         let node = self.nodes.node(id);
         // Relaxed: it keeps the successor from leaving, by the order of one word.

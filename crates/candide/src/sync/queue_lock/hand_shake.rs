@@ -17,8 +17,8 @@ impl HandShake {
     pub(super) fn wait(&mut self) {
         self.spin.wait();
         // Two threads that yield to each other have endlessly many schedules in which a third one
-        // does not go on. Waits are loads, so long ones show nothing that short ones do not:
-        // what follows a long one is played once.
+        // does not go on. Waits are loads, so a long wait shows no more than a short one: the
+        // executions after a long wait are explored once.
         #[cfg(loom)]
         {
             self.rounds += 1;

@@ -36,7 +36,7 @@ impl<'a> QueueLock<'a> {
         self.tail.compare_exchange(id.word(), before, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Returns whether another request stands behind this one. May be out of date.
+    /// Returns whether another request stands behind this one. The result may be out of date.
     #[cfg(test)]
     pub(crate) fn is_awaited(self, id: NodeId) -> bool {
         let tail = self.tail.load(Ordering::Relaxed);
@@ -44,12 +44,12 @@ impl<'a> QueueLock<'a> {
     }
 
     /// Returns whether there are requests, and no reader holds the lock: so a writer does, or is
-    /// about to. May be out of date.
+    /// about to. The result may be out of date.
     pub(crate) fn is_written(self) -> bool {
         self.tail.load(Ordering::Relaxed) != 0 && self.readers.load(Ordering::Relaxed) == 0
     }
 
-    /// Returns whether no session holds the lock or waits for it. May be out of date.
+    /// Returns whether no session holds the lock or waits for it. The result may be out of date.
     pub(crate) fn is_free(self) -> bool {
         self.tail.load(Ordering::Relaxed) == 0 && self.readers.load(Ordering::Relaxed) == 0
     }

@@ -39,16 +39,16 @@
 //!   it is released. While there is a next writer, it is not raised: all other requests stand
 //!   behind that writer.
 //! * **QL6** A node is used again only when each session has been unpinned that was pinned as the
-//!   node was given back. A session is pinned from before its first request in an attempt until
-//!   all its requests have been released or cancelled. So a node that a thread has seen in a word
-//!   of a lock is that request's for as long as the thread may look at it.
+//!   node was given back. A session is pinned from before its first request in an attempt until all
+//!   its requests have been released or cancelled. So a node that a thread has seen in a word of a
+//!   lock belongs to the same request as long as the thread may look at it.
 //!
 //! # Waiting
 //! A request that waits spins a short time on its own node, and then sleeps (`parking.rs`). Only
 //! [`QueueLock::wait`] waits for holders. All other functions wait at most for steps of neighbours:
-//! until a request that has drawn its place has linked itself, or one that leaves has done so. Such
-//! a step is a few instructions, but the neighbour may wait for one of its own, and its thread may
-//! not be running. So these functions are not wait-free, and `cancel` may go from neighbour to
+//! until a request that has drawn its place has linked itself, or until a leaving request has left.
+//! Such a step is a few instructions, but the neighbour may wait for one of its own, and its thread
+//! may not be running. So these functions are not wait-free, and `cancel` may go from neighbour to
 //! neighbour.
 //!
 //! # Memory
@@ -64,16 +64,16 @@
 //!   reader grants it to the next one as it notices that it was granted, so that an asynchronous
 //!   request that is not polled keeps others waiting.
 //! * A back word is 64 bits: class and number of a successor are stored by one exchange, and no
-//!   state lies between. A node that meets a predecessor that leaves links itself like any other.
+//!   state lies between. A node links itself to a leaving predecessor as to any other.
 //! * All claims are made in the back word, so that one word decides between a grant and a
 //!   cancellation. There, the front word is exchanged as well, and a request that is about to leave
 //!   takes its predecessor out of it for a time.
 //! * The lock is three words. So a try for writing is a request, and a cancellation if that is not
 //!   granted. There, it is one exchange of a word that has all three. A try first looks whether it
 //!   would fail, and then does not queue a node.
-//! * Thread and slot are a node's number there, and slots are used again with the next
-//!   transaction. Here a node waits for the epochs (QL6): one that was used again at once could be
-//!   taken for the earlier request by a thread that has read its number and been interrupted.
+//! * Thread and slot are a node's number there, and slots are used again with the next transaction.
+//!   Here a node waits for the epochs (QL6): if it were used again at once, a thread that has read
+//!   its number and been interrupted could take it for the earlier request.
 
 #![forbid(unsafe_code)]
 

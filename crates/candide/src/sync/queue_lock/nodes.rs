@@ -11,7 +11,7 @@ pub(super) const SLOTS: u16 = if MODELLED { 4 } else { 1 << 10 };
 /// The number of desks.
 pub(super) const DESKS: usize = if MODELLED { 8 } else { 1 << 14 };
 
-/// A request's place in the queue of a lock, on a cache line of its own.
+/// A request's place in the queue of a lock, alone on its cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Node {
@@ -28,7 +28,7 @@ pub(super) struct Node {
 const TAKEN: u64 = u64::MAX;
 
 impl Node {
-    /// Makes the node that of a new request, which no other thread sees yet.
+    /// Prepares the node for a new request, which no other thread sees yet.
     pub(super) fn begin(&self, mode: Mode) {
         self.front.store(Front::waiting(mode, None).0, Ordering::Relaxed);
         self.back.store(0, Ordering::Relaxed);
@@ -110,7 +110,8 @@ impl Supply {
     /// Nodes are taken in turn, so the next one is nearly always free if any is.
     pub(crate) fn take(&mut self, nodes: &Nodes, safe: u64) -> Option<NodeId> {
         if safe != 0 && safe == self.none_at {
-            // What was given back since was given back in this epoch, or a later one.
+            // All nodes given back since the last search were given back in this epoch or a later
+            // one.
             return None;
         }
         let group = nodes.group(self.desk);

@@ -47,7 +47,7 @@ impl QueueLock<'_> {
                     continue;
                 }
                 Successor::None if self.take_from_tail(id, 0) => return None,
-                // A node has not linked itself yet, or leaves (QL3).
+                // A successor has not linked itself yet, or leaves (QL3).
                 Successor::None | Successor::Leaving => {}
             }
             hand_shake.wait();

@@ -39,7 +39,7 @@ impl NodeId {
     }
 }
 
-/// What a request asks for. Of a node: its class.
+/// The kind of lock that a request asks for, which is the class of the request's node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Read,
@@ -52,7 +52,7 @@ const LINK: u64 = 0xffff_ffff;
 const ACQUIRED: u64 = LINK;
 /// The successor of a node while that successor leaves the queue.
 const SUCCESSOR_LEAVING: u64 = LINK - 1;
-/// The successor of a node that has nothing left to do for one.
+/// The successor of a node that has nothing left to do for a successor.
 const NO_SUCCESSOR: u64 = LINK;
 
 /// The word of a node that its predecessor changes. It is written by one thread at a time: the
@@ -108,14 +108,14 @@ impl Front {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Back(pub(super) u64);
 
-/// What stands behind a node.
+/// The successor of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Successor {
     /// No node has linked itself. One may have taken its place behind this node already.
     None,
     /// A node that has claimed the link, to leave the queue.
     Leaving,
-    /// Nothing that this node has to care for.
+    /// A successor that this node can ignore.
     Nothing,
     Node(NodeId, Mode),
 }

@@ -1,5 +1,6 @@
-//! Schedules that papers have drawn to compare protocols, and who commits in them under each
-//! protocol: with one timestamp for each row (coarse), and with one for each column group (fine).
+//! Schedules that papers have drawn to compare protocols, and the transactions that commit in them
+//! under each protocol: with one timestamp for each row (coarse), and with one for each column
+//! group (fine).
 
 use super::script::{End, Op, Run, T1, T2, Who};
 use super::stage::play;
@@ -35,7 +36,7 @@ const ROWS: &[(u64, i64)] = &[(1, 10), (2, 20), (3, 30)];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Both,
-    /// Both commit, but one could begin only after the other had ended.
+    /// Both transactions commit, but the second could begin only after the first had ended.
     InTurn,
     /// T2 aborts.
     First,

@@ -464,7 +464,7 @@ fn a_transaction_that_catches_a_panic_has_no_half_of_an_operation<P: Protocol>()
 }
 
 protocol_tests!(overlapping: a_conflict_comes_before_a_panic_that_the_closure_catches);
-/// Another transaction changes what was read before the panic, or after it. So the attempt is
+/// Another transaction changes a row that was read before the panic, or after it. So the attempt is
 /// repeated, and the panic counts only if it comes again.
 fn a_conflict_comes_before_a_panic_that_the_closure_catches<P: Protocol>() {
     for (comes_again, changes_before) in
@@ -539,7 +539,7 @@ fn effects_and_counts_of_a_refused_panic_are_those_of_an_outcome<P: Protocol>() 
         tally.count(tx, 4)
     });
     assert_eq!((ended, effects.get(), tally.counts()), (Ok(()), 1, [0, 0, 0, 1]));
-    // The panic comes before a part that succeeds, and one that is undone.
+    // The panic comes before a part that succeeds, and before a part that is undone.
     let ended = tally.db.run(|tx| {
         add(tx, 1);
         tally.count(tx, 2)?;

@@ -297,7 +297,7 @@ fn words_now() -> usize {
     }
 }
 
-/// Words of which there are sometimes more.
+/// Words whose number changes from call to call.
 #[derive(Clone, Copy)]
 struct UnsteadyWords([u64; 64]);
 
@@ -356,8 +356,8 @@ impl Record for OfUnsteady {
 }
 
 protocol_tests!(all: words_that_become_more_are_not_compared_with_records);
-/// An index compares as many words of a record as the key gives, so the words whose number was
-/// checked must be the ones that are compared.
+/// An index compares as many words of a record as the key gives, so it must compare the same words
+/// whose number was checked.
 fn words_that_become_more_are_not_compared_with_records<P: Protocol>() {
     let _watchdog = Watchdog::new();
     let db = Database::<P>::builder().build().expect("a database");

@@ -319,7 +319,8 @@ fn an_effect_that_panics_undoes_no_commit<P: Protocol>() {
                 Ok(())
             })
         });
-        // The transaction had committed. The effect registered later was dropped without running.
+        // The transaction had committed before the panic. The effect registered later was dropped
+        // without running.
         assert_eq!((ran.get(), Rc::strong_count(&ran)), (1, 1));
         rows.0
             .iter_mut()

@@ -1,5 +1,4 @@
-//! What a result rests on: no result is acknowledged before all commits that it tells of are
-//! durable.
+//! Tests that no result is acknowledged before all commits that it rests on are durable.
 
 use super::super::indexed_rows::{Filed, Parcel};
 use super::super::rows::{Item, OfCount};
@@ -13,8 +12,8 @@ use crate::tests::properties;
 use crate::{Abort, Database, Session, Table, TableOptions, Tx};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// A database with a session that writes and one that looks. They are one session if the protocol
-/// allows no more.
+/// A database with a writing session and a looking session, which are the same session if the
+/// protocol allows no second one.
 struct Scene<P: Protocol> {
     logged: Logged<P>,
     items: Table<Item, P>,
@@ -112,7 +111,7 @@ fn every_outcome_waits_for_the_commits_that_it_shows<P: Protocol>() {
             |items, tx| items.update(tx, 1, Item::COUNT.add(1)).and(Err(Abort::NotFound)),
             Err(Abort::NotFound),
         ),
-        // Outcomes that the commit finds.
+        // These outcomes are found by the commit.
         (|items, tx| items.update(tx, 1, Item::COUNT.sub(5).at_least(0)), Err(Abort::Guard)),
         (|items, tx| items.update(tx, 1, Item::COUNT.sub(i64::MIN)), Err(Abort::Overflow)),
         (|items, tx| items.update_with(tx, 1, OfCount(breaks)), Err(Abort::Nested)),
@@ -136,7 +135,7 @@ fn every_outcome_waits_for_the_commits_that_it_shows<P: Protocol>() {
     ];
     for (number, (look, end)) in looks.into_iter().enumerate() {
         let mut scene = Scene::<P>::new();
-        // The session that looks has acknowledged results of its own.
+        // The looking session has its own results, which are acknowledged.
         assert_eq!(scene.look(|items, tx| items.insert(tx, Item::new(50, 0))).0, Ok(()));
         scene.write(|items, tx| items.insert(tx, Item::new(1, 0)));
         let stamp = scene.write(|items, tx| items.update(tx, 1, Item::COUNT.set(1)));
@@ -229,7 +228,7 @@ fn a_snapshot_waits_for_the_commits_before_its_opening<P: Versioned>() {
     assert!((old..new).contains(&rests_on), "{}: {rests_on}, not {old} to {new}", P::NAME);
 }
 
-/// A query by an index that finds nothing rests on the delete of the entry.
+/// The result of a query by an index that finds nothing depends on the delete of the entry.
 #[test]
 fn the_absence_of_an_index_entry_waits_for_its_delete() {
     let logged = Logged::new(Database::<Occ>::builder().manual_epochs(5));

@@ -215,7 +215,7 @@ fn other_tables<P: Protocol>() -> Vec<Play<P>> {
             (0..100).step_by(2).try_for_each(|id| all.wide.delete(tx, &id))?;
             all.wide.put(tx, Wide { id: 200, first: 1, middle: [5; 20], last: 2 })
         },
-        // What the log does not contain.
+        // The log contains nothing of a volatile table.
         |all, tx| {
             all.volatile.put(tx, Item::new(1, 1))?;
             all.items.update(tx, 1, Item::COUNT.add(1))

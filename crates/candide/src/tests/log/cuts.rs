@@ -1,5 +1,5 @@
-//! Cuts in the midst of commits: what a reader of a prefix sees of two transactions of which one
-//! has read what the other one replaces.
+//! Cuts in the midst of commits: one of two transactions has read a row that the other replaces,
+//! and the tests look at what a prefix contains of the two.
 
 use super::super::interleaving::acting;
 use super::super::rows::Item;
@@ -16,7 +16,7 @@ use candide_check::Verdict;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A database with rows 1 and 2, of which row 1 was written last, and two sessions.
+/// A database with rows 1 and 2, the last written being row 1, and two sessions.
 struct Scene<P: Protocol> {
     logged: Logged<Recorded<P>>,
     items: Table<Item, Recorded<P>>,
@@ -89,8 +89,7 @@ fn a_prefix_is_closed_under_anti_dependencies<P: Protocol>() {
     story.assert_all(&logged, &[]);
 }
 
-/// Why `TicToc` has no readable cuts: a commit may come before what was committed in an earlier
-/// epoch.
+/// `TicToc` has no readable cuts because a commit may come before commits of an earlier epoch.
 #[test]
 fn under_tictoc_a_reader_of_a_prefix_may_see_what_no_serial_order_shows() {
     let (logged, story, has_committed) = overtaken::<TicToc>(Point::Unlocked);
@@ -105,7 +104,7 @@ fn under_tictoc_a_reader_of_a_prefix_may_see_what_no_serial_order_shows() {
     assert_eq!(story.judge::<TicToc>(&[]), Verdict::Serializable, "{violation}");
 }
 
-/// In the same case `Occ` does not commit.
+/// In the schedule in which `TicToc` commits, `Occ` does not commit.
 #[test]
 fn under_occ_a_commit_does_not_come_before_an_earlier_epoch() {
     let (logged, story, has_committed) = overtaken::<Occ>(Point::Unlocked);

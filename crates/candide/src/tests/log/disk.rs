@@ -30,7 +30,7 @@ pub(crate) enum Fault {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disk(Arc<Mutex<Written>>);
 
-/// The contents of a disk, and what was asked of it.
+/// The contents of a disk, and the operations on it.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub(crate) blocks: Vec<Block>,
@@ -40,12 +40,12 @@ pub(crate) struct Written {
     pub(crate) confirmed: usize,
     pub(crate) closed: bool,
     pub(crate) fault: Option<Fault>,
-    /// What programs were told while each block was written and not durable yet.
+    /// The acknowledgements to programs while each block was written and not durable yet.
     pub(crate) told: Vec<Told>,
     log: Weak<Log>,
 }
 
-/// What programs could be told at one moment: commits up to the stamp `durable` are durable. At
+/// The acknowledgement possible at one moment: commits up to the stamp `durable` are durable. At
 /// that moment `blocks` blocks were.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told {

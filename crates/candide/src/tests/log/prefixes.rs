@@ -19,7 +19,7 @@ const KEYS: u64 = 8;
 const THREADS: u64 = 4;
 /// The number of times that all threads stop, and the database is compared with the log.
 const PAUSES: u64 = 5;
-/// The most prefixes that are judged as readers.
+/// The largest number of prefixes that are judged as readers.
 const READERS_MAX: usize = 200;
 
 protocol_tests!(all: every_prefix_is_the_state_of_its_commits);

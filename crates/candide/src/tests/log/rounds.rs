@@ -147,7 +147,7 @@ fn a_full_disk_loses_nothing_and_goes_on_when_there_is_room<P: Protocol>() {
     assert_eq!(scene.logged.round(), Round::Full);
     let refused = insert(&scene.items, &mut scene.session, 2);
     assert_eq!(refused, Err(Abort::DiskFull), "{}", P::NAME);
-    // The refusal tells nothing about rows. So it need not wait for room.
+    // The refusal shows nothing about rows. So it need not wait for room.
     assert_eq!(scene.session.rests_on(), 0, "{}", P::NAME);
     let read = scene.session.run(|tx| scene.items.get(tx, 1, Item::COUNT));
     assert_eq!(read, Ok(Some(1)), "{}: reads go on", P::NAME);
@@ -194,7 +194,7 @@ fn after_a_failure_nothing_is_written_or_acknowledged<P: Protocol>() {
     let refused = insert(&scene.items, &mut scene.session, 2);
     assert_eq!(refused, Err(Abort::LogFailed), "{}", P::NAME);
     assert_eq!(scene.session.rests_on(), 0, "{}", P::NAME);
-    // What is not durable is not shown to callers that wait for it.
+    // A caller that waits for durability does not get a result that is not durable.
     let durable = RunOptions::new().acknowledge(Level::Durable);
     let read = scene.session.with(durable).run(|tx| scene.items.get(tx, 1, Item::COUNT));
     assert_eq!(read, Err(Abort::LogFailed), "{}", P::NAME);
@@ -242,7 +242,8 @@ fn a_wait_for_durability_ends_at_its_deadline_and_the_database_goes_on<P: Protoc
     assert_eq!(Replay::of(&logged).rows.len(), 3, "{}: the log goes on", P::NAME);
 }
 
-/// With a logger of its own, each call returns when a recovery would find what it has done.
+/// In a database with a running logger, each call returns only when a recovery would find its
+/// effects.
 #[test]
 fn a_call_returns_when_its_commit_is_durable() {
     let Scene { logged, items, mut session } = Scene::<crate::Occ>::new();

@@ -1,4 +1,4 @@
-//! When draws from a sequence write to the log, and what they rest on.
+//! Tests of when draws from a sequence write to the log, and of the commits on which they rest.
 
 use super::disk::Logged;
 use super::replay::Replay;

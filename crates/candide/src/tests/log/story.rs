@@ -1,4 +1,5 @@
-//! What happened in a run, as its history and the stamps tell it, and what must be true of that.
+//! The events of a run, taken from its history and the stamps, and the properties that they must
+//! have.
 
 use super::disk::{Block, Logged, Told};
 use super::replay::{Last, Replay, RowKey};
@@ -165,7 +166,7 @@ impl Story {
         })
     }
 
-    /// Asserts S: no commit has a smaller stamp than one that had ended when it began.
+    /// Asserts S: no commit has a smaller stamp than a commit that had ended when it began.
     pub(crate) fn assert_in_order_of_sessions(&self) {
         let mut ends: Vec<&Ended> = self.commits().collect();
         let mut begins = ends.clone();

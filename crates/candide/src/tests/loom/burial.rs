@@ -52,14 +52,15 @@ fn burial_against_put<P: Protocol>(deletes_beside: bool) {
         assert!(attempt(&mut gravedigger, |tx| table.delete(tx, 0)));
         (0..2).for_each(|_| db.inner.engine.epochs.pass());
     }
-    // What the closure sees is looked at outside of it: the panic of an attempt that is going to
-    // fail would be discarded.
+    // The test checks outside of the closure what the closure has seen: the panic of an attempt
+    // that is going to fail would be discarded.
     let found = Arc::new(std::sync::Mutex::new(Some(5)));
     let (inner, seen) = (table.clone(), found.clone());
     let other = thread::spawn(move || {
         attempt(&mut other, |tx| {
             inner.put(tx, Item::new(0, 5))?;
-            // Loom switches here by itself only if the put has changed what the collector changes.
+            // Without this call, loom would switch here only if the put had changed a word that the
+            // collector changes.
             thread::yield_now();
             *seen.lock().unwrap() = inner.get(tx, 0, Item::COUNT)?;
             Ok(())

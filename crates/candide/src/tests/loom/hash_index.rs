@@ -129,7 +129,7 @@ fn loom_lookup_against_growth_in_timestamp_order() {
     explore_as_it_is(2, || lookup_against_growth::<TicToc>(11));
 }
 
-/// Two inserts of different keys into one bucket: neither takes the other's slot.
+/// Two inserts of different keys into one bucket take different slots.
 #[test]
 fn loom_two_inserts_into_one_bucket() {
     explore(3, || {

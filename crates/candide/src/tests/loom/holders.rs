@@ -33,8 +33,8 @@ scenes! {
     loom_held_write_skew_in_timestamp_order = explore(4, held_write_skew::<TicToc>);
 }
 
-/// Runs a read for update, followed by a write, against a blind update of the same row. Neither
-/// write is lost.
+/// Runs a read for update, followed by a write, against a blind update of the same row. Both writes
+/// take effect.
 fn held_against_a_blind_update<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let (first, second) = race(

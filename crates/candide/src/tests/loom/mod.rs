@@ -26,8 +26,8 @@ use std::sync::Arc;
 /// Explores `scene` with at most `preemptions` forced switches. A race in `scene` is explored
 /// twice; each time, another transaction goes first in the first execution. The reason is a
 /// limitation of loom: it misses that a thread's store conflicts with another thread's earlier
-/// load, if the storing thread has loaded the same word in between. So one first execution does not
-/// lead to all other executions.
+/// load, if the storing thread has loaded the same word in between. So the exploration that begins
+/// with one first execution does not reach all other executions.
 fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     let scene = Arc::new(scene);
     let same = scene.clone();
@@ -115,7 +115,7 @@ fn race<P: Protocol, R: Record>(
     beside(db, table, first, second)
 }
 
-/// Runs one transaction on a new thread and the other one on this thread.
+/// Runs two transactions, one on a new thread and one on this thread.
 fn beside<P: Protocol, R: Record>(
     db: &Database<P>,
     table: &Table<R, P>,

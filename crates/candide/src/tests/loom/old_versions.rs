@@ -29,8 +29,8 @@ fn loom_two_rows_of_one_time_in_versions() {
     });
 }
 
-/// A row is replaced twice while an attempt that began before reads it: the version to which it
-/// moves on is complete.
+/// A row is replaced twice while an attempt that began before reads it: the attempt moves on to a
+/// complete version.
 #[test]
 fn loom_read_against_two_installs_in_versions() {
     explore(3, || {

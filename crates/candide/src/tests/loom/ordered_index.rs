@@ -60,7 +60,7 @@ fn loom_scan_against_insert() {
         );
         let rows = all_tickets(&db, &table);
         match (first, second) {
-            // Either the scan of one row came first, and then the insert that has read the sum. Or
+            // Either the scan of one row came first, and then the insert that has read the sum; or
             // the insert came first.
             (true, true) => {
                 assert!(rows[1..] == [(3, 1), (9, 1)] || rows[1..] == [(3, 0), (9, 2)], "{rows:?}")

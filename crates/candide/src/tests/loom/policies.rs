@@ -82,7 +82,7 @@ fn loom_last_reader_against_a_writer_that_waits() {
     });
 }
 
-/// The flags of a row are set while a writer commits, which has seen none. If `asks_before`, the
+/// The flags of a row are set while a writer commits that has seen no flags. If `asks_before`, the
 /// same transaction has asked another table's policy before.
 fn flags_that_are_set_against_a_writer(asks_before: bool) {
     explore_as_it_is(3, move || {

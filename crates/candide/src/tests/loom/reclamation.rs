@@ -1,4 +1,4 @@
-//! Memory that is freed beside pins.
+//! Memory is freed while sessions are pinned.
 
 use super::explore;
 use crate::epoch::{Epochs, Slot};

@@ -87,7 +87,7 @@ fn find_against_insert<P: Protocol>(find: fn(&Table<Item, P>, &Tx<'_, P>) -> Res
         },
     );
     if first && second {
-        // Either the insert (of 0) came first, and then the update that saw the inserted row. Or
+        // Either the insert (of 0) came first, and then the update that saw the inserted row; or
         // the update came first, and then the insert (of 1).
         let rows = count(&db, &table, [0, 9]);
         assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");

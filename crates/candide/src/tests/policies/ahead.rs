@@ -108,8 +108,8 @@ fn as_in_the_paper() -> impl Iterator<Item = Policies> {
     })
 }
 
-/// The attempt holds a lock for reading before the one that it waits for, and one for writing
-/// behind it.
+/// In the order of locks, the attempt holds a lock for reading before the awaited lock, and a lock
+/// for writing behind it.
 #[test]
 fn with_the_paper_s_waiting_an_attempt_sleeps_holding_locks_and_gives_back_those_in_the_way() {
     for policies in as_in_the_paper() {

@@ -30,7 +30,7 @@ fn histories_are_serializable_whatever_a_policy_answers() {
     judge_answers(Policy::Random.into(), ANSWERS);
 }
 
-/// Half of the locks of hot rows are by chance not taken, or refused.
+/// By chance, half of the locks of hot rows are not taken, or are refused.
 #[test]
 fn histories_are_serializable_though_mocc_lacks_half_of_its_locks() {
     for (queues, answers) in [(false, ANSWERS), (true, ANSWERS / 10)] {

@@ -28,7 +28,7 @@ fn use_rows(table: &Table<Item, Occ>, tx: &Tx<'_, Occ>) -> Result<(), Abort> {
     table.iter(tx, Item::COUNT).for_each(drop)
 }
 
-/// A transaction that ends in a way of its own, with what it returns; `None` if it panics.
+/// A transaction that ends in a special way, with its name and its result; `None` if it panics.
 type Ending = (
     &'static str,
     Option<Result<(), Abort>>,

@@ -396,7 +396,7 @@ fn the_rows_of_a_page_become_hot_together() {
     }
 }
 
-/// Each of two transactions reads the row that the other one writes. Both have their reads locked
+/// Two transactions each read the row that the other one writes. Both have their reads locked
 /// before either commits; without the look at INSTALL both would validate.
 #[test]
 fn a_hot_write_skew_is_seen_at_validation() {

@@ -147,7 +147,7 @@ fn reads_of_a_row_in_one_attempt_raise_its_temperature_once() {
     assert_eq!((ended, flags(&table, 0)), (CONFLICT, 0));
 }
 
-/// A node comes back only after two epochs, but one that was in no queue need not be given back.
+/// A node comes back only after two epochs, but a node that was in no queue need not be given back.
 #[test]
 fn a_try_that_never_stood_in_a_queue_uses_up_no_node() {
     let scene = scene(in_queues(0));
@@ -167,7 +167,7 @@ fn a_try_that_never_stood_in_a_queue_uses_up_no_node() {
     assert_free(table, "at the end");
 }
 
-/// Under `pcc` a read takes a lock if it is free, and does without it otherwise.
+/// Under `pcc` a read takes a lock if the lock is free, and otherwise goes on without the lock.
 #[test]
 fn a_policy_that_does_not_wait_leaves_no_request_in_a_queue() {
     let scene = scene(in_queues(0));
@@ -235,8 +235,8 @@ fn sum(table: &Table<Item>, tx: &Tx<'_, Occ>, is_scan: bool) -> Result<i64, Abor
     (0..ROWS).try_fold(0, |sum, key| Ok(sum + table.get(tx, &key, Item::COUNT)?.unwrap_or(0)))
 }
 
-/// Moves counts, checks their sum, deletes or inserts a row, fails, or panics, as chance says. All
-/// that an attempt sees belongs to one moment, even if the attempt fails.
+/// Moves counts, checks their sum, deletes or inserts a row, fails, or panics, at random. All that
+/// an attempt sees belongs to one moment, even if the attempt fails.
 fn act(
     table: &Table<Item>,
     tx: &Tx<'_, Occ>,

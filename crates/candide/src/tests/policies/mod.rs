@@ -21,12 +21,12 @@ use crate::sync::Ordering;
 use crate::sync::queue_lock::{NodeId, Supply};
 use crate::{Database, Session, Table};
 
-/// The policies that may lock rows.
+/// Returns the policies that may lock rows.
 fn with_locks() -> impl Iterator<Item = Policy> {
     Policy::ALL.into_iter().filter(|policy| policy.locks())
 }
 
-/// The policies that lock rows before any conflict.
+/// Returns the policies that lock rows before any conflict.
 fn locking() -> impl Iterator<Item = Policy> {
     with_locks().filter(|policy| !policy.learns())
 }

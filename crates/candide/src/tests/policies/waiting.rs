@@ -194,7 +194,8 @@ fn a_transaction_within_one_that_locks_its_rows_does_without_locks() {
     }
 }
 
-/// The most attempts that a transaction may take in a test where a few transactions meet.
+/// The largest number of attempts that a transaction may take in a test where a few transactions
+/// meet.
 const ATTEMPTS_MAX: u32 = 64;
 
 /// Runs `body` on a thread for each session, many times. The first attempts of the threads meet

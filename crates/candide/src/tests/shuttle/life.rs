@@ -72,8 +72,8 @@ pub(super) fn reuse<P: Protocol>() -> Scene<P> {
         .shows("memory used again")
 }
 
-/// The record of a deleted row is removed and another row is made in its memory, beside only one
-/// reader.
+/// The record of a deleted row is removed, and another row is made in its memory, while one reader
+/// runs.
 pub(super) fn stale_handle<P: Protocol>() -> Scene<P> {
     Scene::peaceful("stale-handle")
         .before(|me| {

@@ -7,7 +7,7 @@ use crate::engine::Protocol;
 /// The number of rounds that the logger makes beside other threads.
 const ROUNDS: usize = 6;
 
-/// The part of the logger.
+/// Makes rounds, as the logger's part of a scene.
 fn rounds<P: Protocol>(me: &mut Actor<'_, P>) {
     for _ in 0..ROUNDS {
         if me.round() {
@@ -24,7 +24,7 @@ fn settle<P: Protocol>(me: &mut Actor<'_, P>) {
     }
 }
 
-/// Random transactions, while the logger makes rounds.
+/// Random transactions run while the logger makes rounds.
 pub(super) fn prefixes<P: Protocol>() -> Scene<P> {
     fn fill<P: Protocol>(me: &mut Actor<'_, P>) {
         me.mix().fill(&mut me.session);

@@ -6,7 +6,7 @@ use crate::Abort;
 use crate::engine::Protocol;
 use crate::policy::{MoccOptions, Policies, Policy};
 
-/// The number of policies, and of tables of which each has another one.
+/// The number of policies, and of the tables with one policy each.
 const KINDS: u64 = Policy::ALL.len() as u64;
 
 fn locking() -> Vec<Policies> {
@@ -94,7 +94,7 @@ pub(super) fn upgraders<P: Protocol>() -> Scene<P> {
         .shows("lock refused")
 }
 
-/// Each of three transactions writes a row and then uses the next one's.
+/// Three transactions each write a row, and then use the row of the next transaction.
 pub(super) fn three_cycle<P: Protocol>() -> Scene<P> {
     fn step<P: Protocol>(me: &mut Actor<'_, P>) {
         let (items, own, next) = (me.items(), me.number - 1, me.number % 3);
@@ -128,7 +128,7 @@ pub(super) fn three_cycle<P: Protocol>() -> Scene<P> {
 }
 
 /// A transaction that has written much asks another one to abort, whose session may have begun the
-/// next transaction. That one meets no other, so it commits at once.
+/// next transaction. That transaction meets no other, so it commits at once.
 pub(super) fn killed_late<P: Protocol>() -> Scene<P> {
     const FIRST: u64 = 20;
     const TURNS: u64 = 8;

@@ -211,7 +211,8 @@ pub(super) fn holders<P: Protocol>() -> Scene<P> {
         .after(sum)
 }
 
-/// A transaction that finds a range empty inserts into it. Exactly one of three transactions does.
+/// A transaction that finds a range empty inserts into it. Exactly one of three transactions
+/// inserts.
 pub(super) fn phantom<P: Protocol>() -> Scene<P> {
     const GAP: ((u8, u16), (u8, u16)) = ((1, 11), (1, 40));
     fn fill<P: Protocol>(me: &mut Actor<'_, P>) {
@@ -535,7 +536,7 @@ pub(super) fn put_off<P: Protocol>() -> Scene<P> {
         })
 }
 
-/// A counter gets total updates and is read at the same time. No update is lost.
+/// A counter is read while total updates change it. No update is lost.
 pub(super) fn counters<P: Protocol>() -> Scene<P> {
     fn count<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();

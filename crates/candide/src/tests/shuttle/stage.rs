@@ -38,11 +38,12 @@ pub(super) struct Scene<P: Protocol> {
     before: Part<P>,
     parts: Vec<Part<P>>,
     after: Part<P>,
-    /// The policies of the database, one of which the seed chooses; empty if it has the default.
+    /// The policies among which the seed chooses the database's policy; empty if it has the
+    /// default.
     policies: Vec<Policies>,
     /// Whether the database has a log, whose prefixes are judged, too.
     is_logged: bool,
-    /// The events of which each must have happened in at least one of many schedules.
+    /// The events that must each have happened in at least one of many schedules.
     pub(super) shows: Vec<&'static str>,
 }
 
@@ -119,7 +120,7 @@ pub(super) struct Stage<P: Protocol> {
     filed: Table<Filed, Recorded<P>>,
     seed: u64,
     mix: OnceLock<Mix<P>>,
-    /// Tables of which each has another policy.
+    /// The tables with one policy each.
     kinds: OnceLock<[Table<Item, Recorded<P>>; Policy::ALL.len()]>,
     /// The addresses at which records of items have been.
     places: Mutex<HashSet<u64>>,
@@ -129,7 +130,7 @@ pub(super) struct Stage<P: Protocol> {
     logged: Option<(Logged<Recorded<P>>, Mutex<Notes>)>,
 }
 
-/// What is known of the transactions of a database with a log.
+/// The notes about the transactions of a database with a log.
 #[derive(Default)]
 struct Notes {
     witnesses: Vec<Witness>,
@@ -149,8 +150,8 @@ impl<P: Protocol> Stage<P> {
             Some((logged, _)) => logged.db.clone(),
             None => builder.build().unwrap(),
         };
-        // All tables are made now. A later call that makes a table could wait for a thread that
-        // goes through the list of tables, by a lock of the operating system.
+        // All tables are made before the scene begins. A later call that makes a table could wait
+        // for a thread that goes through the list of tables, by a lock of the operating system.
         let options =
             if seed & 4 == 0 { TableOptions::default() } else { TableOptions::default().ordered() };
         let items = db.table_with("counters", options).unwrap();
@@ -256,7 +257,7 @@ impl<'a, P: Protocol> Actor<'a, P> {
         self.stage.mix.get_or_init(|| Mix::new(self.stage.db.clone(), 4))
     }
 
-    /// Returns tables of which each has another policy, if the database has mixed policies.
+    /// Returns the tables with one policy each, if the database has mixed policies.
     pub(super) fn kinds(&self) -> &'a [Table<Item, Recorded<P>>; Policy::ALL.len()] {
         let table = |number: usize| self.stage.db.table(&format!("kind {number}")).unwrap();
         self.stage.kinds.get_or_init(|| std::array::from_fn(table))

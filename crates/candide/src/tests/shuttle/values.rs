@@ -173,8 +173,8 @@ impl Updater<Item> for Wind {
     }
 }
 
-/// An updater without a value, of size zero. It swaps two columns, as far as the narrower column
-/// has room.
+/// An updater without a value, of size zero. The updater swaps two columns, as far as the narrower
+/// column has room.
 #[derive(Debug, Clone, Copy)]
 struct Swap;
 

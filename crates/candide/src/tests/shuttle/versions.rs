@@ -320,7 +320,7 @@ pub(super) fn reports<P: Versioned>() -> Scene<P> {
 /// moves on in time until it cannot move on any more.
 pub(super) fn overtaken<P: Versioned>() -> Scene<P> {
     const ROWS: u64 = 4;
-    /// The keys of rows that are never written. They make the revalidation of all reads take
+    /// The keys of rows that are never written. These reads make the revalidation of all reads take
     /// longer.
     const STILL: std::ops::Range<u64> = ROWS..8;
     fn pay<P: Versioned>(me: &mut Actor<'_, P>, from: u64, to: u64) {

@@ -74,7 +74,7 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         }
         let mut shown = Vec::new();
         let session = self.session.as_mut().expect("taken only for a change of the indexes");
-        // No other session exists that could cause a conflict. Only the growth of a hash index
+        // This is the only session, so conflicts are impossible. Only the growth of a hash index
         // changes observed nodes, once.
         let attempts_max = if rules.in_order && !rules.indexed { 1 } else { 8 };
         let result = catch_unwind(AssertUnwindSafe(|| {

@@ -100,8 +100,8 @@ fn is_between<K: Ord>(key: K, lower: Bound<K>, upper: Bound<K>) -> bool {
     std::ops::RangeBounds::contains(&(lower, upper), &key)
 }
 
-/// Returns whether the row existed. `result` is that of an operation that fails if the row does not
-/// exist.
+/// Returns whether the row existed. `result` is the result of an operation that fails if the row
+/// does not exist.
 pub(super) fn is_present(result: Result<(), Abort>) -> Result<bool, Abort> {
     match result {
         Err(Abort::NotFound) => Ok(false),

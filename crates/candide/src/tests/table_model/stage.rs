@@ -267,8 +267,8 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
             Operation::GetForUpdate(key, look) => {
                 Shown::Row(look.with(Get { stage: self, key, for_update: true }))
             }
-            // What may meet a unique key of another row is a part of its own, so that it is refused
-            // at once.
+            // An operation that may meet a unique key of another row runs as a part, so that it is
+            // refused at once.
             Operation::Insert(row) => Shown::Done(tx.attempt(|tx| table.insert(tx, row.into()))),
             Operation::InsertIfAbsent(row) => {
                 Shown::Whether(tx.attempt(|tx| table.insert_if_absent(tx, row.into())))

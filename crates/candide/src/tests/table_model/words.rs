@@ -224,8 +224,8 @@ pub(super) enum Operation {
     Put(Parcel),
     Upsert(Parcel, Blind),
     Update(Key, Blind),
-    /// A blind update of the weight and of the code. It is refused as a whole while an index keeps
-    /// the code.
+    /// A blind update of the weight and of the code. The whole update is refused while an index
+    /// keeps the code.
     UpdateCode(Key, u32),
     UpdateIfPresent(Key, Blind),
     Modify(Key, Change),

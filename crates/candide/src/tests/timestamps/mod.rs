@@ -335,7 +335,7 @@ fn ordered_index<P: Protocol>() -> Script<P> {
     }
 }
 
-/// T1 has found no key absent, but has read a row, which T2 replaces.
+/// T1 has looked for no absent key, but has read a row, and T2 replaces the row.
 fn read_row<P: Protocol>() -> Script<P> {
     Script {
         name: "a row that was read",

@@ -20,7 +20,8 @@ use crate::stats::LockCounters;
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
-/// TicToc, but records and nodes inherit no timestamps from each other.
+/// The protocol `TicToc` without inheritance: records and nodes inherit no timestamps from each
+/// other.
 #[derive(Debug)]
 pub(super) struct Untimed;
 

@@ -1,4 +1,4 @@
-//! What charts have in common: groups, panels, marks and tips.
+//! The parts that charts have in common: groups, panels, marks and tips.
 
 use super::super::markup::escape;
 

@@ -59,7 +59,7 @@ fn gains(comparison: &Comparison<'_>) -> Vec<Gains> {
             result.other_timestamps() == timestamps && result.is_opacity_off() == is_opacity_off
         })
     };
-    // A switch that was never off is also on in the base of the comparison, and is not mentioned.
+    // A switch that was never off is on in the base of the comparison, too, and is not mentioned.
     let (cu, ts) = (results().all(|result| result.cu), results().all(|result| result.ts));
     let switched = [("CU", (true, ts)), ("TS", (cu, true)), ("CU and TS", (true, true))];
     let beyond = [!cu, !ts, !cu && !ts];

@@ -12,9 +12,9 @@ const LEAF: u16 = 14;
 const LEAVES: u16 = 13;
 
 protocol_tests!(overlapping: a_scan_does_not_go_twice_through_what_a_leaf_inherits);
-/// A leaf that is removed beside an inner node under a scan. A leaf below that node takes over its
-/// keys, one of which is inserted and committed: the scan, which has not reached it, returns it
-/// once or not at all.
+/// A leaf beside an inner node is removed under a scan. A leaf below that node takes over its keys,
+/// one of which is inserted and committed: the scan, which has not reached it, returns it once or
+/// not at all.
 fn a_scan_does_not_go_twice_through_what_a_leaf_inherits<P: Protocol>() {
     for backwards in [false, true] {
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
@@ -42,7 +42,7 @@ fn a_scan_does_not_go_twice_through_what_a_leaf_inherits<P: Protocol>() {
         });
         reap(&mut second);
         run(&mut second, |tx| parcels.delete(tx, &(1, 10 * last)));
-        // It can be reaped, but has not been.
+        // The record can be reaped, but has not been reaped.
         db.inner.engine.epochs.pass();
 
         let scanned = first.with(ONCE()).run(|tx| {

@@ -1,5 +1,4 @@
-//! A leaf that inherits the slices of one that dies, while a cursor is below the inner node above
-//! it.
+//! A leaf inherits the slices of a dying leaf while a cursor is below the heir's inner node.
 
 use crate::index::ordered::tests::*;
 use std::ops::RangeInclusive;
@@ -23,8 +22,8 @@ fn unlink(
 }
 
 /// A leaf dies beside an inner node. Its slices fall to the last leaf below that node, or to the
-/// first, and the node does not change. What comes in there is beyond the fences that the node was
-/// passed with; it is given out once.
+/// first, and the node does not change. A key that is then inserted there is beyond the fences that
+/// the node had when the cursor passed it; the cursor returns the key once.
 fn goes_once(node_words: usize, direction: Direction) {
     let rows = Rows::new(1, node_words);
     let (mut own, ahead) = (Own::default(), direction == Direction::Forward);
@@ -32,8 +31,8 @@ fn goes_once(node_words: usize, direction: Direction) {
         (1..700).map(|row| (10 * row, rows.link(&mut own, &[10 * row]).unwrap())).collect();
     let root = rows.index.root();
     assert!(root.children() > 3 && Node::at(root.child(0)).version() & INNER != 0);
-    // Of one of the root's children only a leaf with one slice is left; in the leaf beside it,
-    // below the other one, there is room.
+    // One of the root's children keeps only a leaf with one slice; the leaf beside it, below the
+    // other child, gets room.
     let (dying, passed) = if ahead { (1, 0) } else { (0, 1) };
     let (dying, passed) = (slices_under(&rows, dying), slices_under(&rows, passed));
     let last = 10 + dying.start() / 10 * 10;

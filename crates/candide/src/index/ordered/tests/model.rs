@@ -1,10 +1,10 @@
-//! One thread against a map.
+//! Random operations of one thread, compared with a map.
 
 use crate::index::ordered::tests::*;
 use crate::sync::size::share;
 
-/// A long random life: links, unlinks, lookups and scans, first growing, then shrinking to nothing,
-/// twice.
+/// Runs a long random mixture of links, unlinks, lookups and scans; the index grows and then
+/// shrinks to nothing, twice.
 fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed: u64) {
     let rows = Rows::new(key_words, node_words);
     let (mut own, mut random) = (Own::default(), Random::seeded(seed));
@@ -30,7 +30,8 @@ fn live(key_words: usize, node_words: usize, domain: Domain, steps: usize, seed:
                 model.remove(&key);
             }
             existing => {
-                // Else the last place, where much may have happened since.
+                // In the other half of the cases the last place is used, although its leaf may have
+                // changed much.
                 if below(&mut random, 2) == 0 {
                     own.place = Place::default();
                 }
@@ -99,7 +100,7 @@ fn the_index_agrees_with_a_map() {
     }
 }
 
-/// Several levels of inner nodes, filled in three orders and emptied in three.
+/// Several levels of inner nodes are filled in three orders and emptied in three orders.
 #[test]
 fn large_layers_grow_and_shrink() {
     const ROWS: u64 = 30_000;
@@ -179,7 +180,7 @@ fn a_refused_node_changes_nothing() {
     assert!(rows.scan(&all, Direction::Forward).0.iter().eq(&linked));
 }
 
-/// Neighbouring keys go into the leaf that the last one went to.
+/// A key goes into the leaf into which the key before it went.
 #[test]
 fn a_place_finds_the_next_leaf() {
     let rows = Rows::new(2, 0);
@@ -196,9 +197,9 @@ fn a_place_finds_the_next_leaf() {
     assert!(near > 900, "{near}");
 }
 
-/// Several go on with their keys in turn, each beside its last one. What the others do there in
-/// between, linking, dividing leaves and emptying them, leaves none of them with a place that is
-/// not the key's.
+/// Lets several sessions link ascending keys in turn, each session next to its last key. In
+/// between, the others link keys, split leaves and empty them; all the same, each session links its
+/// key at the right place.
 fn fill_together(key_words: usize, node_words: usize, seed: u64) {
     let rows = Rows::new(key_words, node_words);
     let mut random = Random::seeded(seed);

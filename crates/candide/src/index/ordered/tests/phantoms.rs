@@ -58,7 +58,7 @@ fn observations_tell(key_words: usize, domain: Domain, rounds: usize, seed: u64)
     let mut linked = Vec::new();
     let (mut foreign, mut restructured) = (0, 0);
     for _ in 0..rounds {
-        // More rows, then fewer.
+        // The number of rows first grows, then falls.
         let target = [0, 3, 40, 400, 2_000][below(&mut random, 5)];
         for _ in 0..300 {
             if linked.len() < target {
@@ -116,7 +116,8 @@ fn a_foreign_link_is_noticed_and_an_own_one_is_not() {
     }
 }
 
-/// A foreign link of a missed key is noticed, and an own one is not.
+/// A missed key is linked by another session, which is noticed, or by the session itself, which is
+/// not.
 #[test]
 fn a_foreign_link_of_a_missed_key_is_noticed() {
     for key_words in 1..=3 {
@@ -126,7 +127,7 @@ fn a_foreign_link_of_a_missed_key_is_noticed() {
         for _ in 0..20_000 {
             let key = Domain::Small.key(key_words, &mut random);
             if let Found::Nothing { node, version } = rows.index.find(&key) {
-                // Others come and go.
+                // Other keys are linked and unlinked.
                 for _ in 0..below(&mut random, 4) {
                     let other = Domain::Small.key(key_words, &mut random);
                     if other != key {
@@ -188,8 +189,8 @@ fn an_empty_range_observes_nothing() {
     }
 }
 
-/// A cursor goes on while the tree changes: what is there all the time is given out, in order; and
-/// if its observations still hold at the end, nothing has been missed.
+/// A cursor goes on while the tree changes. It returns, in order, all keys that are linked all the
+/// time; and if its observations still hold at the end, it has missed no key.
 #[test]
 fn a_cursor_survives_changes_between_its_steps() {
     let (mut valid, mut doomed) = (0, 0);

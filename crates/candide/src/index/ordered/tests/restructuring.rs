@@ -24,8 +24,8 @@ fn ok<T>(result: Result<T, Abort>) -> T {
 // Phantoms.
 
 protocol_tests!(overlapping: no_insert_enters_a_range_that_was_scanned);
-/// An insert by another session into a scanned range fails the transaction that scanned it, even if
-/// that has itself restructured the index meanwhile.
+/// If another session inserts into a scanned range, the transaction that scanned it fails, even if
+/// it has itself restructured the index meanwhile.
 fn no_insert_enters_a_range_that_was_scanned<P: Protocol>() {
     let mut sample = Sample::one_in(8);
     for seed in (0..300).filter(|_| sample.has_next()) {
@@ -40,7 +40,7 @@ fn no_insert_enters_a_range_that_was_scanned<P: Protocol>() {
             let key = (below(halls), below(seats));
             ok(second.run(|tx| table.insert_if_absent(tx, seat(key.0, key.1, 0))));
         }
-        // Some of them leave tombstones, some leave nothing.
+        // Some of the deleted rows leave tombstones, others leave nothing.
         for _ in 0..below(rows + 1) {
             let key = (below(halls), below(seats));
             ok(second.run(|tx| table.delete_if_present(tx, &key)));
@@ -67,7 +67,7 @@ fn no_insert_enters_a_range_that_was_scanned<P: Protocol>() {
                 scan.take(limit).map(|row| row.map(|row| row.0.1)).collect();
             let seen = seen?;
             if seen.len() == limit {
-                // It has looked no further than the last row.
+                // The scan has looked no further than the last row.
                 match (reverse, seen.last()) {
                     (_, None) => return Ok(()),
                     (false, Some(&last)) => highest = last,
@@ -95,10 +95,11 @@ fn no_insert_enters_a_range_that_was_scanned<P: Protocol>() {
                 entered = Some(key);
                 second.run(|tx| table.insert(tx, seat(key.0, key.1, 2)))?;
             }
-            // Writes, so that it cannot come before what it missed.
+            // The transaction writes, so that it cannot come before the insert that it missed.
             table.put(tx, seat(1_000, 0, 0))?;
             if let Some((hall, number)) = entered {
-                // It also reads the other's write: no order allows both.
+                // The transaction also reads the write of the other transaction: no order allows
+                // both.
                 noticed = table.get(tx, &(hall, number), Seat::OWNER) == Ok(Some(2));
             }
             Ok(())
@@ -181,7 +182,7 @@ fn a_list_of_keys_goes_on_behind_a_layer_that_ends() {
 }
 
 protocol_tests!(concurrent: one_thread_alone_meets_no_conflict);
-/// One thread that looks for keys and inserts them: alone, so it never meets a conflict.
+/// One thread looks for keys and inserts them. No other thread runs, so it never meets a conflict.
 fn one_thread_alone_meets_no_conflict<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let table = db.table::<Coat>("coats").unwrap();
@@ -189,7 +190,7 @@ fn one_thread_alone_meets_no_conflict<P: Protocol>() {
     let mut session = db.session().unwrap();
     for id in 0..5_000 {
         let inserted = session.with(RunOptions::new().attempts_max(1)).run(|tx| {
-            // Its own key, and some that are in other buckets.
+            // The transaction reads the key that it inserts, and keys in other buckets.
             for other in (id..id + 1_000).step_by(97) {
                 assert_eq!(table.get(tx, &other, Coat::ID)?, None);
             }
@@ -201,8 +202,8 @@ fn one_thread_alone_meets_no_conflict<P: Protocol>() {
 }
 
 protocol_tests!(overlapping: a_batch_insert_bears_concurrent_changes);
-/// The place kept by `insert_many`, which must be checked when others, or the rows' own iterator,
-/// change the node.
+/// `insert_many` keeps its place in a node, and must check the place when other sessions, or the
+/// iterator of the rows, change the node.
 fn a_batch_insert_bears_concurrent_changes<P: Protocol>() {
     for seed in 0..100 {
         let mut random = Random::seeded(seed);
@@ -218,7 +219,7 @@ fn a_batch_insert_bears_concurrent_changes<P: Protocol>() {
                 let rows = std::iter::from_fn(|| {
                     number += random.below(3);
                     let key = (hall, number);
-                    // Another session, beside what is being inserted.
+                    // Another session inserts a row next to the batch.
                     if random.below(3) == 0 {
                         let row = seat(random.below(3), random.below(100) + 1_000, 7);
                         let there = ok(second.run(|tx| table.insert_if_absent(tx, row)));
@@ -226,7 +227,7 @@ fn a_batch_insert_bears_concurrent_changes<P: Protocol>() {
                             model.insert((row.hall, row.seat), 7);
                         }
                     }
-                    // And a write of its own.
+                    // The iterator of the rows also inserts a row in the batch's transaction.
                     if random.below(5) == 0 {
                         let row = seat(hall, number + 2_000, 8);
                         if table.insert_if_absent(tx, row) == Ok(true) {
@@ -264,7 +265,7 @@ fn a_batch_insert_bears_concurrent_changes<P: Protocol>() {
 }
 
 protocol_tests!(concurrent: a_unique_index_is_one_to_one_under_contention);
-/// Few values for many rows of a unique index, changed in every way by two threads.
+/// Two threads change rows in every way; the rows compete for few values of a unique index.
 fn a_unique_index_is_one_to_one_under_contention<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let table = db.table::<Seat>("seats").unwrap();
@@ -295,7 +296,8 @@ fn a_unique_index_is_one_to_one_under_contention<P: Protocol>() {
                                     .modify_if_present(tx, &key, Seat::OWNER, |old| *old = owner)
                                     .map(drop),
                                 4 => {
-                                    // The row that has the value exchanges it.
+                                    // The row that has the value exchanges it for the value of the
+                                    // row `key`.
                                     let holder = unique.find(tx, &owner)?.map(|row| *row.key());
                                     match (holder, table.get(tx, &key, Seat::OWNER)?) {
                                         (Some(holder), Some(mine)) if holder != key => {
@@ -323,7 +325,7 @@ fn a_unique_index_is_one_to_one_under_contention<P: Protocol>() {
                             }
                             let holder = unique.get(tx, &owner, Seat::OWNER)?;
                             if holder.is_some_and(|holder| holder != owner) {
-                                // Never to be seen.
+                                // No serializable transaction sees this state.
                                 return Err(Abort::NotFound);
                             }
                         }

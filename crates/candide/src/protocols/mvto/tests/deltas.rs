@@ -87,7 +87,7 @@ fn updates_are_deferred_until_the_row_is_read() {
     assert_eq!(chain(&items)[..2], [true, false]);
     run(&mut first, |tx| items.update(tx, 1, Item::COUNT.add(1)));
     assert_eq!(chain(&items)[..2], [false, false]);
-    // Nor does an update that takes more words than a version has room for.
+    // An update that takes more words than a version has room for does not become a delta either.
     run(&mut first, |tx| {
         items.update(tx, 1, (Item::COUNT.max(6), Item::SMALL.set(1), Item::FLAG.set(true)))
     });
@@ -161,7 +161,7 @@ fn a_reader_waits_for_versions_that_are_pending_below() {
     assert_eq!(count(&db, &items), 16);
 }
 
-/// With many threads, each would sleep until the one before has ended.
+/// With many threads, each commit would sleep until the commit before it has ended.
 #[test]
 fn a_commit_that_needs_the_row_waits_for_one_pending_version_and_not_for_two() {
     let Scene { db, items, mut first, mut second } = scene();

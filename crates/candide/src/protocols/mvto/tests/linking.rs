@@ -82,8 +82,8 @@ fn a_transaction_that_only_reads_fails_on_rows_of_different_times() {
     }
 }
 
-/// In each attempt of a writer, after the timestamp has been drawn, a reader reads the version that
-/// is to be replaced. After enough failed attempts, the writer takes the token, and so commits
+/// In each attempt of a writer, once the writer has drawn its timestamp, a reader reads the version
+/// that is to be replaced. After enough failed attempts, the writer takes the token, and so commits
 /// nevertheless.
 #[test]
 fn a_writer_whose_rows_are_read_again_and_again_gets_through() {

@@ -51,7 +51,7 @@ fn a_row_that_is_updated_now_and_then_stays_in_its_record() {
 fn a_row_that_has_left_its_record_returns() {
     for how in 0..3 {
         let Scene { db, items, mut first, .. } = scene();
-        // What is read in between becomes a row where it is.
+        // A delta that is read in between becomes a row in its place.
         update(&mut first, &items, how);
         assert_eq!(run(&mut first, |tx| items.read(tx, 1, Item::COUNT)), 11);
         collect(&db, &mut first);

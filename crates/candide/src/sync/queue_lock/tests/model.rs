@@ -2,9 +2,9 @@
 //! memory that has one order; a step is one access of a shared word. Loom's scenes know weaker
 //! memory, but have three threads and few forced switches.
 //!
-//! The tests look for more than grants that should not be. From every state, all requests can come
-//! to their ends; and if holders stand still, all other threads can come to where they wait for
-//! them. So nothing but `wait` waits for holders.
+//! The tests find more than wrong grants. From every state, all requests can end; and if the
+//! holders stop, all other threads can reach the point at which they wait for the holders. So
+//! nothing but `wait` waits for holders.
 
 use crate::sync::queue_lock::Mode::{self, Read, Write};
 use crate::sync::size::is_short;
@@ -16,7 +16,7 @@ type Id = u8;
 
 const MOST: usize = 4;
 
-/// What a thread does: it requests the lock in this mode, waits, and releases the lock. If
+/// The steps of a thread: it requests the lock in this mode, waits, and releases the lock. If
 /// `cancels`, it may cancel the request at any time before.
 #[derive(Debug, Clone, Copy)]
 struct Act {
@@ -76,7 +76,7 @@ struct Back {
 
 const NEW: Back = Back { successor: Successor::None, granted: false, leaving: false, busy: false };
 
-/// What has become of a request, as its claims decide.
+/// The fate of a request, as its claims decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Fate {
     Outside,
@@ -94,7 +94,7 @@ struct Node {
     before: u8,
 }
 
-/// What follows a grant.
+/// The steps after a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Then {
     /// The thread holds the lock.
@@ -123,7 +123,7 @@ enum Place {
     StoresNext(Id),
     LooksForReaders(Id),
     TakesNext(Id),
-    // Between a request and its end.
+    // The thread has requested the lock, and polls.
     Polls,
     Holds,
     // `release`

@@ -1,4 +1,4 @@
-//! When nodes are used again.
+//! Tests of the time at which nodes are used again.
 
 use crate::sync::queue_lock::nodes::{DESKS, Group, Node, SLOTS};
 use crate::sync::queue_lock::{Nodes, Supply};
