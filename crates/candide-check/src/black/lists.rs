@@ -259,15 +259,14 @@ fn own_order(
         let Some(before) = append.before else { continue };
         let parties = [longest.reader, append.writer];
         let read = Shown(longest.values);
-        match appends[&(key, before)].position {
-            None => inference.observe(Anomaly::LostAppend, &parties, || {
-                format!("T1 read {read} of key {key}, to which T2 appended {before} and then {value}")
-            }),
-            Some(other) if other > position => inference.observe(Anomaly::IncompatibleOrder, &parties, || {
-                format!("T1 read {read} of key {key}, to which T2 appended {before} and then {value}")
-            }),
-            Some(_) => {}
-        }
+        let anomaly = match appends[&(key, before)].position {
+            None => Anomaly::LostAppend,
+            Some(other) if other > position => Anomaly::IncompatibleOrder,
+            Some(_) => continue,
+        };
+        inference.observe(anomaly, &parties, || {
+            format!("T1 read {read} of key {key}, to which T2 appended {before} and then {value}")
+        });
     }
 }
 

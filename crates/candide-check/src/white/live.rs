@@ -69,22 +69,7 @@ impl Live {
 
     pub(super) fn add(&mut self, party: Party, moment: bool) -> NodeId {
         self.count += 1;
-        if let Some(slot) = self.free_nodes.pop() {
-            let place = &mut self.nodes[slot as usize];
-            let (generation, ties) = (place.generation, std::mem::take(&mut place.ties));
-            *place = Node {
-                party,
-                generation,
-                predecessors: 0,
-                ties,
-                moment,
-                closed: false,
-                live: true,
-            };
-            return NodeId { slot, generation };
-        }
-        let (generation, ties) = (0, Vec::new());
-        self.nodes.push(Node {
+        let node = |generation, ties| Node {
             party,
             generation,
             predecessors: 0,
@@ -92,8 +77,15 @@ impl Live {
             moment,
             closed: false,
             live: true,
-        });
-        NodeId { slot: (self.nodes.len() - 1) as u32, generation }
+        };
+        if let Some(slot) = self.free_nodes.pop() {
+            let place = &mut self.nodes[slot as usize];
+            let generation = place.generation;
+            *place = node(generation, std::mem::take(&mut place.ties));
+            return NodeId { slot, generation };
+        }
+        self.nodes.push(node(0, Vec::new()));
+        NodeId { slot: (self.nodes.len() - 1) as u32, generation: 0 }
     }
 
     pub(super) fn is_live(&self, node: NodeId) -> bool {

@@ -1,5 +1,6 @@
 //! One history for each anomaly, and the name that the checker has for it.
 
+use crate::common::{no_row, row, transaction};
 use candide_check::{
     Access, Anomaly, Checker, Event, Forgotten, Kind, Options, Scan, Transaction, Verdict,
     Violation,
@@ -8,37 +9,6 @@ use std::ops::Bound;
 
 const X: u64 = 1;
 const Y: u64 = 2;
-
-/// A version of a key that has a row.
-fn row(key: u64, version: u64) -> Access {
-    Access { table: 0, key: [key].into(), group: 0, version: Some(version), present: true }
-}
-
-/// A version of a key that has none, 0 for a key that has left no trace.
-fn no_row(key: u64, version: u64) -> Access {
-    Access { version: (version > 0).then_some(version), present: false, ..row(key, version) }
-}
-
-/// A transaction of a session of its own, from one time to another.
-fn transaction(
-    session: u64,
-    times: (u64, u64),
-    reads: &[Access],
-    writes: &[Access],
-) -> Transaction {
-    let (begun, ended) = times;
-    let (reads, writes) = (reads.to_vec(), writes.to_vec());
-    Transaction {
-        session,
-        begun,
-        ended,
-        committed: true,
-        reads,
-        scans: Vec::new(),
-        writes,
-        as_of: None,
-    }
-}
 
 /// Inserts X and Y in version 1, before all else.
 fn load() -> Transaction {

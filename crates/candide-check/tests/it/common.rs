@@ -168,6 +168,35 @@ pub fn history(random: &mut Random, shape: Shape) -> Vec<Event> {
     transactions.into_iter().map(Event::Transaction).chain(forgotten).collect()
 }
 
+/// A version of a key that has a row.
+pub(crate) fn row(key: u64, version: u64) -> Access {
+    Access { table: 0, key: [key].into(), group: 0, version: Some(version), present: true }
+}
+
+/// A version of a key that has none, 0 for a key that has left no trace.
+pub(crate) fn no_row(key: u64, version: u64) -> Access {
+    Access { version: (version > 0).then_some(version), present: false, ..row(key, version) }
+}
+
+/// A transaction of a session of its own, from one time to another.
+pub(crate) fn transaction(
+    session: u64,
+    times: (u64, u64),
+    reads: &[Access],
+    writes: &[Access],
+) -> Transaction {
+    Transaction {
+        session,
+        begun: times.0,
+        ended: times.1,
+        committed: true,
+        reads: reads.to_vec(),
+        scans: Vec::new(),
+        writes: writes.to_vec(),
+        as_of: None,
+    }
+}
+
 /// The words of a key, sometimes one and sometimes two.
 fn words(number: u64) -> Key {
     if number.is_multiple_of(3) { [number].into() } else { [number - number % 3, number].into() }
@@ -186,16 +215,7 @@ fn timed(random: &mut Random, shape: Shape, number: u64) -> Transaction {
     let (begun, ended) = (effect - before.min(effect), effect + after);
     let (begun, ended) = (unique(shape, begun, number, 0), unique(shape, ended, number, 1));
     let committed = !random.percent(shape.aborted);
-    Transaction {
-        session: number,
-        begun,
-        ended,
-        committed,
-        reads: vec![],
-        scans: vec![],
-        writes: vec![],
-        as_of: None,
-    }
+    Transaction { committed, ..transaction(number, (begun, ended), &[], &[]) }
 }
 
 /// A time at which nothing else happens, of one of four events of a transaction.

@@ -1,7 +1,7 @@
 //! A history that is fed in windows gets the verdict that it gets as a whole, with memory for some
 //! windows only.
 
-use crate::common::{Random, Shape, history, told};
+use crate::common::{Random, Shape, history, no_row, told, transaction};
 use crate::growth::{TIMES, assert_in_proportion};
 use candide_check::{
     Access, Anomaly, Checker, Event, Evidence, Forgotten, Options, Scan, Summary, Transaction,
@@ -158,28 +158,12 @@ fn peeling_within_a_window_changes_nothing() {
 }
 
 fn access(key: u64, version: u64, present: bool) -> Access {
-    Access {
-        table: 0,
-        key: [key].into(),
-        group: 0,
-        version: (version > 0).then_some(version),
-        present,
-    }
+    Access { present, ..no_row(key, version) }
 }
 
 /// A transaction that runs alone, at this time.
 fn alone(time: u64, reads: Vec<Access>, writes: Vec<Access>) -> Transaction {
-    let (begun, ended) = (10 * time, 10 * time + 5);
-    Transaction {
-        session: 0,
-        begun,
-        ended,
-        committed: true,
-        reads,
-        scans: Vec::new(),
-        writes,
-        as_of: None,
-    }
+    transaction(0, (10 * time, 10 * time + 5), &reads, &writes)
 }
 
 /// A queue: each transaction puts in a key and takes out the one of a hundred transactions ago;

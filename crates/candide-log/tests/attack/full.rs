@@ -13,9 +13,7 @@ use std::thread;
 /// There is no room for a segment, and a checkpoint is what makes room.
 #[test]
 fn a_checkpoint_makes_room_when_there_is_none_for_a_segment() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     disk.set_quota(Some(disk.used() + (70 << 10)));
     let mut number = 0;
     for _ in 0..5 {
@@ -203,9 +201,7 @@ impl DiskFile for SlowFile {
 #[test]
 fn no_checkpoint_is_written_when_manifest_cannot_be_replaced() {
     let database = || {
-        let disk = SimDisk::new();
-        let mut opened = open(disk.clone()).unwrap();
-        let table = opened.store.add_table(schema("accounts")).unwrap();
+        let (disk, mut opened, table) = open_new();
         opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
         opened.log.sync().unwrap();
         (disk, opened, table)

@@ -26,9 +26,7 @@ pub fn fail_checkpoint(disk: &SimDisk, opened: &Opened) {
 
 #[test]
 fn a_large_round_follows_a_checkpoint_that_has_failed() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     let first = large(1, table, 1..400);
     opened.log.write(&[&first], 1).unwrap();
     opened.log.sync().unwrap();
@@ -45,9 +43,7 @@ fn a_large_round_follows_a_checkpoint_that_has_failed() {
 
 #[test]
 fn a_large_round_is_written_while_a_checkpoint_is_made() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
     opened.log.sync().unwrap();
     fail_checkpoint(&disk, &opened);
@@ -66,9 +62,7 @@ fn a_large_round_is_written_while_a_checkpoint_is_made() {
 
 #[test]
 fn a_large_first_round_after_a_checkpoint_is_torn() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
     opened.store.checkpoint().unwrap();
     let before = disk.position();
@@ -95,9 +89,7 @@ fn a_large_first_round_after_a_checkpoint_is_torn() {
 /// told apart by their cuts.
 #[test]
 fn a_damaged_segment_behind_a_checkpoint_is_not_passed_over() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     opened.log.write(&[&put(5, table, 1, 1)], 5).unwrap();
     opened.store.checkpoint().unwrap();
     opened.log.write(&[&large(6, table, 10..300)], 5).unwrap();

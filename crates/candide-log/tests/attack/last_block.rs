@@ -35,9 +35,7 @@ fn check_damage_is_noticed(disk: &SimDisk) {
 
 #[test]
 fn a_close_confirms_the_last_block_after_a_checkpoint_that_has_failed() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
     opened.log.write(&[&put(2, table, 2, 2)], 2).unwrap();
     fail_checkpoint(&disk, &opened);
@@ -49,9 +47,7 @@ fn a_close_confirms_the_last_block_after_a_checkpoint_that_has_failed() {
 
 #[test]
 fn a_block_that_a_checkpoint_contains_is_not_confirmed() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
     opened.store.checkpoint().unwrap();
     let position = disk.position();
@@ -62,9 +58,7 @@ fn a_block_that_a_checkpoint_contains_is_not_confirmed() {
 
 #[test]
 fn damage_of_the_last_block_of_a_backup_is_noticed() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (_, mut opened, table) = open_new();
     for number in 1..=5 {
         opened.log.write(&[&put(number, table, number, number)], number).unwrap();
         opened.log.sync().unwrap();

@@ -6,9 +6,7 @@ use candide_log_testing::SimDisk;
 /// A process is killed while it makes a checkpoint, and the disk gets full.
 #[test]
 fn parts_of_a_checkpoint_that_was_not_finished_are_not_in_the_way_of_opening() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     for key in 1..=1000 {
         opened.log.write(&[&put(key, table, key, key)], key).unwrap();
     }

@@ -165,9 +165,7 @@ fn a_real_directory_is_a_database_too() {
 
 #[test]
 fn records_above_the_cut_wait_for_a_block_that_contains_them() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     assert!(!opened.log.has_pending());
     opened.log.write(&[&put(1, table, 1, 1), &put(2, table, 2, 2)], 1).unwrap();
     assert!(opened.log.has_pending());
@@ -189,9 +187,7 @@ fn changes_that_no_reader_accepts_are_not_written() {
         (&[&record, &[1, 2]], 6, "a record of 2 words"),
     ];
     for (records, cut, expected) in cases {
-        let disk = SimDisk::new();
-        let mut opened = open(disk.clone()).unwrap();
-        let table = opened.store.add_table(schema("accounts")).unwrap();
+        let (disk, mut opened, table) = open_new();
         opened.log.write(&[&put(4, table, 4, 4)], 4).unwrap();
         let Err(WriteError::Failed(error)) = opened.log.write(records, cut) else {
             panic!("written")

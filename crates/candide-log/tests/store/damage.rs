@@ -288,9 +288,7 @@ fn a_valid_block_that_does_not_continue_the_log_is_damage() {
 #[test]
 fn the_last_block_is_torn_unless_it_is_confirmed() {
     for confirmed in [false, true] {
-        let disk = SimDisk::new();
-        let mut opened = open(disk.clone()).unwrap();
-        let table = opened.store.add_table(schema("accounts")).unwrap();
+        let (disk, mut opened, table) = open_new();
         for number in 1..=2 {
             opened.log.write(&[&put(number, table, number, number)], number).unwrap();
         }

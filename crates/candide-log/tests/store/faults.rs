@@ -148,9 +148,7 @@ fn a_full_disk_at_any_operation_is_no_failure() {
 
 #[test]
 fn there_is_room_for_the_block_in_hand_when_the_disk_gets_full() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     let mut number = 0;
     let mut round = |log: &mut LogWriter| {
         number += 1;
@@ -206,9 +204,7 @@ fn an_opening_that_fails_changes_nothing() {
 
 #[test]
 fn a_full_disk_opens_by_making_room() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     for number in 1..=12 {
         opened.log.write(&[&put(number, table, number, number)], number).unwrap();
         opened.log.sync().unwrap();

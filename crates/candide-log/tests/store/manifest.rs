@@ -237,9 +237,7 @@ fn the_size_of_a_file_is_not_trusted() {
 /// Keeps a copy as it was before a checkpoint, and damages MANIFEST.
 #[test]
 fn a_copy_does_not_take_the_place_if_something_is_missing_that_it_names() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
     opened.log.sync().unwrap();
     let before = read_file(&disk, "MANIFEST.copy");

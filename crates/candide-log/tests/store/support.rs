@@ -42,6 +42,14 @@ pub fn open(disk: impl Disk + 'static) -> Result<Opened, OpenError> {
     open_with(disk, &options())
 }
 
+/// Opens a new database, and adds the table `accounts`. Returns the table's number, too.
+pub fn open_new() -> (SimDisk, Opened, u32) {
+    let disk = SimDisk::new();
+    let opened = open(disk.clone()).unwrap();
+    let table = opened.store.add_table(schema("accounts")).unwrap();
+    (disk, opened, table)
+}
+
 /// Returns the schema of a table with keys of one word and rows of four, in two groups.
 pub fn schema(name: &str) -> TableSchema {
     TableSchema {
@@ -143,9 +151,7 @@ pub fn names(disk: &SimDisk) -> Vec<String> {
 /// Returns a database that was closed: two generations, a checkpoint of several parts with pending
 /// records, several segments after it.
 pub fn closed_database() -> (SimDisk, Map) {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     let many: Vec<u64> = (1..=900).flat_map(|key| put(5, table, key, key)).collect();
     opened.log.write(&[&many, &put(6, table, 1000, 1000)], 5).unwrap();
     opened.store.checkpoint().unwrap();

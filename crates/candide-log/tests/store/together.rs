@@ -130,9 +130,7 @@ fn a_backup_that_fails_cannot_be_opened_as_less() {
 
 #[test]
 fn a_checkpoint_that_finds_damage_leaves_everything_as_it_is() {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let (disk, mut opened, table) = open_new();
     for number in 1..=6 {
         opened.log.write(&[&put(number, table, number, number)], number).unwrap();
     }

@@ -52,8 +52,8 @@ impl ByAddress {
         self.0.get(&address).map(|&place| place as usize)
     }
 
-    /// Notes that the items from place `from` on were added to the list or, if `from` is 0, that the
-    /// list was sorted.
+    /// Notes that the items from place `from` on were added to the list; or, if `from` is 0, that
+    /// the list was sorted.
     #[inline(always)]
     pub(crate) fn added<T>(&mut self, list: &[T], from: usize, address_of: impl Fn(&T) -> u64) {
         if list.len() > FEW {

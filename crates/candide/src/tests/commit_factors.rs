@@ -3,7 +3,8 @@
 use super::interleaving::acting;
 use super::rows::Item;
 use super::threads::spawn;
-use super::transactions::{ONCE, run};
+use super::transactions::run;
+use super::two_sessions::once;
 use super::waiting::{eventually, receive};
 use crate::engine::{Absence, Protocol};
 use crate::experiments::Factor;
@@ -33,16 +34,6 @@ fn scene<P: Protocol>(factor: Option<Factor>) -> Scene<P> {
     let (mut first, second) = (db.session().unwrap(), db.session().unwrap());
     run(&mut first, |tx| items.insert_many(tx, [X, Y, Z].map(|id| Item::new(id, 0))));
     Scene { db, items, first, second }
-}
-
-/// Runs one attempt of a transaction. If it meets a conflict, returns the conflict's cause as the
-/// error.
-fn once<P: Protocol>(
-    session: &mut Session<P>,
-    body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>,
-) -> Result<(), Abort> {
-    let ended = session.with(ONCE()).run(body);
-    ended.map_err(|abort| session.last_conflict().map_or(abort, |conflict| conflict.cause))
 }
 
 fn reads<P: Protocol>(items: &Table<Item, P>, tx: &Tx<'_, P>, id: u64) -> Result<(), Abort> {

@@ -7,41 +7,22 @@ use super::interleaving::acting;
 use super::rows::Item;
 use super::threads::spawn;
 use super::transactions::{CONFLICT, ONCE, run};
+use super::two_sessions::{Scene, read_then_write, scene};
 use crate::engine::Protocol;
 use crate::protocols::{Mvto, Occ};
 use crate::sync::{AtomicU64, Ordering, Point, with_hook};
-use crate::{Abort, Database, Session, Table, Whole};
+use crate::{Abort, Database, Session, Whole};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::{Arc, Barrier};
-
-/// A database with rows 0..4, and two sessions.
-struct Scene<P: Protocol> {
-    db: Database<P>,
-    table: Table<Item, P>,
-    first: Session<P>,
-    second: Session<P>,
-}
-
-fn scene<P: Protocol>() -> Scene<P> {
-    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
-    let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
-    let (first, second) = (db.session().unwrap(), db.session().unwrap());
-    Scene { db, table, first, second }
-}
 
 protocol_tests!(overlapping: write_skew_fails_one_of_the_two);
 fn write_skew_fails_one_of_the_two<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>();
     let mut inner = Ok(());
     let outer = first.with(ONCE()).run(|tx| {
-        let zero = table.read(tx, 0, Item::COUNT)?;
-        table.update(tx, 1, Item::COUNT.set(zero + 1))?;
-        inner = second.with(ONCE()).run(|tx| {
-            let one = table.read(tx, 1, Item::COUNT)?;
-            table.update(tx, 0, Item::COUNT.set(one + 1))
-        });
+        read_then_write(&table, tx, 0, 1)?;
+        inner = second.with(ONCE()).run(|tx| read_then_write(&table, tx, 1, 0));
         Ok(())
     });
     assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
@@ -59,18 +40,11 @@ fn a_lock_between_locking_and_validating_is_respected<P: Protocol>() {
             if point == Point::Locked {
                 // The second session reads row 1, which the first has locked, and writes row 0,
                 // which the first has read.
-                inner_result.set(second.with(ONCE()).run(|tx| {
-                    let one = inner_table.read(tx, 1, Item::COUNT)?;
-                    inner_table.update(tx, 0, Item::COUNT.set(one + 1))
-                }));
+                inner_result
+                    .set(second.with(ONCE()).run(|tx| read_then_write(&inner_table, tx, 1, 0)));
             }
         },
-        || {
-            first.with(ONCE()).run(|tx| {
-                let zero = table.read(tx, 0, Item::COUNT)?;
-                table.update(tx, 1, Item::COUNT.set(zero + 1))
-            })
-        },
+        || first.with(ONCE()).run(|tx| read_then_write(&table, tx, 0, 1)),
     );
     assert!(outer == CONFLICT || inner.get() == CONFLICT, "{outer:?} {:?}", inner.get());
 }
@@ -101,8 +75,7 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
                 },
                 || {
                     session.with(ONCE()).run(|tx| {
-                        let count = table.read(tx, &others, Item::COUNT)?;
-                        table.update(tx, &mine, Item::COUNT.set(count + 1))?;
+                        read_then_write(&table, tx, others, mine)?;
                         read.wait();
                         Ok(())
                     })

@@ -3,6 +3,8 @@
 
 use super::rows::Item;
 use super::threads::spawn;
+use super::transactions::{CONFLICT, ONCE, run};
+use super::two_sessions::{Scene, read_then_write, scene_of};
 use super::waiting::receive;
 use crate::engine::Protocol;
 use crate::experiments::Factor;
@@ -16,31 +18,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::mpsc;
 
-/// A database with rows 0..4, and two sessions.
-struct Scene<P: Protocol> {
-    db: Database<P>,
-    table: Table<Item, P>,
-    first: Session<P>,
-    second: Session<P>,
-}
-
 fn scene<P: Protocol>(splitting: bool, sorted_locks: bool) -> Scene<P> {
-    let builder = Database::<P>::builder().manual_epochs(1);
-    let db = builder
-        .timestamp_splitting(splitting)
-        .factors(sorted_locks.then_some(Factor::SortedLocks))
-        .build()
-        .unwrap();
-    let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
-    let (first, second) = (db.session().unwrap(), db.session().unwrap());
-    Scene { db, table, first, second }
+    let builder = Database::<P>::builder().timestamp_splitting(splitting);
+    scene_of(builder.factors(sorted_locks.then_some(Factor::SortedLocks)))
 }
-
-/// Options for one attempt, so that a conflict is returned as an error.
-const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
-
-const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// Returns the keys whose records have a locked cell.
 fn locked<P: Protocol>(table: &Table<Item, P>) -> Vec<u64> {
@@ -66,13 +47,6 @@ fn conflicts<P: Protocol>(
 ) {
     assert_eq!(session.with(ONCE()).run(body), CONFLICT);
     assert_eq!(session.last_conflict().unwrap().cause, cause);
-}
-
-fn passes<P: Protocol>(
-    session: &mut Session<P>,
-    body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>,
-) {
-    assert_eq!(session.with(ONCE()).run(body), Ok(()));
 }
 
 /// Calls `act` while a transaction of another thread holds a row.
@@ -116,11 +90,11 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
                 conflicts(&mut second, Abort::Locked, |tx| table.put(tx, Item::new(0, 5)));
                 conflicts(&mut second, Abort::Locked, |tx| table.delete(tx, 0));
                 // An attempt that only reads the held row passes, whatever other rows it writes.
-                passes(&mut second, |tx| {
+                run(&mut second, |tx| {
                     assert_eq!(table.read(tx, 0, Whole)?, Item::new(0, 0));
                     Ok(())
                 });
-                passes(&mut second, |tx| {
+                run(&mut second, |tx| {
                     table.read(tx, 0, Item::COUNT)?;
                     table.update(tx, 1, Item::COUNT.add(1))
                 });
@@ -132,7 +106,7 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
                 // units.
                 let mut other = |tx: &Tx<'_, P>| table.update(tx, 0, Item::OTHER.add(1));
                 if splitting {
-                    passes(&mut second, &mut other);
+                    run(&mut second, &mut other);
                 } else {
                     conflicts(&mut second, Abort::Locked, &mut other);
                 }
@@ -140,7 +114,7 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
             });
             assert_eq!(result, Ok(()));
             assert_eq!(locked(&table), [0; 0]);
-            passes(&mut second, |tx| {
+            run(&mut second, |tx| {
                 assert_eq!(table.read_for_update(tx, 0, Item::COUNT)?, i64::from(writes));
                 table.update(tx, 0, Item::COUNT.add(1))
             });
@@ -162,7 +136,7 @@ fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under<P: Pro
     for ends_first in [true, false] {
         let reader = second.with(ONCE()).run(|tx| {
             let before = table.read(tx, 0, Item::COUNT)?;
-            passes(&mut first, |tx| {
+            run(&mut first, |tx| {
                 table.read_for_update(tx, 0, Item::COUNT)?;
                 if ends_first { Ok(()) } else { table.update(tx, 0, Item::COUNT.set(before + 1)) }
             });
@@ -189,7 +163,7 @@ fn a_read_whose_row_is_locked_meanwhile_is_valid_under<P: Protocol>() {
         move |point| {
             if point == Point::Copied {
                 seen.set(seen.get() + 1);
-                passes(&mut second, |tx| inner.read_for_update(tx, 0, Item::COUNT).map(drop));
+                run(&mut second, |tx| inner.read_for_update(tx, 0, Item::COUNT).map(drop));
             }
         },
         || first.with(ONCE()).run(|tx| table.read(tx, 0, Item::COUNT)),
@@ -214,17 +188,14 @@ fn a_holder_that_commits_stops_readers_under<P: Protocol>() {
         let outer = with_hook(
             move |point| {
                 if point == Point::Validated {
-                    inner_result.set(second.with(ONCE()).run(|tx| {
-                        let zero = inner_table.read(tx, 0, Item::COUNT)?;
-                        inner_table.update(tx, 2, Item::COUNT.set(zero + 1))
-                    }));
+                    inner_result
+                        .set(second.with(ONCE()).run(|tx| read_then_write(&inner_table, tx, 0, 2)));
                 }
             },
             || {
                 first.with(ONCE()).run(|tx| {
                     table.read_for_update(tx, 0, Item::COUNT)?;
-                    let two = table.read(tx, 2, Item::COUNT)?;
-                    table.update(tx, 0, Item::COUNT.set(two + 1))
+                    read_then_write(&table, tx, 2, 0)
                 })
             },
         );
@@ -245,7 +216,7 @@ fn a_lock_taken_later_does_not_make_an_earlier_read_true_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
     let result = first.with(ONCE()).run(|tx| {
         let before = table.read(tx, 0, Item::COUNT)?;
-        passes(&mut second, |tx| table.update(tx, 0, Item::COUNT.add(10)));
+        run(&mut second, |tx| table.update(tx, 0, Item::COUNT.add(10)));
         assert_eq!(table.read_for_update(tx, 0, Item::COUNT)?, 10);
         table.update(tx, 0, Item::COUNT.set(before + 1))
     });
@@ -392,11 +363,11 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
             }
             assert_eq!(locked(&table), [0; 0], "{name}");
             db.inner.engine.token.release(999);
-            passes(&mut second, |tx| {
+            run(&mut second, |tx| {
                 table.put(tx, Item::new(0, 3))?;
                 table.put(tx, Item::new(1, 3))
             });
-            passes(&mut first, |tx| table.read_for_update(tx, 1, Whole).map(drop));
+            run(&mut first, |tx| table.read_for_update(tx, 1, Whole).map(drop));
         }
     }
 }
@@ -409,13 +380,13 @@ fn every_end_of_an_attempt_gives_back_what_it_holds() {
 
 fn an_absent_row_is_observed_and_not_locked_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
-    passes(&mut first, |tx| table.delete(tx, 1));
+    run(&mut first, |tx| table.delete(tx, 1));
     // One key has a record, and the other has none.
     for key in [1, 70] {
         let result = first.with(ONCE()).run(|tx| {
             assert_eq!(table.get_for_update(tx, &key, Item::COUNT)?, None);
             assert_eq!(locked(&table), [0; 0]);
-            passes(&mut second, |tx| {
+            run(&mut second, |tx| {
                 table.update(tx, 0, Item::COUNT.add(1))?;
                 table.insert(tx, Item::new(key, 1))
             });
@@ -436,18 +407,18 @@ fn an_absent_row_is_observed_and_not_locked() {
 /// for update.
 fn a_held_row_in_a_burial_queue_is_left_alone_under<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
-    passes(&mut second, |tx| table.delete(tx, 0));
-    passes(&mut second, |tx| table.insert(tx, Item::new(0, 5)));
+    run(&mut second, |tx| table.delete(tx, 0));
+    run(&mut second, |tx| table.insert(tx, Item::new(0, 5)));
     assert_eq!(db.memory().garbage, 1);
     let pass = |second: &mut Session<P>| {
         for _ in 0..4 {
             db.inner.engine.epochs.pass();
             // This transaction collects garbage.
-            passes(second, |tx| table.update(tx, 1, Item::COUNT.add(1)));
+            run(second, |tx| table.update(tx, 1, Item::COUNT.add(1)));
         }
     };
     for delete in [false, true] {
-        passes(&mut first, |tx| {
+        run(&mut first, |tx| {
             assert_eq!(table.read_for_update(tx, 0, Whole)?.count, 5);
             pass(&mut second);
             assert_eq!(db.memory().garbage, 1, "it could not be looked at");
@@ -457,8 +428,8 @@ fn a_held_row_in_a_burial_queue_is_left_alone_under<P: Protocol>() {
             // After the release, the record leaves the queue. The delete queues it again.
             pass(&mut second);
             assert_eq!(db.memory().garbage, 0);
-            passes(&mut second, |tx| table.delete(tx, 0));
-            passes(&mut second, |tx| table.insert(tx, Item::new(0, 5)));
+            run(&mut second, |tx| table.delete(tx, 0));
+            run(&mut second, |tx| table.insert(tx, Item::new(0, 5)));
         }
     }
     pass(&mut second);
@@ -490,9 +461,9 @@ fn holders_give_way_to_the_token_under<P: Protocol>() {
     });
     assert_eq!(outer, CONFLICT);
     assert_eq!(second.last_conflict().unwrap().cause, Abort::Yielded);
-    passes(&mut first, |tx| table.update(tx, 0, Item::COUNT.add(1)));
+    run(&mut first, |tx| table.update(tx, 0, Item::COUNT.add(1)));
     db.inner.engine.token.release(id);
-    passes(&mut second, |tx| {
+    run(&mut second, |tx| {
         assert_eq!(table.read_for_update(tx, 0, Item::COUNT)?, 1);
         Ok(())
     });
@@ -530,7 +501,7 @@ fn an_attempt_first_locks_what_the_one_before_wanted<P: Protocol>() {
     assert_eq!((result, attempts), (Ok(()), 2));
     assert_eq!(locked(&table), [0; 0]);
     // The next transaction of the session begins without locks.
-    passes(&mut first, |_| {
+    run(&mut first, |_| {
         assert_eq!(locked(&table), [0; 0]);
         Ok(())
     });
@@ -625,7 +596,7 @@ fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
                     receive("the end of the wait", &go.1);
                 }
             };
-            with_hook(stop, || passes(&mut first, |tx| table.update(tx, 0, Item::COUNT.set(1))));
+            with_hook(stop, || run(&mut first, |tx| table.update(tx, 0, Item::COUNT.set(1))));
         });
         receive("a pending version", &linked.1);
         spawn(scope, move || {
@@ -676,7 +647,7 @@ fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
 fn an_insert_releases_a_useless_lock_with_the_extensions_of_readers() {
     let Scene { db, table, mut first, mut second } = scene::<TicToc>(false, false);
     for _ in 0..9 {
-        passes(&mut first, |tx| table.update(tx, 1, Item::COUNT.add(1)));
+        run(&mut first, |tx| table.update(tx, 1, Item::COUNT.add(1)));
     }
     let rts_of = |table: &Table<Item, TicToc>, key: u64| {
         let core = table.core();
@@ -717,7 +688,7 @@ fn an_insert_releases_a_useless_lock_with_the_extensions_of_readers() {
             });
             let read_late = move |point| {
                 if point == Point::HandedOver {
-                    passes(&mut reader, |tx| {
+                    run(&mut reader, |tx| {
                         rows.read(tx, &key, Item::COUNT)?;
                         rows.update(tx, 1, Item::COUNT.add(1))
                     });
@@ -727,7 +698,7 @@ fn an_insert_releases_a_useless_lock_with_the_extensions_of_readers() {
             let result = with_hook(read_late, || {
                 first.with(ONCE()).run(|tx| {
                     table.insert(tx, Item::new(key, 0))?;
-                    passes(second, |tx| table.insert(tx, Item::new(key, 0)));
+                    run(second, |tx| table.insert(tx, Item::new(key, 0)));
                     begin.0.send(()).unwrap();
                     receive("a hold", &held.1);
                     Ok(())

@@ -2,7 +2,7 @@
 //! code, each other, and a protocol's serial order.
 
 use super::indexed_rows::{Filed, Parcel};
-use super::refusals::{Step, at_waits, wait_until};
+use super::refusals::{Step, at_waits, drop_slowly, wait_until};
 use super::threads::spawn;
 use crate::engine::{Protocol, Stage};
 use crate::schema::KeyColumn;
@@ -258,20 +258,7 @@ fn a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen<P:
     read_across(&db, &parcels);
     let (step, waits) = (Step::default(), Arc::new(Step::default()));
     thread::scope(|scope| {
-        // Stops the drop of the index after it has become unreadable.
-        spawn(scope, || {
-            let read = db.session().unwrap().run(|tx| {
-                parcels.read(tx, &(1, 3), Parcel::NOTE)?;
-                step.reach(1);
-                step.wait_for(2);
-                Ok(())
-            });
-            assert_eq!(read, Ok(()));
-        });
-        spawn(scope, || {
-            step.wait_for(1);
-            with_hook(at_waits(&parcels, &waits), || parcels.drop_index("by_code")).unwrap();
-        });
+        drop_slowly(scope, &db, &parcels, 3, (&step, &waits));
         let refused = spawn(scope, || {
             waits.wait_for(1);
             assert_eq!(db.run(|tx| by_code.get(tx, 1_001, Parcel::CODE)), Err(Abort::NoIndex));

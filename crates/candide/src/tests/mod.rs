@@ -6,6 +6,14 @@
 //! Sanitizers (`cfg(sanitized)`) compile the modules that `cargo xtask sanitize` runs, and what
 //! these modules use. The other modules would take most of the time of such a build.
 
+/// Makes tests that each explore one scene under one protocol.
+#[cfg(loom)]
+macro_rules! scenes {
+    ($($(#[$attribute:meta])* $test:ident = $explore:expr;)+) => {
+        $($(#[$attribute])* #[test] fn $test() { $explore; })+
+    };
+}
+
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod allocation;
 #[cfg(not(any(loom, shuttle, sanitized)))]
@@ -108,6 +116,8 @@ mod timestamps;
 pub(crate) mod transactions;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod true_errors;
+#[cfg(not(any(loom, shuttle, sanitized)))]
+mod two_sessions;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod unique_keys;
 #[cfg(not(any(loom, shuttle, sanitized)))]

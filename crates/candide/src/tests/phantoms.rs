@@ -7,9 +7,10 @@
 use super::entries::assert_entries_match_rows;
 use super::indexed_rows::{Filed, Parcel};
 use super::rows::Item;
+use super::transactions::{CONFLICT, ONCE};
 use crate::engine::Protocol;
 use crate::protocols::Occ;
-use crate::{Abort, Database, Error, IndexOptions, Prefix, RunOptions, Session, Table, Tx, Whole};
+use crate::{Abort, Database, Error, IndexOptions, Prefix, Session, Table, Tx, Whole};
 use std::ops::Bound;
 
 /// A table of parcels in district 1, another table with one row, and two sessions.
@@ -35,11 +36,6 @@ pub(super) fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scen
         .unwrap();
     Scene { db, parcels, beside, first, second }
 }
-
-/// Options for one attempt, so that a conflict is returned as an error.
-const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
-
-const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// An action of one of the two transactions on the parcels.
 pub(super) type Act<P> = fn(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>;

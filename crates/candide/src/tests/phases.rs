@@ -8,34 +8,17 @@ use super::indexed_rows::Parcel;
 use super::interleaving::acting;
 use super::rows::Item;
 use super::transactions::{CONFLICT, ONCE, run};
+use super::two_sessions::{Scene, read_then_write, scene};
 use crate::engine::Protocol;
 use crate::protocols::recorded::{Event, Transaction};
 use crate::protocols::{Mvcc, Occ, Recorded, TicToc};
 use crate::record::Tid;
 use crate::schema::{Refused, Updater};
 use crate::sync::Point;
-use crate::{Abort, Database, Session, Table, Tx};
+use crate::{Abort, Database, Table, Tx};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-
-/// A database in epoch 1 with rows 0..4 of count zero, and two sessions that have not committed.
-struct Scene<P: Protocol> {
-    db: Database<P>,
-    table: Table<Item, P>,
-    first: Session<P>,
-    second: Session<P>,
-}
-
-fn scene<P: Protocol>() -> Scene<P> {
-    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
-    let table = db.table::<Item>("rows").unwrap();
-    run(&mut db.session().unwrap(), |tx| {
-        (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))
-    });
-    let (first, second) = (db.session().unwrap(), db.session().unwrap());
-    Scene { db, table, first, second }
-}
 
 /// Returns the versions written since the last call, in the order of the transactions' ends.
 fn versions_written(db: &Database<Recorded<Occ>>) -> Vec<Tid> {
@@ -89,10 +72,7 @@ fn a_commit_that_replaces_what_another_has_read_is_of_no_earlier_epoch() {
     // commits up to the epoch of the first must include the second.
     let meanwhile = move || {
         epochs.pass();
-        run(&mut second, |tx| {
-            let count = inner.read(tx, 0, Item::COUNT)?;
-            inner.update(tx, 1, Item::COUNT.set(count + 1))
-        });
+        run(&mut second, |tx| read_then_write(&inner, tx, 0, 1));
     };
     acting(Point::Unlocked, meanwhile, || {
         run(&mut first, |tx| table.update(tx, 0, Item::COUNT.add(1)))

@@ -9,7 +9,7 @@ use crate::protocols::{Mvcc, Mvto};
 use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
 use crate::{Abort, Database, IndexOptions, RunOptions, Table};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, Scope};
 
 /// Returns a row with this number and code.
 fn row(number: u16, code: u32) -> Parcel {
@@ -199,6 +199,31 @@ fn assert_refused_with_reason<P: Protocol>(
     assert!(inserted.is_ok() || codes.contains(&200), "{}: {inserted:?} {codes:?}", P::NAME);
 }
 
+/// Drops the index of the codes on another thread. When the index has become unreadable, the drop
+/// waits for a transaction that has read row `number` and ends at step 2 of `step`. It does not wait
+/// for transactions that begin then. [`at_waits`] reports to `waits`.
+pub(super) fn drop_slowly<'s, P: Protocol>(
+    scope: &'s Scope<'s, '_>,
+    db: &'s Database<P>,
+    parcels: &'s Table<Parcel, P>,
+    number: u16,
+    (step, waits): (&'s Step, &'s Arc<Step>),
+) {
+    spawn(scope, move || {
+        let read = db.session().unwrap().run(|tx| {
+            parcels.read(tx, &(1, number), Parcel::NOTE)?;
+            step.reach(1);
+            step.wait_for(2);
+            Ok(())
+        });
+        assert_eq!(read, Ok(()));
+    });
+    spawn(scope, || {
+        step.wait_for(1);
+        with_hook(at_waits(parcels, waits), || parcels.drop_index("by_code")).unwrap();
+    });
+}
+
 protocol_tests!(overlapping: an_index_that_is_dropped_is_kept_for_writers_it_has_refused);
 fn an_index_that_is_dropped_is_kept_for_writers_it_has_refused<P: Protocol>() {
     let (db, parcels) = two_rows::<P>();
@@ -206,21 +231,7 @@ fn an_index_that_is_dropped_is_kept_for_writers_it_has_refused<P: Protocol>() {
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
     let (step, waits) = (Step::default(), Arc::new(Step::default()));
     thread::scope(|scope| {
-        // When the index has become unreadable, the drop of the index waits for this transaction.
-        // It does not wait for transactions that begin then.
-        spawn(scope, || {
-            let read = db.session().unwrap().run(|tx| {
-                parcels.read(tx, &(1, 1), Parcel::NOTE)?;
-                step.reach(1);
-                step.wait_for(2);
-                Ok(())
-            });
-            assert_eq!(read, Ok(()));
-        });
-        spawn(scope, || {
-            step.wait_for(1);
-            with_hook(at_waits(&parcels, &waits), || parcels.drop_index("by_code")).unwrap();
-        });
+        drop_slowly(scope, &db, &parcels, 1, (&step, &waits));
         waits.wait_for(1);
         assert_eq!(db.run(|tx| by_code.get(tx, 100, Parcel::CODE)), Err(Abort::NoIndex));
         assert_refused_with_reason(&db, &parcels, &waits, || step.reach(2));

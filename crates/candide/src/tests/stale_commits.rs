@@ -3,6 +3,7 @@
 use super::interleaving::acting;
 use super::rows::Item;
 use super::transactions::run;
+use super::two_sessions::read_then_write;
 use crate::engine::Protocol;
 use crate::protocols::{Mvcc, Mvto, TicToc};
 use crate::sync::Point;
@@ -101,13 +102,7 @@ fn a_writer_is_counted_if_it_commits_before_the_one_that_overtook_it<P: Protocol
     let inner = table.clone();
     // The first has drawn its timestamp, under `mvto`, and has locked row 1.
     let overtake = move || run(&mut second, |tx| inner.update(tx, 0, Item::COUNT.set(9)));
-    acting(Point::Locked, overtake, || {
-        first.run(|tx| {
-            let zero = table.read(tx, 0, Item::COUNT)?;
-            table.update(tx, 1, Item::COUNT.set(zero + 1))
-        })
-    })
-    .unwrap();
+    acting(Point::Locked, overtake, || first.run(|tx| read_then_write(&table, tx, 0, 1))).unwrap();
     let stats = first.stats();
     let commits_earlier = [TicToc::NAME, Mvto::NAME].contains(&P::NAME);
     let expected = if commits_earlier { (1, 0) } else { (0, 1) };

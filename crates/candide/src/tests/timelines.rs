@@ -1,10 +1,11 @@
 //! The examples in the documentation of the protocols, run step by step.
 
 use super::rows::Item;
+use super::two_sessions::once;
 use crate::engine::Protocol;
 use crate::protocols::{Exclusion, Mvcc, Mvto, Occ, Serial, TicToc};
 use crate::sync::{Point, with_hook};
-use crate::{Abort, Database, RunOptions, Session, Table, Tx};
+use crate::{Abort, Database, Session, Table, Tx};
 
 /// The keys of the examples' rows x, y and z. Row z does not exist at first.
 const X: u64 = 1;
@@ -24,16 +25,6 @@ fn scene<P: Protocol>(policy: P::Policy) -> Scene<P> {
     let (mut first, second) = (db.session().unwrap(), db.session().unwrap());
     once(&mut first, |tx| items.insert_many(tx, [Item::new(X, 0), Item::new(Y, 0)])).unwrap();
     Scene { items, first, second }
-}
-
-/// Runs one attempt of a transaction. If it meets a conflict, returns the cause of the conflict as
-/// the error.
-fn once<T, P: Protocol>(
-    session: &mut Session<P>,
-    body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
-) -> Result<T, Abort> {
-    let ended = session.with(RunOptions::new().attempts_max(1)).run(body);
-    ended.map_err(|abort| session.last_conflict().map_or(abort, |conflict| conflict.cause))
 }
 
 impl<P: Protocol> Scene<P> {

@@ -195,6 +195,12 @@ impl Run {
         seen.filter(|seen| !matches!(seen, Seen::Done(_))).cloned().collect()
     }
 
+    /// Returns whether a transaction has committed although its second read differs from its first.
+    pub(super) fn sees_a_change(&self, who: Who) -> bool {
+        let seen = self.reads(who);
+        self.committed(&[who]) && seen[0] != seen[1]
+    }
+
     /// Returns the keys and values at the end of the run.
     pub(super) fn values(&self) -> Vec<(u64, i64)> {
         self.rows.iter().map(|(&key, &(value, _))| (key, value)).collect()

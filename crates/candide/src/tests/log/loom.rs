@@ -55,24 +55,14 @@ fn a_round_against_a_commit<P: Protocol>() {
     assert!(stamp <= logged.disk.written().blocks[number].cut || number == 1);
 }
 
-#[test]
-fn loom_a_round_against_a_commit() {
-    explore_as_it_is(3, a_round_against_a_commit::<Occ>);
-}
-
-#[test]
-fn loom_a_round_against_a_commit_in_timestamp_order() {
-    explore_as_it_is(3, a_round_against_a_commit::<TicToc>);
-}
-
-#[test]
-fn loom_a_round_against_a_commit_in_versions() {
-    explore_as_it_is(3, a_round_against_a_commit::<Mvcc>);
-}
-
-#[test]
-fn loom_a_round_against_a_commit_by_timestamps() {
-    explore_as_it_is(2, a_round_against_a_commit::<Mvto>);
+scenes! {
+    loom_a_round_against_a_commit = explore_as_it_is(3, a_round_against_a_commit::<Occ>);
+    loom_a_round_against_a_commit_in_timestamp_order =
+        explore_as_it_is(3, a_round_against_a_commit::<TicToc>);
+    loom_a_round_against_a_commit_in_versions =
+        explore_as_it_is(3, a_round_against_a_commit::<Mvcc>);
+    loom_a_round_against_a_commit_by_timestamps =
+        explore_as_it_is(2, a_round_against_a_commit::<Mvto>);
 }
 
 /// A transaction of a race: runs an attempt, and returns its stamp and what it has read. Returns
@@ -130,14 +120,9 @@ fn a_reader_of_a_prefix<P: Protocol>(preemptions: usize) {
     });
 }
 
-#[test]
-fn loom_a_reader_of_a_prefix() {
-    a_reader_of_a_prefix::<Occ>(3);
-}
-
-#[test]
-fn loom_a_reader_of_a_prefix_in_versions() {
-    a_reader_of_a_prefix::<Mvcc>(2);
+scenes! {
+    loom_a_reader_of_a_prefix = a_reader_of_a_prefix::<Occ>(3);
+    loom_a_reader_of_a_prefix_in_versions = a_reader_of_a_prefix::<Mvcc>(2);
 }
 
 /// The log is closed while the logger makes a round. When that has returned, everything that was

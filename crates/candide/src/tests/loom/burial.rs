@@ -37,14 +37,9 @@ fn burial_against_insert<P: Protocol>() {
     assert_eq!(row, inserted.then_some(Item { other: 5, ..Item::new(1, 5) }));
 }
 
-#[test]
-fn loom_burial_against_insert() {
-    explore(3, burial_against_insert::<Occ>);
-}
-
-#[test]
-fn loom_burial_against_insert_by_timestamps() {
-    explore(2, burial_against_insert::<Mvto>);
+scenes! {
+    loom_burial_against_insert = explore(3, burial_against_insert::<Occ>);
+    loom_burial_against_insert_by_timestamps = explore(2, burial_against_insert::<Mvto>);
 }
 
 /// Puts a row in a record while another session collects garbage. The attempt finds its own row.
@@ -84,27 +79,13 @@ fn burial_against_put<P: Protocol>(deletes_beside: bool) {
     assert_eq!(*found.lock().unwrap(), Some(5), "the row was put a moment before");
 }
 
-#[test]
-fn loom_burial_against_put() {
-    explore_as_it_is(2, || burial_against_put::<Occ>(false));
-}
-
-#[test]
-fn loom_burial_against_put_in_timestamp_order() {
-    explore_as_it_is(2, || burial_against_put::<TicToc>(false));
-}
-
-#[test]
-fn loom_burial_against_put_by_timestamps() {
-    explore_as_it_is(2, || burial_against_put::<Mvto>(false));
-}
-
-#[test]
-fn loom_delete_against_put() {
-    explore_as_it_is(2, || burial_against_put::<Occ>(true));
-}
-
-#[test]
-fn loom_delete_against_put_in_timestamp_order() {
-    explore_as_it_is(2, || burial_against_put::<TicToc>(true));
+scenes! {
+    loom_burial_against_put = explore_as_it_is(2, || burial_against_put::<Occ>(false));
+    loom_burial_against_put_in_timestamp_order =
+        explore_as_it_is(2, || burial_against_put::<TicToc>(false));
+    loom_burial_against_put_by_timestamps =
+        explore_as_it_is(2, || burial_against_put::<Mvto>(false));
+    loom_delete_against_put = explore_as_it_is(2, || burial_against_put::<Occ>(true));
+    loom_delete_against_put_in_timestamp_order =
+        explore_as_it_is(2, || burial_against_put::<TicToc>(true));
 }

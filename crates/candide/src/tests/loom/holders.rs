@@ -27,19 +27,10 @@ fn held_write_skew<P: Protocol>() {
     assert_ne!(rows, [1, 1], "both committed on what the other replaced");
 }
 
-#[test]
-fn loom_held_write_skew() {
-    explore(4, held_write_skew::<Occ>);
-}
-
-#[test]
-fn loom_held_write_skew_by_timestamps() {
-    explore(2, held_write_skew::<Mvto>);
-}
-
-#[test]
-fn loom_held_write_skew_in_timestamp_order() {
-    explore(4, held_write_skew::<TicToc>);
+scenes! {
+    loom_held_write_skew = explore(4, held_write_skew::<Occ>);
+    loom_held_write_skew_by_timestamps = explore(2, held_write_skew::<Mvto>);
+    loom_held_write_skew_in_timestamp_order = explore(4, held_write_skew::<TicToc>);
 }
 
 /// Runs a read for update, followed by a write, against a blind update of the same row. Both writes
@@ -58,14 +49,10 @@ fn held_against_a_blind_update<P: Protocol>() {
     assert_eq!(count(&db, &table, [0]), [i64::from(first) + 10 * i64::from(second)]);
 }
 
-#[test]
-fn loom_held_against_a_blind_update() {
-    explore(4, held_against_a_blind_update::<Occ>);
-}
-
-#[test]
-fn loom_held_against_a_blind_update_in_timestamp_order() {
-    explore(4, held_against_a_blind_update::<TicToc>);
+scenes! {
+    loom_held_against_a_blind_update = explore(4, held_against_a_blind_update::<Occ>);
+    loom_held_against_a_blind_update_in_timestamp_order =
+        explore(4, held_against_a_blind_update::<TicToc>);
 }
 
 /// Lets two sessions hold one row, one after the other. One of them releases the row without
@@ -91,12 +78,7 @@ fn two_holders_of_one_row<P: Protocol>() {
     }
 }
 
-#[test]
-fn loom_two_holders_of_one_row() {
-    explore(4, two_holders_of_one_row::<Occ>);
-}
-
-#[test]
-fn loom_two_holders_of_one_row_in_timestamp_order() {
-    explore(4, two_holders_of_one_row::<TicToc>);
+scenes! {
+    loom_two_holders_of_one_row = explore(4, two_holders_of_one_row::<Occ>);
+    loom_two_holders_of_one_row_in_timestamp_order = explore(4, two_holders_of_one_row::<TicToc>);
 }

@@ -23,25 +23,12 @@ fn read_against_install<P: Protocol>() {
     );
 }
 
-/// A reader sees all words of one version, though a version is being installed meanwhile.
-#[test]
-fn loom_read_against_install() {
-    explore(5, read_against_install::<Occ>);
-}
-
-#[test]
-fn loom_read_against_install_in_timestamp_order() {
-    explore(4, read_against_install::<TicToc>);
-}
-
-#[test]
-fn loom_read_against_install_in_versions() {
-    explore(3, read_against_install::<Mvcc>);
-}
-
-#[test]
-fn loom_read_against_install_by_timestamps() {
-    explore(3, read_against_install::<Mvto>);
+scenes! {
+    /// A reader sees all words of one version, though a version is being installed meanwhile.
+    loom_read_against_install = explore(5, read_against_install::<Occ>);
+    loom_read_against_install_in_timestamp_order = explore(4, read_against_install::<TicToc>);
+    loom_read_against_install_in_versions = explore(3, read_against_install::<Mvcc>);
+    loom_read_against_install_by_timestamps = explore(3, read_against_install::<Mvto>);
 }
 
 /// Reads columns one by one while their row is replaced.
@@ -60,19 +47,10 @@ fn columns_against_install<P: Protocol>() {
     );
 }
 
-#[test]
-fn loom_columns_against_install() {
-    explore(4, columns_against_install::<Occ>);
-}
-
-#[test]
-fn loom_columns_against_install_in_versions() {
-    explore(3, columns_against_install::<Mvcc>);
-}
-
-#[test]
-fn loom_columns_against_install_by_timestamps() {
-    explore(3, columns_against_install::<Mvto>);
+scenes! {
+    loom_columns_against_install = explore(4, columns_against_install::<Occ>);
+    loom_columns_against_install_in_versions = explore(3, columns_against_install::<Mvcc>);
+    loom_columns_against_install_by_timestamps = explore(3, columns_against_install::<Mvto>);
 }
 
 /// Changes columns of two rows, one row after the other, while a reader reads them by single reads
@@ -97,19 +75,12 @@ fn single_reads_against_installs<P: Protocol>() {
     reader.join().unwrap();
 }
 
-#[test]
-fn loom_single_reads_against_installs() {
-    explore_as_it_is(3, single_reads_against_installs::<Occ>);
-}
-
-#[test]
-fn loom_single_reads_against_installs_in_timestamp_order() {
-    explore_as_it_is(3, single_reads_against_installs::<TicToc>);
-}
-
-#[test]
-fn loom_single_reads_against_installs_in_versions() {
-    explore_as_it_is(3, single_reads_against_installs::<Mvcc>);
+scenes! {
+    loom_single_reads_against_installs = explore_as_it_is(3, single_reads_against_installs::<Occ>);
+    loom_single_reads_against_installs_in_timestamp_order =
+        explore_as_it_is(3, single_reads_against_installs::<TicToc>);
+    loom_single_reads_against_installs_in_versions =
+        explore_as_it_is(3, single_reads_against_installs::<Mvcc>);
 }
 
 /// Reads a held row while its holder installs: all words are of one version.
@@ -131,12 +102,9 @@ fn read_against_a_holder_that_installs<P: Protocol>() {
     );
 }
 
-#[test]
-fn loom_read_against_a_holder_that_installs() {
-    explore(4, read_against_a_holder_that_installs::<Occ>);
-}
-
-#[test]
-fn loom_read_against_a_holder_that_installs_in_timestamp_order() {
-    explore(4, read_against_a_holder_that_installs::<TicToc>);
+scenes! {
+    loom_read_against_a_holder_that_installs =
+        explore(4, read_against_a_holder_that_installs::<Occ>);
+    loom_read_against_a_holder_that_installs_in_timestamp_order =
+        explore(4, read_against_a_holder_that_installs::<TicToc>);
 }

@@ -121,14 +121,11 @@ fn counting_against_install<P: Protocol>() {
     assert_eq!(table.versions_of(&mut here, &0), Ok(Some(3)));
 }
 
-/// Without the Acquire of the cell's word, the header of the newest version might not be visible,
-/// and the chain would seem to end there.
-#[test]
-fn loom_counting_against_install_in_versions() {
-    explore_as_it_is(3, counting_against_install::<Mvcc>);
-}
-
-#[test]
-fn loom_counting_against_install_by_timestamps() {
-    explore_as_it_is(3, counting_against_install::<Mvto>);
+scenes! {
+    /// Without the Acquire of the cell's word, the header of the newest version might not be
+    /// visible, and the chain would seem to end there.
+    loom_counting_against_install_in_versions =
+        explore_as_it_is(3, counting_against_install::<Mvcc>);
+    loom_counting_against_install_by_timestamps =
+        explore_as_it_is(3, counting_against_install::<Mvto>);
 }

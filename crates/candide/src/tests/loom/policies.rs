@@ -111,12 +111,8 @@ fn flags_that_are_set_against_a_writer(asks_before: bool) {
     });
 }
 
-#[test]
-fn loom_flags_that_are_set_against_a_writer() {
-    flags_that_are_set_against_a_writer(false);
-}
-
-#[test]
-fn loom_flags_that_are_set_against_a_writer_of_two_rows() {
-    flags_that_are_set_against_a_writer(true);
+scenes! {
+    loom_flags_that_are_set_against_a_writer = flags_that_are_set_against_a_writer(false);
+    loom_flags_that_are_set_against_a_writer_of_two_rows =
+        flags_that_are_set_against_a_writer(true);
 }

@@ -5,16 +5,11 @@ use crate::epoch::{Epochs, Slot};
 use crate::sync::{AtomicU64, Ordering, thread};
 use std::sync::Arc;
 
-/// A reader holds a block under its pin. Another thread unlinks the block, reads a stamp, and asks
-/// whether the block is free.
-#[test]
-fn loom_pin_against_reclaim() {
-    pin_against_reclaim(Epochs::pin);
-}
-
-#[test]
-fn loom_pin_of_a_snapshot_against_reclaim() {
-    pin_against_reclaim(Epochs::pin_for_memory);
+scenes! {
+    /// A reader holds a block under its pin. Another thread unlinks the block, reads a stamp, and
+    /// asks whether the block is free.
+    loom_pin_against_reclaim = pin_against_reclaim(Epochs::pin);
+    loom_pin_of_a_snapshot_against_reclaim = pin_against_reclaim(Epochs::pin_for_memory);
 }
 
 fn pin_against_reclaim(pin: fn(&Epochs, &Slot)) {

@@ -6,6 +6,7 @@ use crate::engine::Protocol;
 use crate::protocols::{Mvcc, Mvto, Occ, Serial, TicToc, under_a_lock};
 use crate::sync::thread;
 use crate::timestamps::by_the_clock;
+use crate::{Abort, Table, Tx};
 use std::cell::Cell;
 
 /// Plays write skew: each transaction writes the row that the other reads.
@@ -59,46 +60,25 @@ fn loom_view_moves_on_against_a_commit() {
     });
 }
 
-/// Without the fence between locking and validating, both transactions would see the old row.
-#[test]
-fn loom_write_skew() {
-    explore(5, write_skew::<Occ>);
+scenes! {
+    /// Without the fence between locking and validating, both transactions would see the old row.
+    loom_write_skew = explore(5, write_skew::<Occ>);
+    loom_write_skew_under_one_lock = under_a_lock(|| explore(3, write_skew::<Serial>));
+    loom_write_skew_in_timestamp_order = explore(4, write_skew::<TicToc>);
+    loom_write_skew_in_versions = explore(3, write_skew::<Mvcc>);
+    loom_write_skew_by_timestamps = explore(3, write_skew::<Mvto>);
+    loom_write_skew_by_the_clock = by_the_clock(|| explore(2, write_skew::<Mvto>));
 }
 
-#[test]
-fn loom_write_skew_under_one_lock() {
-    under_a_lock(|| explore(3, write_skew::<Serial>));
-}
-
-#[test]
-fn loom_write_skew_in_timestamp_order() {
-    explore(4, write_skew::<TicToc>);
-}
-
-#[test]
-fn loom_write_skew_in_versions() {
-    explore(3, write_skew::<Mvcc>);
-}
-
-#[test]
-fn loom_write_skew_by_timestamps() {
-    explore(3, write_skew::<Mvto>);
-}
-
-#[test]
-fn loom_write_skew_by_the_clock() {
-    by_the_clock(|| explore(2, write_skew::<Mvto>));
-}
-
-/// Runs a transaction that reads a key as absent and writes a row, against a transaction that reads
-/// the row and inserts the key.
-fn absent_read_against_insert<P: Protocol>() {
+/// Runs a transaction that looks for key 9 with `find` and writes a row, against a transaction that
+/// reads the row and inserts the key.
+fn find_against_insert<P: Protocol>(find: fn(&Table<Item, P>, &Tx<'_, P>) -> Result<bool, Abort>) {
     let (db, table) = database::<P>(1);
     let (first, second) = race(
         &db,
         &table,
         move |table, tx| {
-            let there = table.get(tx, 9, Item::COUNT)?.is_some();
+            let there = find(table, tx)?;
             table.update(tx, 0, Item::COUNT.set(if there { 5 } else { 1 }))
         },
         move |table, tx| {
@@ -114,29 +94,18 @@ fn absent_read_against_insert<P: Protocol>() {
     }
 }
 
-#[test]
-fn loom_absent_read_against_insert() {
-    explore(4, absent_read_against_insert::<Occ>);
+fn absent_read_against_insert<P: Protocol>() {
+    find_against_insert::<P>(|table, tx| Ok(table.get(tx, 9, Item::COUNT)?.is_some()));
 }
 
-#[test]
-fn loom_absent_read_against_insert_in_timestamp_order() {
-    explore(3, absent_read_against_insert::<TicToc>);
-}
-
-#[test]
-fn loom_absent_read_against_insert_in_versions() {
-    explore(3, absent_read_against_insert::<Mvcc>);
-}
-
-#[test]
-fn loom_absent_read_against_insert_by_timestamps() {
-    explore(2, absent_read_against_insert::<Mvto>);
-}
-
-#[test]
-fn loom_absent_read_against_insert_by_the_clock() {
-    by_the_clock(|| explore(2, absent_read_against_insert::<Mvto>));
+scenes! {
+    loom_absent_read_against_insert = explore(4, absent_read_against_insert::<Occ>);
+    loom_absent_read_against_insert_in_timestamp_order =
+        explore(3, absent_read_against_insert::<TicToc>);
+    loom_absent_read_against_insert_in_versions = explore(3, absent_read_against_insert::<Mvcc>);
+    loom_absent_read_against_insert_by_timestamps = explore(2, absent_read_against_insert::<Mvto>);
+    loom_absent_read_against_insert_by_the_clock =
+        by_the_clock(|| explore(2, absent_read_against_insert::<Mvto>));
 }
 
 /// An absent read races with an insert that has the smaller number, while time stands still unless
@@ -216,23 +185,9 @@ fn loom_iteration_against_insert() {
 #[test]
 fn loom_many_lookups_against_insert() {
     explore(3, || {
-        let (db, table) = database::<Occ>(1);
-        let (first, second) = race(
-            &db,
-            &table,
-            move |table, tx| {
-                let there = table.find_many(tx, &[0, 9])?[1].get(Item::COUNT)?.is_some();
-                table.update(tx, 0, Item::COUNT.set(if there { 5 } else { 1 }))
-            },
-            move |table, tx| {
-                let count = table.read(tx, 0, Item::COUNT)?;
-                table.insert(tx, Item::new(9, count))
-            },
-        );
-        if first && second {
-            let rows = count(&db, &table, [0, 9]);
-            assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");
-        }
+        find_against_insert::<Occ>(|table, tx| {
+            Ok(table.find_many(tx, &[0, 9])?[1].get(Item::COUNT)?.is_some())
+        });
     });
 }
 
@@ -249,17 +204,8 @@ fn two_updates_of_one_row<P: Protocol>() {
     assert_eq!(count(&db, &table, [0]), [i64::from(first) + i64::from(second)]);
 }
 
-#[test]
-fn loom_two_updates_of_one_row() {
-    explore(4, two_updates_of_one_row::<Occ>);
-}
-
-#[test]
-fn loom_two_updates_of_one_row_in_timestamp_order() {
-    explore(4, two_updates_of_one_row::<TicToc>);
-}
-
-#[test]
-fn loom_two_updates_of_one_row_by_timestamps() {
-    explore(3, two_updates_of_one_row::<Mvto>);
+scenes! {
+    loom_two_updates_of_one_row = explore(4, two_updates_of_one_row::<Occ>);
+    loom_two_updates_of_one_row_in_timestamp_order = explore(4, two_updates_of_one_row::<TicToc>);
+    loom_two_updates_of_one_row_by_timestamps = explore(3, two_updates_of_one_row::<Mvto>);
 }

@@ -4,6 +4,7 @@
 use super::super::random_transactions::{Judge, Mix};
 use super::super::rows::Item;
 use super::super::transactions::ONCE;
+use super::super::two_sessions::read_then_write;
 use super::{Scene, scene};
 use crate::policy::{MoccOptions, Policies, Policy};
 use crate::protocols::{Occ, Recorded};
@@ -103,14 +104,8 @@ fn never_both(at: Point, first: Body, second: Body) {
 fn a_row_that_is_said_to_be_locked_is_validated() {
     never_both(
         Point::Unlocked,
-        |table, tx| {
-            let zero = table.read(tx, 0, Item::COUNT)?;
-            table.update(tx, 1, Item::COUNT.set(zero + 1))
-        },
-        |table, tx| {
-            let one = table.read(tx, 1, Item::COUNT)?;
-            table.update(tx, 0, Item::COUNT.set(one + 1))
-        },
+        |table, tx| read_then_write(table, tx, 0, 1),
+        |table, tx| read_then_write(table, tx, 1, 0),
     );
 }
 
@@ -118,14 +113,8 @@ fn a_row_that_is_said_to_be_locked_is_validated() {
 fn a_commit_stops_readers_of_its_rows_before_it_validates() {
     never_both(
         Point::Validated,
-        |table, tx| {
-            let two = table.read(tx, 2, Item::COUNT)?;
-            table.update(tx, 0, Item::COUNT.set(two + 1))
-        },
-        |table, tx| {
-            let zero = table.read(tx, 0, Item::COUNT)?;
-            table.update(tx, 2, Item::COUNT.set(zero + 1))
-        },
+        |table, tx| read_then_write(table, tx, 2, 0),
+        |table, tx| read_then_write(table, tx, 0, 2),
     );
 }
 
@@ -135,12 +124,8 @@ fn a_holder_stops_readers_of_its_rows_before_it_validates() {
         Point::Validated,
         |table, tx| {
             table.read_for_update(tx, 0, Item::COUNT)?;
-            let two = table.read(tx, 2, Item::COUNT)?;
-            table.update(tx, 0, Item::COUNT.set(two + 1))
+            read_then_write(table, tx, 2, 0)
         },
-        |table, tx| {
-            let zero = table.read(tx, 0, Item::COUNT)?;
-            table.update(tx, 2, Item::COUNT.set(zero + 1))
-        },
+        |table, tx| read_then_write(table, tx, 0, 2),
     );
 }

@@ -3,6 +3,7 @@
 use super::super::interleaving::acting;
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
+use super::super::two_sessions::read_then_write;
 use super::{Scene, Stuck, assert_free, base, cell, scene};
 use crate::locks::{FLAGS, Lock, LockWord, Mode, RASK};
 use crate::policy::{MoccOptions, Policies, Policy};
@@ -406,16 +407,10 @@ fn a_hot_write_skew_is_seen_at_validation() {
             let (rows, ended) = (table.clone(), std::rc::Rc::new(Cell::new(None)));
             let noted = ended.clone();
             let second = move || {
-                noted.set(Some(inner.with(ONCE()).run(|tx| {
-                    let one = rows.read(tx, 1, Item::COUNT)?;
-                    rows.update(tx, 0, Item::COUNT.set(one + 1))
-                })));
+                noted.set(Some(inner.with(ONCE()).run(|tx| read_then_write(&rows, tx, 1, 0))));
             };
             let first = acting(Point::Validated, second, || {
-                outer.with(ONCE()).run(|tx| {
-                    let zero = table.read(tx, 0, Item::COUNT)?;
-                    table.update(tx, 1, Item::COUNT.set(zero + 1))
-                })
+                outer.with(ONCE()).run(|tx| read_then_write(&table, tx, 0, 1))
             });
             assert_eq!((first, ended.get()), (Ok(()), Some(CONFLICT)));
             assert_free(&table, "at the end");

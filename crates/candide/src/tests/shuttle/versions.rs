@@ -37,6 +37,14 @@ fn assert_whole(counts: &[Option<i64>]) {
     assert_eq!(counts.iter().flatten().sum::<i64>(), 30, "of different times: {counts:?}");
 }
 
+/// Asserts that no garbage remains when no snapshot is open.
+fn assert_all_is_freed<P: Versioned>(me: &mut Actor<'_, P>) {
+    (0..12).for_each(|_| me.advance());
+    me.stage.pass();
+    let garbage = me.stage.db.memory().garbage;
+    assert_eq!(garbage, 0, "no snapshot is open, and something is kept");
+}
+
 /// A snapshot is read several times, while rows are moved, deleted and inserted, and old versions
 /// are collected. The rows in the snapshot must not change.
 pub(super) fn snapshots<P: Versioned>() -> Scene<P> {
@@ -102,13 +110,7 @@ pub(super) fn parked<P: Versioned>() -> Scene<P> {
         .part(churn)
         .part(look)
         .after(|me| {
-            (0..12).for_each(|_| me.advance());
-            me.stage.pass();
-            assert_eq!(
-                me.stage.db.memory().garbage,
-                0,
-                "no snapshot is open, and something is kept"
-            );
+            assert_all_is_freed(me);
             let items = me.items();
             for id in 0..ROWS {
                 let is_linked = matches!(items.core().index.find(&[id]), Found::Record(_));
@@ -185,15 +187,7 @@ pub(super) fn stowed<P: Versioned>() -> Scene<P> {
         .part(move_on)
         .part(move_on)
         .part(look)
-        .after(|me| {
-            (0..12).for_each(|_| me.advance());
-            me.stage.pass();
-            assert_eq!(
-                me.stage.db.memory().garbage,
-                0,
-                "no snapshot is open, and something is kept"
-            );
-        });
+        .after(assert_all_is_freed);
     if P::Versions::KEEPS_DELETED_INDEX { scene.shows("deleted_index") } else { scene }
 }
 
@@ -254,15 +248,7 @@ pub(super) fn pruned<P: Versioned>() -> Scene<P> {
         .part(|me| write(me, true))
         .part(|me| write(me, false))
         .part(look)
-        .after(|me| {
-            (0..12).for_each(|_| me.advance());
-            me.stage.pass();
-            assert_eq!(
-                me.stage.db.memory().garbage,
-                0,
-                "no snapshot is open, and something is kept"
-            );
-        })
+        .after(assert_all_is_freed)
 }
 
 /// All sessions collect the garbage of rows that are written all the time, even while a session is
@@ -301,15 +287,7 @@ pub(super) fn hot<P: Versioned>() -> Scene<P> {
         .part(write)
         .part(write)
         .part(look)
-        .after(|me| {
-            (0..12).for_each(|_| me.advance());
-            me.stage.pass();
-            assert_eq!(
-                me.stage.db.memory().garbage,
-                0,
-                "no snapshot is open, and something is kept"
-            );
-        });
+        .after(assert_all_is_freed);
     // If versions are stored as undo records of parts of a row, each session keeps its own garbage.
     if P::Versions::SHORT_WORDS == 0 { scene.shows("hot") } else { scene }
 }

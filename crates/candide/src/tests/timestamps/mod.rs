@@ -49,6 +49,13 @@ impl<P: Protocol> Scene<P> {
         self.db.inner.engine.epochs.pass();
     }
 
+    /// Returns the number of items that have a record in the index.
+    fn linked(&self) -> usize {
+        let mut linked = 0;
+        self.items.core().index.for_each(&mut |_| linked += 1);
+        linked
+    }
+
     /// Gives item 1 timestamps far above those of all other items and nodes.
     fn age_item_1(&self, session: &mut Session<P>) {
         (0..20).for_each(|_| run(session, |tx| self.items.update(tx, 1, Item::COUNT.set(0))));
@@ -117,23 +124,19 @@ fn parcel(number: u16) -> Parcel {
     Parcel::new(1, number)
 }
 
-fn miss_parcel<P: Protocol>(
-    scene: &Scene<P>,
-    tx: &Tx<'_, P>,
-    district: u8,
-    number: u16,
-) -> Result<(), Abort> {
-    assert_eq!(scene.parcels.get(tx, &(district, number), ())?, None);
-    Ok(())
-}
-
-fn see_parcel<P: Protocol>(
-    scene: &Scene<P>,
-    tx: &Tx<'_, P>,
-    district: u8,
-    number: u16,
-) -> Result<(), Abort> {
-    scene.parcels.read(tx, &(district, number), ())
+/// A script about parcel `N` of district 1, which T1 looks up by its key.
+fn missed_parcel<P: Protocol, const N: u16>() -> Script<P> {
+    Script {
+        name: "a parcel that was missed",
+        before: vec![],
+        miss: |scene, tx| {
+            assert_eq!(scene.parcels.get(tx, &(1, N), ())?, None);
+            Ok(())
+        },
+        between: vec![],
+        make: |scene, tx| scene.parcels.insert(tx, parcel(N)),
+        see: |scene, tx| scene.parcels.read(tx, &(1, N), ()),
+    }
 }
 
 fn fill<P: Protocol>(
@@ -178,11 +181,10 @@ fn scanned_range<P: Protocol>() -> Script<P> {
             assert_eq!(scene.parcels.scan(tx, (1, 5)..(1, 15), ()).count()?, 0);
             Ok(())
         },
-        between: vec![],
-        make: |scene, tx| scene.parcels.insert(tx, parcel(9)),
         see: |scene, tx| {
             scene.parcels.scan_rev(tx, (1, 5)..(1, 15), ()).try_for_each(|row| row.map(drop))
         },
+        ..missed_parcel::<P, 9>()
     }
 }
 
@@ -206,9 +208,7 @@ fn buried_tombstone<P: Protocol>() -> Script<P> {
             scene.items.delete(tx, 9)
         }],
         between: vec![|scene, _| {
-            let mut linked = 0;
-            scene.items.core().index.for_each(&mut |_| linked += 1);
-            assert_eq!(linked, 3, "it is reaped");
+            assert_eq!(scene.linked(), 3, "it is reaped");
             Ok(())
         }],
         ..missed_key()
@@ -240,10 +240,8 @@ fn split_root<P: Protocol>() -> Script<P> {
     Script {
         name: "the only leaf of a layer, divided",
         before: vec![|scene, tx| fill(scene, tx, (10..=140).step_by(10))],
-        miss: |scene, tx| miss_parcel(scene, tx, 1, 75),
         between: vec![|scene, tx| fill(scene, tx, [71].into_iter())],
-        make: |scene, tx| scene.parcels.insert(tx, parcel(75)),
-        see: |scene, tx| see_parcel(scene, tx, 1, 75),
+        ..missed_parcel::<P, 75>()
     }
 }
 
@@ -258,8 +256,7 @@ fn split_leaf<P: Protocol>() -> Script<P> {
         between: vec![|scene, tx| {
             fill(scene, tx, (231..=279).filter(|number| number % 10 != 0 && *number != 255))
         }],
-        make: |scene, tx| scene.parcels.insert(tx, parcel(255)),
-        see: |scene, tx| see_parcel(scene, tx, 1, 255),
+        ..missed_parcel::<P, 255>()
     }
 }
 
@@ -267,10 +264,8 @@ fn new_layer<P: Protocol>() -> Script<P> {
     Script {
         name: "a slot that became a layer",
         before: vec![|scene, tx| fill(scene, tx, [1].into_iter())],
-        miss: |scene, tx| miss_parcel(scene, tx, 1, 5),
         between: vec![|scene, tx| fill(scene, tx, [3].into_iter())],
-        make: |scene, tx| scene.parcels.insert(tx, parcel(5)),
-        see: |scene, tx| see_parcel(scene, tx, 1, 5),
+        ..missed_parcel::<P, 5>()
     }
 }
 
@@ -280,10 +275,7 @@ fn removed_leaf<P: Protocol>() -> Script<P> {
         before: vec![|scene, tx| fill(scene, tx, (10..=600).step_by(10)), |scene, tx| {
             empty(scene, tx, (160..=450).step_by(10))
         }],
-        miss: |scene, tx| miss_parcel(scene, tx, 1, 255),
-        between: vec![],
-        make: |scene, tx| scene.parcels.insert(tx, parcel(255)),
-        see: |scene, tx| see_parcel(scene, tx, 1, 255),
+        ..missed_parcel::<P, 255>()
     }
 }
 
@@ -298,10 +290,7 @@ fn taken_over_leaf<P: Protocol>() -> Script<P> {
                 empty(scene, tx, (71..=140).filter(|number| number % 10 == 0 || *number == 75))
             },
         ],
-        miss: |scene, tx| miss_parcel(scene, tx, 1, 35),
-        between: vec![],
-        make: |scene, tx| scene.parcels.insert(tx, parcel(35)),
-        see: |scene, tx| see_parcel(scene, tx, 1, 35),
+        ..missed_parcel::<P, 35>()
     }
 }
 
@@ -311,10 +300,7 @@ fn removed_layer<P: Protocol>() -> Script<P> {
         before: vec![|scene, tx| fill(scene, tx, [1, 2].into_iter()), |scene, tx| {
             empty(scene, tx, [1, 2].into_iter())
         }],
-        miss: |scene, tx| miss_parcel(scene, tx, 1, 5),
-        between: vec![],
-        make: |scene, tx| scene.parcels.insert(tx, parcel(5)),
-        see: |scene, tx| see_parcel(scene, tx, 1, 5),
+        ..missed_parcel::<P, 5>()
     }
 }
 
@@ -366,46 +352,23 @@ fn assert_stopped(timed: Script<TicToc>, untimed: Script<Untimed>) {
     assert!(slips_below(&untimed), "{}: the script shows nothing", untimed.name);
 }
 
-#[test]
-fn no_insert_commits_below_a_reader_that_missed_its_key() {
-    assert_stopped(missed_key(), missed_key());
-    assert_stopped(unique_index(), unique_index());
+/// Makes tests that assert of scripts that they are stopped.
+macro_rules! stopped {
+    ($($test:ident: $($script:ident),+;)+) => {
+        $(#[test] fn $test() { $(assert_stopped($script(), $script());)+ })+
+    };
 }
 
-#[test]
-fn no_insert_commits_below_a_scan_of_its_range() {
-    assert_stopped(scanned_range(), scanned_range());
-    assert_stopped(scanned_table(), scanned_table());
-    assert_stopped(ordered_index(), ordered_index());
-}
-
-#[test]
-fn no_insert_commits_below_a_reader_of_a_tombstone_that_was_buried_since() {
-    assert_stopped(buried_tombstone(), buried_tombstone());
-}
-
-#[test]
-fn no_insert_commits_below_a_reader_of_a_failed_insert_that_was_buried_since() {
-    assert_stopped(buried_failure(), buried_failure());
-}
-
-#[test]
-fn no_insert_commits_below_a_reader_that_missed_its_key_before_the_table_grew() {
-    assert_stopped(growth(), growth());
-}
-
-#[test]
-fn no_insert_commits_below_a_reader_that_missed_its_key_before_a_leaf_was_divided() {
-    assert_stopped(split_root(), split_root());
-    assert_stopped(split_leaf(), split_leaf());
-    assert_stopped(new_layer(), new_layer());
-}
-
-#[test]
-fn no_insert_commits_below_a_reader_that_missed_its_key_before_a_leaf_was_removed() {
-    assert_stopped(removed_leaf(), removed_leaf());
-    assert_stopped(taken_over_leaf(), taken_over_leaf());
-    assert_stopped(removed_layer(), removed_layer());
+stopped! {
+    no_insert_commits_below_a_reader_that_missed_its_key: missed_key, unique_index;
+    no_insert_commits_below_a_scan_of_its_range: scanned_range, scanned_table, ordered_index;
+    no_insert_commits_below_a_reader_of_a_tombstone_that_was_buried_since: buried_tombstone;
+    no_insert_commits_below_a_reader_of_a_failed_insert_that_was_buried_since: buried_failure;
+    no_insert_commits_below_a_reader_that_missed_its_key_before_the_table_grew: growth;
+    no_insert_commits_below_a_reader_that_missed_its_key_before_a_leaf_was_divided:
+        split_root, split_leaf, new_layer;
+    no_insert_commits_below_a_reader_that_missed_its_key_before_a_leaf_was_removed:
+        removed_leaf, taken_over_leaf, removed_layer;
 }
 
 #[test]
@@ -511,9 +474,7 @@ fn a_reader_that_misses_a_key_comes_after_the_delete() {
             w.take().expect("one attempt").join().unwrap();
             scene.pass();
             run(&mut other, |tx| scene.items.read(tx, 3, Item::COUNT).map(drop));
-            let mut linked = 0;
-            scene.items.core().index.for_each(&mut |_| linked += 1);
-            assert_eq!(linked, 3, "it is reaped");
+            assert_eq!(scene.linked(), 3, "it is reaped");
             assert_eq!(scene.items.get(tx, 9, ())?, None);
             Ok(())
         })
@@ -641,11 +602,6 @@ fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
         scene.items.read(tx, 1, Item::COUNT).map(drop)
     });
     scene.pass();
-    let linked = || {
-        let mut linked = 0;
-        scene.items.core().index.for_each(&mut |_| linked += 1);
-        linked
-    };
     run(&mut r, |tx| {
         assert_eq!(scene.items.get(tx, 9, ())?, None);
         assert_eq!(scene.items.read(tx, 1, Item::COUNT)?, 0);
@@ -660,12 +616,12 @@ fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
         }
         Ok(())
     });
-    assert_eq!(linked(), 4);
+    assert_eq!(scene.linked(), 4);
     for _ in 0..4 {
         run(&mut failing, |tx| scene.items.read(tx, 3, Item::COUNT).map(drop));
         scene.pass();
     }
-    assert_eq!(linked(), 3);
+    assert_eq!(scene.linked(), 3);
     let mut judge = Judge::new(
         Options { strict: false, opaque: false, horizon: 1 << 20 },
         "burial".to_string(),
