@@ -200,8 +200,8 @@ fn assert_refused_with_reason<P: Protocol>(
 }
 
 /// Drops the index of the codes on another thread. When the index has become unreadable, the drop
-/// waits for a transaction that has read row `number` and ends at step 2 of `step`. It does not wait
-/// for transactions that begin then. [`at_waits`] reports to `waits`.
+/// waits for a transaction that has read row `number` and ends at step 2 of `step`. It does not
+/// wait for transactions that begin then. [`at_waits`] reports to `waits`.
 pub(super) fn drop_slowly<'s, P: Protocol>(
     scope: &'s Scope<'s, '_>,
     db: &'s Database<P>,
