@@ -41,7 +41,7 @@ pub fn check_lists(history: &[Transaction<ListOp>], options: Options) -> Result<
     inference.conclude(options).map(drop)
 }
 
-/// One append.
+/// An append, by a transaction.
 struct Append {
     writer: Place,
     /// The value that the same transaction appended to the key just before this value; `None` if
@@ -57,7 +57,7 @@ struct Append {
 /// All appends of a history, by key and value.
 type Appends = HashMap<(u64, u64), Append>;
 
-/// One read by a committed transaction.
+/// A read by a committed transaction.
 struct Read<'h> {
     reader: Place,
     values: &'h [u64],

@@ -98,9 +98,9 @@ pub enum Verdict {
     Serializable,
     /// The history is not serializable.
     Violated(Box<Violation>),
-    /// No violation was found, and the checker could not show that there is none: some event
-    /// referred to forgotten versions, or a search for a serial order was ended. The text says
-    /// which, and what to do about forgotten versions.
+    /// No violation was found, but the checker could not exclude one: some event referred to
+    /// forgotten versions, or a search for a serial order was ended. The text says which, and what
+    /// to do about forgotten versions.
     Inconclusive(String),
 }
 

@@ -205,7 +205,7 @@ pub fn stats(place: &Path) -> Result<Finding, Failure> {
 ///
 /// # Errors
 /// The directory contains no database, the database is in use, the other directory is not empty, a
-/// file cannot be read or written, or the damage is where nothing can be left out.
+/// file cannot be read or written, or the damaged place cannot be left out.
 pub fn repair(place: &Path, to: &Path, until: Option<(u64, u64)>) -> Result<Finding, Failure> {
     let disk = directory(place)?;
     let copy = new_directory(to)?;

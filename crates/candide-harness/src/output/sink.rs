@@ -141,7 +141,8 @@ mod tests {
         assert!(Sink::open(Path::new("/dev/null")).unwrap().0.write("text").is_ok());
     }
 
-    /// Every name of a file is refused beside every other one, also before the file exists.
+    /// Two results in one file are refused under all names of the file, also before the file
+    /// exists.
     #[test]
     fn one_file_is_refused_for_two_results_whatever_it_is_called() {
         let folder = std::env::temp_dir().join(format!("candide-sink-{}", std::process::id()));

@@ -115,7 +115,8 @@ pub enum Shown {
     SetSizes,
     /// The share of commits that OCC would have aborted.
     StaleCommits,
-    /// The 99.9th percentile of latencies, and how often threads were made to leave their cores.
+    /// The 99.9th percentile of latencies, and the number of times that threads were made to leave
+    /// their cores.
     Tails,
 }
 

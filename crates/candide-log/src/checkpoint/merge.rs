@@ -100,7 +100,8 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// Makes all changes of the next row, which was `row` before, and adds it if it exists then.
+    /// Makes all changes of the next row, which was `row` before them, and adds the row if it still
+    /// exists.
     fn changed_row(
         &mut self,
         to: &mut dyn Sink,

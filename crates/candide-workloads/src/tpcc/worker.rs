@@ -123,7 +123,7 @@ impl<P: Protocol> TpccWorker<P> {
         self.tally
     }
 
-    /// Checks the next of the worker's warehouses, and returns it if a delivery is queued there.
+    /// Looks at the next of the worker's warehouses, and returns it if a delivery is queued there.
     /// One call checks only one warehouse, even if the worker has several.
     fn next_queued(&mut self) -> Option<WarehouseId> {
         let warehouse = *self.owned.get(self.looked_at)?;

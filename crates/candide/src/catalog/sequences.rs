@@ -14,10 +14,10 @@
 //!   above that number, by an update in its own write set. The update stays there when a part of
 //!   the transaction is undone (`txn/limits.rs`). The commit record that has what the transaction
 //!   did with the number therefore has the limit, too.
-//! * **SQ3** The durable limit is one with which the database was opened, or one that a commit has
-//!   written which the log has made durable since. So every later recovery finds it, or a larger
-//!   one: an update of the row is a `max`, and by C1 the row has the largest limit of all commits
-//!   that are recovered, whatever their order is.
+//! * **SQ3** The durable limit is a limit with which the database was opened, or a limit that a
+//!   commit has written and the log has made durable since. So every later recovery finds it, or a
+//!   larger one: an update of the row is a `max`, and by C1 the row has the largest limit of all
+//!   commits that are recovered, whatever their order is.
 //!
 //! # Why recovery begins above every number of a recovered transaction
 //! Let a transaction T, which drew n, be recovered. If n was above the durable limit at the draw,

@@ -69,7 +69,7 @@ const OFF: u64 = 1 << 63;
 const NOTED: u64 = 1 << 62;
 /// The bit of `marks` that says that an attempt has failed on a lock.
 const AWAITED: u64 = 1 << 61;
-/// The bits of `marks` that are no age.
+/// The bits of `marks` that do not belong to the age.
 const NO_AGE: u64 = OFF | NOTED | AWAITED;
 
 impl Wanted {

@@ -277,7 +277,7 @@ impl<B: Backlog> Garbage<B> {
             GcOutcome::Busy => left.busy.push(due),
             GcOutcome::NotYet => {
                 // If the note has changed, the unit was written again since it was last examined,
-                // so it is hot. Other entries wait for another reason.
+                // so it is hot. Other entries wait for other reasons.
                 let is_hot = noted != 0 && due.note != noted;
                 let due = Due { queued: engine.epochs.now(), time, ..due };
                 if is_hot { left.hot.push(due) } else { self.reap_queue.push_back(due) }

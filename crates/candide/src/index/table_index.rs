@@ -119,8 +119,8 @@ impl TableIndex {
     /// lookups overlap.
     ///
     /// Each key must have `width` words, as the index's keys have. A hash index compares as many
-    /// words of a record as it is given, and each call of `as_ref` may give others. So exactly the
-    /// words that it compares are checked.
+    /// words of a record as it is given, and each call of `as_ref` may return other words. So
+    /// exactly the words that it compares are checked.
     ///
     /// # Panics
     /// Panics as [`check_width`] does.

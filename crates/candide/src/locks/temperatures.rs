@@ -20,8 +20,8 @@ const RELEASES: u8 = 3;
 /// The bit of a counter that says that rows are read in order to be written.
 const WRITTEN: u8 = 1 << 7;
 
-/// The temperatures of a database's rows. They take 64 KiB from the first failure on, and nothing
-/// before.
+/// The temperatures of a database's rows. The temperatures take 64 KiB from the first failure on,
+/// and no memory before.
 #[derive(Debug, Default)]
 pub(crate) struct Temperatures(OnceLock<Box<[AtomicU64]>>);
 

@@ -56,7 +56,7 @@ pub(crate) struct Keyspaces {
     // Fields drop in this order, so the database is closed before its folder is removed.
     database: OptimisticTxDatabase,
     keyspaces: Vec<OptimisticTxKeyspace>,
-    /// What a commit does with its journal; `None` leaves the journal in the process.
+    /// The step that a commit takes with its journal; `None` leaves the journal in the process.
     durability: Option<PersistMode>,
     _folder: Option<Scratch>,
 }
@@ -127,7 +127,7 @@ impl<V: Value> Session<V> for &Keyspaces {
     }
 }
 
-/// A transaction: a snapshot, or one that may write.
+/// A running transaction: a snapshot, or a transaction that may write.
 struct Running<'s, T> {
     tx: T,
     keyspaces: &'s [OptimisticTxKeyspace],

@@ -273,8 +273,8 @@ fn reap<'a>(
     if all { GcOutcome::Dead } else { GcOutcome::NotYet }
 }
 
-/// Latches another unit of a record that is to be marked as dead. Returns `None` if the unit has an
-/// entry of its own, which would dangle after the record's end, or if an insert of the row has
+/// Latches a further unit of a record that is to be marked as dead. Returns `None` if the unit has
+/// an entry of its own, which would dangle after the record's end, or if an insert of the row has
 /// linked a version.
 fn latch_dying<'a>(
     context: &mut Context<'_, Mvto>,

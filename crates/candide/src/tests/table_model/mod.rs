@@ -68,9 +68,9 @@ fn random_scripts<G: Goods, P: Protocol>(setting: Setting, scripts: usize, seed:
 
 const SCRIPTS: usize = 100;
 
-/// Runs `run` for all settings of a row type. Unless `CANDIDE_FULL` is set, leaves half of the
-/// settings out: `parities` has the parities of the numbers of switches that are on. The other half
-/// still has each combination of four switches.
+/// Runs `run` for all settings of a row type. Unless `CANDIDE_FULL` is set, leaves out settings in
+/// which the number of switches that are on has none of the `parities`. The remaining settings
+/// still have each combination of four switches.
 fn for_each_setting(parities: &[u32], run: impl Fn(Setting, u64)) {
     let is_run = |bits: &u64| !is_short() || parities.contains(&(bits.count_ones() % 2));
     for number in (0..32).filter(is_run) {

@@ -165,7 +165,7 @@ fn a_list_of_keys_goes_on_behind_a_layer_that_ends() {
     }
     ok(owner.run(|tx| (0..40).try_for_each(|number| table.delete(tx, &(1, number)))));
     (0..3).for_each(|_| epochs.pass());
-    // Deleted records can be reaped, but have not been.
+    // Deleted records can be reaped, but have not been reaped.
     let slot = epochs.register();
     epochs.pin(&slot);
     let mut halls = Vec::new();
