@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_at_its_limit_passes() {
+    fn a_count_at_its_limit_passes() {
         let lines = "release,\"CPU seconds\",11,why\n\
                      release,\"text bytes\",150,why\n\
                      release,\"file bytes\",1000,why\n\
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_its_limit_fails_and_says_what_to_do() {
+    fn a_count_above_its_limit_fails_with_instructions() {
         let fails = |line: &str, beginning: &str, advice: &str| {
             let failures = checked(line, "release").failures;
             assert_eq!(failures.len(), 1, "{line}");

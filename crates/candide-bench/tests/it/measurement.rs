@@ -581,7 +581,7 @@ fn tpcc_says_what_was_published_otherwise() {
 }
 
 #[test]
-fn tpcc_says_who_met_whom_when_asked() {
+fn tpcc_reports_conflicting_types_on_request() {
     let page = file("causes.html");
     // So many threads on so few rows that even one core has them meet.
     let arguments = format!(

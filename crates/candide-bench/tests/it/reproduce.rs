@@ -294,7 +294,7 @@ fn trees_are_compared_with_hash_indexes() {
 }
 
 #[test]
-fn opacity_is_that_of_all_lines_of_none_or_each_lines_both() {
+fn opacity_of_all_lines_is_on_off_or_both() {
     let lines = |opaque: &str| {
         let (_, report) = reproduce(&format!("delivery --threads 1 --runs 1 --opaque {opaque}"));
         let results = list(&report["results"]);

@@ -76,7 +76,7 @@ fn assert_no_more_than(ended: f64, rate: f64, result: &Value) {
 }
 
 #[test]
-fn as_many_are_begun_as_were_asked_for() {
+fn transactions_begin_at_the_requested_rate() {
     let timing = "--warmup 100ms --duration 1s --runs 1 --threads 2 --rate 2000";
     let ended = |result: &Value| number(&result["committed"]) + number(&result["user_aborted"]);
     let (printed, result) = undisturbed(
@@ -94,7 +94,7 @@ fn as_many_are_begun_as_were_asked_for() {
 }
 
 #[test]
-fn who_is_behind_has_waited() {
+fn latencies_of_late_transactions_contain_the_delay() {
     // Nothing can be begun so often, so the last ones are late by almost all of the time; but what
     // the warm-up has not begun is not waited for, which is longer.
     let arguments =

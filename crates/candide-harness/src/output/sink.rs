@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_written_is_not_there() {
+    fn a_sink_creates_its_file_at_the_first_write() {
         let folder = std::env::temp_dir().join(format!("candide-unwritten-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("a");

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_there_while_it_lasts_and_who_has_ended_is_not_waited_for() {
+    fn a_barrier_waits_for_all_threads_that_have_not_ended() {
         let (meeting, met) = (Barrier::of(3), AtomicUsize::new(0));
         thread::scope(|scope| {
             for meetings in [1, 2, 2] {

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_is_given_up_and_what_is_ahead_is_not() {
+    fn skipped_beginnings_are_given_up_and_later_ones_are_kept() {
         let from = Instant::now();
         let mut pace = Pace::new(1000.0, 1, 2, from);
         pace.skip_to(from + Duration::from_micros(10_500));

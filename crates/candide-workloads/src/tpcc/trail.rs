@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_are_met_who_were_there_at_the_same_time() {
+    fn only_overlapping_transactions_meet() {
         let [mine, other, third] = tracers();
         let place = on_customer(7, "account");
         update(&other, PAYMENT, "account");
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_are_met_who_wrote_there() {
+    fn only_writers_of_the_place_are_met() {
         let [mine, other, third] = tracers();
         mine.begin(NEW_ORDER);
         update(&other, PAYMENT, "account");

@@ -26,8 +26,8 @@ fn scene<P: Protocol>() -> Scene<P> {
     Scene { db, items, sessions }
 }
 
-protocol_tests!(concurrent: a_transaction_within_one_that_others_give_way_to_is_refused);
-fn a_transaction_within_one_that_others_give_way_to_is_refused<P: Protocol>() {
+protocol_tests!(concurrent: a_transaction_nested_in_the_token_holder_is_refused);
+fn a_transaction_nested_in_the_token_holder_is_refused<P: Protocol>() {
     let Scene { items, sessions: [mut outer, mut inner, _], .. } = scene::<P>();
     let attempts = Cell::new(0);
     let ended = outer.with(MANY.attempts_max(ATTEMPTS_MAX)).run(|tx| {

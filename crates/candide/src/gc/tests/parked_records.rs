@@ -148,11 +148,11 @@ fn a_snapshot_keeps_only_its_own_version_of_a_deleted_row<P: Chained>() {
 #[test]
 fn a_record_with_a_parked_version_is_not_buried() {
     // Under `Mvcc`, the record is reaped, since a parked entry does not read the record again.
-    a_record_of_which_something_is_parked_is_buried_or_not_under::<Mvcc>(true);
-    a_record_of_which_something_is_parked_is_buried_or_not_under::<Mvto>(false);
+    a_record_with_a_parked_version_is_buried_or_not::<Mvcc>(true);
+    a_record_with_a_parked_version_is_buried_or_not::<Mvto>(false);
 }
 
-fn a_record_of_which_something_is_parked_is_buried_or_not_under<P: Chained>(is_reaped: bool) {
+fn a_record_with_a_parked_version_is_buried_or_not<P: Chained>(is_reaped: bool) {
     let (db, items, mut session) = by_hand::<P>();
     let mut other = db.session().unwrap();
     let snapshot = db.snapshot();

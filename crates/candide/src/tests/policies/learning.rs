@@ -134,7 +134,7 @@ fn a_transaction_without_conflicts_looks_at_no_temperature_and_takes_no_lock() {
 /// Runs a transaction whose first attempt fails. Before the closure of the second attempt runs, its
 /// locks are there.
 #[test]
-fn the_next_attempt_locks_what_would_have_spared_the_conflict() {
+fn the_next_attempt_locks_the_rows_of_the_conflict() {
     let queues = MoccOptions::new().queue_locks(true);
     let of = |policy, options| Policies::of(policy).mocc(options);
     for (policy, locks_all) in [

@@ -163,9 +163,9 @@ fn modify_is_not_refused_while_indexes_come_and_go() {
     });
 }
 
-protocol_tests!(concurrent: an_index_that_can_be_read_is_right_however_it_came);
+protocol_tests!(concurrent: a_readable_index_agrees_with_its_table);
 /// Indexes are added and dropped while rows change. A readable index must always be right.
-fn an_index_that_can_be_read_is_right_however_it_came<P: Protocol>() {
+fn a_readable_index_agrees_with_its_table<P: Protocol>() {
     let (db, table) = database_with::<Seat, P>("seats");
     ok(db.run(|tx| table.insert_many(tx, (0..300).map(|id| seat(id / 40, id % 40, id % 50)))));
     let stop = AtomicBool::new(false);
