@@ -1,6 +1,6 @@
 //! A check of the tests: with each deliberate defect, some test must fail.
 //!
-//! The list of [`defects`](crate::defects) names the test that must find each defect. The test
+//! The list of [`defects`] names the test that must find each defect. The test
 //! binaries contain all defects. An environment variable enables one defect, so nothing is built
 //! again for the next defect.
 
