@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_that_of_a_test_or_of_a_module_of_tests() {
+    fn a_name_selects_a_test_or_a_module() {
         let tests = ["a::skew::occ", "a::skew::mvto", "a::skewed", "b::a::skew::occ", "a::one"];
         let tests = tests.map(String::from);
         let called = |name| called(&tests, name);

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prose_is_narrow_and_tables_and_examples_are_as_they_are() {
+    fn wide_prose_is_found_but_not_wide_tables_or_examples() {
         let wide = "word ".repeat(30);
         let lines = |text: &str| wide_comments(text).len();
         assert_eq!(lines(&format!("// {wide}\n    /// {wide}\n//! short")), 2);

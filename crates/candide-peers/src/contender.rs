@@ -221,7 +221,7 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
             let expected = rows(&sorted[first..sorted.len().min(first + count)]);
             if scan(&sorted[first], count) != expected {
                 return Err(format!(
-                    "a scan of {count} rows from {:?} gives others",
+                    "a scan of {count} rows from {:?} returns wrong rows",
                     sorted[first]
                 ));
             }
@@ -233,7 +233,7 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
             let expected = keys.iter().fold(0u64, |sum, key| sum.wrapping_add(key.value()));
             if handle.scan_values(&sorted[first], count) != expected {
                 return Err(format!(
-                    "a scan of the values of {count} rows from {:?} gives others",
+                    "a scan of {count} values from {:?} returns wrong values",
                     sorted[first]
                 ));
             }

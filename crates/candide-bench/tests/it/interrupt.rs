@@ -157,7 +157,7 @@ fn a_benchmark_reports_what_it_has_measured() {
 }
 
 #[test]
-fn what_is_left_of_a_run_is_not_put_beside_whole_ones() {
+fn a_cut_off_run_is_not_reported_beside_complete_runs() {
     let json = file("interrupted-later").with_extension("json");
     let (threads, arguments) =
         (threads(), "bench ycsb --rows 2000 --transactions 500 --protocol occ --warmup 0s");

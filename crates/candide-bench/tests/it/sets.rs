@@ -51,7 +51,7 @@ fn sets_have_the_sizes_that_the_workload_gives_them() {
 }
 
 #[test]
-fn sets_of_all_types_together_are_always_in_the_json_and_on_the_page() {
+fn total_set_sizes_are_always_in_the_json_and_on_the_page() {
     let size = "ycsb --rows 2000 --transactions 1000 --threads 1";
     let (printed, page, results) =
         bench_until(millis(), &format!("{size} {TIMING}"), "no-sets", &has_writers);

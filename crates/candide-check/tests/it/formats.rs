@@ -327,7 +327,7 @@ fn damaged_events_are_refused_with_line_and_reason() {
 }
 
 #[test]
-fn headers_that_are_none_are_refused() {
+fn invalid_headers_are_refused() {
     let header = |format: &str, version: u64, kind: &str| {
         format!(
             r#"{{"format":"{format}","version":{version},"kind":"{kind}","protocol":"occ","seed":7,"text":""}}"#

@@ -88,7 +88,7 @@ fn expect_hottest(workload: &dyn AnyWorkload) -> Result<(), Failure> {
     let name = workload.name();
     workload.hottest().map(drop).ok_or_else(|| {
         Failure::Usage(format!(
-            "{name} has no hottest row with these knobs, since it wants many rows alike; leave --hottest out, or draw keys with more skew"
+            "{name} has no hottest row with these knobs, since many rows are equally hot; leave --hottest out, or draw keys with more skew"
         ))
     })
 }

@@ -202,7 +202,7 @@ impl BlockHeader {
         }
         if self.cut < before.cut {
             let (is, was) = (self.cut, before.cut);
-            return Err(CUT.wrong(format!("cut {is} follows cut {was}")));
+            return Err(CUT.wrong(format!("cut {is} comes after the larger cut {was}")));
         }
         if self.synced < before.synced || self.synced > before.cut {
             let (is, was, cut) = (self.synced, before.synced, before.cut);

@@ -131,7 +131,7 @@ impl SegmentHeader {
         if generation > 1 && end_before.segment >= number {
             let segment = end_before.segment;
             return Err(END_SEGMENT.wrong(format!(
-                "segment {number} says that the generation before ended in segment {segment}"
+                "segment {number} says that the previous generation ended in segment {segment}, which is not earlier"
             )));
         }
         let offset = end_before.offset;

@@ -184,7 +184,7 @@ impl Log {
     fn check_records(&self, records: &[&[u64]], cut: u64) -> Result<u64, String> {
         let mut largest = 0;
         if cut < self.last.cut {
-            return Err(format!("cut {cut} follows cut {}", self.last.cut));
+            return Err(format!("cut {cut} comes after the larger cut {}", self.last.cut));
         }
         for mut words in records.iter().copied() {
             while let &[counts, stamp, _, ..] = words {
@@ -215,7 +215,7 @@ impl Log {
     fn append(&mut self, records: &[&[u64]], cut: u64) -> Result<(), Obstacle> {
         let payload: u64 = records.iter().map(|words| size_of_val(*words) as u64).sum();
         let size = (payload + BLOCK_HEADER_BYTES as u64).next_multiple_of(BLOCK_ALIGN);
-        // There is always room for a confirmation behind it.
+        // The segment must also have room for a confirmation after the block.
         if self.offset + size + BLOCK_ALIGN > self.segment.bytes {
             let least = FIRST_BLOCK + size + BLOCK_ALIGN;
             self.next_segment(least, least.max(self.next_bytes().min(STEP_BYTES)))?;

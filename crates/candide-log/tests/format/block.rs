@@ -142,7 +142,7 @@ fn blocks_follow_one_another_in_a_generation() {
     expect(check(BlockHeader { generation: 4, ..fits }), 24, "generation 4 follows 3");
     expect(check(BlockHeader { sequence: 3, ..fits }), 16, "block 3 follows block 1");
     expect(fits.follows(None), 16, "block 2 follows block 0");
-    expect(check(BlockHeader { cut: 9, ..fits }), 32, "cut 9 follows cut 10");
+    expect(check(BlockHeader { cut: 9, ..fits }), 32, "cut 9 comes after the larger cut 10");
     let (is, was) = (first.crc ^ 1, first.crc);
     expect(
         check(BlockHeader { before: is, ..fits }),

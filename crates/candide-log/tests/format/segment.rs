@@ -93,7 +93,11 @@ fn each_mistake_has_its_error() {
     expect(with(4091, 1, 1), 4091, "a reserved byte is not zero");
     expect(with(40, 8, 0), 40, "the generation is 0");
     expect(with(40, 8, 1), 48, "the first generation has one before it");
-    expect(with(56, 8, 7), 56, "segment 7 says that the generation before ended in segment 7");
+    expect(
+        with(56, 8, 7),
+        56,
+        "segment 7 says that the previous generation ended in segment 7, which is not earlier",
+    );
     expect(with(64, 8, 0), 64, "no block ends at byte 0");
     expect(with(64, 8, 4097), 64, "no block ends at byte 4097");
     expect(with(80, 8, 4096), 80, "no segment has a length of 4096 bytes");

@@ -181,7 +181,7 @@ fn records_above_the_cut_wait_for_a_block_that_contains_them() {
 fn changes_that_no_reader_accepts_are_not_written() {
     let record = put(5, 1, 1, 1);
     let cases: [(&[&[u64]], u64, &str); 4] = [
-        (&[], 3, "cut 3 follows cut 4"),
+        (&[], 3, "cut 3 comes after the larger cut 4"),
         (&[&put(4, 1, 1, 1)], 6, "a record below the cut: stamp 4, after cut 4"),
         (&[&record[..5]], 6, "a record says that it has 9 words, and has 5"),
         (&[&record, &[1, 2]], 6, "a record of 2 words"),

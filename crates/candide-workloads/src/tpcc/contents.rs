@@ -274,7 +274,10 @@ impl Contents {
             book.found.remote_orders.wrapping_add(u32::from(row.supplier != warehouse));
         let printed = book.dist[usize::from(district) - 1];
         self.lines.expect(printed == Some(row.dist_info), || {
-            format!("order line {key:?} says {:?}, and its stock {printed:?}", row.dist_info)
+            format!(
+                "order line {key:?} has dist_info {:?}, but its stock has {printed:?}",
+                row.dist_info
+            )
         });
         let price = self.prices[row.item as usize - 1];
         self.lines.expect(

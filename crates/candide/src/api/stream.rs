@@ -278,7 +278,7 @@ fn read_fields(from: &mut dyn Read, head: &mut Vec<u64>) -> Result<String, Strea
     head.push(length);
     if length > FIELD_BYTES_MAX {
         return Err(StreamError::Format(format!(
-            "texts of {length} bytes, where {FIELD_BYTES_MAX} is the most"
+            "a row has texts of {length} bytes; at most {FIELD_BYTES_MAX} are possible"
         )));
     }
     let (length, begin) = (length as usize, head.len());
@@ -298,7 +298,7 @@ fn read_line(shape: &Shape, from: &mut dyn Read, total: u64) -> Result<Vec<u64>,
     let count = line[0];
     if count > ROWS_AT_ONCE as u64 {
         return Err(StreamError::Format(format!(
-            "a piece of {count} rows, where {ROWS_AT_ONCE} is the most"
+            "a piece has {count} rows; at most {ROWS_AT_ONCE} are possible"
         )));
     }
     let words = if count == 0 { 1 } else { count as usize * (shape.key_words + shape.row_words) };

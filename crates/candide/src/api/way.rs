@@ -37,7 +37,8 @@ pub(crate) struct Way {
     cursor: Option<Cursor>,
     course: Course,
     mark: Mark,
-    /// The number of this scan among the attempt's scans. A scan that has turned has a new one.
+    /// The number of this scan among the attempt's scans. Each turn gives the scan a
+    /// new number.
     number: usize,
     /// The record that the scan has returned last, if the scan may read at a mark in the past.
     last: Option<RecordAt>,

@@ -4,7 +4,7 @@ use super::OutOfMemory;
 use super::region::{CHUNK_BYTES, Region, touch};
 use crate::sync::{AtomicUsize, Ordering, process};
 
-/// The number of chunks for which one more thread is worth its start.
+/// The number of chunks for each of which one thread is started.
 const CHUNKS_PER_THREAD: usize = 16;
 
 /// The reason why no memory was reserved.

@@ -674,7 +674,7 @@ fn total_updaters_of_many_threads_lose_nothing() {
 
 /// The scenes of this file also pass with timestamps from the system's clock.
 #[test]
-fn total_updaters_by_the_clock() {
+fn total_updaters_work_with_timestamps_of_the_clock() {
     let all: [fn(); 11] = [
         total_updaters_are_deferred_among_other_updates,
         updates_without_room_are_applied_by_the_commit,

@@ -42,7 +42,7 @@ pub(crate) enum NamedCount {
 /// The counts of a name, in the order of [`NamedCount`].
 type Counts = [u64; 3];
 
-/// The names of a database. Each has the counts of the sessions that have ended.
+/// The names of a database, each with the summed counts of ended sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Names(Mutex<BTreeMap<&'static str, Counts>>);
 

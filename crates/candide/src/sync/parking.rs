@@ -662,7 +662,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_that_has_no_use_for_what_it_was_woken_for_wakes_the_next() {
+    fn a_woken_waiter_that_gives_up_wakes_the_next() {
         let parking = Parking::new();
         let (mut first, mut second) = (owner(&parking, 1), owner(&parking, 2));
         wake_at(&parking, Instant::now(), 0);

@@ -577,7 +577,7 @@ fn a_lock_taken_ahead_concerns_one_database<P: Protocol>() {
 
 /// A thread that waits for a commit must sleep in the queue in which the commit wakes sleepers.
 #[test]
-fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
+fn a_read_for_update_waits_for_the_pending_version_not_the_lock() {
     let Scene { db, table, mut first, mut second } = scene::<Mvto>(false, false);
     let core = table.core();
     let mut cell = 0;

@@ -227,8 +227,8 @@ fn a_panic_of_a_doomed_attempt_is_never_seen<P: Protocol>() {
         watchdog.step(step.as_str());
         let (passed, attempts, has_changed) = (Cell::new(0), Cell::new(0), Cell::new(false));
         // The notes of two rows are always equal. But this attempt reads one note before both
-        // change, and the other after. If garbage is being collected, the read may end in another
-        // conflict. Then the change is made at the next place.
+        // change, and the other after. Garbage collection may make the read conflict
+        // earlier. Then the change is made at the next place.
         let between = |tx: &Tx<'_, P>| {
             if passed.replace(passed.get() + 1) < number || has_changed.get() {
                 return Ok(());

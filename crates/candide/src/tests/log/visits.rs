@@ -1,4 +1,5 @@
-//! A logger that comes at every point of a commit at which the commit does not have its turn.
+//! Tests in which the logger runs at every point of a commit at which the commit does not have its
+//! turn.
 
 use super::super::random_transactions::Mix;
 use super::disk::{Logged, Told};

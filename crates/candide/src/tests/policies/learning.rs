@@ -93,7 +93,7 @@ fn a_row_whose_reads_fail_becomes_hot_and_cools_when_its_locks_are_of_no_use() {
         while flags(table, 0) != 0 {
             reads += 1;
             assert!(reads < 5_000, "row 0 never cools");
-            // Nodes of queue locks come back as epochs pass.
+            // Nodes of queue locks become reusable as epochs pass.
             db.inner.engine.epochs.pass();
             run(session, |tx| {
                 table.read(tx, 0, Item::COUNT)?;

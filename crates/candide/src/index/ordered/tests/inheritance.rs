@@ -31,8 +31,8 @@ fn goes_once(node_words: usize, direction: Direction) {
         (1..700).map(|row| (10 * row, rows.link(&mut own, &[10 * row]).unwrap())).collect();
     let root = rows.index.root();
     assert!(root.children() > 3 && Node::at(root.child(0)).version() & INNER != 0);
-    // One of the root's children keeps only a leaf with one slice; the leaf beside it, below the
-    // other child, gets room.
+    // One child of the root keeps a single leaf with one slice. The adjacent leaf, below the other
+    // child, gets free space.
     let (dying, passed) = if ahead { (1, 0) } else { (0, 1) };
     let (dying, passed) = (slices_under(&rows, dying), slices_under(&rows, passed));
     let last = 10 + dying.start() / 10 * 10;

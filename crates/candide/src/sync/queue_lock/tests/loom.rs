@@ -90,7 +90,7 @@ fn loom_two_writers_and_one_that_cancels() {
 }
 
 #[test]
-fn loom_the_middle_of_two_writers_behind_a_reader_cancels() {
+fn loom_the_first_of_two_writers_behind_a_reader_cancels() {
     play(3, &[Read, Write, Write], [RELEASE, CANCEL, WAIT]);
 }
 
