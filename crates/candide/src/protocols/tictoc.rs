@@ -35,7 +35,7 @@
 //!
 //! # Cell
 //! ```text
-//! | rts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE UNWRITTEN |   | wts: 52 | 0: 12 |    node: | nwts | nrts |
+//! | rts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE WATCHED UNWRITTEN |   | wts: 52 | 0: 12 |    node: | nwts | nrts |
 //! ```
 //!
 //! # Invariants

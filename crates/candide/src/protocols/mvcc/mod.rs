@@ -39,7 +39,7 @@
 //!
 //! # Cell
 //! ```text
-//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE PRUNING |  | newest undo |
+//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE WATCHED PRUNING |  | newest undo |
 //! ```
 //! The cell is followed by the words of the newest version.
 //!

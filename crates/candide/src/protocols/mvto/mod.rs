@@ -58,7 +58,7 @@
 //!
 //! # Cell
 //! ```text
-//! | newest: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE INLINE_USED ON_SNAPSHOT_LIST VACATED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
+//! | newest: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE WATCHED INLINE_USED ON_SNAPSHOT_LIST VACATED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
 //! The word `seen until` is the rts of the row's existence. The first version of a unit lies beside
 //! the unit's cell, in the record. Each other version has a block of its own. LOCK says that a read
