@@ -1,5 +1,6 @@
 //! A queue with room for a few items. Producers wait while it is full, and consumers while it is
-//! empty, by `Tx::retry`: a waiting thread sleeps until another transaction changes what it has read.
+//! empty, by `Tx::retry`: a waiting thread sleeps until another transaction changes what it has
+//! read.
 //!
 //! ```sh
 //! cargo run --release -p candide --example bounded_queue

@@ -1,7 +1,7 @@
 //! Dining philosophers. A hungry philosopher takes the two forks beside the plate, or else the two
 //! spare forks in the middle of the table (`Tx::or_else`), and otherwise sleeps until a fork of
-//! either pair is put back. Both forks of a pair are taken in one transaction, so nobody starves with
-//! one fork in the hand, and no order of forks is needed.
+//! either pair is put back. Both forks of a pair are taken in one transaction, so no
+//! philosopher waits with one fork in the hand, and no order of forks is needed.
 //!
 //! ```sh
 //! cargo run --release -p candide --example philosophers

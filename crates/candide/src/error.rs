@@ -89,8 +89,8 @@ pub enum Abort {
     DeadlinePassed,
     /// Refusal: the database has used up its version numbers, after at least eight years. In an
     /// [open](crate::Database::open) database under [`Occ`](crate::Occ) or
-    /// [`TicToc`](crate::TicToc), each block of the log takes one of 2^38 numbers, too: 10,000 blocks
-    /// a second use them up in about 300 days. A new process begins anew.
+    /// [`TicToc`](crate::TicToc), each block of the log takes one of 2^38 numbers, too: 10,000
+    /// blocks a second use them up in about 300 days. A new process begins anew.
     VersionsExhausted,
     /// Refusal: a write to the log, or a sync of it, has failed
     /// ([`Database::log_failure`](crate::Database::log_failure) says how). No transaction can write
@@ -111,10 +111,10 @@ pub enum Abort {
     /// waits for it.
     OutcomeUnknown,
     /// The closure has called [`Tx::retry`](crate::Tx::retry), and passes this on: the transaction
-    /// waits until something has changed that it has observed, and runs again. Neither a conflict nor
-    /// an outcome. The caller of `run` gets this only if a [part](crate::Tx::attempt) was undone
-    /// because of its `retry`, and the closure returns the part's error: the closure calls `retry`
-    /// again to wait.
+    /// waits until something has changed that it has observed, and runs again. Neither a conflict
+    /// nor an outcome. The caller of `run` gets this only if a [part](crate::Tx::attempt) was
+    /// undone because of its `retry`, and the closure returns the part's error: the closure calls
+    /// `retry` again to wait.
     Retry,
     /// Refusal: [`Tx::retry`](crate::Tx::retry) would wait for ever, since nothing that the
     /// transaction has observed can change. The cases:

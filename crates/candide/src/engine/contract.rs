@@ -9,7 +9,7 @@ use super::observation::{Committed, Seen};
 use super::own_thread;
 use super::properties::Properties;
 use super::versions::Versions;
-use super::watchers::{Unwatched, Watch};
+use super::watch::{Unwatched, Watch};
 use crate::access::{ChangeSink, Intent, WriteSet};
 use crate::epoch::Epochs;
 use crate::error::Abort;
@@ -422,8 +422,8 @@ pub trait Protocol: Absence {
     }
 
     /// Watches everything that the attempt has observed. The attempt has been validated and has
-    /// ended, and its session is still pinned, and still excludes other transactions if the protocol
-    /// does so (WT5).
+    /// ended, and its session is still pinned, and still excludes other transactions if the
+    /// protocol does so (WT5).
     ///
     /// # Errors
     /// If the session must not sleep. It then need not be woken.

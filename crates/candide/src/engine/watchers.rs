@@ -8,8 +8,8 @@
 //! # Invariants
 //! * **WT1** A watcher first adds its entry to the list of [`Watchers`]. Only then does it raise
 //!   WATCHED in cells and count itself in tables. A thread that wakes watchers locks the list after
-//!   the change for which it wakes them. So either that thread finds the entry, or the watcher, whose
-//!   entry came later, finds the change.
+//!   the change for which it wakes them. So either that thread finds the entry, or the watcher,
+//!   whose entry came later, finds the change.
 //! * **WT2** WATCHED is set in a cell by an exchange of an unlocked word which shows that the cell
 //!   has the version that was observed. Locks are taken by exchanges of the same word, and the
 //!   owner of a cell finds the flag in the word that it locks. An owner that installs a version
@@ -18,12 +18,12 @@
 //!   flag that is set under its lock. A watcher that finds a cell locked does not sleep for the
 //!   cell, but for the lock.) Under a latch, which its holder never keeps while it waits, WATCHED
 //!   is set and taken by the holder of the latch.
-//! * **WT3** A watcher that has observed a node, or an absent row, counts itself in the table. After
-//!   a full fence it finds each node unchanged. A session that links a record loads the count under
-//!   the node's lock, after the exchange that has taken the lock and a fence. So either the session
-//!   finds the count, or the watcher finds the node locked or changed. After the link, the session
-//!   wakes the watchers of the table. (An absent record may leave its index while it is watched. An
-//!   insert of its key then links a new record.)
+//! * **WT3** A watcher that has observed a node, or an absent row, counts itself in the table.
+//!   After a full fence it finds each node unchanged. A session that links a record loads the count
+//!   under the node's lock, after the exchange that has taken the lock and a fence. So either the
+//!   session finds the count, or the watcher finds the node locked or changed. After the link, the
+//!   session wakes the watchers of the table. (An absent record may leave its index while it is
+//!   watched. An insert of its key then links a new record.)
 //! * **WT4** A sleeping watcher is not pinned, and holds no lock, turn or token. It refers to no
 //!   record or node.
 //! * **WT5** Everything is watched on which the attempt's `retry` rests: what the closure has read,
@@ -37,14 +37,12 @@
 
 #![forbid(unsafe_code)]
 
-use super::common::Common;
-use super::table_core::TableCore;
-use crate::record::{CellAt, Tid};
-use crate::sync::{AtomicU64, Instant, Mutex, Ordering, Signal, full_fence, lock};
+use crate::record::CellAt;
+use crate::sync::{AtomicU64, Mutex, Ordering, Signal, lock};
 use std::sync::Arc;
 
 /// The places of a watcher that is woken by every change.
-const EVERYWHERE: u64 = u64::MAX;
+pub(super) const EVERYWHERE: u64 = u64::MAX;
 
 /// The sessions of a database that sleep until something changes.
 #[derive(Debug, Default)]
@@ -61,25 +59,6 @@ struct Entry {
     places: u64,
     /// Whether the session has been woken.
     woken: Arc<Signal<bool>>,
-}
-
-/// The reason why an attempt cannot sleep until something changes.
-#[derive(Debug, Clone, Copy)]
-pub enum Unwatched {
-    /// Something has changed since the attempt observed it.
-    Changed,
-    /// Another session has locked a unit that the attempt has observed.
-    Locked(CellAt),
-}
-
-/// What an attempt watches. Dropping this value ends the watch.
-#[derive(Debug)]
-pub struct Watch<'e> {
-    engine: &'e Common,
-    places: u64,
-    woken: Arc<Signal<bool>>,
-    /// The tables in which the watch is counted.
-    tables: Vec<Arc<TableCore>>,
 }
 
 impl Watchers {
@@ -113,6 +92,27 @@ impl Watchers {
         }
     }
 
+    /// Adds an entry, which every change wakes. Returns the signal of the entry.
+    pub(super) fn enter(&self) -> Arc<Signal<bool>> {
+        let woken = Arc::<Signal<bool>>::default();
+        self.count.fetch_add(1, Ordering::Relaxed);
+        lock(&self.entries).push(Entry { places: EVERYWHERE, woken: woken.clone() });
+        woken
+    }
+
+    /// Limits an entry to `places`.
+    pub(super) fn limit(&self, woken: &Arc<Signal<bool>>, places: u64) {
+        let mut entries = lock(&self.entries);
+        let entry = entries.iter_mut().find(|entry| Arc::ptr_eq(&entry.woken, woken));
+        entry.expect("WT1: the entry is there").places = places;
+    }
+
+    /// Removes an entry.
+    pub(super) fn leave(&self, woken: &Arc<Signal<bool>>) {
+        lock(&self.entries).retain(|entry| !Arc::ptr_eq(&entry.woken, woken));
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// Returns the number of sessions that are about to sleep, or sleep.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
@@ -120,101 +120,12 @@ impl Watchers {
     }
 }
 
-impl<'e> Watch<'e> {
-    /// Adds an entry to the list of watchers. Until [`Watch::begin_sleep`], every change wakes it.
-    pub(crate) fn begin(engine: &'e Common) -> Watch<'e> {
-        let woken = Arc::<Signal<bool>>::default();
-        engine.watchers.count.fetch_add(1, Ordering::Relaxed);
-        lock(&engine.watchers.entries).push(Entry { places: EVERYWHERE, woken: woken.clone() });
-        Watch { engine, places: 0, woken, tables: Vec::new() }
-    }
-
-    /// Adds a unit.
-    pub(crate) fn add_cell(&mut self, at: CellAt) {
-        self.places |= class_of(at.address());
-    }
-
-    /// Adds a unit whose cell is locked by flags in its first word, and raises WATCHED in that word.
-    /// `is_seen` returns whether a word, which has just been loaded with Acquire, is of the version
-    /// that was observed.
-    pub(crate) fn add_lockable(
-        &mut self,
-        at: CellAt,
-        is_seen: impl Fn(Tid) -> bool,
-    ) -> Result<(), Unwatched> {
-        let cell = at.cell_word(0);
-        self.add_cell(at);
-        loop {
-            let tid = Tid(cell.load(Ordering::Acquire)); // E3
-            if tid.has(Tid::DEAD) || !is_seen(tid) {
-                return Err(Unwatched::Changed);
-            }
-            if tid.has(Tid::LOCK | Tid::INSTALL) {
-                return Err(Unwatched::Locked(at));
-            }
-            if tid.has(Tid::ABSENT) {
-                self.add_links(at.table());
-            }
-            // Release: a session that links a record for the key of an absent record, which it has
-            // found removed, sees the count in the table (E30). The exchange is made even if the
-            // flag is set already.
-            let watched = tid.0 | Tid::WATCHED; // WT2
-            if cell.compare_exchange(tid.0, watched, Ordering::Release, Ordering::Relaxed).is_ok() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Adds the links of records in a table.
-    pub(crate) fn add_links(&mut self, table: u16) {
-        self.places |= class_of_links(table);
-        if self.tables.iter().all(|counted| counted.number != table) {
-            let table = self.engine.table(table);
-            table.watchers.fetch_add(1, Ordering::Relaxed); // WT3
-            self.tables.push(table);
-        }
-    }
-
-    /// Orders the counting in tables before the caller's loads of the versions of nodes.
-    pub(crate) fn fence_before_nodes(&self) {
-        full_fence(); // E30
-    }
-
-    /// Adds all changes of the database. The caller excludes all other transactions.
-    pub(crate) fn add_everything(&mut self) {
-        self.places = EVERYWHERE;
-    }
-
-    /// Limits the entry to the places that have been added.
-    pub(crate) fn begin_sleep(&self) {
-        let mut entries = lock(&self.engine.watchers.entries);
-        let entry = entries.iter_mut().find(|entry| Arc::ptr_eq(&entry.woken, &self.woken));
-        entry.expect("WT1: the entry is there").places = self.places;
-    }
-
-    /// Sleeps until a place that is watched may have changed. Returns `false` if that has not
-    /// happened by `until`.
-    pub(crate) fn sleep(&self, until: Option<Instant>) -> bool {
-        self.woken.await_call(until, |woken| woken.then_some(())).is_some() // WT4
-    }
-}
-
-impl Drop for Watch<'_> {
-    fn drop(&mut self) {
-        lock(&self.engine.watchers.entries).retain(|entry| !Arc::ptr_eq(&entry.woken, &self.woken));
-        self.engine.watchers.count.fetch_sub(1, Ordering::Relaxed);
-        for table in &self.tables {
-            table.watchers.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
 /// Returns the bit of the class to which an address belongs.
-fn class_of(address: u64) -> u64 {
+pub(super) fn class_of(address: u64) -> u64 {
     1 << ((address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
 }
 
 /// Returns the bit of the class to which the links of a table belong.
-fn class_of_links(table: u16) -> u64 {
+pub(super) fn class_of_links(table: u16) -> u64 {
     class_of(u64::from(table) + 1 << 3)
 }

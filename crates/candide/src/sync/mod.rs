@@ -114,7 +114,8 @@ pub(crate) fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
-/// Orders an exchange that this thread has just made before its later loads, as [`full_fence`] does.
+/// Orders an exchange that this thread has just made before its later loads, as [`full_fence`]
+/// does.
 ///
 /// On x86-64 the locked exchange itself is that barrier. The language's memory model promises less
 /// for an exchange than for a fence, so the models run a fence.

@@ -578,7 +578,8 @@ impl<P: Protocol> TxnRunner<P> {
 }
 
 /// Returns the result of `run` after an attempt that has not committed, or the reason for which
-/// `run` makes another attempt. Nothing is locked or pinned any more: user code may run here, and panic.
+/// `run` makes another attempt. Nothing is locked or pinned any more: user code may run here, and
+/// panic.
 #[cold]
 #[inline(never)]
 fn settle<'e, T, E: From<Abort>>(
@@ -770,8 +771,8 @@ fn commit_error<P: Protocol>(
     }
 }
 
-/// Sleeps until the lock of the unit `at` is free, but for a limited time. The session is pinned and
-/// holds no lock.
+/// Sleeps until the lock of the unit `at` is free, but for a limited time. The session is pinned
+/// and holds no lock.
 fn await_free<P: Protocol>(
     engine: &Engine<P>,
     options: &RunOptions<'_>,

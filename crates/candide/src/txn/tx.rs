@@ -190,8 +190,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
     }
 
     /// Ends the attempt without effect, and sleeps until something has changed that the attempt has
-    /// observed. Then the closure runs again. Returns an error in any case, which the closure passes
-    /// on: `return tx.retry()`, or `tx.retry::<()>()?`.
+    /// observed. Then the closure runs again. Returns an error in any case, which the closure
+    /// passes on: `return tx.retry()`, or `tx.retry::<()>()?`.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, Whole};
@@ -215,16 +215,16 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// ```
     ///
     /// *Observed* is what the closure has read or scanned, in parts that were undone, too, and what
-    /// its writes assume (that a row exists, for [`update`](crate::Table::update)). The session does
-    /// not poll. It may wake up although nothing has changed that matters: if a key was absent, any
-    /// insert into its table wakes the session. While the session sleeps, it holds no lock, and
-    /// delays no collection of garbage. [`RunOptions::deadline`](crate::RunOptions::deadline) limits
-    /// the sleep, and each attempt that ends here counts for
-    /// [`attempts_max`](crate::RunOptions::attempts_max).
+    /// its writes assume (that a row exists, for [`update`](crate::Table::update)). The session
+    /// does not poll. It may wake up although nothing has changed that matters: if a key was
+    /// absent, any insert into its table wakes the session. While the session sleeps, it holds no
+    /// lock, and delays no collection of garbage.
+    /// [`RunOptions::deadline`](crate::RunOptions::deadline) limits the sleep, and each attempt
+    /// that ends here counts for [`attempts_max`](crate::RunOptions::attempts_max).
     ///
     /// If the closure goes on nevertheless, and returns a value or an error of its own, the attempt
-    /// still has no effect and sleeps. Only a part ([`Tx::attempt`], [`Tx::or_else`]) takes back the
-    /// `retry` of its own closure. If an update before the `retry` fails, that outcome ends the
+    /// still has no effect and sleeps. Only a part ([`Tx::attempt`], [`Tx::or_else`]) takes back
+    /// the `retry` of its own closure. If an update before the `retry` fails, that outcome ends the
     /// transaction. A panic goes on.
     ///
     /// # Errors

@@ -55,9 +55,9 @@ impl<P: Protocol> Scene<P> {
         self.db.inner.engine.watchers.count()
     }
 
-    /// Runs `body` on a thread of its own. Once its session sleeps, makes each change, one after the
-    /// other; after each but the last, waits until the session sleeps again. Returns the result of
-    /// `body`, and how often it has run.
+    /// Runs `body` on a thread of its own. Once its session sleeps, makes each change, one after
+    /// the other; after each but the last, waits until the session sleeps again. Returns the result
+    /// of `body`, and how often it has run.
     fn wake<T: Send>(
         &mut self,
         body: impl Fn(&Tables<P>, &Tx<'_, P>) -> Result<T, Abort> + Send + Sync,
