@@ -228,6 +228,10 @@ fn run_all<P: Protocol>(steps: &[Step], tables: &Tables<P>, tx: &Tx<'_, P>) -> R
 }
 
 protocol_tests!(all: drawn_alternatives_are_as_in_the_model);
+protocol_tests!(
+    erased: drawn_alternatives_are_as_in_the_model_when_erased =
+        drawn_alternatives_are_as_in_the_model()
+);
 fn drawn_alternatives_are_as_in_the_model<P: Protocol>() {
     let Scene { items, sorted, mut session, .. } = Scene::<P>::new();
     let tables = Tables { items, sorted };
