@@ -119,13 +119,12 @@ fn the_second_alternative_rests_on_what_the_first_has_read<P: Protocol>() {
             |tx| items.update(tx, 2, Item::COUNT.add(1)).map(|()| 2),
         )?;
         if chosen == 2 {
-            // Also writes the row that the transaction writes, so that the order is this one.
             other.run(|tx| {
                 items.update(tx, 1, Item::COUNT.set(1))?;
-                items.update(tx, 2, Item::COUNT.set(5))
+                items.update(tx, 3, Item::COUNT.set(1))
             })?;
-            items.update(tx, 3, Item::COUNT.add(1))?;
-            let _ = items.read(tx, 3, Item::COUNT)?;
+            // The transaction now comes after the other one, if it reads what that one has written.
+            items.read(tx, 3, Item::COUNT)?;
         }
         Ok(chosen)
     });

@@ -1,5 +1,6 @@
 //! Changes that wake a session, and those that do not.
 
+use super::super::indexed_rows::{Filed, Parcel};
 use super::super::rows::Item;
 use super::super::threads::spawn;
 use super::super::waiting::eventually;
@@ -267,5 +268,27 @@ fn a_sleeping_session_holds_nothing_back<P: Protocol>() {
         assert_eq!((db.memory().garbage, items.len_estimate()), (0, 10), "{}", P::NAME);
         session.run(|tx| items.update(tx, 1, Item::COUNT.set(1))).unwrap();
         assert_eq!(waiter.join().unwrap(), Ok(()), "{}", P::NAME);
+    });
+}
+
+protocol_tests!(concurrent: a_new_entry_of_an_index_wakes);
+fn a_new_entry_of_an_index_wakes<P: Protocol>() {
+    let db = Database::<P>::builder().build().unwrap();
+    let filed = db.table::<Filed>("filed").unwrap();
+    let mut session = db.session().unwrap();
+    let row = |number, colour| Filed { colour, ..Parcel::new(1, number).into() };
+    session.run(|tx| filed.insert_many(tx, (0..3).map(|number| row(number, 0)))).unwrap();
+    let mut other = db.session().unwrap();
+    std::thread::scope(|scope| {
+        let (table, deadline) = (filed.clone(), Instant::now() + LOST_AFTER);
+        let waiter = spawn(scope, move || {
+            other.with(RunOptions::new().deadline(deadline)).run(|tx| {
+                let mut red = table.index(Filed::BY_COLOUR).rows(tx, 1, ());
+                red.next().unwrap_or_else(|| tx.retry())
+            })
+        });
+        eventually("the session sleeps", || db.inner.engine.watchers.count() == 1);
+        session.run(|tx| filed.modify(tx, (1, 2), Filed::COLOUR, |colour| *colour = 1)).unwrap();
+        assert_eq!(waiter.join().unwrap().map(|(key, ())| key), Ok((1, 2)), "{}", P::NAME);
     });
 }
