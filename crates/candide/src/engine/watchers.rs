@@ -127,5 +127,5 @@ pub(super) fn class_of(address: u64) -> u64 {
 
 /// Returns the bit of the class to which the links of a table belong.
 pub(super) fn class_of_links(table: u16) -> u64 {
-    class_of(u64::from(table) + 1 << 3)
+    class_of((u64::from(table) + 1) << 3)
 }

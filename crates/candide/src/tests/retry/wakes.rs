@@ -283,8 +283,8 @@ fn a_new_entry_of_an_index_wakes<P: Protocol>() {
         let (table, deadline) = (filed.clone(), Instant::now() + LOST_AFTER);
         let waiter = spawn(scope, move || {
             other.with(RunOptions::new().deadline(deadline)).run(|tx| {
-                let mut red = table.index(Filed::BY_COLOUR).rows(tx, 1, ());
-                red.next().unwrap_or_else(|| tx.retry())
+                let by_colour = table.index(Filed::BY_COLOUR);
+                by_colour.rows(tx, 1, ()).next().unwrap_or_else(|| tx.retry())
             })
         });
         eventually("the session sleeps", || db.inner.engine.watchers.count() == 1);
