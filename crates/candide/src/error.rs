@@ -71,6 +71,8 @@ pub enum Abort {
     /// * The call runs a transaction of another session, and that second transaction needs a row
     ///   that the first one has read for update. Or the second transaction must give way to the
     ///   first one, which has met 32 conflicts.
+    /// * The call runs a transaction that calls [`Tx::retry`](crate::Tx::retry), and an enclosing
+    ///   transaction of this thread holds a row for update.
     Nested,
     /// Refusal: the protocol allows one session at a time, and another thread is running a
     /// transaction, or a [`Session`](crate::Session) exists. Threads can share a database under
@@ -87,8 +89,8 @@ pub enum Abort {
     DeadlinePassed,
     /// Refusal: the database has used up its version numbers, after at least eight years. In an
     /// [open](crate::Database::open) database under [`Occ`](crate::Occ) or
-    /// [`TicToc`](crate::TicToc), each block of the log takes one of 2^38 numbers, too: 10,000 blocks
-    /// a second use them up in about 300 days. A new process begins anew.
+    /// [`TicToc`](crate::TicToc), each block of the log takes one of 2^38 numbers, too: 10,000
+    /// blocks a second use them up in about 300 days. A new process begins anew.
     VersionsExhausted,
     /// Refusal: a write to the log, or a sync of it, has failed
     /// ([`Database::log_failure`](crate::Database::log_failure) says how). No transaction can write
@@ -108,11 +110,24 @@ pub enum Abort {
     /// transaction again might do twice what it does; [`Database::sync`](crate::Database::sync)
     /// waits for it.
     OutcomeUnknown,
+    /// The closure has called [`Tx::retry`](crate::Tx::retry), and passes this on: the transaction
+    /// waits until something has changed that it has observed, and runs again. Neither a conflict
+    /// nor an outcome. The caller of `run` gets this only if a [part](crate::Tx::attempt) was
+    /// undone because of its `retry`, and the closure returns the part's error: the closure calls
+    /// `retry` again to wait.
+    Retry,
+    /// Refusal: [`Tx::retry`](crate::Tx::retry) would wait for ever, since nothing that the
+    /// transaction has observed can change. The cases:
+    /// * The transaction has read nothing, and its writes assume nothing.
+    /// * The transaction only reads: in a snapshot, under `read_view`, or with
+    ///   [`RunOptions::read_only`](crate::RunOptions::read_only).
+    /// * The protocol allows one session, so no other session makes a change.
+    NothingToAwait,
 }
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 26] = [
+    pub const ALL: [Abort; 28] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -139,6 +154,8 @@ impl Abort {
         Abort::LogFailed,
         Abort::DiskFull,
         Abort::OutcomeUnknown,
+        Abort::Retry,
+        Abort::NothingToAwait,
     ];
 
     /// Returns whether this reason is a conflict: the attempt is doomed, and another attempt may
@@ -177,6 +194,8 @@ impl Abort {
             Abort::LogFailed => "log_failed",
             Abort::DiskFull => "disk_full",
             Abort::OutcomeUnknown => "outcome_unknown",
+            Abort::Retry => "retry",
+            Abort::NothingToAwait => "nothing_to_await",
         }
     }
 }
@@ -219,6 +238,12 @@ impl fmt::Display for Abort {
             Abort::DiskFull => "the disk has no room for the log; make room, and writes succeed again",
             Abort::OutcomeUnknown => {
                 "the deadline passed during the wait for durability: the transaction has ended in memory, and whether it becomes durable is not known; `sync` waits for it"
+            }
+            Abort::Retry => {
+                "a part of the transaction has called `retry` and was undone; call `retry` again to wait, or put the alternative into `or_else`"
+            }
+            Abort::NothingToAwait => {
+                "`retry` would wait for ever: the transaction has read nothing, or only reads, or the protocol allows no other session; read in one begun by `run` what is to change, under a protocol for several threads"
             }
         })
     }

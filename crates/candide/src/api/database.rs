@@ -10,7 +10,7 @@ use super::table::Table;
 use crate::catalog::{Catalog, FoundTable, TableOptions, check_name};
 use crate::engine::{
     Common, Engine, IndexPlan, Options, Properties, Protocol, ReadView, SharedQueue, TableCore,
-    Token,
+    Token, Watchers,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::{Abort, Error};
@@ -509,6 +509,7 @@ impl<P: Protocol> Builder<P> {
                 tables: RwLock::new(Vec::new()).into(),
                 token: Token::new(),
                 parking: Parking::new(),
+                watchers: Watchers::default(),
                 turns: Box::new(Turns::new()),
                 hot: SharedQueue::default(),
                 names: Names::default(),

@@ -285,6 +285,7 @@ impl Catalog {
             index,
             records,
             new_record_flags: AtomicU64::new(new_record_flags),
+            watchers: AtomicU64::new(0),
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,

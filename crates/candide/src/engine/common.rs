@@ -6,6 +6,7 @@ use super::parts::Parts;
 use super::properties::Properties;
 use super::shared_queue::SharedQueue;
 use super::table_core::TableCore;
+use super::watchers::Watchers;
 use crate::epoch::Epochs;
 use crate::error::Error;
 use crate::factor::Factors;
@@ -77,6 +78,8 @@ pub(crate) struct Common {
     pub(crate) token: Token,
     /// The place where sessions sleep while they wait for cells or for the token.
     pub(crate) parking: Parking,
+    /// The sessions that sleep until something changes that they have observed.
+    pub(crate) watchers: Watchers,
     pub(crate) turns: Box<Turns>,
     pub(crate) hot: SharedQueue,
     /// The names of transactions.

@@ -9,6 +9,7 @@ use super::observation::{Committed, Seen};
 use super::own_thread;
 use super::properties::Properties;
 use super::versions::Versions;
+use super::watch::{Unwatched, Watch};
 use crate::access::{ChangeSink, Intent, WriteSet};
 use crate::epoch::Epochs;
 use crate::error::Abort;
@@ -420,6 +421,19 @@ pub trait Protocol: Absence {
         }
         Ok(None)
     }
+
+    /// Watches everything that the attempt has observed. The attempt has been validated and has
+    /// ended, and its session is still pinned, and still excludes other transactions if the
+    /// protocol does so (WT5).
+    ///
+    /// # Errors
+    /// If the session must not sleep. It then need not be woken.
+    #[doc(hidden)]
+    fn watch(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), Unwatched>;
 
     /// Returns a lower bound on begin timestamps, and passes a full fence. If an epoch is read
     /// after this call, the bound holds for all transactions that pin in a later epoch, and the

@@ -17,6 +17,8 @@ mod snapshot_outcome;
 mod table_core;
 mod versions;
 mod wanted;
+mod watch;
+mod watchers;
 mod worker;
 
 pub use absence::Absence;
@@ -39,4 +41,6 @@ pub(crate) use table_core::{
 };
 pub(crate) use versions::settle;
 pub use versions::{NoVersions, Versions};
+pub use watch::{Unwatched, Watch};
+pub(crate) use watchers::Watchers;
 pub(crate) use worker::{Local, Worker};

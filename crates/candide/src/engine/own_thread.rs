@@ -93,6 +93,15 @@ pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
     .unwrap_or(false)
 }
 
+/// Returns whether a transaction of this thread, but of another session than `session`, holds any
+/// unit.
+#[cold]
+pub(crate) fn is_in_another_that_holds(session: u64) -> bool {
+    let is_it =
+        |held: &Held| matches!(*held, Held::Unit(_, of) | Held::Ahead(_, of, _) if of != session);
+    with(|held| held.iter().any(is_it)).unwrap_or(false)
+}
+
 /// Returns whether one of the last `count` noted units was locked ahead and a transaction of
 /// another session has failed on that lock.
 #[cold]

@@ -25,7 +25,6 @@ pub struct Properties {
     pub(crate) version_words: usize,
     pub(crate) short_version_words: usize,
     pub(crate) spare_words: usize,
-    #[cfg_attr(not(any(test, feature = "history")), expect(dead_code, reason = "for histories"))]
     pub(crate) applies_at_once: bool,
     pub(crate) keeps_deleted_index: bool,
     /// [`Protocol::OPAQUE_BY_LOOKS`](super::Protocol::OPAQUE_BY_LOOKS).

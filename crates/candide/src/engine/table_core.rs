@@ -7,7 +7,7 @@ use crate::memory::Slab;
 use crate::record::Layout;
 use crate::schema::{IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show};
 use crate::stats::Tally;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, fence_after_exchange};
 use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub struct TableCore {
     pub(crate) records: Arc<Slab>,
     /// The flags of the TID words in new records, by the table's policy.
     pub(crate) new_record_flags: AtomicU64,
+    /// The number of sessions that sleep until a record is linked.
+    pub(crate) watchers: AtomicU64,
     pub(crate) indexes: Indexes,
     /// The number of records in the index.
     pub(crate) linked: Tally,
@@ -65,6 +67,14 @@ impl TableCore {
     #[inline]
     pub(crate) fn deleted_index(&self) -> Option<&DeletedIndex> {
         self.versions.as_ref()?.deleted_index.as_ref()
+    }
+
+    /// Returns whether sessions sleep until a record is linked. The caller is linking a record, and
+    /// has locked the node by an exchange.
+    #[inline(always)]
+    pub(crate) fn is_watched(&self) -> bool {
+        fence_after_exchange(); // E30
+        self.watchers.load(Ordering::Relaxed) != 0 // WT3
     }
 
     /// Returns the slab for versions of the given block size.

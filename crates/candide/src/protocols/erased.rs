@@ -20,7 +20,7 @@ use super::list::DefaultProtocol;
 use crate::access::{ChangeSink, Failure, Intent, WriteSet};
 use crate::engine::{
     Absence, Applied, Backlog, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts,
-    Properties, Protocol, Seen, TableCore, Versions,
+    Properties, Protocol, Seen, TableCore, Unwatched, Versions, Watch,
 };
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;

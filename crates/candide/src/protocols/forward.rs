@@ -54,6 +54,8 @@ macro_rules! for_each_function {
             abort [context: Context] [attempt: AttemptMut] [writes: WritesMut];
             validate_without_writes [context: Context] [attempt: AttemptMut]
                 [writes: Writes, images: (&mut Vec<u64>)] -> Result<Option<Abort>, Abort>;
+            watch [context: Context] [attempt: AttemptMut] [watch: (&mut Watch<'_>)]
+                -> Result<(), Unwatched>;
             begin_ts_bound [] [clock: Clock] [] -> u64;
             reach [context: Context] [attempt: AttemptMut] [time: u64, table: u16]
                 -> Result<(), Abort>;

@@ -49,7 +49,7 @@ use super::forward::{for_each_function, type_of};
 use crate::access::{ChangeSink, Failure, Intent, WriteSet};
 use crate::engine::{
     Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
-    Protocol, ReadView, Seen, TableCore, Versioned, Versions,
+    Protocol, ReadView, Seen, TableCore, Unwatched, Versioned, Versions, Watch,
 };
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;

@@ -68,7 +68,7 @@ use crate::access::{
 };
 use crate::engine::{
     Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, NoVersions, Parts,
-    Properties, Protocol, Seen, TableCore,
+    Properties, Protocol, Seen, TableCore, Unwatched, Watch,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -383,6 +383,7 @@ impl Protocol for Serial {
             // Relaxed: no other transaction runs (SE1). The logger's load is ordered by the turn.
             stamp = context.clock.commits.load(Ordering::Relaxed) + 1;
             context.clock.commits.store(stamp, Ordering::Relaxed);
+            context.engine.watchers.wake_all();
         }
         for index in 0..attempt.deleted.cells.len() {
             unlink(context, attempt.deleted.cells[index]);
@@ -423,6 +424,15 @@ impl Protocol for Serial {
 
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         attempt.undo(context);
+    }
+
+    fn watch(
+        _context: &mut Context<'_, Self>,
+        _attempt: &mut Attempt,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), Unwatched> {
+        watch.add_everything();
+        Ok(())
     }
 
     fn validate_without_writes(

@@ -35,7 +35,7 @@
 //!
 //! # Cell
 //! ```text
-//! | rts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE UNWRITTEN |   | wts: 52 | 0: 12 |    node: | nwts | nrts |
+//! | rts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE WATCHED UNWRITTEN |   | wts: 52 | 0: 12 |    node: | nwts | nrts |
 //! ```
 //!
 //! # Invariants
@@ -165,7 +165,7 @@
 use crate::access::{WriteItem, WriteSet};
 use crate::engine::{
     Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Parts, Protocol,
-    Seen, TableCore,
+    Seen, TableCore, Unwatched, Watch,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -175,7 +175,7 @@ use crate::locks::HeldCells;
 use crate::log::LogTurn;
 use crate::protocols::shared::cell_lock::{
     self, acquire, begin_install, copy_shared, evaluate, fail, free, look_again, release,
-    release_cell,
+    release_cell, release_installed,
 };
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
@@ -383,6 +383,27 @@ impl Protocol for TicToc {
 
     fn abort(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         attempt.held.give_back(context, release_held);
+    }
+
+    fn watch(
+        _context: &mut Context<'_, TicToc>,
+        attempt: &mut Attempt,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), Unwatched> {
+        for read in &attempt.reads {
+            let wts = read.at.cell_word(WTS);
+            // A commit stores a larger rts, so a first word that is the same is of the same wts.
+            watch.add_lockable(read.at, |_| wts.load(Ordering::Relaxed) == read.wts)?;
+        }
+        if attempt.nodes.is_empty() {
+            return Ok(());
+        }
+        attempt.nodes.iter().for_each(|read| watch.add_links(read.table));
+        watch.fence_before_nodes();
+        match attempt.nodes.iter().any(has_changed) {
+            true => Err(Unwatched::Changed), // WT3
+            false => Ok(()),
+        }
     }
 
     fn reach(
@@ -815,5 +836,5 @@ fn install(context: &mut Context<'_, TicToc>, writes: &mut WriteSet, index: usiz
     }
     debug_assert!(new & UNWRITTEN == 0, "TT4: the version is written");
     at.cell_word(WTS).store(cts, Ordering::Release); // E3, TT1
-    release_cell(context, at, Tid(new));
+    release_installed(context, at, was, Tid(new));
 }

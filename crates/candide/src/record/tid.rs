@@ -34,8 +34,10 @@ impl Tid {
     /// that a running transaction has staged on the absent row. This flag is used only in a
     /// record's first cell. The flag is not a state of the row.
     pub(crate) const REQUEUE: u64 = 1 << 5;
+    /// A session sleeps until the cell's version is replaced. The flag is not a state of the row.
+    pub(crate) const WATCHED: u64 = 1 << 6;
     /// The first bit of the flags to which each protocol gives its own meaning.
-    const OWN_FLAGS: u32 = 6;
+    const OWN_FLAGS: u32 = 7;
 
     pub(crate) const SEQUENCE_BITS: u32 = 14;
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
@@ -52,7 +54,7 @@ impl Tid {
     /// Returns flag `number`, counted from zero, of the flags to which each protocol gives its own
     /// meaning.
     pub(crate) const fn own_flag(number: u32) -> u64 {
-        assert!(Tid::OWN_FLAGS + number < FLAG_BITS, "a word has six such flags");
+        assert!(Tid::OWN_FLAGS + number < FLAG_BITS, "a word has five such flags");
         1 << (Tid::OWN_FLAGS + number)
     }
 
@@ -134,6 +136,7 @@ impl std::fmt::Debug for Tid {
             (Tid::DEAD, "dead"),
             (Tid::QUEUED, "queued"),
             (Tid::REQUEUE, "requeue"),
+            (Tid::WATCHED, "watched"),
         ];
         flags
             .iter()
@@ -176,6 +179,7 @@ mod tests {
             | Tid::LOCK
             | Tid::INSTALL
             | Tid::QUEUED
+            | Tid::WATCHED
             | Tid::own_flag(0))));
         assert!(!tid.same_version(Tid(tid.0 | Tid::ABSENT)));
         assert!(!tid.same_version(Tid(tid.0 | Tid::DEAD)));

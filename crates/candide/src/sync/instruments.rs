@@ -28,6 +28,8 @@ pub(crate) enum Point {
     /// Read, or collecting: the time of the cell's last write is known. The cell's older versions
     /// have not been searched.
     LookingBack,
+    /// Retry: the attempt has raised its flags, and the session has not slept yet.
+    Watching,
     /// Read: the attempt's time has moved on, and the attempt has not read the cell again.
     MovedOn,
     /// Moving forward in time: the attempt has validated its reads, but not yet the expectations of

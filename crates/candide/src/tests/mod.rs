@@ -87,6 +87,8 @@ mod random_transactions;
 mod refusals;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod refused_parts;
+#[cfg(not(any(loom, shuttle, sanitized)))]
+mod retry;
 pub(crate) mod rows;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod savepoints;

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::session_log::{NOW, SEEN};
-use super::state::{AT_COMMIT, State};
+use super::state::{AT_COMMIT, FIRST_REVALIDATION, State};
 use crate::access::WriteSet;
 use crate::engine::{
     Committed, ConflictNote, Context, Engine, InPlace, Protocol, ReadView, TableCore, Versions,
@@ -242,6 +242,30 @@ impl<P: Protocol> State<P> {
         }
     }
 
+    /// Notes that the closure has called [`Tx::retry`](super::Tx::retry): the attempt has failed.
+    /// Returns the error for the closure.
+    #[cold]
+    pub(super) fn note_retry(&mut self, engine: &Engine<P>) -> Abort {
+        if let Some(abort) = self.doomed {
+            return abort;
+        }
+        let has_entered =
+            (self.operations, self.until_revalidation) != (FIRST_REVALIDATION, FIRST_REVALIDATION);
+        self.has_observed = match engine.properties.applies_at_once {
+            true => has_entered,
+            false => {
+                P::read_set_size(&self.attempt) > 0
+                    || self.writes.items().iter().any(|item| item.expects.is_some())
+            }
+        };
+        self.retries = true;
+        if !P::InPlace::fail(&mut self.attempt, Abort::Retry) {
+            let number = self.writes.push_nothing();
+            self.note_failure(number, Abort::Retry);
+        }
+        Abort::Retry
+    }
+
     /// Notes that an operation has ended in a panic, and may have been staged in part. A conflict
     /// that unwinds the stack is noted already.
     pub(super) fn note_panic(&mut self) {
@@ -271,6 +295,7 @@ impl<P: Protocol> State<P> {
         // A conflict without a note concerned no row; usually the attempt gave way to the token.
         let noted = self.worker.local.conflict.take().filter(|note| note.cause == cause);
         self.last_conflict = noted.or(Some(ConflictNote::nowhere(cause)));
+        self.has_waited = false;
     }
 
     /// Clears the state of an attempt after its end. Queues the records that the attempt has linked

@@ -248,10 +248,17 @@ impl<P: Protocol> State<P> {
         // Relaxed: a new record may have the flags of the old policy or of the new one.
         let flags = table.new_record_flags.load(Ordering::Relaxed);
         cells.clone().for_each(|at| P::init_absent_cell(&engine.clock, at, flags));
+        let mut is_watched = false;
         match place.link_near(record, key, &mut |node| {
-            cells.clone().for_each(|at| P::inherit_from_node(&engine.clock, node, at))
+            cells.clone().for_each(|at| P::inherit_from_node(&engine.clock, node, at));
+            is_watched |= table.is_watched(); // WT3
         }) {
-            Ok(linked) => self.note_link(engine, table, record, linked),
+            Ok(linked) => {
+                if is_watched {
+                    engine.watchers.wake_for_link(table.number); // WT3
+                }
+                self.note_link(engine, table, record, linked)
+            }
             Err(start) => self.link_afar(engine, table, (record, key), place, start),
         }
     }
@@ -280,8 +287,10 @@ impl<P: Protocol> State<P> {
         start: Start,
     ) -> Result<InsertTarget, Abort> {
         let local = &mut self.worker.local;
+        let mut is_watched = false;
         let inherit_from_node = |node| {
-            table.layout.cells(record).for_each(|at| P::inherit_from_node(&engine.clock, node, at))
+            table.layout.cells(record).for_each(|at| P::inherit_from_node(&engine.clock, node, at));
+            is_watched |= table.is_watched(); // WT3
         };
         let mut supplies = Supplies {
             caches: &mut local.caches,
@@ -290,6 +299,9 @@ impl<P: Protocol> State<P> {
         };
         let linked =
             table.index.link(record, key, (place, start), &mut supplies, inherit_from_node);
+        if is_watched {
+            engine.watchers.wake_for_link(table.number); // WT3
+        }
         local.retire_parts(table.number);
         local.divided.iter().for_each(|change| P::divided(&mut self.attempt, change));
         local.divided.clear();

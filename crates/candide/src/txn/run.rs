@@ -7,9 +7,10 @@ use super::options::RunOptions;
 use super::session_log::SessionLog;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
-use crate::engine::own_thread::Held;
+use crate::engine::own_thread::{self, Held};
 use crate::engine::{
-    Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Versions, Worker,
+    Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, Versions, Watch,
+    Worker,
 };
 use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
@@ -17,7 +18,7 @@ use crate::factor::Factor;
 use crate::gc::Garbage;
 use crate::index::Found;
 use crate::log::Level;
-use crate::record::PlacedUnit;
+use crate::record::{CellAt, PlacedUnit};
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
@@ -75,21 +76,30 @@ pub(crate) struct TxnRunner<P: Protocol> {
 }
 
 /// The engine's verdict on an attempt.
-enum Verdict {
+enum Verdict<'e> {
     /// The closure's result is returned: its value, its error, or its panic.
     Stands,
     /// The attempt has ended in this outcome, which replaces the closure's result.
     Outcome(Abort),
     /// The attempt has no effect and is repeated.
     Conflict(Abort),
+    /// The attempt has no effect and is repeated when something has changed; at once if there is
+    /// nothing to sleep on.
+    Retry(Option<Box<Watch<'e>>>),
     /// An updater has panicked.
     Panic(Panic),
+}
+
+/// The reason for another attempt.
+enum Again<'e> {
+    Conflict(Abort),
+    Retry(Option<Box<Watch<'e>>>),
 }
 
 type Panic = Box<dyn Any + Send>;
 
 /// An attempt that has not committed: the verdict, and the closure's result.
-type Ended<T, E> = (Verdict, Result<Result<T, E>, Panic>);
+type Ended<'e, T, E> = (Verdict<'e>, Result<Result<T, E>, Panic>);
 
 impl<P: Protocol> TxnRunner<P> {
     pub(crate) fn new(
@@ -168,19 +178,25 @@ impl<P: Protocol> TxnRunner<P> {
                     }
                     Err(ended) => ended,
                 };
-            if !matches!(verdict, Verdict::Conflict(_))
+            if !matches!(verdict, Verdict::Conflict(_) | Verdict::Retry(_))
                 && let Err(abort) = self.acknowledge(engine, options, &mut starvation)
             {
                 return end_unacknowledged(result, abort, effects);
             }
-            let cause = match settle(verdict, result, effects) {
-                ControlFlow::Continue(cause) => cause,
+            let again = match settle(verdict, result, effects) {
+                ControlFlow::Continue(again) => again,
                 ControlFlow::Break(result) => return result,
             };
             failed += 1;
-            if let Some(refusal) =
-                self.after_conflict(engine, options, cause, failed, &mut starvation)
-            {
+            let refusal = match again {
+                Again::Conflict(cause) => {
+                    self.after_conflict(engine, options, cause, failed, &mut starvation)
+                }
+                Again::Retry(watch) => {
+                    self.await_change(engine, options, watch, failed, &mut starvation)
+                }
+            };
+            if let Some(refusal) = refusal {
                 return Err(refusal.into());
             }
         }
@@ -343,17 +359,76 @@ impl<P: Protocol> TxnRunner<P> {
         let _pin = engine.epochs.pinned(&self.public.slot);
         let State { worker, attempt, .. } = self.state.get_mut();
         let Some(at) = worker.local.wanted.take_awaited(engine) else { return };
+        await_free(engine, options, &mut Context::new(engine, worker), attempt, at);
+    }
+
+    /// Watches what an attempt has observed that has called [`Tx::retry`]. Returns the verdict on
+    /// the attempt, which has been validated. The session is still pinned.
+    #[cold]
+    #[inline(never)]
+    fn watch<'e>(&mut self, engine: &'e Engine<P>, options: &RunOptions<'_>) -> Verdict<'e> {
+        let state = self.state.get_mut();
+        let State { worker, attempt, has_observed, .. } = state;
+        if worker.local.read_view != ReadView::Current || engine.properties.one_session {
+            return Verdict::Outcome(Abort::NothingToAwait);
+        }
+        let session = worker.local.id;
+        let mut watch = Box::new(Watch::begin(&engine.common)); // WT1
         let context = &mut Context::new(engine, worker);
-        let mut wait: Option<Wait<'_>> = None;
-        while let Some(place) = P::lock_place(context, attempt, at) {
-            let wait = wait.get_or_insert_with(|| {
-                let patience = options.sleeps_at_most(LOCK_WAIT_MAX);
-                Wait::new(&engine.parking, place, Wish::Look, patience)
-            });
-            if wait.wait() == Waited::InVain {
-                break;
+        let watched = P::watch(context, attempt, &mut watch);
+        pass(Point::Watching);
+        match watched {
+            Ok(()) if !*has_observed => Verdict::Outcome(Abort::NothingToAwait),
+            Ok(()) if own_thread::is_in_another_that_holds(session) => {
+                Verdict::Outcome(Abort::Nested)
+            }
+            Ok(()) => {
+                watch.begin_sleep();
+                Verdict::Retry(Some(watch))
+            }
+            Err(Unwatched::Changed) => Verdict::Retry(None),
+            Err(Unwatched::Locked(at)) if own_thread::is_held_by_another(at, session) => {
+                Verdict::Outcome(Abort::Nested)
+            }
+            Err(Unwatched::Locked(at)) => {
+                drop(watch);
+                if !MODELLED {
+                    await_free(engine, options, context, attempt, at);
+                }
+                Verdict::Retry(None)
             }
         }
+    }
+
+    /// Sleeps until something has changed that the last attempt, numbered `failed`, has observed.
+    /// Returns the error that ends the transaction, or `None`.
+    #[cold]
+    #[inline(never)]
+    fn await_change(
+        &mut self,
+        engine: &Engine<P>,
+        options: &RunOptions<'_>,
+        watch: Option<Box<Watch<'_>>>,
+        failed: u32,
+        starvation: &mut StarvationGuard<'_>,
+    ) -> Option<Abort> {
+        let refusal = options.refusal(failed).or_else(|| {
+            starvation.end_early(); // WT4
+            engine.parking.wake_unwoken();
+            match watch {
+                Some(watch) if watch.sleep(options.deadline) => None,
+                Some(_) => Some(Abort::DeadlinePassed),
+                None => {
+                    pause(&mut self.state.get_mut().worker.local.random, BACKOFF_FIRST);
+                    None
+                }
+            }
+        });
+        match refusal {
+            Some(refusal) => self.public.counters.aborted(refusal),
+            None => self.state.get_mut().has_waited = true,
+        }
+        refusal
     }
 
     /// Returns whether the conflict was with an enclosing transaction, in whose closure this
@@ -371,14 +446,14 @@ impl<P: Protocol> TxnRunner<P> {
     /// Runs one attempt, from pin to unpin. The only user code run here is the closure and
     /// updaters. If one of these panics, the attempt is cleaned up before the panic continues.
     #[inline]
-    fn attempt<T, E>(
+    fn attempt<'e, T, E>(
         &mut self,
-        engine: &Engine<P>,
+        engine: &'e Engine<P>,
         options: &RunOptions<'_>,
         number: u32,
         effects: &Effects,
         body: &mut impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<T, Ended<T, E>> {
+    ) -> Result<T, Ended<'e, T, E>> {
         if let Err(abort) = P::InPlace::enter(&engine.clock, options.deadline) {
             self.public.counters.aborted(abort);
             let panic: Panic = Box::new("never seen: the verdict is an outcome");
@@ -419,6 +494,10 @@ impl<P: Protocol> TxnRunner<P> {
             // An error or a panic that results from inconsistent reads is discarded.
             result => (commit_error(state, engine, result.is_err()), result),
         };
+        let ended = match ended {
+            (Verdict::Outcome(Abort::Retry), result) => (self.watch(engine, options), result),
+            ended => ended,
+        };
         self.end_otherwise(engine, &ended.0);
         Err(ended)
     }
@@ -440,11 +519,14 @@ impl<P: Protocol> TxnRunner<P> {
     /// path of committed attempts is short.
     #[cold]
     #[inline(never)]
-    fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict) {
-        self.state.get_mut().deferred.clear();
+    fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict<'_>) {
+        let state = self.state.get_mut();
+        state.deferred.clear();
+        state.retries = false;
         self.end(engine, |counters| match verdict {
             Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),
+            Verdict::Retry(_) => counters.aborted(Abort::Retry),
         });
     }
 
@@ -495,15 +577,16 @@ impl<P: Protocol> TxnRunner<P> {
     }
 }
 
-/// Returns the result of `run` after an attempt that has not committed, or the conflict after which
-/// `run` retries. Nothing is locked or pinned any more: user code may run here, and panic.
+/// Returns the result of `run` after an attempt that has not committed, or the reason for which
+/// `run` makes another attempt. Nothing is locked or pinned any more: user code may run here, and
+/// panic.
 #[cold]
 #[inline(never)]
-fn settle<T, E: From<Abort>>(
-    verdict: Verdict,
+fn settle<'e, T, E: From<Abort>>(
+    verdict: Verdict<'e>,
     result: Result<Result<T, E>, Panic>,
     effects: &Effects,
-) -> ControlFlow<Result<T, E>, Abort> {
+) -> ControlFlow<Result<T, E>, Again<'e>> {
     let unwanted = effects.discard();
     // The user's values are dropped first. If their destructors panicked while another panic
     // unwinds, the process would be aborted.
@@ -511,7 +594,12 @@ fn settle<T, E: From<Abort>>(
         Verdict::Conflict(cause) => {
             drop(result);
             drop(unwanted);
-            ControlFlow::Continue(cause)
+            ControlFlow::Continue(Again::Conflict(cause))
+        }
+        Verdict::Retry(watch) => {
+            drop(result);
+            drop(unwanted);
+            ControlFlow::Continue(Again::Retry(watch))
         }
         Verdict::Outcome(abort) => {
             drop(result);
@@ -635,7 +723,7 @@ impl StarvationGuard<'_> {
 
 /// Commits.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
+fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict<'static> {
     match state.commit_reads(engine) {
         Some(Ok(())) => Verdict::Stands,
         Some(Err(abort)) => unless_unwound(|| state.unwind_at_commit(abort)),
@@ -645,7 +733,7 @@ fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
 
 /// Commits an attempt that has failed, or whose write set is not empty.
 #[inline(never)]
-fn commit_writes<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
+fn commit_writes<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict<'static> {
     unless_unwound(|| match state.commit(engine) {
         Ok(_) => Ok(()),
         Err(abort) => state.unwind_at_commit(abort),
@@ -654,7 +742,7 @@ fn commit_writes<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdi
 
 /// Runs a commit, in which updaters may panic. Returns the verdict.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn unless_unwound(commit: impl FnOnce() -> Result<(), Abort>) -> Verdict {
+fn unless_unwound(commit: impl FnOnce() -> Result<(), Abort>) -> Verdict<'static> {
     match catch_unwind(AssertUnwindSafe(commit)) {
         Ok(Ok(())) => Verdict::Stands,
         Ok(Err(abort)) if abort.is_conflict() => Verdict::Conflict(abort),
@@ -667,19 +755,40 @@ fn unless_unwound(commit: impl FnOnce() -> Result<(), Abort>) -> Verdict {
 }
 
 /// Validates the reads on which an error or a panic of the closure was based. A panic of the
-/// closure comes before the outcome that an operation has panicked.
+/// closure comes before the outcome that an operation has panicked, and before a retry.
 #[cold]
 fn commit_error<P: Protocol>(
     state: &mut State<P>,
     engine: &Engine<P>,
     has_panicked: bool,
-) -> Verdict {
+) -> Verdict<'static> {
     match catch_unwind(AssertUnwindSafe(|| state.commit_error(engine))) {
         Ok(Ok(None)) => Verdict::Stands,
-        Ok(Ok(Some(Abort::Panicked))) if has_panicked => Verdict::Stands,
+        Ok(Ok(Some(Abort::Panicked | Abort::Retry))) if has_panicked => Verdict::Stands,
         Ok(Ok(Some(earlier))) => Verdict::Outcome(earlier),
         Ok(Err(abort)) => Verdict::Conflict(abort),
         Err(panic) => Verdict::Panic(panic),
+    }
+}
+
+/// Sleeps until the lock of the unit `at` is free, but for a limited time. The session is pinned
+/// and holds no lock.
+fn await_free<P: Protocol>(
+    engine: &Engine<P>,
+    options: &RunOptions<'_>,
+    context: &mut Context<'_, P>,
+    attempt: &P::Attempt,
+    at: CellAt,
+) {
+    let mut wait: Option<Wait<'_>> = None;
+    while let Some(place) = P::lock_place(context, attempt, at) {
+        let wait = wait.get_or_insert_with(|| {
+            let patience = options.sleeps_at_most(LOCK_WAIT_MAX);
+            Wait::new(&engine.parking, place, Wish::Look, patience)
+        });
+        if wait.wait() == Waited::InVain {
+            break;
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Savepoint {
     deferred: deferred::Moment,
     /// The number of limits of sequences that parts had staged.
     limits: usize,
+    /// Whether the closure had called [`Tx::retry`](super::Tx::retry).
+    retries: bool,
 }
 
 impl<P: Protocol> State<P> {
@@ -27,6 +29,7 @@ impl<P: Protocol> State<P> {
             applied: P::InPlace::applied(&self.attempt),
             deferred: self.deferred.now(),
             limits: self.limits.enter_part(),
+            retries: self.retries,
         }
     }
 
@@ -76,14 +79,17 @@ impl<P: Protocol> State<P> {
 
     /// Takes the writes of the transaction back to a savepoint. What has been observed since stays
     /// observed, and what the undone writes assumed is observed now, since the reason for undoing
-    /// them may rest on it.
+    /// them may rest on it. Returns whether the part has called [`Tx::retry`](super::Tx::retry),
+    /// which is taken back, too.
     #[inline(never)]
-    pub(super) fn undo(&mut self, engine: &Engine<P>, savepoint: &Savepoint) {
+    pub(super) fn undo(&mut self, engine: &Engine<P>, savepoint: &Savepoint) -> bool {
+        let retries = self.retries && !savepoint.retries;
+        self.retries = savepoint.retries;
         self.limits.leave_part();
         self.observe_assumptions(engine, savepoint);
         if self.doomed.is_some() {
             // Nothing of the attempt will stand.
-            return;
+            return retries;
         }
         P::InPlace::undo_to(&mut self.attempt, savepoint.applied);
         self.writes.undo(&savepoint.writes);
@@ -93,6 +99,7 @@ impl<P: Protocol> State<P> {
         self.deferred.undo(savepoint.deferred);
         self.note_deferred();
         self.stage_limits_again(engine, savepoint.limits);
+        retries
     }
 
     /// Notes that a part has ended whose writes stand.

@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 /// The number of operations after which a running transaction is first revalidated. This number
 /// doubles with each revalidation, so that revalidation costs a constant share.
-const FIRST_REVALIDATION: u32 = 64;
+pub(super) const FIRST_REVALIDATION: u32 = 64;
 
 /// The working state of a session's transactions, kept from attempt to attempt.
 pub(crate) struct State<P: Protocol> {
@@ -69,6 +69,13 @@ pub(crate) struct State<P: Protocol> {
     pub(super) registered: Option<(u64, Moment)>,
     /// Whether conflicts unwind the stack.
     pub(super) unwinds: bool,
+    /// Whether the closure has called [`Tx::retry`](super::Tx::retry), outside of parts that were
+    /// undone. Such an attempt has failed, so it never commits.
+    pub(super) retries: bool,
+    /// Whether the attempt had observed or assumed anything when `retries` was set.
+    pub(super) has_observed: bool,
+    /// Whether the last attempt of a transaction ended without a conflict, and another one follows.
+    pub(super) has_waited: bool,
 }
 
 /// The number behind those of all operations: that of an outcome which only the commit returns.
@@ -109,6 +116,9 @@ impl<P: Protocol> State<P> {
             held: 0,
             registered: None,
             unwinds: engine.options.factors.has(Factor::UnwindingAborts),
+            retries: false,
+            has_observed: false,
+            has_waited: false,
         }
     }
 

@@ -132,6 +132,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// goes on. A scan that an undone part has made, and left to its caller, shows the rows as they
     /// were before the part.
     ///
+    /// A part that calls [`retry`](Tx::retry) fails like any other: the transaction goes on, and
+    /// does not wait, unless the closure calls `retry` itself. [`or_else`](Tx::or_else) says that
+    /// shortly.
+    ///
     /// # Errors
     /// The error of `part`, which has been undone. Also [`Abort::Guard`], [`Abort::Overflow`],
     /// [`Abort::NotUnique`] or [`Abort::MemoryLimit`], if a write of the part has failed in this
@@ -141,6 +145,15 @@ impl<'s, P: Protocol> Tx<'s, P> {
         &self,
         part: impl FnOnce(&Tx<'s, P>) -> Result<T, E>,
     ) -> Result<T, E> {
+        self.run_part(part).0
+    }
+
+    /// Runs a part of the transaction. Returns its result, and whether the part was undone and has
+    /// called [`retry`](Tx::retry).
+    fn run_part<T, E: From<Abort>>(
+        &self,
+        part: impl FnOnce(&Tx<'s, P>) -> Result<T, E>,
+    ) -> (Result<T, E>, bool) {
         let (savepoint, effects) = self.begin_part();
         // Rows' own code and the part's may panic, but what the transaction keeps is in order
         // between two operations.
@@ -149,11 +162,14 @@ impl<'s, P: Protocol> Tx<'s, P> {
             self.end_part(&savepoint)?;
             Ok(value)
         }));
-        match result {
-            Ok(Ok(_)) => self.state.borrow_mut().leave_part(&savepoint),
+        let retries = match result {
+            Ok(Ok(_)) => {
+                self.state.borrow_mut().leave_part(&savepoint);
+                false
+            }
             _ => self.undo_part(&savepoint, effects),
-        }
-        result.unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        (result.unwrap_or_else(|panic| resume_unwind(panic)), retries)
     }
 
     /// Begins a part. Returns its savepoint, and the number of effects before it.
@@ -165,20 +181,150 @@ impl<'s, P: Protocol> Tx<'s, P> {
         self.state.borrow_mut().complete(self.engine, savepoint)
     }
 
-    fn undo_part(&self, savepoint: &Savepoint, effects: usize) {
-        self.state.borrow_mut().undo(self.engine, savepoint);
+    /// Undoes a part. Returns whether the part has called [`retry`](Tx::retry).
+    fn undo_part(&self, savepoint: &Savepoint, effects: usize) -> bool {
+        let retries = self.state.borrow_mut().undo(self.engine, savepoint);
         // Dropped last, when nothing is borrowed: it is the user's.
         drop(self.effects.discard_from(effects));
+        retries
+    }
+
+    /// Ends the attempt without effect, and sleeps until something has changed that the attempt has
+    /// observed. Then the closure runs again. Returns an error in any case, which the closure
+    /// passes on: `return tx.retry()`, or `tx.retry::<()>()?`.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record, Whole};
+    /// # #[derive(Record, Clone, Copy, Debug, PartialEq)]
+    /// # struct Order { #[key] id: u64, dishes: u64 }
+    /// # let db = Database::new();
+    /// # let orders = db.table::<Order>("orders")?;
+    /// let cook = || {
+    ///     db.run(|tx| match orders.get(tx, 1, Whole)? {
+    ///         None => tx.retry(), // until there is such an order
+    ///         Some(order) => orders.delete(tx, 1).map(|()| order),
+    ///     })
+    /// };
+    /// let cooked = std::thread::scope(|scope| {
+    ///     let cook = scope.spawn(cook);
+    ///     db.run(|tx| orders.insert(tx, Order { id: 1, dishes: 3 }))?;
+    ///     cook.join().unwrap()
+    /// });
+    /// assert_eq!(cooked, Ok(Order { id: 1, dishes: 3 }));
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// *Observed* is what the closure has read or scanned, in parts that were undone, too, and what
+    /// its writes assume (that a row exists, for [`update`](crate::Table::update)). The session
+    /// does not poll. It may wake up although nothing has changed that matters: if a key was
+    /// absent, any insert into its table wakes the session. While the session sleeps, it holds no
+    /// lock, and delays no collection of garbage.
+    /// [`RunOptions::deadline`](crate::RunOptions::deadline) limits the sleep, and each attempt
+    /// that ends here counts for [`attempts_max`](crate::RunOptions::attempts_max).
+    ///
+    /// If the closure goes on nevertheless, and returns a value or an error of its own, the attempt
+    /// still has no effect and sleeps. Only a part ([`Tx::attempt`], [`Tx::or_else`]) takes back
+    /// the `retry` of its own closure. If an update before the `retry` fails, that outcome ends the
+    /// transaction. A panic goes on.
+    ///
+    /// # Errors
+    /// [`Abort::Retry`]; the conflict, if the attempt is doomed. The transaction itself ends in
+    /// [`Abort::DeadlinePassed`] at its deadline, in [`Abort::NothingToAwait`] if it has observed
+    /// nothing that can change, and in [`Abort::Nested`] if it would wait for a transaction of the
+    /// same thread.
+    #[doc(alias = "wait")]
+    #[doc(alias = "block")]
+    #[cold]
+    pub fn retry<T>(&self) -> Result<T, Abort> {
+        Err(self.state.borrow_mut().note_retry(self.engine))
+    }
+
+    /// Calls [`retry`](Tx::retry) unless `condition` is true: the transaction waits until what it
+    /// has read makes the condition true.
+    ///
+    /// ```
+    /// # use candide::{Database, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// # let db = Database::new();
+    /// # let accounts = db.table::<Account>("accounts")?;
+    /// # db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
+    /// db.run(|tx| {
+    ///     tx.check(accounts.read(tx, 1, Account::CENTS)? >= 20)?;
+    ///     accounts.update(tx, 1, Account::CENTS.sub(20))
+    /// })?;
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`retry`](Tx::retry), if `condition` is false.
+    #[inline]
+    pub fn check(&self, condition: bool) -> Result<(), Abort> {
+        if condition { Ok(()) } else { self.retry() }
+    }
+
+    /// Runs `first`, or `second` if `first` calls [`retry`](Tx::retry). Both are parts of the
+    /// transaction, as of [`attempt`](Tx::attempt): a part that returns an error is undone.
+    ///
+    /// If `first` calls `retry`, its writes are undone, and `second` runs. What `first` has read
+    /// stays observed, since `second` runs because of it. So if both call `retry`, the transaction
+    /// waits until something changes that either of them has observed.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record, Table, Tx};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// # let db = Database::new();
+    /// # let accounts = db.table::<Account>("accounts")?;
+    /// # let account = |id, cents| Account { id, cents };
+    /// # db.run(|tx| accounts.insert_many(tx, [account(1, 50), account(2, 80)]))?;
+    /// fn take(tx: &Tx<'_>, accounts: &Table<Account>, id: u64, cents: i64) -> Result<u64, Abort> {
+    ///     tx.check(accounts.read(tx, id, Account::CENTS)? >= cents)?;
+    ///     accounts.update(tx, id, Account::CENTS.sub(cents))?;
+    ///     Ok(id)
+    /// }
+    /// // Waits until one of two accounts has 70.
+    /// let payer = db.run(|tx| {
+    ///     tx.or_else(|tx| take(tx, &accounts, 1, 70), |tx| take(tx, &accounts, 2, 70))
+    /// })?;
+    /// assert_eq!(payer, 2);
+    /// // Does not wait.
+    /// let payer = db.run(|tx| {
+    ///     tx.or_else(|tx| take(tx, &accounts, 1, 70).map(Some), |_| Ok(None))
+    /// })?;
+    /// assert_eq!(payer, None);
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`attempt`](Tx::attempt), of the part that has run last.
+    pub fn or_else<T, E: From<Abort>>(
+        &self,
+        first: impl FnOnce(&Tx<'s, P>) -> Result<T, E>,
+        second: impl FnOnce(&Tx<'s, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (result, retries) = self.run_part(first);
+        if !retries {
+            return result;
+        }
+        drop(result);
+        let (result, retries) = self.run_part(second);
+        if retries {
+            self.state.borrow_mut().note_retry(self.engine);
+        }
+        result
     }
 
     /// Returns the conflict of the previous attempt, so that a closure can adapt. For example, it
     /// can read a contended row [for update](crate::Table::get_for_update), or do its work in
-    /// another order. `None` in the first attempt of each [`run`](crate::Session::run).
+    /// another order. `None` in the first attempt of each [`run`](crate::Session::run), and after
+    /// [`Tx::retry`].
     #[inline]
     pub fn last_conflict(&self) -> Option<Conflict> {
         let state = self.state.borrow();
-        // A later attempt is made only after a conflict, which was noted.
-        let note = state.last_conflict.filter(|_| state.attempt_number > 1)?;
+        // A later attempt is made only after a conflict, which was noted, or after a wait.
+        let is_its_own = state.attempt_number > 1 && !state.has_waited;
+        let note = state.last_conflict.filter(|_| is_its_own)?;
         drop(state);
         Some(Conflict::named(self.engine, note))
     }

@@ -40,7 +40,7 @@
 //!
 //! # Cell
 //! ```text
-//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE PRUNING |  | newest undo |
+//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE WATCHED PRUNING |  | newest undo |
 //! ```
 //! The cell is followed by the words of the newest version.
 //!
@@ -150,7 +150,7 @@ pub use parts::Mvcc;
 use crate::access::{Intent, WriteItem, WriteSet};
 use crate::engine::{
     Absence, BlockSize, Committed, Context, Deferred, Due, GcOutcome, Missing, Protocol, ReadView,
-    Seen, TableCore,
+    Seen, TableCore, Unwatched, Watch,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -160,7 +160,7 @@ use crate::protocols::mvcc::parts::block_size;
 use crate::protocols::mvcc::undo_queue::UndoEntry;
 use crate::protocols::shared::cell_lock::{
     self, acquire, begin_install, evaluate, fail, is_locked_by_another, is_owned, look_again,
-    raise_install, release, release_cell, says_otherwise,
+    raise_install, release, release_cell, release_installed, says_otherwise,
 };
 use crate::record::undo_record::{self, UNDO_WORDS, Undo};
 use crate::record::{CellAt, Tid};
@@ -374,6 +374,22 @@ impl Protocol for Mvcc {
 
     fn abort(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         attempt.held.give_back(context, release_cell);
+    }
+
+    fn watch(
+        _context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), Unwatched> {
+        if attempt.only_reads {
+            // The attempt has met a unit that was written later than its time.
+            attempt.refresh_attempts_left = REFRESH_ATTEMPTS;
+            return Err(Unwatched::Changed);
+        }
+        for &(at, seen) in &attempt.reads {
+            watch.add_lockable(at, |word| word.same_version(seen))?;
+        }
+        attempt.nodes.watch(watch)
     }
 
     fn begin_ts_bound(clock: &Clock) -> u64 {
@@ -844,5 +860,6 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
         writes.install(index, at.payload());
     }
     let absent = if present { 0 } else { cell_lock::flags_of_deleted(was) };
-    release_cell(context, at, Tid(Tid::of_ts(ts).0 | was.0 & Tid::QUEUED | absent));
+    let new = Tid(Tid::of_ts(ts).0 | was.0 & Tid::QUEUED | absent);
+    release_installed(context, at, was, new);
 }

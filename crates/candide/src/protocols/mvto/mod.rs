@@ -58,7 +58,7 @@
 //!
 //! # Cell
 //! ```text
-//! | newest: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE INLINE_USED ON_SNAPSHOT_LIST VACATED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
+//! | newest: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE WATCHED INLINE_USED ON_SNAPSHOT_LIST VACATED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
 //! The word `seen until` is the rts of the row's existence. The first version of a unit lies beside
 //! the unit's cell, in the record. Each other version has a block of its own. LOCK says that a read
@@ -216,7 +216,7 @@ pub use parts::Mvto;
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::engine::{
     Absence, BlockSize, Committed, Context, Deferred, Due, GcOutcome, Missing, Protocol, ReadView,
-    Seen, TableCore, own_thread,
+    Seen, TableCore, Unwatched, Watch, own_thread,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -264,6 +264,10 @@ const NO_BLOCK: u64 = 1;
 /// The bit of an item's note that says that the link of the item's version has queued the unit.
 /// Versions begin at multiples of eight bytes.
 const HAS_QUEUED: u64 = 2;
+
+/// The bit of an item's note that says that sessions watched the unit when the item's version was
+/// linked.
+const IS_WATCHED: u64 = 4;
 
 impl Attempt {
     /// Returns whether the attempt is expected to write.
@@ -511,6 +515,21 @@ impl Protocol for Mvto {
         attempt.held.give_back(context, release_held);
     }
 
+    fn watch(
+        _context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), Unwatched> {
+        if attempt.only_reads {
+            // The attempt has met a unit that was written later than its time.
+            attempt.refresh_attempts_left = REFRESH_ATTEMPTS;
+        }
+        for (at, seen) in &attempt.reads {
+            watch_unit(watch, at, *seen)?;
+        }
+        attempt.nodes.watch(watch)
+    }
+
     fn begin_ts_bound(clock: &Clock) -> u64 {
         clock.before_stamp()
     }
@@ -604,6 +623,31 @@ impl Absence for Mvto {
         _horizon: Epoch,
     ) -> GcOutcome {
         collect::collect(context, due, units)
+    }
+}
+
+/// Watches a unit, of which the version `seen` was observed.
+fn watch_unit(watch: &mut Watch<'_>, at: &CellAt, seen: VersionId) -> Result<(), Unwatched> {
+    watch.add_cell(*at);
+    if at.linked(seen).is_none_or(|version| version.stamp().is_absent()) {
+        watch.add_links(at.table()); // WT3
+    }
+    let mut spin = Spin::default();
+    loop {
+        match at.try_latch() {
+            Ok(mut cell) => {
+                let is_last = |version: &Version<'_>| !version.stamp().is_aborted();
+                let last = cell.newest().and_then(|newest| newest.and_older().find(is_last));
+                let is_unchanged = is_seen(last, seen);
+                if is_unchanged {
+                    cell.raise(Tid::WATCHED); // WT2
+                }
+                cell.release();
+                return if is_unchanged { Ok(()) } else { Err(Unwatched::Changed) };
+            }
+            Err(word) if word.has(Tid::DEAD) => return Err(Unwatched::Changed),
+            Err(_) => spin.wait(),
+        }
     }
 }
 
@@ -1117,8 +1161,11 @@ fn finish(context: &mut Context<'_, Mvto>, item: &mut WriteItem) {
             true if version.stamp().is_delta() => version.commit_queued(),
             _ => version.commit(),
         },
-        Some(_) => unlink(context, item),
+        Some(_) => return unlink(context, item),
         None => {}
+    }
+    if item.note & IS_WATCHED != 0 {
+        context.engine.watchers.wake_for_cell(item.at); // WT2
     }
 }
 
@@ -1129,7 +1176,7 @@ fn own(item: &WriteItem) -> Option<Version<'_>> {
 
 /// Returns the identity of the version that a commit has linked for an item.
 fn own_id(item: &WriteItem) -> VersionId {
-    VersionId::of_word(item.note & !HAS_QUEUED)
+    VersionId::of_word(item.note & !(HAS_QUEUED | IS_WATCHED))
 }
 
 /// The property that a write requires of the version below its own.
@@ -1194,6 +1241,10 @@ fn link(
         note_absence(&mut cell, &at, !item.present);
     }
     let mut note = version.id().word();
+    if cell.word().has(Tid::WATCHED) {
+        cell.clear(Tid::WATCHED); // WT2
+        note |= IS_WATCHED;
+    }
     if !is_first
         && (item.present || at.is_first() || cell.word().has(ON_SNAPSHOT_LIST))
         && !cell.word().has(Tid::QUEUED)
@@ -1482,6 +1533,9 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
     match item.at.block_of_linked(version) {
         Some(block) => collect::retire_block(context, &item.at, block),
         None => vacate(context, &item.at),
+    }
+    if item.note & IS_WATCHED != 0 {
+        context.engine.watchers.wake_for_cell(item.at); // WT2
     }
 }
 

@@ -43,7 +43,7 @@
 //!
 //! # Cell
 //! ```text
-//! | epoch: 38 | sequence: 14 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE |
+//! | epoch: 38 | sequence: 14 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE WATCHED |
 //! ```
 //!
 //! # Invariants

@@ -10,7 +10,7 @@ use crate::error::Abort;
 use crate::log::LogTurn;
 use crate::protocols::shared::cell_lock::{
     acquire, begin_install, evaluate, fail, fence_after_locking, flags_of_deleted,
-    is_locked_by_another, is_owned, release, release_cell, says_otherwise,
+    is_locked_by_another, is_owned, release, release_cell, release_installed, says_otherwise,
 };
 use crate::record::{CellAt, Tid};
 use crate::sync::{MULTI_COPY_ATOMIC, Ordering, full_fence};
@@ -164,9 +164,9 @@ fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, 
         writes.install(index, at.payload());
     } else if was.has(Tid::ABSENT) {
         item.untouched = true;
-        new = was.unlocked().0;
+        return release_cell(context, at, was.unlocked());
     } else {
         new |= flags_of_deleted(was);
     }
-    release_cell(context, at, Tid(new));
+    release_installed(context, at, was, Tid(new));
 }

@@ -9,7 +9,7 @@ use super::{Attempt, Occ, reading};
 use crate::access::{Intent, WriteSet};
 use crate::engine::{
     Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Properties,
-    Protocol, Seen, TableCore,
+    Protocol, Seen, TableCore, Unwatched, Watch,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -183,6 +183,17 @@ impl Protocol for Occ {
 
     fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut WriteSet) {
         attempt.early.after(context, &attempt.reads, writes, false);
+    }
+
+    fn watch(
+        _context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), Unwatched> {
+        for &(at, seen) in &attempt.reads {
+            watch.add_lockable(at, |tid| tid.same_version(seen))?;
+        }
+        attempt.nodes.watch(watch)
     }
 
     fn begin_ts_bound(clock: &Shared) -> u64 {

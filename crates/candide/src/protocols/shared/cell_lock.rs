@@ -420,6 +420,22 @@ pub(crate) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt
     free(context, at, !tid.has(Tid::ABSENT), store);
 }
 
+/// Releases a cell in which a commit has installed a version, by storing the unlocked word `tid`,
+/// which has not WATCHED. `was` was the cell's word before. Wakes the sessions that watch the cell.
+#[inline(always)]
+pub(crate) fn release_installed<P: Protocol>(
+    context: &mut Context<'_, P>,
+    at: CellAt,
+    was: Tid,
+    tid: Tid,
+) {
+    debug_assert!(!tid.has(Tid::WATCHED), "WT2: the flag goes with the version");
+    release_cell(context, at, tid);
+    if was.has(Tid::WATCHED) {
+        context.engine.watchers.wake_for_cell(at); // WT2
+    }
+}
+
 /// Frees a cell by calling `free(false)`, and wakes the attempts that sleep for it. If the row
 /// exists (`is_row`), may instead hand the cell over to one of these attempts by calling
 /// `free(true)`.

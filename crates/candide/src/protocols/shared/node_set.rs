@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use crate::access::AddressMap;
-use crate::engine::{Context, Missing, Protocol};
+use crate::engine::{Context, Missing, Protocol, Unwatched, Watch};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::sync::step;
@@ -186,6 +186,16 @@ impl NodeSet {
     #[inline(always)]
     pub(crate) fn first_changed(&self) -> Option<u16> {
         self.reads.iter().find(|read| read.node.version() != read.version).map(|read| read.table)
+    }
+
+    /// Watches the nodes.
+    pub(crate) fn watch(&self, watch: &mut Watch<'_>) -> Result<(), Unwatched> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.reads.iter().for_each(|read| watch.add_links(read.table));
+        watch.fence_before_nodes();
+        self.first_changed().map_or(Ok(()), |_| Err(Unwatched::Changed)) // WT3
     }
 
     /// Validates that no node's version has changed.

@@ -15,6 +15,7 @@ mod policies;
 mod reclamation;
 mod reports;
 mod serial_order;
+mod watchers;
 
 use super::rows::Item;
 use crate::engine::Protocol;

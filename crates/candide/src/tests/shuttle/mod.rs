@@ -22,6 +22,7 @@ mod scenes;
 mod stage;
 mod values;
 mod versions;
+mod waits;
 
 use crate::engine::{Protocol, Versioned};
 use crate::policy::Policies;
@@ -91,6 +92,7 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
         scenes::delete_in_scan(),
         scenes::twins(),
         scenes::indexes(),
+        waits::waits(),
         life::stale_handle(),
         life::reuse(),
         life::reinsert(),

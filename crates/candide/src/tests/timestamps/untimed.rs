@@ -8,7 +8,7 @@ use crate::Abort;
 use crate::access::{Intent, WriteSet};
 use crate::engine::{
     Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Parts, Protocol,
-    Seen, TableCore,
+    Seen, TableCore, Unwatched, Watch,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::index::{NodeAt, NodeChange};
@@ -102,6 +102,14 @@ impl Protocol for Untimed {
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
         TicToc::commit(&mut inner(context), attempt, writes, turn)
+    }
+
+    fn watch(
+        context: &mut Context<'_, Untimed>,
+        attempt: &mut Attempt,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), Unwatched> {
+        TicToc::watch(&mut inner(context), attempt, watch)
     }
 
     fn abort(context: &mut Context<'_, Untimed>, attempt: &mut Attempt, writes: &mut WriteSet) {

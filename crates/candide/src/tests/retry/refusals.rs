@@ -1,0 +1,189 @@
+//! Waits that cannot end, and limits of waits.
+
+use super::super::properties;
+use super::super::rows::Item;
+use super::super::threads::spawn;
+use super::super::waiting::eventually;
+use super::{LOST_AFTER, Scene};
+use crate::engine::{Protocol, Versioned};
+use crate::sync::{Duration, Instant};
+use crate::{Abort, CloseError, Database, RunOptions};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+protocol_tests!(all: a_transaction_that_has_read_nothing_is_refused);
+fn a_transaction_that_has_read_nothing_is_refused<P: Protocol>() {
+    let mut session = Scene::<P>::new().session;
+    let ended = session.run(|tx| tx.retry::<()>());
+    assert_eq!(ended, Err(Abort::NothingToAwait), "{}", P::NAME);
+    let ended = session.run(|tx| tx.check(false));
+    assert_eq!(ended, Err(Abort::NothingToAwait), "{}", P::NAME);
+    let far = RunOptions::new().deadline(Instant::now() + LOST_AFTER);
+    let ended = session.with(far).run(|tx| tx.retry::<()>());
+    assert_eq!(ended, Err(Abort::NothingToAwait), "{}", P::NAME);
+    assert_eq!(session.run(|tx| tx.check(true)), Ok(()), "{}", P::NAME);
+}
+
+protocol_tests!(all: a_transaction_that_only_reads_is_refused);
+fn a_transaction_that_only_reads_is_refused<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let (session, items) = (&mut scene.session, &scene.items);
+    let ended = session.read_view(|tx| tx.check(items.read(tx, 1, Item::COUNT)? == 1));
+    assert_eq!(ended, Err(Abort::NothingToAwait), "{}", P::NAME);
+    // An alternative can be chosen nevertheless.
+    let ended = session.with(RunOptions::new().read_only()).run(|tx| {
+        tx.or_else(
+            |tx| tx.check(items.read(tx, 1, Item::COUNT)? == 1).map(|()| 1),
+            |tx| items.read(tx, 2, Item::COUNT),
+        )
+    });
+    assert_eq!(ended, Ok(0), "{}", P::NAME);
+}
+
+#[test]
+fn a_snapshot_is_refused() {
+    fn in_a_snapshot<P: Versioned>() {
+        let scene = Scene::<P>::new();
+        let snapshot = scene.db.snapshot();
+        let items = &scene.items;
+        let ended = snapshot.run(|tx| tx.check(items.read(tx, 1, Item::COUNT)? == 1));
+        assert_eq!(ended, Err(Abort::NothingToAwait), "{}", P::NAME);
+    }
+    in_a_snapshot::<crate::Mvcc>();
+    in_a_snapshot::<crate::Mvto>();
+}
+
+protocol_tests!(all: the_only_session_is_refused);
+fn the_only_session_is_refused<P: Protocol>() {
+    if !properties::<P>().one_session {
+        return;
+    }
+    let mut scene = Scene::<P>::new();
+    let (session, items) = (&mut scene.session, &scene.items);
+    let ended = session.run(|tx| tx.check(items.read(tx, 1, Item::COUNT)? == 1));
+    assert_eq!(ended, Err(Abort::NothingToAwait), "{}", P::NAME);
+}
+
+protocol_tests!(concurrent: a_session_within_one_that_holds_a_row_is_refused);
+fn a_session_within_one_that_holds_a_row_is_refused<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let (session, items) = (&mut scene.session, &scene.items);
+    let mut inner = scene.db.session().unwrap();
+    for row in [1, 2] {
+        let ended = session.run(|tx| {
+            items.read_for_update(tx, 1, Item::COUNT)?;
+            let ended = inner.run(|tx| tx.check(items.read(tx, &row, Item::COUNT)? == 1));
+            assert_eq!(ended, Err(Abort::Nested), "{}, row {row}", P::NAME);
+            Ok(())
+        });
+        assert_eq!(ended, Ok(()), "{}", P::NAME);
+    }
+}
+
+protocol_tests!(concurrent: limits_end_a_wait);
+fn limits_end_a_wait<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let (session, items) = (&mut scene.session, &scene.items);
+    let mut wait = |options: RunOptions<'_>| {
+        session.with(options).run(|tx| tx.check(items.read(tx, 1, Item::COUNT)? == 1))
+    };
+    let passed = RunOptions::new().deadline(Instant::now());
+    assert_eq!(wait(passed), Err(Abort::DeadlinePassed), "{}", P::NAME);
+    let soon = RunOptions::new().deadline(Instant::now() + Duration::from_millis(5));
+    assert_eq!(wait(soon), Err(Abort::DeadlinePassed), "{}", P::NAME);
+    let once = RunOptions::new().attempts_max(1);
+    assert_eq!(wait(once), Err(Abort::AttemptsExhausted), "{}", P::NAME);
+    assert_eq!(scene.sleepers(), 0, "{}", P::NAME);
+}
+
+protocol_tests!(concurrent: an_outcome_comes_before_a_wait);
+fn an_outcome_comes_before_a_wait<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let (session, items) = (&mut scene.session, &scene.items);
+    let ended = session.run(|tx| {
+        items.update(tx, 1, Item::COUNT.sub(1).at_least(0))?;
+        tx.check(items.read(tx, 2, Item::COUNT)? == 1)
+    });
+    assert_eq!(ended, Err(Abort::Guard), "{}", P::NAME);
+}
+
+protocol_tests!(concurrent: a_panic_goes_on_instead_of_a_wait);
+fn a_panic_goes_on_instead_of_a_wait<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let (session, items) = (&mut scene.session, &scene.items);
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        session.run(|tx| {
+            items.update(tx, 1, Item::COUNT.add(1))?;
+            let Err(abort) = tx.retry::<()>() else { return Ok(()) };
+            panic!("{abort}")
+        })
+    }));
+    assert!(panicked.is_err(), "{}", P::NAME);
+    let count = session.run(|tx| items.read(tx, 1, Item::COUNT));
+    assert_eq!(count, Ok(0), "{}", P::NAME);
+}
+
+protocol_tests!(concurrent: effects_of_attempts_that_wait_are_dropped);
+/// The calls of `on_commit` may wait, too: they are outside of the transaction.
+fn effects_of_attempts_that_wait_are_dropped<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let (session, items) = (&mut scene.session, &scene.items);
+    let (made, ran) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+    let ended = session.with(RunOptions::new().attempts_max(1)).run(|tx| {
+        let (made, ran) = (made.clone(), ran.clone());
+        made.set(made.get() + 1);
+        tx.on_commit(move || ran.set(ran.get() + 1));
+        tx.check(items.read(tx, 1, Item::COUNT)? == 1)
+    });
+    assert_eq!(ended, Err(Abort::AttemptsExhausted), "{}", P::NAME);
+    assert_eq!((made.get(), ran.get(), Rc::strong_count(&ran)), (1, 0, 1), "{}", P::NAME);
+    let (db, table, answer) = (scene.db.clone(), items.clone(), ran.clone());
+    let ended = session.run(|tx| {
+        let (db, table, answer) = (db.clone(), table.clone(), answer.clone());
+        tx.on_commit(move || {
+            let soon = RunOptions::new().deadline(Instant::now() + Duration::from_millis(5));
+            let ended = db.with(soon).run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1));
+            answer.set(if ended == Err(Abort::DeadlinePassed) { 7 } else { 8 });
+        });
+        Ok(())
+    });
+    assert_eq!((ended, ran.get()), (Ok(()), 7), "{}", P::NAME);
+}
+
+protocol_tests!(concurrent: a_conflict_before_a_wait_is_not_the_last_one);
+fn a_conflict_before_a_wait_is_not_the_last_one<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let (result, _) = scene.wake(
+        |tables, tx| {
+            assert!(tx.last_conflict().is_none(), "{}", P::NAME);
+            tables.await_count(tx, 1, 1)
+        },
+        &[&|tables, tx| tables.items.update(tx, 1, Item::COUNT.set(1))],
+    );
+    assert_eq!(result, Ok(()), "{}", P::NAME);
+}
+
+protocol_tests!(concurrent: a_database_is_not_closed_under_a_sleeping_session);
+fn a_database_is_not_closed_under_a_sleeping_session<P: Protocol>() {
+    let scene = Scene::<P>::new();
+    let (db, items) = (scene.db.clone(), scene.items.clone());
+    let mut other = db.session().unwrap();
+    std::thread::scope(|scope| {
+        let (table, deadline) = (items.clone(), Instant::now() + LOST_AFTER);
+        let waiter = spawn(scope, move || {
+            other
+                .with(RunOptions::new().deadline(deadline))
+                .run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1))
+        });
+        eventually("the session sleeps", || db.inner.engine.watchers.count() == 1);
+        let Scene { db: last, session, sorted, items: table, .. } = scene;
+        drop((session, sorted, table));
+        let Err(CloseError::InUse { database, .. }) = last.close() else {
+            panic!("{}: closed", P::NAME)
+        };
+        let woken: Database<P> = database;
+        woken.run(|tx| items.update(tx, 1, Item::COUNT.set(1))).unwrap();
+        assert_eq!(waiter.join().unwrap(), Ok(()), "{}", P::NAME);
+    });
+}
