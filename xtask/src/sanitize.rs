@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_tests_are_understood() {
+    fn results_of_tests_are_parsed_from_their_lines() {
         assert_eq!(announced("running 23 tests"), Some(23));
         assert_eq!(announced("running late"), None);
         assert!(is_result("test epoch::tests::a_pin_holds_the_bound ... ok"));

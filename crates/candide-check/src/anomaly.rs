@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_have_names() {
+    fn anomalies_are_named_by_the_edges_of_their_cycles() {
         use Kind::*;
         assert_eq!(named(&[(Ww, 1), (Ww, 2)]), Anomaly::DirtyWrite);
         assert_eq!(named(&[(Ww, 1), (Wr, 2)]), Anomaly::CircularInformation);

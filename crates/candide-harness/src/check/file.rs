@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_damaged_file_is_no_wrong_option_and_a_missing_one_is() {
+    fn a_missing_history_file_is_a_wrong_option_and_a_damaged_one_a_failure() {
         let folder = std::env::temp_dir().join(format!("candide-history-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let claim = Claim { strict: false, opaque: false, horizon: 0 };

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_of_no_commit_is_bad_and_says_so() {
+    fn a_report_without_commits_is_bad_and_says_so() {
         let of = |committed: &[u64], ended_early: bool| {
             let sample = Sample { protocol: 0, threads: 2, cu: true, ts: true, tps: 0.0 };
             let result =
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_the_same_name_is_told_by_its_knobs() {
+    fn results_of_one_workload_are_distinguished_by_their_knobs() {
         let of = |workload: &str, params: serde_json::Value| Measurement {
             params,
             ..measurement(

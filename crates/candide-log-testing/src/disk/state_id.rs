@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn random_subsets_are_as_dense_as_their_seed_says() {
+    fn the_seed_of_a_random_subset_chooses_its_density() {
         for (seed, per_thousand) in [(0, 500), (1, 125), (2, 875), (7, 500)] {
             let kept = (0..1000).filter(|piece| Kept::Random(seed).contains(3, *piece)).count();
             assert!(kept.abs_diff(per_thousand) < 60, "{kept} of 1000 with the seed {seed}");

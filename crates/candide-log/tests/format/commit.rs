@@ -174,7 +174,7 @@ fn records_follow_one_another_up_to_the_first_error() {
 }
 
 #[test]
-fn each_mistake_has_its_error() {
+fn each_mistake_in_a_commit_record_has_its_own_error() {
     let entry = |table: u64, first: u64, count: u64, key: u64, kind: u64| {
         table << 48 | first << 32 | count << 16 | key << 8 | kind
     };

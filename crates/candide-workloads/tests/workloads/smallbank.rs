@@ -20,7 +20,7 @@ fn knobs() -> SmallBank {
 }
 
 #[test]
-fn money_is_conserved_under_every_protocol_and_switch() {
+fn money_is_conserved_under_every_protocol_and_option() {
     assert_holds(&knobs(), 2, 2_000, |committed, all| {
         assert!(committed < all, "some savings are too low for a withdrawal");
     });
@@ -32,14 +32,14 @@ fn every_type_is_reported_under_its_own_number() {
 }
 
 #[test]
-fn unaccounted_commits_are_noticed() {
+fn smallbank_check_finds_unaccounted_commits() {
     let (db, tables) = honest(&knobs(), 1_000);
     run_unaccounted(&db, &tables, 101);
     assert_failed(&check(&db, &tables), "were paid in and not out");
 }
 
 #[test]
-fn damage_is_noticed() {
+fn smallbank_check_finds_damaged_balances() {
     let (db, tables) = honest(&knobs(), 1_000);
     let mut session = db.session().expect("a session");
     let damage = session.run(|tx| {
@@ -64,7 +64,7 @@ impl Remains<SmallBank> for [Vec<Balance>; 2] {
 }
 
 #[test]
-fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
+fn one_thread_leaves_smallbank_in_the_same_state_under_every_protocol_and_option() {
     assert_same_remains::<_, [Vec<Balance>; 2]>(&knobs(), 2_000);
 }
 

@@ -19,7 +19,7 @@ fn knobs() -> TpcB {
 }
 
 #[test]
-fn balances_agree_with_history_under_every_protocol_and_switch() {
+fn balances_agree_with_history_under_every_protocol_and_option() {
     for knobs in
         [knobs(), TpcB { branches: 2, accounts: 50, transactions: 1_000, ..TpcB::published() }]
     {
@@ -30,7 +30,7 @@ fn balances_agree_with_history_under_every_protocol_and_switch() {
 }
 
 #[test]
-fn steps_are_reported() {
+fn a_worker_of_tpcb_returns_type_and_outcome_of_each_step() {
     let db = database(true, true);
     let tables = load(&db, &knobs(), 1);
     let mut worker = tables.worker(db.session().expect("a session"), 0);
@@ -47,7 +47,7 @@ fn assert_noticed(words: &str, damage: impl Fn(&Bank<Occ>, &Tx<'_, Occ>) -> Resu
 }
 
 #[test]
-fn unaccounted_commits_are_noticed() {
+fn tpcb_check_finds_unaccounted_commits() {
     let (db, tables) = honest(&knobs(), STEPS);
     run_unaccounted(&db, &tables, 101);
     let consistency = check(&db, &tables);
@@ -56,7 +56,7 @@ fn unaccounted_commits_are_noticed() {
 }
 
 #[test]
-fn every_kind_of_damage_is_noticed_by_name() {
+fn tpcb_check_names_every_kind_of_damage() {
     assert_noticed("1 branches do not hold what history says", |bank, tx| {
         bank.branches.update(tx, 1, Branch::BALANCE.add(1))
     });
@@ -89,7 +89,7 @@ impl Remains<TpcB> for Vec<Account> {
 }
 
 #[test]
-fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
+fn one_thread_leaves_tpcb_in_the_same_state_under_every_protocol_and_option() {
     assert_same_remains::<_, Vec<Account>>(&knobs(), STEPS);
 }
 

@@ -29,14 +29,14 @@ fn knobs() -> Wikipedia {
 }
 
 #[test]
-fn everything_agrees_under_every_protocol_and_switch() {
+fn wikipedia_is_consistent_under_every_protocol_and_option() {
     assert_holds(&knobs(), THREADS, STEPS, |committed, all| {
         assert_eq!(committed, all, "nothing rolls back")
     });
 }
 
 #[test]
-fn everything_agrees_as_published() {
+fn published_wikipedia_is_consistent() {
     let published = Wikipedia { index_talk: false, hash_index: false, ..knobs() };
     assert!(published.differences().iter().any(|how| how.contains("for ever, as published")));
     let db = database(true, true);
@@ -68,7 +68,7 @@ fn assert_noticed(words: &str, damage: impl Fn(&Tables<Occ>, &Tx<'_, Occ>) -> Re
 }
 
 #[test]
-fn unaccounted_commits_are_noticed() {
+fn wikipedia_check_finds_unaccounted_commits() {
     let (db, tables) = honest(&knobs(), STEPS);
     run_unaccounted(&db, &tables, 50);
     let consistency = check(&db, &tables);
@@ -141,7 +141,7 @@ fn damage_to_lists_is_noticed_by_name() {
 }
 
 #[test]
-fn what_readers_find_misplaced_is_noticed() {
+fn misplaced_rows_that_readers_find_are_noticed() {
     let (db, site) = honest(&knobs(), STEPS);
     let tables = site.tables();
     let damage = db.run(|tx| {
@@ -163,6 +163,6 @@ impl Remains<Wikipedia> for (Vec<Page>, Vec<User>) {
 }
 
 #[test]
-fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
+fn one_thread_leaves_wikipedia_in_the_same_state_under_every_protocol_and_option() {
     assert_same_remains::<_, (Vec<Page>, Vec<User>)>(&knobs(), STEPS);
 }

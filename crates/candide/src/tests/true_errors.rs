@@ -117,11 +117,11 @@ fn cases<P: Protocol>() -> Vec<Case<P>> {
     ]
 }
 
-protocol_tests!(overlapping: an_error_of_a_part_is_true_where_the_transaction_stands);
+protocol_tests!(overlapping: an_error_of_a_part_is_right_at_the_time_of_the_transaction);
 /// Another transaction makes the error of a part untrue, and writes a row that the first
 /// transaction reads afterwards. If the first one sees that, it comes after the other, and must not
 /// have seen the error.
-fn an_error_of_a_part_is_true_where_the_transaction_stands<P: Protocol>() {
+fn an_error_of_a_part_is_right_at_the_time_of_the_transaction<P: Protocol>() {
     let mut committed = 0;
     for (number, Case { part, error, remedy }) in cases::<P>().into_iter().enumerate() {
         for writes in [false, true] {
