@@ -3,7 +3,7 @@
 
 use super::indexed_rows::{Filed, Parcel};
 use super::phantoms::{
-    Act, Scene, both_commit, drain, insert, insert_fails_validation,
+    Act, Scene, both_transactions_commit, drain, insert, insert_fails_validation,
     insert_fails_validation_by_index, insert_passes_validation, scene,
 };
 use super::rows::Item;
@@ -102,7 +102,7 @@ fn rows_between_the_ends_of_an_index_scan_are_not_observed<P: Protocol>() {
         scene.parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
     let look = |tx: &Tx<'_, P>| take_both(&mut by_code.scan(tx, .., ()), 3);
     let mut commits_beside = |is_in_a_circle, number| {
-        both_commit(
+        both_transactions_commit(
             scene,
             is_in_a_circle,
             |_, tx| look(tx),
