@@ -158,7 +158,7 @@ impl Crate {
             }
             if high.is_some() && low.is_some() && high < low {
                 let (from, to) = (show(from), show(to));
-                problems.insert(format!("{from} uses {to}, which is a higher layer"));
+                problems.insert(format!("{from} uses {to}, which is in a higher layer"));
             }
         }
         problems

@@ -136,7 +136,7 @@ pub(super) fn compare(before: &Baseline, now: &Baseline, limits: Limits) -> Verd
         verdict.notes.splice(0..0, reported);
         let (before, now) = (&before.compiler, &now.compiler);
         verdict.notes.push(format!(
-            "nothing of this fails, because the baseline is of another compiler ({before}) than today's ({now})"
+            "the check does not fail, because the baseline is of another compiler ({before}) than this one ({now})"
         ));
     }
     verdict

@@ -39,7 +39,7 @@ fn replay_of_a_crash_state_prints_its_operations_and_verdict() {
     assert!(message.contains("has no state 100000:512:nothing: its disk does "), "{message}");
     let (status, _, message) = run("crash --replay 0:soon", &[]);
     assert_eq!(status, 2, "{message}");
-    assert!(message.contains("such as do are 37:512:all-but-5 and killed-37"), "{message}");
+    assert!(message.contains("valid names are 37:512:all-but-5 and killed-37"), "{message}");
 }
 
 #[test]

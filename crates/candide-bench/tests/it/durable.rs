@@ -31,10 +31,7 @@ fn log_figures_are_reported_by_protocol_and_log_files_removed() {
     let rows = table.lines().filter(|line| line.trim_start().starts_with("smallbank "));
     assert_eq!(rows.count(), 4, "{printed}");
     assert_eq!(page.matches("data-field=\"log/log_bytes\"").count(), 4);
-    assert!(
-        printed.contains("note: mvto puts no update off in a database with a log"),
-        "{printed}"
-    );
+    assert!(printed.contains("note: mvto defers no update in a database with a log"), "{printed}");
     assert!(!place.exists(), "it was not there before");
 }
 

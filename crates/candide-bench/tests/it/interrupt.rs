@@ -137,7 +137,7 @@ fn an_interrupted_benchmark_reports_its_measurements() {
     let (printed, message, report) = interrupted("interrupted", arguments, LONG, |report| {
         report["results"][0]["committed"].as_f64().is_some_and(|committed| committed > 0.0)
     });
-    assert!(message.contains("interrupted") && message.contains("once more"), "{message}");
+    assert!(message.contains("interrupted") && message.contains("Ctrl-C again"), "{message}");
     assert!(printed.contains("note: ended early, by Ctrl-C"), "{printed}");
     assert_eq!(report["ended_early"], true);
     let results = report["results"].as_array().expect("a list");
@@ -282,7 +282,7 @@ fn a_second_interrupt_ends_the_program_at_once() {
         thread::sleep(time);
         interrupt(&child);
         let mut message = String::new();
-        while !message.contains("once more") {
+        while !message.contains("Ctrl-C again") {
             assert!(said.read_line(&mut message).expect("text") > 0, "{message}");
         }
         interrupt(&child);

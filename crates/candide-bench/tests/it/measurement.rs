@@ -460,13 +460,15 @@ fn rubis_reports_its_types_and_its_differences() {
     }
     let notes: Vec<_> = printed.lines().filter(|line| line.starts_with("note: rubis: ")).collect();
     assert!(
-        notes.len() == 3 && notes[0].contains("inputs come again") && notes[1].contains("sell out"),
+        notes.len() == 3
+            && notes[0].contains("repeats its inputs")
+            && notes[1].contains("sell out"),
         "{printed}"
     );
     let runs = if is_short() { "--runs 1 --threads 2" } else { "--runs 2 --threads 1,3" };
     let (printed, report) = bench(&format!("{size} {runs} --profile paper"), "rubis-paper");
     assert!(
-        printed.contains("so none raises a price") && printed.contains("beyond what there is"),
+        printed.contains("so none raises a price") && printed.contains("beyond their stock"),
         "{printed}"
     );
     assert_eq!(number(&report["results"][0]["user_aborted"]), 0.0);
@@ -520,7 +522,7 @@ fn tpcb_reports_its_type_and_its_departures_from_the_standard() {
     let (printed, _) = bench(&format!("{size} --runs 1 --profile paper"), "tpcb-paper");
     assert!(
         printed.contains("tellers follow from accounts")
-            && printed.contains("balance is not given"),
+            && printed.contains("balance is not returned"),
         "{printed}"
     );
 }
@@ -639,7 +641,7 @@ fn tpcc_reports_conflicting_types_on_request() {
 fn tpcc_is_run_as_foedus_and_dbx1000_define_it() {
     let small = "--customers 60 --items 500 --runs 1 --threads 4 --profile paper";
     for (like, words, kinds) in
-        [("foedus", "payments do not give the balance", 5), ("dbx1000", "nothing is inserted", 2)]
+        [("foedus", "payments do not return the balance", 5), ("dbx1000", "no row is inserted", 2)]
     {
         let (printed, report) = bench(&format!("tpcc --like {like} {small}"), like);
         assert!(printed.contains(words), "{printed}");

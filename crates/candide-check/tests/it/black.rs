@@ -333,7 +333,7 @@ fn a_report_names_the_operations() {
     let violation = check_lists(&history, PLAIN).expect_err("a bad history").to_string();
     assert_eq!(
         violation,
-        "write skew: Two transactions read what the other one changed, each as if it had been alone.
+        "write skew: Two transactions each read a version that the other one replaced.
   T1: session 2 at 0..100
   T2: session 3 at 0..100
   T1 comes before T2: T1 read value none of key 7 and T2 wrote value 20 after it (rw)
@@ -345,7 +345,7 @@ fn a_report_names_the_operations() {
     let violation = check_lists(&history, PLAIN).expect_err("a bad history").to_string();
     assert_eq!(
         violation,
-        "incompatible order: A list was read in two orders, so its elements have none.
+        "incompatible order: A list was read in two orders that contradict each other.
   T1: session 3 at 0..100
   T2: session 2 at 0..100
   T1 read [2] of key 1, and T2 read [1 2]: neither is the beginning of the other

@@ -202,7 +202,7 @@ fn a_long_fork_of_registers_is_refused_with_its_reads() {
     assert_eq!(violation.anomaly, Anomaly::AntiDependencyCycle, "{violation}");
     assert_eq!(
         violation.to_string(),
-        "G2-item, anti-dependency cycle: Transactions read what others changed, in a circle, each as if it were first.
+        "G2-item, anti-dependency cycle: Each of these transactions read a version that the next one replaced, in a cycle.
   T1: session 4 at 0..9
   T2: session 1 at 0..9
   T3: session 2 at 0..9

@@ -30,7 +30,7 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     };
     let is_of_clients = || match claim.opaque {
         true => Err(refused(
-            &"holds what clients were told, and not what doomed attempts saw: leave out --opacity",
+            &"holds the answers to clients, and no reads of aborted attempts: leave out --opacity",
         )),
         false => Ok(()),
     };

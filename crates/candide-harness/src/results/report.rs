@@ -37,7 +37,7 @@ impl Report {
             if results.is_empty() {
                 return Err(Failure::Interrupted);
             }
-            notes.push("ended early, by Ctrl-C: this is what was measured by then".to_string());
+            notes.push("ended early, by Ctrl-C: these are the results until then".to_string());
         }
         let varieties: Vec<String> =
             results.iter().map(|result| variety(result, &results)).collect();

@@ -98,7 +98,7 @@ pub struct StateIdError {
 
 impl Display for StateIdError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} names no state; one that does is 37:512:all-but-5", self.text)
+        write!(f, "{:?} names no state; a valid name is 37:512:all-but-5", self.text)
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
     fn text_that_names_no_state_is_refused_with_an_example() {
         for text in ["", "1:2", "1:512:most", "1:0:nothing", "1:512:only-x", "1:512:nothing:"] {
             let error = text.parse::<StateId>().unwrap_err().to_string();
-            let expected = "names no state; one that does is 37:512:all-but-5";
+            let expected = "names no state; a valid name is 37:512:all-but-5";
             assert_eq!(error, format!("{text:?} {expected}"));
         }
         assert!("37:512:all-but-5".parse::<StateId>().is_ok());

@@ -148,7 +148,7 @@ fn blocks_follow_one_another_in_a_generation() {
         check(BlockHeader { before: is, ..fits }),
         48,
         &format!(
-            "the checksum of the block before is {was:#010x}, not {is:#010x} as this one says"
+            "the checksum of the block before is {was:#010x}, and this block states {is:#010x}"
         ),
     );
     expect(

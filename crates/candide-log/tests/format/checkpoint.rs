@@ -184,7 +184,7 @@ fn rows_after_commit_records_and_damaged_records_are_refused() {
     bytes.extend_from_slice(&encoder.pending(&[&records]));
     bytes.extend_from_slice(&word_bytes(&records));
     let part = Part { bytes: 1000, crc: 0 };
-    let what = "a commit record has fewer entries than it says";
+    let what = "a commit record has fewer entries than it states";
     expect(decode(&bytes, part), 64 + 40 + 24, what);
     let record = [4 | 1 << 32, 0, 0, 1 << 48 | 2];
     let (mut encoder, start) = PartEncoder::new(&header);

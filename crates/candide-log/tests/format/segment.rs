@@ -92,7 +92,7 @@ fn each_mistake_in_a_segment_has_its_own_error() {
     expect(with(13, 1, 1), 13, "a reserved byte is not zero");
     expect(with(4091, 1, 1), 4091, "a reserved byte is not zero");
     expect(with(40, 8, 0), 40, "the generation is 0");
-    expect(with(40, 8, 1), 48, "the first generation has one before it");
+    expect(with(40, 8, 1), 48, "the first generation names an earlier one");
     expect(
         with(56, 8, 7),
         56,

@@ -105,7 +105,7 @@ fn damage_to_scanned_tables_is_noticed() {
     assert_failed(&consistency, "299 rows where 300 were loaded");
     assert_failed(
         &consistency,
-        "columns hold what no committed transaction left there, the first is column 0 of row 1",
+        "columns hold values that no committed transaction left, the first is column 0 of row 1",
     );
 }
 

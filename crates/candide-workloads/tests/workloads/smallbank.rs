@@ -35,7 +35,7 @@ fn every_type_is_reported_under_its_own_number() {
 fn smallbank_check_finds_unaccounted_commits() {
     let (db, tables) = honest(&knobs(), 1_000);
     run_unaccounted(&db, &tables, 101);
-    assert_failed(&check(&db, &tables), "were paid in and not out");
+    assert_failed(&check(&db, &tables), "deposits less withdrawals are");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn smallbank_check_finds_damaged_balances() {
     assert_failed(&consistency, "1 savings accounts are below zero");
     assert_failed(&consistency, "1 customers have a number and a name that do not go together");
     assert_failed(&consistency, "[50, 50, 50, 49] rows where 50 each were loaded");
-    assert_failed(&consistency, "were paid in and not out");
+    assert_failed(&consistency, "deposits less withdrawals are");
 }
 
 impl Remains<SmallBank> for [Vec<Balance>; 2] {

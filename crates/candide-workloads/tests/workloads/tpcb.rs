@@ -57,26 +57,26 @@ fn tpcb_check_finds_unaccounted_commits() {
 
 #[test]
 fn tpcb_check_names_every_kind_of_damage() {
-    assert_noticed("1 branches do not hold what history says", |bank, tx| {
+    assert_noticed("balances of 1 branches differ from the history", |bank, tx| {
         bank.branches.update(tx, 1, Branch::BALANCE.add(1))
     });
-    assert_noticed("1 tellers do not hold what history says", |bank, tx| {
+    assert_noticed("balances of 1 tellers differ from the history", |bank, tx| {
         bank.tellers.update(tx, 7, Teller::BALANCE.add(1))
     });
-    assert_noticed("1 accounts do not hold what history says", |bank, tx| {
+    assert_noticed("balances of 1 accounts differ from the history", |bank, tx| {
         bank.accounts.update(tx, 60, Account::BALANCE.add(1))
     });
-    assert_noticed("branches do not hold what their tellers hold", |bank, tx| {
+    assert_noticed("branches differ from those of their tellers", |bank, tx| {
         bank.tellers.update(tx, 7, Teller::BALANCE.sub(1))?;
         bank.tellers.update(tx, 17, Teller::BALANCE.add(1))
     });
     assert_noticed("add up to", |bank, tx| bank.accounts.update(tx, 60, Account::BALANCE.add(1)));
-    assert_noticed("names another branch than its own", |bank, tx| {
+    assert_noticed("name a wrong branch", |bank, tx| {
         bank.tellers.update(tx, 7, Teller::BRANCH.set(1))
     });
     assert_noticed("were loaded or committed", |bank, tx| bank.history.delete(tx, &(0, 3)));
-    assert_noticed("something that is not there", |bank, tx| bank.accounts.delete(tx, 60));
-    assert_noticed("do not read the same", |bank, tx| {
+    assert_noticed("or a missing row", |bank, tx| bank.accounts.delete(tx, 60));
+    assert_noticed("read different contents", |bank, tx| {
         let row = bank.accounts.read(tx, 60, candide::Whole)?;
         bank.accounts.insert(tx, Account { id: 1_000, ..row })
     });
@@ -97,9 +97,9 @@ fn one_thread_leaves_tpcb_in_the_same_state_under_every_protocol_and_option() {
 fn departures_from_the_standard_are_named_in_the_report() {
     assert!(TpcB::strict().differences().is_empty());
     let differences = TpcB { accounts: 10, ..TpcB::published() }.differences().join("\n");
-    for words in ["tellers follow from accounts", "balance is not given", "fewer accounts"] {
+    for words in ["tellers follow from accounts", "balance is not returned", "fewer accounts"] {
         assert!(differences.contains(words), "{differences}");
     }
     let differences = TpcB { remote_pct: 0, ..TpcB::strict() }.differences().join("\n");
-    assert!(differences.contains("than TPC-B's 15 %"), "{differences}");
+    assert!(differences.contains("the 15 % of TPC-B"), "{differences}");
 }

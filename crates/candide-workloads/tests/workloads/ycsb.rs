@@ -58,7 +58,7 @@ fn ycsb_check_finds_unaccounted_commits() {
 
     let (db, tables) = honest(&knobs(Verify::Tag), STEPS);
     run_unaccounted(&db, &tables, 100);
-    assert_failed(&check(&db, &tables), "no committed transaction left there");
+    assert_failed(&check(&db, &tables), "that no committed transaction left");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_write_that_outlives_a_later_one_is_noticed() {
     let before = hottest(&db, &tables);
     run(&db, &tables, 1, 100);
     put(&db, &tables, before);
-    assert_failed(&check(&db, &tables), "no committed transaction left there");
+    assert_failed(&check(&db, &tables), "that no committed transaction left");
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn damage_is_noticed<L: Layout>(workload: impl Fn(Verify) -> Ycsb<L>) {
 
     let (db, tables) = honest(&workload(Verify::Tag), STEPS);
     run_unaccounted(&db, &tables, 50);
-    assert_failed(&check(&db, &tables), "no committed transaction left there");
+    assert_failed(&check(&db, &tables), "that no committed transaction left");
 
     let (db, tables) = honest(&workload(Verify::Values), STEPS);
     let mut row = row_of(&db, &tables, 7);
