@@ -175,7 +175,7 @@ pub fn read_named<O: Operation>(
         if order.untimed.is_none() && time < completed.invoked {
             let invoked = completed.invoked;
             return Err(wrong(format!(
-                "completes at {time} what was invoked at {invoked}; times should not go back"
+                "completes at {time} a transaction invoked at {invoked}; times should not decrease"
             )));
         }
         completed.completed = time;

@@ -236,7 +236,8 @@ impl PartBlockHeader {
         let payload = self.payload_bytes;
         match self.contents {
             Contents::Rows { table, .. } if table > TABLE_NUMBER_MAX => {
-                Err(BLOCK_TABLE.wrong(format!("there can be no table {table}")))
+                Err(BLOCK_TABLE
+                    .wrong(format!("table {table} is above the largest number of a table")))
             }
             Contents::Rows { count: 0, .. } | Contents::Pending { count: 0 } => {
                 Err(BLOCK_COUNT.wrong("the block has no contents"))

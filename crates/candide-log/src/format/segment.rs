@@ -139,7 +139,7 @@ impl SegmentHeader {
             return Err(END_OFFSET.wrong(format!("no block ends at byte {offset}")));
         }
         if bytes < SEGMENT_HEADER_BYTES as u64 + BLOCK_ALIGN || !bytes.is_multiple_of(BLOCK_ALIGN) {
-            return Err(BYTES.wrong(format!("no segment has a length of {bytes} bytes")));
+            return Err(BYTES.wrong(format!("a segment cannot have {bytes} bytes")));
         }
         Ok(())
     }

@@ -162,7 +162,7 @@ fn check_new(disk: &dyn Disk, files: &Files) -> Result<(), OpenError> {
             FileName::Segment(_) => false,
         };
         if !is_leftover {
-            let what = format!("the file is missing, and there is {}", name.name());
+            let what = format!("the file is missing, although there is {}", name.name());
             return Err(OpenError::corrupt(MANIFEST, 0, what));
         }
     }

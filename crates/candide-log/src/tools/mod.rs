@@ -44,7 +44,7 @@ impl<'a> Source<'a> {
             return Err(match files.of_database() {
                 None => OpenError::NotADatabase { found: format!("no file {MANIFEST}") },
                 Some(there) => {
-                    let what = format!("the file is missing, and there is {}", there.name());
+                    let what = format!("the file is missing, although there is {}", there.name());
                     OpenError::corrupt(MANIFEST, 0, what)
                 }
             });

@@ -72,7 +72,7 @@ pub(crate) fn examine<W: Workload>(
     }
     if sum != expected {
         return Err(
-            format!("the rows add up to {sum}, but what has committed makes {expected}").into()
+            format!("the rows add up to {sum}, but the committed transactions to {expected}").into()
         );
     }
     Ok(())
