@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(read.layers, ["sync", "txn"]);
         let problems: Vec<String> = read.upward(&read.arrows()).into_iter().collect();
         assert_eq!(problems.len(), 3, "{problems:?}");
-        assert_eq!(problems[0], "sync uses txn, which is a higher layer");
+        assert_eq!(problems[0], "sync uses txn, which is in a higher layer");
         assert!(problems[1].starts_with("the module `novel` has no layer"), "{problems:?}");
         assert!(problems[2].starts_with("txn depends on the root"), "{problems:?}");
     }
