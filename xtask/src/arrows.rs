@@ -229,7 +229,7 @@ impl Crate {
     }
 }
 
-/// Returns the layers that a root declares. The comment goes on to the first other line.
+/// Returns the layers that a root declares. The comment continues to the first other line.
 fn layers(text: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with(LAYERS));
     let lines = lines.map_while(|line| line.strip_prefix("// "));

@@ -150,7 +150,7 @@ impl CheckArgs {
         Claim { strict: self.strict, opaque: self.opacity, horizon: self.horizon }
     }
 
-    /// Returns every protocol with each opacity that was asked for.
+    /// Returns every protocol with each opacity that was requested.
     fn settings(&self) -> Result<Vec<Setting>, Failure> {
         let asked = Switch::are_on(&self.opaque);
         if !asked.is_empty()

@@ -34,9 +34,9 @@
 //!
 //! An engine calls [`Store::open`] with a [`Target`], then [`Store::add_table`] and
 //! [`LogWriter::write`]; `examples/recovery.rs` is the shortest program that does. A reader of the
-//! source begins with [`format`](mod@format), goes on with `log/writer.rs` and `log/reader.rs`, and
-//! then with `store/open.rs`. Tests run on the simulated disk of the crate `candide-log-testing`,
-//! which knows every state that a crash can leave.
+//! source begins with [`format`](mod@format), continues with `log/writer.rs` and `log/reader.rs`,
+//! and then with `store/open.rs`. Tests run on the simulated disk of the crate
+//! `candide-log-testing`, which knows every state that a crash can leave.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -242,7 +242,7 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
     Ok(())
 }
 
-/// Passes the input to `step` in pieces of `size` keys until the measured time is over. Reads the
+/// Passes the input to `step` in pieces of `size` keys until the measured time has ended. Reads the
 /// clock after every `stride` pieces.
 #[allow(clippy::too_many_arguments, reason = "called from three adjacent places")]
 fn repeat<H, K>(

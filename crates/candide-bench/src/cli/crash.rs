@@ -48,8 +48,8 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.01")]
     engine: f64,
 
-    /// Share of the states in which recovery is crashed, too, and in which the database goes on and
-    /// crashes again, from 0 to 1
+    /// Share of the states in which recovery is crashed, too, and in which the database continues
+    /// and crashes again, from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.001")]
     recovery: f64,
 

@@ -76,7 +76,7 @@ pub(crate) struct RepairArgs {
     #[arg(value_name = "TO")]
     pub(crate) to: PathBuf,
 
-    /// Let the copy end at this cut of this generation, although the log goes on
+    /// Let the copy end at this cut of this generation, although the log continues
     #[arg(long, value_name = "GENERATION:CUT", value_parser = generation_and_cut)]
     pub(crate) until: Option<(u64, u64)>,
 }

@@ -169,7 +169,7 @@ fn run_recorded(
     })
 }
 
-/// Runs transactions until the run is over. Returns the number of commits.
+/// Runs transactions until the run has ended. Returns the number of commits.
 fn work(worker: &mut dyn Worker, allowance: &Allowance) -> Result<u64, Abort> {
     let mut committed = 0;
     allowance.spend(|| {

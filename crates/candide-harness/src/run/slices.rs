@@ -83,7 +83,7 @@ impl Slices {
 }
 
 /// The results of one thread in its current slice. The thread adds them to [`Slices`] when that
-/// slice is over.
+/// slice has ended.
 pub(crate) struct Share<'a> {
     slices: &'a Slices,
     begun: Instant,

@@ -69,7 +69,7 @@ impl SimDisk {
         self.inner().faults.add(n, fault);
     }
 
-    /// Returns the number of faults that were asked for and have not occurred.
+    /// Returns the number of faults that were requested and have not occurred.
     pub fn pending_faults(&self) -> usize {
         self.inner().faults.pending()
     }

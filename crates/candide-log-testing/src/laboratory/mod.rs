@@ -10,7 +10,7 @@
 //!   durable;
 //! * contain everything that was acknowledged before: as durable against a loss of power, as
 //!   written against the end of the process;
-//! * be the same when it is opened again, also when recovery itself crashes, and go on to take
+//! * be the same when it is opened again, also when recovery itself crashes, and continue to take
 //!   commits that are durable.
 //!
 //! A share of the states is opened by a [`WholeEngine`], too.

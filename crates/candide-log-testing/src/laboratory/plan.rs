@@ -17,7 +17,7 @@ pub struct Plan {
     /// The choice of the states that are judged.
     pub crashes: CrashOptions,
     /// The share of the states, from 0 to 1, in which crashes of recovery are judged, and the share
-    /// in which the database goes on and crashes again.
+    /// in which the database continues and crashes again.
     pub recovery_share: f64,
     /// The share of the states, from 0 to 1, that the whole engine opens, too.
     pub engine_share: f64,

@@ -3,7 +3,7 @@
 //! Commits run one after the other, each with the epoch as its stamp and the next number as its
 //! version. Each belongs to a session and lies in the session's buffer until a round takes the
 //! buffer. A round reads the cut, lets the epoch pass, and takes the buffers one after the other,
-//! while commits of the next epoch go on: so some records of a block are above its cut, and the
+//! while commits of the next epoch continue: so some records of a block are above its cut, and the
 //! versions in it are not in order.
 
 use super::draws::Draws;
@@ -18,7 +18,7 @@ use std::mem;
 use std::sync::Arc;
 
 const SESSIONS: usize = 3;
-/// The number of keys of each table: few, so that rows are changed again and again.
+/// The number of keys of each table: few, so that rows are changed repeatedly.
 const KEYS: u64 = 6;
 /// The largest number of faults of a script.
 const FAULTS_MAX: u64 = 2;

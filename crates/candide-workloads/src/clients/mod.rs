@@ -96,7 +96,7 @@ impl<O: Object, P: Protocol> Shared<O, P> {
         })
     }
 
-    /// Draws a transaction and runs it until it is over.
+    /// Draws a transaction and runs it until it has ended.
     ///
     /// # Errors
     /// An outcome that such a transaction should never have.
