@@ -167,7 +167,8 @@ impl CheckArgs {
             .collect())
     }
 
-    /// Returns the source of the history. Its tables are small enough for transactions to conflict.
+    /// Returns the source of the history. The tables of the source are small enough for
+    /// transactions to conflict.
     fn source(&self, workload: AnyWorkload) -> Source {
         Source::Versions(match workload {
             AnyWorkload::Random => random(Random { keys: self.keys, operations: self.operations }),

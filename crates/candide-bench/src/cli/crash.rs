@@ -105,7 +105,7 @@ const USUAL: Duration = Duration::from_secs(10);
 const WORKERS: usize = 3;
 
 impl CrashArgs {
-    /// Returns what is to be done.
+    /// Returns the request that the options make.
     pub(crate) fn order(self) -> Result<CrashOrder, Failure> {
         let protocols: Choices = self.protocol.parse().map_err(Failure::Usage)?;
         let workers = self.threads.unwrap_or(WORKERS);

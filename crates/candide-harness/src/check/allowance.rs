@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Forty threads; each transaction ends when the test says so.
+    /// Forty threads; each transaction ends when the test ends it.
     #[test]
     fn transactions_of_a_check_stay_below_their_number() {
         let allowance = Allowance::new();

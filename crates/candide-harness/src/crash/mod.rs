@@ -38,7 +38,7 @@ pub enum Bound {
 pub struct Order {
     /// The end of the run. Scripts that have begun are judged to their end.
     pub bound: Bound,
-    /// The first seed; `None` if the ledger says.
+    /// The first seed; `None` if the ledger determines it.
     pub seed: Option<u64>,
     /// The file to which the run is added.
     pub ledger: Option<PathBuf>,

@@ -58,8 +58,8 @@ pub(super) fn run(
         total.elapsed = lengths.iter().sum();
         total.ended_early = total.elapsed < timing.duration;
         if let Some(timeline) = timing.timeline {
-            // After the last phase, the threads met once more in order to stop. That meeting pushed
-            // a phase that was not measured.
+            // After the last phase, the threads met once more in order to stop. The last meeting
+            // pushed a phase that was not measured.
             total.phases.truncate(lengths.len());
             total
                 .phases

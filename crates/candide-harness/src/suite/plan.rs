@@ -101,9 +101,9 @@ fn pairs<A: Copy, B: Copy>(first: &[A], second: &[B]) -> impl Iterator<Item = (A
     first.iter().flat_map(move |&a| second.iter().map(move |&b| (a, b)))
 }
 
-/// Checks a given option; the option means something to a protocol if `leaves` says that the
-/// protocol leaves the choice. Returns an error if it has no effect under all of `protocols`, and a
-/// note if it has no effect under some of them.
+/// Checks a given option, which has an effect under the protocols for which `leaves` returns
+/// `true`. Returns an error if it has no effect under all of `protocols`, and a note if it has no
+/// effect under some of them.
 pub fn unconcerned(
     protocols: &Choices,
     option: &str,

@@ -43,8 +43,8 @@ impl SimDisk {
     }
 
     /// Returns the disk as it is after the first `position` operations, for a process that is
-    /// started after another one was killed. It sees all changes; changes that had not been synced
-    /// are still not durable. Faults and quotas are not copied.
+    /// started after another one was killed. The new process sees all changes; changes that had not
+    /// been synced are still not durable. Faults and quotas are not copied.
     ///
     /// # Panics
     ///

@@ -121,10 +121,10 @@ fn finding(seed: u64, disk: &SimDisk, place: Option<Place>, what: String) -> Box
     Box::new(Finding { seed, place, what, story: story(disk, place) })
 }
 
-/// The number of operations before a crash that a story tells.
+/// The number of operations before a crash that a report lists.
 const TOLD: usize = 40;
 
-/// Tells the last operations before a state, and what the crash leaves of them.
+/// Lists the last operations before a state, and the parts of them that the crash leaves.
 fn story(disk: &SimDisk, place: Option<Place>) -> String {
     let operations = disk.operations();
     let (end, left) = match place {

@@ -37,7 +37,7 @@ impl Plan {
         Plan { schema, steps: 16, faults_percent: 40, crashes, recovery_share, engine_share }
     }
 
-    /// Returns the schema of the table with this index, from 0. Its number is one more.
+    /// Returns the schema of the table with this index, from 0. The table's number is one more.
     pub(super) fn table(&self, index: usize) -> TableSchema {
         let number = index as u32 + 1;
         TableSchema { number, name: Plan::table_name(number), ..self.schema.clone() }

@@ -139,7 +139,7 @@ impl<'a> Script<'a> {
         let schema = self.plan.table(self.model.tables());
         match self.opened().0.add_table(schema) {
             Ok(_) => self.model.add_table(self.disk.position()),
-            // The next opening tells whether the table is there.
+            // The next opening shows whether the table exists.
             Err(StoreError::Failed(error)) => {
                 return self.excuse(error, "adding a table").map(|()| false);
             }
@@ -234,7 +234,8 @@ impl<'a> Script<'a> {
         match self.opened().1.write(&records, cut) {
             Ok(()) => {}
             Err(WriteError::Full(error)) => {
-                // The full disk has taken nothing, so the next round has these records, too.
+                // The full disk has not written the block, so the next round has these records,
+                // too.
                 self.buffers[0].splice(0..0, payload.concat());
                 return self.excuse(error, "a write").map(|()| true);
             }

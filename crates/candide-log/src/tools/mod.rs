@@ -1,5 +1,5 @@
-//! Tools for files of databases that are not in use. They change nothing in the directory that they
-//! look at, and need no right to write there.
+//! Tools for files of databases that are not in use. Tools change nothing in the directory that
+//! they read, and need no right to write there.
 
 mod backup;
 mod inspect;

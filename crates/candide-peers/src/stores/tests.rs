@@ -11,7 +11,7 @@ use super::cli::Choice;
 use super::driver::{Contender, Job, Lots, Turn, of};
 use super::{Failure, Options, peers, suite};
 
-/// The number of rows. It is so small that transactions conflict.
+/// The number of rows. The number is so small that transactions conflict.
 const ROWS: u64 = 100;
 
 fn draw(workload: Choice, threads: usize) -> Job {

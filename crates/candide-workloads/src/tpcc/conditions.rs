@@ -13,8 +13,8 @@ use super::tables::{Numbers, district_at};
 use super::worker::Tally;
 use crate::{Consistency, Failure};
 
-/// Conditions between inserted rows and counters. They do not hold if transactions only count and
-/// insert nothing.
+/// Conditions between inserted rows and counters. These conditions do not hold if transactions only
+/// count and insert nothing.
 const OF_WRITTEN_DOWN: [&str; 6] = ["2", "8", "9", "10", "13", "14"];
 
 /// The number of conditions that an audit examines.

@@ -36,7 +36,7 @@ pub(crate) trait Workload: Sync {
     /// Draws the inputs of a transaction.
     fn draw(&self, rng: &mut Rng) -> Self::Request;
 
-    /// Runs a transaction. Its result is the growth of the sum over all rows.
+    /// Runs a transaction. The transaction's result is the growth of the sum over all rows.
     fn carry_out<S: Session<Self::Value>>(
         &self,
         request: &Self::Request,
