@@ -12,7 +12,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 /// The part that all handles of the program have: databases, tables, indexes, sequences, sessions
-/// and snapshots. It keeps the database open.
+/// and snapshots. The count keeps the database open.
 ///
 /// Threads that visit the database without a handle of the program refer to the memory alone: the
 /// logger, the advancer of the epochs, and threads that end with a session of their own. A visit

@@ -124,7 +124,7 @@ impl<'a> Script<'a> {
         self.opened.as_mut().expect("the database is open between steps")
     }
 
-    /// Has the log do something. Returns whether it can still be written.
+    /// Has the log do something. Returns whether the database can still be written.
     fn log(
         &mut self,
         act: impl FnOnce(&mut LogWriter) -> Result<(), WriteError>,

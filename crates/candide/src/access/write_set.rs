@@ -344,7 +344,7 @@ impl WriteSet {
     /// cannot fail.
     ///
     /// `base` returns these words: locked words, or those of the version that the new version
-    /// follows. It is not called for an item that replaces its unit.
+    /// follows. `base` is not called for an item that replaces its unit.
     ///
     /// # Errors
     /// The first failure in program order, or the panic of a user's updater.

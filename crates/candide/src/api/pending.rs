@@ -27,7 +27,7 @@ pub struct Pending<T, E = Abort> {
     /// `None` once the future has returned it.
     result: Option<Result<T, E>>,
     stamp: u64,
-    /// The waker that the log knows.
+    /// The waker that is registered with the log.
     waker: Option<Waker>,
     /// Keeps the database open; `None` in a database without a log, where nothing becomes durable.
     open: Option<Arc<Open>>,
@@ -87,7 +87,8 @@ impl<T, E: From<Abort>> Pending<T, E> {
     }
 
     /// Waits until the result has reached a level, but no longer than until `deadline`, and returns
-    /// it. A deadline that has passed already asks whether the result has reached the level.
+    /// it. With a deadline in the past, the call returns at once whether the result has reached the
+    /// level.
     ///
     /// After a deadline that has passed the database continues, and the transaction most probably
     /// becomes durable: repeating it might do twice what it does.

@@ -94,7 +94,7 @@ impl TableCore {
     }
 }
 
-/// A function that appends the index key of a row to a vector. The other arguments are the row's
+/// A function that appends the index key of a row to a vector. Further arguments are the row's
 /// primary key, as the table stores it, and the row's other words.
 type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
 
@@ -236,7 +236,7 @@ pub(crate) const INDEXES_MAX: usize = 32;
 ///
 /// An index that is added to a table with rows goes through three stages. First, all writers *keep*
 /// the index. Then the index is *enforced*, if it is unique. Finally, the index can be *read*. Each
-/// stage begins only when every running transaction knows of the preceding stage.
+/// stage begins only when every running transaction has begun after the preceding stage did.
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     slots: [OnceLock<IndexCore>; INDEXES_MAX],

@@ -168,8 +168,8 @@ pub trait Versions<P: Parts> {
     }
 }
 
-/// Does what `outcome`, the outcome of examining a queue entry, asks for. `due` has the time of
-/// this examination. Returns `false` if the entry must be examined again.
+/// Acts on `outcome`, the outcome of examining a queue entry. `due` has the time of this
+/// examination. Returns `false` if the entry must be examined again.
 pub(crate) fn settle<P: Absence, V: Versions<P> + ?Sized>(
     context: &mut Context<'_, P>,
     backlog: &mut P::Backlog,

@@ -61,7 +61,7 @@ impl HeldCells {
         self.cells.reserve(1);
     }
 
-    /// Adds a cell, for which there is room. Its word was `tid` before it was locked.
+    /// Adds a cell, for which there is room. The cell's word was `tid` before it was locked.
     #[inline]
     pub(crate) fn push(&mut self, at: CellAt, tid: Tid) {
         self.cells.push((at, tid));

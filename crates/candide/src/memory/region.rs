@@ -32,8 +32,8 @@ impl Region {
 /// range consists of whole pages.
 ///
 /// # Safety
-/// The range belongs to a region that is not dropped meanwhile. It contains only zeros, and no
-/// other thread uses it.
+/// The range belongs to a region that is not dropped meanwhile. The range contains only zeros, and
+/// no other thread uses it.
 pub(super) unsafe fn touch(addresses: Range<usize>) {
     const PAGE_WORDS: usize = PAGE_BYTES / WORD_BYTES;
     const { assert!(PAGE_WORDS >= LINE_WORDS) };

@@ -183,7 +183,7 @@ pub(super) unsafe fn apply_in_place(
     }
 }
 
-/// An operation of a delta, as it is read.
+/// An operation that is read from a delta.
 enum Found<'a> {
     /// A built-in operation, with its operands.
     BuiltIn(Op, &'a [AtomicU64]),

@@ -1,5 +1,4 @@
-//! Tests of the index against a map, under many threads, and of each promise that its versions
-//! make.
+//! Tests of the index against a map, under many threads, and of each guarantee of its versions.
 
 use crate::index::node::{Advance, Retire};
 use crate::index::ordered::*;

@@ -123,8 +123,8 @@
 //! too large for a cell. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
-//! One counter, which every begin reads and every writing commit changes. A commit copies the words
-//! of a unit from the first to the last that it changes; the copies take memory for one or two
+//! A counter that every begin reads and every writing commit changes. A commit copies the words of
+//! a unit from the first to the last that it changes; the copies take memory for one or two
 //! milliseconds, or as long as a snapshot sees them. The newest version is read as under `occ`; a
 //! reader of an older version copies the unit, and applies the undo records of all later versions.
 //!
@@ -187,7 +187,7 @@ impl Attempt {
 }
 
 impl Attempt {
-    /// Returns whether the attempt notes what it reads.
+    /// Returns whether the attempt notes its reads.
     #[inline(always)]
     fn notes_reads(&self) -> bool {
         !self.only_reads || self.keeps_reads

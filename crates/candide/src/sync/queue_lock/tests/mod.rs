@@ -1,4 +1,4 @@
-//! A lock with a few requests, and what it guards.
+//! A lock with a few requests, and the data that the lock guards.
 
 #[cfg(not(any(loom, shuttle)))]
 mod by_hand;
