@@ -74,7 +74,7 @@ fn listed(root: &Path) -> Result<BTreeSet<String>, String> {
     Ok(files.map(str::to_string).collect())
 }
 
-/// Returns what a file is in the copy; `None` if it is what it is in the workspace.
+/// Returns the contents of a file in the copy; `None` if they are those in the workspace.
 fn changed(
     file: &str,
     bytes: &[u8],
@@ -122,7 +122,7 @@ fn remove_others(copy: &Path, folder: &Path, files: &BTreeSet<String>) -> std::i
     Ok(())
 }
 
-/// Returns the module of the copy that knows which defect is active.
+/// Returns the module of the copy with the active defect.
 fn module(defects: &[Defect]) -> String {
     let names: Vec<&str> = defects.iter().map(|defect| defect.name.as_str()).collect();
     format!(

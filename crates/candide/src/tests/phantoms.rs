@@ -553,7 +553,7 @@ fn an_index_is_complete_after_transactions_from_before_its_creation<P: Protocol>
     let mut maker = None;
     first
         .run(|tx| {
-            // No transaction knows of the index yet.
+            // No transaction has begun since the index was added.
             insert(&parcels, tx, 20)?;
             parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 7)?;
             parcels.delete(tx, &(1, 2))?;
@@ -568,7 +568,7 @@ fn an_index_is_complete_after_transactions_from_before_its_creation<P: Protocol>
             while parcels.core().indexes.is_empty() {
                 std::thread::yield_now();
             }
-            // Now this transaction knows of the index. Some of its earlier changes are not in the
+            // The next transaction maintains the index. Some of its earlier changes are not in the
             // index.
             insert(&parcels, tx, 21)?;
             parcels.modify(tx, &(1, 3), Parcel::SHELF, |shelf| *shelf = 7)?;

@@ -1,5 +1,5 @@
-//! Functions that wait for other threads. They wait for the condition itself, and their time limits
-//! count passes, since a busy machine schedules threads unpredictably.
+//! Functions that wait for other threads. These functions wait for the condition itself, and their
+//! time limits count passes, since a busy machine schedules threads unpredictably.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;

@@ -56,7 +56,7 @@ fn acknowledged_commits_are_synced<P: Protocol>() {
         assert!(scene.logged.durable() >= stamp, "{}: durable too late", P::NAME);
         assert_eq!(scene.recovered().len() as u64, id + 1);
     }
-    // While a block was being written, programs were told of the blocks before it.
+    // While a block was being written, the commits of earlier blocks were reported as durable.
     let told = std::mem::take(&mut scene.logged.disk.written().told);
     let blocks = scene.logged.disk.written().blocks.clone();
     assert_eq!(told.len(), 5);
@@ -228,7 +228,7 @@ fn a_wait_for_durability_that_times_out_leaves_the_database_usable<P: Protocol>(
     let get =
         |session: &mut Session<P>, id| session.with(now).run(|tx| items.get(tx, id, Item::COUNT));
     assert_eq!(put(&mut session, 1), Err(Abort::OutcomeUnknown), "{}", P::NAME);
-    // The row is there, and what has been read of it is not known to be durable either.
+    // The row exists, and its version is not known to be durable either.
     assert_eq!(get(&mut session, 1), Err(Abort::OutcomeUnknown), "{}", P::NAME);
     let pending = session.run_logged(|tx| items.put(tx, Item::new(2, 1)));
     let read = session.run_logged(|tx| items.read(tx, 1, Item::COUNT));
