@@ -249,8 +249,8 @@ impl Rendered<'_> {
         rendered + &self.text[at.min(range.end)..range.end]
     }
 
-    /// Returns what takes the place of `before`. What is only there because of the defect is
-    /// between marks, and has no line of its own.
+    /// Returns the text that takes the place of `before`. What is only there because of the defect
+    /// is between marks, and has no line of its own.
     fn changed(&self, edit: &Edit<'_>, before: &str) -> String {
         let mut after = edit.place.after.replace('\n', " ");
         for (number, defect) in (1..).zip(self.defects) {
@@ -269,8 +269,8 @@ impl Rendered<'_> {
     }
 }
 
-/// Marks around what a defect adds to the text. The marks begin with a blank: two marks side by
-/// side would otherwise contain the beginning of a line comment.
+/// Marks around the text that a defect adds. The marks begin with a blank: two marks side by side
+/// would otherwise contain the beginning of a line comment.
 pub(crate) const MARK: &str = " /*+*/";
 pub(crate) const UNMARK: &str = " /*-*/";
 

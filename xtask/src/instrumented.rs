@@ -98,7 +98,7 @@ fn changed(
     Ok(Some(if is_root { format!("#![allow(warnings)] {text}\nmod defects;\n") } else { text }))
 }
 
-/// Writes a file unless it has that content already. Returns whether it was written.
+/// Writes a file unless it has that content already. Returns whether the file was written.
 fn put(file: &Path, bytes: &[u8]) -> std::io::Result<bool> {
     if fs::read(file).is_ok_and(|content| content == bytes) {
         return Ok(false);

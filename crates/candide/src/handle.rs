@@ -22,7 +22,7 @@ pub(crate) struct Handle<P: Protocol> {
     open: Arc<Open>,
 }
 
-/// The state of being open, which handles share. Dropping it closes the database.
+/// The state of being open, which handles share. Dropping this state closes the database.
 #[derive(Default)]
 pub(crate) struct Open {
     /// The log; empty if the database has none.

@@ -48,8 +48,8 @@ pub enum Policy {
     /// Writes lock at once, reads never. Of two transactions that want to write a row, the
     /// transaction that has written little yields, or else the younger.
     Swiss,
-    /// Reads take a lock if it is free, and do without it otherwise. Writes take one at the commit,
-    /// or abort.
+    /// Reads take a lock if it is free, and take none otherwise. Writes take one at the commit, or
+    /// abort.
     Pessimistic,
     /// Mostly-optimistic concurrency control. Rows on which reads often fail to validate are *hot*:
     /// reads lock them, and so do writes of a row that the transaction has read. After a conflict,

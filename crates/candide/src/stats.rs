@@ -1,4 +1,4 @@
-//! Counts of what sessions have done.
+//! Counts of the sessions' transactions and operations.
 
 #![forbid(unsafe_code)]
 

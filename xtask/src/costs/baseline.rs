@@ -205,7 +205,7 @@ mod tests {
         let passes = coarse(&with_others(200.0, 7, 10.0), &with_others(205.0, 7, 10.25));
         assert_eq!(passes.failures, [""; 0]);
         assert_eq!(passes.notes, ["all operations, geometric mean (+2.5 %)"]);
-        // What became cheaper makes up for it.
+        // Cheaper operations compensate for it.
         let mixed = coarse(&with_others(200.0, 7, 10.0), &with_others(150.0, 7, 10.4));
         assert_eq!(mixed.failures, [""; 0]);
     }

@@ -1,4 +1,4 @@
-//! Closing a database, and what may prevent it.
+//! Closing a database, and the handles that may prevent it.
 
 #![forbid(unsafe_code)]
 
@@ -16,10 +16,11 @@ impl<P: Protocol> Database<P> {
     ///
     /// Handles are databases and their clones, tables, indexes, sequences, sessions, snapshots, and
     /// the [`Pending`](crate::Pending) of a database with a log. The sessions that threads keep for
-    /// [`Database::run`] are none. When the call has returned, everything that was committed, also at
-    /// [`Level::Memory`](crate::Level::Memory), is written and synced, another process can open the
-    /// directory, and no thread of this process touches it. A checkpoint that is being made ends
-    /// before. All this holds of the drop of the last handle, too, on whichever thread it is.
+    /// [`Database::run`] are not handles. When the call has returned, everything that was
+    /// committed, also at [`Level::Memory`](crate::Level::Memory), is written and synced, another
+    /// process can open the directory, and no thread of this process touches it. A checkpoint that
+    /// is being made ends before. All this holds of the drop of the last handle, too, on whichever
+    /// thread it is.
     ///
     /// A database without files has nothing to write: only other handles can prevent its closing.
     ///

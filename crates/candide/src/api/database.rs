@@ -431,7 +431,7 @@ impl<P: Protocol> Builder<P> {
     }
 
     /// Gives the database epochs of its own, which begin at `first` and which only explicit calls
-    /// move. For tests that control time.
+    /// move. Such epochs are for tests that control time.
     #[cfg(test)]
     pub(crate) fn manual_epochs(mut self, first: Epoch) -> Self {
         self.own_epochs = Some(OwnEpochs::Manual(first));

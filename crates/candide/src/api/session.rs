@@ -372,8 +372,8 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     run_cached_then(inner, options, read_view, body, end_at_once).0
 }
 
-/// Does nothing: what [`run_cached_then`] calls at the end. This function is no closure, since each
-/// closure here would be of a type of its own for each `body`.
+/// Does nothing, as the function that [`run_cached_then`] calls at the end. This function is no
+/// closure, since each closure here would be of a type of its own for each `body`.
 #[inline]
 fn end_at_once<P: Protocol>(_: &mut TxnRunner<P>) {}
 

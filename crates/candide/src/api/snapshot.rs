@@ -33,9 +33,9 @@ const ROWS_AT_ONCE: usize = 256;
 /// threads can use it. While it exists, the versions that it sees are kept: at most one of each
 /// group of a row. (Under [`Mvcc`](crate::Mvcc) such a version may take three pieces of memory
 /// until the snapshot is dropped: for the first changes, for more changes, and for all columns.)
-/// While no thread reads in the snapshot, it holds nothing else back. Dropping it lets these
-/// versions be freed. [`Health::oldest_snapshot`](super::health::Health::oldest_snapshot) shows a
-/// snapshot that was forgotten.
+/// While no thread reads in the snapshot, it holds nothing else back. After the drop of a snapshot
+/// these versions can be freed. [`Health::oldest_snapshot`](super::health::Health::oldest_snapshot)
+/// shows a snapshot that was forgotten.
 ///
 /// Only protocols with versions have snapshots, so this does not compile:
 ///

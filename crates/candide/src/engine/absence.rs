@@ -97,7 +97,7 @@ pub trait Absence: Parts {
         0
     }
 
-    /// Raises a node's read timestamp to `ts`. Returns whether it was lower.
+    /// Raises a node's read timestamp to `ts`. Returns whether the timestamp was lower.
     #[doc(hidden)]
     #[inline(always)]
     fn raise_node_rts(_clock: &Self::Clock, _node: NodeAt, _ts: u64) -> bool {

@@ -1,4 +1,5 @@
-//! The shared garbage queue: units that are written all the time. Every session collects them.
+//! The shared garbage queue: units that are written all the time. Every session collects such
+//! garbage.
 
 #![forbid(unsafe_code)]
 

@@ -356,7 +356,7 @@ impl Indexes {
 pub(crate) struct VersionTable {
     pub(crate) whole: Arc<Slab>,
     /// The slab of versions with only a few words of a unit; `None` if the protocol has no such
-    /// versions. May be the same slab as `whole`.
+    /// versions. This slab may be the same as `whole`.
     pub(crate) short: Option<Arc<Slab>>,
     /// The index of deleted records; `None` if keys are not ordered or the protocol keeps no such
     /// index.

@@ -147,8 +147,8 @@ pub trait Versions<P: Parts> {
     #[inline(always)]
     fn end_walk(_context: &mut Context<'_, P>) {}
 
-    /// Prefetches what [`Absence::reap`](super::Absence::reap) will read. The session is pinned,
-    /// and the entries belong to the session.
+    /// Prefetches the words that [`Absence::reap`](super::Absence::reap) will read. The session is
+    /// pinned, and the entries belong to the session.
     #[doc(hidden)]
     fn approach(_clock: &P::Clock, due: impl Iterator<Item = CellAt> + Clone) {
         due.for_each(|at| at.prefetch_cell());

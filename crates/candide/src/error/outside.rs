@@ -161,8 +161,8 @@ pub enum Error {
         /// The allocator that was requested.
         wanted: Factor,
     },
-    /// The protocol allows one session at a time, and one exists. Drop it first, or choose another
-    /// protocol.
+    /// The protocol allows one session at a time, and one exists. Drop that session first, or
+    /// choose another protocol.
     SecondSession {
         /// The protocol's name.
         protocol: &'static str,
@@ -218,7 +218,8 @@ pub enum Error {
         /// The difference.
         difference: String,
     },
-    /// The files of the database could not be read or written. What was there is still in force.
+    /// The files of the database could not be read or written. The former contents are still in
+    /// force.
     Files {
         /// The fault, and the file in which it was found.
         problem: String,

@@ -120,7 +120,7 @@ impl TableIndex {
     ///
     /// Each key must have `width` words, as the index's keys have. A hash index compares as many
     /// words of a record as it is given, and each call of `as_ref` may return other words. So
-    /// exactly the words that it compares are checked.
+    /// exactly the compared words are checked.
     ///
     /// # Panics
     /// Panics as [`check_width`] does.

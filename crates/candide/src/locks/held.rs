@@ -215,7 +215,7 @@ pub(crate) trait Early<P: Protocol> {
 
     fn held(&mut self) -> &mut HeldCells;
 
-    /// Takes another lock, or does without it. Called at most once for each cell.
+    /// Takes another lock, or continues without one. Called at most once for each cell.
     ///
     /// # Errors
     /// [`Abort::Locked`] or [`Abort::RecordRemoved`] if the attempt must abort.

@@ -32,8 +32,8 @@
 //!   words that it holds come before the word that it waits for. A sleeper for a commit (WA3) waits
 //!   for a session that does not sleep.
 //! * So an attempt that holds locks of both kinds does not sleep for a lock of any kind. A chain of
-//!   sleepers has only one kind of sleepers, which wait for ever greater addresses. It ends at an
-//!   attempt that runs.
+//!   sleepers has only one kind of sleepers, which wait for ever greater addresses. The chain ends
+//!   at an attempt that runs.
 //!
 //! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue,
 //! continues without the lock, and may find later that it was granted. Such a request counts as a
@@ -242,9 +242,9 @@ impl RowLocks {
         Ok(None)
     }
 
-    /// Returns whether the attempt has a request in the queue of a cell's lock that serves the
-    /// wish. If the request was granted, lists the lock. A request that does not serve the wish
-    /// leaves the queue, and so does each one before phase 1.
+    /// Returns whether the attempt has a request of a sufficient mode in the queue of a cell's
+    /// lock. If the request was granted, lists the lock. A request of an insufficient mode leaves
+    /// the queue, and so does every request before phase 1.
     ///
     /// # Errors
     /// See [`RowLocks::look_again`].
@@ -300,7 +300,8 @@ impl RowLocks {
 
     /// Takes the locks of those rows of the write set whose writers must ask, in the order of
     /// addresses. The caller has not begun phase 1. While the attempt waits, other rows may become
-    /// such rows, and it may have to release locks that it holds. So it looks again, a few times.
+    /// such rows, and it may have to release locks that it holds. So the attempt looks again, a few
+    /// times.
     ///
     /// # Errors
     /// As for [`RowLocks::ask`]; the errors come with the cell. [`Abort::Locked`] at once for a row

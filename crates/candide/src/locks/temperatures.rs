@@ -10,7 +10,7 @@
 use crate::sync::{AtomicU64, MODELLED, Ordering, Random};
 use std::sync::OnceLock;
 
-/// The number of counters. Each takes one byte.
+/// The number of counters. Each counter takes one byte.
 const COUNTERS: usize = if MODELLED { 64 } else { 1 << 16 };
 /// The highest temperature.
 const MAX: u8 = 31;

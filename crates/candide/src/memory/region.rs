@@ -10,7 +10,7 @@ pub(crate) const CHUNK_BYTES: usize = 2 << 20;
 const PAGE_BYTES: usize = 4 << 10;
 
 /// Zeroed memory that begins at a multiple of a chunk's size. The operating system is advised to
-/// use huge pages for it. Dropping the region unmaps it.
+/// use huge pages for it. A dropped region is unmapped.
 #[derive(Debug)]
 pub(super) struct Region {
     address: usize,

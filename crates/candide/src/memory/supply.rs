@@ -256,7 +256,7 @@ impl Memory {
     }
 
     /// Gives the pages of the chunk that the provider has touched last back to the operating
-    /// system. Returns whether it has done so.
+    /// system. Returns whether a chunk was given back.
     fn return_last(&self) -> bool {
         let Some(chunk) = lock(&self.chunks).ahead.pop() else { return false };
         // SAFETY: the chunk belongs to a region of `self` and is in none of the lists, so this

@@ -153,7 +153,7 @@ pub struct Attempt<A> {
 #[derive(Debug)]
 struct Written {
     at: CellAt,
-    /// Whether the row is there afterwards.
+    /// Whether the row exists afterwards.
     present: bool,
     /// The number of entries in the undo log afterwards.
     entries: usize,

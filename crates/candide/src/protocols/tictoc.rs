@@ -60,7 +60,7 @@
 //! # Why it is serializable
 //! Let c(T) be T's commit timestamp.
 //! * wr: T reads what U installed. c(T) is at least the wts of that version, which is c(U).
-//! * ww: T replaces what U installed. By TT2, c(U) < c(T).
+//! * ww: T replaces a version that U installed. By TT2, c(U) < c(T).
 //! * rw: T has read x, and U replaces x. T saw an rts of at least c(T) on the version that it read:
 //!   when it read the version; or at validation, where T loaded rts and then found wts unchanged;
 //!   or by its own exchange. If U set INSTALL in that one word later, then c(T) < c(U) by TT2. If U
@@ -352,8 +352,8 @@ impl Protocol for TicToc {
         writes: &WriteSet,
     ) -> Result<(), Abort> {
         // The final commit timestamp will not be below the timestamp that `certify` chooses here.
-        // So a read that cannot be made valid at the present one dooms the attempt. An extension
-        // that proves needless does no harm.
+        // So a read that cannot be made valid at the present one dooms the attempt. A needless
+        // extension is harmless.
         let cts = certify(context, attempt, writes)?;
         if context.engine.options.factors.has(Factor::CompressedTimestamps) {
             // The reads have been extended to `cts`, so `is_moved` must not find that later.

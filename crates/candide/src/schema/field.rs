@@ -91,7 +91,7 @@ pub trait Number: Field + sealed::Sealed {
     /// The type of a sum of many numbers: `i64` for signed numbers, `u64` for others.
     type Sum: Number + TryFrom<i128>;
 
-    /// Returns the number itself.
+    /// Returns the number unchanged.
     #[doc(hidden)]
     fn widen(self) -> i128;
 }

@@ -66,7 +66,7 @@ pub(super) fn at_waits<P: Protocol>(
     }
 }
 
-/// Waits until `is_so` returns `true`. Fails if this does not happen.
+/// Waits until `is_so` returns `true`. Fails if it never does.
 pub(super) fn wait_until(is_so: impl Fn() -> bool) {
     eventually("another thread's step", is_so);
 }

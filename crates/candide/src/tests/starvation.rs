@@ -12,8 +12,8 @@ use crate::sync::size::share;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random, with_patience};
 use crate::{Abort, Database, RunOptions};
 
-/// The number of rows that the long transaction reads. Unless `CANDIDE_FULL` is set, it reads a
-/// third.
+/// The number of rows that the long transaction reads. Unless `CANDIDE_FULL` is set, the
+/// transaction reads a third of them.
 const ROWS: u64 = 10_000;
 /// The number of threads that update the rows. The number is greater than that of cores.
 const WRITERS: u64 = 8;

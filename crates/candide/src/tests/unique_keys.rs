@@ -233,7 +233,7 @@ fn an_error_of_the_closure_takes_precedence_over_a_duplicate_key<P: Protocol>() 
     };
     assert_eq!(with_end(session, guard), Err(Abort::Guard), "{}", P::NAME);
     assert_eq!(with_end(session, |_, _| Ok(())), Err(Abort::NotUnique), "{}", P::NAME);
-    // The next transaction finds nothing of the failed ones.
+    // The next transaction finds no writes of the failed ones.
     run(session, |tx| set_unique_key(&filed, tx, 1, 9));
     scene.assert_codes(&[(1, 9), (2, 2), (3, 3)]);
 }

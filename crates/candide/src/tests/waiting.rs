@@ -11,7 +11,7 @@ const PASS: Duration = Duration::from_millis(1);
 /// the load of the machine.
 const PASSES_MAX: u32 = 60_000;
 
-/// Waits until `is_so` returns `true`. Fails with `what` if this does not happen.
+/// Waits until `is_so` returns `true`. Fails with `what` if it never does.
 pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
     eventually_with(what, || (), is_so);
 }

@@ -108,7 +108,7 @@ impl<P: Protocol> State<P> {
         self.limits.leave_part();
     }
 
-    /// Observes whether the rows exist of which the writes since a savepoint assumed it. If such an
+    /// Observes whether the rows exist of which the writes since a savepoint assumed it. If an
     /// assumption has failed, dooms the attempt.
     fn observe_assumptions(&mut self, engine: &Engine<P>, savepoint: &Savepoint) {
         for item in self.writes.added_since(&savepoint.writes) {

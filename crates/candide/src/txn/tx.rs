@@ -85,8 +85,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// The outcomes that otherwise come only at the end of the transaction come at the end of the
     /// part, as its error, if they are due to writes of the part: [`Abort::Guard`] and
     /// [`Abort::Overflow`] of updates (for which the rows that they change are observed, as by a
-    /// read), and [`Abort::NotUnique`]. So here they can be handled as values. The caller's other
-    /// writes are not examined.
+    /// read), and [`Abort::NotUnique`]. So the closure can handle these outcomes as values. The
+    /// caller's other writes are not examined.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -352,7 +352,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
     ///
     /// # Errors
     /// A conflict, if a row that was read has changed, or a row that is to be written has been
-    /// inserted or deleted. Return it from the closure: the attempt is repeated.
+    /// inserted or deleted. Return the error from the closure: the attempt is repeated.
     #[inline]
     pub fn validate(&self) -> Result<(), Abort> {
         self.state.borrow_mut().validate(self.engine)

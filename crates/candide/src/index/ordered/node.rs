@@ -245,7 +245,7 @@ impl Node {
     }
 
     /// Locks the node if its version is still `version`, which is the version of a live node.
-    /// Returns whether it has done so.
+    /// Returns whether the node is now locked.
     #[inline(always)]
     pub(super) fn lock_at(self, version: u64) -> bool {
         debug_assert!(version & (LOCK | DEAD) == 0, "OI4: a dead node stays dead");

@@ -73,8 +73,8 @@ impl KeyRange {
     }
 }
 
-/// An index and what its records need. Nothing that is unlinked is used again, as under a pin that
-/// never ends.
+/// An index, and the memory for its records. Nothing that is unlinked is used again, as under a pin
+/// that never ends.
 struct Rows {
     index: OrderedIndex,
     layout: Layout,

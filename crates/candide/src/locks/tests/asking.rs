@@ -161,7 +161,7 @@ fn faults(threads: &[Thread], is_last: bool) -> impl Iterator<Item = &'static st
 }
 
 /// Explores all interleavings of threads that begin at the places `threads`. Returns the number of
-/// states, and what goes wrong.
+/// states, and the broken rule.
 fn explore(
     cell: Cell,
     threads: &[Thread],

@@ -25,7 +25,7 @@
 //! all its undo records have been taken out of their chains. Undo records that no snapshot sees are
 //! taken out soon, by their entries. If a snapshot sees the record, and the table is ordered, the
 //! record moves to the index of deleted records until the snapshots that see it have closed.
-//! Otherwise all other scans would have to pass it.
+//! Otherwise all other scans would have to pass the record.
 //!
 //! # Why no freed undo record is read
 //! A reader follows the link of a version with timestamp t only if it sees a version from before t;

@@ -76,8 +76,8 @@ impl Met {
         if is_out_of_range || tid.has(Tid::DEAD) {
             return None;
         }
-        // The product is one to one, since the factor is odd. It puts neighbouring addresses far
-        // from one another.
+        // The product is one to one, since the factor is odd. The multiplication puts neighbouring
+        // addresses far from one another.
         let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) & ((1 << ADDRESS_BITS) - 1);
         let (place, tag) = (mixed >> TAG_BITS, mixed & ((1 << TAG_BITS) - 1));
         let absent = u64::from(tid.has(Tid::ABSENT));

@@ -97,7 +97,8 @@ fn look(at: CellAt, unless: u64, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid
 }
 
 /// Reads a cell that could not be read at once: takes early locks if a flag of the TID word `tid`
-/// is set, and waits for a commit to the cell that is in progress. Returns what `look` then sees.
+/// is set, and waits for a commit to the cell that is in progress. Returns the result of `look`
+/// after that.
 #[cold]
 #[inline(never)]
 fn read_slowly(

@@ -13,13 +13,13 @@
 //! * At any other version the view *moves forward* before the closure sees the version. The move
 //!   loads the epoch, and issues a full fence if that epoch is not the base. Then it looks at the
 //!   look-set and the new cell: each cell must have the same version and no INSTALL, and each node
-//!   the same version. If they do, the loaded epoch becomes the base. A cell of which only the
-//!   row's existence is known may have another version than before. The look reads the version of
-//!   such a cell before and after it examines all other cells, and the two must be equal. So the
-//!   look validates these cells as phase 3 of `occ` validates the reads of a transaction that has
-//!   read them just before; the moment of the view lies between the two reads. (One read is not
-//!   enough: during the look the row may be deleted and inserted again, by commits that change the
-//!   new cell and cells that the look has passed.)
+//!   the same version. If all do, the loaded epoch becomes the base. A cell of which only the row's
+//!   existence is known may have another version than before. The look reads the version of such a
+//!   cell before and after it examines all other cells, and the two must be equal. So the look
+//!   validates these cells as phase 3 of `occ` validates the reads of a transaction that has read
+//!   them just before; the moment of the view lies between the two reads. (One read is not enough:
+//!   during the look the row may be deleted and inserted again, by commits that change the new cell
+//!   and cells that the look has passed.)
 //! * If a look finds a change, the attempt ends in a conflict.
 //! * An absent key needs no epoch: its node is in the look-set.
 //!

@@ -15,7 +15,7 @@ impl QueueLock<'_> {
             let node = self.nodes.node(id);
             let mode = node.mode();
             if mode == Mode::Read {
-                // Counted before it is granted (QL5). Relaxed: see E24.
+                // The reader is counted before it is granted the lock (QL5). Relaxed: see E24.
                 self.readers.fetch_add(1, Ordering::Relaxed);
             }
             // By this exchange, the caller claims the link to a reader behind a reader (QL4).
@@ -88,7 +88,7 @@ impl QueueLock<'_> {
 
     /// Counts a reader out. The last one grants the lock to the next writer.
     pub(super) fn count_out(self) {
-        // Release: what this reader did (E25).
+        // Release: the writes of this reader (E25).
         if self.readers.fetch_sub(1, Ordering::Release) != 1 {
             return;
         }
@@ -97,9 +97,9 @@ impl QueueLock<'_> {
         // (E26).
         let next = self.next_writer.load(Ordering::Acquire);
         let Some(writer) = NodeId::named_by(next) else { return };
-        // Acquire: what other readers did (E25). There may be others: this reader was the last one
-        // when it was counted out, and the writer may have come later. From then on no reader is
-        // counted (QL5).
+        // Acquire: the writes of other readers (E25). There may be others: this reader was the last
+        // one when it was counted out, and the writer may have come later. From then on no reader
+        // is counted (QL5).
         if self.readers.load(Ordering::Acquire) == 0 && self.is_no_longer_next(writer) {
             self.grant(writer);
         }

@@ -29,6 +29,6 @@ impl HandShake {
     }
 }
 
-/// The longest wait after which loom explores what follows.
+/// The longest wait after which loom explores further steps.
 #[cfg(loom)]
 const ROUNDS_EXPLORED: u32 = 3;

@@ -337,7 +337,7 @@ impl<P: Protocol> Tally<P> {
     }
 
     /// Counts row 1, and then updates its value. A call of the row's code panics after `calls`
-    /// others. Returns whether that is so.
+    /// others. Returns whether the call has panicked.
     fn panics(&self, tx: &Tx<'_, P>, calls: usize) -> bool {
         let update = (Brittle::COUNT.add(1), Brittle::VALUE.set(Fragile(7)));
         let done = with_fuse(calls, || self.table.update(tx, Fragile(1), update));

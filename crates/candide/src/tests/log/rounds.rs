@@ -147,7 +147,7 @@ fn commits_delayed_by_a_full_disk_are_written_when_there_is_room<P: Protocol>() 
     assert_eq!(scene.logged.round(), Round::Full);
     let refused = insert(&scene.items, &mut scene.session, 2);
     assert_eq!(refused, Err(Abort::DiskFull), "{}", P::NAME);
-    // The refusal shows nothing about rows. So it need not wait for room.
+    // The refusal shows nothing about rows. So a refusal need not wait for room.
     assert_eq!(scene.session.rests_on(), 0, "{}", P::NAME);
     let read = scene.session.run(|tx| scene.items.get(tx, 1, Item::COUNT));
     assert_eq!(read, Ok(Some(1)), "{}: reads go on", P::NAME);
@@ -161,7 +161,7 @@ fn commits_delayed_by_a_full_disk_are_written_when_there_is_room<P: Protocol>() 
     assert_eq!(scene.recovered(), [0, 1, 3]);
 }
 
-/// The disk is found to be full when room is made for blocks to come. No record waits, and no
+/// The logger finds the disk full when it makes room for later blocks. No record waits, and no
 /// commit may leave one.
 #[test]
 fn free_space_is_noticed_although_no_round_is_due() {

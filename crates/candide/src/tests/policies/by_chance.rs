@@ -21,7 +21,7 @@ const THREADS: u64 = 6;
 /// The number of locks that are granted without being taken, and the number of those that are
 /// refused, in a full run.
 const ANSWERS: u64 = 1_000_000;
-/// The number of rounds of a test in which two transactions meet. In each of them the policy gives
+/// The number of rounds of a test in which two transactions meet. In each round the policy gives
 /// other answers.
 const ROUNDS: u32 = 200;
 

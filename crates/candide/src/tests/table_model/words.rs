@@ -70,7 +70,7 @@ impl Look {
         }
     }
 
-    /// Calls `what` with the projection of this part.
+    /// Calls `what` with the projection onto the part.
     pub(super) fn with<G: Goods, W: WithProjection<G>>(self, what: W) -> W::Output {
         match self {
             Look::Whole => what.with(Whole, |row| whole(row.into())),

@@ -132,7 +132,7 @@ fn a_version_linked_below_a_commit_fails_the_commit() {
     has_drawn.recv().unwrap();
     // The other thread draws the first timestamp, `late` the second, and `middle` the third. When
     // `middle` has found the version below its own, the other thread links a version between the
-    // two. Afterwards `late` tries to do the same. No addition may be lost.
+    // two. Afterwards `late` tries to link one, too. No addition may be lost.
     let rows = items.clone();
     let (result, of_middle): (Sender<bool>, Receiver<bool>) = channel();
     let meanwhile = move || {

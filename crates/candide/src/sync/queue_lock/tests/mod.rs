@@ -23,7 +23,7 @@ struct Guarded {
     ids: Vec<NodeId>,
     left: AtomicU64,
     right: AtomicU64,
-    /// The writes done. Not part of what models explore.
+    /// The writes done. The count is not part of the explored state.
     writes: std::sync::atomic::AtomicU64,
 }
 
