@@ -244,7 +244,7 @@ pub(crate) fn require_weights(weights: &[u32], kinds: &[&str]) -> Result<(), Str
     })
 }
 
-/// Locks an account of what workers have committed.
+/// Locks an account of the workers' commits.
 pub(crate) fn lock<T>(account: &Mutex<T>) -> MutexGuard<'_, T> {
     account.lock().expect("no thread panics while counting")
 }

@@ -20,7 +20,7 @@ use super::timeline::Timeslices;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// A size that suits any machine, and everything is checked.
+    /// A size that suits any machine, with all checks.
     Strict,
     /// The published size and checks.
     Paper,

@@ -1,5 +1,5 @@
-//! The data of results: what a run counts, what is reported of all runs, and the numbers and notes
-//! that go with it.
+//! The data of results: the counts of a run, the report of all runs, and the numbers and notes of
+//! both.
 
 mod figure;
 mod finding;

@@ -280,7 +280,7 @@ impl<P: Protocol> Session<P> {
         self.core.public.session
     }
 
-    /// Returns the counts of what this session has done so far.
+    /// Returns the counts of this session so far.
     pub fn stats(&self) -> Stats {
         self.core.public.counters.read()
     }

@@ -379,7 +379,7 @@ fn a_part_of_blind_writes_observes_nothing<P: Protocol>() {
     let (items, mut other) = (scene.items.clone(), scene.db.session().unwrap());
     let added = scene.session.with(ONCE()).run(|tx| {
         tx.attempt(|tx| items.update(tx, 1, Item::COUNT.wrapping_add(1)))?;
-        // Under policies that lock what a transaction is going to write, this fails.
+        // Under policies that lock rows before they are written, the update fails.
         let _ = other.with(ONCE()).run(|tx| items.update(tx, 1, Item::COUNT.wrapping_add(1)));
         Ok(())
     });

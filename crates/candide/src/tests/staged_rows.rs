@@ -81,7 +81,7 @@ impl<P: Protocol> Scene<P> {
     }
 
     /// Collects garbage, also that of `mine`, until as many records are linked as there are rows
-    /// and entries, which is `wanted`. Fails if that takes more than `rounds` calls of
+    /// and entries, which is `wanted`. Fails if the collection takes more than `rounds` calls of
     /// [`Scene::collect`].
     fn collect_all(&self, mine: &mut Session<P>, wanted: usize, rounds: usize) {
         let mut left = rounds;

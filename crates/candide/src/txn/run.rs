@@ -362,7 +362,7 @@ impl<P: Protocol> TxnRunner<P> {
         await_free(engine, options, &mut Context::new(engine, worker), attempt, at);
     }
 
-    /// Watches what an attempt has observed that has called [`Tx::retry`]. Returns the verdict on
+    /// Watches the observations of an attempt that has called [`Tx::retry`]. Returns the verdict on
     /// the attempt, which has been validated. The session is still pinned.
     #[cold]
     #[inline(never)]

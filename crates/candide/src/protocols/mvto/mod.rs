@@ -139,8 +139,8 @@
 //! timestamp than any such reader has.
 //!
 //! Several steps above claim that either a change is seen or a timestamp is later. With a counter,
-//! this holds by the counter's modification order. With the system's clock, it holds by fences and
-//! by the end of a tick in phase 4 (TK1 to TK4 of `ticks.rs`).
+//! the claim holds by the counter's modification order. With the system's clock, the claim holds by
+//! fences and by the end of a tick in phase 4 (TK1 to TK4 of `ticks.rs`).
 //!
 //! # Stamps and cuts
 //! The stamp of a commit is its timestamp. The logger's cut is the clock's time; timestamps that
