@@ -30,7 +30,7 @@ impl<P: Protocol> Scene<P> {
     fn counts(&mut self) -> Vec<(u64, i64)> {
         let items = &self.items;
         // The collector may change the index meanwhile, which is a conflict.
-        let rows = self.session.run(|tx| counts_in(items, tx)).unwrap();
+        let rows = self.session.run(|tx| counts_seen_by(items, tx)).unwrap();
         let mut stored = Vec::new();
         items.for_each_quiescent(|item| stored.push((item.id, item.count))).unwrap();
         stored.sort();
@@ -40,7 +40,7 @@ impl<P: Protocol> Scene<P> {
 }
 
 /// Returns the keys and counts of all items as a transaction sees them.
-fn counts_in<P: Protocol>(
+fn counts_seen_by<P: Protocol>(
     items: &Table<Item, P>,
     tx: &Tx<'_, P>,
 ) -> Result<Vec<(u64, i64)>, Abort> {
@@ -90,7 +90,7 @@ fn writes_of_a_part_that_fails_are_undone<P: Protocol>() {
             items.delete(tx, 20)?;
             items.insert(tx, Item::new(21, 1))?;
             assert_eq!(items.get(tx, 1, Item::COUNT)?, Some(12));
-            assert_eq!(counts_in(&items, tx)?.len(), 10);
+            assert_eq!(counts_seen_by(&items, tx)?.len(), 10);
             Ok(())
         })?;
         assert_eq!(items.get(tx, 0, Item::COUNT)?, None);
