@@ -232,7 +232,8 @@ impl Limits {
     fn note_committed(&self, new: Committed) {
         let mut committed = lock(&self.committed);
         self.follow_log(&mut committed);
-        // A limit that is being waited for stays, or none would ever be durable under load.
+        // A limit that the log is about to make durable stays: if each new limit replaced it, none
+        // would become durable under load.
         committed.get_or_insert(new);
     }
 }

@@ -331,7 +331,8 @@ protocol_tests!(all: parts_of_large_transactions_are_undone);
 fn parts_of_large_transactions_are_undone<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
-    // Before the part, in it, and after it: around the size at which a write set is indexed.
+    // The numbers of writes before, in and after the part: around the size at which a write set is
+    // indexed.
     for sizes in [(0, 200, 1), (31, 1, 50), (32, 33, 0), (33, 200, 100), (64, 64, 64), (150, 9, 9)]
     {
         let (before, within, after) = sizes;
@@ -555,7 +556,7 @@ fn parts_that_move_unique_keys_are_undone_in_any_order() {
         code(tx, 0, row(1).code)?;
         // A part that ends this wait is undone, so that row 0 waits again.
         fail(tx, |tx| code(tx, 1, 77))?;
-        // A part in which the wait ends and begins again leaves nothing that waits newly.
+        // If the wait ends and begins again within a part, no further row waits after the part.
         tx.attempt(|tx| {
             code(tx, 0, 78)?;
             code(tx, 0, row(1).code)
