@@ -176,7 +176,7 @@ impl Published {
         Some(Published { text, read_set_of_base: Some(ratio), ..Published::default() })
     }
 
-    /// Makes it of the share of commits that OCC would have aborted.
+    /// Returns a published share of commits that OCC would have aborted.
     pub fn would_abort(share: f64, text: &'static str) -> Option<Published> {
         Some(Published { text, occ_would_abort: Some(share), ..Published::default() })
     }
