@@ -1,4 +1,4 @@
-//! The session's end of the log: it builds the record of each commit.
+//! The session's part of the log, which builds the record of each commit.
 
 #![forbid(unsafe_code)]
 
