@@ -61,7 +61,7 @@ impl<P: Protocol> Scene<P> {
     fn wake<T: Send>(
         &mut self,
         body: impl Fn(&Tables<P>, &Tx<'_, P>) -> Result<T, Abort> + Send + Sync,
-        changes: &[&dyn Fn(&Tables<P>, &Tx<'_, P>) -> Result<(), Abort>],
+        changes: &[&Change<'_, P>],
     ) -> (Result<T, Abort>, u64) {
         let tables = Tables { items: self.items.clone(), sorted: self.sorted.clone() };
         let mut other = self.db.session().unwrap();
@@ -87,6 +87,9 @@ impl<P: Protocol> Scene<P> {
         })
     }
 }
+
+/// A transaction that changes what another one watches.
+type Change<'c, P> = dyn Fn(&Tables<P>, &Tx<'_, P>) -> Result<(), Abort> + 'c;
 
 /// The tables of a scene.
 struct Tables<P: Protocol> {
