@@ -218,6 +218,10 @@ impl<P: Protocol> CutSource for Inner<P> {
     fn cut(&self) -> u64 {
         P::cut(&self.engine.clock, &self.engine.epochs)
     }
+
+    fn wake_watchers(&self) {
+        self.engine.watchers.wake_all();
+    }
 }
 
 impl<P: Protocol> Drop for Inner<P> {

@@ -67,8 +67,8 @@ use crate::access::{
     AddressMap, ByAddress, Change, ChangeKind, ChangeSink, Failure, Intent, WriteSet,
 };
 use crate::engine::{
-    Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, NoVersions, Parts,
-    Properties, Protocol, Seen, TableCore, Unwatched, Watch,
+    Absence, Applied, Committed, Context, Due, EVERYWHERE, GcOutcome, InPlace, Missing, NoVersions,
+    Parts, Properties, Protocol, Seen, TableCore, Unwatched, Watch,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -383,7 +383,9 @@ impl Protocol for Serial {
             // Relaxed: no other transaction runs (SE1). The logger's load is ordered by the turn.
             stamp = context.clock.commits.load(Ordering::Relaxed) + 1;
             context.clock.commits.store(stamp, Ordering::Relaxed);
-            context.engine.watchers.wake_all();
+            if !context.engine.watchers.is_empty() {
+                context.local.note_changed(EVERYWHERE);
+            }
         }
         for index in 0..attempt.deleted.cells.len() {
             unlink(context, attempt.deleted.cells[index]);

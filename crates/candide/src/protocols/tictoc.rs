@@ -395,15 +395,7 @@ impl Protocol for TicToc {
             // A commit stores a larger rts, so a first word that is the same is of the same wts.
             watch.add_lockable(read.at, |_| wts.load(Ordering::Relaxed) == read.wts)?;
         }
-        if attempt.nodes.is_empty() {
-            return Ok(());
-        }
-        attempt.nodes.iter().for_each(|read| watch.add_links(read.table));
-        watch.fence_before_nodes();
-        match attempt.nodes.iter().any(has_changed) {
-            true => Err(Unwatched::Changed), // WT3
-            false => Ok(()),
-        }
+        watch.add_nodes(attempt.nodes.iter().map(|read| (read.table, read.node, read.version)))
     }
 
     fn reach(

@@ -114,19 +114,6 @@ pub(crate) fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
-/// Orders an exchange that this thread has just made before its later loads, as [`full_fence`]
-/// does.
-///
-/// On x86-64 the locked exchange itself is that barrier. The language's memory model promises less
-/// for an exchange than for a fence, so the models run a fence.
-#[inline(always)]
-#[cfg_attr(loom, track_caller)]
-pub(crate) fn fence_after_exchange() {
-    if !cfg!(all(target_arch = "x86_64", not(loom), not(shuttle))) {
-        full_fence();
-    }
-}
-
 /// Stores `value` and orders it before every later load of this thread: `store; full_fence`.
 ///
 /// On x86-64 one locked exchange is the same barrier at half the cost of `mfence`. The language's

@@ -216,7 +216,7 @@ pub use parts::Mvto;
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::engine::{
     Absence, BlockSize, Committed, Context, Deferred, Due, GcOutcome, Missing, Protocol, ReadView,
-    Seen, TableCore, Unwatched, Watch, own_thread,
+    Seen, TableCore, Unwatched, Watch, class_of, own_thread,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -1165,8 +1165,19 @@ fn finish(context: &mut Context<'_, Mvto>, item: &mut WriteItem) {
         None => {}
     }
     if item.note & IS_WATCHED != 0 {
-        context.engine.watchers.wake_for_cell(item.at); // WT2
+        end_watch(context, item.at);
     }
+}
+
+/// Takes WATCHED from a unit of which a commit has just committed a version. The commit's version
+/// keeps the record alive.
+#[cold]
+#[inline(never)]
+fn end_watch(context: &mut Context<'_, Mvto>, at: CellAt) {
+    let mut cell = latch_own(&at);
+    cell.clear(Tid::WATCHED); // WT2
+    cell.release();
+    context.local.note_changed(class_of(at.address()));
 }
 
 /// Returns the version that a commit has linked for an item; `None` if none is linked.
@@ -1242,8 +1253,7 @@ fn link(
     }
     let mut note = version.id().word();
     if cell.word().has(Tid::WATCHED) {
-        cell.clear(Tid::WATCHED); // WT2
-        note |= IS_WATCHED;
+        note |= IS_WATCHED; // WT2
     }
     if !is_first
         && (item.present || at.is_first() || cell.word().has(ON_SNAPSHOT_LIST))
@@ -1533,9 +1543,6 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
     match item.at.block_of_linked(version) {
         Some(block) => collect::retire_block(context, &item.at, block),
         None => vacate(context, &item.at),
-    }
-    if item.note & IS_WATCHED != 0 {
-        context.engine.watchers.wake_for_cell(item.at); // WT2
     }
 }
 

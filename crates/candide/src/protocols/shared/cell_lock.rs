@@ -71,7 +71,7 @@
 #![forbid(unsafe_code)]
 
 use crate::access::{Failure, WriteItem, WriteSet};
-use crate::engine::{Context, GcOutcome, Protocol, own_thread};
+use crate::engine::{Context, GcOutcome, Protocol, class_of, own_thread};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::locks::{Early, HeldCells, patience, wait_to_own};
@@ -421,7 +421,8 @@ pub(crate) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt
 }
 
 /// Releases a cell in which a commit has installed a version, by storing the unlocked word `tid`,
-/// which has not WATCHED. `was` was the cell's word before. Wakes the sessions that watch the cell.
+/// which has not WATCHED. `was` was the cell's word before. If sessions watch the cell, notes that
+/// the end of the attempt has to wake them.
 #[inline(always)]
 pub(crate) fn release_installed<P: Protocol>(
     context: &mut Context<'_, P>,
@@ -432,7 +433,7 @@ pub(crate) fn release_installed<P: Protocol>(
     debug_assert!(!tid.has(Tid::WATCHED), "WT2: the flag goes with the version");
     release_cell(context, at, tid);
     if was.has(Tid::WATCHED) {
-        context.engine.watchers.wake_for_cell(at); // WT2
+        context.local.note_changed(class_of(at.address())); // WT2
     }
 }
 

@@ -4,6 +4,7 @@
 //! is a failure, and no hang.
 
 mod choices;
+mod nested;
 mod queues;
 mod refusals;
 mod wakes;

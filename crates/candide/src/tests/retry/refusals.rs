@@ -6,11 +6,13 @@ use super::super::threads::spawn;
 use super::super::waiting::eventually;
 use super::{LOST_AFTER, Scene};
 use crate::engine::{Protocol, Versioned};
-use crate::sync::{Duration, Instant};
+use crate::report::Conflict;
+use crate::sync::{AtomicU64, Duration, Instant, Ordering};
 use crate::{Abort, CloseError, Database, RunOptions};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::mpsc::channel;
 
 protocol_tests!(all: a_transaction_that_has_read_nothing_is_refused);
 fn a_transaction_that_has_read_nothing_is_refused<P: Protocol>() {
@@ -65,22 +67,6 @@ fn the_only_session_is_refused<P: Protocol>() {
     assert_eq!(ended, Err(Abort::NothingToAwait), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: a_session_within_one_that_holds_a_row_is_refused);
-fn a_session_within_one_that_holds_a_row_is_refused<P: Protocol>() {
-    let mut scene = Scene::<P>::new();
-    let (session, items) = (&mut scene.session, &scene.items);
-    let mut inner = scene.db.session().unwrap();
-    for row in [1, 2] {
-        let ended = session.run(|tx| {
-            items.read_for_update(tx, 1, Item::COUNT)?;
-            let ended = inner.run(|tx| tx.check(items.read(tx, &row, Item::COUNT)? == 1));
-            assert_eq!(ended, Err(Abort::Nested), "{}, row {row}", P::NAME);
-            Ok(())
-        });
-        assert_eq!(ended, Ok(()), "{}", P::NAME);
-    }
-}
-
 protocol_tests!(concurrent: limits_end_a_wait);
 fn limits_end_a_wait<P: Protocol>() {
     let mut scene = Scene::<P>::new();
@@ -95,6 +81,55 @@ fn limits_end_a_wait<P: Protocol>() {
     let once = RunOptions::new().attempts_max(1);
     assert_eq!(wait(once), Err(Abort::AttemptsExhausted), "{}", P::NAME);
     assert_eq!(scene.sleepers(), 0, "{}", P::NAME);
+}
+
+protocol_tests!(overlapping: waits_for_a_lock_are_not_counted);
+/// The holder of the row keeps the other session from watching the row, until that session has run
+/// more often than it is allowed to wait for changes.
+fn waits_for_a_lock_are_not_counted<P: Protocol>() {
+    let scene = Scene::<P>::new();
+    let (db, items) = (&scene.db, &scene.items);
+    let [mut holder, mut other] = [(); 2].map(|()| db.session().unwrap());
+    let runs = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        let (begin, begun) = channel();
+        let (table, runs) = (items.clone(), &runs);
+        let waiter = spawn(scope, move || {
+            begun.recv().unwrap();
+            let conflicts = Cell::new(0);
+            let count = |_: &Conflict| conflicts.set(conflicts.get() + 1);
+            let options = RunOptions::new().deadline(Instant::now() + LOST_AFTER).attempts_max(3);
+            let ended = other.with(options.on_conflict(&count)).run(|tx| {
+                runs.fetch_add(1, Ordering::Relaxed);
+                assert_eq!(u64::from(tx.attempt_number()), runs.load(Ordering::Relaxed));
+                tx.check(table.read(tx, 1, Item::COUNT)? == 1)
+            });
+            (ended, conflicts.get())
+        });
+        let is_first = Cell::new(true);
+        let changed = holder.run(|tx| {
+            items.read_for_update(tx, 1, Item::COUNT)?;
+            if is_first.take() {
+                begin.send(()).unwrap();
+                // A reader that locks waits for this transaction, and under `mvto` a watcher needs
+                // no lock of the row.
+                let waits = || {
+                    runs.load(Ordering::Relaxed) > 5
+                        || db.inner.engine.watchers.count() > 0
+                        || db.inner.engine.parking.entered() > 5
+                        || waiter.is_finished()
+                };
+                eventually("the other session waits", waits);
+            }
+            items.update(tx, 1, Item::COUNT.set(1))
+        });
+        assert_eq!(changed, Ok(()), "{}", P::NAME);
+        let (ended, conflicts) = waiter.join().unwrap();
+        let runs = runs.load(Ordering::Relaxed);
+        // Conflicts of a reader that locks are counted.
+        let is_right = ended == Ok(()) || conflicts > 0 && ended == Err(Abort::AttemptsExhausted);
+        assert!(is_right, "{}: {ended:?} after {runs} runs, {conflicts} conflicts", P::NAME);
+    });
 }
 
 protocol_tests!(concurrent: an_outcome_comes_before_a_wait);

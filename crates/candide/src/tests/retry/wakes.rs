@@ -7,9 +7,11 @@ use super::super::waiting::eventually;
 use super::{LOST_AFTER, Line, Scene};
 use crate::engine::Protocol;
 use crate::epoch::Collect;
+use crate::protocols::Mvto;
 use crate::sync::{Instant, Point, with_hook};
 use crate::{Abort, Database, RunOptions};
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::mpsc::channel;
 
 protocol_tests!(concurrent: a_change_of_a_row_wakes);
@@ -291,4 +293,32 @@ fn a_new_entry_of_an_index_wakes<P: Protocol>() {
         session.run(|tx| filed.modify(tx, (1, 2), Filed::COLOUR, |colour| *colour = 1)).unwrap();
         assert_eq!(waiter.join().unwrap().map(|(key, ())| key), Ok((1, 2)), "{}", P::NAME);
     });
+}
+
+/// A commit whose version is pending has found the flag first. Another one links its version above
+/// the pending one, and commits.
+#[test]
+fn a_commit_above_a_pending_version_wakes() {
+    let Scene { db, items, session, .. } = Scene::<Mvto>::new();
+    let [mut pending, mut other] = [(); 2].map(|()| db.session().unwrap());
+    let (table, deadline) = (items.clone(), Instant::now() + LOST_AFTER);
+    let waiter = std::thread::spawn(move || {
+        other
+            .with(RunOptions::new().deadline(deadline))
+            .run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1))
+    });
+    eventually("the session sleeps", || db.inner.engine.watchers.count() == 1);
+    let woken = Rc::new(Cell::new(None));
+    let (table, answer) = (items.clone(), woken.clone());
+    let mut at_hand = Some((session, waiter));
+    let hook = move |point| {
+        if point == Point::Locked
+            && let Some((mut session, waiter)) = at_hand.take()
+        {
+            session.run(|tx| table.put(tx, Item::new(1, 1))).unwrap();
+            answer.set(Some(waiter.join().unwrap()));
+        }
+    };
+    let committed = with_hook(hook, || pending.run(|tx| items.put(tx, Item::new(1, 2))));
+    assert_eq!((committed, woken.get()), (Ok(()), Some(Ok(()))));
 }
