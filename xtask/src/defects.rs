@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_nested_and_equal() {
+    fn defects_may_share_places_and_nest_them() {
         let list = "one: g.\nusual t\nin f.rs fn f\n- g()\n+ true\n\
             two: all.\nusual t\nin f.rs fn f\n- if a > 1 && g() {\n- h();\n- }\n+ h();\n\
             three: g, too.\nusual t\nin f.rs fn f\n- g()\n+ false";
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_cannot_be_combined_is_told() {
+    fn defects_that_are_not_found_or_cannot_be_combined_are_named() {
         let told = |list: &str, part: &str| {
             let problems = edited(list).expect_err("something is wrong").concat();
             assert!(problems.contains(part), "{problems}");

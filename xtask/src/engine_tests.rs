@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_in_time_is_stopped() {
+    fn a_test_that_exceeds_its_time_is_stopped() {
         let shell = |script: &str, max| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_files_that_do_not_exist_are_found() {
+    fn identifiers_and_files_that_do_not_exist_are_reported() {
         let sources = [
             ("crates/a/src/epoch/pin.rs", "impl<P> Pins<P> {\n fn pin_now() {} // old_name\n}"),
             ("crates/a/src/peek.rs", "struct Pending;\nfn peek(_: &Pending) { Pins::pin_now() }"),

@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trials_are_chosen_by_number_and_by_file() {
+    fn trials_of_orderings_are_chosen_by_number_and_by_file() {
         let all = trials(&crate::root()).expect("the engine's source");
         let wanted = |arguments: &[&str]| {
             let arguments: Vec<_> = arguments.iter().map(|argument| argument.to_string()).collect();

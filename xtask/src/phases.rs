@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phase_calls_no_point_and_other_functions_may() {
+    fn points_are_refused_in_phases_and_allowed_elsewhere() {
         let lines = |text: &str| -> Vec<usize> {
             points_in_phases(text).into_iter().map(|(line, _)| line).collect()
         };

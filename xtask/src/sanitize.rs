@@ -201,10 +201,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_tests_are_understood() {
+    fn results_of_tests_are_parsed_from_their_lines() {
         assert_eq!(announced("running 23 tests"), Some(23));
         assert_eq!(announced("running late"), None);
-        assert!(is_result("test epoch::tests::a_pin_holds_the_bound ... ok"));
+        assert!(is_result("test epoch::tests::only_a_pin_keeps ... ok"));
         assert!(!is_result("test result: ok. 23 passed; 0 failed"));
     }
 }

@@ -671,7 +671,7 @@ mod tests {
     }
 
     #[test]
-    fn no_option_is_answered_in_the_words_of_a_parser() {
+    fn errors_of_option_values_are_not_those_of_standard_parsers() {
         let bench = command();
         let bench = bench.find_subcommand("bench").expect("there is one");
         let mut subcommands: Vec<(Vec<&str>, &clap::Command)> = bench

@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn order_has_no_cycle() {
+    fn a_graph_in_a_serial_order_has_no_cycle() {
         let order = graph(
             4,
             &[(0, 1, Kind::Ww), (1, 2, Kind::Wr), (0, 3, Kind::Rw), (3, 2, Kind::RealTime)],
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn worse_sorts_come_before_smaller_cycles() {
+    fn a_cycle_of_a_worse_anomaly_is_reported_before_a_smaller_one() {
         let edges = [
             (0, 1, Kind::Rw),
             (1, 0, Kind::Rw),
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_left_out() {
+    fn nodes_of_moments_are_left_out_of_reported_cycles() {
         // Transaction 0 ended before moment 3, and transaction 1 began after moment 4.
         let time = Kind::RealTime;
         let edges = [
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn long_paths_need_no_deep_stack() {
+    fn a_path_of_any_length_is_searched_without_recursion() {
         let count = 1_000_000;
         let edges: Vec<_> = (0..count).map(|node| (node, (node + 1) % count, Kind::Ww)).collect();
         assert_eq!(graph(count, &edges).components(Kind::Ww.alone()).len(), 1);

@@ -28,7 +28,7 @@ pub fn listen() -> Result<(), ctrlc::Error> {
             // The command ends early even if printing fails.
             let _ = writeln!(
                 io::stderr(),
-                "\ninterrupted: what is going on ends early and is reported; once more to stop at once"
+                "\ninterrupted: the measurement ends early and is reported; press Ctrl-C again to stop at once"
             );
         };
         if INTERRUPT.press(say) {

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_expected_to_be_like_what_is_over() {
+    fn remaining_time_is_estimated_from_finished_turns() {
         let secs = Duration::from_secs;
         let mut agenda = Agenda::new(10, secs(3));
         let left = |agenda: &Agenda, since_begun, turn_left| {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_left_is_no_less_than_what_is_left_of_a_part() {
+    fn remaining_time_is_at_least_that_of_the_current_turn() {
         let secs = Duration::from_secs;
         let agenda = Agenda::new(2, secs(1));
         let hours = secs(6 * 60 * 60);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_beside_the_drawing() {
+    fn work_beside_a_progress_bar_returns_its_result_or_panic() {
         let agenda = Agenda::new(1, Duration::ZERO);
         assert_eq!(
             with_bar(&agenda, "working", 3, true, |done| done.fetch_add(3, Ordering::Relaxed) + 4),

@@ -183,11 +183,11 @@ impl<M: Map<K>, K: Key> Contender<K> for Held<M> {
             .chunks(BATCH)
             .try_fold(0u64, |sum, keys| Some(sum.wrapping_add(handle.lookup(keys)?)));
         if sum != Some(expected) {
-            return Err(format!("{}: looked up in batches, the values are others", M::NAME));
+            return Err(format!("{}: lookups in batches return other values", M::NAME));
         }
         let missing = K::nth(sorted.len() as u64);
         if handle.lookup(&[missing]).is_some() {
-            return Err(format!("{}: {missing:?} is there", M::NAME));
+            return Err(format!("{}: the absent key {missing:?} is found", M::NAME));
         }
         Ok(())
     }
@@ -211,7 +211,7 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
     };
     let rows = |keys: &[K]| keys.iter().map(|key| (*key, key.value())).collect::<Vec<_>>();
     if scan(&K::default(), sorted.len() + 1) != rows(sorted) {
-        return Err("a scan of everything is not everything in order".to_string());
+        return Err("a scan of all rows does not return all rows in order".to_string());
     }
     // The scans begin at keys that are present. Some are spread over the whole map, and some are
     // near its end.

@@ -37,7 +37,9 @@ pub(crate) fn audit<C>(
     settle(&iterated, "read by raw iteration", &mut consistency);
     consistency.expect(is_same(&looked_up, &iterated), || {
         let [looked_up, iterated] = [counts(&looked_up), counts(&iterated)];
-        format!("transactions and raw iteration do not read the same: {looked_up} and {iterated}")
+        format!(
+            "transactions and raw iteration read different contents: {looked_up} and {iterated}"
+        )
     });
     Ok(consistency)
 }

@@ -208,7 +208,7 @@ impl fmt::Display for Abort {
             Abort::Phantom => "a key that was absent may have been inserted",
             Abort::RecordRemoved => "the record is leaving its index",
             Abort::ExistenceChanged => "a row that a write expects is gone, or one that it excludes has come",
-            Abort::Yielded => "gave way to a transaction that had failed too often",
+            Abort::Yielded => "yielded to a transaction that had failed too often",
             Abort::NotFound => "no row has this key; `get` and the `_if_present` forms allow for that",
             Abort::Duplicate => "a row with this key exists already; `put` replaces it, `insert_if_absent` leaves it",
             Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
@@ -221,7 +221,7 @@ impl fmt::Display for Abort {
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
             Abort::ForeignTable => "the table or sequence belongs to another database; open it in the transaction's own",
             Abort::Nested => {
-                "this would wait for a transaction, or a session, that is already there on this thread (use that one), or for another thread that waits for this one (take the databases in one order)"
+                "this would wait for a transaction or session of the same thread (use that one), or for another thread that waits for this one (take the databases in one order)"
             }
             Abort::SecondSession => {
                 "the protocol allows one session, and another thread, or a session that still exists, has it; run all transactions in that one, or use a protocol for several threads, such as global-lock"
@@ -231,7 +231,7 @@ impl fmt::Display for Abort {
                 "every allowed attempt met a conflict; `last_conflict` says where, `attempts_max` allows more"
             }
             Abort::DeadlinePassed => {
-                "the deadline passed before an attempt could commit; `last_conflict` says what was in the way"
+                "the deadline passed before an attempt could commit; `last_conflict` names the last conflict"
             }
             Abort::VersionsExhausted => "the database has used up its version numbers; export it into a new one",
             Abort::LogFailed => "the log has failed, and nothing can be written any more; `log_failure` says why; open the database again",

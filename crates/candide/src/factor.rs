@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_understood_and_others_refused() {
+    fn names_of_factors_are_parsed_and_others_refused() {
         for factor in Factor::ALL {
             assert_eq!(factor.to_string().parse(), Ok(factor));
             assert!(Factors::default().with(factor).has(factor));

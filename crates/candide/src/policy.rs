@@ -443,7 +443,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_parsed_and_others_refused() {
+    fn names_of_policies_are_parsed_and_others_refused() {
         for policy in Policy::ALL {
             assert_eq!(policy.to_string().parse(), Ok(policy));
             assert_eq!(Policy::numbered(policy as u8), policy);
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_precedes_the_options_which_precede_the_default() {
+    fn policy_names_take_precedence_over_options_and_options_over_the_default() {
         let policies =
             Policies::of(Policy::WaitDie).with("a", Policy::Swiss).with("a", Policy::NoWait);
         assert_eq!(policies.name(), "mixed");

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_fit_what_was_announced_are_refused() {
+    fn a_profile_with_other_parts_than_announced_is_refused() {
         assert!(
             instructions("get\t2\t10\n", vec![part(1.0), part(2.0)])
                 .is_err_and(|error| error.contains("1 parts"))

@@ -67,8 +67,7 @@ fn check(root: &Path, limits: Limits) -> Result<(), String> {
     match verdict.failures.len() {
         0 => Ok(()),
         failed => Err(format!(
-            "costs: {failed} of the lines above do not fit {BASELINE}; if that is meant, `{RENEW}`, \
-             and commit the file with the reason"
+            "costs: {failed} of the lines above do not fit {BASELINE}; if that is intended, run `{RENEW}`, and commit the file with the reason"
         )),
     }
 }

@@ -171,7 +171,7 @@ totals: 99
     }
 
     #[test]
-    fn without_addresses_there_are_totals() {
+    fn a_profile_without_addresses_has_totals() {
         let parts = parts(&PROFILE.replace("instr line", "line")).expect("a profile");
         assert_eq!((parts[0].totals.instructions, parts[0].places.len()), (19.0, 0));
     }

@@ -60,7 +60,7 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         "mocc",
         "Mostly-optimistic concurrency control, beside optimistic and pessimistic",
         "Wang and Kimura, VLDB 2016, Figures 6, 7 and 8, Tables 3 and 4",
-        "measured there with 288 cores of sixteen Xeons E7-8890, runs of 10 s, 3 or 10 of each",
+        "measured in the paper with 288 cores of sixteen Xeons E7-8890, runs of 10 s, 3 or 10 of each",
         bounds.opacity,
     );
     outline.shows = Shown::Tails;

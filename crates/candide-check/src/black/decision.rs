@@ -48,7 +48,7 @@ pub(super) fn decide(
     let Some(Fixpoint { graph, open }) = fixpoint::complete(inference, graph, accesses, rank)?
     else {
         return Ok(Verdict::Inconclusive(format!(
-            "no cycle was found, and no serial order; after {} steps the order of writes was not derived to its end",
+            "neither a cycle nor a serial order was found; the derivation of the order of writes stopped after {} steps",
             fixpoint::STEPS_MAX
         )));
     };
@@ -74,7 +74,7 @@ pub(super) fn decide(
     }
     if undecided > 0 {
         return Ok(Verdict::Inconclusive(format!(
-            "no cycle was found, and in {STEPS_MAX} steps no serial order of {undecided} transactions whose order is open"
+            "neither a cycle nor, in {STEPS_MAX} steps, a serial order was found of {undecided} transactions whose order is undecided"
         )));
     }
     play(inference, &graph, &Graph::new(graph.transactions(), edges).sorted(rank));

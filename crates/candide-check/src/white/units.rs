@@ -680,7 +680,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_history_has_all_its_keys_in_one_place() {
+    fn keys_made_for_one_seed_are_spread_by_another() {
         // With the fixed seed that was used before seeds were drawn, all these keys have one hash.
         let seed = 0x9e37_79b9_7f4a_7c15;
         let keys = (0..4_000).map(|first| -> Key { [first, hash(seed, 0, &[first]) ^ 1].into() });
@@ -699,7 +699,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_forgotten_is_found_in_any_order() {
+    fn forgotten_versions_are_found_in_whatever_order_they_were_entered() {
         let in_time = [(2, 10), (5, 20), (9, 30)];
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let mut forgets = Forgets::default();

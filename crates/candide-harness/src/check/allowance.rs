@@ -104,7 +104,7 @@ mod tests {
 
     /// Forty threads; each transaction ends when the test says so.
     #[test]
-    fn no_more_transactions_run_than_are_allowed() {
+    fn transactions_of_a_check_stay_below_their_number() {
         let allowance = Allowance::new();
         let (begins, begun) = mpsc::channel();
         let (end, ends) = mpsc::channel::<()>();

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_commit_a_history_is_unknown() {
+    fn the_verdict_on_a_history_without_commits_is_unknown() {
         for verdict in [
             of_values(&[]),
             of_values(&[Outcome::Aborted, Outcome::Unknown]),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_a_commit_is_bad_unless_it_was_ended_early() {
+    fn a_check_without_commits_fails_unless_it_was_interrupted() {
         let loaded = || of_versions(&[true], &[]);
         assert_eq!(loaded().of_run(0, false).finding(), Finding::Bad);
         assert_eq!(loaded().of_run(0, false).finding().exit_status(), 1);

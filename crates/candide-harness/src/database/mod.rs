@@ -232,7 +232,7 @@ pub fn repair(place: &Path, to: &Path, until: Option<(u64, u64)>) -> Result<Find
         let records: u64 = lost.iter().map(|block| block.records).sum();
         writeln!(
             out,
-            "{} commit records are lost that can still be read, in {} blocks",
+            "{} readable commit records, in {} blocks, are not in the copy",
             number(records),
             number(lost.len() as u64)
         )?;

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_compared_by_ratio_by_difference_and_alone() {
+    fn claims_compare_shares_by_ratio_by_difference_or_by_bounds() {
         let lines = [line(&[2], &[(90, 10)]), line(&[2], &[(50, 50)]), line(&[2], &[(9, 0)])];
         let aborted = |compared, most| judged(&lines, Quantity::Aborted, compared, 0.0..=most);
         let alone = aborted(Compared::Nothing, 0.1);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_is_to_its_base_is_compared_with_what_another_is_to_its_own() {
+    fn claims_compare_ratios_of_lines_to_their_bases() {
         let mut lines = [line(&[2], &[(50, 0)]), line(&[2], &[(80, 0)]), line(&[2], &[(80, 0)])];
         lines[0].points[0].of_base = Some(0.5);
         lines[1].points[0].of_base = Some(0.8);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_compared_where_they_were_counted() {
+    fn claims_about_set_sizes_are_judged_at_points_that_counted_them() {
         let mut lines = [line(&[2], &[(1, 0)]), line(&[2], &[(1, 0)])];
         let sets = |read_set, share| {
             Some(SetSizes { read_set, write_set: 1.0, occ_would_abort: Some(share) })

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_of_several_threads_come_together() {
+    fn probes_of_the_hottest_row_are_merged_over_threads() {
         let [mut one, mut other] = [(); 2].map(|()| Probes::new());
         (1..=98).for_each(|versions| one.enter(2_000, versions));
         other.enter(500_000, 7_777_777);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_look_there_is_nothing_to_tell() {
+    fn without_probes_the_hottest_row_has_no_latencies() {
         let nothing = Hottest::new("rows[0]", &Probes::new());
         assert_eq!((nothing.probes, nothing.p99_us, nothing.versions_max), (0, None, None));
     }

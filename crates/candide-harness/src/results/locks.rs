@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_count_is_of_its_own_field() {
+    fn each_count_of_locks_is_the_difference_of_its_own_field() {
         let mut before = Stats::default();
         let locks = &mut before.locks;
         (locks.taken, locks.waited, locks.died, locks.killed, locks.forgone) = (1, 1, 1, 1, 1);

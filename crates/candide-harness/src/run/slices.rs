@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_are_entered_where_they_end_and_none_is_lost() {
+    fn transactions_are_counted_in_the_slice_of_their_end_and_none_is_lost() {
         let slices = Slices::new(MILLIS(10));
         let begun = Instant::now();
         let (mut one, mut other) = (slices.share(begun), slices.share(begun));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_was_measured() {
+    fn a_measurement_of_no_time_has_no_slices() {
         assert!(Slices::new(MILLIS(10)).into_list(Duration::ZERO, Vec::new()).is_empty());
     }
 }

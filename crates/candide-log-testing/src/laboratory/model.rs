@@ -160,14 +160,13 @@ impl Model {
             && (generation, cut) < (promise.generation, promise.cut)
         {
             return Err(format!(
-                "cut {cut} of generation {generation} is there, and cut {} of generation {} was \
-                 acknowledged",
+                "the database has cut {cut} of generation {generation}, and cut {} of generation {} was acknowledged",
                 promise.cut, promise.generation
             ));
         }
         let tables = self.tables.iter().filter(|since| **since <= position).count();
         if found.tables.len() < tables {
-            return Err(format!("{} tables are there of {tables}", found.tables.len()));
+            return Err(format!("the database has {} of {tables} tables", found.tables.len()));
         }
         let expected = self.prefix(generation, cut)?;
         if found.rows == *expected {

@@ -170,7 +170,7 @@ impl<'a> Script<'a> {
             let found = Found::recover(&state.disk(), &self.options)
                 .map_err(|error| format!("a backup does not open: {error}"))?;
             if (found.generation, found.cut) != (made.generation, made.cut) {
-                return Err(format!("a backup is not what it said: {made:?}"));
+                return Err(format!("a backup differs from its report: {made:?}"));
             }
             // The copy begins after everything that was acknowledged by now.
             let position = self.disk.position();
@@ -262,12 +262,12 @@ impl<'a> Script<'a> {
             match open(&self.disk, &self.options) {
                 Ok(opened) => break opened,
                 Err(OpenError::Io { .. }) if self.disk.pending_faults() < left => {}
-                Err(error) => return Err(format!("opening it again fails: {error}")),
+                Err(error) => return Err(format!("reopening the database fails: {error}")),
             }
         };
         self.model
             .check(&found, Loss::OfProcess, before)
-            .map_err(|what| format!("when it is opened again, {what}"))?;
+            .map_err(|what| format!("after reopening, {what}"))?;
         self.model.open(found.begun, &found, self.disk.position());
         self.rows = found.rows;
         (self.epoch, self.version) = (1, 0);

@@ -167,7 +167,7 @@ impl BlockHeader {
         if crc != self.crc {
             let found = self.crc;
             return Err(CRC.wrong(format!(
-                "the checksum of the block is {crc:#010x}, not {found:#010x} as it says"
+                "the checksum of the block is {crc:#010x}, and the block states {found:#010x}"
             )));
         }
         let behind = &whole[end..];
@@ -197,7 +197,7 @@ impl BlockHeader {
         if self.before != before.crc {
             let (is, was) = (self.before, before.crc);
             return Err(BEFORE.wrong(format!(
-                "the checksum of the block before is {was:#010x}, not {is:#010x} as this one says"
+                "the checksum of the block before is {was:#010x}, and this block states {is:#010x}"
             )));
         }
         if self.cut < before.cut {

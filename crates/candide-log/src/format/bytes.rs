@@ -118,7 +118,7 @@ pub(crate) fn check_crc(bytes: &[u8], what: &str) -> Result<(), Malformed> {
     if found == is {
         return Ok(());
     }
-    let error = format!("the checksum of {what} is {is:#010x}, not {found:#010x} as it says");
+    let error = format!("the checksum of {what} is {is:#010x}, and it states {found:#010x}");
     Err(Malformed::new(contents.len() as u64, error))
 }
 

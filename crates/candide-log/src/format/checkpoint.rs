@@ -205,7 +205,7 @@ impl PartBlockHeader {
             },
             PENDING => Contents::Pending { count },
             END => Contents::End { blocks: count },
-            _ => return Err(BLOCK_KIND.wrong(format!("there is no kind {kind} of blocks"))),
+            _ => return Err(BLOCK_KIND.wrong(format!("a block has the unknown kind {kind}"))),
         };
         if kind != ROWS {
             BLOCK_TABLE.is_zero(bytes)?;
@@ -439,14 +439,14 @@ impl PartDecoder {
         if header.before != self.crc {
             let (is, says) = (self.crc, header.before);
             return Err(BLOCK_BEFORE.wrong(format!(
-                "the checksum before the block is {is:#010x}, not {says:#010x} as it says"
+                "the checksum before the block is {is:#010x}, and the block states {says:#010x}"
             )));
         }
         let crc = crc32c::crc32c_append(header.crc_of_header(), payload);
         if crc != header.crc {
             let says = header.crc;
             return Err(BLOCK_CRC.wrong(format!(
-                "the checksum of the block is {crc:#010x}, not {says:#010x} as it says"
+                "the checksum of the block is {crc:#010x}, and the block states {says:#010x}"
             )));
         }
         let words = byte_words(payload)?;
@@ -512,7 +512,7 @@ impl PartDecoder {
     /// Checks that the part ends here as MANIFEST says.
     fn check_end(&self, header: &PartBlockHeader, blocks: u64) -> Result<(), Malformed> {
         if blocks != self.blocks {
-            let error = format!("the part has {} blocks, not {blocks} as it says", self.blocks);
+            let error = format!("the part has {} blocks, and states {blocks}", self.blocks);
             return Err(BLOCK_COUNT.wrong(error));
         }
         if header.size() != self.left() {

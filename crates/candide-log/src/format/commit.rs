@@ -461,7 +461,7 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         let mut rest = self.record[start..].iter();
         let Some(&header) = rest.next() else {
-            return Err(wrong(start, "a commit record has fewer entries than it says"));
+            return Err(wrong(start, "a commit record has fewer entries than it states"));
         };
         let (table, first) = ((header >> 48) as u16, (header >> 32) as u16);
         let (count, key_words, kind) = ((header >> 16) as u16, (header >> 8) as u8, header as u8);
@@ -476,7 +476,10 @@ impl<'a> Cursor<'a> {
                     return Err(wrong(start, error));
                 }
                 Some(_) if key_words != 0 => {
-                    return Err(wrong(start, "an entry has a key, and the row of the one before"));
+                    return Err(wrong(
+                        start,
+                        "an entry has a key, although it is of the same row as the entry before",
+                    ));
                 }
                 Some((_, key)) => key,
             }
@@ -486,7 +489,7 @@ impl<'a> Cursor<'a> {
             1 => ChangeKind::Put,
             2 if count == 0 && first == 0 => ChangeKind::Delete,
             2 => return Err(wrong(start, "a delete has words")),
-            kind => return Err(wrong(start, format!("there is no kind {kind} of entries"))),
+            kind => return Err(wrong(start, format!("an entry has the unknown kind {kind}"))),
         };
         if first.checked_add(count).is_none() {
             let error = format!("{count} words from word {first} on are beyond any row");

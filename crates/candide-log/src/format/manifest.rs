@@ -98,7 +98,7 @@ pub fn check_length(start: &[u8], length: u64) -> Result<(), Malformed> {
             )));
         }
         if base > length || version == WITHOUT_ENTRIES && base != length {
-            let what = format!("MANIFEST has {length} bytes, not {base} as it says");
+            let what = format!("MANIFEST has {length} bytes, and states {base}");
             return Err(BYTES.wrong(what));
         }
         most = file_bytes_max(base);

@@ -126,7 +126,7 @@ impl SegmentHeader {
             return Err(GENERATION.wrong("the generation is 0"));
         }
         if generation == 1 && end_before != GenerationEnd::default() {
-            return Err(END_CUT.wrong("the first generation has one before it"));
+            return Err(END_CUT.wrong("the first generation names an earlier one"));
         }
         if generation > 1 && end_before.segment >= number {
             let segment = end_before.segment;

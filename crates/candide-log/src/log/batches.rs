@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_one_version_keep_their_order() {
+    fn records_of_one_version_stay_in_order_in_a_batch() {
         let mut batches = Batches::default();
         batches.add(1, payload(&[(2, 9)])).unwrap();
         let mut words = payload(&[(3, 9)]);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_records_are_refused_with_their_place() {
+    fn words_that_are_no_commit_records_are_refused_with_their_place() {
         let mut words = payload(&[(1, 1)]);
         let whole = size_of_val(&words[..]) as u64;
         words.extend([0; 3]);

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn only_overlapping_transactions_meet() {
+    fn only_overlapping_transactions_are_named_as_causes() {
         let [mine, other, third] = tracers();
         let place = on_customer(7, "account");
         update(&other, PAYMENT, "account");
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn only_writers_of_the_place_are_met() {
+    fn only_writers_of_the_conflicting_row_are_named_as_causes() {
         let [mine, other, third] = tracers();
         mine.begin(NEW_ORDER);
         update(&other, PAYMENT, "account");
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_makes_everything_unknown() {
+    fn causes_are_unknown_after_the_trail_has_dropped_entries() {
         let [mine, other, third] = tracers();
         let place = on_customer(7, "account");
         update(&other, PAYMENT, "account");

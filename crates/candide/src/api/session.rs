@@ -524,8 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_looks_at_few_sessions_of_its_thread_and_forgets_those_whose_databases_are_gone()
-     {
+    fn sessions_of_dropped_databases_leave_the_list_of_their_thread() {
         let is_alive = |session: &dyn Any| {
             LOOKED_AT_SO_FAR.set(LOOKED_AT_SO_FAR.get() + 1);
             session.downcast_ref() != Some(&"gone")

@@ -236,9 +236,9 @@ fn import<P: Protocol>(
             let claimed = line[1];
             return match claimed == total {
                 true => Ok(total),
-                false => Err(StreamError::Format(format!(
-                    "it says it has {claimed} rows but had {total}"
-                ))),
+                false => {
+                    Err(StreamError::Format(format!("it states {claimed} rows but has {total}")))
+                }
             };
         }
         let inserted = session.run_body(&mut |tx| insert(tx, &line[1..]));
@@ -254,7 +254,7 @@ fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
     let fields = match head[0] {
         MAGIC => read_fields(from, &mut head)?,
         MAGIC_WITHOUT_FIELDS => String::new(),
-        _ => return Err(StreamError::Format("it does not begin like one".into())),
+        _ => return Err(StreamError::Format("it does not begin as an export does".into())),
     };
     let found = head[1];
     if found != shape.schema {

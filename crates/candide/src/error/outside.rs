@@ -306,7 +306,7 @@ impl fmt::Display for Error {
             }
             #[cfg(any(test, feature = "experiments"))]
             Error::Timestamps { protocol, wanted } => {
-                write!(f, "protocol {protocol} draws no timestamps from the {wanted}; leave that to the protocol")
+                write!(f, "protocol {protocol} draws no timestamps from the {wanted}; leave the source to the protocol")
             }
             #[cfg(any(test, feature = "experiments"))]
             Error::TwoAllocators { first, second } => {
@@ -321,7 +321,7 @@ impl fmt::Display for Error {
                 write!(f, "table {table:?} has an index {index:?} already; choose another name or drop it first")
             }
             Error::NoIndex { table, index } => {
-                write!(f, "table {table:?} has no index {index:?} made by `create_index`; only such can be dropped")
+                write!(f, "table {table:?} has no index {index:?} made by `create_index`; other indexes cannot be dropped")
             }
             Error::TooManyIndexes => f.write_str(
                 "a table can have 32 secondary indexes, and dropped ones count; make an index with the name, columns and kind of a dropped one, which it replaces",

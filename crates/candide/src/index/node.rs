@@ -191,7 +191,7 @@ mod tests {
     use crate::memory::Block;
 
     #[test]
-    fn one_of_several_equal_observations_is_divided() {
+    fn splitting_a_node_divides_one_of_equal_observations() {
         let [old, left, right, other] =
             [64, 128, 192, 256].map(|address| NodeAt::new(Block::at(address).unwrap()));
         let change = NodeChange {

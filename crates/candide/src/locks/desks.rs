@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_to_abort_is_for_one_attempt() {
+    fn a_request_to_abort_ends_with_the_attempt() {
         let desks = Desks::new();
         let number = desks.join(true).unwrap();
         let desk = desks.desk(number);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_followed_in_a_circle_and_only_there() {
+    fn a_deadlock_is_found_exactly_in_a_circle_of_waits() {
         let desks = Desks::new();
         let [first, second, third, fourth] = [(); 4].map(|()| desks.join(true).unwrap());
         let wait = |from, to| desks.desk(from).set_waits_for(class_of(to));

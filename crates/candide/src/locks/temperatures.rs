@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temperature_is_about_the_binary_logarithm_of_the_failures() {
+    fn a_temperature_approximates_the_binary_logarithm_of_the_failures() {
         for (temperature, expected) in [(1, 1), (3, 7), (5, 31), (10, 1023)] {
             let total: u32 = (1..=200).map(|seed| failures_until(temperature, seed)).sum();
             let mean = f64::from(total) / 200.0;

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn free_memory_is_that_of_the_narrowest_group_and_of_inactive_files() {
+    fn free_memory_is_that_of_the_smallest_control_group_plus_inactive_files() {
         let groups = [
             AVAILABLE,
             ("/proc/self/cgroup", "0::/outer/inner\n"),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_a_container_and_of_version_1_are_seen() {
+    fn limits_of_control_groups_of_both_versions_are_read() {
         let container = [
             AVAILABLE,
             ("/proc/self/cgroup", "0::/\n"),

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_database_is_not_watched() {
+    fn growth_of_a_small_database_is_not_watched() {
         let mut growth = Growth::default();
         let demands: Vec<_> = (0..6).map(|chunk| growth.take(chunk == 5)).collect();
         use Demand::{Hurry, None, Watch};

@@ -326,7 +326,7 @@ mod tests {
     use crate::sync::AtomicBool;
 
     #[test]
-    fn the_limit_is_exact() {
+    fn memory_is_allocated_up_to_the_exact_limit() {
         let memory = Memory::new(100);
         assert_eq!(memory.reserve(60), Ok(()));
         assert_eq!(memory.reserve(41), Err(OutOfMemory));
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reserve_is_taken_first_and_arrays_return_what_they_had() {
+    fn the_reserve_is_used_first_and_arrays_return_their_chunks() {
         let memory = unwatched(usize::MAX);
         memory.touch_reserve(7 * CHUNK_BYTES + 1, &|| false).unwrap();
         assert_eq!(memory.ready_bytes(), 8 * CHUNK_BYTES);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserve_above_the_limit_or_above_what_is_free_is_refused() {
+    fn a_reserve_above_the_limit_or_above_free_memory_is_refused() {
         let memory = Memory::new(1 << 50);
         let reserve = |bytes| memory.touch_reserve(bytes, &|| false);
         assert_eq!(reserve((1 << 50) + 1), Err(NotReserved::AboveLimit));

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_grow_and_never_carry() {
+    fn tids_grow_without_carrying_into_the_epoch() {
         let mut tid = Tid::first_of(7);
         for _ in 0..SEQUENCE_MAX {
             let next = tid.next_in(7).unwrap();
@@ -166,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_version_has_no_successor() {
+    fn the_last_tid_has_no_successor() {
         let last = Tid(Tid::first_of(EPOCH_MAX).0 | SEQUENCE_MAX << FLAG_BITS);
         assert_eq!(last.next_in(EPOCH_MAX), None);
         assert_eq!(last.version(), !Tid::FLAGS);
     }
 
     #[test]
-    fn locks_and_queueing_do_not_change_the_version_but_existence_does() {
+    fn the_version_of_a_tid_depends_on_absence_and_not_on_locks() {
         let tid = Tid::first_of(3);
         assert!(tid.same_version(Tid(tid.0
             | Tid::LOCK

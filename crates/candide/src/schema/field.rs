@@ -636,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_bytes_are_what_they_are_made_of() {
+    fn texts_and_bytes_return_their_contents() {
         let text = Text::<5>::new("äbc").unwrap();
         assert_eq!((text.len(), text.is_empty(), text.as_ref()), (4, false, "äbc"));
         assert!(text == "äbc" && text != "äb" && text != "äbc\0");
@@ -647,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn values_survive_their_words() {
+    fn values_are_unchanged_by_encoding_in_words() {
         round_trip(i64::MIN);
         round_trip(-1i8);
         round_trip(u32::MAX);
@@ -666,7 +666,7 @@ mod tests {
     }
 
     #[test]
-    fn options_and_arrays_survive_their_words() {
+    fn options_and_arrays_are_unchanged_by_encoding_in_words() {
         round_trip(None::<bool>);
         round_trip(Some(false));
         round_trip(Some(Some(None::<u16>)));
@@ -686,7 +686,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_what_the_table_says() {
+    fn sizes_of_field_types_are_the_documented_ones() {
         assert_eq!((<Option<bool>>::BITS, <Option<u32>>::BITS, <Option<char>>::BITS), (2, 33, 22));
         assert_eq!((<Option<u64>>::BITS, <Option<[u8; 9]>>::BITS), (128, 192));
         assert_eq!((<[bool; 64]>::WORDS, <[bool; 65]>::WORDS, <[u8; 0]>::WORDS), (1, 2, 1));

@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn words_have_the_order_of_their_keys() {
+    fn encoded_words_have_the_order_of_their_keys() {
         keeps_order(&[u64::MAX, 0, 1, 1 << 63]);
         keeps_order(&[i64::MIN, -1, 0, 1, i64::MAX]);
         keeps_order(&[-128i8, -1, 0, 127]);

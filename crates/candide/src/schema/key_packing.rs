@@ -106,7 +106,7 @@ mod tests {
     type Compound = (u16, i8, u64, i32);
 
     #[test]
-    fn packed_keys_keep_their_order_and_come_back() {
+    fn packed_keys_keep_their_order_and_are_unpacked_unchanged() {
         let packing = KeyPacking::new(Compound::WIDTHS).unwrap();
         assert_eq!(packing.words(), 2);
         let mut keys = Vec::new();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_packed_that_would_not_shrink() {
+    fn keys_that_packing_would_not_shrink_are_not_packed() {
         assert!(
             KeyPacking::new(<(u64, u64)>::WIDTHS).is_none()
                 && KeyPacking::new(u8::WIDTHS).is_none()

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_stays_within_its_bits() {
+    fn updates_by_arithmetic_stay_within_their_column() {
         let add = op(Code::Add, true, 16, 16);
         let word = 0xaaaa_bbbb_7ffe_cccc;
         assert_eq!(add.compute(&[1, 0, 0], word), Ok(0xaaaa_bbbb_7fff_cccc));

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_apart_by_text_and_counted_together_when_there_are_too_many() {
+    fn names_are_distinguished_by_text_and_counted_together_beyond_the_maximum() {
         let (names, session) = (Names::default(), SessionNames::default());
         let mut by_address = NamesByAddress::default();
         let mut count = |name, what| by_address.count(&names, &session, name, what);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_begins_another_one_at_the_same_address_has_counts_of_its_own() {
+    fn a_prefix_of_a_name_at_the_same_address_has_its_own_counts() {
         let (names, session) = (Names::default(), SessionNames::default());
         let mut by_address = NamesByAddress::default();
         let long = "payment";

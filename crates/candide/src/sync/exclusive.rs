@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn shuttle_a_turn_has_one_owner() {
+    fn shuttle_a_turn_has_at_most_one_owner() {
         explore(|| {
             let (turns, parking) = (Turns::new(), Parking::new());
             by_turns(move |id, inside| {

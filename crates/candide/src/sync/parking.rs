@@ -576,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_wakes_waiters_that_look_and_the_first_that_wants_to_own() {
+    fn a_release_wakes_all_readers_and_the_first_waiting_owner() {
         let parking = Parking::new();
         let looking = || Wait::new(&parking, PLACE, Wish::Look, Patience::Endless);
         let (mut before, mut behind) = (looking(), looking());
@@ -601,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_that_has_lost_eight_times_is_handed_what_it_waits_for() {
+    fn a_waiter_that_has_lost_eight_times_is_handed_the_lock() {
         let parking = Parking::new();
         let (mut first, second) = (owner(&parking, 1), owner(&parking, 2));
         let begun = Instant::now();
@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_handed_over_wakes_the_waiters_that_look() {
+    fn a_lock_that_is_handed_over_wakes_waiting_readers() {
         let parking = Parking::new();
         let mut looking = Wait::new(&parking, PLACE, Wish::Look, Patience::Endless);
         enter(&mut looking);
@@ -694,7 +694,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_whose_time_is_over_has_waited_in_vain() {
+    fn a_waiter_whose_deadline_passes_returns_without_the_lock() {
         let parking = Parking::new();
         let mut wait = Wait::new(&parking, PLACE, Wish::Own(1), Patience::Until(Instant::now()));
         enter(&mut wait);

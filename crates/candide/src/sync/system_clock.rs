@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tick_that_has_been_awaited_is_over_for_all_threads() {
+    fn a_tick_that_one_thread_awaited_is_over_for_all_threads() {
         let clock = SystemClock::new();
         std::thread::scope(|scope| {
             for _ in 0..2 {

@@ -122,9 +122,9 @@ fn a_batch_has_the_effect_of_single_operations<P: Protocol>() {
 
 protocol_tests!(
     #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
-    all: a_batch_that_meets_the_limit_keeps_the_rows_before
+    all: a_batch_that_meets_the_memory_limit_keeps_its_earlier_rows
 );
-fn a_batch_that_meets_the_limit_keeps_the_rows_before<P: Protocol>() {
+fn a_batch_that_meets_the_memory_limit_keeps_its_earlier_rows<P: Protocol>() {
     /// The number of rows of the batch. Each order has seven of the rows.
     const ROWS: u32 = 3_000;
     let key = |number: u32| (1, 1, number / 7, (number % 7) as u16);

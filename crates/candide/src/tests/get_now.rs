@@ -28,7 +28,7 @@ protocol_tests!(all: a_single_read_equals_a_read_in_a_transaction);
 fn a_single_read_equals_a_read_in_a_transaction<P: Protocol>() {
     let ordered = TableOptions::default().ordered();
     for options in [TableOptions::default(), ordered, ordered.contention_aware_keys(false)] {
-        reads_by_themselves::<P>(options);
+        single_reads_in_all_forms::<P>(options);
     }
 }
 
@@ -38,7 +38,7 @@ fn a_recorded_single_read_equals_a_read_in_a_transaction() {
     a_single_read_equals_a_read_in_a_transaction::<Recorded<Serial>>();
 }
 
-fn reads_by_themselves<P: Protocol>(options: TableOptions) {
+fn single_reads_in_all_forms<P: Protocol>(options: TableOptions) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table_with::<Item>("items", options).unwrap();
     let mut session = db.session().unwrap();
@@ -73,7 +73,7 @@ fn garbage_does_not_wait_under<P: Protocol>() {
 }
 
 #[test]
-fn garbage_does_not_wait_for_a_transaction() {
+fn single_reads_within_a_transaction_do_not_delay_reclamation() {
     garbage_does_not_wait_under::<Occ>();
     garbage_does_not_wait_under::<TicToc>();
     garbage_does_not_wait_under::<Mvcc>();

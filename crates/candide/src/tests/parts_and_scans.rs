@@ -261,8 +261,8 @@ impl<'a, P: Protocol> Play<'a, P> {
     }
 }
 
-protocol_tests!(all: scans_from_both_ends_show_one_moment_whatever_is_undone);
-fn scans_from_both_ends_show_one_moment_whatever_is_undone<P: Protocol>() {
+protocol_tests!(all: scans_from_both_ends_are_of_one_moment_whichever_parts_are_undone);
+fn scans_from_both_ends_are_of_one_moment_whichever_parts_are_undone<P: Protocol>() {
     for seed in 0..share(40) {
         let db = Database::<P>::builder().build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();

@@ -97,12 +97,12 @@ fn a_row_is_not_refused_for_a_key_of_its_own<P: Protocol>() {
 }
 
 #[test]
-fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
+fn an_index_entry_older_than_the_build_refuses_no_row() {
     refuses_no_row::<Mvcc>();
 }
 
 #[test]
-fn an_entry_from_before_an_index_was_looked_over_refuses_no_row_of_an_earlier_timestamp() {
+fn an_index_entry_older_than_the_build_refuses_no_row_of_an_earlier_timestamp() {
     refuses_no_row::<Mvto>();
 }
 

@@ -229,8 +229,8 @@ fn a_row_that_was_staged_where_one_was_deleted_is_found<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: records_of_deleted_rows_come_back_within_a_few_epochs);
-fn records_of_deleted_rows_come_back_within_a_few_epochs<P: Protocol>() {
+protocol_tests!(overlapping: records_of_deleted_rows_are_reused_within_a_few_epochs);
+fn records_of_deleted_rows_are_reused_within_a_few_epochs<P: Protocol>() {
     // Two rows, and the two entries of the second one, are there at the end.
     const ROWS: usize = 4;
     let scene = Scene::<P>::new();
@@ -516,10 +516,10 @@ fn a_staged_row_is_found_while_a_snapshot_of_the_deleted_one_closes<P: Versioned
     }
 }
 
-protocol_tests!(overlapping: histories_of_fast_epochs_are_what_protocols_promise);
+protocol_tests!(overlapping: histories_with_fast_epochs_satisfy_the_guarantees_of_protocols);
 /// Epochs pass fifty times as fast as usual, so that rows are collected early. Transactions
 /// look for the rows that they have put, in parts and outside of parts.
-fn histories_of_fast_epochs_are_what_protocols_promise<P: Protocol>() {
+fn histories_with_fast_epochs_satisfy_the_guarantees_of_protocols<P: Protocol>() {
     let Properties { name, strict, opaque, .. } = properties::<P>();
     let db = Database::<Recorded<P>>::builder().manual_epochs(10).build().unwrap();
     let mix = Mix::new(db, 3);

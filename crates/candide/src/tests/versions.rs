@@ -123,7 +123,7 @@ fn add(session: &mut Session<Mvcc>, items: &Items, id: u64) {
 }
 
 #[test]
-fn a_transaction_that_only_reads_sees_the_time_it_began_and_never_fails() {
+fn a_read_only_transaction_sees_the_moment_of_its_begin_and_never_fails() {
     let (db, items) = database(true);
     let both =
         |tx: &Tx<'_, Mvcc>| Ok((items.read(tx, 1, Item::COUNT)?, items.read(tx, 2, Item::COUNT)?));
@@ -288,7 +288,7 @@ fn a_commit_stops_exactly_the_readers_that_may_have_to_see_it() {
 }
 
 #[test]
-fn a_reader_that_moves_on_to_still_newer_versions_misses_none_in_between() {
+fn a_reader_that_moves_to_newer_versions_validates_those_in_between() {
     let (db, items) = database(true);
     assert_eq!(db.run(|tx| items.insert(tx, Item::new(3, 0))), Ok(()));
     let (mut reader, mut other) = (db.session().unwrap(), db.session().unwrap());
@@ -469,7 +469,7 @@ fn a_deleted_row_is_buried_when_no_reader_can_come_to_see_it() {
 }
 
 #[test]
-fn a_lookup_of_a_row_that_is_buried_meanwhile_finds_none() {
+fn a_lookup_of_a_row_that_is_being_buried_finds_no_row() {
     let (db, items, mut session) = by_hand();
     assert_eq!(session.run(|tx| items.delete(tx, 1)), Ok(()));
     let mut reader = db.session().unwrap();
@@ -484,8 +484,8 @@ fn a_lookup_of_a_row_that_is_buried_meanwhile_finds_none() {
     assert_eq!((looked, reader.stats().retries), (Ok(None), 0));
 }
 
-protocol_tests!(versioned: memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing);
-fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing<P: Chained>() {
+protocol_tests!(versioned: memory_is_constant_under_steady_updates);
+fn memory_is_constant_under_steady_updates<P: Chained>() {
     use super::rows::Item;
     /// The number of rows. One of them is hot.
     const ROWS: u64 = 1_000;
@@ -522,7 +522,7 @@ fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing<P: Cha
 }
 
 #[test]
-fn a_limit_on_memory_is_an_outcome_and_nothing_is_lost() {
+fn the_memory_limit_fails_a_transaction_and_loses_no_row() {
     let limit = 1 << 20;
     let db = Database::<Mvcc>::builder().memory_limit(limit).manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();

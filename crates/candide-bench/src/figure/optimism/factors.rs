@@ -150,8 +150,7 @@ fn differences(outline: &mut Outline) {
         [
             "mimalloc, jemalloc, contended-keys, sorted-locks, fixed-hash, no-wait, compressed-timestamps and preemptive-aborts are not in \
              Figure 4; its text has jemalloc, as an option of Silo. tictoc and mvto are in the text only",
-            "Figure 7 grades systems by the choices that they made; here each of the engine's protocols is graded by each choice that it \
-             could have made. The factor `transaction internals` is not here",
+            "Figure 7 grades systems by their choices; here each protocol of the engine is graded by each possible choice. The factor `transaction internals` is not here",
             "system-allocator, mimalloc and jemalloc leave the arrays of hash indexes where they are, and threads take blocks of \
              one table one after the other; unwinding-aborts unwinds as Rust's panics do, where C++ exceptions were thrown",
         ]

@@ -56,8 +56,7 @@ const EARLY: usize = 8;
 pub fn run(order: &Order) -> Result<Finding, Failure> {
     if order.level == Level::Memory {
         return Err(Failure::Usage(
-            "a process that is killed takes with it what is only in memory; use --ack written or \
-             --ack durable"
+            "a killed process loses commits that are only in memory; use --ack written or --ack durable"
                 .to_string(),
         ));
     }
@@ -106,7 +105,7 @@ pub fn run(order: &Order) -> Result<Finding, Failure> {
         writeln!(
             out,
             "{} processes killed in {took:.1} s, {:.1} a second; {} transactions acknowledged as \
-             {}; at most {} of a process were there and not acknowledged",
+             {}; at most {} of a process were found without acknowledgement",
             grouped(told.killed as f64),
             told.killed as f64 / took,
             grouped(told.acknowledged as f64),

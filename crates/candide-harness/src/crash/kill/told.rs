@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_must_be_found_by_the_next_process() {
+    fn a_lost_acknowledged_transaction_is_found_by_the_next_process() {
         let mut told = Told::default();
         hear(&mut told, "opened\ndone 0 1.\ndone 1 1.\ndone 0 2.\ndone 0 31").unwrap();
         assert_eq!(told.acknowledged, 3, "the last line is cut off");

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_file_only_a_file_system_that_cannot_be_written_needs_no_lock() {
+    fn only_a_read_only_file_system_needs_no_lock_file() {
         assert!(open_where(false, ErrorKind::ReadOnlyFilesystem).unwrap().is_none());
         let error = open_where(false, ErrorKind::PermissionDenied).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn other_failures_are_those_of_the_first_attempt() {
+    fn failures_other_than_missing_permission_are_returned_unchanged() {
         let error = open_where(true, ErrorKind::StorageFull).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StorageFull);
     }

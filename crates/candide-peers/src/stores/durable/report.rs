@@ -86,7 +86,7 @@ mod tests {
     use super::load_note;
 
     #[test]
-    fn a_loaded_machine_is_noted() {
+    fn the_report_notes_load_by_other_processes() {
         assert_eq!(load_note(0.4, 2), None);
         assert!(load_note(9.44, 2).is_some_and(|note| note.contains("load 9.44 on 2 cores")));
     }

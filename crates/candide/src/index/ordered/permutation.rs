@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_come_and_go_in_order() {
+    fn slots_of_a_permutation_are_inserted_and_removed_in_order() {
         let three = Permutation::first(0).insert(0).insert(0).insert(1);
         assert_eq!(live(three), [1, 2, 0]);
         let two = three.remove(1);

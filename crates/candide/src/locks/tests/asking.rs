@@ -219,7 +219,7 @@ fn nothing_is_installed_under_a_reader_that_holds_the_second_word() {
 }
 
 #[test]
-fn no_rule_about_the_flags_can_be_left_out() {
+fn leaving_out_any_rule_about_the_flags_fails_the_model() {
     const INSTALLED: &str = "it is installed under a reader";
     const WAITS: &str = "one waits for ever";
     for (rule, fault) in [

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_met_if_it_was_noted_and_no_other_is() {
+    fn exactly_the_noted_versions_count_as_met() {
         let db = Database::<Occ>::builder().manual_epochs(1).build().unwrap();
         let table = db.table::<Item>("items").unwrap();
         db.run(|tx| table.insert(tx, Item { id: 1 })).unwrap();

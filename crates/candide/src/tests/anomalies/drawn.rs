@@ -104,7 +104,7 @@ macro_rules! all_endings {
 }
 
 #[test]
-fn drawn_schedules_end_as_their_papers_say() {
+fn drawn_schedules_end_as_the_papers_of_the_protocols_predict() {
     let found = crate::for_each_protocol!(all_endings);
     assert_eq!(found.as_slice(), ENDINGS, "{found:#?}");
     assert!(found.contains(&by_the_clock(endings::<crate::Mvto>)));

@@ -91,7 +91,7 @@ fn a_prefix_is_closed_under_anti_dependencies<P: Protocol>() {
 
 /// `TicToc` has no readable cuts because a commit may come before commits of an earlier epoch.
 #[test]
-fn under_tictoc_a_reader_of_a_prefix_may_see_what_no_serial_order_shows() {
+fn under_tictoc_a_durable_prefix_need_not_be_a_serial_prefix() {
     let (logged, story, has_committed) = overtaken::<TicToc>(Point::Unlocked);
     assert!(has_committed, "by its timestamp it comes before the other one");
     story.assert_recoverable();

@@ -165,7 +165,7 @@ impl Cuts for OneBlock {
 /// A logger that has nothing to do goes to sleep, while a session leaves a record for which no
 /// thread waits. The logger wakes up.
 #[test]
-fn loom_an_idle_logger_hears_of_a_commit() {
+fn loom_an_idle_logger_is_woken_by_a_commit() {
     explore_as_it_is(3, || {
         let logged = Logged::new(Database::<Occ>::builder());
         let items = logged.db.table::<Item>("rows").unwrap();
@@ -182,7 +182,7 @@ fn loom_an_idle_logger_hears_of_a_commit() {
 /// A session waits for the logger to empty its buffer, while the logger finds that the disk is
 /// full. The session goes on.
 #[test]
-fn loom_a_session_that_waits_for_room_hears_that_there_is_none() {
+fn loom_a_session_that_waits_for_room_is_told_of_a_full_disk() {
     explore_as_it_is(3, || {
         let progress = Arc::new(Progress::default());
         let full = progress.clone();

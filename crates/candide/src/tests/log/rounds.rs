@@ -141,8 +141,8 @@ fn a_record_above_the_cut_of_its_block_is_durable_with_the_next_block<P: Protoco
     assert_eq!(logged.disk.written().confirmed, 1);
 }
 
-protocol_tests!(all: a_full_disk_loses_nothing_and_goes_on_when_there_is_room);
-fn a_full_disk_loses_nothing_and_goes_on_when_there_is_room<P: Protocol>() {
+protocol_tests!(all: commits_delayed_by_a_full_disk_are_written_when_there_is_room);
+fn commits_delayed_by_a_full_disk_are_written_when_there_is_room<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let stamps = [0, 1].map(|id| scene.insert(id));
     scene.logged.disk.fail_by(Some(Fault::Full));
@@ -166,7 +166,7 @@ fn a_full_disk_loses_nothing_and_goes_on_when_there_is_room<P: Protocol>() {
 /// The disk is found to be full when room is made for blocks to come. No record waits, and no
 /// commit may leave one.
 #[test]
-fn a_disk_that_has_room_again_is_noticed_though_nothing_is_to_be_written() {
+fn free_space_is_noticed_although_no_round_is_due() {
     let mut scene = Scene::<crate::Occ>::new();
     scene.insert(0);
     scene.logged.settle();
@@ -182,8 +182,8 @@ fn a_disk_that_has_room_again_is_noticed_though_nothing_is_to_be_written() {
     assert_eq!(insert(&scene.items, &mut scene.session, 1), Ok(()));
 }
 
-protocol_tests!(all: after_a_failure_nothing_is_written_or_acknowledged);
-fn after_a_failure_nothing_is_written_or_acknowledged<P: Protocol>() {
+protocol_tests!(all: a_failed_log_writes_and_acknowledges_no_commit);
+fn a_failed_log_writes_and_acknowledges_no_commit<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     scene.insert(0);
     scene.logged.settle();
@@ -242,9 +242,9 @@ fn records_of_an_ended_session_are_written<P: Protocol>() {
     assert_eq!(Replay::of(&logged).rows.len(), 2, "{}", P::NAME);
 }
 
-protocol_tests!(all: a_wait_for_durability_ends_at_its_deadline_and_the_database_goes_on);
+protocol_tests!(all: a_wait_for_durability_that_times_out_leaves_the_database_usable);
 /// No logger runs, so a wait without a deadline would not end.
-fn a_wait_for_durability_ends_at_its_deadline_and_the_database_goes_on<P: Protocol>() {
+fn a_wait_for_durability_that_times_out_leaves_the_database_usable<P: Protocol>() {
     let Scene { logged, items, mut session } = Scene::<P>::new();
     let now = RunOptions::new().acknowledge(Level::Durable).deadline(Instant::now());
     let put =

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A read-only transaction that commits has seen one moment: all or nothing of a concurrent commit.
 #[test]
-fn loom_committed_reads_by_timestamps() {
+fn loom_reads_of_committed_versions_by_timestamps() {
     explore(3, || {
         let (db, table) = database::<Mvto>(2);
         let seen = Arc::new(std::sync::Mutex::new([0, 0]));

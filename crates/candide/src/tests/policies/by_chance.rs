@@ -101,7 +101,7 @@ fn never_both(at: Point, first: Body, second: Body) {
 }
 
 #[test]
-fn a_row_that_is_said_to_be_locked_is_validated() {
+fn a_row_that_a_policy_claims_to_have_locked_is_validated() {
     never_both(
         Point::Unlocked,
         |table, tx| read_then_write(table, tx, 0, 1),

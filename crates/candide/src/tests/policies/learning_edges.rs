@@ -59,7 +59,7 @@ fn an_attempt_with_a_request_in_a_queue_does_not_sleep_for_a_cell() {
 
 /// The lock's holder may wait for the outer transaction, which cannot go on.
 #[test]
-fn a_transaction_inside_another_one_does_not_sleep_for_a_lock() {
+fn a_nested_transaction_does_not_sleep_for_a_lock() {
     for kind in KINDS {
         let scene = scene(kind(0));
         let (db, table) = (&scene.db, &scene.table);
@@ -78,7 +78,7 @@ fn a_transaction_inside_another_one_does_not_sleep_for_a_lock() {
 }
 
 #[test]
-fn an_attempt_sleeps_in_vain_for_a_row_once() {
+fn an_attempt_sleeps_without_success_for_a_row_at_most_once() {
     for kind in KINDS {
         let scene = scene(kind(0));
         let stuck = Stuck::on(&scene, 0, Mode::Write);

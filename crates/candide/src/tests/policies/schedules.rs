@@ -308,7 +308,7 @@ fn a_row_that_was_locked_during_a_change_of_the_policy_follows_later() {
 }
 
 #[test]
-fn a_transaction_that_does_without_locks_does_not_wait_for_them() {
+fn a_transaction_without_locks_does_not_wait_for_locks() {
     let db = database();
     let rows = table(&db, "rows", Policy::WaitDie);
     let at_end = AtomicU64::new(0);

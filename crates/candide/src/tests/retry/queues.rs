@@ -41,8 +41,8 @@ fn run<P: Protocol, T>(
     session.with(options).run(body).unwrap_or_else(|abort| panic!("{}: {abort}", P::NAME))
 }
 
-protocol_tests!(concurrent: a_bounded_queue_passes_everything_on);
-fn a_bounded_queue_passes_everything_on<P: Protocol>() {
+protocol_tests!(concurrent: a_bounded_queue_delivers_every_item_once);
+fn a_bounded_queue_delivers_every_item_once<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let queue = db.table::<Item>("queue").unwrap();
     let mut session = db.session().unwrap();

@@ -14,8 +14,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 
-protocol_tests!(all: a_transaction_that_has_read_nothing_is_refused);
-fn a_transaction_that_has_read_nothing_is_refused<P: Protocol>() {
+protocol_tests!(all: retry_without_reads_is_refused);
+fn retry_without_reads_is_refused<P: Protocol>() {
     let mut session = Scene::<P>::new().session;
     let ended = session.run(|tx| tx.retry::<()>());
     assert_eq!(ended, Err(Abort::NothingToAwait), "{}", P::NAME);
@@ -27,8 +27,8 @@ fn a_transaction_that_has_read_nothing_is_refused<P: Protocol>() {
     assert_eq!(session.run(|tx| tx.check(true)), Ok(()), "{}", P::NAME);
 }
 
-protocol_tests!(all: a_transaction_that_only_reads_is_refused);
-fn a_transaction_that_only_reads_is_refused<P: Protocol>() {
+protocol_tests!(all: retry_in_a_read_only_transaction_is_refused);
+fn retry_in_a_read_only_transaction_is_refused<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (session, items) = (&mut scene.session, &scene.items);
     let ended = session.read_view(|tx| tx.check(items.read(tx, 1, Item::COUNT)? == 1));
@@ -44,7 +44,7 @@ fn a_transaction_that_only_reads_is_refused<P: Protocol>() {
 }
 
 #[test]
-fn a_snapshot_is_refused() {
+fn retry_in_a_snapshot_is_refused() {
     fn in_a_snapshot<P: Versioned>() {
         let scene = Scene::<P>::new();
         let snapshot = scene.db.snapshot();
@@ -56,8 +56,8 @@ fn a_snapshot_is_refused() {
     in_a_snapshot::<crate::Mvto>();
 }
 
-protocol_tests!(all: the_only_session_is_refused);
-fn the_only_session_is_refused<P: Protocol>() {
+protocol_tests!(all: retry_of_the_only_session_is_refused);
+fn retry_of_the_only_session_is_refused<P: Protocol>() {
     if !properties::<P>().one_session {
         return;
     }
@@ -67,8 +67,8 @@ fn the_only_session_is_refused<P: Protocol>() {
     assert_eq!(ended, Err(Abort::NothingToAwait), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: limits_end_a_wait);
-fn limits_end_a_wait<P: Protocol>() {
+protocol_tests!(concurrent: limits_on_attempts_and_time_end_a_retry);
+fn limits_on_attempts_and_time_end_a_retry<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (session, items) = (&mut scene.session, &scene.items);
     let mut wait = |options: RunOptions<'_>| {
@@ -132,8 +132,8 @@ fn waits_for_a_lock_are_not_counted<P: Protocol>() {
     });
 }
 
-protocol_tests!(concurrent: an_outcome_comes_before_a_wait);
-fn an_outcome_comes_before_a_wait<P: Protocol>() {
+protocol_tests!(concurrent: an_error_takes_precedence_over_a_retry);
+fn an_error_takes_precedence_over_a_retry<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (session, items) = (&mut scene.session, &scene.items);
     let ended = session.run(|tx| {
@@ -143,8 +143,8 @@ fn an_outcome_comes_before_a_wait<P: Protocol>() {
     assert_eq!(ended, Err(Abort::Guard), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: a_panic_goes_on_instead_of_a_wait);
-fn a_panic_goes_on_instead_of_a_wait<P: Protocol>() {
+protocol_tests!(concurrent: a_panic_takes_precedence_over_a_retry);
+fn a_panic_takes_precedence_over_a_retry<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (session, items) = (&mut scene.session, &scene.items);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -159,9 +159,9 @@ fn a_panic_goes_on_instead_of_a_wait<P: Protocol>() {
     assert_eq!(count, Ok(0), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: effects_of_attempts_that_wait_are_dropped);
+protocol_tests!(concurrent: effects_of_attempts_that_retry_are_dropped);
 /// The calls of `on_commit` may wait, too: they are outside of the transaction.
-fn effects_of_attempts_that_wait_are_dropped<P: Protocol>() {
+fn effects_of_attempts_that_retry_are_dropped<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (session, items) = (&mut scene.session, &scene.items);
     let (made, ran) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
@@ -186,8 +186,8 @@ fn effects_of_attempts_that_wait_are_dropped<P: Protocol>() {
     assert_eq!((ended, ran.get()), (Ok(()), 7), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: a_conflict_before_a_wait_is_not_the_last_one);
-fn a_conflict_before_a_wait_is_not_the_last_one<P: Protocol>() {
+protocol_tests!(concurrent: a_conflict_before_a_retry_is_not_reported_as_the_last);
+fn a_conflict_before_a_retry_is_not_reported_as_the_last<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (result, _) = scene.wake(
         |tables, tx| {
@@ -199,8 +199,8 @@ fn a_conflict_before_a_wait_is_not_the_last_one<P: Protocol>() {
     assert_eq!(result, Ok(()), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: a_database_is_not_closed_under_a_sleeping_session);
-fn a_database_is_not_closed_under_a_sleeping_session<P: Protocol>() {
+protocol_tests!(concurrent: closing_a_database_with_a_sleeping_session_is_refused);
+fn closing_a_database_with_a_sleeping_session_is_refused<P: Protocol>() {
     let scene = Scene::<P>::new();
     let (db, items) = (scene.db.clone(), scene.items.clone());
     let mut other = db.session().unwrap();

@@ -14,8 +14,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 
-protocol_tests!(concurrent: a_change_of_a_row_wakes);
-fn a_change_of_a_row_wakes<P: Protocol>() {
+protocol_tests!(concurrent: a_change_of_a_watched_row_wakes_the_sleeper);
+fn a_change_of_a_watched_row_wakes_the_sleeper<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (result, runs) = scene.wake(
         |tables, tx| {
@@ -36,8 +36,8 @@ fn a_change_of_a_row_wakes<P: Protocol>() {
     assert_eq!(retries, runs - 1, "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: a_delete_wakes);
-fn a_delete_wakes<P: Protocol>() {
+protocol_tests!(concurrent: a_delete_of_a_watched_row_wakes_the_sleeper);
+fn a_delete_of_a_watched_row_wakes_the_sleeper<P: Protocol>() {
     let (result, _) = Scene::<P>::new().wake(
         |tables, tx| tx.check(tables.items.get(tx, 1, Item::OTHER)?.is_none()),
         &[&|tables, tx| tables.items.delete(tx, 1)],
@@ -45,8 +45,8 @@ fn a_delete_wakes<P: Protocol>() {
     assert_eq!(result, Ok(()), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: an_insert_of_a_missing_key_wakes);
-fn an_insert_of_a_missing_key_wakes<P: Protocol>() {
+protocol_tests!(concurrent: an_insert_of_a_missed_key_wakes_the_sleeper);
+fn an_insert_of_a_missed_key_wakes_the_sleeper<P: Protocol>() {
     let (result, _) = Scene::<P>::new().wake(
         |tables, tx| tables.items.get(tx, 9, Item::COUNT)?.map_or_else(|| tx.retry(), Ok),
         &[&|tables, tx| tables.items.insert(tx, Item::new(9, 90))],
@@ -59,8 +59,8 @@ fn an_insert_of_a_missing_key_wakes<P: Protocol>() {
     assert_eq!(result, Ok(90), "{}, sorted", P::NAME);
 }
 
-protocol_tests!(concurrent: an_insert_into_a_range_wakes);
-fn an_insert_into_a_range_wakes<P: Protocol>() {
+protocol_tests!(concurrent: an_insert_into_a_scanned_range_wakes_the_sleeper);
+fn an_insert_into_a_scanned_range_wakes_the_sleeper<P: Protocol>() {
     let (result, _) = Scene::<P>::new().wake(
         |tables, tx| {
             let found = tables.sorted.scan(tx, 10..20, Line::COUNT).next();
@@ -71,9 +71,9 @@ fn an_insert_into_a_range_wakes<P: Protocol>() {
     assert_eq!(result, Ok(10), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: an_insert_of_a_deleted_row_wakes);
+protocol_tests!(concurrent: a_reinsert_of_a_deleted_row_wakes_the_sleeper);
 /// The record of a deleted row is still linked, or is unlinked while the session sleeps.
-fn an_insert_of_a_deleted_row_wakes<P: Protocol>() {
+fn a_reinsert_of_a_deleted_row_wakes_the_sleeper<P: Protocol>() {
     for is_reaped in [false, true] {
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let items = db.table::<Item>("items").unwrap();
@@ -102,8 +102,8 @@ fn an_insert_of_a_deleted_row_wakes<P: Protocol>() {
     }
 }
 
-protocol_tests!(concurrent: what_a_write_assumes_is_watched);
-fn what_a_write_assumes_is_watched<P: Protocol>() {
+protocol_tests!(concurrent: assumptions_of_writes_are_watched);
+fn assumptions_of_writes_are_watched<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (result, _) = scene.wake(
         |tables, tx| {
@@ -123,8 +123,8 @@ fn what_a_write_assumes_is_watched<P: Protocol>() {
     assert_eq!(result, Err(Abort::Duplicate), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: what_an_undone_part_has_observed_is_watched);
-fn what_an_undone_part_has_observed_is_watched<P: Protocol>() {
+protocol_tests!(concurrent: observations_of_an_undone_part_are_watched);
+fn observations_of_an_undone_part_are_watched<P: Protocol>() {
     let (result, _) = Scene::<P>::new().wake(
         |tables, tx| {
             let part = tx.attempt(|tx| match tables.items.read(tx, 1, Item::COUNT)? {
@@ -138,8 +138,8 @@ fn what_an_undone_part_has_observed_is_watched<P: Protocol>() {
     assert_eq!(result, Ok(5), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: writes_of_attempts_that_wait_have_no_effect);
-fn writes_of_attempts_that_wait_have_no_effect<P: Protocol>() {
+protocol_tests!(concurrent: writes_of_attempts_that_retry_have_no_effect);
+fn writes_of_attempts_that_retry_have_no_effect<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (result, runs) = scene.wake(
         |tables, tx| {
@@ -167,9 +167,9 @@ fn writes_of_attempts_that_wait_have_no_effect<P: Protocol>() {
     assert_eq!(counts, Ok([Some(1), Some(5), Some(1), None, Some(80)]), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: a_failed_commit_and_a_lock_leave_the_flag);
+protocol_tests!(concurrent: a_failed_commit_and_a_lock_keep_the_watch_flag);
 /// Another session locks the watched row and does not change it. The next change wakes.
-fn a_failed_commit_and_a_lock_leave_the_flag<P: Protocol>() {
+fn a_failed_commit_and_a_lock_keep_the_watch_flag<P: Protocol>() {
     let scene = Scene::<P>::new();
     let (db, items) = (scene.db.clone(), scene.items.clone());
     let mut other = db.session().unwrap();
@@ -193,8 +193,8 @@ fn a_failed_commit_and_a_lock_leave_the_flag<P: Protocol>() {
     });
 }
 
-protocol_tests!(concurrent: a_change_between_the_flags_and_the_sleep_wakes);
-fn a_change_between_the_flags_and_the_sleep_wakes<P: Protocol>() {
+protocol_tests!(concurrent: a_change_after_the_watch_flags_and_before_the_sleep_wakes_the_sleeper);
+fn a_change_after_the_watch_flags_and_before_the_sleep_wakes_the_sleeper<P: Protocol>() {
     // Under a global lock nothing changes before the session has left the lock.
     let is_exclusive = super::super::properties::<P>().applies_at_once;
     let scene = Scene::<P>::new();
@@ -215,9 +215,9 @@ fn a_change_between_the_flags_and_the_sleep_wakes<P: Protocol>() {
     assert_eq!(woken, Ok(()), "{}", P::NAME);
 }
 
-protocol_tests!(overlapping: a_row_that_is_locked_is_not_watched_but_awaited);
+protocol_tests!(overlapping: a_locked_row_is_awaited_rather_than_watched);
 /// The holder of the row stops until the other session waits, and only then changes the row.
-fn a_row_that_is_locked_is_not_watched_but_awaited<P: Protocol>() {
+fn a_locked_row_is_awaited_rather_than_watched<P: Protocol>() {
     let scene = Scene::<P>::new();
     let (db, items) = (&scene.db, &scene.items);
     let mut holder = db.session().unwrap();
@@ -247,8 +247,8 @@ fn a_row_that_is_locked_is_not_watched_but_awaited<P: Protocol>() {
     });
 }
 
-protocol_tests!(concurrent: a_sleeping_session_holds_nothing_back);
-fn a_sleeping_session_holds_nothing_back<P: Protocol>() {
+protocol_tests!(concurrent: a_sleeping_session_does_not_delay_reclamation);
+fn a_sleeping_session_does_not_delay_reclamation<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
@@ -273,8 +273,8 @@ fn a_sleeping_session_holds_nothing_back<P: Protocol>() {
     });
 }
 
-protocol_tests!(concurrent: a_new_entry_of_an_index_wakes);
-fn a_new_entry_of_an_index_wakes<P: Protocol>() {
+protocol_tests!(concurrent: a_new_entry_in_a_watched_index_wakes_the_sleeper);
+fn a_new_entry_in_a_watched_index_wakes_the_sleeper<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let filed = db.table::<Filed>("filed").unwrap();
     let mut session = db.session().unwrap();

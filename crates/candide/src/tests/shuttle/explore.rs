@@ -309,7 +309,7 @@ fn run(
 }
 
 #[test]
-fn shuttle_choices_are_what_their_text_says() {
+fn shuttle_choices_are_parsed_from_their_text() {
     let choices = Choices { seed: 7, steps: vec![0, 0, 0, 1, 2, 2, 1, 25] };
     assert_eq!(choices.to_string(), "7:a3bc2bz");
     assert_eq!(Choices::parse("7:a3bc2bz"), Some(choices));

@@ -258,7 +258,7 @@ impl ForVersioned for Again {
 }
 
 #[test]
-fn shuttle_scenes_are_what_protocols_promise() {
+fn shuttle_scenes_satisfy_the_guarantees_of_protocols() {
     if let Some(text) = variable("CANDIDE_REPLAY") {
         let mut parts = text.splitn(3, ':');
         let mut part = || parts.next().expect("CANDIDE_REPLAY is scene:protocol:seed:steps");

@@ -91,7 +91,7 @@ struct Script<P: Protocol> {
 }
 
 /// Returns whether T3 commits although it has seen the write of T2.
-fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
+fn commits_below<P: Protocol>(script: &Script<P>) -> bool {
     let scene = Scene::<P>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     for step in &script.before {
@@ -348,8 +348,8 @@ fn read_row<P: Protocol>() -> Script<P> {
 
 /// Asserts that TicToc prevents T3's commit, and that without timestamps in nodes T3 commits.
 fn assert_stopped(timed: Script<TicToc>, untimed: Script<Untimed>) {
-    assert!(!slips_below(&timed), "{}", timed.name);
-    assert!(slips_below(&untimed), "{}: the script shows nothing", untimed.name);
+    assert!(!commits_below(&timed), "{}", timed.name);
+    assert!(commits_below(&untimed), "{}: the script shows nothing", untimed.name);
 }
 
 /// Makes tests that each call [`assert_stopped`] for some scripts.
@@ -373,7 +373,7 @@ stopped! {
 
 #[test]
 fn no_update_commits_below_a_reader_of_its_row() {
-    assert!(!slips_below::<TicToc>(&read_row()));
+    assert!(!commits_below::<TicToc>(&read_row()));
 }
 
 /// T2 holds the row when T1 reads it. T1's timestamp is far above the timestamp that T2 would have
@@ -400,7 +400,7 @@ fn no_holder_commits_below_a_reader_of_its_row() {
 
 /// The failure of a guard shows T1 the row's value, so it counts as a read.
 #[test]
-fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
+fn no_update_commits_below_an_outcome_that_depends_on_it() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     scene.age_item_1(&mut session);
@@ -420,7 +420,7 @@ fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
 
 /// Here T1 inserts and deletes the row within its transaction.
 #[test]
-fn no_insert_slips_below_one_that_was_taken_back() {
+fn no_insert_commits_below_an_undone_insert() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     scene.age_item_1(&mut session);
@@ -576,7 +576,7 @@ fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)
 /// The schedule of the third figure of "Opportunities for Optimism": one transaction ends later
 /// than the other, but comes first in the serial order.
 #[test]
-fn a_reader_of_a_row_that_was_overwritten_since_may_come_first() {
+fn a_reader_of_an_overwritten_row_may_be_ordered_first() {
     assert_eq!(attempts_after_overwrite::<Occ>(Scene::age_item_1), 2);
     assert_eq!(attempts_after_overwrite::<TicToc>(Scene::age_item_1), 1);
     assert_eq!(attempts_after_overwrite::<Occ>(Scene::extend_item_1), 2);

@@ -40,8 +40,8 @@ fn rows_are_counted_and_summed_as_the_transaction_sees_them<P: Protocol>() {
     }));
 }
 
-protocol_tests!(all: rows_are_folded_one_by_one);
-fn rows_are_folded_one_by_one<P: Protocol>() {
+protocol_tests!(all: a_fold_visits_each_row_once);
+fn a_fold_visits_each_row_once<P: Protocol>() {
     let (db, parcels) = database_with::<Parcel, P>("parcels");
     let filed = db.table::<Filed>("filed").unwrap();
     ok(db.run(|tx| parcels.insert_many(tx, (0..40).map(|number| Parcel::new(1, number)))));

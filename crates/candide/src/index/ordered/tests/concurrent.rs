@@ -132,7 +132,7 @@ fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool
 }
 
 #[test]
-fn threads_with_keys_of_their_own() {
+fn threads_with_disjoint_keys_find_all_their_keys() {
     for (key_words, domain) in
         [(1, Domain::Small), (1, Domain::Huge), (2, Domain::Small), (3, Domain::Huge)]
     {
@@ -141,7 +141,7 @@ fn threads_with_keys_of_their_own() {
 }
 
 #[test]
-fn threads_that_compete_for_keys() {
+fn each_contended_key_is_inserted_by_one_thread() {
     for (key_words, domain) in
         [(1, Domain::Small), (2, Domain::Tiny), (2, Domain::Small), (4, Domain::Tiny)]
     {
@@ -150,7 +150,7 @@ fn threads_that_compete_for_keys() {
 }
 
 #[test]
-fn leaves_that_keep_timestamps() {
+fn timestamps_of_leaves_survive_concurrent_splits() {
     for (key_words, domain) in [(1, Domain::Huge), (2, Domain::Tiny), (2, Domain::Small)] {
         come_and_go(key_words, 2, domain, true);
     }
@@ -158,7 +158,7 @@ fn leaves_that_keep_timestamps() {
 
 /// Threads that remember their places fill the same leaves, below the first layer.
 #[test]
-fn places_that_others_fill() {
+fn remembered_places_stay_right_while_other_threads_insert() {
     const ROWS: u64 = 40_000;
     let rows = Rows::new(3, 0);
     thread::scope(|scope| {

@@ -60,7 +60,7 @@ fn goes_once(node_words: usize, direction: Direction) {
 }
 
 #[test]
-fn a_cursor_does_not_go_twice_through_what_a_leaf_inherits() {
+fn a_cursor_visits_entries_inherited_by_a_leaf_once() {
     for node_words in [0, 2] {
         goes_once(node_words, Direction::Forward);
         goes_once(node_words, Direction::Reverse);

@@ -40,7 +40,7 @@ fn add_to_both(tx: &Tx<'_, Mvto>, items: &Items) -> Result<(), Abort> {
 }
 
 #[test]
-fn a_write_below_a_reader_starts_over() {
+fn a_write_below_a_read_timestamp_restarts_its_transaction() {
     for writes in [false, true] {
         let (db, items) = database();
         let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
@@ -102,7 +102,7 @@ fn a_read_just_before_a_version_is_linked_below_is_noticed() {
 /// The second transaction replaces a row after the first one has read that row, and commits before
 /// the first one does.
 #[test]
-fn reads_are_validated_at_the_timestamp_of_the_commit() {
+fn reads_are_validated_at_the_commit_timestamp() {
     let (db, items) = database();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let lost = first.with(ONCE()).run(|tx| {
@@ -238,7 +238,7 @@ fn a_transaction_without_writes_is_validated_against_pending_commits() {
 }
 
 #[test]
-fn sessions_that_are_gone_leave_their_places_to_others() {
+fn numbers_of_ended_sessions_are_reused() {
     let (db, items) = database();
     for round in 1..=50 {
         let mut sessions: Vec<_> = (0..4).map(|_| db.session().unwrap()).collect();
@@ -253,7 +253,7 @@ fn sessions_that_are_gone_leave_their_places_to_others() {
 /// Two sessions are made after others have ended. One of them commits during the other's commit.
 /// This must not make the other's commit appear to have ended.
 #[test]
-fn sessions_do_not_share_a_place_that_was_left() {
+fn a_reused_session_number_has_one_session() {
     let (db, items) = database();
     run(&mut db.session().unwrap(), |tx| add(tx, &items, 0));
     let [mut first, mut second] = [(); 2].map(|()| db.session().unwrap());
@@ -275,7 +275,7 @@ fn sessions_do_not_share_a_place_that_was_left() {
 }
 
 #[test]
-fn more_sessions_than_there_are_numbers_for_lose_nothing() {
+fn sessions_beyond_the_numbers_of_sessions_lose_no_commit() {
     const THREADS: u64 = 4;
     const SESSIONS: u64 = 80;
     const ROUNDS: u64 = 10;
@@ -302,18 +302,18 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
 
 /// Runs the tests of this file with timestamps from the system's clock.
 #[test]
-fn chains_by_the_clock() {
+fn chains_are_ordered_with_timestamps_of_the_clock() {
     let all: [fn(); 10] = [
-        reads_are_validated_at_the_timestamp_of_the_commit,
-        a_write_below_a_reader_starts_over,
+        reads_are_validated_at_the_commit_timestamp,
+        a_write_below_a_read_timestamp_restarts_its_transaction,
         a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it,
         a_version_linked_below_a_commit_fails_the_commit,
         a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it,
         a_reader_does_not_begin_amid_a_commit_that_belongs_to_it,
         a_transaction_without_writes_is_validated_against_pending_commits,
-        sessions_that_are_gone_leave_their_places_to_others,
-        sessions_do_not_share_a_place_that_was_left,
-        more_sessions_than_there_are_numbers_for_lose_nothing,
+        numbers_of_ended_sessions_are_reused,
+        a_reused_session_number_has_one_session,
+        sessions_beyond_the_numbers_of_sessions_lose_no_commit,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));
 }

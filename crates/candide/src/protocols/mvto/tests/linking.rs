@@ -48,7 +48,7 @@ fn a_guard_before_a_delete_is_evaluated_on_the_row() {
 /// this timestamp sees one row from before the commit and the other from after it, and reads again
 /// while the two differ. It must end in a conflict, while it runs or at its end.
 #[test]
-fn a_transaction_that_only_reads_fails_on_rows_of_different_times() {
+fn a_read_only_transaction_fails_on_rows_of_different_times() {
     for looks_max in [1, 10_000] {
         let Scene { items, mut first, mut second } = scene();
         let rows = items.clone();
@@ -86,7 +86,7 @@ fn a_transaction_that_only_reads_fails_on_rows_of_different_times() {
 /// that is to be replaced. After enough failed attempts, the writer takes the token, and so commits
 /// nevertheless.
 #[test]
-fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
+fn a_writer_of_constantly_read_rows_commits() {
     let Scene { items, mut first, mut second } = scene();
     let rows = items.clone();
     let read_each_time = move |point| {
@@ -112,7 +112,7 @@ fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
 /// A read-only transaction does not find a key, and the key is inserted later. This does not
 /// disturb the transaction.
 #[test]
-fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
+fn a_read_only_transaction_is_unaffected_by_later_commits() {
     let Scene { items, mut first, mut second } = scene();
     let rows = RefCell::new(Vec::new());
     run(&mut first, |tx| {
@@ -160,13 +160,13 @@ protocol_tests!(overlapping: a_buried_record_proves_no_absence_at_later_timestam
 /// valid at the new time.
 fn a_buried_record_proves_no_absence_at_later_timestamps<P: Protocol>() {
     for looks_before in [false, true] {
-        looks_at_the_buried::<P>(looks_before);
+        read_buried_rows::<P>(looks_before);
     }
 }
 
 /// Reads the deleted row by its old record: before the key is inserted again, if `looks_before`;
 /// otherwise after the other row has been read.
-fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
+fn read_buried_rows<P: Protocol>(looks_before: bool) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
@@ -193,12 +193,12 @@ fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
 
 /// Runs the tests of this file with timestamps from the system's clock.
 #[test]
-fn attacks_by_the_clock() {
+fn attacks_on_linking_fail_with_timestamps_of_the_clock() {
     let all: [fn(); 5] = [
         a_guard_before_a_delete_is_evaluated_on_the_row,
-        a_transaction_that_only_reads_fails_on_rows_of_different_times,
-        a_writer_whose_rows_are_read_again_and_again_gets_through,
-        a_transaction_that_only_reads_is_not_disturbed_by_later_commits,
+        a_read_only_transaction_fails_on_rows_of_different_times,
+        a_writer_of_constantly_read_rows_commits,
+        a_read_only_transaction_is_unaffected_by_later_commits,
         a_holder_of_a_row_is_not_shown_an_old_version_of_it,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));

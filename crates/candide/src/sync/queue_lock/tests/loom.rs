@@ -125,7 +125,7 @@ fn loom_the_last_of_two_readers_releases_beside_a_writer() {
 }
 
 #[test]
-fn loom_a_reader_that_was_the_last_one_beside_another_and_a_writer() {
+fn loom_a_reader_that_was_the_last_beside_another_reader_and_a_writer() {
     play_from(3, [RELEASE, ACQUIRE_READ, ACQUIRE_WRITE], read_behind_an_empty_queue);
 }
 

@@ -597,7 +597,7 @@ fn requests_of_four_threads_exclude_one_another_and_end_in_every_interleaving() 
 }
 
 #[test]
-fn no_part_of_the_lock_can_be_left_out() {
+fn leaving_out_any_part_of_the_queue_lock_fails_the_model() {
     let [reads, writes] = LEAVES;
     let mixed = [WRITES, reads, writes, reads];
     for (part, acts, queued, fault) in [
