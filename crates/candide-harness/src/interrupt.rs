@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_sleeper_is_woken_and_no_thread_sleeps_afterwards() {
         let interrupt = Interrupt::new();
-        assert!(interrupt.sleep(Duration::from_millis(1)), "time has passed and nothing else");
+        assert!(interrupt.sleep(Duration::from_millis(1)), "the sleep ends by time alone");
         let begun = Instant::now();
         let long = Duration::from_secs(600);
         thread::scope(|scope| {
@@ -94,7 +94,7 @@ mod tests {
             assert!(!interrupt.press(|| ()), "the first time");
             assert!(!sleeper.join().expect("no panic"));
         });
-        assert!(interrupt.press(|| panic!("it has been said")), "the second time");
+        assert!(interrupt.press(|| panic!("the interrupt has been signalled")), "the second time");
         assert!(!interrupt.sleep(long));
         assert!(begun.elapsed() < long);
     }

@@ -241,10 +241,10 @@ mod tests {
         assert_eq!(left(&agenda, 0, 3), secs(30), "at least");
         assert_eq!(left(&agenda, 2, 1), secs(28));
         agenda.advance_after(secs(2));
-        assert_eq!(left(&agenda, 2, 3), secs(28), "no turn takes less than it must");
+        assert_eq!(left(&agenda, 2, 3), secs(28), "a turn takes at least its minimum");
         agenda.advance_after(secs(10));
         assert_eq!(left(&agenda, 10, 3), secs(40));
-        assert_eq!(left(&agenda, 12, 1), secs(38), "what a turn takes is known when it is over");
+        assert_eq!(left(&agenda, 12, 1), secs(38), "the time of a turn is known at its end");
         (3..=10).for_each(|turns| agenda.advance_after(secs(5 * turns)));
         assert_eq!(left(&agenda, 50, 0), secs(0));
         assert_eq!(

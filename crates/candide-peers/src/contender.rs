@@ -104,7 +104,7 @@ struct Held<M>(Option<M>);
 
 impl<M> Held<M> {
     fn map(&self) -> &M {
-        self.0.as_ref().expect("filled before it is used")
+        self.0.as_ref().expect("the map is filled before its use")
     }
 }
 
@@ -244,7 +244,7 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
 
 /// Passes the input to `step` in pieces of `size` keys until the measured time is over. Reads the
 /// clock after every `stride` pieces.
-#[allow(clippy::too_many_arguments, reason = "called thrice, next to each other")]
+#[allow(clippy::too_many_arguments, reason = "called from three adjacent places")]
 fn repeat<H, K>(
     handle: &mut H,
     keys: &[K],

@@ -123,7 +123,7 @@ impl Lines {
     /// Returns the index of the line of a policy.
     fn of(&self, wanted: &str) -> usize {
         let found = self.0.iter().find(|(policy, _)| *policy == wanted);
-        found.expect("it is one of the panel's").1
+        found.expect("the line is in the panel").1
     }
 
     /// Makes a claim about the line of `policy`, as a part of that of `occ`.
@@ -243,7 +243,7 @@ fn read_only(outline: &mut Outline, bounds: &Bounds) {
 
 /// Adds the part of Figure 7 with `rmws` read-modify-writes.
 fn conflicts(outline: &mut Outline, bounds: &Bounds, rmws: usize, title: &'static str) {
-    let think = Think::new(THINK).expect("a transaction may work that long");
+    let think = Think::new(THINK).expect("the think time is valid");
     let workload = |for_update| ycsb_joint(Ycsb { think, ..hot(bounds, rmws, for_update) });
     let (announced, unannounced) = (|| workload(true), || workload(false));
     let panel = |policy: &str| {

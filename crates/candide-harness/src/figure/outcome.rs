@@ -63,7 +63,7 @@ impl Figure {
                 let kinds = experiment.workload.kinds();
                 let place = |name: &&str| {
                     let place = kinds.iter().position(|kind| kind == name);
-                    place.expect("figures count types that there are")
+                    place.expect("a figure counts types of its workload")
                 };
                 let counted: Vec<usize> = line.counted.iter().map(place).collect();
                 let mut point = Point::new(of, threads, runs, &counted)?;

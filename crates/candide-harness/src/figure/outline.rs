@@ -204,7 +204,7 @@ impl Outline {
 /// # Panics
 /// If no protocol is named `protocol`.
 pub fn plain(protocol: &str) -> Variant {
-    let protocol = Choice::parse(protocol).expect("figures are of protocols that there are");
+    let protocol = Choice::parse(protocol).expect("a figure names registered protocols");
     Variant {
         protocol,
         cu: false,

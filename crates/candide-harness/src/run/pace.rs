@@ -104,7 +104,8 @@ mod tests {
     /// always late.
     fn beginnings(pace: &mut Pace, from: Instant, count: usize) -> Vec<f64> {
         let late = from + Duration::from_secs(3600);
-        let next = |_| pace.wait(late, || panic!("nothing is waited for")).expect("late");
+        let next =
+            |_| pace.wait(late, || panic!("a late transaction does not wait")).expect("late");
         (0..count)
             .map(next)
             .map(|intended| ((intended - from).as_secs_f64() * 1e9).round() / 1e6)
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(
             (never.wait(from, a_few_times), asked.get()),
             (None, 4),
-            "asked again and again"
+            "the condition is checked after each sleep"
         );
     }
 }

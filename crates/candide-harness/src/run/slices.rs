@@ -167,7 +167,7 @@ mod tests {
             "{}",
             list[0].all.max_us
         );
-        assert_eq!(list[2].all.max_us, 0.0, "nothing is left of the slice before");
+        assert_eq!(list[2].all.max_us, 0.0, "the slice before has been taken");
         assert!(list[3].all.p50_us > 30_000.0, "{}", list[3].all.p50_us);
     }
 

@@ -126,7 +126,7 @@ fn each_mistake_in_a_block_has_its_own_error() {
     expect(header.check(SALT, &bytes[..4000]), 4000, "a block of 4096 bytes ends after 4000");
     let damaged = with(70, 1, 1).unwrap_err();
     let (says, is) = (header.crc, damaged.what.split(' ').nth(6).unwrap().to_string());
-    let what = format!("the checksum of the block is {is} not {says:#010x} as it says");
+    let what = format!("the checksum of the block is {is} and the block states {says:#010x}");
     expect(with(70, 1, 1), 52, &what);
 }
 

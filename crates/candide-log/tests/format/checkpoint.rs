@@ -246,7 +246,7 @@ fn each_mistake_in_the_header_of_a_checkpoint_part_has_its_own_error() {
     };
     expect(PartBlockHeader::parse(&[0; 39], 99), 39, "the header of a block ends after 39 bytes");
     expect(PartBlockHeader::parse(&[0; 40], 99), 0, "no block begins here");
-    expect(with(&[(4, 4, 4)]), 4, "there is no kind 4 of blocks");
+    expect(with(&[(4, 4, 4)]), 4, "a block has the unknown kind 4");
     expect(with(&[(4, 4, 2)]), 8, "a reserved byte is not zero");
     expect(with(&[(8, 4, 65_536)]), 8, "there can be no table 65536");
     expect(with(&[(16, 8, 0)]), 16, "the block has no contents");
@@ -272,5 +272,5 @@ fn an_end_that_miscounts_its_blocks_is_refused() {
     let crc = crc32c::crc32c(&bytes[end..]);
     store(&mut bytes, end + 36, 4, crc.into());
     let part = Part { bytes: bytes.len() as u64, crc };
-    expect(decode(&bytes, part), end as u64 + 16, "the part has 1 blocks, not 2 as it says");
+    expect(decode(&bytes, part), end as u64 + 16, "the part has 1 blocks, and states 2");
 }

@@ -197,7 +197,7 @@ fn each_mistake_in_a_commit_record_has_its_own_error() {
     expect(record(1, &[put]), 24, "a key of 1 words is cut off");
     expect(record(1, &[entry(1, 0, 2, 1, 1), 7, 8]), 24, "an entry of 2 words is cut off");
     expect(record(1, &[entry(1, 0, 0, 0, 1 | same)]), 24, "the first entry has no key");
-    expect(record(1, &[entry(1, 0, 0, 1, 3), 7]), 24, "there is no kind 3 of entries");
+    expect(record(1, &[entry(1, 0, 0, 1, 3), 7]), 24, "an entry has the unknown kind 3");
     expect(record(1, &[entry(1, 0, 1, 1, 2), 7, 8]), 24, "a delete has words");
     expect(record(1, &[entry(1, 1, 0, 1, 2), 7]), 24, "a delete has words");
     expect(

@@ -99,7 +99,7 @@ fn each_mistake_in_a_manifest_has_its_own_error() {
     expect(with(12, 1, 1), 12, "a reserved byte is not zero");
     let what = "MANIFEST has a base of 99 bytes; 100 are the least, and 268435456 the most";
     expect(with(16, 8, 99), 16, what);
-    let what = format!("MANIFEST has {length} bytes, not 5000 as it says");
+    let what = format!("MANIFEST has {length} bytes, and states 5000");
     expect(with(16, 8, 5000), 16, &what);
     expect(with(64, 8, 0), 64, "there is a checkpoint, and its generation is 0");
     // The first table is behind one part.
@@ -305,7 +305,7 @@ fn a_manifest_longer_than_its_header_allows_is_not_read() {
     let mut first = file.clone();
     store(&mut first, 8, 4, 1);
     let base = samples::manifest().encode().unwrap().len();
-    let what = format!("MANIFEST has {} bytes, not {base} as it says", file.len());
+    let what = format!("MANIFEST has {} bytes, and states {base}", file.len());
     expect(check_length(&first[..HEADER_BYTES], file.len() as u64), 16, &what);
     first.truncate(base);
     seal_again(&mut first);

@@ -122,7 +122,7 @@ fn damage_to_balances_is_noticed() {
     run_unaccounted(&db, &loaded, 1);
     assert_failed(
         &check(&db, &loaded),
-        "the balances add up to 2899 where committed transactions make it 2900",
+        "the balances add up to 2899, and by the committed transactions to 2900",
     );
 
     let (db, loaded) = looked();

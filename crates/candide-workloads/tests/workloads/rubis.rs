@@ -58,13 +58,13 @@ fn rubis_check_finds_unaccounted_commits() {
 #[test]
 fn rubis_check_names_every_kind_of_damage() {
     // Item 39 has sold little, item 0 has sold out.
-    assert_noticed("1 items do not say how many bids", |auction, tx| {
+    assert_noticed("1 items have a wrong number of bids", |auction, tx| {
         auction.items.update(tx, 39, Item::BIDS.add(1))
     });
     assert_noticed("1 items have a wrong highest bid", |auction, tx| {
         auction.items.update(tx, 39, Item::MAX_BID.add(1))
     });
-    assert_noticed("1 items are not there as often", |auction, tx| {
+    assert_noticed("1 items have a stock that contradicts", |auction, tx| {
         auction.items.update(tx, 39, Item::QUANTITY.sub(1))
     });
     assert_noticed("1 items have been sold more often", |auction, tx| {
@@ -76,7 +76,7 @@ fn rubis_check_names_every_kind_of_damage() {
     assert_noticed("1 items ended neither", |auction, tx| {
         auction.items.update(tx, 39, Item::END_DATE.set(2_000_000_000))
     });
-    assert_noticed("1 items do not say how many bids", |auction, tx| {
+    assert_noticed("1 items have a wrong number of bids", |auction, tx| {
         let ((item, user, id), ()) = auction.bids.iter(tx, ()).next().expect("bids")?;
         auction.bids.delete(tx, &(item, user, id))
     });

@@ -52,7 +52,7 @@ fn smallbank_check_finds_damaged_balances() {
     drop(session);
     let consistency = check(&db, &tables);
     assert_failed(&consistency, "1 savings accounts are below zero");
-    assert_failed(&consistency, "1 customers have a number and a name that do not go together");
+    assert_failed(&consistency, "1 customers have a number and a name that contradict each other");
     assert_failed(&consistency, "[50, 50, 50, 49] rows where 50 each were loaded");
     assert_failed(&consistency, "deposits less withdrawals are");
 }

@@ -94,7 +94,7 @@ mod tests {
         }
         for epoch in 1..passes {
             let (end, told) =
-                ((epoch + 1) * slow, marks.end_of(epoch).expect("later ones have begun"));
+                ((epoch + 1) * slow, marks.end_of(epoch).expect("later epochs have begun"));
             let age_max = passes * slow - end;
             assert!(told - end <= age_max / (MARKS_MAX as u64 - 1), "{epoch}: {told}, {end}");
         }

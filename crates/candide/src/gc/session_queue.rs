@@ -146,7 +146,8 @@ impl<B: Backlog> Garbage<B> {
             if !self.has_free(engine) {
                 break;
             }
-            let (_, retired) = self.retired.pop_front().expect("it has just been seen");
+            let (_, retired) =
+                self.retired.pop_front().expect("the entry was seen under the same lock");
             retired.free(tables, &mut worker.local.caches);
         }
         if !P::Versions::has_to_collect(&self.backlog, horizon)

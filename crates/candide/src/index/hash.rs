@@ -431,7 +431,11 @@ impl HashIndex {
                 spin.wait();
             }
         };
-        debug_assert_eq!(node.version(), version | LOCK, "HI3: neither moved nor another's");
+        debug_assert_eq!(
+            node.version(),
+            version | LOCK,
+            "HI3: the bucket is not moved, and its lock is the caller's"
+        );
         merge_into_node(node);
         let mut cleared = None;
         self.each_slot(node, |line, slot, entry| {

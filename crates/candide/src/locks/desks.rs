@@ -180,8 +180,9 @@ impl Desks {
 
     /// Returns the desk with a number that [`Desks::join`] has returned.
     pub(crate) fn desk(&self, number: u16) -> &Desk {
-        let group =
-            self.made().groups[usize::from(number) / CLASSES].get().expect("it was made to join");
+        let group = self.made().groups[usize::from(number) / CLASSES]
+            .get()
+            .expect("`join` has made the desk's group");
         &group[usize::from(number) % CLASSES]
     }
 
@@ -290,9 +291,9 @@ mod tests {
         desk.end();
         assert!(!desk.is_in_attempt());
         desk.begin(5, 0, 0);
-        assert!(!desk.is_doomed(), "the request was for the attempt before");
+        assert!(!desk.is_doomed(), "the request was for the earlier attempt");
         desk.doom(first);
-        assert!(!desk.is_doomed(), "the request came late");
+        assert!(!desk.is_doomed(), "the request came after the attempt");
         desk.end();
         desks.leave(number);
     }

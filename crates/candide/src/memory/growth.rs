@@ -111,7 +111,7 @@ mod tests {
         assert!((18..=25).contains(&after(100, 1).1), "{:?}", after(100, 1));
         assert!((54..=75).contains(&after(100, 3).1), "{:?}", after(100, 3));
         assert_eq!(after(100, 50).1, AHEAD_CHUNKS_MAX);
-        assert!(after(1, 8).1 <= 2, "a young database is not doubled");
+        assert!(after(1, 8).1 <= 2, "growth of a young database is not extrapolated");
     }
 
     #[test]

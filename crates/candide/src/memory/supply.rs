@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(memory.ready_bytes(), CHUNK_BYTES);
         memory.keep(array..array + 4 * CHUNK_BYTES);
         assert_eq!(memory.ready_bytes(), 5 * CHUNK_BYTES);
-        assert_eq!(memory.take_reserve(2 * CHUNK_BYTES), None, "what comes back is not zeroed");
+        assert_eq!(memory.take_reserve(2 * CHUNK_BYTES), None, "returned chunks are not zeroed");
         take(&memory, 5);
         assert_eq!((memory.ready_bytes(), memory.fresh_bytes()), (0, 0));
         take(&memory, 1);

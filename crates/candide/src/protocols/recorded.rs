@@ -257,7 +257,7 @@ impl<C> Recorder<C> {
     /// timestamp see the same versions.
     fn opened(&self, ts: u64) -> Opened {
         let snapshots = lock(&self.snapshots);
-        *snapshots.iter().find(|snapshot| snapshot.ts == ts).expect("it is open while it is used")
+        *snapshots.iter().find(|snapshot| snapshot.ts == ts).expect("a snapshot in use is open")
     }
 
     /// Notes the end of an attempt that belongs to no transaction.

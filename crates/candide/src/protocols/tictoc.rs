@@ -657,8 +657,14 @@ fn certify_from(
     for item in writes.items() {
         cts = cts.max(valid_until(item).checked_add(TICK).ok_or(Abort::VersionsExhausted)?);
     }
-    debug_assert!(is_above_replaced(cts, writes), "TT2: above the rts of all replaced");
-    debug_assert!(attempt.reads.iter().all(|read| read.wts <= cts), "TT2: not before a read's wts");
+    debug_assert!(
+        is_above_replaced(cts, writes),
+        "TT2: a commit timestamp is above the rts of all replaced versions"
+    );
+    debug_assert!(
+        attempt.reads.iter().all(|read| read.wts <= cts),
+        "TT2: a commit timestamp is not below the wts of any version read"
+    );
     for read in &attempt.reads {
         // The flags need no mask: their bits are below one `TICK`.
         if read.rts.0 < cts && !extend(read, writes, cts, limited) {

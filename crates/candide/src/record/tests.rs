@@ -669,7 +669,7 @@ fn total_updaters_of_many_threads_lose_no_update() {
     });
     let row = db.run(|tx| items.read(tx, 1, Whole));
     assert_eq!(row, Ok(Item::new(1, THREADS * ROUNDS)));
-    assert!(told.into_inner() < (THREADS * ROUNDS) as u64 / 16, "none was put off");
+    assert!(told.into_inner() < (THREADS * ROUNDS) as u64 / 16, "no update was deferred");
 }
 
 /// The scenes of this file also pass with timestamps from the system's clock.

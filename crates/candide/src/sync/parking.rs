@@ -225,7 +225,7 @@ impl Parking {
                 bucket.handed = Some(now);
                 let waiter = &mut bucket.waiters[index];
                 let Wish::Own(number) = waiter.wish else {
-                    unreachable!("one that wants to own it")
+                    unreachable!("a waiter that wants to own the lock")
                 };
                 free(Some(number));
                 waiter.state = State::Handed;
@@ -519,10 +519,7 @@ impl Drop for Wait<'_> {
         // A waiter may be handed the lock just before it stops waiting, and must then free the
         // lock. So the waiter has to call `give_up`, which returns whether the waiter was handed
         // the lock.
-        debug_assert!(
-            state != State::Handed || std::thread::panicking(),
-            "nothing owns the lock now"
-        );
+        debug_assert!(state != State::Handed || std::thread::panicking(), "the lock is free");
     }
 }
 
@@ -591,7 +588,7 @@ mod tests {
         assert_eq!(
             (awoken(&mut second), awoken(&mut behind)),
             (None, None),
-            "the first one has not been there yet"
+            "the first waiter has not entered the queue yet"
         );
         drop((before, first));
         wake_at(&parking, Instant::now(), 2);
@@ -609,7 +606,7 @@ mod tests {
             wake_at(&parking, begun, times);
             assert_eq!(awoken(&mut first), Some(Waited::Again));
         }
-        assert_eq!(release(&parking, false), None, "what cannot be handed over is freed");
+        assert_eq!(release(&parking, false), None, "a lock that cannot be handed over is freed");
         assert_eq!(release(&parking, true), Some(1));
         assert_eq!(awoken(&mut first), Some(Waited::Handed));
         assert!(parking.has_sleepers());
@@ -651,14 +648,14 @@ mod tests {
             assert_eq!(awoken(&mut first), Some(Waited::Again));
         }
         parking.wake_next(parking.bucket(PLACE), PLACE, begun + WOKEN_EVERY + WOKEN_EVERY / 2);
-        assert_eq!(awoken(&mut first), None, "it is too soon after the one before");
+        assert_eq!(awoken(&mut first), None, "the handover is too soon after the last one");
         parking.wake_unwoken();
         assert_eq!(
             [&mut first, &mut second, &mut elsewhere].map(awoken),
             [Some(Waited::Again), None, None]
         );
         parking.wake_unwoken();
-        assert_eq!(awoken(&mut first), None, "nothing was left asleep since");
+        assert_eq!(awoken(&mut first), None, "no waiter was left asleep since");
     }
 
     #[test]
@@ -688,7 +685,7 @@ mod tests {
         assert_eq!(
             awoken(&mut looking),
             Some(Waited::Again),
-            "it may have waited for the commit that is over"
+            "the waiter may have waited for the commit that has ended"
         );
         assert_eq!(awoken(&mut first), Some(Waited::Handed));
     }
@@ -705,6 +702,6 @@ mod tests {
             [wait.wait(), wait.wait(), wait.wait()],
             [Waited::Again, Waited::Again, Waited::InVain]
         );
-        assert!(!parking.has_sleepers(), "it has never slept");
+        assert!(!parking.has_sleepers(), "the waiter has never slept");
     }
 }

@@ -101,7 +101,11 @@ fn a_batch_has_the_effect_of_single_operations<P: Protocol>() {
                         whole + usize::from(wanted.is_none()),
                         refused + usize::from(wanted.is_some()),
                     );
-                    assert_eq!(rows(tx, &lines)?, after, "what the transaction sees, seed {seed}");
+                    assert_eq!(
+                        rows(tx, &lines)?,
+                        after,
+                        "the contents that the transaction sees, seed {seed}"
+                    );
                 }
                 if fails { Err(Abort::NotFound) } else { Ok(()) }
             });

@@ -49,7 +49,7 @@ fn row_and_absence<P: Protocol>(options: TableOptions) {
         (Some(1), None)
     );
     run(&mut session, |tx| items.delete(tx, 1));
-    assert_eq!(versions(&items, &mut session, 1), None, "whatever is left of it");
+    assert_eq!(versions(&items, &mut session, 1), None, "the remains of the row");
     run(&mut session, |tx| items.insert(tx, Item::new(1, 11)));
     assert!(versions(&items, &mut session, 1).is_some_and(|versions| versions >= 1));
     let refused: Result<(), Abort> = session.run(|tx| {
@@ -64,7 +64,7 @@ fn row_and_absence<P: Protocol>(options: TableOptions) {
     let stats = session.stats();
     versions(&items, &mut session, 1);
     assert_eq!(session.stats(), stats, "it is no transaction");
-    assert_eq!(db.health().oldest_pin, None, "nothing is held back");
+    assert_eq!(db.health().oldest_pin, None, "no garbage is kept");
 }
 
 protocol_tests!(concurrent: chain_lengths_are_refused_for_other_databases_and_within_transactions);
@@ -196,7 +196,7 @@ fn a_pending_version_is_counted_but_shows_no_row_before_its_commit() {
     let (db, items, mut session) = by_hand::<Mvto>(true);
     let (mut other, rows) = (db.session().unwrap(), items.clone());
     let amid = move || {
-        assert_eq!(versions(&rows, &mut other, 1), Some(2), "what may be in a reader's way");
+        assert_eq!(versions(&rows, &mut other, 1), Some(2), "a lock that a reader may meet");
         assert_eq!(versions(&rows, &mut other, 2), None, "it is not inserted yet");
     };
     acting(Point::Validated, amid, || {

@@ -54,7 +54,7 @@ fn single_reads_in_all_forms<P: Protocol>(options: TableOptions) {
     assert_eq!(now(&items, &mut session, 1), None, "an absent record");
     run(&mut session, |tx| items.insert(tx, Item::new(1, 12)));
     assert_eq!(now(&items, &mut session, 1), Some(Item::new(1, 12)));
-    assert_eq!(db.health().oldest_pin, None, "nothing is held back");
+    assert_eq!(db.health().oldest_pin, None, "no garbage is kept");
 }
 
 /// Asserts that a session that makes only single reads still collects its earlier garbage.

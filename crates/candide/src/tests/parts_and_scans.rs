@@ -242,7 +242,8 @@ impl<'a, P: Protocol> Play<'a, P> {
             return Ok(());
         }
         let places = (self.random.below(count) as usize, self.random.below(count) as usize);
-        let row_at = |place| model.rows.iter().nth(place).expect("there are as many");
+        let row_at =
+            |place| model.rows.iter().nth(place).expect("both scans have the same number of rows");
         let ((&first, &(free, _)), (&second, &(code, _))) = (row_at(places.0), row_at(places.1));
         if first == second {
             return Ok(());

@@ -87,7 +87,7 @@ pub(super) fn insert_fails_validation<P: Protocol>(numbers: &[u16], look: Act<P>
     }
     assert!(
         both_transactions_commit(&mut scene::<P>(numbers()), false, look, |_, _| Ok(())),
-        "by itself it commits"
+        "the transaction alone commits"
     );
 }
 
@@ -328,7 +328,7 @@ fn a_row_reinserted_among_deleted_rows_fails_validation<P: Protocol>() {
             );
             assert!(
                 both_transactions_commit(&mut some_gone(), false, look, |_, _| Ok(())),
-                "by itself it commits"
+                "the transaction alone commits"
             );
         }
     }
@@ -579,7 +579,7 @@ fn an_index_is_complete_after_transactions_from_before_its_creation<P: Protocol>
             Ok(())
         })
         .unwrap();
-    maker.expect("made by the first attempt").join().unwrap();
+    maker.expect("the first attempt made the row").join().unwrap();
     assert_entries_match_rows(&mut first, &parcels);
     let error = parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).map(drop);
     assert!(matches!(error, Err(Error::IndexExists { .. })), "{error:?}");
@@ -593,7 +593,7 @@ fn a_unique_index_that_fails_leaves_no_entries<P: Protocol>() {
     for _ in 0..3 {
         assert!(matches!(make(), Err(Error::NotUnique { .. })));
         assert!(parcels.core().indexes.is_empty());
-        let left = parcels.core().indexes.get(0).expect("its place is kept");
+        let left = parcels.core().indexes.get(0).expect("the failed index keeps its slot");
         assert_eq!(entries_left(&mut first, left), 0);
     }
     // The index never took effect. Operations that it would have refused succeed, and its columns
@@ -633,7 +633,10 @@ fn lookups_by_a_dropped_index_fail_and_its_name_can_be_reused<P: Protocol>() {
     assert_eq!(refused, Err(Abort::NoIndex));
     assert!(matches!(parcels.drop_index("by_shelf"), Err(Error::NoIndex { .. })));
     let filed = db.table::<Filed>("filed").unwrap();
-    assert!(matches!(filed.drop_index("by_code"), Err(Error::NoIndex { .. })), "its type names it");
+    assert!(
+        matches!(filed.drop_index("by_code"), Err(Error::NoIndex { .. })),
+        "the row type declares the index"
+    );
     // The columns can be updated again. The next index of this name has to contain the rows that
     // are changed meanwhile.
     first

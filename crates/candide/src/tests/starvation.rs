@@ -124,11 +124,7 @@ fn a_scan_step_yields_to_the_token_and_dooms_its_attempt<P: Protocol>() {
     });
     db.inner.engine.token.release(999);
     let over = Some(Err(Abort::Yielded));
-    assert_eq!(
-        told,
-        [Some(Ok(())), over, over, None],
-        "what it has at hand is not given out any more"
-    );
+    assert_eq!(told, [Some(Ok(())), over, over, None], "a doomed scan returns no more rows");
     assert_eq!(
         (yielded, parcels.len_estimate()),
         (CONFLICT, 10),

@@ -89,7 +89,8 @@ pub(super) fn whole(bytes: &[u8]) -> Result<&[u8], Malformed> {
     let found = Field::new("", 0, CRC_BYTES).get_u32(crc);
     let is = crc32c::crc32c_append(CRC_BEFORE, contents);
     if found != is {
-        let what = format!("the checksum of an entry is {is:#010x}, not {found:#010x} as it says");
+        let what =
+            format!("the checksum of an entry is {is:#010x}, and the entry states {found:#010x}");
         return Err(Malformed::new(contents.len() as u64, what));
     }
     Ok(&bytes[..length])

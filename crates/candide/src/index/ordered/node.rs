@@ -247,7 +247,7 @@ impl Node {
     /// Returns whether it has done so.
     #[inline(always)]
     pub(super) fn lock_at(self, version: u64) -> bool {
-        debug_assert!(version & (LOCK | DEAD) == 0, "OI4: what is dead stays so");
+        debug_assert!(version & (LOCK | DEAD) == 0, "OI4: a dead node stays dead");
         // Acquire: this thread sees the changes of the last holder before it changes the node
         // (E16).
         let locked = self

@@ -152,9 +152,9 @@ fn faults(threads: &[Thread], is_last: bool) -> impl Iterator<Item = &'static st
     let protected = count(|thread| *thread == Protected);
     let done = count(|thread| *thread == Done);
     let faults = [
-        (installing > 0 && protected > 0, "it is installed under a reader"),
+        (installing > 0 && protected > 0, "a version is installed under a reader"),
         (installing > 1, "two install"),
-        (is_last && done < threads.len(), "one waits for ever"),
+        (is_last && done < threads.len(), "a thread waits for ever"),
     ];
     faults.into_iter().filter_map(|(is_so, fault)| is_so.then_some(fault))
 }
@@ -220,8 +220,8 @@ fn nothing_is_installed_under_a_reader_that_holds_the_second_word() {
 
 #[test]
 fn leaving_out_any_rule_about_the_flags_fails_the_model() {
-    const INSTALLED: &str = "it is installed under a reader";
-    const WAITS: &str = "one waits for ever";
+    const INSTALLED: &str = "a version is installed under a reader";
+    const WAITS: &str = "a thread waits for ever";
     for (rule, fault) in [
         (Rule::ExchangeWithFlags, INSTALLED),
         (Rule::SetUnlocked, INSTALLED),

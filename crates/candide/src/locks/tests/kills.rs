@@ -109,7 +109,7 @@ fn a_session_that_has_released_the_lock_is_not_asked_to_abort() {
         locks.desks.desk(owner).end();
         locks.desks.desk(owner).begin(3, 0, 0);
     });
-    assert!(!meeting.is_doomed(), "its next attempt is meant");
+    assert!(!meeting.is_doomed(), "the request is for the next attempt");
 }
 
 #[test]

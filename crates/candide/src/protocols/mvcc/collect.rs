@@ -197,7 +197,8 @@ fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
 /// prunes its chain.
 fn prune(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
     let mut chain = std::mem::take(&mut context.versions.walk.chain);
-    let oldest = *context.versions.snapshots.last().expect("one is open that sees something below");
+    let oldest =
+        *context.versions.snapshots.last().expect("an open snapshot sees an older version");
     let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
     pass(Point::LookingBack);
     chain.clear();
@@ -304,7 +305,8 @@ fn replace<'a>(
     let new = at.larger_undo(block, old, words.clone(), &image[words]);
     context.versions.walk.image = image;
 
-    let last = at.undo_in(*gone.last().expect("some go, of which it lacks words"));
+    let last =
+        at.undo_in(*gone.last().expect("removed undo records have words that the new one lacks"));
     let replaced = with_lock(context, at, || {
         let is_so = !last.is_out() && at.is_chain(Some(last), [Some(old)].into_iter());
         if is_so {
@@ -358,7 +360,7 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
 pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> GcOutcome {
     let cell = due.at.cell_word(0);
     let word = Tid(cell.load(Ordering::Acquire)); // E3
-    debug_assert!(word.has(Tid::QUEUED), "MV6: so is the first unit of an absent record");
+    debug_assert!(word.has(Tid::QUEUED), "MV6: the first unit of an absent record is absent");
     let seen = || seen_before(&context.versions.snapshots, word, units);
     if word.has(Tid::DEAD) {
         return match seen() {

@@ -1149,7 +1149,7 @@ fn raise_observed(attempt: &Attempt, ts: u64) {
 fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
     pass(Point::Validated);
     // The room in the record is not read here: another commit may be copying a row into it.
-    writes.evaluate(|item| Words::Shared(row_below(item).expect("it was looked at").payload()))
+    writes.evaluate(|item| Words::Shared(row_below(item).expect("the version was read").payload()))
 }
 
 /// Commits one item's version, or unlinks that version if it changes nothing: phase 6.

@@ -123,7 +123,7 @@ mod tests {
         };
         let mut met = Met::default();
         let first = 1 << 20;
-        assert!(!met.has(at, version(first, 3)), "nothing is noted yet");
+        assert!(!met.has(at, version(first, 3)), "no version is noted yet");
         for epoch in [
             first,
             first + 1,
@@ -149,6 +149,6 @@ mod tests {
                 "{epoch}"
             );
         }
-        assert!(!met.has(at, version(first, 3)), "it has begun anew since");
+        assert!(!met.has(at, version(first, 3)), "the filter has been cleared since");
     }
 }

@@ -86,7 +86,10 @@ fn choose_version(
         context.check_stamp(epoch)?;
         debug_assert!(Tid(floor).epoch() <= epoch, "OC4: epochs of versions have begun");
         if let Some(version) = Tid(floor).next_in(epoch) {
-            debug_assert!(is_above(version, attempt, writes), "OC2: above read, replaced and last");
+            debug_assert!(
+                is_above(version, attempt, writes),
+                "OC2: the version is above those read, those replaced and the session's last"
+            );
             return Ok(version);
         }
         // The version numbers of this epoch are used up, so the next epoch is begun. The loop loads

@@ -324,7 +324,7 @@ fn the_epoch_of_a_look_is_read_before_its_cells() {
         });
         (result, seen.get())
     });
-    assert_eq!(seen, (CONFLICT, Some([0, 1, 0])), "the third row is not told");
+    assert_eq!(seen, (CONFLICT, Some([0, 1, 0])), "the third row is not returned");
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn a_version_that_the_session_has_met_needs_no_look() {
             });
         })
     });
-    assert_eq!(others, [2, 0], "one look at each, when it is met first");
+    assert_eq!(others, [2, 0], "each row is looked at once, on its first read");
 }
 
 #[test]

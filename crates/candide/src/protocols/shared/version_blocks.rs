@@ -101,6 +101,6 @@ where
     /// before; nothing is allocated.
     #[inline]
     pub(crate) fn version_block(&mut self, table: u16, size: BlockSize) -> Block {
-        self.version_cache(table, size).expect("it has been made ready").take_ready()
+        self.version_cache(table, size).expect("the block was reserved before").take_ready()
     }
 }

@@ -107,7 +107,7 @@ fn beside_a_cut<P: Protocol>(racers: [Racer<P>; 2]) -> [Option<(u64, i64)>; 2] {
 fn a_reader_of_a_prefix<P: Protocol>(preemptions: usize) {
     let assert_in_order = |copied: Option<(u64, i64)>, replaced: Option<(u64, i64)>| {
         if let (Some((copied, 0)), Some((replaced, _))) = (copied, replaced) {
-            assert!(copied <= replaced, "what comes before {replaced} has stamp {copied}");
+            assert!(copied <= replaced, "the commit before {replaced} has stamp {copied}");
         }
     };
     explore_as_it_is(preemptions, move || {

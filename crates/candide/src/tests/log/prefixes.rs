@@ -78,7 +78,11 @@ fn random_rounds<P: Protocol>(splitting: bool) {
         replay.assert_is(&logged);
     }
     let story = Story::of(&logged, sessions.into_iter().map(|(_, _, witness)| witness));
-    assert!(story.len() as u64 >= threads * steps * PAUSES / 2, "{}: little was told", P::NAME);
+    assert!(
+        story.len() as u64 >= threads * steps * PAUSES / 2,
+        "{}: few results were acknowledged",
+        P::NAME
+    );
     story.assert_recoverable();
     story.assert_in_order_of_sessions();
     let states = story.assert_prefixes(&logged, &told);

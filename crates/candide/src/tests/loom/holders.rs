@@ -24,7 +24,7 @@ fn held_write_skew<P: Protocol>() {
         },
     );
     let rows = count(&db, &table, [0, 1]);
-    assert_ne!(rows, [1, 1], "both committed on what the other replaced");
+    assert_ne!(rows, [1, 1], "both committed after reading what the other replaced");
 }
 
 scenes! {

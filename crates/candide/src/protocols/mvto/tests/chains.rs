@@ -139,7 +139,10 @@ fn a_version_linked_below_a_commit_fails_the_commit() {
         let mut slips = Some(slips);
         let slip = move || {
             go.send(()).unwrap();
-            assert!(slips.take().unwrap().join().unwrap(), "nothing is in its way");
+            assert!(
+                slips.take().unwrap().join().unwrap(),
+                "no transaction is in conflict with the write"
+            );
         };
         let committed =
             acting(Point::Following, slip, || middle.with(ONCE()).run(|tx| add(tx, &rows, 0)));

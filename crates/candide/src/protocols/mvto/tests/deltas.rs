@@ -154,7 +154,7 @@ fn a_reader_waits_for_versions_that_are_pending_below() {
     let meanwhile = move || {
         run(&mut second, |tx| add(tx, &rows, 5));
         let read = other.with(ONCE()).run(|tx| rows.read(tx, 1, Item::COUNT).map(drop));
-        assert_eq!(read, CONFLICT, "whether the first stands is not known");
+        assert_eq!(read, CONFLICT, "the outcome of the first version is unknown");
         assert_eq!(chain(&rows), [true, true, false]);
     };
     acting(Point::Validated, meanwhile, || run(&mut first, |tx| add(tx, &items, 1)));

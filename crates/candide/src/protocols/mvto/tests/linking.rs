@@ -78,7 +78,7 @@ fn a_read_only_transaction_fails_on_rows_of_different_times() {
         });
         writer.join().unwrap();
         assert_eq!(read, Err(Abort::AttemptsExhausted), "{looks_max}");
-        assert!(looks_max == 1 || looks < looks_max, "it would not have ended");
+        assert!(looks_max == 1 || looks < looks_max, "the closure's loop ends before its bound");
     }
 }
 
