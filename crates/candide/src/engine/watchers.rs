@@ -66,6 +66,26 @@ struct Entry {
     places: u64,
     /// Whether the session has been woken.
     woken: Arc<Signal<bool>>,
+    /// Whether the entry has been limited to its places.
+    #[cfg(test)]
+    sleeps: bool,
+}
+
+/// The sessions that slept at one moment, for tests.
+#[cfg(test)]
+#[derive(Debug)]
+pub(crate) struct Asleep(Vec<Arc<Signal<bool>>>);
+
+#[cfg(test)]
+impl Asleep {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether all of these sessions have been woken.
+    pub(crate) fn are_woken(&self) -> bool {
+        self.0.iter().all(|woken| *woken.lock())
+    }
 }
 
 impl Watchers {
@@ -109,7 +129,12 @@ impl Watchers {
     pub(super) fn enter(&self) -> Arc<Signal<bool>> {
         let woken = Arc::<Signal<bool>>::default();
         self.count.fetch_add(1, Ordering::Relaxed);
-        lock(&self.entries).push(Entry { places: EVERYWHERE, woken: woken.clone() });
+        lock(&self.entries).push(Entry {
+            places: EVERYWHERE,
+            woken: woken.clone(),
+            #[cfg(test)]
+            sleeps: false,
+        });
         woken
     }
 
@@ -117,7 +142,12 @@ impl Watchers {
     pub(super) fn limit(&self, woken: &Arc<Signal<bool>>, places: u64) {
         let mut entries = lock(&self.entries);
         let entry = entries.iter_mut().find(|entry| Arc::ptr_eq(&entry.woken, woken));
-        entry.expect("WT1: the entry is there").places = places;
+        let entry = entry.expect("WT1: the entry is there");
+        entry.places = places;
+        #[cfg(test)]
+        {
+            entry.sleeps = true;
+        }
     }
 
     /// Removes an entry.
@@ -130,6 +160,16 @@ impl Watchers {
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         lock(&self.entries).len()
+    }
+
+    /// Returns the sessions that sleep, or have been woken and are about to go on. Each change wakes
+    /// the sessions for which it matters before the call that makes it returns.
+    #[cfg(test)]
+    pub(crate) fn asleep(&self) -> Asleep {
+        let entries = lock(&self.entries);
+        Asleep(
+            entries.iter().filter(|entry| entry.sleeps).map(|entry| entry.woken.clone()).collect(),
+        )
     }
 }
 

@@ -215,12 +215,15 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// ```
     ///
     /// *Observed* is what the closure has read or scanned, in parts that were undone, too, and what
-    /// its writes assume (that a row exists, for [`update`](crate::Table::update)). The session
-    /// does not poll. It may wake up although nothing has changed that matters: if a key was
-    /// absent, any insert into its table wakes the session. While the session sleeps, it holds no
-    /// lock, and delays no collection of garbage.
-    /// [`RunOptions::deadline`](crate::RunOptions::deadline) limits the sleep, and each attempt
-    /// that ends here counts for [`attempts_max`](crate::RunOptions::attempts_max).
+    /// its writes assume (that a row exists, for [`update`](crate::Table::update)). A commit that
+    /// changes one of these rows wakes the session; if a key was absent, so does any insert into
+    /// its table; under `global-lock`, any commit that writes. If another transaction has locked
+    /// such a row, for its commit or [for update](crate::Table::get_for_update), the session sleeps
+    /// until the lock is released, for 10 ms at most, and the closure runs again. While the session
+    /// sleeps, it holds no lock, and delays no collection of garbage.
+    /// [`RunOptions::deadline`](crate::RunOptions::deadline) limits the sleep. Each attempt that
+    /// ends here counts for [`attempts_max`](crate::RunOptions::attempts_max), unless a row was
+    /// locked.
     ///
     /// If the closure goes on nevertheless, and returns a value or an error of its own, the attempt
     /// still has no effect and sleeps. Only a part ([`Tx::attempt`], [`Tx::or_else`]) takes back
@@ -230,8 +233,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// # Errors
     /// [`Abort::Retry`]; the conflict, if the attempt is doomed. The transaction itself ends in
     /// [`Abort::DeadlinePassed`] at its deadline, in [`Abort::NothingToAwait`] if it has observed
-    /// nothing that can change, and in [`Abort::Nested`] if it would wait for a transaction of the
-    /// same thread.
+    /// nothing that can change, in [`Abort::LogFailed`] once the log has failed, and in
+    /// [`Abort::Nested`] in the closure of another transaction of the same thread that holds a
+    /// lock. (Whether such a transaction is only going to write what this one waits for cannot be
+    /// seen: this one then sleeps until its deadline.)
     #[doc(alias = "wait")]
     #[doc(alias = "block")]
     #[cold]

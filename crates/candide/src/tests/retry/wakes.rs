@@ -10,7 +10,7 @@ use crate::epoch::Collect;
 use crate::protocols::Mvto;
 use crate::sync::{Instant, Point, with_hook};
 use crate::{Abort, Database, RunOptions};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 
@@ -200,12 +200,17 @@ fn a_change_after_the_watch_flags_and_before_the_sleep_wakes_the_sleeper<P: Prot
     let scene = Scene::<P>::new();
     let mut other = scene.db.session().unwrap();
     let (mut session, items) = (scene.session, scene.items.clone());
-    let mut is_left = true;
+    let (db, mut is_left, mut sleeps) = (scene.db.clone(), true, false);
     let hook = move |point| {
         let there = if is_exclusive { Point::Unpinned } else { Point::Watching };
         if point == there && std::mem::take(&mut is_left) {
             session.run(|tx| items.update(tx, 1, Item::COUNT.set(1))).unwrap();
             session.run(|tx| items.insert(tx, Item::new(9, 0))).unwrap();
+            sleeps = true;
+        }
+        // The session is about to sleep, if it has not been woken.
+        if point == Point::Unpinned && std::mem::take(&mut sleeps) {
+            assert!(db.inner.engine.watchers.asleep().are_woken(), "{}: not woken", P::NAME);
         }
     };
     let options = RunOptions::new().deadline(Instant::now() + LOST_AFTER);
@@ -219,32 +224,31 @@ protocol_tests!(overlapping: a_locked_row_is_awaited_rather_than_watched);
 /// The holder of the row stops until the other session waits, and only then changes the row.
 fn a_locked_row_is_awaited_rather_than_watched<P: Protocol>() {
     let scene = Scene::<P>::new();
-    let (db, items) = (&scene.db, &scene.items);
-    let mut holder = db.session().unwrap();
-    let mut other = db.session().unwrap();
-    std::thread::scope(|scope| {
-        let (begin, begun) = channel();
-        let (table, deadline) = (items.clone(), Instant::now() + LOST_AFTER);
-        let waiter = spawn(scope, move || {
-            begun.recv().unwrap();
-            other
-                .with(RunOptions::new().deadline(deadline))
-                .run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1))
-        });
-        let is_first = Cell::new(true);
-        let changed = holder.run(|tx| {
-            items.read_for_update(tx, 1, Item::COUNT)?;
-            if is_first.take() {
-                begin.send(()).unwrap();
-                let parking = &db.inner.engine.parking;
-                let waits = || db.inner.engine.watchers.count() > 0 || parking.entered() > 0;
-                eventually("the other session waits", waits);
-            }
-            items.update(tx, 1, Item::COUNT.set(1))
-        });
-        assert_eq!(changed, Ok(()), "{}", P::NAME);
-        assert_eq!(waiter.join().unwrap(), Ok(()), "{}", P::NAME);
+    let (watchers, parking) = (&scene.db.inner.engine.watchers, &scene.db.inner.engine.parking);
+    let [mut holder, mut other] = [(); 2].map(|()| scene.db.session().unwrap());
+    let (begin, begun) = channel();
+    let (table, deadline) = (scene.items.clone(), Instant::now() + LOST_AFTER);
+    // Not joined if the wake-up is lost.
+    let waiter = std::thread::spawn(move || {
+        begun.recv().unwrap();
+        other
+            .with(RunOptions::new().deadline(deadline))
+            .run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1))
     });
+    let (is_first, asleep) = (Cell::new(true), RefCell::new(None));
+    let changed = holder.run(|tx| {
+        scene.items.read_for_update(tx, 1, Item::COUNT)?;
+        if is_first.take() {
+            begin.send(()).unwrap();
+            let waits = || watchers.asleep().len() > 0 || parking.entered() > 0;
+            eventually("the other session waits", waits);
+            *asleep.borrow_mut() = Some(watchers.asleep());
+        }
+        scene.items.update(tx, 1, Item::COUNT.set(1))
+    });
+    assert_eq!(changed, Ok(()), "{}", P::NAME);
+    assert!(asleep.take().unwrap().are_woken(), "{}: the change has woken no session", P::NAME);
+    assert_eq!(waiter.join().unwrap(), Ok(()), "{}", P::NAME);
 }
 
 protocol_tests!(concurrent: a_sleeping_session_does_not_delay_reclamation);
@@ -307,7 +311,8 @@ fn a_commit_above_a_pending_version_wakes() {
             .with(RunOptions::new().deadline(deadline))
             .run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1))
     });
-    eventually("the session sleeps", || db.inner.engine.watchers.count() == 1);
+    eventually("the session sleeps", || db.inner.engine.watchers.asleep().len() == 1);
+    let asleep = db.inner.engine.watchers.asleep();
     let woken = Rc::new(Cell::new(None));
     let (table, answer) = (items.clone(), woken.clone());
     let mut at_hand = Some((session, waiter));
@@ -316,6 +321,7 @@ fn a_commit_above_a_pending_version_wakes() {
             && let Some((mut session, waiter)) = at_hand.take()
         {
             session.run(|tx| table.put(tx, Item::new(1, 1))).unwrap();
+            assert!(asleep.are_woken(), "the commit has woken no session");
             answer.set(Some(waiter.join().unwrap()));
         }
     };
