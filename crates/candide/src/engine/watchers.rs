@@ -25,9 +25,6 @@
 //!   session finds the count, or the watcher finds the node locked or changed. After the link, the
 //!   session wakes the watchers of the table. (An absent record may leave its index while it is
 //!   watched. An insert of its key then links a new record.)
-//! * **WT6** A commit notes the places that it has changed, and its session wakes their watchers
-//!   when it has released all its locks, in the same attempt, before any user code runs. After a
-//!   link the watchers are woken at once, since other attempts may insert the row.
 //! * **WT4** A sleeping watcher is not pinned, and holds no lock, turn or token. It refers to no
 //!   record or node.
 //! * **WT5** Everything is watched on which the attempt's `retry` rests: what the closure has read,
