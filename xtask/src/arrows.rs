@@ -229,7 +229,7 @@ impl Crate {
     }
 }
 
-/// Returns the layers that a root declares. The comment goes on to the first other line.
+/// Returns the layers that a root declares. The comment continues to the first other line.
 fn layers(text: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with(LAYERS));
     let lines = lines.map_while(|line| line.strip_prefix("// "));
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(read.layers, ["sync", "txn"]);
         let problems: Vec<String> = read.upward(&read.arrows()).into_iter().collect();
         assert_eq!(problems.len(), 3, "{problems:?}");
-        assert_eq!(problems[0], "sync uses txn, which is a higher layer");
+        assert_eq!(problems[0], "sync uses txn, which is in a higher layer");
         assert!(problems[1].starts_with("the module `novel` has no layer"), "{problems:?}");
         assert!(problems[2].starts_with("txn depends on the root"), "{problems:?}");
     }

@@ -38,8 +38,8 @@ pub enum Anomaly {
     /// A version without a row was read as a version with a row, or a version with a row was read
     /// as a version without one.
     WrongPresence,
-    /// A transaction looked back to a given time. It read a version later than that time, or did
-    /// not read a version that existed at that time.
+    /// A transaction looked back to a given time. The transaction read a version later than that
+    /// time, or did not read a version that existed at that time.
     WrongMoment,
     /// A transaction did not read its own writes, or read two values of a key that it had not
     /// written.
@@ -48,8 +48,8 @@ pub enum Anomaly {
     UnknownValue,
     /// A list was read with the same element twice.
     DuplicateElement,
-    /// An append took effect, or its client was told that it had, but a later read does not contain
-    /// the appended element.
+    /// An append took effect, or its client got the answer that it had, but a later read does not
+    /// contain the appended element.
     LostAppend,
     /// Two reads of a list differ at a position that both contain.
     IncompatibleOrder,

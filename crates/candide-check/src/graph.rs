@@ -22,7 +22,7 @@ pub enum Kind {
     Rw,
     /// The first scanned a range and did not find a key, and the second wrote that key.
     Predicate,
-    /// Both belong to one session, and the second follows the first there.
+    /// Both transactions belong to one session, and the second follows the first there.
     Session,
     /// The second began after the first had ended.
     RealTime,
@@ -225,8 +225,8 @@ impl Graph {
     }
 }
 
-/// Tarjan's algorithm. It uses an explicit stack, since a path can have as many nodes as the
-/// history.
+/// Tarjan's algorithm. The algorithm uses an explicit stack, since a path can have as many nodes as
+/// the history.
 struct Tarjan<'g> {
     graph: &'g Graph,
     kinds: Kinds,

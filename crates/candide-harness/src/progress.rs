@@ -24,7 +24,7 @@ pub struct Agenda {
     /// The least time of a turn.
     least: Duration,
     turns: usize,
-    /// The number of turns that are over, and the time from `begun` to the end of the last one.
+    /// The number of turns that have ended, and the time from `begun` to the end of the last one.
     done: usize,
     took: Duration,
 }
@@ -35,7 +35,7 @@ impl Agenda {
         Agenda { begun: Instant::now(), least, turns, done: 0, took: Duration::ZERO }
     }
 
-    /// Notes that one more turn is over.
+    /// Notes that one more turn has ended.
     pub fn advance(&mut self) {
         self.advance_after(self.begun.elapsed());
     }
@@ -211,7 +211,7 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Draws that `passed` of the planned time is over.
+    /// Draws that `passed` of the planned time has ended.
     pub(crate) fn show(&self, passed: Duration) {
         self.bar.set_position(passed.as_millis() as u64);
         let left = self.bar.length().unwrap_or(0).saturating_sub(self.bar.position());

@@ -58,7 +58,7 @@ pub(crate) struct Turn {
     pub(crate) threads: usize,
     /// The length of the measurement. A warm-up of a fifth of this time precedes it.
     pub(crate) duration: Duration,
-    /// The number of the run. It determines the place in the input at which the run begins.
+    /// The number of the run. The number determines the place in the input at which the run begins.
     pub(crate) run: usize,
     /// Whether the processor's events are counted.
     pub(crate) counted: bool,
@@ -242,7 +242,7 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
     Ok(())
 }
 
-/// Passes the input to `step` in pieces of `size` keys until the measured time is over. Reads the
+/// Passes the input to `step` in pieces of `size` keys until the measured time has ended. Reads the
 /// clock after every `stride` pieces.
 #[allow(clippy::too_many_arguments, reason = "called from three adjacent places")]
 fn repeat<H, K>(

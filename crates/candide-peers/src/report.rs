@@ -19,7 +19,7 @@ pub(crate) struct Report {
     pub(crate) seed: u64,
     pub(crate) throughput: Vec<Throughput>,
     pub(crate) lookup_costs: Vec<Cost>,
-    /// The facts that a reader of the figures must know.
+    /// The notes on the figures.
     pub(crate) notes: Vec<String>,
 }
 

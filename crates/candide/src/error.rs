@@ -10,7 +10,7 @@ use std::fmt;
 /// The reason why an operation or a transaction has failed.
 ///
 /// A *conflict* dooms the attempt; [`run`](crate::Session::run) makes another attempt, so closures
-/// only pass conflicts on. An *outcome* is definite: the closure may match on it and go on. The
+/// only pass conflicts on. An *outcome* is definite: the closure may match on it and continue. The
 /// closure's result reaches the caller only if the outcome is true in the serial order. A *refusal*
 /// comes from the engine, because of a limit or a misuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ pub enum Abort {
     /// Conflict: a row that existed when the transaction wrote to it has been deleted since, or a
     /// row that did not exist then has been inserted since.
     ExistenceChanged,
-    /// Conflict: the attempt gave way to another transaction, which had failed too often.
+    /// Conflict: the attempt yielded to another transaction, which had failed too often.
     Yielded,
     /// Outcome: no row has this key.
     NotFound,
@@ -69,8 +69,8 @@ pub enum Abort {
     ///   same database. Or the call runs a transaction of another such database, whose running
     ///   transaction waits, directly or through others, for the transaction of this thread.
     /// * The call runs a transaction of another session, and that second transaction needs a row
-    ///   that the first one has read for update. Or the second transaction must give way to the
-    ///   first one, which has met 32 conflicts.
+    ///   that the first one has read for update. Or the second transaction must yield to the first
+    ///   one, which has met 32 conflicts.
     /// * The call runs a transaction that calls [`Tx::retry`](crate::Tx::retry), and an enclosing
     ///   transaction of this thread, of any database, holds a row for update, a lock by policy or a
     ///   global lock.
@@ -96,7 +96,7 @@ pub enum Abort {
     /// Refusal: a write to the log, or a sync of it, has failed
     /// ([`Database::log_failure`](crate::Database::log_failure) says how). No transaction can write
     /// any more. A transaction that reads ends in this error, too, unless what it has read is known
-    /// to be durable, or [`Level::Memory`](crate::Level::Memory) was asked for. If
+    /// to be durable, or [`Level::Memory`](crate::Level::Memory) was requested. If
     /// [`run`](crate::Session::run) returns this error, the transaction may be durable or not: open
     /// the database again to know.
     LogFailed,
@@ -107,7 +107,7 @@ pub enum Abort {
     /// ([`RunOptions::deadline`](crate::RunOptions::deadline),
     /// [`Pending::wait_until`](crate::Pending::wait_until)). The outcome is not known: the
     /// transaction has ended in memory, where other transactions see its effects, and what it has
-    /// returned rests on writes that may become durable or not. The database goes on. To run the
+    /// returned rests on writes that may become durable or not. The database continues. To run the
     /// transaction again might do twice what it does; [`Database::sync`](crate::Database::sync)
     /// waits for it.
     OutcomeUnknown,

@@ -46,7 +46,7 @@ pub enum Policy {
     /// writes lock at the commit.
     Adaptive,
     /// Writes lock at once, reads never. Of two transactions that want to write a row, the
-    /// transaction that has written little gives way, or else the younger.
+    /// transaction that has written little yields, or else the younger.
     Swiss,
     /// Reads take a lock if it is free, and do without it otherwise. Writes take one at the commit,
     /// or abort.
@@ -206,7 +206,7 @@ impl MoccOptions {
     /// Chooses whether rows have MOCC's queue lock, which grants in the order of the requests and
     /// takes three words, or by default a lock of one word. A session has 1,023 requests (64 KiB).
     /// A request can be used again once all transactions have ended that ran when it was last used.
-    /// Without one, an attempt goes on without the lock. The policies of a table with queue locks
+    /// Without one, an attempt continues without the lock. The policies of a table with queue locks
     /// can only be [`Policy::Optimistic`], [`Policy::Pessimistic`], [`Policy::Mocc`] and
     /// [`Policy::Hybrid`].
     #[must_use]

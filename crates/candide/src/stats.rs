@@ -43,9 +43,9 @@ pub struct Stats {
     /// The number of committed transactions that optimistic concurrency control would have aborted
     /// because of their reads. When such a transaction was validated, a column group (or whole row)
     /// that it had read had a newer version, or another commit was installing a newer version. Or
-    /// an index node that it had searched in vain had changed. OCC as in Silo validates exactly
-    /// this, also for transactions that only read. Versions that the transaction itself wrote do
-    /// not count.
+    /// an index node that it had searched without success had changed. OCC as in Silo validates
+    /// exactly this, also for transactions that only read. Versions that the transaction itself
+    /// wrote do not count.
     ///
     /// Counted under [`TicToc`](crate::TicToc), [`Mvcc`](crate::Mvcc) and [`Mvto`](crate::Mvto),
     /// and only if the database was built to (`Builder::count_stale_commits`, with the feature
@@ -129,7 +129,7 @@ pub struct LockStats {
     pub died: u64,
     /// Attempts that aborted because another transaction, of higher precedence, asked them to.
     pub killed: u64,
-    /// Locks that a policy asked for, and without which the attempt went on.
+    /// Locks that a policy asked for, and without which the attempt continued.
     pub forgone: u64,
     /// Locks taken before the closure ran, because the attempt before had failed
     /// ([`Policy::Mocc`](crate::policy::Policy::Mocc) and

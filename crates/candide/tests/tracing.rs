@@ -102,7 +102,7 @@ fn conflicts_and_the_token_are_traced_without_holding_locks() {
             let once = RunOptions::new().attempts_max(1);
             let token = level == Level::WARN;
             let looked = db.with(once).run(|tx| match token {
-                // Writers give way to the token.
+                // Writers yield to the token.
                 true => table.read(tx, 7, Account::CENTS),
                 false => table.read_for_update(tx, 7, Account::CENTS),
             });

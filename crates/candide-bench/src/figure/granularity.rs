@@ -11,11 +11,11 @@ use super::bounds::Bounds;
 /// Warehouses of Figure 3.
 const WAREHOUSES: usize = 8;
 
-/// The mechanisms of the paper, by their names in this engine. Its two-phase locking waits a few
-/// rounds and then aborts.
+/// The mechanisms of the paper, by their names in this engine. Two-phase locking in the paper waits
+/// a few rounds and then aborts.
 const MECHANISMS: [&str; 5] = ["occ", "tictoc", "2pl-no-wait", "swiss", "adaptive"];
 
-/// Returns what the paper says of a line.
+/// Returns the paper's statement about a line.
 fn published(is_tpcc: bool, is_fine: bool, mechanism: &str) -> Option<Published> {
     match (is_tpcc, is_fine, mechanism) {
         (true, false, "occ") => {

@@ -157,13 +157,14 @@ impl Lines {
 }
 
 /// Returns whether transactions under the policy say with a read that the row will be written.
-/// Those that lock before each access do, since they would otherwise lock the row for reading
-/// first, and two of them would wait for each other. In the paper they know what an access is for.
+/// Policies that lock before each access need such reads, since their transactions would otherwise
+/// lock the row for reading first, and two of them would wait for each other. In the paper each
+/// access states whether it writes.
 fn reads_for_update(policy: &str) -> bool {
     policy == "pcc" || policy.starts_with("2pl-")
 }
 
-/// What differs in the lines of such policies.
+/// The deviation from the paper in the lines of such policies.
 const FOR_UPDATE: &str = "in Figure 7 and Table 4, pcc and two-phase locking read for update what a transaction will write; the others \
                           do not, since a read for update locks the row also under occ";
 

@@ -115,7 +115,7 @@ fn outline(figure: FigureName, bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Returns what a reader must know of the opacity of lines; `None` if it is as published.
+/// Returns a note on the opacity of lines; `None` if it is as published.
 fn opacity_note(opacity: Opacity) -> Option<&'static str> {
     match opacity {
         Opacity::Priced => Some(

@@ -22,7 +22,7 @@ pub(super) struct Room {
 const CORE_BYTES: u64 = 1 << 30;
 
 /// The bytes that one warehouse takes, one wide row, one narrow row, one word, one item with its
-/// bids, and one page. They include the versions that a protocol may keep.
+/// bids, and one page. These sizes include the versions that a protocol may keep.
 const WAREHOUSE_BYTES: u64 = 250_000_000;
 const WIDE_BYTES: u64 = 2_600;
 const NARROW_BYTES: u64 = 700;

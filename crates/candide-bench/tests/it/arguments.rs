@@ -107,7 +107,7 @@ fn errors_of_invalid_policy_options_list_valid_ones() {
             ("mocc:per=table,occ", "must be `row` or `page`, not `table`"),
             ("hybrid:lock=spin", "must be `parked` or `queue`, not `spin`"),
             ("mocc:h=5,h=6", "`mocc:h=5,h=6` has the option `h` twice"),
-            ("hybrid:h=5", "`h` means nothing to hybrid"),
+            ("hybrid:h=5", "`h` has no effect under hybrid"),
             ("occ,mocc:", "`` names no option and value; options are `mocc:OPTION=VALUE` or"),
         ] {
             assert_refused(&format!("{command} --protocol {protocols}"), words);
@@ -216,12 +216,12 @@ fn options_that_contradict_one_another_are_refused_with_the_reason() {
     );
     assert_refused(
         "bench ycsb --protocol occ,mvcc --timestamps clock",
-        "--timestamps means nothing to occ, mvcc; it is for mvto",
+        "--timestamps has no effect under occ, mvcc; it is for mvto",
     );
     for command in ["bench ycsb", "check ycsb"] {
         assert_refused(
             &format!("{command} --protocol tictoc,mvcc --opaque off"),
-            "--opaque means nothing to tictoc, mvcc; it is for occ, 2pl-no-wait,",
+            "--opaque has no effect under tictoc, mvcc; it is for occ, 2pl-no-wait,",
         );
     }
     assert_refused("check --file history.jsonl --opaque on", "cannot be used with");

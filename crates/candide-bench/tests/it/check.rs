@@ -58,7 +58,7 @@ fn checks_of_a_database_without_opacity_do_not_claim_opacity() {
         ]
     );
     assert!(results.contains("\nocc not opaque: random"), "{results}");
-    assert!(message.contains("note: --opaque means nothing to mvto"), "{message}");
+    assert!(message.contains("note: --opaque has no effect under mvto"), "{message}");
 }
 
 #[test]

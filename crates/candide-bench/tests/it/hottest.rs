@@ -1,4 +1,4 @@
-//! What is reported of the hottest row, if it is asked for, and that it is kept apart from
+//! What is reported of the hottest row, if it is requested, and that it is kept apart from
 //! everything else.
 
 use std::collections::BTreeSet;

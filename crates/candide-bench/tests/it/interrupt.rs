@@ -46,8 +46,8 @@ fn wait_for_listening(child: &mut Child) {
     wait_for_threads(child, 2);
 }
 
-/// Looks in vain, 5 ms apart, after which nothing more is expected: a minute of them, and more on a
-/// busy machine.
+/// Looks without success, 5 ms apart, after which nothing more is expected: a minute of them, and
+/// more on a busy machine.
 const LOOKS_MAX: usize = 12_000;
 
 /// Polls until a condition holds. Returns whether it came to hold.

@@ -388,7 +388,7 @@ fn source_of_timestamps_is_a_setting_of_mvto_only() {
     }
     assert!(
         printed.contains("mvto by clock")
-            && printed.contains("note: --timestamps means nothing to occ"),
+            && printed.contains("note: --timestamps has no effect under occ"),
         "{printed}"
     );
 }
@@ -410,7 +410,7 @@ fn opacity_is_a_setting_of_protocols_with_that_option() {
     }
     assert!(
         printed.contains("pcc not opaque")
-            && printed.contains("note: --opaque means nothing to mvto"),
+            && printed.contains("note: --opaque has no effect under mvto"),
         "{printed}"
     );
     let (_, report) = bench(&format!("{size} --protocol occ"), "default-opacity");

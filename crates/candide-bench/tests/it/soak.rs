@@ -58,7 +58,7 @@ fn assert_whole(result: &Value) {
     );
 }
 
-/// The same, again and again, until the machine has let it go on as it `should`: for a minute, and
+/// The same, repeatedly, until the machine has let it continue as it `should`: for a minute, and
 /// longer where it does not.
 fn undisturbed(arguments: &str, name: &str, should: impl Fn(&Value) -> bool) -> (String, Value) {
     let mut runs = (0..60).filter_map(|_| bench(arguments, name));

@@ -18,8 +18,8 @@ use std::collections::HashMap;
 /// The number of steps of the first search, for each edge. Without a wrong choice, a search takes a
 /// few.
 const STEPS_PER_EDGE: usize = 20;
-/// In the first search: how far before the first transaction that is held back a circle is looked
-/// for. Most circles are among transactions that were running at the same time.
+/// The distance, in the first search, within which a cycle is searched before the first transaction
+/// that is held back. Most circles are among transactions that were running at the same time.
 const DISTANCE_MAX: u32 = 64;
 
 /// The number of steps of all searches for the orders of parts.

@@ -96,8 +96,8 @@ impl Live {
         self.nodes[slot as usize].party
     }
 
-    /// Adds an edge by which `from` comes before `to`. Both must be live. Does nothing if `from`
-    /// equals `to`.
+    /// Adds an edge by which `from` comes before `to`. Both nodes must be live. Does nothing if
+    /// `from` equals `to`.
     pub(super) fn edge(&mut self, from: u32, to: u32, unit: u32, kind: Kind) {
         if from != to {
             self.edges += 1;

@@ -65,8 +65,8 @@ struct Forgets {
     /// The version and the time of removal of each delete, in order if `is_sorted`.
     deletes: Vec<(u64, u64)>,
     is_sorted: bool,
-    /// Whether the deletes have been forgotten in the order of their versions. This holds in every
-    /// correct history.
+    /// Whether the deletes have been forgotten in the order of their versions. The order holds in
+    /// every correct history.
     is_in_time: bool,
 }
 
@@ -720,7 +720,8 @@ mod tests {
             forgets.settle(6);
             assert_eq!(forgets.deletes, [(9, 30)]);
         }
-        // A later version was forgotten before an earlier one. This happens in no correct history.
+        // A later version was forgotten before an earlier one. No correct history contains this
+        // order.
         let mut forgets = Forgets::default();
         [(5, 30), (2, 40), (9, 20), (5, 35)]
             .into_iter()

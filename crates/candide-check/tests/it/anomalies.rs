@@ -288,7 +288,7 @@ fn reads_as_of_the_past_see_the_version_of_their_time() {
         "snapshot violation: A transaction that read as of a moment did not see the versions of that moment.
   T1: session 2 at 20..21
   T2: session 1 at 10..11
-  T1 looked back to 7 and saw version 1 of table 0 key (1) group 0, when version 5 was there; T2 wrote that
+  T1 looked back to 7 and saw version 1 of table 0 key (1) group 0, at the time of version 5; T2 wrote that
 ";
     assert_eq!(report, expected);
     let report = violation(&[load(), later, at(3, row(X, 5))], Options::default()).to_string();

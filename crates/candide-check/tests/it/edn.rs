@@ -176,7 +176,10 @@ fn operations_without_times_have_the_order_of_the_file() {
     let message = refused(&of(["", ":time 20", ":time 25", ":time 24"]));
     assert_eq!(message, format!("line 1: {goes_back} 6 goes back from 25 to 24"));
     let message = refused(&of([":time 10", ":time 9", ":time 8", ":time 40"]));
-    assert_eq!(message, "line 5: completes at 8 what was invoked at 9; times should not go back");
+    assert_eq!(
+        message,
+        "line 5: completes at 8 a transaction invoked at 9; times should not decrease"
+    );
     for (time, shown) in [("-2", "-2"), (":late", ":late"), ("1.5", "1.5"), ("[1]", "[1]")] {
         let message = refused(&of([&format!(":time {time}"), "", "", ""]));
         assert_eq!(
@@ -332,9 +335,9 @@ fn forms_outside_the_syntax_of_edn_are_refused() {
         ("'a", "'a means nothing in EDN"),
         ("@a", "@a means nothing in EDN"),
         ("a~b", "a~b means nothing in EDN"),
-        ("#<x>", "#<x> means nothing in EDN; a tag is a letter and what follows it"),
-        ("#(a)", "# means nothing in EDN; a tag is a letter and what follows it"),
-        ("# a 1", "# means nothing in EDN; a tag is a letter and what follows it"),
+        ("#<x>", "#<x> means nothing in EDN; a tag begins with a letter"),
+        ("#(a)", "# means nothing in EDN; a tag begins with a letter"),
+        ("# a 1", "# means nothing in EDN; a tag begins with a letter"),
         ("##Infinity", "##Infinity is no number; those written so are ##Inf, ##-Inf and ##NaN"),
         ("#:a [1]", "#:a should be a namespace and have a map after it"),
         ("#a", "the tag #a should have a form after it"),

@@ -442,7 +442,7 @@ fn damaged_edn_is_refused_with_line_and_reason() {
         ),
         (
             "{:time 4 :type :info :process 0}",
-            "line 2: completes at 4 what was invoked at 5; times should not go back",
+            "line 2: completes at 4 a transaction invoked at 5; times should not decrease",
         ),
         (
             "{:time 6 :type :invoke :process 0 :value []}",

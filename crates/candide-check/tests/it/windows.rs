@@ -343,7 +343,7 @@ fn moved(table: u16, mut event: Event) -> Event {
 }
 
 /// A transaction goes through all keys, or reads one, and writes key 0. Another one, which comes
-/// when that is over, inserts the key and still reads key 0 as it was: each would have to come
+/// when that has ended, inserts the key and still reads key 0 as it was: each would have to come
 /// before the other one.
 fn insert_behind(
     scan: bool,

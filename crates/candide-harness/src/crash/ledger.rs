@@ -1,4 +1,5 @@
-//! The ledger of the laboratory: a line for each run, by which the next run goes on with new seeds.
+//! The ledger of the laboratory: a line for each run, by which the next run continues with new
+//! seeds.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};

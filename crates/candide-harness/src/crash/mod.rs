@@ -38,7 +38,7 @@ pub enum Bound {
 pub struct Order {
     /// The end of the run. Scripts that have begun are judged to their end.
     pub bound: Bound,
-    /// The first seed; `None` if the ledger says.
+    /// The first seed; `None` if the ledger determines it.
     pub seed: Option<u64>,
     /// The file to which the run is added.
     pub ledger: Option<PathBuf>,
@@ -70,7 +70,7 @@ struct Run<'a> {
 struct Total {
     counts: Counts,
     findings: Vec<laboratory::Finding>,
-    /// The time that the threads ran; `None` if the system does not tell.
+    /// The time that the threads ran; `None` if the system does not report it.
     cpu: Option<Duration>,
 }
 
@@ -202,7 +202,7 @@ impl Total {
     }
 }
 
-/// Returns the time for which this thread has run; `None` if the system does not tell.
+/// Returns the time for which this thread has run; `None` if the system does not report it.
 fn cpu_time() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)

@@ -66,7 +66,7 @@ fn new_directory(place: &Path) -> Result<Arc<dyn Disk>, Failure> {
     }
 }
 
-/// Returns the failure of a tool. That there is no database is the fault of the arguments.
+/// Returns the failure of a tool. If there is no database, the arguments are at fault.
 fn failed(place: &Path, error: OpenError) -> Failure {
     match error {
         OpenError::NotADatabase { .. } => Failure::Usage(format!("{}: {error}", place.display())),
@@ -201,7 +201,7 @@ pub fn stats(place: &Path) -> Result<Finding, Failure> {
 }
 
 /// Makes a copy of a database that ends before the first damage, or at a cut. Prints the contents
-/// of the copy, and what it lacks.
+/// of the copy, and the commits that the copy lacks.
 ///
 /// # Errors
 /// The directory contains no database, the database is in use, the other directory is not empty, a

@@ -1,12 +1,12 @@
-//! The directions of a published figure: claims about its lines, each with the values by which it
-//! comes out.
+//! The directions of a published figure: claims about its lines, each with the values for which it
+//! holds.
 
 use std::ops::RangeInclusive;
 
 use crate::results::{MeasuredLine, PhaseResult, Point, Verdict, median};
 
-/// A direction of a published figure, which comes out if a quantity of a line has one of the
-/// accepted values. It is judged for each number of threads.
+/// A direction of a published figure, which holds if a quantity of a line has one of the accepted
+/// values. The direction is judged for each number of threads.
 #[derive(Debug, Clone)]
 pub struct Claim {
     /// The claim in words.
@@ -17,7 +17,7 @@ pub struct Claim {
     pub quantity: Quantity,
     /// The line or number with which the quantity is compared.
     pub compared: Compared,
-    /// The values by which the claim comes out.
+    /// The values for which the claim holds.
     pub accepted: RangeInclusive<f64>,
 }
 
@@ -172,8 +172,8 @@ impl Quantity {
         matches!(self, Quantity::Throughput | Quantity::ThroughputIn(_))
     }
 
-    /// Returns the throughput of each round; an empty list if this is no throughput, or was not
-    /// measured.
+    /// Returns the throughput of each round; an empty list if the quantity is no throughput, or was
+    /// not measured.
     fn runs(self, point: &Point) -> &[f64] {
         match self {
             Quantity::Throughput => &point.tps_runs,

@@ -1,4 +1,4 @@
-//! The plan of a figure: what it measures and shows.
+//! The plan of a figure: its measurements and lines.
 
 use super::claim::Claim;
 use super::grade::Graded;
@@ -82,7 +82,7 @@ pub struct Line {
     pub published: Option<Published>,
 }
 
-/// A part of a figure. It has one workload, which may depend on the number of threads.
+/// A part of a figure. The part has one workload, which may depend on the number of threads.
 #[derive(Clone, Copy)]
 pub struct Panel<'a> {
     /// The panel's heading.

@@ -112,7 +112,7 @@ fn options(element: &str, policy: Policy, pairs: &str) -> Result<Policies, Strin
         options = match option {
             "h" | "per" if policy != Policy::Mocc => {
                 return Err(format!(
-                    "`{option}` means nothing to {name}, which has no temperatures; its options are `lock` and `wait`"
+                    "`{option}` has no effect under {name}, which has no temperatures; its options are `lock` and `wait`"
                 ));
             }
             "h" => match value.parse() {
@@ -232,8 +232,8 @@ mod tests {
             ("mocc:wait=long", "must be `short` or `paper`, not `long`"),
             ("hybrid:lock=spin", "must be `parked` or `queue`, not `spin`"),
             ("mocc:h=5,lock=queue,h=5", "`mocc:h=5,lock=queue,h=5` has the option `h` twice"),
-            ("hybrid:h=5", "`h` means nothing to hybrid, which has no temperatures"),
-            ("hybrid:per=page", "`per` means nothing to hybrid"),
+            ("hybrid:h=5", "`h` has no effect under hybrid, which has no temperatures"),
+            ("hybrid:per=page", "`per` has no effect under hybrid"),
         ] {
             let refused = parse(text).expect("options").expect_err("not well formed");
             assert!(refused.contains(words), "{text}: {refused}");

@@ -1,5 +1,5 @@
-//! Reads of a workload's hottest row by the threads that run its transactions. They measure how
-//! long a read of this row takes, and how many versions the row has.
+//! Reads of a workload's hottest row by the threads that run its transactions. These reads measure
+//! how long a read of this row takes, and how many versions the row has.
 
 use candide_workloads::{Failure, Worker};
 use hdrhistogram::Histogram;
@@ -98,8 +98,8 @@ pub(crate) struct Hottest {
     pub(crate) row: &'static str,
     /// The number of reads. If it is zero, the other fields mean nothing.
     pub(crate) probes: u64,
-    /// The number of read attempts that a conflict has aborted. They are not counted among the
-    /// aborted attempts of transactions.
+    /// The number of read attempts that a conflict has aborted. These attempts do not count among
+    /// the aborted attempts of transactions.
     pub(crate) aborted: u64,
     /// The time that a read takes, at the median; `None` if there were no reads.
     pub(crate) p50_us: Option<f64>,

@@ -15,7 +15,7 @@ pub(crate) struct Locks {
     pub(crate) died: u64,
     /// Attempts that aborted because another transaction asked them to.
     pub(crate) killed: u64,
-    /// Locks without which an attempt went on.
+    /// Locks without which an attempt continued.
     pub(crate) forgone: u64,
     /// The locks taken before an attempt began, because the attempt before it had failed. Also
     /// `taken`.

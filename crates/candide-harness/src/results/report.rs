@@ -13,7 +13,7 @@ use crate::failure::Failure;
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub(crate) machine: Machine,
-    /// Facts that a reader of the numbers must know, such as what was left out or not checked.
+    /// Notes on the numbers, such as omitted lines and checks.
     pub(crate) notes: Vec<String>,
     /// Whether Ctrl-C ended the command before everything requested was measured.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -99,8 +99,8 @@ pub(crate) struct Timeslices {
 #[derive(Debug, Serialize)]
 pub(crate) struct NamedPhase {
     pub(crate) name: &'static str,
-    /// The results of the phase. They are serialized as three lists of the same length, since a
-    /// phase may have many slices.
+    /// The results of the phase. The results are serialized as three lists of the same length,
+    /// since a phase may have many slices.
     #[serde(flatten, serialize_with = "lists")]
     pub(crate) phase: Phase,
 }

@@ -1,5 +1,5 @@
-//! The notes on workloads before they run: whether memory suffices, by an estimate, and what a
-//! reader of the results must know.
+//! The admission of workloads before they run: an estimate of whether memory suffices, and notes on
+//! the results.
 
 use std::time::Duration;
 

@@ -15,12 +15,12 @@ const MARGIN: Duration = Duration::from_micros(20);
 /// The longest sleep, after which a waiting thread reads its orders again.
 const NAP: Duration = Duration::from_millis(5);
 
-/// The number of seconds until a beginning that never comes. It is small enough to be added to any
-/// `Instant`.
+/// The number of seconds until a beginning that never comes. The number is small enough to be added
+/// to any `Instant`.
 const NEVER_S: f64 = 1e9;
 
-/// The intended beginnings of one thread's transactions. They are evenly spaced, and lie between
-/// the beginnings of the other threads.
+/// The intended beginnings of one thread's transactions. The beginnings are evenly spaced, and lie
+/// between the beginnings of the other threads.
 ///
 /// A thread that is late begins its next transaction at once and skips none. So the delay is part
 /// of the latencies of the following transactions.

@@ -1,4 +1,4 @@
-//! How often the operating system takes the core from a thread that could go on.
+//! How often the operating system takes the core from a thread that could continue.
 
 use std::fs;
 

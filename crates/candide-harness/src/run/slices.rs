@@ -1,8 +1,8 @@
 //! The measured time of a run, cut into slices: the results of each slice, and the memory at its
 //! end.
 //!
-//! Workloads that change while they run also have shorter slices, without latencies. These are in
-//! `timeline.rs`.
+//! Workloads that change while they run also have shorter slices, without latencies. Such slices
+//! are in `timeline.rs`.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -83,7 +83,7 @@ impl Slices {
 }
 
 /// The results of one thread in its current slice. The thread adds them to [`Slices`] when that
-/// slice is over.
+/// slice has ended.
 pub(crate) struct Share<'a> {
     slices: &'a Slices,
     begun: Instant,
@@ -103,8 +103,8 @@ impl Share<'_> {
         self.kind.record(step, latency);
     }
 
-    /// Goes on to the slice that contains `moment`. This takes some ten microseconds, which are
-    /// part of the next transaction's latency.
+    /// Goes on to the slice that contains `moment`. The change of the slice takes some ten
+    /// microseconds, which are part of the next transaction's latency.
     #[cold]
     fn turn_to(&mut self, moment: Instant) {
         self.slices.add(self.index, &self.kind);

@@ -124,7 +124,7 @@ impl Pieces {
         contents
     }
 
-    /// Returns a line for each change that is not durable, which says what of it is kept.
+    /// Returns, for each change that is not durable, a line on the part that is kept.
     pub(super) fn describe(&self, moment: &Moment, kept: impl Fn(usize) -> bool) -> String {
         let mut text = String::new();
         for (later, range) in moment.names.changes.iter().zip(&self.names) {

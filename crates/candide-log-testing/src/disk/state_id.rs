@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// The name of a state after a crash, from which [`SimDisk::state`] of a disk with the same
 /// operations makes the state again.
 ///
-/// It is written and parsed as one word, such as `37:512:all-but-5`.
+/// A state is written and parsed as one word, such as `37:512:all-but-5`.
 ///
 /// [`SimDisk::state`]: super::SimDisk::state
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

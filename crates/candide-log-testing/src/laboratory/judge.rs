@@ -37,7 +37,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the number of all states. Those that the whole engine opened are among the others.
+    /// Returns the number of all states. The states that the whole engine opened are among the
+    /// others.
     pub fn states(&self) -> u64 {
         self.crashes + self.kills + self.recoveries
     }

@@ -10,7 +10,7 @@
 //!   durable;
 //! * contain everything that was acknowledged before: as durable against a loss of power, as
 //!   written against the end of the process;
-//! * be the same when it is opened again, also when recovery itself crashes, and go on to take
+//! * be the same when it is opened again, also when recovery itself crashes, and continue to take
 //!   commits that are durable.
 //!
 //! A share of the states is opened by a [`WholeEngine`], too.
@@ -121,10 +121,10 @@ fn finding(seed: u64, disk: &SimDisk, place: Option<Place>, what: String) -> Box
     Box::new(Finding { seed, place, what, story: story(disk, place) })
 }
 
-/// The number of operations before a crash that a story tells.
+/// The number of operations before a crash that a report lists.
 const TOLD: usize = 40;
 
-/// Tells the last operations before a state, and what the crash leaves of them.
+/// Lists the last operations before a state, and the parts of them that the crash leaves.
 fn story(disk: &SimDisk, place: Option<Place>) -> String {
     let operations = disk.operations();
     let (end, left) = match place {

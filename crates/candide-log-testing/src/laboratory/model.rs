@@ -24,8 +24,7 @@ struct Generation {
     cuts: Vec<u64>,
 }
 
-/// A promise that everything up to a cut would survive, given after a number of the disk's
-/// operations.
+/// An acknowledgement of all commits up to a cut, given after a number of the disk's operations.
 #[derive(Debug, Clone, Copy)]
 struct Promise {
     position: usize,
@@ -33,7 +32,7 @@ struct Promise {
     cut: u64,
 }
 
-/// The kind of loss that a promise withstands.
+/// The kind of loss that an acknowledgement withstands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loss {
     /// The end of the process.
@@ -42,7 +41,7 @@ pub(super) enum Loss {
     OfPower,
 }
 
-/// A database as the script knows it.
+/// The state of a database that the script expects.
 #[derive(Debug)]
 pub(super) struct Model {
     row_words: usize,

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-/// A state that a script could leave. It is written and parsed as one word, such as
+/// A state that a script could leave. A place is written and parsed as one word, such as
 /// `37:512:all-but-5` or `killed-37`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {

@@ -3,7 +3,7 @@
 //! Commits run one after the other, each with the epoch as its stamp and the next number as its
 //! version. Each belongs to a session and lies in the session's buffer until a round takes the
 //! buffer. A round reads the cut, lets the epoch pass, and takes the buffers one after the other,
-//! while commits of the next epoch go on: so some records of a block are above its cut, and the
+//! while commits of the next epoch continue: so some records of a block are above its cut, and the
 //! versions in it are not in order.
 
 use super::draws::Draws;
@@ -18,7 +18,7 @@ use std::mem;
 use std::sync::Arc;
 
 const SESSIONS: usize = 3;
-/// The number of keys of each table: few, so that rows are changed again and again.
+/// The number of keys of each table: few, so that rows are changed repeatedly.
 const KEYS: u64 = 6;
 /// The largest number of faults of a script.
 const FAULTS_MAX: u64 = 2;
@@ -139,7 +139,7 @@ impl<'a> Script<'a> {
         let schema = self.plan.table(self.model.tables());
         match self.opened().0.add_table(schema) {
             Ok(_) => self.model.add_table(self.disk.position()),
-            // The next opening tells whether the table is there.
+            // The next opening shows whether the table exists.
             Err(StoreError::Failed(error)) => {
                 return self.excuse(error, "adding a table").map(|()| false);
             }
@@ -234,7 +234,8 @@ impl<'a> Script<'a> {
         match self.opened().1.write(&records, cut) {
             Ok(()) => {}
             Err(WriteError::Full(error)) => {
-                // The full disk has taken nothing, so the next round has these records, too.
+                // The full disk has not written the block, so the next round has these records,
+                // too.
                 self.buffers[0].splice(0..0, payload.concat());
                 return self.excuse(error, "a write").map(|()| true);
             }

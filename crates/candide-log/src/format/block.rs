@@ -1,6 +1,6 @@
 //! Blocks of the log, each written by the logger at once.
 //!
-//! A block is a header of 64 bytes, commit records, and zeros up to a multiple of 4 KiB. It is
+//! A block is a header of 64 bytes, commit records, and zeros up to a multiple of 4 KiB. A block is
 //! valid whole or not at all.
 
 #![forbid(unsafe_code)]

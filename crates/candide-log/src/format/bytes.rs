@@ -55,7 +55,7 @@ impl Field {
         self.put_bytes(header, &value.to_le_bytes()[..self.size]);
     }
 
-    /// Returns the error that says `what` is wrong with this field.
+    /// Returns an error about this field, with the text `what`.
     pub(crate) fn wrong(self, what: impl Into<Cow<'static, str>>) -> Malformed {
         Malformed::new(self.offset as u64, what)
     }

@@ -236,7 +236,8 @@ impl PartBlockHeader {
         let payload = self.payload_bytes;
         match self.contents {
             Contents::Rows { table, .. } if table > TABLE_NUMBER_MAX => {
-                Err(BLOCK_TABLE.wrong(format!("there can be no table {table}")))
+                Err(BLOCK_TABLE
+                    .wrong(format!("table {table} is above the largest number of a table")))
             }
             Contents::Rows { count: 0, .. } | Contents::Pending { count: 0 } => {
                 Err(BLOCK_COUNT.wrong("the block has no contents"))
@@ -392,7 +393,7 @@ impl PartDecoder {
     /// MANIFEST. Also returns the header, which the caller compares with the part that it wants.
     ///
     /// # Errors
-    /// Returns what is wrong with the header, or that `part` has no room for an end.
+    /// Returns an error if the header is damaged, or `part` has no room for an end.
     pub fn new(bytes: &[u8], part: Part) -> Result<(PartDecoder, PartHeader), Malformed> {
         let header = PartHeader::decode(bytes)?;
         let at = PART_HEADER_BYTES as u64;
@@ -509,7 +510,7 @@ impl PartDecoder {
         Ok(())
     }
 
-    /// Checks that the part ends here as MANIFEST says.
+    /// Checks that the part ends here, as MANIFEST states.
     fn check_end(&self, header: &PartBlockHeader, blocks: u64) -> Result<(), Malformed> {
         if blocks != self.blocks {
             let error = format!("the part has {} blocks, and states {blocks}", self.blocks);

@@ -1,9 +1,9 @@
 //! Batches: the commit records that are applied when a block has been read, in order.
 //!
 //! A block closes a cut. The records with a stamp up to the cut, from this block or an earlier one,
-//! are a *batch*: they are applied in the order of their versions. The others stay pending until a
-//! later block of the same generation closes a cut that contains them, or until the generation
-//! ends.
+//! are a *batch*: they are applied in the order of their versions. The other records stay pending
+//! until a later block of the same generation closes a cut that contains them, or until the
+//! generation ends.
 //!
 //! The writes of one row come in the right order also from batch to batch. A commit that replaces
 //! what another commit wrote has a stamp that is no smaller (property W of the engine's log), so it

@@ -310,7 +310,7 @@ impl Log {
         Ok(())
     }
 
-    /// Closes the segment in use, if it contains a block, and goes on with a new one.
+    /// Closes the segment in use, if it contains a block, and continues with a new one.
     pub(crate) fn rotate(&mut self) -> Result<(), Obstacle> {
         self.check()?;
         if self.offset == FIRST_BLOCK {

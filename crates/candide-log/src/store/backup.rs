@@ -39,8 +39,8 @@ impl Store {
     /// block is noticed. Meanwhile the log is written as usual, and checkpoints wait.
     ///
     /// # Errors
-    /// A file cannot be read or written, or what is read is damaged. The copy may be unfinished
-    /// then, and cannot be opened.
+    /// A file cannot be read or written, or is damaged. The copy may be unfinished then, and cannot
+    /// be opened.
     pub fn backup(&self, to: Arc<dyn Disk>) -> Result<BackedUp, StoreError> {
         let shared = &*self.shared;
         let _merging = shared.merging();

@@ -205,7 +205,7 @@ fn rounds_of_all_sizes_survive_a_crash_and_a_crash_in_recovery() {
             if !states.is_multiple_of(40) {
                 continue;
             }
-            // The next process goes on, and crashes, too.
+            // The next process continues, and crashes, too.
             let mut next = Script::new(disk.clone(), seed + states);
             (0..6).for_each(|_| next.step());
             next.opened = None;

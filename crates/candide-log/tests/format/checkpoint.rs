@@ -248,7 +248,7 @@ fn each_mistake_in_the_header_of_a_checkpoint_part_has_its_own_error() {
     expect(PartBlockHeader::parse(&[0; 40], 99), 0, "no block begins here");
     expect(with(&[(4, 4, 4)]), 4, "a block has the unknown kind 4");
     expect(with(&[(4, 4, 2)]), 8, "a reserved byte is not zero");
-    expect(with(&[(8, 4, 65_536)]), 8, "there can be no table 65536");
+    expect(with(&[(8, 4, 65_536)]), 8, "table 65536 is above the largest number of a table");
     expect(with(&[(16, 8, 0)]), 16, "the block has no contents");
     expect(with(&[(12, 2, 0)]), 16, "several rows have keys of no words");
     expect(

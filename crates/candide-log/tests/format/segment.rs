@@ -100,8 +100,8 @@ fn each_mistake_in_a_segment_has_its_own_error() {
     );
     expect(with(64, 8, 0), 64, "no block ends at byte 0");
     expect(with(64, 8, 4097), 64, "no block ends at byte 4097");
-    expect(with(80, 8, 4096), 80, "no segment has a length of 4096 bytes");
-    expect(with(80, 8, 8193), 80, "no segment has a length of 8193 bytes");
+    expect(with(80, 8, 4096), 80, "a segment cannot have 4096 bytes");
+    expect(with(80, 8, 8193), 80, "a segment cannot have 8193 bytes");
     let mut bytes = header.encode();
     bytes[4092] ^= 1;
     let error = SegmentHeader::decode(&bytes).unwrap_err();

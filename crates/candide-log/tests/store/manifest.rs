@@ -305,7 +305,7 @@ fn a_wrong_magic_number_beside_files_of_a_database_is_damage() {
         disk.remove("MANIFEST").unwrap();
         for refused in [open(disk.clone()).err(), verify(&disk).err()] {
             let refused = refused.expect("refused").to_string();
-            assert!(refused.contains(": the file is missing, and there is "), "{refused}");
+            assert!(refused.contains(": the file is missing, although there is "), "{refused}");
         }
     }
     let disk = SimDisk::new();

@@ -1,4 +1,4 @@
-//! Databases that are opened again and again.
+//! Databases that are opened repeatedly.
 
 use crate::model::{Habits, World};
 

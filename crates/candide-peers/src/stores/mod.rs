@@ -88,7 +88,7 @@ pub use value::Value;
 
 use crate::Role;
 
-/// The reason why a measurement cannot go on.
+/// The reason why a measurement cannot continue.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// A store to measure, for any type of rows.

@@ -11,7 +11,7 @@ use super::cli::Choice;
 use super::driver::{Contender, Job, Lots, Turn, of};
 use super::{Failure, Options, peers, suite};
 
-/// The number of rows. It is so small that transactions conflict.
+/// The number of rows. The number is so small that transactions conflict.
 const ROWS: u64 = 100;
 
 fn draw(workload: Choice, threads: usize) -> Job {
@@ -154,7 +154,7 @@ fn bad_arguments_of_the_comparison_are_refused_with_valid_values() {
     assert!(error(&["--rows", "10"]).contains("100.."));
     assert!(error(&["--runs", "0"]).contains("1.."));
     assert!(error(&["--threads", "0"]).contains("use numbers from 1 to"));
-    assert!(error(&["--duration", "0s"]).contains("longer than nothing"));
+    assert!(error(&["--duration", "0s"]).contains("longer than zero"));
     for (feature, names) in peers::LEFT_OUT {
         assert!(error(&["--peers", names[0]]).contains(&format!("--features {feature}")));
     }

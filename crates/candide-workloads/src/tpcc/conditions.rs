@@ -13,8 +13,8 @@ use super::tables::{Numbers, district_at};
 use super::worker::Tally;
 use crate::{Consistency, Failure};
 
-/// Conditions between inserted rows and counters. They do not hold if transactions only count and
-/// insert nothing.
+/// Conditions between inserted rows and counters. These conditions do not hold if transactions only
+/// count and insert nothing.
 const OF_WRITTEN_DOWN: [&str; 6] = ["2", "8", "9", "10", "13", "14"];
 
 /// The number of conditions that an audit examines.
@@ -175,7 +175,7 @@ fn orders(contents: &Contents) -> [Condition; 5] {
             new.expect(order.is_new == (order.is_there && order.carrier == 0), || {
                 let is_new = if order.is_new { "is" } else { "is not" };
                 format!(
-                    "order {key:?} has carrier {}, and {is_new} among the new ones",
+                    "order {key:?} has carrier {}, and {is_new} in the table of new orders",
                     order.carrier
                 )
             });
@@ -225,7 +225,7 @@ fn accounts(contents: &Contents, knobs: &Tpcc) -> [Condition; 3] {
         let key = || contents.customer_at(place);
         balance.expect(book.balance == amount - book.paid, || {
             format!(
-                "customer {:?} has balance {}, got {amount} and paid {}",
+                "customer {:?} has balance {}, deliveries of {amount} and payments of {}",
                 key(),
                 book.balance,
                 book.paid
@@ -233,7 +233,7 @@ fn accounts(contents: &Contents, knobs: &Tpcc) -> [Condition; 3] {
         });
         ytd.expect(book.balance + book.ytd_payment == amount, || {
             format!(
-                "customer {:?} has balance {}, got {amount} and has paid {}",
+                "customer {:?} has balance {}, deliveries of {amount} and states payments of {}",
                 key(),
                 book.balance,
                 book.ytd_payment

@@ -16,8 +16,8 @@ pub(super) const BRAND: &str = "ORIGINAL";
 pub(super) const LAST_NAMES: u16 = 1000;
 
 /// The constants of the skewed distributions. The two constants of names differ by 66, a difference
-/// that the standard permits. They must differ, so that the names looked up most often are not the
-/// names given most often.
+/// that the standard permits. The constants must differ, so that the names looked up most often are
+/// not the names given most often.
 const CUSTOMER_SHIFT: u32 = 259;
 const ITEM_SHIFT: u32 = 7911;
 const NAME_SHIFT_LOAD: u32 = 157;

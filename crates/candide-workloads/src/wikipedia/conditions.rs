@@ -20,7 +20,7 @@ pub(super) struct Account {
     latest: Vec<Candidates>,
 }
 
-/// The revisions of one page among which the newest one must be. They are the last revisions that
+/// The revisions of one page among which the newest one must be. These are the last revisions that
 /// each worker made in the last round in which the page was edited.
 #[derive(Debug, Clone, Default)]
 struct Candidates {

@@ -15,7 +15,8 @@ use crate::common::{check, database_of, load};
 const THREADS: usize = 4;
 /// Transactions of each thread in one round.
 const STEPS: usize = 200;
-/// Rounds go on until so many attempts have been aborted in a setting, or there have been so many.
+/// Rounds continue until so many attempts have been aborted in a setting, or there have been so
+/// many.
 const ABORTED: u64 = 150;
 const ROUNDS_MAX: usize = 40;
 

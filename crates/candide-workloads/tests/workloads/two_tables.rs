@@ -181,7 +181,7 @@ fn phases_and_reads_out_of_range_are_refused_with_the_range() {
     let refused = [
         (Shifting { reads: 65, ..shifting() }, "from 1 to 64"),
         (Shifting { rows: 19, ..shifting() }, "rows must be from 20"),
-        (Shifting { slice: Duration::ZERO, ..shifting() }, "longer than nothing"),
+        (Shifting { slice: Duration::ZERO, ..shifting() }, "longer than zero"),
         (
             Shifting { slice: Duration::from_secs(1), ..shifting() },
             "no longer than the phase of 100ms",

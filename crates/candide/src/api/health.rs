@@ -90,7 +90,7 @@ pub struct TableUse {
 impl<P: Protocol> Database<P> {
     /// Returns the state of the database. Takes the lock that sessions take when they are made and
     /// dropped; no transaction waits for that lock. Also takes, for a moment, the lock of each
-    /// session's garbage. The figures are read one after another, while transactions go on.
+    /// session's garbage. The figures are read one after another, while transactions continue.
     ///
     /// ```
     /// use candide::Database;

@@ -64,7 +64,7 @@ pub(crate) fn create<P: Protocol>(
     let built = catch_unwind(AssertUnwindSafe(|| work.build(&mut session, index)));
     let is_built = matches!(built, Ok(Ok(())));
     let may_have_refused = indexes.is_at(index, Stage::Enforced);
-    // If transactions must go on maintaining the index, the index stays.
+    // If transactions must continue maintaining the index, the index stays.
     let stays = |session: &mut Session<P>| {
         indexes.set(index, Stage::Enforced, false);
         epochs.wait_for_others().and_then(|()| work.part_from(session, index)).is_err()

@@ -26,7 +26,7 @@ impl Database<DefaultProtocol> {
     ///
     /// [`Database::run`] then waits until what it returns is durable: on the disk, so that it
     /// survives a loss of power. That takes as long as the disk takes to write and sync, from some
-    /// microseconds to some milliseconds, while other threads go on and share the sync.
+    /// microseconds to some milliseconds, while other threads continue and share the sync.
     /// [`Database::run_logged`] does not wait, and [`LogOptions::acknowledge`] changes the default.
     ///
     /// ```
@@ -187,7 +187,7 @@ impl<P: Protocol> Database<P> {
 
     /// Makes a checkpoint: writes all rows, as they are in the log up to now, and gives back the
     /// part of the log that is not needed any more. A later [`open`](Database::open) then reads
-    /// less. Transactions go on meanwhile. Checkpoints also begin by themselves
+    /// less. Transactions continue meanwhile. Checkpoints also begin by themselves
     /// ([`LogOptions::checkpoint_bytes`]).
     ///
     /// # Errors

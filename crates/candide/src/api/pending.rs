@@ -20,7 +20,7 @@ use std::task::{Context, Poll, Waker};
 /// not durable yet, and after a crash might be untrue.
 ///
 /// A `Pending` is a [`Future`] that any executor can run. Dropping it changes nothing: the
-/// transaction becomes durable all the same. Of a database with a log, a `Pending` is a handle: it
+/// transaction becomes durable nevertheless. Of a database with a log, a `Pending` is a handle: it
 /// keeps the database open.
 #[must_use = "the transaction may not be durable before this is waited for"]
 pub struct Pending<T, E = Abort> {
@@ -89,7 +89,7 @@ impl<T, E: From<Abort>> Pending<T, E> {
     /// Waits until the result has reached a level, but no longer than until `deadline`, and returns
     /// it. A deadline that has passed already asks whether the result has reached the level.
     ///
-    /// After a deadline that has passed the database goes on, and the transaction most probably
+    /// After a deadline that has passed the database continues, and the transaction most probably
     /// becomes durable: repeating it might do twice what it does.
     /// [`Database::sync`](crate::Database::sync) waits for it, too, and [`Pending::peek`] shows the
     /// result before the wait.

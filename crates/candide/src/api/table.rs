@@ -207,7 +207,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// As [`Table::insert`], for the first row that is refused. The rows before the refused row
-    /// have been inserted, and stay inserted if the closure goes on after an outcome. So have the
+    /// have been inserted, and stay inserted if the closure continues after an outcome. So have the
     /// rows before one at which `rows` or a row's own code panics.
     pub fn insert_many(
         &self,

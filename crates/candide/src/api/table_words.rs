@@ -16,7 +16,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 /// A function that a scan calls with the words of a key and the other words of the row. It returns
-/// whether the scan goes on.
+/// whether the scan continues.
 type Visit<'a> = dyn FnMut(&[u64], &[u64]) -> ControlFlow<()> + 'a;
 
 /// The rows of a table, as words. Its code is compiled once for each protocol, and not for each row

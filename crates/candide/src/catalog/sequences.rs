@@ -54,7 +54,7 @@ pub(crate) const SEQUENCES: &str = "candide.sequences";
 const RESERVED: &str = "candide.";
 
 /// The largest number of a sequence. It fits into a signed column of 64 bits; and a counter that
-/// goes on from here, one for each failed call, does not wrap around.
+/// continues from here, one for each failed call, does not wrap around.
 pub(crate) const NUMBER_MAX: u64 = i64::MAX as u64;
 
 /// The distance from a number to the limit that the number's transaction stages.

@@ -52,7 +52,7 @@ impl Properties {
         self.commits_stale
     }
 
-    /// Returns whether updates that cannot fail may be put off, as deltas, in databases without a
+    /// Returns whether updates that cannot fail may be deferred, as deltas, in databases without a
     /// log.
     #[cfg(any(test, feature = "experiments"))]
     pub fn has_deltas(&self) -> bool {
@@ -107,9 +107,8 @@ pub trait Protocol: Absence {
     /// closure (a value, an error or a panic) is never shown to the caller.
     const OPAQUE: bool;
 
-    /// Whether the protocol is opaque because it validates again and again what an attempt has
-    /// seen. A database can turn these validations off
-    /// ([`Builder::opaque`](crate::Builder::opaque)).
+    /// Whether the protocol is opaque because it validates repeatedly what an attempt has seen. A
+    /// database can turn these validations off ([`Builder::opaque`](crate::Builder::opaque)).
     #[doc(hidden)]
     const OPAQUE_BY_LOOKS: bool = false;
 
@@ -231,7 +230,7 @@ pub trait Protocol: Absence {
     /// default nothing is locked.
     ///
     /// # Errors
-    /// If the policy says that the attempt must abort. The attempt then goes on without the lock.
+    /// If the policy says that the attempt must abort. The attempt then continues without the lock.
     #[doc(hidden)]
     fn lock_ahead(
         _context: &mut Context<'_, Self>,
@@ -243,8 +242,8 @@ pub trait Protocol: Absence {
     }
 
     /// Returns where sessions sleep until the lock of the unit `at` is released; `None` if no
-    /// session holds it, or one of the same thread, which cannot go on meanwhile. The session holds
-    /// nothing.
+    /// session holds it, or one of the same thread, which cannot continue meanwhile. The session
+    /// holds nothing.
     #[doc(hidden)]
     fn lock_place(
         context: &mut Context<'_, Self>,

@@ -1,5 +1,6 @@
 //! Locks that the transactions of a thread hold while their closures run. If such a closure runs a
-//! transaction of another session, that inner transaction would wait for these locks in vain.
+//! transaction of another session, that inner transaction would wait for these locks without
+//! success.
 //!
 //! Most transactions hold no locks while their closures run, so they note nothing here.
 

@@ -117,7 +117,7 @@ type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
 pub(crate) struct IndexCore {
     pub(crate) name: Box<str>,
     pub(crate) unique: bool,
-    /// Whether an ordered index was asked for. If not, the entries may be ordered nevertheless.
+    /// Whether an ordered index was requested. If not, the entries may be ordered nevertheless.
     ordered: bool,
     /// The columns of the index key.
     pub(crate) columns: Box<[Place]>,

@@ -2,13 +2,13 @@
 //! it has failed, the units that it wanted to lock, its retrospective lock list, its age, and its
 //! ticket. The next attempt locks the units *ahead*: before its closure runs.
 //!
-//! Attempts that lock rows in opposite orders fail again and again. So an attempt that fails at a
-//! read for update notes the units that it held and the unit for which it waited. The next attempt
-//! finds the cells of these units before its closure runs, and locks the cells in the order of
-//! their addresses, as a read for update locks a cell. All such attempts wait for one another in
-//! the same order, so they can sleep. Locking ahead is a hint: the locks are released at the end of
-//! the attempt, and a unit that is not found, or cannot be locked in time, is left out. Units are
-//! noted by their keys, since a record may be freed while no session is pinned.
+//! Attempts that lock rows in opposite orders fail repeatedly. So an attempt that fails at a read
+//! for update notes the units that it held and the unit for which it waited. The next attempt finds
+//! the cells of these units before its closure runs, and locks the cells in the order of their
+//! addresses, as a read for update locks a cell. All such attempts wait for one another in the same
+//! order, so they can sleep. Locking ahead is a hint: the locks are released at the end of the
+//! attempt, and a unit that is not found, or cannot be locked in time, is left out. Units are noted
+//! by their keys, since a record may be freed while no session is pinned.
 //!
 //! The *retrospective lock list* [WK16] has the locks by policy that would have spared the attempt
 //! its conflict. Policies that learn from conflicts make this list. It is noted and locked ahead
@@ -207,7 +207,7 @@ impl Wanted {
     }
 }
 
-/// The tables of a database, with the table that was asked for last.
+/// The tables of a database, with the table that was requested last.
 struct Tables<'a> {
     engine: &'a Common,
     last: Option<Arc<TableCore>>,

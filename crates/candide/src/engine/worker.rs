@@ -109,7 +109,7 @@ impl Local {
         cfg!(any(test, feature = "experiments")) && self.is_stale
     }
 
-    /// Notes whether OCC would have aborted the commit at hand.
+    /// Notes whether OCC would have aborted the current commit.
     #[cold]
     pub(crate) fn note_staleness(&mut self, is_stale: bool) {
         self.is_stale = is_stale;

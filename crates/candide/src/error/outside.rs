@@ -158,7 +158,7 @@ pub enum Error {
     /// This build has no such allocator. Build with the cargo feature of the allocator's name.
     #[cfg(any(test, feature = "experiments"))]
     NoAllocator {
-        /// The allocator that was asked for.
+        /// The allocator that was requested.
         wanted: Factor,
     },
     /// The protocol allows one session at a time, and one exists. Drop it first, or choose another

@@ -16,7 +16,7 @@
 //!   stays right until the version changes.
 //! * **HI3** A moved bucket is never changed again. The flag MOVED is set in its version word. So a
 //!   reader that has observed an earlier version fails to validate, and a reader that comes later
-//!   goes on to the next array.
+//!   continues to the next array.
 //! * **HI4** Slots are written with Release and read with Acquire. So a reader that finds a record
 //!   sees the record's whole key and all cells (E4).
 //! * **HI5** Bucket locks are held for a few hundred instructions. No thread waits while it holds a
@@ -608,7 +608,7 @@ impl HashIndex {
             let first = array.claimed.fetch_add(MOVES_PER_INSERT, Ordering::Relaxed);
             (first..(first + MOVES_PER_INSERT).min(array.buckets())).for_each(move_one);
         }
-        // AcqRel: all moves happen before the thread that counts the last bucket goes on (E11).
+        // AcqRel: all moves happen before the thread that counts the last bucket continues (E11).
         if moved > 0 && array.moved.fetch_add(moved, Ordering::AcqRel) + moved == array.buckets() {
             // The count reaches its end once, so the array is retired once.
             let moved = self.current.swap(array.next.load(Ordering::Acquire), Ordering::AcqRel); // E8

@@ -128,8 +128,8 @@ pub(crate) enum Advance {
     /// The range has no more records, and the nodes that prove this have been observed.
     End,
     /// An observed node has changed, and will not change back, so the transaction will not
-    /// validate. A caller without a transaction can go on: the cursor has skipped no record that is
-    /// still linked.
+    /// validate. A caller without a transaction can continue: the cursor has skipped no record that
+    /// is still linked.
     Doomed,
 }
 

@@ -245,7 +245,7 @@ impl TableIndex {
         }
     }
 
-    /// Calls `each` with records that are linked in the same node as the key, or were a moment ago.
+    /// Calls `each` with records that are linked in the same node as the key, or were just before.
     /// The caller is pinned.
     pub(crate) fn for_each_beside(&self, key: &[u64], each: &mut dyn FnMut(RecordAt)) {
         match self {

@@ -11,8 +11,8 @@ use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, Wait, Waited, Wish, step};
 
 /// Begins to wait for the lock of a cell; asleep if `sleeps`. The attempt never sleeps for a lock
-/// that another transaction of the same thread holds: that transaction cannot go on before this one
-/// has ended.
+/// that another transaction of the same thread holds: that transaction cannot continue before this
+/// one has ended.
 pub(crate) fn wait_to_own<'e, P: Protocol>(
     context: &Context<'e, P>,
     at: CellAt,

@@ -15,7 +15,7 @@
 //! While the closure runs, an attempt sleeps only if it then holds no lock, since others would wait
 //! for it meanwhile. If all that it holds is a few locks for reading, and they are in the way, it
 //! *restores* canonical mode: it releases them. It keeps a lock for writing, since what was read
-//! under it would be replaced. In all other cases it waits a few rounds, and then goes on without
+//! under it would be replaced. In all other cases it waits a few rounds, and then continues without
 //! the lock. A commit does not wait for the lock of a row that it has read, since the lock's holder
 //! is about to replace what was read.
 //!
@@ -24,7 +24,7 @@
 //! restores canonical mode whenever that takes the release of few locks, locks for writing
 //! included. It sleeps in canonical mode whatever other locks of these policies it holds, also
 //! while its closure runs and at a commit for a row that it has read. Only with more locks in the
-//! way does it go on without the lock. No circle of sleepers arises, beside reads for update
+//! way does it continue without the lock. No circle of sleepers arises, beside reads for update
 //! either:
 //! * A sleeper for a lock of these policies holds only such locks, all before the one that it waits
 //!   for, and no TID word (`RowLocks::ask_in_order` lets no attempt with TID words sleep).
@@ -35,9 +35,9 @@
 //!   sleepers has only one kind of sleepers, which wait for ever greater addresses. It ends at an
 //!   attempt that runs.
 //!
-//! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue, goes
-//! on without the lock, and may find later that it was granted. Such a request counts as a lock
-//! that the attempt holds, since others wait behind it.
+//! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue,
+//! continues without the lock, and may find later that it was granted. Such a request counts as a
+//! lock that the attempt holds, since others wait behind it.
 //!
 //! An address belongs to one record for as long as any session that knows it is pinned, so two
 //! attempts that wait for one another agree on the order.
@@ -197,7 +197,7 @@ impl RowLocks {
     }
 
     /// Waits for a queue lock: asleep if the attempt is in canonical mode. Otherwise leaves the
-    /// request in the queue, except before phase 1. Returns `None` if the attempt goes on without
+    /// request in the queue, except before phase 1. Returns `None` if the attempt continues without
     /// the lock.
     ///
     /// # Errors

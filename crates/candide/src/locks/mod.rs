@@ -26,21 +26,21 @@
 //! * **LK4** RASK and WASK are cleared only by a session that holds the second word for writing. A
 //!   change of the table's policy also clears them in a cell whose queue lock it has found free.
 //! * **LK5** A session that has been granted the second word looks at the TID word again. If it
-//!   need not ask any more, it gives the second word back and goes on without.
+//!   need not ask any more, it gives the second word back and continues without.
 //! * **LK6** A writer of a cell with WASK takes the second word for writing, and then locks the TID
 //!   word. It releases the TID word first, so the next holder sees the new version.
 //!
 //! LK1 is what serializability rests on; LK3 to LK6 are what usually holds. By them a cell is not
 //! installed while a session holds its second word for reading (`tests/asking.rs` explores all
 //! interleavings of a model without the exceptions below). In these exceptions a writer does
-//! without the second word. The lock is held by a transaction of the
-//! writer's own thread, which cannot go on before the writer ends. Or the writer holds the
-//! starvation token, or its transaction has failed to get locks too often: the lock's holder may be
-//! stuck in its closure. Or the writer is a commit whose session has no desk: there is none left,
-//! or the session has only inserted so far. Or the writer has locked the TID word by a read for
-//! update just before the flags were set. Or the lock is a queue lock, and the row was not locked
-//! before phase 1, or the session has no node left. Also, a change of a table's policy clears the
-//! flags of a cell whose queue lock seems to be free, without taking the lock.
+//! without the second word. The lock is held by a transaction of the writer's own thread, which
+//! cannot continue before the writer ends. Or the writer holds the starvation token, or its
+//! transaction has failed to get locks too often: the lock's holder may be stuck in its closure. Or
+//! the writer is a commit whose session has no desk: there is none left, or the session has only
+//! inserted so far. Or the writer has locked the TID word by a read for update just before the
+//! flags were set. Or the lock is a queue lock, and the row was not locked before phase 1, or the
+//! session has no node left. Also, a change of a table's policy clears the flags of a cell whose
+//! queue lock seems to be free, without taking the lock.
 //!
 //! # Stamps and cuts
 //! Stamps and cuts are those of `protocols/occ/mod.rs`, and so are the proofs, which need no lock

@@ -32,7 +32,7 @@ pub(super) struct Queueing(Option<Supply>);
 
 impl Queueing {
     /// Takes a node. Returns `None` if the session has no desk, or if all nodes are in use or were
-    /// until a moment ago.
+    /// until just before.
     pub(super) fn take(&mut self, locker: &Locker<'_>) -> Option<NodeId> {
         if locker.own.desk == 0 {
             return None;

@@ -22,7 +22,7 @@ use crate::sync::{Ordering, Patience, Wait, Waited, Wish, step};
 pub(crate) enum Grant {
     /// The attempt holds the lock.
     Held,
-    /// The attempt goes on without the lock.
+    /// The attempt continues without the lock.
     Without,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct RowLocks {
     is_shown: bool,
     /// Whether the attempt has waited for a lock since this was last asked.
     pub(super) has_waited: bool,
-    /// Whether the attempt has slept in vain for a lock without which it then went on.
+    /// Whether the attempt has slept without success for a lock without which it then continued.
     pub(super) has_slept_in_vain: bool,
     /// Whether the attempt has staged a write of a row whose writers ask.
     pub(super) has_staged: bool,
@@ -296,7 +296,7 @@ impl RowLocks {
             return Ok(Grant::Without);
         }
         if asker.is_ahead() {
-            // The attempt goes on without the lock, whatever its policy.
+            // The attempt continues without the lock, whatever its policy.
             return Err(Abort::Locked);
         }
         locker.local.wanted.note_failure(verdict == Verdict::InVain);

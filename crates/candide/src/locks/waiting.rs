@@ -1,4 +1,4 @@
-//! Whether an attempt that meets a lock waits, aborts, or goes on without the lock.
+//! Whether an attempt that meets a lock waits, aborts, or continues without the lock.
 //!
 //! # Waiting and circles
 //! An attempt sleeps for a lock only if its policy excludes circles of sleepers, or finds them:
@@ -61,10 +61,10 @@ pub(super) enum Verdict {
     Wait(Patience),
     /// The attempt has the lock after all.
     Handed,
-    /// The attempt goes on without the lock.
+    /// The attempt continues without the lock.
     Without,
     Die,
-    /// The attempt aborts because it has slept in vain.
+    /// The attempt aborts because it has slept without success.
     InVain,
     /// Another attempt has asked this one to abort.
     Doomed,
@@ -159,7 +159,8 @@ impl Asker {
         }
     }
 
-    /// Returns what the attempt does after a wait in vain, which was as long as `patience` says.
+    /// Returns what the attempt does after a wait without success, which was as long as `patience`
+    /// says.
     pub(super) fn in_vain(&self, patience: Patience) -> Verdict {
         match (self.policy, patience) {
             (Policy::Adaptive, _) if self.mode == Mode::Read => Verdict::Without,
@@ -169,7 +170,7 @@ impl Asker {
         }
     }
 
-    /// Returns whether the attempt goes on if it does not get the lock, because its policy learns
+    /// Returns whether the attempt continues if it does not get the lock, because its policy learns
     /// from conflicts and the commit has not begun.
     pub(super) fn is_hint(&self) -> bool {
         self.policy.learns() && !matches!(self.when, When::BeforeCommit | When::Commit)
@@ -200,7 +201,7 @@ pub(super) fn verdict(
     (lock, word): (Lock<'_>, LockWord),
     is_shown: bool,
 ) -> Verdict {
-    // A transaction of this thread cannot go on before this attempt ends.
+    // A transaction of this thread cannot continue before this attempt ends.
     if is_own_threads(locker.base(), locker.own.desk, word) {
         return Verdict::Without;
     }
@@ -253,7 +254,7 @@ fn others(locker: &Locker<'_>, word: LockWord) -> u64 {
 }
 
 /// Returns whether a transaction of this thread, in another session, may hold the lock. Of readers
-/// only the classes are known. So the answer may be wrongly yes, and the attempt then goes on
+/// only the classes are known. So the answer may be wrongly yes, and the attempt then continues
 /// without a lock.
 fn is_own_threads(base: LockBase<'_>, me: u16, word: LockWord) -> bool {
     let thread = own_thread::number();

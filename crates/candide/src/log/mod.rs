@@ -17,9 +17,9 @@
 //!   of Prefix(c) replaces. It is then as if it had never run.)
 //! * S: if a commit had ended when a transaction began, the transaction's stamp is no smaller. So
 //!   what a program has done survives from its beginning up to some moment, without gaps.
-//! * R: there is a serial order of *all* transactions, those that only read included, of which
-//!   each Prefix(c) is a beginning. So a copy of Prefix(c) may be read, by a backup for example,
-//!   while the database goes on. Under a protocol without R, only recovery may use Prefix(c).
+//! * R: there is a serial order of *all* transactions, those that only read included, of which each
+//!   Prefix(c) is a beginning. So a copy of Prefix(c) may be read, by a backup for example, while
+//!   the database continues. Under a protocol without R, only recovery may use Prefix(c).
 //!
 //! What a transaction returns without a stamp of its own, a value that it has read or an error,
 //! rests on the stamps of the commits that it has seen, and is acknowledged no earlier than these.

@@ -200,8 +200,8 @@ impl Progress {
         self.signal.call(|state| state.stops = true);
     }
 
-    /// Waits, for the logger, until a round is wanted, the logger is to stop, or `patience` is
-    /// over; `None` waits without end.
+    /// Waits, for the logger, until a round is wanted, the logger is to stop, or `patience` has
+    /// ended; `None` waits without end.
     pub(super) fn await_call(&self, patience: Option<Duration>) -> Call {
         let until = patience.and_then(|patience| Instant::now().checked_add(patience));
         let call = |state: &mut State| {

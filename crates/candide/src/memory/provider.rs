@@ -14,8 +14,8 @@ pub(super) const TICK: Duration = Duration::from_millis(5);
 
 /// The memory of a database, as the provider sees it.
 pub(super) trait Growing: Send + Sync {
-    /// Touches as much memory as the growth since the last call asks for. Returns whether to go on
-    /// calling; if not, the caller forgets this memory until the next [`watch`].
+    /// Touches as much memory as the growth since the last call asks for. Returns whether to
+    /// continue calling; if not, the caller forgets this memory until the next [`watch`].
     fn provide(&self) -> bool;
 }
 

@@ -109,7 +109,7 @@
 //! commit that does not abort here runs all phases, and validates everything again.
 //!
 //! *No wait.* [YU16], section 5.1. A commit that meets a locked cell in phase 1 aborts, as if it
-//! had waited in vain. The proof does not say how long a commit waits.
+//! had waited without success. The proof does not say how long a commit waits.
 //!
 //! # Example
 //! T comes before U in the serial order, although U has replaced what T read, and has ended before

@@ -10,7 +10,7 @@
 //! | function: 48 | what the function has to know: 8 | USER: 8 |          | word of the value |   ...
 //! ```
 //!
-//! When an updater that is declared total fails all the same, its transaction has already
+//! When an updater that is declared total fails nevertheless, its transaction has already
 //! committed. The updater then has no effect on the row. The thread that applies the delta (to read
 //! the row or to collect garbage) continues after the failure. If the updater panicked, the panic
 //! hook has reported the panic.

@@ -274,7 +274,7 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// * There was no room, or many updates of the row had been deferred already.
     ///
     /// If the transaction has committed, the panic hook reports the panic on the thread that
-    /// applies the updater, and that thread goes on. The row is as if all other updates had been
+    /// applies the updater, and that thread continues. The row is as if all other updates had been
     /// made, but not this one. Neither the hook nor the updater may use the database.
     const TOTAL: bool = false;
 

@@ -55,7 +55,7 @@ impl SystemClock {
         tick
     }
 
-    /// Waits until `tick` is over. Usually `tick` is over already.
+    /// Waits until `tick` has ended. Usually `tick` is over already.
     #[inline]
     pub(crate) fn await_end(&self, tick: u64) {
         let mut spin = Spin::default();
@@ -100,7 +100,7 @@ impl SystemClock {
         readings / READINGS
     }
 
-    /// Waits until `tick` is over.
+    /// Waits until `tick` has ended.
     pub(crate) fn await_end(&self, tick: u64) {
         self.readings.fetch_max((tick + 1) * READINGS, Ordering::Relaxed);
     }

@@ -155,7 +155,7 @@ fn a_batch_that_meets_the_memory_limit_keeps_its_earlier_rows<P: Protocol>() {
                 Err(Abort::MemoryLimit) => {}
                 Err(abort) => return Err(abort),
             }
-            // The closure goes on. The refused row has no effect, and the rows before it are
+            // The closure continues. The refused row has no effect, and the rows before it are
             // inserted.
             let refused = taken.get() - 1;
             assert_eq!(lines.get(tx, &key(refused), Line::ITEM)?, None);

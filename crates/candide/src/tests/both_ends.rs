@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 type Row<V> = Result<((u8, u16), V), Abort>;
 
-/// Takes up to `count` rows from each end by turns, the first one from the beginning.
+/// Takes up to `count` rows from each end alternately, the first one from the beginning.
 fn take_both<V>(
     scan: &mut impl DoubleEndedIterator<Item = Row<V>>,
     count: usize,

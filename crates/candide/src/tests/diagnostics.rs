@@ -160,8 +160,8 @@ fn limits_on_attempts_and_time_hold_at_their_smallest_values() {
     // An error of the closure is returned even after the deadline.
     let late: Result<(), Abort> = session.with(none.deadline(past)).run(|_| Err(Abort::NotFound));
     assert_eq!(late, Err(Abort::NotFound));
-    // An attempt that gives way to the token counts as an attempt. The session does not wait for
-    // the token beyond the limits.
+    // An attempt that yields to the token counts as an attempt. The session does not wait for the
+    // token beyond the limits.
     db.inner.engine.token.try_take(999);
     let mut blocked =
         |options| session.with(options).run(|tx| table.update(tx, 1, Item::COUNT.add(1)));

@@ -53,7 +53,7 @@ fn a_visit_of_the_memory_does_not_keep_the_database_open() {
         db.run(|tx| items.insert(tx, Item::new(rows, 5))).unwrap();
         let visit = Arc::downgrade(&db.inner).upgrade();
         drop((db, items));
-        // The directory is free while the visit goes on.
+        // The directory is free while the visit continues.
         assert!(open().is_ok());
         drop(visit);
     }

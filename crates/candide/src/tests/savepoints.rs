@@ -236,7 +236,7 @@ fn a_failure_within_a_part_is_undone_with_the_part<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     run(&mut scene.session, |tx| {
-        // The part goes on after its update has failed, and still fails.
+        // The part continues after its update has failed, and still fails.
         let swallowed = tx.attempt(|tx| {
             items.update(tx, 1, Item::COUNT.sub(11).at_least(0))?;
             assert_eq!(items.get(tx, 1, Item::COUNT), Err(Abort::Guard));

@@ -269,8 +269,8 @@ fn records_of_deleted_rows_are_reused_within_a_few_epochs<P: Protocol>() {
 }
 
 protocol_tests!(overlapping: a_row_is_found_that_was_staged_while_a_delete_was_committing);
-/// A delete takes its epoch or timestamp, and stops. Then an attempt begins, puts the row, and goes
-/// on beside the collector when the delete has ended. The record's entry is older than both.
+/// A delete takes its epoch or timestamp, and stops. Then an attempt begins, puts the row, and
+/// continues beside the collector when the delete has ended. The record's entry is older than both.
 fn a_row_is_found_that_was_staged_while_a_delete_was_committing<P: Protocol>() {
     for point in [Point::Unlocked, Point::Locked, Point::Validated, Point::Installing] {
         let scene = Scene::<P>::new();
@@ -320,8 +320,8 @@ fn a_row_is_found_that_was_staged_while_a_delete_was_committing<P: Protocol>() {
 
 protocol_tests!(overlapping: a_row_is_found_that_was_staged_before_its_record_became_absent_again);
 /// A commit that will leave a queued record absent stops. Then an attempt begins, puts the row, and
-/// goes on beside the collector when the commit has ended. The entry is older than the attempt, and
-/// its time may be later than the commit's timestamp.
+/// continues beside the collector when the commit has ended. The entry is older than the attempt,
+/// and its time may be later than the commit's timestamp.
 fn a_row_is_found_that_was_staged_before_its_record_became_absent_again<P: Protocol>() {
     let delete: Change<P> = |wide, _, _, tx| wide.delete(tx, KEY_OF_WIDE);
     let fail: Change<P> = |wide, items, _, tx| {

@@ -1,5 +1,5 @@
 //! Tests of a long transaction beside short transactions that keep changing its rows, and of the
-//! way in which others give way to a transaction that has failed too often.
+//! way in which others yield to a transaction that has failed too often.
 
 use super::indexed_rows::Parcel;
 use super::properties;

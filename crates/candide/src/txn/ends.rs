@@ -292,7 +292,7 @@ impl<P: Protocol> State<P> {
     /// Notes the conflict in which the attempt has ended.
     #[cold]
     pub(crate) fn note_conflict(&mut self, cause: Abort) {
-        // A conflict without a note concerned no row; usually the attempt gave way to the token.
+        // A conflict without a note concerned no row; usually the attempt yielded to the token.
         let noted = self.worker.local.conflict.take().filter(|note| note.cause == cause);
         self.last_conflict = noted.or(Some(ConflictNote::nowhere(cause)));
         self.has_waited = false;

@@ -54,7 +54,7 @@ impl<P: Protocol> State<P> {
         self.find(engine, table, packing.pack(words).as_slice())
     }
 
-    /// Looks up again a key that had no record a moment ago. If the key still has no record,
+    /// Looks up again a key that had no record just before. If the key still has no record,
     /// observes its absence.
     #[cold]
     #[inline(never)]

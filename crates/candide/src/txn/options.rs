@@ -146,7 +146,7 @@ impl<'a> RunOptions<'a> {
     /// pinned meanwhile. So `tell` may use the database, but not this session:
     /// [`Database::run`](crate::Database::run), which would need the session, returns
     /// [`Abort::Nested`]. If `tell` panics, the transaction ends in that panic, without effect.
-    /// `tell` should be short: after 32 conflicts of a transaction, other transactions give way to
+    /// `tell` should be short: after 32 conflicts of a transaction, other transactions yield to
     /// this one for at most 100 ms, and the time of `tell` counts. Without conflicts this option
     /// costs nothing.
     ///

@@ -79,8 +79,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
 
     /// Runs a part of the transaction that is undone if it fails: if `part` returns an error, what
     /// it has written is undone, with entries of indexes and calls of [`on_commit`](Tx::on_commit),
-    /// and the transaction goes on. If `part` returns a value, its writes belong to the transaction
-    /// like any others. Parts can be nested.
+    /// and the transaction continues. If `part` returns a value, its writes belong to the
+    /// transaction like any others. Parts can be nested.
     ///
     /// The outcomes that otherwise come only at the end of the transaction come at the end of the
     /// part, as its error, if they are due to writes of the part: [`Abort::Guard`] and
@@ -129,10 +129,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
     ///
     /// A conflict dooms the whole attempt, whatever the part makes of it: the operations after the
     /// part return the conflict. If `part` or an updater panics, the part is undone, and the panic
-    /// goes on. A scan that an undone part has made, and left to its caller, shows the rows as they
-    /// were before the part.
+    /// continues. A scan that an undone part has made, and left to its caller, shows the rows as
+    /// they were before the part.
     ///
-    /// A part that calls [`retry`](Tx::retry) fails like any other: the transaction goes on, and
+    /// A part that calls [`retry`](Tx::retry) fails like any other: the transaction continues, and
     /// does not wait, unless the closure calls `retry` itself. [`or_else`](Tx::or_else) says that
     /// shortly.
     ///
@@ -225,10 +225,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// ends here counts for [`attempts_max`](crate::RunOptions::attempts_max), unless a row was
     /// locked.
     ///
-    /// If the closure goes on nevertheless, and returns a value or an error of its own, the attempt
-    /// still has no effect and sleeps. Only a part ([`Tx::attempt`], [`Tx::or_else`]) takes back
-    /// the `retry` of its own closure. If an update before the `retry` fails, that outcome ends the
-    /// transaction. A panic goes on.
+    /// If the closure continues nevertheless, and returns a value or an error of its own, the
+    /// attempt still has no effect and sleeps. Only a part ([`Tx::attempt`], [`Tx::or_else`]) takes
+    /// back the `retry` of its own closure. If an update before the `retry` fails, that outcome
+    /// ends the transaction. A panic continues.
     ///
     /// # Errors
     /// [`Abort::Retry`]; the conflict, if the attempt is doomed. The transaction itself ends in

@@ -34,7 +34,7 @@ fn account(id: u64, owner: &str, cents: i64) -> Account {
     Account { id, owner: Text::new(owner).expect("a short name"), cents }
 }
 
-/// A database with accounts 1 to 9, which belong to Ann and Bob by turns.
+/// A database with accounts 1 to 9, which belong to Ann and Bob alternately.
 fn bank() -> (Database, Table<Account>) {
     let db = Database::new();
     let accounts = db.table::<Account>("accounts").expect("a new table");

@@ -1,5 +1,5 @@
-//! The colour, the marker and the dashes of each protocol, by its place in the registry. They are
-//! the same in every chart.
+//! The colour, the marker and the dashes of each protocol, by its place in the registry. A protocol
+//! has the same marks in every chart.
 //!
 //! The colours themselves are in `style.css`, for light and dark: one for each protocol and policy
 //! of the list, and a few for policies with settings. Further protocols have the colours of

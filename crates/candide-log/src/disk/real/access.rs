@@ -7,8 +7,8 @@ pub(super) enum Access {
     Read,
     /// The file is opened for reading and writing, if it exists.
     Change,
-    /// The file is opened for reading and writing. It is created if it is missing. That is how
-    /// `LOCK` is opened.
+    /// The file is opened for reading and writing. It is created if it is missing. `LOCK` is opened
+    /// so.
     ChangeOrCreate,
     /// The file is opened for reading and writing. It is created if it is missing, or else becomes
     /// empty.

@@ -54,7 +54,8 @@ impl DirectoryLock {
             #[cfg(unix)]
             directory: Arc::clone(directory),
         };
-        // A full disk may have no room for the number. The opening goes on, since it may make room.
+        // A full disk may have no room for the number. The opening continues, since it may make
+        // room.
         _ = lock.name_process();
         Ok(lock)
     }

@@ -15,7 +15,7 @@ use crate::stores::driver::{Lots, Turn};
 use crate::stores::tests::broken::Each;
 use crate::stores::{Durable, Failure, Size, Store, Waiting};
 
-/// The number of rows. It is so small that transactions conflict.
+/// The number of rows. The number is so small that transactions conflict.
 const ROWS: u64 = 100;
 
 const SHAPES: [Shape; 2] = [Shape::Counter, Shape::Transfer];

@@ -61,7 +61,7 @@ fn rows_that_a_snapshot_sees_are_not_buried_before_it_closes<P: Chained>() {
                 && count(&snapshot, &items, id) == Some(round - 1))
         );
         drop(snapshot);
-        // In every other round, a session goes on writing.
+        // In every other round, a session continues writing.
         let last = looks(|| {
             for _ in 0..10 {
                 if round % 2 == 0 {

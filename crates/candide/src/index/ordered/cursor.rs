@@ -168,8 +168,8 @@ impl Values {
         Some(version)
     }
 
-    /// Leaves the inlined layer, which is over, for the values behind it. Returns whether there was
-    /// such a layer.
+    /// Leaves the inlined layer, which has ended, for the values behind it. Returns whether there
+    /// was such a layer.
     fn leave_inlined_layer(&mut self) -> bool {
         let is_twig = self.next >= ROOM;
         if is_twig {
@@ -374,7 +374,7 @@ impl Cursor {
     }
 
     /// Loads the leaf that `target` belongs to, in the current layer. Returns the leaf and its
-    /// version; `None` if the layer is over.
+    /// version; `None` if the layer has ended.
     #[inline(always)]
     fn load(&mut self, target: u64) -> Option<(Node, u64)> {
         let frame = self.frame.as_mut()?;
@@ -392,7 +392,7 @@ impl Cursor {
         }
     }
 
-    /// Leaves a layer that is over. Returns whether one of its leaves had been observed.
+    /// Leaves a layer that has ended. Returns whether one of its leaves had been observed.
     #[cold]
     fn leave_ended_layer(&mut self) -> bool {
         let has_observed = self.frame.is_some_and(|frame| frame.has_observed);
@@ -472,7 +472,7 @@ impl Frame {
     }
 
     /// Returns the leaf that `target` belongs to, and whether it was the next child of the last
-    /// leaf's parent. Returns `None` if the layer is over.
+    /// leaf's parent. Returns `None` if the layer has ended.
     #[inline(always)]
     fn next_leaf<const FORWARD: bool>(&mut self, target: u64) -> Option<(Spot, bool)> {
         if let Some(parent) = &mut self.parent
@@ -489,7 +489,7 @@ impl Frame {
     }
 
     /// Copies to the hand the values in the range of the leaf that `target` belongs to. Returns the
-    /// leaf and the version of the copy; `None` if the layer is over.
+    /// leaf and the version of the copy; `None` if the layer has ended.
     #[inline(always)]
     fn load<const FORWARD: bool>(&mut self, target: u64, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;

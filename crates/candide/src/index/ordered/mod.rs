@@ -23,7 +23,7 @@
 //!   belong to the leaf while it keeps that version. More slices may belong to the leaf, since it
 //!   inherits those of removed neighbours, and its version need not be raised for this.
 //! * **OI4** A layer's root never moves; it changes between leaf and inner node in place. Once the
-//!   root is dead, the layer is over, and all its nodes are dead.
+//!   root is dead, the layer has ended, and all its nodes are dead.
 //! * **OI5** Words loaded from a node are followed only after the node's version has been
 //!   validated. A child's version counts only if the parent's version is validated after the
 //!   child's was loaded.
@@ -228,8 +228,8 @@ impl Trail for () {
     fn pass(&mut self, _node: Node, _rank: usize, _version: u64, _low: u64, _high: u64) {}
 }
 
-/// Descends a layer to the leaf of `slice`. Returns `None` if the layer is over. The fences in the
-/// result are narrowed only if `FENCES` is true.
+/// Descends a layer to the leaf of `slice`. Returns `None` if the layer has ended. The fences in
+/// the result are narrowed only if `FENCES` is true.
 #[inline(always)]
 fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -> Option<Spot> {
     let mut spin = Spin::default();
@@ -267,7 +267,7 @@ fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -
     }
 }
 
-/// Looks a slice up in a layer. Returns `None` if the layer is over.
+/// Looks a slice up in a layer. Returns `None` if the layer has ended.
 #[inline(always)]
 fn look<const FENCES: bool>(root: Node, slice: u64) -> Option<(Spot, Value)> {
     let mut spin = Spin::default();
@@ -343,7 +343,7 @@ impl OrderedIndex {
                     place.0 = Some(Near { spot: own, depth, record: None });
                     return Found::Nothing { node: spot.leaf.handle(), version: spot.version };
                 }
-                // The layer is over; the thread that ended it is about to clear its slot.
+                // The layer has ended; the thread that ended it is about to clear its slot.
                 None => {
                     spin.wait();
                     (root, depth) = (self.root(), 0);

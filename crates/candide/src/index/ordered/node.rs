@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The protocol's words stay unused in an inner node, since a layer's root changes from a leaf to
-//! an inner node and back. Readers of the former leaf may go on raising timestamps in these words.
+//! an inner node and back. Readers of the former leaf may continue raising timestamps in these
+//! words.
 //!
 //! Child `i` of an inner node holds the slices above key `i - 1`, up to and including key `i`.
 //! Unused keys have the largest word as their value. No separator is that large, since no slice is

@@ -25,7 +25,7 @@
 //!
 //! # Phases
 //! Executing, an attempt reads at its *time*. If it meets a newer version and may still write, it
-//! validates its read set and moves its time on; if that fails, it goes on as a reader of old
+//! validates its read set and moves its time on; if that fails, it continues as a reader of old
 //! versions, or fails if it has written.
 //!
 //! 1 lock the write set, checking each item's expectation - 2 draw the timestamp - 3 validate reads
@@ -172,7 +172,7 @@ use std::sync::Arc;
 
 /// The largest number of reads with which an attempt that has written nothing moves its time
 /// forward. An attempt that reads much and writes nothing needs no newer time, and would validate
-/// its read set again and again.
+/// its read set repeatedly.
 const MOVED_READS_MAX: usize = 32;
 
 /// The number of attempts that take newer times from the beginning, after an attempt that had read
@@ -806,8 +806,8 @@ fn commit(
 
 /// Raises INSTALL in a held cell.
 fn install_held(at: CellAt, word: Tid) -> Tid {
-    // Release, for readers that go on to the undo records without waiting (E3): this store ends the
-    // release sequence of the store that installed the version.
+    // Release, for readers that continue to the undo records without waiting (E3): this store ends
+    // the release sequence of the store that installed the version.
     raise_install(word, |owned| at.cell_word(0).store(owned, Ordering::Release))
 }
 

@@ -45,7 +45,7 @@ pub struct Attempt {
     /// Whether the attempt has read a replaced version, so that it can commit only without writes.
     /// Such an attempt notes no further reads, unless `keeps_reads` is set.
     pub(super) only_reads: bool,
-    /// Whether the attempt goes on to note reads although it only reads, because the database
+    /// Whether the attempt continues to note reads although it only reads, because the database
     /// counts commits that OCC would abort. Meaningful only if `only_reads`.
     pub(super) keeps_reads: bool,
     /// The number of attempts, this one included, that still prefer a newer time to reading old

@@ -27,17 +27,17 @@
 //! # Phases
 //! While it executes, an attempt reads at its *time*: the clock's time when the attempt began. If
 //! the attempt meets a newer version and may still write, it validates its read set and moves its
-//! time on. If the validation fails, an attempt that has written fails, too; any other goes on as a
-//! reader of old versions.
+//! time on. If the validation fails, an attempt that has written fails, too; any other continues as
+//! a reader of old versions.
 //!
 //! 1 draw the timestamp - 2 link pending versions - 3 raise the rts of the read set, and of the
-//! versions below the linked ones, to the timestamp - 4 wait until the timestamp's tick is over
+//! versions below the linked ones, to the timestamp - 4 wait until the timestamp's tick has ended
 //! (`ticks.rs`), fence, and validate the read set and those versions - 5 evaluate updaters - 6 fill
 //! the versions in, and commit them. If an attempt wrote nothing and no commit at its time or
-//! before is going on, the attempt only validates its read set. If such a commit is going on, the
-//! attempt does phases 3 and 4 instead of waiting, but fails if another session holds the token.
-//! Keys that the attempt has not found in an index need no validation: their inserts have later
-//! timestamps.
+//! before is in progress, the attempt only validates its read set. If such a commit is in progress,
+//! the attempt does phases 3 and 4 instead of waiting, but fails if another session holds the
+//! token. Keys that the attempt has not found in an index need no validation: their inserts have
+//! later timestamps.
 //!
 //! An update that cannot fail becomes a *delta*: a version that holds an operation on the row
 //! below. (A database with a log has no deltas, since the log takes results; see Stamps and cuts.)
@@ -113,7 +113,7 @@
 //! `v`. If T's fence comes before U's, then U sees after its fence that T has raised the rts of
 //! `v`, and U fails (TO2). If U's fence comes first, then T sees after its fence that `w` is
 //! linked, and T fails (TO3). If T found instead that no commit at `t` or before was going on, then
-//! U's commit was over before T validated, so T saw `w`. The absence of a row counts as a version,
+//! U's commit had ended before T validated, so T saw `w`. The absence of a row counts as a version,
 //! whose rts is the cell's second word. A reader of a delta has read, in the sense of TO3, all
 //! versions from which the row is made. A writer that links below the delta afterwards, under the
 //! latch, finds the rts of those versions raised (TO8). No commit in between deletes the row on
@@ -148,9 +148,9 @@
 //! * W: T reads only what is committed, at or before its own timestamp; and versions of a
 //!   unit that T follows have smaller timestamps, though they may have been linked later.
 //! * S: If U had ended when T began, then T's timestamp is later (TO5).
-//! * R: The order of timestamps is the serial order, so Prefix(c) is what a reader at time c
-//!   sees, once all commits up to c are over. The logger has waited for them: each has its turn to
-//!   log from before its draw to its end.
+//! * R: The order of timestamps is the serial order, so Prefix(c) is what a reader at time c sees,
+//!   once all commits up to c have ended. The logger has waited for them: each has its turn to log
+//!   from before its draw to its end.
 //!
 //! A commit that is logged evaluates its operations instead of linking deltas, since the log takes
 //! results. It has its turn while it waits for a cell, but only for the few rounds in which other
@@ -189,10 +189,10 @@
 //! commit then also waits for the rest of a tick of 64 ns, while its versions are pending. A
 //! writing commit raises the rts of its read set, which writes to the cache line of each row read.
 //! A version costs three words and two spare words; a cell costs five words. A commit that fails
-//! has linked versions in vain. The first reader of a delta makes it a row, in a block, where it
-//! stays until the collector or a later update brings it back to the record. At most sixteen deltas
-//! may lie on one another. While a user's deferred updater is applied, no other thread links a
-//! version of that unit, or makes a delta of the unit a row.
+//! has linked versions without success. The first reader of a delta makes it a row, in a block,
+//! where it stays until the collector or a later update brings it back to the record. At most
+//! sixteen deltas may lie on one another. While a user's deferred updater is applied, no other
+//! thread links a version of that unit, or makes a delta of the unit a row.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -242,7 +242,7 @@ use std::sync::Arc;
 
 /// The largest read set with which an attempt that has written nothing moves its time on. An
 /// attempt that reads much and writes nothing needs no newer time. Moving its time on would
-/// validate a large read set again and again.
+/// validate a large read set repeatedly.
 const MOVED_READS_MAX: usize = 32;
 
 /// The largest number of pending versions of a unit for which a commit waits that needs the row
@@ -684,8 +684,8 @@ fn note_absence(cell: &mut Latched<'_>, at: &CellAt, is_absent: bool) {
     }
 }
 
-/// Begins an attempt in a snapshot or under `read_view`. Under the latter, waits until no
-/// commit at the attempt's time or before is going on.
+/// Begins an attempt in a snapshot or under `read_view`. Under the latter, waits until no commit at
+/// the attempt's time or before is in progress.
 #[cold]
 fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
     (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);

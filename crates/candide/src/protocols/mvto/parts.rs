@@ -46,7 +46,7 @@ pub struct Attempt {
     /// Whether the attempt reads at a time before which all commits have ended. Such an attempt
     /// keeps no read set, unless `keeps_reads` is set.
     pub(super) reads_settled: bool,
-    /// Whether the attempt notes reads all the same, because the database counts commits that OCC
+    /// Whether the attempt notes reads nevertheless, because the database counts commits that OCC
     /// would abort. Meaningful only if `reads_settled`.
     pub(super) keeps_reads: bool,
     /// The number of attempts, this one included, that still prefer a newer time to reading old

@@ -102,8 +102,8 @@ impl EarlyLocks {
         // Other writers are about to wait for this attempt.
         context.yield_to_token()?;
         self.ask(context, at, (Mode::Write, when))?;
-        // A closure that goes on with a row that has changed while the attempt waited would run in
-        // vain.
+        // A closure that continues with a row that has changed while the attempt waited would run
+        // without success.
         let seen = || reads.iter().rev().find(|(read, _)| read.address() == at.address());
         if self.by_policy.has_waited()
             && let Some(&(_, seen)) = seen()

@@ -97,7 +97,7 @@ fn look(at: CellAt, unless: u64, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid
 }
 
 /// Reads a cell that could not be read at once: takes early locks if the TID word `tid` says so,
-/// and waits for a commit to the cell that is going on. Returns what `look` then sees.
+/// and waits for a commit to the cell that is in progress. Returns what `look` then sees.
 #[cold]
 #[inline(never)]
 fn read_slowly(

@@ -278,7 +278,7 @@ fn transactions_of_one_thread_alone_never_conflict() {
 }
 
 /// The reader has read the cell that makes its view move. Then another commit changes this cell and
-/// a third row. The commit's epoch is over before the reader loads the epoch.
+/// a third row. The commit's epoch has ended before the reader loads the epoch.
 #[test]
 fn moving_the_view_checks_its_cell_again() {
     let Scene { db, items, mut reader, mut writer } = scene();

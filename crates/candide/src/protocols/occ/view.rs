@@ -67,7 +67,7 @@
 //! as many observations as the attempt has made, and [`SPARE`] more. To examine [`SPARE`]
 //! observations takes some 50 us. Beyond that, the attempt asks for one tick of the epoch. After
 //! the tick, all versions committed until then are older than the base. One such tick is allowed
-//! between two passes of the advancer. Without a tick, looks go on up to [`MOST`] observations,
+//! between two passes of the advancer. Without a tick, looks continue up to [`MOST`] observations,
 //! which takes less than the time between two passes. Then the attempt ends in a conflict, and the
 //! next attempt may spend twice as much. In the end the token keeps writers away. (With a few
 //! hundred in place of [`SPARE`] and no second bound, a session that read back a hundred of its own

@@ -17,7 +17,7 @@ impl HandShake {
     pub(super) fn wait(&mut self) {
         self.spin.wait();
         // Two threads that yield to each other have endlessly many schedules in which a third one
-        // does not go on. Waits are loads, so a long wait shows no more than a short one: the
+        // does not continue. Waits are loads, so a long wait shows no more than a short one: the
         // executions after a long wait are explored once.
         #[cfg(loom)]
         {

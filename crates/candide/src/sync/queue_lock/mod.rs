@@ -54,7 +54,7 @@
 //! # Memory
 //! Nodes belong to desks (`nodes.rs`). A session has 1,023 nodes, each of which comes back when all
 //! sessions have been unpinned that were pinned at its release: after two epochs, or when a long
-//! transaction ends. A session that takes more locks than that in this time goes on without.
+//! transaction ends. A session that takes more locks than that in this time continues without.
 //!
 //! # Source
 //! [WK16], section 4 (MQL), and the full algorithm in its extended version, HPE-2016-58. The part

@@ -428,7 +428,7 @@ protocol_tests!(all: a_panic_caught_within_a_transaction_leaves_no_partial_opera
 fn a_panic_caught_within_a_transaction_leaves_no_partial_operation<P: Protocol>() {
     let mut refused = 0;
     for calls in 0.. {
-        // The closure goes on, returns an error, or panics.
+        // The closure continues, returns an error, or panics.
         let end = |end: fn() -> Result<(), Abort>| {
             let tally = Tally::<P>::new();
             let mut panicked = false;

@@ -52,7 +52,8 @@ const LOOKS_MAX: u32 = 600;
 /// A watchdog. It ends the process if a step takes too long, since a test that hangs reports
 /// nothing.
 pub(crate) struct Watchdog {
-    /// The current step, and the number of looks that have found it; `None` when the test is over.
+    /// The current step, and the number of looks that have found it; `None` when the test has
+    /// ended.
     step: Arc<Mutex<Option<(String, u32)>>>,
 }
 

@@ -377,7 +377,7 @@ fn a_result_that_panics_when_dropped_leaves_the_database_usable<P: Protocol>() {
     let scene = Scene::<P>::new();
     let mut rows = scene.rows();
     let mut other = scene.db.session().unwrap();
-    // The result of a failed attempt is dropped when the attempt is over.
+    // The result of a failed attempt is dropped when the attempt has ended.
     demand_panic("the drop of a result", || {
         scene.db.run(|tx| {
             let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;

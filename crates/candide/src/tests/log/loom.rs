@@ -180,7 +180,7 @@ fn loom_an_idle_logger_is_woken_by_a_commit() {
 }
 
 /// A session waits for the logger to empty its buffer, while the logger finds that the disk is
-/// full. The session goes on.
+/// full. The session continues.
 #[test]
 fn loom_a_session_that_waits_for_room_is_told_of_a_full_disk() {
     explore_as_it_is(3, || {

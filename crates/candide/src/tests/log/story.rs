@@ -46,7 +46,7 @@ struct Write {
     present: bool,
 }
 
-/// A run that is over.
+/// A run that has ended.
 pub(crate) struct Story {
     name: &'static str,
     events: Vec<Event>,

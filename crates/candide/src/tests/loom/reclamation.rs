@@ -91,7 +91,7 @@ fn loom_reader_unlinker_advancer() {
 
 /// A reader begins its second transaction at once after its first. An advancer that does not see
 /// the end of the first pin sees the second pin. With that pin, the advancer also sees that the
-/// first transaction is over.
+/// first transaction has ended.
 #[test]
 fn loom_reader_that_pins_again() {
     struct Cell(loom::cell::UnsafeCell<u64>);

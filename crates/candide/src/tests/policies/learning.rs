@@ -484,7 +484,7 @@ fn a_transaction_commits_although_a_lock_is_never_released() {
     }
 }
 
-/// The inner transaction ends before the outer one can go on.
+/// The inner transaction ends before the outer one can continue.
 #[test]
 fn a_nested_transaction_writes_a_row_that_the_outer_one_has_locked() {
     for kind in KINDS {

@@ -57,7 +57,7 @@ fn an_attempt_with_a_request_in_a_queue_does_not_sleep_for_a_cell() {
     assert_free(&scene.table, "at the end");
 }
 
-/// The lock's holder may wait for the outer transaction, which cannot go on.
+/// The lock's holder may wait for the outer transaction, which cannot continue.
 #[test]
 fn a_nested_transaction_does_not_sleep_for_a_lock() {
     for kind in KINDS {
@@ -167,7 +167,7 @@ fn a_try_that_never_stood_in_a_queue_uses_up_no_node() {
     assert_free(table, "at the end");
 }
 
-/// Under `pcc` a read takes a lock if the lock is free, and otherwise goes on without the lock.
+/// Under `pcc` a read takes a lock if the lock is free, and otherwise continues without the lock.
 #[test]
 fn a_policy_that_does_not_wait_leaves_no_request_in_a_queue() {
     let scene = scene(in_queues(0));
@@ -424,7 +424,7 @@ fn a_commit_keeps_the_lock_that_its_request_was_granted_meanwhile() {
 }
 
 /// The nodes of all sessions come back only when the longest transaction has ended. Until then a
-/// session whose nodes are used up goes on without locks.
+/// session whose nodes are used up continues without locks.
 #[test]
 fn a_session_without_nodes_goes_on_without_locks_until_a_long_transaction_has_ended() {
     let scene = scene(in_queues(0));

@@ -164,7 +164,7 @@ fn an_older_transaction_waits_and_a_younger_one_aborts() {
     }
 }
 
-/// The inner transaction would wait for the outer one, which goes on only after the inner one.
+/// The inner transaction would wait for the outer one, which continues only after the inner one.
 #[test]
 fn a_nested_transaction_on_rows_locked_by_the_outer_one_takes_no_locks() {
     for (outer_policy, inner_policy) in
@@ -235,7 +235,7 @@ fn meet<const N: usize>(
             assert_free(&table, name);
         }
         let locks = db.stats().locks;
-        // A lock is asked for by each attempt at most three times.
+        // A lock is requested by each attempt at most three times.
         let waits_max = rounds * N as u64 * u64::from(ATTEMPTS_MAX);
         assert!(locks.waited < waits_max, "{name}: {locks:?}");
     }

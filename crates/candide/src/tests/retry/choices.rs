@@ -183,7 +183,7 @@ impl Step {
             Step::Check(..) => return Err(Ended::Waits),
             Step::Fail => return Err(Ended::Fails(Abort::Indexed)),
             Step::Part(steps) => {
-                // Whatever the part ends in, the transaction goes on.
+                // Whatever the part ends in, the transaction continues.
                 let _ = part_in_model(steps, rows);
             }
             Step::Choice(first, second) => match part_in_model(first, rows) {

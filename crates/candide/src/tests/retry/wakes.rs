@@ -147,7 +147,7 @@ fn writes_of_attempts_that_retry_have_no_effect<P: Protocol>() {
             tables.items.put(tx, Item::new(8, 80))?;
             tables.items.delete(tx, 3)?;
             let count = tables.items.read(tx, 1, Item::COUNT)?;
-            // The closure goes on, which does not change that the attempt waits.
+            // The closure continues, which does not change that the attempt waits.
             let _ = tx.check(count > 0);
             tables.items.update(tx, 2, Item::COUNT.add(1))?;
             Ok(count)

@@ -18,7 +18,8 @@ impl From<Abort> for Bomb {
 
 protocol_tests!(all: a_panic_in_a_conversion_or_updater_leaves_later_transactions_unaffected);
 fn a_panic_in_a_conversion_or_updater_leaves_later_transactions_unaffected<P: Protocol>() {
-    // The conversion of an outcome is the user's code, and may panic. The attempt is over by then.
+    // The conversion of an outcome is the user's code, and may panic. The attempt has ended by
+    // then.
     let (db, table) = database_with::<Item, P>("rows");
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap();
     let caught = catch_unwind(AssertUnwindSafe(|| {

@@ -14,7 +14,7 @@ fn limits_on_attempts_and_time_end_a_transaction() {
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let mut hopeless = |options: RunOptions<'_>| {
         session.with(options).run(|tx| {
-            // The deadline passes before other transactions give way.
+            // The deadline passes before other transactions yield.
             std::thread::sleep(Duration::from_millis(1));
             table.read(tx, 1, Item::COUNT)?;
             other.run(|tx| table.update(tx, 1, Item::COUNT.add(1)))?;

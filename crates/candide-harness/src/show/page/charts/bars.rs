@@ -26,7 +26,7 @@ pub(crate) struct Bar {
     pub(crate) value: f64,
     /// The smallest and the largest value of the runs; `None` if the runs are not shown.
     pub(crate) range: Option<(f64, f64)>,
-    /// The number as it is written behind the bar.
+    /// The text of the number behind the bar.
     pub(crate) words: String,
     /// Further HTML attributes of the bar.
     pub(crate) attributes: String,

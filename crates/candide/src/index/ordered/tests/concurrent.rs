@@ -10,7 +10,7 @@ const THREADS: usize = 4;
 const STEPS: usize = 90_000;
 
 /// Raises a flag at the end of a scope, even after a panic, so that no other thread waits for this
-/// one in vain.
+/// one without success.
 struct Raise<'a>(&'a AtomicBool);
 
 impl Drop for Raise<'_> {
@@ -19,8 +19,8 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// Scans again and again until the flag is raised; checks that keys that stay are always seen, and
-/// that all keys are in order and in range.
+/// Scans repeatedly until the flag is raised; checks that keys that stay are always seen, and that
+/// all keys are in order and in range.
 fn scan_until(
     done: &AtomicBool,
     begin: &Barrier,

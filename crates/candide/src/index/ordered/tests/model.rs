@@ -198,7 +198,7 @@ fn a_place_finds_the_next_leaf() {
 }
 
 /// Lets several sessions link ascending keys in turn, each session next to its last key. In
-/// between, the others link keys, split leaves and empty them; all the same, each session links its
+/// between, the others link keys, split leaves and empty them; nevertheless, each session links its
 /// key at the right place.
 fn fill_together(key_words: usize, node_words: usize, seed: u64) {
     let rows = Rows::new(key_words, node_words);

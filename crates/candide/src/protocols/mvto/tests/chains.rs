@@ -188,7 +188,7 @@ fn looks_amid_a_commit(
         *kept.borrow_mut() =
             Some(thread::spawn(move || with_hook(telling(waits), || look(there, rows, between))));
         // The reader sends a message when it waits for the commit, as it should. It also sends one
-        // if it has read the first row, so that the test goes on.
+        // if it has read the first row, so that the test continues.
         receive("it waits, or looks", &has_looked);
     };
     acting(Point::Unlocked, meanwhile, || run(&mut writer, |tx| add_to_both(tx, &items)));
