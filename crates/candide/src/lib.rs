@@ -129,7 +129,7 @@ mod unknown_name;
 
 pub use api::{Builder, CloseError, Database, Durability, LoadOptions, LogOptions, Pending};
 pub use api::{Index, IndexOptions, IndexScan, Row, Scan, Sequence, Table};
-pub use api::{Runner, Session, Snapshot};
+pub use api::{Inputs, Later, Runner, Session, Settle, Snapshot};
 #[cfg(feature = "derive")]
 pub use candide_derive::{Key, Record};
 #[doc(no_inline)]
