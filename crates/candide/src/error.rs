@@ -123,11 +123,17 @@ pub enum Abort {
     ///   [`RunOptions::read_only`](crate::RunOptions::read_only).
     /// * The protocol allows one session, so no other session makes a change.
     NothingToAwait,
+    /// Refusal: the operation reads what a step of the same transaction changes, and the step runs
+    /// only when the transaction commits. The transaction goes on.
+    NotYet,
+    /// Refusal: the columns of a step lie in several groups, which are locked and versioned each
+    /// for itself, or in none.
+    SeveralGroups,
 }
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 28] = [
+    pub const ALL: [Abort; 30] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -156,6 +162,8 @@ impl Abort {
         Abort::OutcomeUnknown,
         Abort::Retry,
         Abort::NothingToAwait,
+        Abort::NotYet,
+        Abort::SeveralGroups,
     ];
 
     /// Returns whether this reason is a conflict: the attempt is doomed, and another attempt may
@@ -196,6 +204,8 @@ impl Abort {
             Abort::OutcomeUnknown => "outcome_unknown",
             Abort::Retry => "retry",
             Abort::NothingToAwait => "nothing_to_await",
+            Abort::NotYet => "not_yet",
+            Abort::SeveralGroups => "several_groups",
         }
     }
 }
@@ -245,6 +255,10 @@ impl fmt::Display for Abort {
             Abort::NothingToAwait => {
                 "`retry` would wait for ever: the transaction has read nothing, or only reads, or the protocol allows no other session; read in one begun by `run` what is to change, under a protocol for several threads"
             }
+            Abort::NotYet => {
+                "the columns' group is what a step of this transaction changes when it commits; read before the step is deferred, make what follows a step, too, or ask for the step's result by `Later::now`"
+            }
+            Abort::SeveralGroups => "the columns of a step lie in several groups, or are all of the key; defer a step for each group",
         })
     }
 }
