@@ -9,8 +9,9 @@ use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::record::{CellAt, PlacedUnit};
 use crate::schema::{AsKey, Buffer, ImageSink, Key, Projection, Record, Unit, Words, store_in};
-use crate::txn::{InsertTarget, Stager, Tx};
+use crate::txn::{InsertTarget, Stager, StepList, Tx};
 use std::borrow::Borrow;
+use std::rc::Rc;
 
 /// A step on columns of a row.
 struct ColumnStep<R: Record, Pr, I: Inputs, F> {
@@ -116,7 +117,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
                 inputs,
                 function: step,
             };
-            let stage = |list, number| state.stage_step(engine, at, list, number);
+            let stage = |list: Rc<StepList>, number| state.stage_step(engine, at, list, number);
             later = Some(Later::step(self.tx.steps(), work, stage)?);
             Ok(())
         })?;
@@ -272,7 +273,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             for &unit in core.layout.placed_units() {
                 let at = unit.of(record);
                 let work = RowStep { at, unit, key, row: row.clone() };
-                let stage = |list, number| state.stage_step(engine, at, list, number);
+                let stage = |list: Rc<StepList>, number| state.stage_step(engine, at, list, number);
                 Later::step(tx.steps(), work, stage)?;
             }
             Ok(())

@@ -135,7 +135,7 @@ As [`run_logged`](crate::Database::run_logged), for a closure with an error type
         r#"
 Runs a transaction as [`run`](crate::Database::run) does, and returns the values of the
 [`Later`](crate::Later)s that `body` returns: of one, of a tuple of them, or of what else
-[`Settle`](crate::Settle) lists. The values are moved out of the `Later`s after the commit, when the
+[`Settle`](crate::deferred::Settle) lists. The values are moved out of the `Later`s after the commit, when the
 effects have run that [`Tx::on_commit`](crate::Tx::on_commit) was given.
 
 ```

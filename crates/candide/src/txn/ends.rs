@@ -124,10 +124,14 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    /// Commits, or ends the attempt without effect and returns the reason.
+    /// Commits, or ends the attempt without effect and returns the reason. Returns
+    /// [`Abort::NotYet`], and has done nothing, if [`State::commit_steps`] is needed.
     #[inline]
     pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
         if self.doomed.is_some() || self.failed.is_some() {
+            if self.doomed.is_none() && self.failed == Some(Abort::NotYet) {
+                return Err(Abort::NotYet);
+            }
             let outcome = self.end_without_effect(engine, true)?;
             return Err(outcome.expect("a failed attempt has an outcome"));
         }
@@ -288,10 +292,11 @@ impl<P: Protocol> State<P> {
     }
 
     /// Makes sure that a commit ends in an outcome exactly if an operation has failed or there are
-    /// deferred entries. Called after each change of these.
+    /// deferred entries, and that it notices steps. Called after each change of these.
     pub(super) fn note_deferred(&mut self) {
         if self.failed.is_none() || self.failed_at == AT_COMMIT {
-            self.failed = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
+            let is_refused = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
+            self.failed = is_refused.or_else(|| self.writes.has_steps().then_some(Abort::NotYet));
             self.failed_at = AT_COMMIT;
         }
     }

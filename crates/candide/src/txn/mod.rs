@@ -22,6 +22,7 @@ mod session_log;
 mod staging;
 mod state;
 mod step_list;
+mod steps;
 mod tx;
 mod units;
 

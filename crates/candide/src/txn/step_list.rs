@@ -81,6 +81,11 @@ impl StepList {
         self.entries.borrow().len()
     }
 
+    /// Returns the number of entries that have been evaluated.
+    pub(crate) fn evaluated(&self) -> usize {
+        self.evaluated.get()
+    }
+
     /// Adds an entry, and returns its number.
     pub(crate) fn add(&self, entry: Rc<dyn Entry>) -> usize {
         let mut entries = self.entries.borrow_mut();

@@ -67,7 +67,7 @@ impl Effects {
     }
 
     /// Returns the list of steps of this attempt, and makes it if there is none.
-    fn steps(&self) -> Rc<StepList> {
+    pub(super) fn steps(&self) -> Rc<StepList> {
         let mut kept = self.0.borrow_mut();
         let steps = &mut kept.get_or_insert_default().steps;
         steps.get_or_insert_with(OwnedList::new).list().clone()
@@ -139,9 +139,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// The outcome or conflict in which the attempt ends then.
     pub(crate) fn evaluate(&self, list: &Rc<StepList>, number: usize) -> Result<(), Abort> {
         while let Some(at) = list.next_unit(number) {
-            let state = &mut *self.state.borrow_mut();
+            let (state, evaluated) = (&mut *self.state.borrow_mut(), list.evaluated());
             state.enter(self.engine)?;
             state.whole_or_failed(|state| state.run_step(self.engine, at, list.clone()))?;
+            assert!(list.evaluated() > evaluated, "the unit has the step");
         }
         Ok(())
     }

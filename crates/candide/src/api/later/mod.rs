@@ -102,6 +102,7 @@ pub enum Origin<'a> {
     /// No transaction: the value is known.
     Known,
     /// An attempt that runs.
+    #[expect(private_interfaces, reason = "only sealed traits name this type")]
     Open(&'a Rc<StepList>),
     /// A transaction that has committed.
     Committed,
@@ -480,9 +481,7 @@ impl Later<bool> {
 
 /// Returns the list to which the inputs belong that `each` passes to its argument; `None` if they
 /// belong to no transaction that runs.
-fn common_list(
-    each: &dyn Fn(&mut dyn FnMut(&dyn Owned)),
-) -> Result<Option<Rc<StepList>>, Abort> {
+fn common_list(each: &dyn Fn(&mut dyn FnMut(&dyn Owned))) -> Result<Option<Rc<StepList>>, Abort> {
     let (mut open, mut committed, mut failure) = (None::<Rc<StepList>>, false, None);
     each(&mut |input| match input.origin() {
         Err(abort) => failure = failure.or(Some(abort)),

@@ -91,10 +91,7 @@ fn both<T: Arithmetic>(
 }
 
 /// Returns what `function` makes of a number; [`Abort::Overflow`] if it makes nothing of it.
-fn with<T: Arithmetic>(
-    one: Later<T>,
-    function: impl Fn(T) -> Option<T> + 'static,
-) -> Later<T> {
+fn with<T: Arithmetic>(one: Later<T>, function: impl Fn(T) -> Option<T> + 'static) -> Later<T> {
     Later::of::<Later<T>>(one, move |one| function(*one).ok_or(Abort::Overflow))
 }
 
