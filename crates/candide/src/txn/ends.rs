@@ -273,14 +273,21 @@ impl<P: Protocol> State<P> {
     /// Notes that an operation has ended in a panic, and may have been staged in part. A conflict
     /// that unwinds the stack is noted already.
     pub(super) fn note_panic(&mut self) {
+        self.fail(Abort::Panicked);
+    }
+
+    /// Notes that the transaction can only end in `abort`, an outcome that belongs to no operation
+    /// of a row.
+    #[cold]
+    pub(crate) fn fail(&mut self, abort: Abort) {
         if self.doomed.is_some() {
             return;
         }
         // Numbers of operations do not ascend where each is applied at once and then forgotten.
-        if !P::InPlace::fail(&mut self.attempt, Abort::Panicked) {
-            // The panic may have come before the first part of the operation was staged.
+        if !P::InPlace::fail(&mut self.attempt, abort) {
+            // The operation may have failed before any part of it was staged.
             let number = self.writes.push_nothing();
-            self.note_failure(number, Abort::Panicked);
+            self.note_failure(number, abort);
         }
     }
 

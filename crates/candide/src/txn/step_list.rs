@@ -30,7 +30,8 @@ pub(crate) trait Entry {
     /// computation gets none.
     ///
     /// # Errors
-    /// The outcome with which the transaction ends.
+    /// The outcome with which the transaction ends. A computation that has no result, and is not
+    /// needed by the transaction, is no error.
     fn evaluate(&self, words: &mut [u64]) -> Result<(), Abort>;
 
     /// Notes that the entry has been undone, with its part of the transaction.
@@ -56,8 +57,6 @@ pub(crate) struct StepList {
     entries: RefCell<Vec<Rc<dyn Entry>>>,
     /// The number of entries that have been evaluated. These are the first ones.
     evaluated: Cell<usize>,
-    /// The first entry that has failed although the attempt goes on, and its outcome.
-    failure: Cell<Option<(usize, Abort)>>,
     /// The entries of parts that were undone, which are kept until the transaction has ended.
     undone: RefCell<Vec<Rc<dyn Entry>>>,
     phase: Cell<Phase>,
@@ -68,7 +67,6 @@ impl StepList {
         StepList {
             entries: RefCell::default(),
             evaluated: Cell::new(0),
-            failure: Cell::new(None),
             undone: RefCell::default(),
             phase: Cell::new(Phase::Open),
         }
@@ -83,6 +81,11 @@ impl StepList {
         self.entries.borrow().len()
     }
 
+    /// Returns the number of entries that have been evaluated.
+    pub(crate) fn evaluated(&self) -> usize {
+        self.evaluated.get()
+    }
+
     /// Adds an entry, and returns its number.
     pub(crate) fn add(&self, entry: Rc<dyn Entry>) -> usize {
         let mut entries = self.entries.borrow_mut();
@@ -90,44 +93,31 @@ impl StepList {
         entries.len() - 1
     }
 
-    /// Adds a computation, which is evaluated at once if everything before it is. Returns its number.
+    /// Adds a computation, which is evaluated at once if everything before it is. Returns its
+    /// number.
+    ///
+    /// # Errors
+    /// The outcome of the computation, if it is evaluated and has failed.
     ///
     /// # Panics
-    /// If the computation panics. The transaction can then only end in [`Abort::Panicked`].
-    pub(crate) fn compute(&self, entry: Rc<dyn Entry>) -> usize {
+    /// If the computation is evaluated and panics.
+    pub(crate) fn compute(&self, entry: Rc<dyn Entry>) -> Result<usize, Abort> {
         let number = self.add(entry);
         if self.evaluated.get() == number {
-            self.evaluate_computations();
+            self.evaluate_computations()?;
         }
-        number
+        Ok(number)
     }
 
-    /// Evaluates the computations before the next step. An outcome of one of them is noted, and is
-    /// that of the transaction.
-    fn evaluate_computations(&self) {
+    /// Evaluates the computations before the next step.
+    fn evaluate_computations(&self) -> Result<(), Abort> {
         while let Some(entry) = self.next()
             && entry.unit().is_none()
         {
-            self.evaluate_next(&*entry, &mut []);
+            self.evaluated.update(|evaluated| evaluated + 1);
+            entry.evaluate(&mut [])?;
         }
-    }
-
-    /// Evaluates the next entry, and notes its outcome.
-    fn evaluate_next(&self, entry: &dyn Entry, words: &mut [u64]) {
-        let number = self.evaluated.get();
-        self.evaluated.set(number + 1);
-        let unfinished = Unfinished { list: self, number };
-        let evaluated = entry.evaluate(words);
-        std::mem::forget(unfinished);
-        if let Err(abort) = evaluated {
-            self.note_failure(number, abort);
-        }
-    }
-
-    fn note_failure(&self, number: usize, abort: Abort) {
-        if self.failure.get().is_none_or(|(first, _)| number < first) {
-            self.failure.set(Some((number, abort)));
-        }
+        Ok(())
     }
 
     /// Returns the next entry that is to be evaluated.
@@ -141,18 +131,12 @@ impl StepList {
         entry.unit()
     }
 
-    /// Returns the outcome of the first entry that has failed.
-    pub(crate) fn outcome(&self) -> Result<(), Abort> {
-        self.failure.get().map_or(Ok(()), |(_, abort)| Err(abort))
-    }
-
     /// Takes the list back to its first `count` entries.
     pub(crate) fn undo_to(&self, count: usize) {
         let undone = self.entries.borrow_mut().split_off(count);
         undone.iter().for_each(|entry| entry.undo());
         self.undone.borrow_mut().extend(undone);
         self.evaluated.set(self.evaluated.get().min(count));
-        self.failure.set(self.failure.get().filter(|&(number, _)| number < count));
     }
 
     /// Returns what the list holds, for the caller to drop.
@@ -163,26 +147,14 @@ impl StepList {
     }
 }
 
-/// An entry that is being evaluated. Only a panic drops it.
-struct Unfinished<'a> {
-    list: &'a StepList,
-    number: usize,
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        self.list.note_failure(self.number, Abort::Panicked);
-    }
-}
-
 impl Steps for StepList {
-    /// Evaluates a step on the words of its unit, and the computations behind it.
+    /// Evaluates a step, and the computations behind it.
     fn run(&self, step: u32, words: &mut [u64]) -> Result<(), Abort> {
-        let entry = self.next().expect("a step is evaluated once");
-        assert_eq!(self.evaluated.get(), step as usize, "steps are evaluated in their order");
-        self.evaluate_next(&*entry, words);
-        self.evaluate_computations();
-        self.outcome()
+        let entry = self.next().expect("a step runs once");
+        assert_eq!(self.evaluated.get(), step as usize, "steps run in their order");
+        self.evaluated.set(step as usize + 1);
+        entry.evaluate(words)?;
+        self.evaluate_computations()
     }
 }
 

@@ -132,6 +132,28 @@ impl<'s, P: Protocol> Tx<'s, P> {
         self.effects.known_steps().is_some_and(|steps| Rc::ptr_eq(&steps, list))
     }
 
+    /// Evaluates the entries of this attempt's list up to `number`. Runs their steps for this, so
+    /// that the attempt observes the units.
+    ///
+    /// # Errors
+    /// The outcome or conflict in which the attempt ends then.
+    pub(crate) fn evaluate(&self, list: &Rc<StepList>, number: usize) -> Result<(), Abort> {
+        while let Some(at) = list.next_unit(number) {
+            let (state, evaluated) = (&mut *self.state.borrow_mut(), list.evaluated());
+            state.enter(self.engine)?;
+            state.whole_or_failed(|state| state.run_step(self.engine, at, list.clone()))?;
+            assert!(list.evaluated() > evaluated, "the unit has the step");
+        }
+        Ok(())
+    }
+
+    /// Notes that the transaction can only end in this outcome, and returns it.
+    #[cold]
+    pub(crate) fn fail(&self, outcome: Abort) -> Abort {
+        self.state.borrow_mut().fail(outcome);
+        outcome
+    }
+
     /// Returns the number of this attempt, counted from one.
     #[inline]
     pub fn attempt_number(&self) -> u32 {
