@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Abort;
+use crate::record::CellAt;
 use crate::sync::thread_local;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -33,6 +34,34 @@ thread_local! {
     static LIST: RefCell<Option<Rc<dyn Steps>>> = const { RefCell::new(None) };
     /// Whether a step runs.
     static RUNS: Cell<bool> = const { Cell::new(false) };
+}
+
+#[cfg(any(test, feature = "history"))]
+thread_local! {
+    /// The units on whose words steps have run, with the versions of these words; `None` if they
+    /// are not recorded.
+    static OBSERVED: RefCell<Option<Vec<(CellAt, u64)>>> = const { RefCell::new(None) };
+}
+
+/// Calls `act`. Also returns the units on whose words `act` has run steps, with the versions of
+/// these words.
+#[cfg(any(test, feature = "history"))]
+pub(crate) fn observed_by<T>(act: impl FnOnce() -> T) -> (T, Vec<(CellAt, u64)>) {
+    OBSERVED.with(|observed| observed.replace(Some(Vec::new())));
+    let result = act();
+    (result, OBSERVED.with(RefCell::take).unwrap_or_default())
+}
+
+/// Notes, if a history is recorded, that a step runs on the words of a unit, of this version.
+pub(super) fn note_observed(at: CellAt, version: impl FnOnce() -> u64) {
+    #[cfg(any(test, feature = "history"))]
+    OBSERVED.with(|observed| {
+        if let Some(observed) = &mut *observed.borrow_mut() {
+            observed.push((at, version()));
+        }
+    });
+    #[cfg(not(any(test, feature = "history")))]
+    let _ = (at, version);
 }
 
 /// Calls `act`, which may run steps of `list`.

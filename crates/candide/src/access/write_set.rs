@@ -390,7 +390,8 @@ impl WriteSet {
     /// cannot fail.
     ///
     /// `base` returns these words: locked words, or those of the version that the new version
-    /// follows. It is not called for an item that replaces its unit.
+    /// follows. `version` returns their version, for the recorder of histories. Neither is called
+    /// for an item that replaces its unit.
     ///
     /// # Errors
     /// The first failure in program order, or the panic of a user's updater.
@@ -398,6 +399,7 @@ impl WriteSet {
     pub(crate) fn evaluate(
         &mut self,
         base: impl Fn(&WriteItem) -> Words<'_>,
+        version: impl Fn(&WriteItem) -> u64,
     ) -> Result<(), Failure> {
         if !self.needs_evaluation {
             return Ok(());
@@ -406,7 +408,7 @@ impl WriteSet {
             return self.evaluate_items(base).map_err(Failure::Outcome);
         }
         let evaluate = || match self.operations.has_steps() {
-            true => self.evaluate_in_program_order(base),
+            true => self.evaluate_in_program_order(base, version),
             false => self.evaluate_items(base),
         };
         match catch_unwind(AssertUnwindSafe(evaluate)) {
@@ -447,6 +449,7 @@ impl WriteSet {
     fn evaluate_in_program_order(
         &mut self,
         base: impl Fn(&WriteItem) -> Words<'_>,
+        version: impl Fn(&WriteItem) -> u64,
     ) -> Result<(), Abort> {
         self.images.clear();
         let mut order = std::mem::take(&mut self.order);
@@ -458,9 +461,13 @@ impl WriteSet {
             self.operations.list(item, index as u32, &mut order);
             if item.needs_image {
                 let (first, words) = (self.images.len(), item.at.payload_words());
-                match self.operations.replaces_unit(item) {
-                    true => self.images.resize(first + words, 0),
-                    false => base(item).extend(words, &mut self.images),
+                if self.operations.replaces_unit(item) {
+                    self.images.resize(first + words, 0);
+                } else {
+                    base(item).extend(words, &mut self.images);
+                    if self.operations.first_step(item).is_some() {
+                        steps::note_observed(item.at, || version(item));
+                    }
                 }
                 item.image = first as u32;
             }

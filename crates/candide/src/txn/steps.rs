@@ -4,11 +4,12 @@
 #![forbid(unsafe_code)]
 
 use super::state::State;
-use crate::access::{Intent, Steps, steps};
-use crate::engine::{Committed, Context, Engine, Protocol};
+use crate::access::{Failure, Intent, Steps, steps};
+use crate::engine::{Committed, Context, Engine, InPlace, Protocol};
 use crate::error::Abort;
 use crate::record::CellAt;
 use crate::schema::{Code, Op};
+use std::panic::resume_unwind;
 use std::rc::Rc;
 
 impl<P: Protocol> State<P> {
@@ -31,14 +32,15 @@ impl<P: Protocol> State<P> {
         let words = at.payload_words();
         let operand = self.writes.push_step(step, words);
         let op = Op { code: Code::User, operand, ..Op::set_words(0, words as u16) };
+        P::InPlace::hide(&mut self.attempt, at);
         steps::with_list(list, || self.stage_admitted(engine, at, Intent::Update, op))?;
         self.note_deferred();
         Ok(())
     }
 
     /// Runs the first step of a unit that has not run, on what the transaction sees in the unit
-    /// just before it. The unit is observed. Does nothing under a protocol that has run the step
-    /// already.
+    /// just before it. The unit is observed. A protocol that has run the step already shows what
+    /// the step has done.
     ///
     /// # Errors
     /// The outcome of the step or of an earlier operation on the unit, in which the transaction
@@ -53,7 +55,13 @@ impl<P: Protocol> State<P> {
         at: CellAt,
         list: Rc<dyn Steps>,
     ) -> Result<(), Abort> {
-        let Some(index) = self.writes.find(at) else { return Ok(()) };
+        let Some(index) = self.writes.find(at) else {
+            return match P::InPlace::show(&mut self.attempt, at) {
+                Ok(()) => Ok(()),
+                Err(Failure::Outcome(abort)) => Err(abort),
+                Err(Failure::Panic(panic)) => resume_unwind(panic),
+            };
+        };
         let mut image = vec![0; at.payload_words()];
         if !self.writes.replaces_unit(index) {
             let count = image.len();
