@@ -503,6 +503,10 @@ impl<P: Protocol> TxnRunner<P> {
                     self.end(engine, Counters::committed);
                     return Ok(value);
                 }
+                Verdict::Outcome(Abort::NotYet) => match self.commit_steps(engine, effects) {
+                    Verdict::Stands => return Ok(value),
+                    verdict => (verdict, Ok(Ok(value))),
+                },
                 verdict => (verdict, Ok(Ok(value))),
             },
             // An error or a panic that results from inconsistent reads is discarded.
@@ -514,6 +518,26 @@ impl<P: Protocol> TxnRunner<P> {
         };
         self.end_otherwise(engine, &ended.0);
         Err(ended)
+    }
+
+    /// Commits an attempt that has steps. If it stands, ends the attempt.
+    #[cold]
+    #[inline(never)]
+    fn commit_steps(&mut self, engine: &Engine<P>, effects: &Effects) -> Verdict<'static> {
+        let state = self.state.get_mut();
+        let verdict = unless_unwound(|| match state.commit_steps(engine, effects.steps()) {
+            Ok(_) => Ok(()),
+            Err(abort) => state.unwind_at_commit(abort),
+        });
+        if matches!(verdict, Verdict::Stands) {
+            let (read_set, write_set) = state.set_sizes();
+            self.public.counters.observed_and_wrote(read_set, write_set);
+            if state.worker.local.is_stale() {
+                self.public.counters.stale_commit();
+            }
+            self.end(engine, Counters::committed);
+        }
+        verdict
     }
 
     /// Ends an attempt whose verdict is known: collects garbage, counts, and unpins.

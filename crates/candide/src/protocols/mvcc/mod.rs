@@ -792,7 +792,7 @@ fn commit(
     context.note_staleness(|| false);
 
     // 4 evaluate
-    if let Err(failure) = evaluate(writes) {
+    if let Err(failure) = evaluate(writes, |item| Tid(item.note).ts()) {
         return Err(fail(context, &mut attempt.held, writes, failure, release_cell));
     }
 

@@ -1149,7 +1149,13 @@ fn raise_observed(attempt: &Attempt, ts: u64) {
 fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
     pass(Point::Validated);
     // The room in the record is not read here: another commit may be copying a row into it.
-    writes.evaluate(|item| Words::Shared(row_below(item).expect("the version was read").payload()))
+    let version = |item: &WriteItem| looked_at_below(item).stamp().ts();
+    writes.evaluate(|item| Words::Shared(looked_at_below(item).payload()), version)
+}
+
+/// Returns the row below an item's version, which the commit has looked at.
+fn looked_at_below(item: &WriteItem) -> Version<'_> {
+    row_below(item).expect("the version was read")
 }
 
 /// Commits one item's version, or unlinks that version if it changes nothing: phase 6.
