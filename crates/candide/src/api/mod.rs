@@ -29,6 +29,7 @@ mod table_policy;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
 mod table_writes;
+#[allow(dead_code, reason = "no program can name these tables yet")]
 mod value_table;
 mod way;
 

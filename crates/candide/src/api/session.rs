@@ -324,7 +324,6 @@ impl<P: Protocol> Drop for Cached<P> {
         if let Some(inner) = self.inner.upgrade() {
             inner.leave(&mut self.core);
             inner.dismiss();
-            drop(inner.take_unwanted());
         }
     }
 }

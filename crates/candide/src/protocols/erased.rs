@@ -567,10 +567,8 @@ impl Versions<Erased> for Erased {
         replaced: &mut Vec<Replaced>,
         retired: &mut Vec<Retired>,
     ) {
-        // A session that has committed has its part.
-        if let Some(session) = session.0.as_mut() {
-            session.leave_values(replaced, retired);
-        }
+        let session = session.0.as_mut().expect("a session that has committed has its part");
+        session.leave_values(replaced, retired);
     }
 
     fn leave_behind(
