@@ -32,6 +32,8 @@ mod table_policy;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
 mod table_writes;
+#[allow(dead_code, reason = "no program can name these tables yet")]
+mod value_table;
 mod way;
 
 pub use any::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
@@ -56,5 +58,7 @@ pub use snapshot::Snapshot;
 pub use table::Table;
 #[cfg(any(test, feature = "experiments"))]
 pub use table_words::TableWords;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use value_table::ValueTable;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use way::Way;

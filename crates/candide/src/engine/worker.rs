@@ -6,6 +6,7 @@ use super::conflict_note::ConflictNote;
 use super::garbage::Retired;
 use super::observation::ReadView;
 use super::table_core::TableCore;
+use super::values::Values;
 use super::wanted::Wanted;
 use crate::epoch::Slot;
 use crate::index::{NodeChange, Retire};
@@ -58,6 +59,8 @@ pub(crate) struct Local {
     /// The places that the attempt has changed and that sessions watch, one bit for each class of
     /// places; their sessions are woken when the attempt has ended.
     pub(crate) changed_places: u64,
+    /// The values outside of records that the attempt writes.
+    pub(crate) values: Values,
     /// The conflict of the running attempt; `None` if there was none. Taken when the attempt has
     /// ended.
     pub(crate) conflict: Option<ConflictNote>,
@@ -91,6 +94,7 @@ impl Local {
             retired_parts: Vec::new(),
             divided: Vec::new(),
             changed_places: 0,
+            values: Values::default(),
             conflict: None,
             has_yielded: false,
             is_raw: false,

@@ -587,7 +587,7 @@ fn commit(
 
     // 4 evaluate
     let replaced = |item: &WriteItem| item.at.cell_word(WTS).load(Ordering::Relaxed);
-    if let Err(failure) = evaluate(writes, replaced) {
+    if let Err(failure) = evaluate(context.local, writes, cts, replaced) {
         // The outcome depends on the locked versions, so they count as read at `cts`.
         writes.items_mut().iter_mut().for_each(|item| item.note = raised(Tid(item.note), cts).0);
         return Err(fail(context, &mut attempt.held, writes, failure, release_held));

@@ -25,6 +25,7 @@ mod step_list;
 mod steps;
 mod tx;
 mod units;
+mod values;
 
 pub use conflict::Conflict;
 pub(crate) use lookup::InsertTarget;

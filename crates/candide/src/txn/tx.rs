@@ -9,6 +9,7 @@ use super::step_list::{OwnedList, Phase, StepList};
 use crate::engine::{Engine, Protocol};
 use crate::error::Abort;
 use crate::protocols::DefaultProtocol;
+use crate::record::value::Value;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -29,8 +30,9 @@ pub struct Tx<'s, P: Protocol = DefaultProtocol> {
     effects: &'s Effects,
 }
 
-/// What is kept beside a transaction: calls to be made after it has committed, and the steps of the
-/// current attempt. `None` if there is neither, as in the usual transaction.
+/// What is kept beside a transaction: calls to be made after it has committed, the steps of the
+/// current attempt, and values to be dropped when the session is free. `None` if there is nothing,
+/// as in the usual transaction.
 #[derive(Default)]
 pub(crate) struct Effects(RefCell<Option<Box<Kept>>>);
 
@@ -38,6 +40,8 @@ pub(crate) struct Effects(RefCell<Option<Box<Kept>>>);
 struct Kept {
     calls: Vec<Box<dyn FnOnce()>>,
     steps: Option<OwnedList>,
+    /// Values to be dropped, whatever becomes of the transaction.
+    values: Vec<Value>,
 }
 
 /// The numbers of calls and of entries in the list of steps.
@@ -56,12 +60,23 @@ impl Effects {
         }
     }
 
+    /// Drops values when the session is free.
+    pub(crate) fn drop_later(&self, mut values: Vec<Value>) {
+        self.0.borrow_mut().get_or_insert_default().values.append(&mut values);
+    }
+
     /// Returns the effects and steps of an attempt that has not committed. The caller drops them.
+    /// Values stay, since the session is not free yet.
     #[inline]
     pub(crate) fn discard(&self) -> impl Sized {
-        let kept = self.0.take();
-        if let Some(steps) = kept.as_ref().and_then(|kept| kept.steps.as_ref()) {
-            steps.end(Phase::Failed);
+        let mut kept = self.0.take();
+        if let Some(kept) = &mut kept {
+            if let Some(steps) = &kept.steps {
+                steps.end(Phase::Failed);
+            }
+            if !kept.values.is_empty() {
+                self.drop_later(std::mem::take(&mut kept.values));
+            }
         }
         kept
     }
@@ -102,12 +117,12 @@ impl Effects {
 impl Kept {
     #[cold]
     fn run_all(self: Box<Kept>) {
-        let Kept { calls, steps } = *self;
+        let Kept { calls, steps, values: _values } = *self;
         if let Some(steps) = &steps {
             steps.end(Phase::Committed);
         }
-        // What the steps hold is dropped last, so that no panic of a drop keeps a call from being
-        // made.
+        // Values, and what the steps hold, are dropped last, so that no panic of a drop keeps a call
+        // from being made.
         calls.into_iter().for_each(|call| call());
     }
 }

@@ -4,7 +4,7 @@
 
 use super::early::{self, install_held};
 use super::{Attempt, Occ};
-use crate::access::WriteSet;
+use crate::access::{WriteItem, WriteSet};
 use crate::engine::{Committed, Context};
 use crate::error::Abort;
 use crate::log::LogTurn;
@@ -55,7 +55,8 @@ pub(super) fn commit(
         .inspect_err(|_| release(context, writes.items()))?;
 
     // 4 evaluate
-    if let Err(failure) = evaluate(writes, |item| Tid(item.note).version()) {
+    let replaced = |item: &WriteItem| Tid(item.note).version();
+    if let Err(failure) = evaluate(context.local, writes, version.version(), replaced) {
         return Err(fail(context, &mut attempt.early, writes, failure, release_cell));
     }
     let stamp = version.epoch(); // OC4
