@@ -155,6 +155,24 @@ impl Operations {
         })
     }
 
+    /// Returns what an item's operations add to the number at a place (word, first bit, and bits);
+    /// `None` if they change the number in another way, too.
+    pub(super) fn sum_on(&self, item: &WriteItem, place: (u16, u8, u64)) -> Option<i128> {
+        let mut sum = 0;
+        for (_, op) in self.of(item) {
+            let is_elsewhere = !op.is_user() && {
+                let (word, shift, mask) = place;
+                let shares_word = (op.word..op.word + op.words).contains(&word);
+                !shares_word || (op.mask << op.shift) & (mask << shift) == 0
+            };
+            if is_elsewhere {
+                continue;
+            }
+            sum += op.summand(place, &self.operands)?;
+        }
+        Some(sum)
+    }
+
     /// Applies an item's operations to an image of its unit.
     ///
     /// # Errors

@@ -302,6 +302,12 @@ impl WriteSet {
         self.operations.replaces_unit(&self.items[index])
     }
 
+    /// Returns what an item's operations add to the number at a place (word, first bit, and bits);
+    /// `None` if they change the number in another way, too.
+    pub(crate) fn sum_on(&self, index: usize, place: (u16, u8, u64)) -> Option<i128> {
+        self.operations.sum_on(&self.items[index], place)
+    }
+
     /// Returns the number of words that an item's operations take if they are deferred until a
     /// reader needs the unit; `None` if they cannot be deferred.
     pub(crate) fn delta_words(&self, index: usize) -> Option<usize> {

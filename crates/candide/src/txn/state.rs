@@ -26,7 +26,7 @@ use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::record::{CellAt, RecordAt};
-use crate::schema::{Op, Words};
+use crate::schema::{NumberRange, Op, Words};
 use crate::stats::LockCounters;
 use std::sync::Arc;
 
@@ -189,6 +189,41 @@ impl<P: Protocol> State<P> {
             }
             Some(_) => Ok(false),
         }
+    }
+
+    /// Returns whether a number of a unit is in `range`, as the transaction sees it; `None` if the
+    /// row does not exist. Observes that, and not the number, if the protocol can. The caller has
+    /// already called [`State::enter`].
+    #[inline(never)]
+    pub(crate) fn is_within(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        range: NumberRange,
+    ) -> Result<Option<bool>, Abort> {
+        let mut number = 0;
+        let added = match self.writes.find(at) {
+            None => 0,
+            Some(item) if !self.writes.items()[item].present => return Ok(None),
+            Some(item) => match self.writes.sum_on(item, range.place()) {
+                Some(sum) => sum,
+                None => {
+                    let copy = &mut |words: Words<'_>| number = range.number(words);
+                    self.read_own(engine, item, access::Mark::NOW, copy)?;
+                    return Ok(Some(range.has(number)));
+                }
+            },
+        };
+        if !self.observe(engine, at, |words| number = range.number(words))? {
+            return Ok(None);
+        }
+        let sum = number + added;
+        if added != 0 && !range.is_possible(sum) {
+            // The pending updates fail, unless the number changes.
+            self.read(engine, at, |_| {})?;
+        }
+        P::loosen(&mut self.attempt, at, range.around(sum).before_adding(added));
+        Ok(Some(range.has(sum)))
     }
 
     /// Reads a unit as [`State::read`] does, and locks the unit first if the protocol can. The
