@@ -29,6 +29,21 @@ thread_local! {
     pub(crate) static VISITS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
+/// What operations add to a number: in all, and the smallest and the largest sum on the way.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) all: i128,
+    pub(crate) least: i128,
+    pub(crate) most: i128,
+}
+
+impl Sums {
+    fn add(&mut self, summand: i128) {
+        self.all += summand;
+        (self.least, self.most) = (self.least.min(self.all), self.most.max(self.all));
+    }
+}
+
 /// Operations in the order in which they were staged, with their operands.
 #[derive(Default)]
 pub(super) struct Operations {
@@ -155,10 +170,10 @@ impl Operations {
         })
     }
 
-    /// Returns what an item's operations add to the number at a place (word, first bit, and bits);
-    /// `None` if they change the number in another way, too.
-    pub(super) fn sum_on(&self, item: &WriteItem, place: (u16, u8, u64)) -> Option<i128> {
-        let mut sum = 0;
+    /// Returns what an item's operations add to the number at a place (word, first bit, and bits),
+    /// one after another; `None` if they change the number in another way, too.
+    pub(super) fn sums_on(&self, item: &WriteItem, place: (u16, u8, u64)) -> Option<Sums> {
+        let mut sums = Sums::default();
         for (_, op) in self.of(item) {
             let is_elsewhere = !op.is_user() && {
                 let (word, shift, mask) = place;
@@ -168,9 +183,9 @@ impl Operations {
             if is_elsewhere {
                 continue;
             }
-            sum += op.summand(place, &self.operands)?;
+            sums.add(op.summand(place, &self.operands)?);
         }
-        Some(sum)
+        Some(sums)
     }
 
     /// Applies an item's operations to an image of its unit.

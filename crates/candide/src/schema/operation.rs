@@ -144,7 +144,8 @@ impl Op {
     /// Returns what the operation adds to the number at a place (word, first bit, and bits); `None`
     /// if it does not simply add. `operands` is the arena of operands.
     pub(crate) fn summand(&self, place: (u16, u8, u64), operands: &[u64]) -> Option<i128> {
-        if (self.word, self.shift, self.mask) != place {
+        let is_guarded = self.at_least || self.at_most;
+        if (self.word, self.shift, self.mask) != place || is_guarded {
             return None;
         }
         match self.code {

@@ -17,7 +17,7 @@ use super::deferred::Deferred;
 use super::index_scratch::IndexScratch;
 use super::limits::StagedLimits;
 use super::session_log::SessionLog;
-use crate::access::{self, Intent, WriteSet};
+use crate::access::{self, Intent, Sums, WriteSet};
 use crate::engine::own_thread::Held;
 use crate::engine::{
     ConflictNote, Context, Engine, InPlace, Protocol, ReadView, TableCore, Worker,
@@ -202,11 +202,12 @@ impl<P: Protocol> State<P> {
         range: NumberRange,
     ) -> Result<Option<bool>, Abort> {
         let mut number = 0;
-        let added = match self.writes.find(at) {
-            None => 0,
+        let own = self.writes.find(at);
+        let added = match own {
+            None => Sums::default(),
             Some(item) if !self.writes.items()[item].present => return Ok(None),
-            Some(item) => match self.writes.sum_on(item, range.place()) {
-                Some(sum) => sum,
+            Some(item) => match self.writes.sums_on(item, range.place()) {
+                Some(sums) => sums,
                 None => {
                     let copy = &mut |words: Words<'_>| number = range.number(words);
                     self.read_own(engine, item, access::Mark::NOW, copy)?;
@@ -217,12 +218,15 @@ impl<P: Protocol> State<P> {
         if !self.observe(engine, at, |words| number = range.number(words))? {
             return Ok(None);
         }
-        let sum = number + added;
-        if added != 0 && !range.is_possible(sum) {
-            // The pending updates fail, unless the number changes.
-            self.read(engine, at, |_| {})?;
+        let are_possible = [added.least, added.most].map(|sum| range.is_possible(number + sum));
+        if let Some(item) = own
+            && are_possible != [true; 2]
+        {
+            // One of the pending updates fails.
+            self.read_own(engine, item, access::Mark::NOW, &mut |_| {})?;
         }
-        P::loosen(&mut self.attempt, at, range.around(sum).before_adding(added));
+        let sum = number + added.all;
+        P::loosen(&mut self.attempt, at, range.around(sum).before_adding(added.all));
         Ok(Some(range.has(sum)))
     }
 
