@@ -257,8 +257,11 @@ impl WriteSet {
             (item.first_word, item.end_word) = (first, end);
         } else {
             let may_overlap = first < item.end_word && item.first_word < end;
+            // An operation that replaces the unit comes after a delete, or overlaps the others.
             if !item.needs_image
-                && (op.is_user() || may_overlap && self.overlaps_one_of(&item, &op))
+                && (op.is_user()
+                    || replaces_unit
+                    || may_overlap && self.overlaps_one_of(&item, &op))
             {
                 item.needs_image = true;
                 self.reserve_image(item.at);
@@ -344,6 +347,28 @@ impl WriteSet {
     ) -> Result<(), (u32, Abort)> {
         let item = self.items[index];
         self.operations.apply_on(&item, &mut self.items[index].image, mark, image)
+    }
+
+    /// Returns whether the commit has to evaluate the set before it installs anything.
+    #[inline(always)]
+    pub(crate) fn needs_evaluation(&self) -> bool {
+        self.needs_evaluation
+    }
+
+    /// Makes the commit evaluate the set, since it writes units with values.
+    pub(crate) fn note_values(&mut self) {
+        self.needs_evaluation = true;
+    }
+
+    /// Returns the word that an evaluated item of a present row stores in a unit of one word.
+    pub(crate) fn last_word(&self, index: usize) -> u64 {
+        let item = &self.items[index];
+        if item.needs_image {
+            return self.images[item.image as usize];
+        }
+        let stores = self.operations.of(item).filter(|(_, op)| op.words > 0);
+        let (_, last) = stores.last().expect("a write of a unit with values stores its word");
+        self.operations.operands(last.operand, 1)[0]
     }
 
     /// Evaluates every item against the words that the item will replace. After that, installing

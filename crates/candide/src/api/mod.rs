@@ -30,6 +30,7 @@ mod table_ranges;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
 mod table_writes;
+mod value_table;
 mod way;
 
 pub use any::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
@@ -55,5 +56,7 @@ pub use snapshot::Snapshot;
 pub use table::Table;
 #[cfg(any(test, feature = "experiments"))]
 pub use table_words::TableWords;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use value_table::ValueTable;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use way::Way;

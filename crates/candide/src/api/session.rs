@@ -298,6 +298,7 @@ impl<P: Protocol> Drop for Session<P> {
     fn drop(&mut self) {
         self.inner.leave(&mut self.core);
         self.inner.dismiss();
+        drop(self.inner.take_unwanted());
     }
 }
 
@@ -323,6 +324,7 @@ impl<P: Protocol> Drop for Cached<P> {
         if let Some(inner) = self.inner.upgrade() {
             inner.leave(&mut self.core);
             inner.dismiss();
+            drop(inner.take_unwanted());
         }
     }
 }
@@ -422,9 +424,10 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
         },
     };
     let is_kept = !inner.engine.properties.one_session;
+    // Made before `lent`, so that a panic drops them when the session has been given back.
+    let effects = Effects::default();
     let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
-    let effects = Effects::default();
     let result = session.core.run_counted(&inner.engine, options, read_view, &effects, body);
     let ended = at_end(&mut session.core);
     // The session goes back to the list first: effects may run transactions of their own with it.

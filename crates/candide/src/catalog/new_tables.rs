@@ -39,6 +39,7 @@ struct Plan {
     capacity: usize,
     policy: Policy,
     log_number: Option<u16>,
+    has_values: bool,
 }
 
 /// The column groups of index entries; the group at position `n` has `n` words.
@@ -83,6 +84,7 @@ impl Catalog {
                 ordered: schema.ordered || common.options.factors.has(Factor::OrderedOnly),
                 capacity: 0,
                 log_number: Some(schema.number as u16),
+                has_values: false,
             },
         )?);
         let row = KnownRow::Recovered(Box::new(schema.clone()));
@@ -135,6 +137,7 @@ impl Catalog {
                     || common.options.factors.has(Factor::OrderedOnly),
                 capacity,
                 log_number: None,
+                has_values: options.has_values,
             },
         )?);
         let mut cores = vec![table.clone()];
@@ -179,6 +182,7 @@ impl Catalog {
                 capacity,
                 policy: Policy::Optimistic,
                 log_number: None,
+                has_values: false,
             },
         )?;
         Ok(Arc::new(entries))
@@ -289,6 +293,7 @@ impl Catalog {
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,
+            has_values: plan.has_values,
         })
     }
 }

@@ -37,6 +37,8 @@ pub struct TableCore {
     pub(crate) linked: Tally,
     /// The slabs and the index for old versions; `None` if the protocol keeps no versions.
     pub(crate) versions: Option<VersionTable>,
+    /// Whether each row is one word, which names a value (`record/value.rs`).
+    pub(crate) has_values: bool,
 }
 
 /// The function that formats the keys of a table. A recovered table gets it when the program names

@@ -6,6 +6,7 @@ use super::conflict_note::ConflictNote;
 use super::garbage::Retired;
 use super::observation::ReadView;
 use super::table_core::TableCore;
+use super::values::Values;
 use super::wanted::Wanted;
 use crate::epoch::Slot;
 use crate::index::{NodeChange, Retire};
@@ -55,6 +56,8 @@ pub(crate) struct Local {
     pub(crate) retired_parts: Vec<Retire>,
     /// The nodes that the current index operation has divided.
     pub(crate) divided: Vec<NodeChange>,
+    /// The values outside of records that the attempt writes.
+    pub(crate) values: Values,
     /// The conflict of the running attempt; `None` if there was none. Taken when the attempt has
     /// ended.
     pub(crate) conflict: Option<ConflictNote>,
@@ -87,6 +90,7 @@ impl Local {
             retired: Vec::new(),
             retired_parts: Vec::new(),
             divided: Vec::new(),
+            values: Values::default(),
             conflict: None,
             has_yielded: false,
             is_raw: false,

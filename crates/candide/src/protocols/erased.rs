@@ -20,7 +20,7 @@ use super::list::DefaultProtocol;
 use crate::access::{ChangeSink, Failure, Intent, WriteSet};
 use crate::engine::{
     Absence, Applied, Backlog, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts,
-    Properties, Protocol, Seen, TableCore, Unwatched, Versions, Watch,
+    Properties, Protocol, Replaced, Retired, Seen, TableCore, Unwatched, Versions, Watch,
 };
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
@@ -29,6 +29,7 @@ use crate::log::LogTurn;
 use crate::record::CellAt;
 use crate::schema::{NumberRange, Op, Words};
 use crate::stats::LockCounters;
+use crate::sync::AtomicU64;
 use crate::sync::Instant;
 use crate::timestamps::Timestamps;
 use std::any::Any;
@@ -178,6 +179,7 @@ pub struct ErasedBacklog(Option<Box<dyn Waiting>>);
 /// The functions of a protocol that work on a session's data about old versions.
 trait Session: Any + Send + Debug {
     fn leaves_some(&self) -> bool;
+    fn leave_values(&mut self, replaced: &mut Vec<Replaced>, retired: &mut Vec<Retired>);
     fn leave_behind(
         &mut self,
         epochs: &Epochs,
@@ -268,6 +270,10 @@ impl Backlog for ErasedBacklog {
 impl<P: Protocol> Session for SessionOf<P> {
     fn leaves_some(&self) -> bool {
         P::Versions::leaves_some(&self.0)
+    }
+
+    fn leave_values(&mut self, replaced: &mut Vec<Replaced>, retired: &mut Vec<Retired>) {
+        P::Versions::leave_values(&mut self.0, replaced, retired);
     }
 
     fn leave_behind(
@@ -554,6 +560,17 @@ impl Versions<Erased> for Erased {
 
     fn leaves_some(session: &ErasedSession) -> bool {
         session.0.as_ref().is_some_and(|session| session.leaves_some())
+    }
+
+    fn leave_values(
+        session: &mut ErasedSession,
+        replaced: &mut Vec<Replaced>,
+        retired: &mut Vec<Retired>,
+    ) {
+        // A session that has committed has its part.
+        if let Some(session) = session.0.as_mut() {
+            session.leave_values(replaced, retired);
+        }
     }
 
     fn leave_behind(

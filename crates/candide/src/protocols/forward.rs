@@ -80,6 +80,7 @@ macro_rules! for_each_function {
             merge_into_node [] [clock: Clock] [node: NodeAt, at: CellAt];
             node_rts [] [clock: Clock] [node: NodeAt] -> u64;
             raise_node_rts [] [clock: Clock] [node: NodeAt, time: u64] -> bool;
+            each_row [] [clock: Clock] [at: CellAt, each: (&mut dyn FnMut(&[AtomicU64]))];
             rts [] [clock: Clock] [at: CellAt] -> u64;
         }
     };

@@ -68,7 +68,7 @@ use crate::access::{
 };
 use crate::engine::{
     Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, NoVersions, Parts,
-    Properties, Protocol, Seen, TableCore, Unwatched, Watch,
+    Properties, Protocol, Seen, TableCore, Unwatched, Values, Watch, word_in,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -384,6 +384,9 @@ impl Protocol for Serial {
             stamp = context.clock.commits.load(Ordering::Relaxed) + 1;
             context.clock.commits.store(stamp, Ordering::Relaxed);
             context.engine.watchers.wake_all();
+            if context.local.values.is_used() {
+                attempt.replace_values(&mut context.local.values, stamp);
+            }
         }
         for index in 0..attempt.deleted.cells.len() {
             unlink(context, attempt.deleted.cells[index]);
@@ -463,6 +466,10 @@ impl Absence for Serial {
     }
 
     fn divided(_attempt: &mut Attempt, _change: &NodeChange) {}
+
+    fn each_row(_lock: &Lock, at: CellAt, each: &mut dyn FnMut(&[AtomicU64])) {
+        each(at.payload()); // SE2
+    }
 
     #[inline(always)]
     fn may_be_reaped(_lock: &Lock, _first: CellAt) -> bool {
@@ -652,6 +659,42 @@ impl Attempt {
             }
         }
         present
+    }
+
+    /// Notes the values that the attempt, which commits, has replaced: for each record that was a
+    /// row before the attempt, the value that the row named then, if it names another one now.
+    #[cold]
+    fn replace_values(&self, values: &mut Values, stamp: u64) {
+        // The words before the attempt: zero if there was no row, and `None` as long as the row
+        // has only been deleted.
+        let (mut records, mut before) = (Deleted::default(), Vec::<Option<u64>>::new());
+        let mut words = self.words.as_slice();
+        for undo in &self.log {
+            let (at, old) = match *undo {
+                Undo::Words { at, count, .. } => {
+                    let (old, rest) = words.split_at(count.into());
+                    words = rest;
+                    (at, old.first().copied())
+                }
+                Undo::Link { at } => (at, Some(0)),
+                Undo::Delete { at } => (at, None),
+                Undo::Row | Undo::Undone => continue,
+            };
+            if !values.is_noted(at.table()) {
+                continue;
+            }
+            match records.place(at) {
+                Some(place) => before[place] = before[place].or(old),
+                None => {
+                    records.push(at);
+                    before.push(old);
+                }
+            }
+        }
+        for (&at, old) in records.cells.iter().zip(before) {
+            let word = word_in(at.payload());
+            values.replace(old.unwrap_or(word), if self.has(at) { word } else { 0 }, stamp);
+        }
     }
 
     /// Undoes all changes (SE3).

@@ -594,7 +594,7 @@ fn commit(
     context.note_staleness(|| is_stale(attempt, writes));
 
     // 4 evaluate
-    if let Err(failure) = evaluate(writes) {
+    if let Err(failure) = evaluate(context.local, writes, cts) {
         // The outcome depends on the locked versions, so they count as read at `cts`.
         writes.items_mut().iter_mut().for_each(|item| item.note = raised(Tid(item.note), cts).0);
         return Err(fail(context, &mut attempt.held, writes, failure, release_held));

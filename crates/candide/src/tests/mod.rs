@@ -24,6 +24,8 @@ mod attempts;
 mod batches;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod both_ends;
+#[cfg(not(any(loom, shuttle)))]
+mod boxed;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod bulk;
 #[cfg(not(any(loom, shuttle, sanitized)))]

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::session_log::{NOW, SEEN};
-use super::state::{AT_COMMIT, FIRST_REVALIDATION, State};
+use super::state::{AT_COMMIT, FIRST_REVALIDATION, State, WRITES_VALUES};
 use crate::access::WriteSet;
 use crate::engine::{
     Committed, ConflictNote, Context, Engine, InPlace, Protocol, ReadView, TableCore, Versions,
@@ -299,14 +299,18 @@ impl<P: Protocol> State<P> {
     }
 
     /// Clears the state of an attempt after its end. Queues the records that the attempt has linked
-    /// and left absent, so that they are unlinked.
+    /// and left absent, so that they are unlinked. Returns whether the caller has to call
+    /// [`State::end_values`].
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn finish(&mut self, engine: &Engine<P>) {
+    pub(crate) fn finish(&mut self, engine: &Engine<P>) -> bool {
         if P::Versions::WORDS > 0 && self.registered.is_some() {
             self.unregister_snapshot(engine);
         }
+        let mut has_values = false;
         if self.held > 0 {
-            own_thread::forget_units(std::mem::take(&mut self.held));
+            let held = std::mem::take(&mut self.held);
+            own_thread::forget_units(held & !WRITES_VALUES);
+            has_values = held >= WRITES_VALUES;
         }
         self.writes.clear();
         while let Some(first) = self.worker.local.linked.pop() {
@@ -314,5 +318,6 @@ impl<P: Protocol> State<P> {
                 self.worker.local.reap_queue.push(first);
             }
         }
+        has_values
     }
 }

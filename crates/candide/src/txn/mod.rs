@@ -23,6 +23,7 @@ mod staging;
 mod state;
 mod tx;
 mod units;
+mod values;
 
 pub use conflict::Conflict;
 pub(crate) use lookup::InsertTarget;

@@ -486,7 +486,7 @@ impl<P: Protocol> TxnRunner<P> {
                     if state.worker.local.is_stale() {
                         self.public.counters.stale_commit();
                     }
-                    self.end(engine, Counters::committed);
+                    self.end(engine, effects, Counters::committed);
                     return Ok(value);
                 }
                 verdict => (verdict, Ok(Ok(value))),
@@ -498,16 +498,20 @@ impl<P: Protocol> TxnRunner<P> {
             (Verdict::Outcome(Abort::Retry), result) => (self.watch(engine, options), result),
             ended => ended,
         };
-        self.end_otherwise(engine, &ended.0);
+        self.end_otherwise(engine, effects, &ended.0);
         Err(ended)
     }
 
     /// Ends an attempt whose verdict is known: collects garbage, counts, and unpins.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn end(&mut self, engine: &Engine<P>, count: impl FnOnce(&Counters)) {
+    fn end(&mut self, engine: &Engine<P>, effects: &Effects, count: impl FnOnce(&Counters)) {
         P::InPlace::leave(&engine.clock);
-        self.state.get_mut().finish(engine);
-        self.collect_garbage(engine);
+        let state = self.state.get_mut();
+        if state.finish(engine) {
+            state.end_values();
+            self.give_up_values(effects);
+        }
+        self.collect_garbage(engine, effects);
         // The count comes before the unpinning. So an observer that sees no pin but an old count
         // can be sure that no transaction is missing from the count.
         count(&self.public.counters);
@@ -519,11 +523,11 @@ impl<P: Protocol> TxnRunner<P> {
     /// path of committed attempts is short.
     #[cold]
     #[inline(never)]
-    fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict<'_>) {
+    fn end_otherwise(&mut self, engine: &Engine<P>, effects: &Effects, verdict: &Verdict<'_>) {
         let state = self.state.get_mut();
         state.deferred.clear();
         state.retries = false;
-        self.end(engine, |counters| match verdict {
+        self.end(engine, effects, |counters| match verdict {
             Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),
             Verdict::Retry(_) => counters.aborted(Abort::Retry),
@@ -542,16 +546,16 @@ impl<P: Protocol> TxnRunner<P> {
     /// Takes over the attempt's garbage, and collects some garbage if epochs have advanced. The
     /// attempt has ended, but its session is still pinned.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn collect_garbage(&mut self, engine: &Engine<P>) {
+    fn collect_garbage(&mut self, engine: &Engine<P>, effects: &Effects) {
         let Worker { local, versions } = &self.state.get_mut().worker;
         if local.leaves_some() || P::Versions::leaves_some(versions) || self.has_to_collect(engine)
         {
-            self.collect_some(engine);
+            self.collect_some(engine, effects);
         }
     }
 
     #[inline(never)]
-    fn collect_some(&mut self, engine: &Engine<P>) {
+    fn collect_some(&mut self, engine: &Engine<P>, effects: &Effects) {
         let worker = &mut self.state.get_mut().worker;
         let mut garbage = lock(&self.public.garbage);
         garbage.take_from(engine, worker);
@@ -563,6 +567,18 @@ impl<P: Protocol> TxnRunner<P> {
             self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
         }
         self.has_garbage = !garbage.is_empty();
+        drop(garbage);
+        engine.hot.take_unwanted(&mut self.state.get_mut().worker.local.values.unwanted);
+        self.give_up_values(effects);
+    }
+
+    /// Leaves the values that the session is to drop to the effects of the transaction. So they are
+    /// dropped when the session is free.
+    fn give_up_values(&mut self, effects: &Effects) {
+        let unwanted = &mut self.state.get_mut().worker.local.values.unwanted;
+        if !unwanted.is_empty() {
+            effects.drop_later(std::mem::take(unwanted));
+        }
     }
 
     /// Waits, unpinned and for a limited time, until no other session has the token.

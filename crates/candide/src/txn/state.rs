@@ -62,7 +62,7 @@ pub(crate) struct State<P: Protocol> {
     pub(super) until_revalidation: u32,
     /// The session's end of the log; `None` if the database has no log.
     pub(crate) log: Option<Box<SessionLog>>,
-    /// The number of units that the attempt has noted as held.
+    /// The number of units that the attempt has noted as held, and [`WRITES_VALUES`].
     pub(super) held: u32,
     /// The timestamp of the attempt's view and the moment at which the attempt began, if the view
     /// is registered as a snapshot; otherwise `None`.
@@ -77,6 +77,10 @@ pub(crate) struct State<P: Protocol> {
     /// Whether the last attempt of a transaction ended without a conflict, and another one follows.
     pub(super) has_waited: bool,
 }
+
+/// The bit of [`State::held`] that says that the attempt has staged values, or writes units with
+/// values. So the end of an attempt looks at one word only.
+pub(super) const WRITES_VALUES: u32 = 1 << 31;
 
 /// The number behind those of all operations: that of an outcome which only the commit returns.
 pub(super) const AT_COMMIT: u32 = u32::MAX;

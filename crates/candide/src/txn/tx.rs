@@ -8,6 +8,7 @@ use super::state::State;
 use crate::engine::{Engine, Protocol};
 use crate::error::Abort;
 use crate::protocols::DefaultProtocol;
+use crate::record::value::Value;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -27,9 +28,17 @@ pub struct Tx<'s, P: Protocol = DefaultProtocol> {
     effects: &'s Effects,
 }
 
-/// Calls to be made after a transaction has committed.
+/// What is left to do when a transaction has ended and its session is free again: calls to be made
+/// after the commit, and values to be dropped. Both are code of the user's.
 #[derive(Default)]
-pub(crate) struct Effects(RefCell<Vec<Box<dyn FnOnce()>>>);
+pub(crate) struct Effects(RefCell<Vec<Effect>>);
+
+enum Effect {
+    /// A call that is made only after a commit.
+    Call(Box<dyn FnOnce()>),
+    /// Values to be dropped, whatever becomes of the transaction.
+    Drop(Vec<Value>),
+}
 
 impl Effects {
     /// Runs all effects of a committed transaction.
@@ -40,14 +49,27 @@ impl Effects {
             // Nothing is to be dropped, and the usual transaction does not call the destructor.
             std::mem::forget(effects);
         } else {
-            effects.into_iter().for_each(|effect| effect());
+            effects.into_iter().for_each(|effect| match effect {
+                Effect::Call(effect) => effect(),
+                Effect::Drop(values) => drop(values),
+            });
         }
     }
 
-    /// Returns the effects of an attempt that has not committed. The caller drops them.
+    /// Drops values when the session is free.
+    pub(crate) fn drop_later(&self, values: Vec<Value>) {
+        self.0.borrow_mut().push(Effect::Drop(values));
+    }
+
+    /// Returns the calls of an attempt that has not committed. The caller drops them. Values stay,
+    /// since the session is not free yet.
     #[inline]
     pub(crate) fn discard(&self) -> impl Sized {
-        self.0.take()
+        let mut effects = self.0.borrow_mut();
+        let is_value = |effect: &Effect| matches!(effect, Effect::Drop(_));
+        let (values, calls): (Vec<_>, Vec<_>) = effects.drain(..).partition(is_value);
+        *effects = values;
+        calls
     }
 
     fn len(&self) -> usize {
@@ -363,7 +385,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// without running.
     #[inline]
     pub fn on_commit(&self, effect: impl FnOnce() + 'static) {
-        self.effects.0.borrow_mut().push(Box::new(effect));
+        self.effects.0.borrow_mut().push(Effect::Call(Box::new(effect)));
     }
 }
 

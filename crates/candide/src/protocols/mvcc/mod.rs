@@ -63,6 +63,8 @@
 //! * **MV8** The record of a deleted row that only open snapshots see may be dead, and in its
 //!   table's index of deleted records (`index/deleted_index.rs`) instead of the index. Its older
 //!   versions are read as before; pruning its chains holds PRUNING, since LOCK is never released.
+//! * **MV9** A value outside of records that a commit has replaced is in one session's garbage, with
+//!   the timestamps between which versions name it (`value_queue.rs`).
 //!
 //! # Why it is serializable
 //! The order is that of timestamps; a read-only transaction comes after the commit whose timestamp
@@ -141,6 +143,7 @@ mod parts;
 #[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 mod undo_queue;
+mod value_queue;
 mod versions;
 
 pub(crate) use clock::Clock;
@@ -792,7 +795,7 @@ fn commit(
     context.note_staleness(|| false);
 
     // 4 evaluate
-    if let Err(failure) = evaluate(writes) {
+    if let Err(failure) = evaluate(context.local, writes, ts) {
         return Err(fail(context, &mut attempt.held, writes, failure, release_cell));
     }
 

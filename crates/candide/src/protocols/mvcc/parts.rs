@@ -5,7 +5,7 @@
 
 use super::clock::Clock;
 use super::undo_queue::{UndoEntry, UndoQueue};
-use crate::engine::{BlockSize, Parts};
+use crate::engine::{BlockSize, Parts, Replaced};
 use crate::locks::HeldCells;
 use crate::memory::Block;
 use crate::protocols::shared::node_set::NodeSet;
@@ -66,6 +66,8 @@ pub struct SessionVersions {
     pub(super) blocks: VersionBlocks,
     /// The undo records of the session's commits, in the order of the commits' timestamps.
     pub(super) undo_entries: Vec<UndoEntry>,
+    /// The values that the session's commits have replaced.
+    pub(super) replaced: Vec<Replaced>,
     /// The timestamps of the snapshots that were open when the session last began to collect, in
     /// falling order.
     pub(super) snapshots: Vec<u64>,

@@ -104,6 +104,8 @@
 //!   insert on a record with ABSENT and an entry. Before the collector reaps a record, it clears
 //!   REQUEUE, passes a full fence, and queues or parks the entry anew. So no record is reaped under
 //!   a staged write; the argument is that of CL6 in `protocols/shared/cell_lock.rs`.
+//! * **TO12** A version of a unit with values names a value of its own: it is a row from its commit
+//!   on, never a delta, and is never copied. So when it leaves its chain, its value is retired.
 //!
 //! # Why it is serializable
 //! The order is that of timestamps. A transaction that only reads at `t` comes after `t` and before
@@ -231,7 +233,7 @@ use crate::record::version_chain::{
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
 use crate::stats::LockCounters;
-use crate::sync::{Ordering, Point, Spin, Wait, Waited, Wish, full_fence, pass};
+use crate::sync::{AtomicU64, Ordering, Point, Spin, Wait, Waited, Wish, full_fence, pass};
 use crate::timestamps::Timestamps;
 use clock::Part;
 pub(crate) use flatten::DELTAS_MAX;
@@ -618,11 +620,20 @@ impl Absence for Mvto {
     fn reap(
         context: &mut Context<'_, Mvto>,
         due: &mut Due,
-        _table: &TableCore,
+        table: &TableCore,
         units: &[CellAt],
         _horizon: Epoch,
     ) -> GcOutcome {
-        collect::collect(context, due, units)
+        collect::collect(context, due, table, units)
+    }
+
+    fn each_row(_clock: &Clock, at: CellAt, each: &mut dyn FnMut(&[AtomicU64])) {
+        let newest = at.newest_linked(at.chain_word());
+        for version in newest.into_iter().flat_map(Version::and_older) {
+            if version.stamp().is_readable() && !version.stamp().is_absent() {
+                each(version.payload());
+            }
+        }
     }
 }
 
@@ -1115,7 +1126,7 @@ fn commit_at(
     context.note_staleness(|| is_stale(attempt, Some(ts)));
 
     // 5 evaluate
-    evaluate(writes)?;
+    evaluate(context, writes, ts)?;
 
     // 6 install: nothing fails any more (TO9)
     for index in 0..writes.items().len() {
@@ -1146,10 +1157,22 @@ fn raise_observed(attempt: &Attempt, ts: u64) {
 
 /// Evaluates the operations of a validated commit on the rows below its versions.
 #[inline(always)]
-fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
+fn evaluate(
+    context: &mut Context<'_, Mvto>,
+    writes: &mut WriteSet,
+    ts: u64,
+) -> Result<(), Failure> {
     pass(Point::Validated);
+    if !writes.needs_evaluation() {
+        return Ok(());
+    }
     // The room in the record is not read here: another commit may be copying a row into it.
-    writes.evaluate(|item| Words::Shared(row_below(item).expect("it was looked at").payload()))
+    writes.evaluate(|item| Words::Shared(row_below(item).expect("it was looked at").payload()))?;
+    if context.local.values.is_used() {
+        // The values below belong to their versions, which stay for a while (TO12).
+        context.local.values.replace_all(writes, ts, &|_| 0);
+    }
+    Ok(())
 }
 
 /// Commits one item's version, or unlinks that version if it changes nothing: phase 6.

@@ -54,7 +54,7 @@ pub(super) fn commit(
         .inspect_err(|_| release(context, writes.items()))?;
 
     // 4 evaluate
-    if let Err(failure) = evaluate(writes) {
+    if let Err(failure) = evaluate(context.local, writes, version.version()) {
         return Err(fail(context, &mut attempt.early, writes, failure, release_cell));
     }
     let stamp = version.epoch(); // OC4

@@ -71,7 +71,7 @@
 #![forbid(unsafe_code)]
 
 use crate::access::{Failure, WriteItem, WriteSet};
-use crate::engine::{Context, GcOutcome, Protocol, own_thread};
+use crate::engine::{Context, GcOutcome, Local, Protocol, own_thread, word_in};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::locks::{Early, HeldCells, patience, wait_to_own};
@@ -174,14 +174,29 @@ pub(crate) fn is_locked_by_another(tid: Tid, is_own: impl FnOnce() -> bool) -> b
     tid.has(Tid::INSTALL) && !is_own()
 }
 
-/// Evaluates the operations of a validated commit on the words that the commit has locked.
+/// Evaluates the operations of a validated commit on the words that the commit has locked. Nothing
+/// can fail afterwards, so the values are noted that the commit, at `timestamp`, replaces.
 ///
 /// # Errors
 /// The failure of an operation. The caller passes it to [`fail`].
 #[inline(always)]
-pub(crate) fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
+pub(crate) fn evaluate(
+    local: &mut Local,
+    writes: &mut WriteSet,
+    timestamp: u64,
+) -> Result<(), Failure> {
     pass(Point::Validated);
-    writes.evaluate(|item| Words::Shared(item.at.payload()))
+    if !writes.needs_evaluation() {
+        return Ok(());
+    }
+    writes.evaluate(|item| Words::Shared(item.at.payload()))?;
+    if local.values.is_used() {
+        // Values: the words of an absent row mean nothing.
+        local.values.replace_all(writes, timestamp, &|item| {
+            if Tid(item.note).has(Tid::ABSENT) { 0 } else { word_in(item.at.payload()) }
+        });
+    }
+    Ok(())
 }
 
 /// Ends a commit whose evaluation has failed: releases the commit's items and returns the outcome.
