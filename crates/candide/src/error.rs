@@ -47,6 +47,8 @@ pub enum Abort {
     /// says so, by a [`TextTooLong`](crate::schema::TextTooLong) with the two lengths, which
     /// becomes this.
     TextTooLong,
+    /// Outcome: an index is not below the length of a [`TArray`](crate::objects::TArray).
+    OutOfBounds,
     /// Outcome: code of a row type has panicked within an operation that may have been half done,
     /// and the closure has caught that panic. The transaction, or the [part](crate::Tx::attempt) of
     /// it in which the closure has caught the panic, has no effect. (If the closure lets the panic
@@ -144,7 +146,7 @@ pub enum Abort {
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 33] = [
+    pub const ALL: [Abort; 34] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -157,6 +159,7 @@ impl Abort {
         Abort::Overflow,
         Abort::NotUnique,
         Abort::TextTooLong,
+        Abort::OutOfBounds,
         Abort::Panicked,
         Abort::Indexed,
         Abort::NoIndex,
@@ -202,6 +205,7 @@ impl Abort {
             Abort::Overflow => "overflow",
             Abort::NotUnique => "not_unique",
             Abort::TextTooLong => "text_too_long",
+            Abort::OutOfBounds => "out_of_bounds",
             Abort::Panicked => "panicked",
             Abort::Indexed => "indexed",
             Abort::NoIndex => "no_index",
@@ -241,6 +245,7 @@ impl fmt::Display for Abort {
             Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
             Abort::Overflow => "an update left the range of its column's type (guard it, or use a wider type), or a sequence has no more numbers",
             Abort::TextTooLong => "a text is longer than its column or key allows; shorten it, or give the column a longer `Text`",
+            Abort::OutOfBounds => "the index is not below the length of the array; `len` returns it",
             Abort::NotUnique => "another row has the same key in a unique index when the transaction or its part ends; change or delete that row as well, or give this one another key",
             Abort::Panicked => "code of a row type panicked within an operation, and the closure caught the panic; put such an operation into a part of its own (`Tx::attempt`), or let the panic pass",
             Abort::Indexed => "the column belongs to a secondary index; change it by `modify` or `put`",

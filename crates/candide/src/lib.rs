@@ -99,7 +99,7 @@ mod protocol_tests;
 
 // Layers, lowest first: sync, timestamps, factor, unknown_name, policy, error, stats, log,
 // memory, epoch, schema, record, index, access, engine, locks, protocols, gc, txn, catalog,
-// durable, shared, handle, api.
+// durable, shared, handle, api, objects.
 mod access;
 mod api;
 mod catalog;
@@ -114,6 +114,7 @@ mod index;
 mod locks;
 mod log;
 mod memory;
+pub mod objects;
 pub mod policy;
 pub mod protocols;
 mod record;

@@ -14,6 +14,7 @@ pub(crate) use change::ChangeKind;
 pub use change::{Change, ChangeSink};
 pub use item::Intent;
 pub(crate) use item::{Mark, WriteItem};
+pub(crate) use operations::Sums;
 #[cfg(test)]
 pub(crate) use operations::VISITS;
 pub(crate) use savepoint::Savepoint;

@@ -46,6 +46,21 @@ thread_local! {
     pub(crate) static VISITS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
+/// What operations add to a number: in all, and the smallest and the largest sum on the way.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) all: i128,
+    pub(crate) least: i128,
+    pub(crate) most: i128,
+}
+
+impl Sums {
+    fn add(&mut self, summand: i128) {
+        self.all += summand;
+        (self.least, self.most) = (self.least.min(self.all), self.most.max(self.all));
+    }
+}
+
 /// Operations in the order in which they were staged, with their operands.
 #[derive(Default)]
 pub(super) struct Operations {
@@ -198,6 +213,24 @@ impl Operations {
         first.is_some_and(|(_, op)| {
             op.is_plain() && usize::from(op.words) == item.at.payload_words()
         })
+    }
+
+    /// Returns what an item's operations add to the number at a place (word, first bit, and bits),
+    /// one after another; `None` if they change the number in another way, too.
+    pub(super) fn sums_on(&self, item: &WriteItem, place: (u16, u8, u64)) -> Option<Sums> {
+        let mut sums = Sums::default();
+        for (_, op) in self.of(item) {
+            let is_elsewhere = !op.is_user() && {
+                let (word, shift, mask) = place;
+                let shares_word = (op.word..op.word + op.words).contains(&word);
+                !shares_word || (op.mask << op.shift) & (mask << shift) == 0
+            };
+            if is_elsewhere {
+                continue;
+            }
+            sums.add(op.summand(place, &self.operands)?);
+        }
+        Some(sums)
     }
 
     /// Applies an item's operations to an image of its unit.

@@ -15,7 +15,7 @@ use super::change::{Change, ChangeKind, ChangeSink};
 use super::filter::Filter;
 use super::item::NONE;
 use super::item::{Intent, Mark, SavedItem, WriteItem};
-use super::operations::{Operations, UserCode};
+use super::operations::{Operations, Sums, UserCode};
 use super::steps;
 use crate::error::Abort;
 use crate::record::delta::DeltaSpace;
@@ -349,6 +349,12 @@ impl WriteSet {
     /// words do not matter.
     pub(crate) fn replaces_unit(&self, index: usize) -> bool {
         self.operations.replaces_unit(&self.items[index])
+    }
+
+    /// Returns what an item's operations add to the number at a place (word, first bit, and bits),
+    /// one after another; `None` if they change the number in another way, too, or have guards.
+    pub(crate) fn sums_on(&self, index: usize, place: (u16, u8, u64)) -> Option<Sums> {
+        self.operations.sums_on(&self.items[index], place)
     }
 
     /// Returns the number of words that an item's operations take if they are deferred until a

@@ -522,7 +522,7 @@ impl<P: Protocol> Builder<P> {
 }
 
 /// Finds or makes a table. Makes the declared indexes of a table that was recovered.
-pub(super) fn find_table<P: Protocol>(
+pub(crate) fn find_table<P: Protocol>(
     inner: &Handle<P>,
     name: &str,
     options: TableOptions,

@@ -29,6 +29,7 @@ mod snapshot;
 mod stream;
 mod table;
 mod table_policy;
+mod table_ranges;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
 mod table_writes;
@@ -39,6 +40,7 @@ mod way;
 pub use any::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
 pub use bulk::LoadOptions;
 pub use close::CloseError;
+pub(crate) use database::find_table;
 pub use database::{Builder, Database, MemoryUse};
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use index::{Index, IndexOptions};
@@ -54,6 +56,7 @@ pub use runner::Runner;
 pub use scan::Scan;
 pub use sequence::Sequence;
 pub use session::Session;
+pub(crate) use session::run_cached;
 pub use snapshot::Snapshot;
 pub use table::Table;
 #[cfg(any(test, feature = "experiments"))]

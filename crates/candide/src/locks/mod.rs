@@ -87,7 +87,7 @@ pub(crate) use change::{follow_policy, with_flags};
 pub(crate) use desks::class_of;
 pub(crate) use held::{Early, HeldCells, wait_to_own};
 pub(crate) use learning::learn;
-pub(crate) use patience::{LOCK_ROUNDS_MAX, patience};
+pub(crate) use patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
 pub(crate) use row_locks::{Grant, RowLocks};
 pub(crate) use shared::{LockBase, Locker, SessionLocks, SharedLocks};
 pub(crate) use waiting::{When, is_held_on_this_thread, lock_place};

@@ -27,7 +27,7 @@ use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::log::LogTurn;
 use crate::record::CellAt;
-use crate::schema::{Op, Words};
+use crate::schema::{NumberRange, Op, Words};
 use crate::stats::LockCounters;
 use crate::sync::AtomicU64;
 use crate::sync::Instant;

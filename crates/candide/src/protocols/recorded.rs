@@ -58,7 +58,7 @@ use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
 use crate::log::LogTurn;
 use crate::record::CellAt;
-use crate::schema::{Edge, Op, WordRange, Words};
+use crate::schema::{Edge, NumberRange, Op, WordRange, Words};
 use crate::stats::LockCounters;
 use crate::sync::{AtomicU64, Instant, Mutex, Ordering, lock};
 use crate::timestamps::Timestamps;
@@ -446,6 +446,7 @@ macro_rules! pass_on {
     ($of:tt read $($shape:tt)*) => {};
     ($of:tt read_at_once $($shape:tt)*) => {};
     ($of:tt read_for_update $($shape:tt)*) => {};
+    ($of:tt loosen $($shape:tt)*) => {};
     ($of:tt stage $($shape:tt)*) => {};
     ($of:tt stage_new $($shape:tt)*) => {};
     ($of:tt commit $($shape:tt)*) => {};
@@ -548,6 +549,9 @@ impl<P: Protocol> Protocol for Recorded<P> {
         Self::note(attempt, at, seen);
         Some(seen)
     }
+
+    /// Leaves the observation one of a version: a history has no others.
+    fn loosen(_attempt: &mut Self::Attempt, _at: CellAt, _range: NumberRange) {}
 
     fn scan(
         attempt: &mut Self::Attempt,

@@ -74,6 +74,8 @@ mod model;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod nested;
 #[cfg(not(any(loom, shuttle, sanitized)))]
+mod objects;
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod part_ends;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod parts_and_scans;

@@ -17,7 +17,7 @@ use super::deferred::Deferred;
 use super::index_scratch::IndexScratch;
 use super::limits::StagedLimits;
 use super::session_log::SessionLog;
-use crate::access::{self, Intent, WriteSet};
+use crate::access::{self, Intent, Sums, WriteSet};
 use crate::engine::own_thread::Held;
 use crate::engine::{
     ConflictNote, Context, Engine, InPlace, Protocol, ReadView, TableCore, Worker,
@@ -26,7 +26,7 @@ use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::record::{CellAt, RecordAt};
-use crate::schema::{Op, Words};
+use crate::schema::{NumberRange, Op, Words};
 use crate::stats::LockCounters;
 use std::sync::Arc;
 
@@ -194,6 +194,45 @@ impl<P: Protocol> State<P> {
             }
             Some(_) => Ok(false),
         }
+    }
+
+    /// Returns whether a number of a unit is in `range`, as the transaction sees it; `None` if the
+    /// row does not exist. Observes that, and not the number, if the protocol can. The caller has
+    /// already called [`State::enter`].
+    #[inline(never)]
+    pub(crate) fn is_within(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        range: NumberRange,
+    ) -> Result<Option<bool>, Abort> {
+        let mut number = 0;
+        let own = self.writes.find(at);
+        let added = match own {
+            None => Sums::default(),
+            Some(item) if !self.writes.items()[item].present => return Ok(None),
+            Some(item) => match self.writes.sums_on(item, range.place()) {
+                Some(sums) => sums,
+                None => {
+                    let copy = &mut |words: Words<'_>| number = range.number(words);
+                    self.read_own(engine, item, access::Mark::NOW, copy)?;
+                    return Ok(Some(range.has(number)));
+                }
+            },
+        };
+        if !self.observe(engine, at, |words| number = range.number(words))? {
+            return Ok(None);
+        }
+        let are_possible = [added.least, added.most].map(|sum| range.is_possible(number + sum));
+        if let Some(item) = own
+            && are_possible != [true; 2]
+        {
+            // One of the pending updates fails.
+            self.read_own(engine, item, access::Mark::NOW, &mut |_| {})?;
+        }
+        let sum = number + added.all;
+        P::loosen(&mut self.attempt, at, range.around(sum).before_adding(added.all));
+        Ok(Some(range.has(sum)))
     }
 
     /// Reads a unit as [`State::read`] does, and locks the unit first if the protocol can. The

@@ -159,6 +159,7 @@ mod met;
 mod met;
 mod phases;
 mod protocol;
+mod ranges;
 mod reading;
 #[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
@@ -169,6 +170,7 @@ use crate::policy::Policies;
 use crate::protocols::shared::node_set::NodeSet;
 use crate::record::{CellAt, Tid};
 use early::{EarlyLocks, Shared};
+use ranges::Ranges;
 use view::View;
 
 /// Optimistic concurrency control, the default protocol.
@@ -183,11 +185,12 @@ impl Parts for Occ {
     type Backlog = ();
 }
 
-/// The read set and the node set of an attempt, its view, and its locks.
+/// The read set, its ranges, and the node set of an attempt, its view, and its locks.
 #[derive(Debug)]
 #[doc(hidden)]
 pub struct Attempt {
     reads: Vec<(CellAt, Tid)>,
+    ranges: Ranges,
     nodes: NodeSet,
     early: EarlyLocks,
     view: View,

@@ -20,13 +20,13 @@ use crate::sync::{MULTI_COPY_ATOMIC, Ordering, full_fence};
 #[inline(always)]
 pub(super) fn commit_reads(
     context: &mut Context<'_, Occ>,
-    attempt: &Attempt,
+    attempt: &mut Attempt,
     writes: &WriteSet,
 ) -> Result<Committed, Abort> {
     let at_one_moment =
         attempt.view.is_opaque() || attempt.reads.len() <= 1 && attempt.nodes.is_empty();
     if !at_one_moment {
-        validate(context, attempt, writes)?;
+        validate_ranges(context, attempt, writes)?;
     }
     Ok(Committed::NOTHING)
 }
@@ -49,9 +49,8 @@ pub(super) fn commit(
     fence_after_locking();
 
     // 2 epoch, 3 validate
-    let version = choose_version(context, attempt, writes)
-        .inspect(|_| fence_after_epoch(context))
-        .and_then(|version| validate(context, attempt, writes).map(|()| version))
+    let version = certify(context, attempt, writes)
+        .or_else(|conflict| certify_ranges(context, attempt, writes, conflict))
         .inspect_err(|_| release(context, writes.items()))?;
 
     // 4 evaluate
@@ -68,6 +67,67 @@ pub(super) fn commit(
     attempt.view.meet_installed(writes.items(), version);
     attempt.last = Some(version);
     Ok(Committed { version: version.version(), stamp })
+}
+
+/// The largest number of validations of one attempt at one time: another one follows if numbers of
+/// which the attempt has observed ranges have changed, and are still in these ranges.
+pub(super) const VALIDATIONS_MAX: u32 = 8;
+
+/// Runs phases 2 and 3. Returns the commit's version.
+#[inline(always)]
+fn certify(
+    context: &mut Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<Tid, Abort> {
+    choose_version(context, attempt, writes)
+        .inspect(|_| fence_after_epoch(context))
+        .and_then(|version| validate(context, attempt, writes).map(|()| version))
+}
+
+/// Runs phases 2 and 3 again, which have failed by `conflict`, as long as that is due to numbers
+/// that have changed within ranges which the attempt has observed. The versions that take the place
+/// of the old ones have been read after the commit's fence, so the fence is issued again: its place
+/// is the commit's in the serial order.
+#[cold]
+#[inline(never)]
+fn certify_ranges(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &WriteSet,
+    mut conflict: Abort,
+) -> Result<Tid, Abort> {
+    for _ in 1..VALIDATIONS_MAX {
+        let is_own = |at| writes.find(at).is_some();
+        if !attempt.ranges.refresh(&mut attempt.reads, &is_own) {
+            break;
+        }
+        fence_after_locking();
+        match certify(context, attempt, writes) {
+            Ok(version) => return Ok(version),
+            Err(again) => conflict = again,
+        }
+    }
+    Err(conflict)
+}
+
+/// Runs phase 3 without phase 2, again as long as the numbers are in their ranges.
+pub(super) fn validate_ranges(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &WriteSet,
+) -> Result<(), Abort> {
+    let mut validations = 1;
+    loop {
+        let validated = validate(context, attempt, writes);
+        let is_over = validated.is_ok()
+            || validations == VALIDATIONS_MAX
+            || !attempt.ranges.refresh(&mut attempt.reads, &|_| false);
+        if is_over {
+            return validated;
+        }
+        validations += 1;
+    }
 }
 
 /// Runs phase 2. Returns the smallest version of the current epoch that is above every version read
@@ -122,7 +182,7 @@ fn fence_after_epoch(context: &Context<'_, Occ>) {
 /// Runs phase 3. Checks that every cell has the version that was read, whether or not it was locked
 /// early (LK1), and that no other session is committing to the cell. Checks that every node has the
 /// version that was observed.
-pub(super) fn validate(
+fn validate(
     context: &mut Context<'_, Occ>,
     attempt: &Attempt,
     writes: &WriteSet,

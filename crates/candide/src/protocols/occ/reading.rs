@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::early::{EarlyLocks, READER_ASKS};
+use super::phases::VALIDATIONS_MAX;
 use super::view::{self, Stuck};
 use super::{Attempt, Occ};
 use crate::engine::{Context, Seen};
@@ -122,10 +123,23 @@ impl Attempt {
     /// attempt's view. Moves the view forward if necessary, and fails if the view cannot move.
     #[inline(always)]
     fn keeps_to(&mut self, at: CellAt, tid: Tid) -> Result<(), Stuck> {
-        if self.view.has(tid) {
-            Ok(())
-        } else {
-            self.view.move_on(&self.reads, &self.nodes, Some((at, tid)))
+        if self.view.has(tid) { Ok(()) } else { self.move_view(Some((at, tid))) }
+    }
+
+    /// Moves the view forward. `new` is a cell that has just been read, with the version read.
+    #[inline(never)]
+    pub(super) fn move_view(&mut self, new: Option<(CellAt, Tid)>) -> Result<(), Stuck> {
+        let mut rounds = 0;
+        loop {
+            let moved = self.view.move_on(&self.reads, &self.nodes, new);
+            rounds += 1;
+            // While the closure runs, INSTALL is always another session's.
+            let is_over = !matches!(moved, Err(Stuck::Cell(_)))
+                || rounds == VALIDATIONS_MAX
+                || !self.ranges.refresh(&mut self.reads, &|_| false);
+            if is_over {
+                return moved;
+            }
         }
     }
 

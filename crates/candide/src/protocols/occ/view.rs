@@ -234,7 +234,7 @@ impl View {
     ///
     /// # Errors
     /// The cell or node that has changed since it was observed.
-    #[inline(never)]
+    #[inline]
     pub(super) fn move_on(
         &mut self,
         reads: &[(CellAt, Tid)],
