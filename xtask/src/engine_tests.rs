@@ -60,7 +60,7 @@ impl Build {
 const LOG: &str = "--package=candide-log";
 const LOG_TESTING: &str = "--package=candide-log-testing";
 
-/// The features of the engine that the crates of the workspace ask for.
+/// The features of the engine that the crates of the workspace enable.
 const FEATURES: &str = "--features=experiments,history,mimalloc";
 
 /// Adds the arguments that build the library under model `name`, in a separate folder.

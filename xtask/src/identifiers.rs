@@ -86,7 +86,7 @@ impl<'a> Names<'a> {
             || self.files.iter().any(|(file, _)| file.ends_with(&end) || file.contains(&part))
     }
 
-    /// Returns whether the source has a name. Returns `true` for what need not be one.
+    /// Returns whether the source has a name. Returns `true` for a word that need not be a name.
     fn has_name(&self, named: &str) -> bool {
         let name = named.split(['(', '<']).next().unwrap_or(named).trim_start_matches('&');
         let parts: Vec<&str> = name.split("::").collect();

@@ -1,5 +1,6 @@
-//! A rule for the functions that are phases of a transaction. They contain no points of tests, so
-//! that they read as the algorithm. A point belongs in the step that maintains the invariant.
+//! A rule for the functions that are phases of a transaction. Such functions contain no points of
+//! tests, so that they read as the algorithm. A point belongs in the step that maintains the
+//! invariant.
 
 use crate::tokens::{length_of_item, tokens};
 

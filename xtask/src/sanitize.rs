@@ -11,8 +11,8 @@
 //! Of the library's own tests, `cfg(sanitized)` leaves out the modules that no sanitizer below runs
 //! and that take long to compile. Of the others, those tests are compiled whose names the variable
 //! `CANDIDE_TESTS` has (`protocol_tests.rs`): the filters of the run, unless the variable is set.
-//! It is set where several runs with different filters follow one another, which then share a
-//! build. A run without a single test fails.
+//! The variable is set where several runs with different filters follow one another, which then
+//! share a build. A run without a single test fails.
 
 use crate::instrumented;
 use crate::progress::Progress;
@@ -112,7 +112,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         "--config",
         "profile.dev.package.candide-check.opt-level = 0",
     ]);
-    // Other tests know no deliberate defects.
+    // Other tests contain no deliberate defects.
     if !is_lib_only && mutant.is_none() {
         cargo.args(["--test", "it"]);
     }
@@ -162,10 +162,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The name of the environment variable that says which tests are compiled.
+/// The name of the environment variable with the tests to compile.
 const COMPILED: &str = "CANDIDE_TESTS";
 
-/// What is said if the filters select no test, before the filters that select some.
+/// The message if the filters select no test, without the list of filters that select tests.
 const NO_TESTS: &str = "no test has such a name: builds under a sanitizer leave out tests \
      (`cfg(sanitized)` in crates/candide/src/tests/mod.rs); this one runs";
 

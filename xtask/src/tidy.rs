@@ -49,7 +49,7 @@ const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
     ("fuzz/", "likewise"),
 ];
 
-/// Layers of the engine that know nothing of policies.
+/// Layers of the engine that must not name policies.
 const WITHOUT_POLICIES: &[&str] = &["engine/", "txn/", "gc/", "access/", "index/", "record/"];
 
 /// Parts of the paths of files that contain tests.
@@ -103,7 +103,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         let marks = marks(text).map(|line| {
             (line, "is a mark of an unfinished merge; choose one of the two texts".to_string())
         });
-        // The check of sections shows itself what is wrong.
+        // The check of sections prints the faults itself.
         let sections =
             if path == "xtask/src/sections.rs" { Vec::new() } else { sections::missing(text) };
         for (line, problem) in marks.chain(sections) {

@@ -260,14 +260,14 @@ pub struct Step {
 pub enum Evidence {
     /// A cycle: each transaction has to come before the next one, and the last before the first.
     Cycle(Vec<Step>),
-    /// One version is wrong, whatever the other versions are.
+    /// A single version is wrong, whatever the other versions are.
     Version {
         /// The transactions concerned. The transaction at fault comes first.
         parties: Vec<Party>,
         /// The unit; its `before` is the wrong version.
         about: About,
     },
-    /// One read is wrong, whatever the other reads are.
+    /// A single read is wrong, whatever the other reads are.
     Observation {
         /// The transactions concerned. The reader comes first.
         parties: Vec<Party>,

@@ -3,8 +3,8 @@
 //! A transaction is a number below [`Graph::transactions`]. Higher numbers are *moments*: nodes
 //! without a transaction, in a chain. Edges through moments order the transactions that ended
 //! before a moment before the transactions that began after it. With moments, the number of edges
-//! for real time is proportional to the number of transactions. Without moments, it would be
-//! proportional to the number of pairs of transactions.
+//! for real time is proportional to the number of transactions. Without moments, the number of
+//! edges would be proportional to the number of pairs of transactions.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

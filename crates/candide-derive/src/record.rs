@@ -328,7 +328,7 @@ impl Record {
         });
     }
 
-    /// Checks what concerns all fields and indexes together.
+    /// Checks the rules about all fields and indexes together.
     fn check(&self, errors: &mut Errors) {
         if self.keys.is_empty() {
             errors.at(&self.ident, "a record has a primary key: mark its fields with `#[key]`");

@@ -57,8 +57,8 @@ impl Interrupt {
     }
 
     /// Wakes the sleeping threads on the first call, and does nothing on later calls. Calls `say`
-    /// before waking, since a woken thread may end the process. Returns whether this was a later
-    /// call.
+    /// before waking, since a woken thread may end the process. Returns whether the call was a
+    /// later one.
     fn press(&self, say: impl FnOnce()) -> bool {
         let mut pressed = self.lock();
         if *pressed {

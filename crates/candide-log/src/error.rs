@@ -207,7 +207,7 @@ pub enum StoreError {
     },
     /// The directory for a copy is not empty.
     NotEmpty {
-        /// A file that is there.
+        /// An existing file.
         found: String,
     },
 }

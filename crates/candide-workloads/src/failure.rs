@@ -1,4 +1,4 @@
-//! What can go wrong with a workload.
+//! The failures of a workload.
 
 use std::fmt;
 

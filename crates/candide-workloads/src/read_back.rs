@@ -24,7 +24,7 @@ pub(crate) enum Way {
 }
 
 /// Reads the contents of tables in both ways by `read`, examines what each way has found by
-/// `settle`, and checks that both have found the same. `counts` shows what they have found.
+/// `settle`, and checks that both have found the same. `counts` formats the contents for a message.
 pub(crate) fn audit<C>(
     read: impl Fn(Way) -> Result<C, Failure>,
     settle: impl Fn(&C, &str, &mut Consistency),

@@ -12,7 +12,7 @@ use std::io;
 use std::sync::{Arc, Weak};
 
 /// The files of a database that is open, and the threads that write them. The program's handles
-/// share it. The threads hold nothing that keeps the database open.
+/// share this value. The threads hold nothing that keeps the database open.
 pub(crate) struct Durable {
     log: Arc<Log>,
     store: Arc<Store>,

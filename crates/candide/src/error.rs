@@ -44,8 +44,8 @@ pub enum Abort {
     /// [part](crate::Tx::attempt) of it.
     NotUnique,
     /// Outcome: a text is longer than its column or key allows. [`Text::new`](crate::Text::new)
-    /// says so, by a [`TextTooLong`](crate::schema::TextTooLong) with the two lengths, which
-    /// becomes this.
+    /// returns this error as a [`TextTooLong`](crate::schema::TextTooLong) with the two lengths,
+    /// which becomes this.
     TextTooLong,
     /// Outcome: an index is not below the length of a [`TArray`](crate::objects::TArray).
     OutOfBounds,
@@ -96,9 +96,9 @@ pub enum Abort {
     /// blocks a second use them up in about 300 days. A new process begins anew.
     VersionsExhausted,
     /// Refusal: a write to the log, or a sync of it, has failed
-    /// ([`Database::log_failure`](crate::Database::log_failure) says how). No transaction can write
-    /// any more. A transaction that reads ends in this error, too, unless what it has read is known
-    /// to be durable, or [`Level::Memory`](crate::Level::Memory) was requested. If
+    /// ([`Database::log_failure`](crate::Database::log_failure) returns the error). No transaction
+    /// can write any more. A transaction that reads ends in this error, too, unless what it has
+    /// read is known to be durable, or [`Level::Memory`](crate::Level::Memory) was requested. If
     /// [`run`](crate::Session::run) returns this error, the transaction may be durable or not: open
     /// the database again to know.
     LogFailed,

@@ -61,13 +61,12 @@
 //! # Protocols
 //! `Database::<Mvcc>::default()` has another protocol than [`Occ`]; `Database::<Mvcc>::builder()`
 //! also takes options. The protocol of an [`AnyDatabase`](any::AnyDatabase) is chosen at run time.
-//! [The list](protocols) has a page for each protocol, and says what the protocol guarantees and
-//! which programs it suits. Under [`TicToc`] and [`Mvto`], and under `Occ` [if so
-//! configured](Builder::opaque), an attempt that will be repeated may see values of different
-//! times. No attempt ever sees half of a write. [`Tx::validate`] checks whether all values that an
-//! attempt has seen belong together. Under [`Mvcc`] and `Mvto` a database has
-//! [snapshots](Snapshot). [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each protocol
-//! promises.
+//! [The list](protocols) has a page for each protocol, with its guarantees and the programs that it
+//! suits. Under [`TicToc`] and [`Mvto`], and under `Occ` [if so configured](Builder::opaque), an
+//! attempt that will be repeated may see values of different times. No attempt ever sees half of a
+//! write. [`Tx::validate`] checks whether all values that an attempt has seen belong together.
+//! Under [`Mvcc`] and `Mvto` a database has [snapshots](Snapshot). [`Protocol::STRICT`] and
+//! [`Protocol::OPAQUE`] are the further guarantees of each protocol.
 //!
 //! # Limits
 //! | | at most |
@@ -178,9 +177,9 @@ pub mod report {
 }
 
 /// Choices that benchmarks compare: basis factors and sources of timestamps; the free memory, by
-/// which benchmarks choose their sizes; and rows as words, which their checks read. They exist only
-/// in builds with the cargo feature `experiments`. By default no bad factor is chosen. No choice
-/// changes the guarantees. [`Builder::factors`], [`Builder::timestamps`] and
+/// which benchmarks choose their sizes; and rows as words, which their checks read. These names
+/// exist only in builds with the cargo feature `experiments`. By default no bad factor is chosen.
+/// No choice changes the guarantees. [`Builder::factors`], [`Builder::timestamps`] and
 /// [`TableOptions::contention_aware_keys`] take these choices.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! Counts of what sessions have done.
+//! Counts of the sessions' transactions and operations.
 
 #![forbid(unsafe_code)]
 
@@ -51,8 +51,8 @@ pub struct Stats {
     /// and only if the database was built to (`Builder::count_stale_commits`, with the feature
     /// `experiments`); otherwise zero.
     pub stale_commits: u64,
-    /// Locks on rows by the [policies](crate::policy::Policy) of tables. Locks that every commit
-    /// takes on what it writes do not count.
+    /// Locks on rows by the [policies](crate::policy::Policy) of tables. The locks that every
+    /// commit takes on its write set do not count.
     pub locks: LockStats,
     /// One count for each reason, in the order of [`Abort::ALL`]. A conflict is counted for each
     /// attempt that ended in it, and so is an update's [`Abort::Guard`] or [`Abort::Overflow`].
@@ -148,7 +148,7 @@ pub struct LockStats {
     pub forgone: u64,
     /// Locks taken before the closure ran, because the attempt before had failed
     /// ([`Policy::Mocc`](crate::policy::Policy::Mocc) and
-    /// [`Policy::Hybrid`](crate::policy::Policy::Hybrid)). They also count as taken.
+    /// [`Policy::Hybrid`](crate::policy::Policy::Hybrid)). These locks also count as taken.
     pub retrospective: u64,
     /// The number of times that an attempt has released locks in order to wait for a lock that
     /// comes before them in the order of locks, under the same policies.
@@ -332,7 +332,7 @@ impl Tally {
         parts.past = parts.past.wrapping_add(part);
     }
 
-    /// Returns the number. Changes under way may be missing from it.
+    /// Returns the number. Changes in progress may be missing from the result.
     pub(crate) fn sum(&self) -> u64 {
         let parts = lock(&self.0);
         let sum =

@@ -16,8 +16,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// The limits for every change. They are above what a change costs that only moves code: other
-    /// functions are inlined then, and the count of an operation has moved by 6 %.
+    /// The limits for every change. The limits are above the cost of a change that only moves code:
+    /// other functions are inlined then, and the count of an operation has moved by 6 %.
     pub(super) const COARSE: Limits = Limits { operation: 1.15, mean: 1.03, printed: 1.03 };
     /// The limits for a change of the engine.
     pub(super) const EXACT: Limits = Limits { operation: 1.05, mean: 1.03, printed: 1.03 };
@@ -119,7 +119,8 @@ pub(super) fn compare(before: &Baseline, now: &Baseline, limits: Limits) -> Verd
         } else if factor < 1.0 / limits.printed {
             verdict.notes.push(format!("cheaper: {change}"));
         }
-        // What costs nothing has no factor, and becoming that expensive fails by itself.
+        // An operation without instructions has no factor, and any instruction that it gets is a
+        // failure.
         factors.extend((count > 0.0 && new > 0.0).then_some(factor));
     }
     for (protocol, operation) in now.costs.keys().filter(|key| !before.costs.contains_key(*key)) {
@@ -204,7 +205,7 @@ mod tests {
         let passes = coarse(&with_others(200.0, 7, 10.0), &with_others(205.0, 7, 10.25));
         assert_eq!(passes.failures, [""; 0]);
         assert_eq!(passes.notes, ["all operations, geometric mean (+2.5 %)"]);
-        // What became cheaper makes up for it.
+        // Cheaper operations compensate for it.
         let mixed = coarse(&with_others(200.0, 7, 10.0), &with_others(150.0, 7, 10.4));
         assert_eq!(mixed.failures, [""; 0]);
     }

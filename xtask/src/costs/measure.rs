@@ -15,8 +15,8 @@ use std::process::{Command, Stdio};
 pub(super) enum Scale {
     /// The release profile. Caches are emulated, and the tables are larger than the caches.
     Full,
-    /// The release profile without what makes it slow to compile. A crate is one unit of code, so
-    /// that what is inlined depends on the code alone. Only instructions are counted.
+    /// The release profile without link-time optimization. A crate is one unit of code, so that
+    /// inlining depends on the code alone. Only instructions are counted.
     Small,
 }
 

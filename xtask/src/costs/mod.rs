@@ -1,7 +1,7 @@
 //! The cost of each operation: its instructions and cache misses. Callgrind counts them, so the
 //! counts do not depend on the machine.
 //!
-//! The measured program is `crates/candide-measure/src/bin/costs.rs`, which also knows the
+//! The measured program is `crates/candide-measure/src/bin/costs.rs`, which also has the list of
 //! protocols. By default the task prints tables, which `docs/cost-model.md` explains. `--check` is
 //! for every change: it runs fewer operations, and compares instructions with `docs/costs.csv`.
 //! What a change costs that only moves code passes. `--exact` is for changes of the engine, and

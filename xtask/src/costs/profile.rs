@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Part {
     pub(super) totals: Counts,
-    /// Instructions by the place of the code, if callgrind was told to keep addresses.
+    /// Instructions by the place of the code, if callgrind kept addresses.
     pub(super) places: BTreeMap<Place, u64>,
 }
 

@@ -29,14 +29,14 @@ const STEPS_MAX: usize = 30_000_000;
 /// explains all `accesses`.
 ///
 /// # Errors
-/// The violation, if there is no such order.
+/// The violation, if there is no serial order.
 pub(super) fn decide(
     inference: &mut Inference<'_, RegisterOp>,
     graph: Graph,
     accesses: &Accesses,
 ) -> Result<Verdict, Violation> {
     let ranks = ranks(inference, accesses);
-    // Moments come as early as they can.
+    // Each moment comes at its earliest place.
     let rank = |node: u32| ranks.get(node as usize).copied().unwrap_or(0);
     let sorted = graph.sorted(rank);
     let mut search = Search::new(&graph, &sorted, accesses);

@@ -24,9 +24,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 pub(super) enum Found {
     /// The transactions, and the moments between them, in an order that explains all reads.
     Order(Vec<u32>),
-    /// There is no such order: all were tried.
+    /// There is no serial order: all orders were tried.
     Nothing,
-    /// The search was ended before that.
+    /// The search ended without a result.
     GaveUp,
 }
 

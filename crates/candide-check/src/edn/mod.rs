@@ -354,7 +354,7 @@ enum Kind {
     Info,
 }
 
-/// The contents of one map that the reader uses.
+/// The entries of a map that the reader uses.
 struct Event<'a> {
     kind: Kind,
     /// `None` if the map has none.

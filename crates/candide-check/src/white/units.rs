@@ -118,8 +118,8 @@ impl Forgets {
 #[derive(Debug, Clone, Copy)]
 struct ReadView {
     as_of: u64,
-    /// The transaction that looked back. `None` if it may be a forgotten transaction, which cannot
-    /// be named.
+    /// The transaction that looked back. `None` if the transaction may be a forgotten one, which
+    /// cannot be named.
     by: Option<Party>,
 }
 

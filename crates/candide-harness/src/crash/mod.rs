@@ -144,7 +144,7 @@ pub fn run(order: &Order) -> Result<Finding, Failure> {
 }
 
 impl Run<'_> {
-    /// Judges script after script, in one thread.
+    /// Judges one script after the other, in one thread.
     fn judge(&self) {
         let mut counts = Counts::default();
         while !self.is_over.load(Ordering::Relaxed) {
@@ -211,7 +211,7 @@ fn cpu_time() -> Option<Duration> {
 /// Runs the script of a seed again, and judges one of its states, or all. Prints what happened.
 ///
 /// # Errors
-/// There is no such state.
+/// The script has no state of that name.
 pub fn replay(seed: u64, place: Option<Place>, protocols: &Choices) -> Result<Finding, Failure> {
     let engine = Engine::new(protocols.clone());
     let plan = engine.plan().map_err(Failure::Run)?;

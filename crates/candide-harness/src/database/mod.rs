@@ -81,7 +81,7 @@ fn failed_copy(place: &Path, error: StoreError) -> Failure {
     }
 }
 
-/// Does `work`, and draws meanwhile how long it takes.
+/// Does `work`, and draws the elapsed time meanwhile.
 fn with_line<T: Send>(title: &str, place: &Path, work: impl FnOnce() -> T + Send) -> T {
     let title = format!("{title} {},", place.display());
     progress::with_line(&Agenda::new(1, Duration::ZERO), &title, None, work)

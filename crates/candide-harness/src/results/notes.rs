@@ -17,7 +17,7 @@ pub(crate) fn label(result: &Measurement) -> String {
     )
 }
 
-/// Returns the protocol, and whether it was handicapped.
+/// Returns the protocol, with a mark if bad choices were made.
 pub(crate) fn protocol(result: &Measurement) -> String {
     let factors = if result.factors.is_empty() { "" } else { " (handicapped)" };
     format!("{}{factors}", result.protocol_words())

@@ -122,7 +122,7 @@ impl Crew<'_> {
     }
 }
 
-/// The thread that gives the orders.
+/// The timekeeper: the thread that starts and ends the phases.
 struct Timekeeper<'a> {
     site: &'a dyn LoadedDatabase,
     clock: &'a Clock<'a>,

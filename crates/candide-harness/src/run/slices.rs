@@ -103,7 +103,7 @@ impl Share<'_> {
         self.kind.record(step, latency);
     }
 
-    /// Goes on to the slice that contains `moment`. The change of the slice takes some ten
+    /// Moves on to the slice that contains `moment`. The change of the slice takes some ten
     /// microseconds, which are part of the next transaction's latency.
     #[cold]
     fn turn_to(&mut self, moment: Instant) {

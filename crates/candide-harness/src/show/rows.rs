@@ -379,7 +379,7 @@ fn switch(on: bool) -> &'static str {
 }
 
 impl Shown {
-    /// Returns the columns that show it.
+    /// Returns the columns of the quantity.
     pub(super) fn columns(self) -> &'static [&'static str] {
         match self {
             Shown::Throughput => &[],

@@ -25,7 +25,7 @@ pub(super) enum Piece {
     Bytes(Range<u64>),
 }
 
-/// The pieces of all changes of a moment that are not durable.
+/// The pieces of all changes that are not durable at a moment.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces {
     pieces: Vec<Piece>,

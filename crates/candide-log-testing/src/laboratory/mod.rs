@@ -4,7 +4,7 @@
 //! A script is drawn from its seed: tables, transactions of several sessions, checkpoints, backups,
 //! openings, and faults of the disk. After it has run, [`examine`] goes through the states that the
 //! end of the process, or of power, could have left after each operation of the disk
-//! ([`SimDisk::crash_states`]). Each of them must open, and
+//! ([`SimDisk::crash_states`]). Each of these states must open, and
 //!
 //! * contain exactly the commits up to a cut that a block has closed, and all tables that were
 //!   durable;

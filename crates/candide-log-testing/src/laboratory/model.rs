@@ -73,7 +73,7 @@ impl Model {
 
     /// Notes that the database has been opened, after this number of the disk's operations.
     pub(super) fn open(&mut self, generation: u64, found: &Found, position: usize) {
-        // A generation without a block has not been.
+        // A generation without a block does not count.
         self.generations.retain(|before| before.number < generation);
         self.prefixes.borrow_mut().retain(|(number, _), _| *number < generation);
         self.generations.push(Generation {

@@ -46,7 +46,7 @@ impl<'a> Script<'a> {
     /// Runs the script of a seed.
     ///
     /// # Errors
-    /// The failure of an operation without a fault as the reason.
+    /// The failure of an operation that no fault of the disk has caused.
     pub(super) fn run(seed: u64, plan: &'a Plan) -> (Script<'a>, Result<(), String>) {
         let mut draws = Draws::new(seed);
         let segment_bytes = [12 << 10, 16 << 10, 40 << 10][draws.below(3) as usize];
@@ -124,7 +124,7 @@ impl<'a> Script<'a> {
         self.opened.as_mut().expect("the database is open between steps")
     }
 
-    /// Has the log do something. Returns whether it can still be written.
+    /// Has the log do something. Returns whether the database can still be written.
     fn log(
         &mut self,
         act: impl FnOnce(&mut LogWriter) -> Result<(), WriteError>,

@@ -182,7 +182,7 @@ impl BlockHeader {
     /// first.
     ///
     /// # Errors
-    /// Returns what does not fit.
+    /// Returns an error if the block does not fit its header.
     pub fn follows(&self, before: Option<&BlockHeader>) -> Result<(), Malformed> {
         let first = BlockHeader { generation: self.generation, ..BlockHeader::default() };
         let before = before.unwrap_or(&first);

@@ -78,7 +78,7 @@ pub struct PartHeader {
     pub part: u32,
     /// The generation up to which the checkpoint contains the log, from 1.
     pub generation: u64,
-    /// The cut up to which it contains the generation.
+    /// The cut up to which the checkpoint contains the generation.
     pub cut: u64,
 }
 
@@ -419,7 +419,7 @@ impl PartDecoder {
     /// Reads the header of the next block, with which `bytes` begin.
     ///
     /// # Errors
-    /// Returns what is wrong with it. Offsets count from the header.
+    /// Returns an error if the header is damaged. Offsets count from the header.
     pub fn header(&self, bytes: &[u8]) -> Result<PartBlockHeader, Malformed> {
         PartBlockHeader::parse(bytes, self.left())
     }
@@ -427,7 +427,7 @@ impl PartDecoder {
     /// Reads the next block, with which `bytes` begin, and checks it and its order.
     ///
     /// # Errors
-    /// Returns what is wrong with it. Offsets count from the block's header.
+    /// Returns an error if the block is damaged. Offsets count from the block's header.
     pub fn block<'a>(&mut self, bytes: &'a [u8]) -> Result<PartBlock<'a>, Malformed> {
         let header = self.header(bytes)?;
         let whole = usize::try_from(header.size()).ok().and_then(|size| bytes.get(..size));

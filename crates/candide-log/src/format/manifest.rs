@@ -158,7 +158,7 @@ impl Manifest {
     /// Reads a whole file, of any version.
     ///
     /// # Errors
-    /// Returns what is wrong with it.
+    /// Returns an error if the file is damaged.
     pub fn decode(file: &[u8]) -> Result<Manifest, Malformed> {
         let Front { manifest, tail, .. } = Front::decode(file)?;
         tail.map_or(Ok(manifest), Err)

@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes to the next segment, if it begins with the next block of the generation. Returns
-    /// whether it does.
+    /// whether it has gone there.
     fn enter_segment(&mut self) -> Result<bool, OpenError> {
         // A writer begins the next segment only after a segment that contains a block.
         if self.offset == FIRST_BLOCK {

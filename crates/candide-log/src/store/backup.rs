@@ -28,7 +28,7 @@ pub struct BackedUp {
     pub bytes: u64,
     /// The generation of the last commits that it contains; 0 if it contains none.
     pub generation: u64,
-    /// The cut up to which it contains the generation.
+    /// The cut up to which the copy contains the generation.
     pub cut: u64,
 }
 

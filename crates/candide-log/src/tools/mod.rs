@@ -105,7 +105,7 @@ impl<'a> Source<'a> {
 /// The log up to a place.
 struct Stretch<'a> {
     steps: Vec<Step>,
-    /// `None` if not even its beginning can be read.
+    /// `None` if the beginning of MANIFEST cannot be read.
     replay: Option<Replay<'a>>,
     /// The damage behind it.
     damage: Option<OpenError>,

@@ -40,7 +40,7 @@ pub struct Repaired {
     pub rows: u64,
     /// The generation of the last commits that the copy contains; 0 if it contains none.
     pub generation: u64,
-    /// The cut up to which it contains the generation.
+    /// The cut up to which the copy contains the generation.
     pub cut: u64,
     /// The damage at which the copy ends. `None` if there is none before the chosen cut.
     pub damage: Option<OpenError>,

@@ -172,8 +172,7 @@ pub trait Reading<V: Value> {
     /// The result of the transaction's body.
     type Output;
 
-    /// Returns all rows that the body may touch, each once. Some stores have to know them
-    /// beforehand.
+    /// Returns all rows that the body may touch, each once. Some stores need these rows beforehand.
     fn places(&self) -> impl Iterator<Item = Place>;
 
     /// Runs the body. The body may run several times.
@@ -185,8 +184,7 @@ pub trait Writing<V: Value> {
     /// The result of the transaction's body.
     type Output;
 
-    /// Returns all rows that the body may touch, each once. Some stores have to know them
-    /// beforehand.
+    /// Returns all rows that the body may touch, each once. Some stores need these rows beforehand.
     fn places(&self) -> impl Iterator<Item = Place>;
 
     /// Runs the body. The body may run several times. The body decides before its first write

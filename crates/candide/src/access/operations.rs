@@ -324,8 +324,8 @@ impl Operations {
             let &(op, after) = self.visit(next).expect("the list goes on");
             self.apply_one(item, &op, image).map_err(|abort| (next, abort))?;
             applied += 1;
-            // This number is not reached if a read at a later mark has already made a later
-            // checkpoint.
+            // The operation with this number is not reached if a read at a later mark has already
+            // made a later checkpoint.
             if applied == spacing {
                 let words = self.push_operands(image.iter().copied());
                 self.checkpoints.push(Checkpoint { last_op: next, image: words, before: *newest });

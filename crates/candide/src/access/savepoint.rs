@@ -42,7 +42,7 @@ impl WriteSet {
         Savepoint { mark, outer, items, saved, operands, users, checkpoints }
     }
 
-    /// Ends a part of the transaction whose writes stand.
+    /// Ends a part of the transaction whose writes are kept.
     pub(crate) fn leave_part(&mut self, savepoint: &Savepoint) {
         self.part_begin = savepoint.outer;
     }

@@ -25,8 +25,8 @@ pub(super) fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort
     }
 }
 
-/// Returns the words of keys. This function and the next one know neither the row type nor the
-/// protocol, so that what they call is compiled once for each type of keys.
+/// Returns the words of keys. This function and the next one depend neither on the row type nor on
+/// the protocol, so that their callees are compiled once for each type of keys.
 #[inline]
 fn words_of<K: Key, const N: usize>(keys: &[K; N]) -> [K::Words; N] {
     keys.map(|key| key.words())
@@ -143,7 +143,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         self.get(projection)?.ok_or(Abort::NotFound)
     }
 
-    /// Appends the bytes of a column to `to`. They are copied once; [`Row::read`] copies them
+    /// Appends the bytes of a column to `to`. The bytes are copied once; [`Row::read`] copies them
     /// several times, since it returns them by value. A closure that runs again appends again, so
     /// it should begin with an empty buffer.
     ///

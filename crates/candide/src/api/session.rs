@@ -104,7 +104,7 @@ impl<P: Protocol> Session<P> {
         Ok(value)
     }
 
-    /// Runs a transaction with a given read view. Its result may not be durable yet.
+    /// Runs a transaction with a given read view. The transaction's result may not be durable yet.
     pub(crate) fn run_as_logged<T, E: From<Abort>>(
         &mut self,
         options: &RunOptions<'_>,
@@ -118,8 +118,8 @@ impl<P: Protocol> Session<P> {
 
     /// Sets the level of durability for which this session's later transactions wait, in a database
     /// that is [open](crate::Database::open). Until then it is that of
-    /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge); a transaction can still say
-    /// otherwise by [`RunOptions::acknowledge`]. In a database without a log, the level has no
+    /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge); a transaction can still choose
+    /// another level by [`RunOptions::acknowledge`]. In a database without a log, the level has no
     /// effect.
     ///
     /// ```
@@ -260,8 +260,8 @@ impl<P: Protocol> Session<P> {
                     0 => P::is_present(attempt, at).then_some(1),
                     _ => P::Versions::chain_length(&engine.clock, attempt, at),
                 });
-                // The first unit says whether the row exists. The row may be deleted before the
-                // other units are read.
+                // The cell of the first unit shows whether the row exists. The row may be deleted
+                // before the other units are read.
                 lengths.next().flatten().map(|first| lengths.flatten().fold(first, usize::max))
             }
             // The key had no record at one moment of this call, and so no row.
@@ -315,8 +315,8 @@ impl<P: Protocol> std::fmt::Debug for Session<P> {
     }
 }
 
-/// A session that a thread keeps for `Database::run`. It has only a weak reference to its database,
-/// and is no handle: it keeps neither the database open nor its memory.
+/// A session that a thread keeps for `Database::run`. Such a session has only a weak reference to
+/// its database, and is no handle: it keeps neither the database open nor its memory.
 struct Cached<P: Protocol> {
     inner: Weak<Inner<P>>,
     core: Box<CachePadded<TxnRunner<P>>>,
@@ -395,7 +395,7 @@ enum Place<P: Protocol> {
     Session(Box<Cached<P>>),
     Unknown,
     InUse,
-    /// The thread is ending and its list is gone.
+    /// The thread is ending and its list has been dropped.
     NoList,
 }
 
@@ -413,12 +413,12 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     run_cached_then(inner, options, read_view, body, end_at_once).0
 }
 
-/// Does nothing: what [`run_cached_then`] calls at the end. It is no closure, since each closure
-/// here would be of a type of its own for each `body`.
+/// Does nothing, as the function that [`run_cached_then`] calls at the end. This function is no
+/// closure, since each closure here would be of a type of its own for each `body`.
 #[inline]
 fn end_at_once<P: Protocol>(_: &mut TxnRunner<P>) {}
 
-/// Runs a transaction as [`Database::run_logged`](super::Database::run_logged) says.
+/// Runs a transaction as [`Database::run_logged`](super::Database::run_logged) does.
 pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
     inner: &Handle<P>,
     options: &RunOptions<'_>,
@@ -533,7 +533,7 @@ fn announce<P: Protocol>(database: u64) {
 }
 
 /// Examines the next few sessions in the thread's list, and drops those whose databases have been
-/// dropped. It drops them after the borrow of the list has ended.
+/// dropped. The sessions are dropped after the borrow of the list has ended.
 #[inline(never)]
 fn drop_stale() {
     let stale = CACHED.try_with(|list| list.borrow_mut().next_stale());

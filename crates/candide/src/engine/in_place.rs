@@ -104,7 +104,7 @@ pub trait InPlace<P: Parts> {
         Ok(())
     }
 
-    /// Undoes what has been applied since a moment. Records that the attempt has linked since stay
+    /// Undoes the writes applied since a moment. Records that the attempt has linked since stay
     /// linked, without a row. A mark that was made since stands for that moment.
     #[doc(hidden)]
     fn undo_to(_attempt: &mut P::Attempt, _to: Applied) {}

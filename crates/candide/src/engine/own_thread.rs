@@ -45,7 +45,7 @@ impl Held {
         Held::Ahead(at.address(), session, false)
     }
 
-    /// Returns whether this is a lock on a unit. Such locks are held for one attempt only.
+    /// Returns whether this is a lock on a unit. Locks on units are held for one attempt only.
     fn is_unit(&self) -> bool {
         matches!(self, Held::Unit(..) | Held::Ahead(..))
     }

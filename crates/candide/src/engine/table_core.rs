@@ -111,7 +111,7 @@ impl TableCore {
     }
 }
 
-/// A function that appends the index key of a row to a vector. The other arguments are the row's
+/// A function that appends the index key of a row to a vector. Further arguments are the row's
 /// primary key, as the table stores it, and the row's other words.
 type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
 
@@ -253,7 +253,7 @@ pub(crate) const INDEXES_MAX: usize = 32;
 ///
 /// An index that is added to a table with rows goes through three stages. First, all writers *keep*
 /// the index. Then the index is *enforced*, if it is unique. Finally, the index can be *read*. Each
-/// stage begins only when every running transaction knows of the preceding stage.
+/// stage begins only when every running transaction has begun after the preceding stage did.
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     slots: [OnceLock<IndexCore>; INDEXES_MAX],
@@ -373,7 +373,7 @@ impl Indexes {
 pub(crate) struct VersionTable {
     pub(crate) whole: Arc<Slab>,
     /// The slab of versions with only a few words of a unit; `None` if the protocol has no such
-    /// versions. May be the same slab as `whole`.
+    /// versions. This slab may be the same as `whole`.
     pub(crate) short: Option<Arc<Slab>>,
     /// The index of deleted records; `None` if keys are not ordered or the protocol keeps no such
     /// index.

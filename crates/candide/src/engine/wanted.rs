@@ -11,11 +11,11 @@
 //! by their keys, since a record may be freed while no session is pinned.
 //!
 //! The *retrospective lock list* [WK16] has the locks by policy that would have spared the attempt
-//! its conflict. Policies that learn from conflicts make this list. It is noted and locked ahead
-//! like the units, with a mode for each.
+//! its conflict. Policies that learn from conflicts make this list. The list is noted and locked
+//! ahead like the units, with a mode for each lock.
 //!
 //! The closure may run a transaction of another session. This inner transaction must not fail
-//! because of a row for which the closure has not asked. If it does, the outer attempt ends in a
+//! because of a row that the closure has not accessed. If it does, the outer attempt ends in a
 //! conflict, whatever its closure does about the failure. The outer transaction then locks nothing
 //! ahead any more.
 
@@ -63,11 +63,11 @@ const SLEEP_WEIGHT: u32 = 8;
 /// locks.
 const FAILURES_MAX: u32 = 32;
 
-/// The bit of `marks` that says that the transaction takes no locks ahead.
+/// The bit of `marks` that is set if the transaction takes no locks ahead.
 const OFF: u64 = 1 << 63;
-/// The bit of `marks` that says that units are noted.
+/// The bit of `marks` that is set if units are noted.
 const NOTED: u64 = 1 << 62;
-/// The bit of `marks` that says that an attempt has failed on a lock.
+/// The bit of `marks` that is set if an attempt has failed on a lock.
 const AWAITED: u64 = 1 << 61;
 /// The bits of `marks` that do not belong to the age.
 const NO_AGE: u64 = OFF | NOTED | AWAITED;

@@ -237,7 +237,7 @@ impl Desks {
         self.made().sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Draws a ticket: later ones are larger.
+    /// Draws a ticket, which is larger than all earlier tickets.
     pub(crate) fn draw_ticket(&self) -> u64 {
         self.made().tickets.fetch_add(1, Ordering::Relaxed) + 1
     }

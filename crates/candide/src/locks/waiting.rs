@@ -50,8 +50,8 @@ pub(crate) enum When {
     BeforeCommit,
     /// The attempt is reading, or reading for update.
     Now,
-    /// The attempt is in phase 1 of its commit. Such locks are not listed, since nothing may be
-    /// allocated then: they are found by the write set.
+    /// The attempt is in phase 1 of its commit. Locks taken in phase 1 are not listed, since
+    /// nothing may be allocated then: they are found by the write set.
     Commit,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Asker {
     is_canonical: bool,
     /// Whether the attempt holds other locks.
     holds_others: bool,
-    /// Whether the session's desk says for which sessions it waits.
+    /// Whether the session's desk publishes for which sessions it waits.
     is_published: bool,
     /// Whether the session counts among those that hold locks and sleep.
     is_counted: bool,
@@ -120,7 +120,7 @@ impl Asker {
     }
 
     /// Notes whether the attempt holds locks in the order of locks. The wish comes from another
-    /// policy, which knows nothing of that order.
+    /// policy, which does not use that order.
     pub(super) fn beside_ordered(self, holds_ordered: bool) -> Asker {
         Asker { may_sleep: self.may_sleep && !holds_ordered, ..self }
     }
@@ -254,7 +254,7 @@ fn others(locker: &Locker<'_>, word: LockWord) -> u64 {
 }
 
 /// Returns whether a transaction of this thread, in another session, may hold the lock. Of readers
-/// only the classes are known. So the answer may be wrongly yes, and the attempt then continues
+/// only the classes are visible. So the answer may be wrongly yes, and the attempt then continues
 /// without a lock.
 fn is_own_threads(base: LockBase<'_>, me: u16, word: LockWord) -> bool {
     let thread = own_thread::number();
@@ -306,7 +306,7 @@ pub(crate) fn is_held_on_this_thread() -> bool {
 }
 
 /// Returns whether the attempt is older than all holders of a lock. Of readers only the classes are
-/// known. So the answer may be wrongly no.
+/// visible. So the answer may be wrongly no.
 fn is_older_than_all(locker: &Locker<'_>, word: LockWord) -> bool {
     let me = locker.own.desk;
     let age = locker.locks.desks.desk(me).age();

@@ -9,8 +9,8 @@
 //! # Stamps and cuts
 //! A commit has a *stamp*, a number that its record carries. A *cut* is a number such that all
 //! commits with stamps up to it have left their records. *Prefix(c)* are the commits with stamps up
-//! to the cut c: what recovery restores. Each protocol's page says what its stamps and cuts are,
-//! and why three properties hold:
+//! to the cut c: what recovery restores. Each protocol's page defines its stamps and cuts, and
+//! proves three properties:
 //! * W: if a transaction has read or replaced what a commit wrote, its own stamp is no smaller. So
 //!   Prefix(c) contains everything on which its commits rest, and its state is that of these
 //!   commits alone, in the serial order of all. (A commit that is lost may have read what a commit

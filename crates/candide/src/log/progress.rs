@@ -13,8 +13,8 @@ use std::task::Waker;
 /// The progress of a log. A number of a commit is its stamp.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The cuts up to which commits are written, and durable. They are changed under the lock of
-    /// `signal`.
+    /// The cuts up to which commits are written, and durable. The cuts are changed under the lock
+    /// of `signal`.
     written: AtomicU64,
     durable: AtomicU64,
     /// Whether the log has failed; and, in `is_full`, whether the disk has no room for more.

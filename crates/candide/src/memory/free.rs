@@ -6,7 +6,7 @@
 struct Interface {
     /// The directory of the outermost group that the process can see.
     root: &'static str,
-    /// The names of the files of a group that say its limit and its use.
+    /// The names of the files of a group with its limit and its use.
     max: &'static str,
     used: &'static str,
     /// The name, in `memory.stat`, of the part of the use that caches files which no process has
@@ -28,8 +28,9 @@ const VERSION_2: Interface = Interface {
     inactive_file: "inactive_file ",
 };
 
-/// Returns the number of bytes of memory that are free: the smallest of what Linux calls available
-/// and what is left to the control groups of the process. `None` if nothing of both is known.
+/// Returns the number of bytes of free memory: the smallest of the memory that Linux reports as
+/// available and the remainders of the process's control groups. `None` if nothing of both is
+/// known.
 pub fn free_memory() -> Option<u64> {
     free(&|path| std::fs::read_to_string(path).ok())
 }

@@ -258,7 +258,7 @@ mod real {
         }
 
         /// Moves up to `wanted` blocks to `into`. If no block within the memory limit is left,
-        /// moves one from beyond the limit.
+        /// takes a block from beyond the limit.
         pub(super) fn take(&mut self, wanted: usize, block_words: usize, into: &mut Vec<Block>) {
             let kept = self.free.len().saturating_sub(wanted);
             let more = wanted - (self.free.len() - kept);

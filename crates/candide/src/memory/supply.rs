@@ -153,7 +153,7 @@ impl Memory {
     }
 
     /// Returns the address of `bytes` bytes (a span or a chunk), which are not unmapped before
-    /// `self` is dropped. Their contents are arbitrary.
+    /// `self` is dropped. The bytes have arbitrary contents.
     ///
     /// # Errors
     /// If the operating system refuses the memory.
@@ -247,7 +247,7 @@ impl Memory {
         };
         let Some(chunk) = untouched else { return false };
         // SAFETY: the chunk belongs to a region of `self` and is in none of the lists, so this
-        // thread alone uses it. Its pages are new, or were given back.
+        // thread alone uses it. The chunk's pages are new, or were given back.
         unsafe { touch(chunk..chunk + CHUNK_BYTES) };
         let chunks = &mut *lock(&self.chunks);
         chunks.ahead.push(chunk);
@@ -256,7 +256,7 @@ impl Memory {
     }
 
     /// Gives the pages of the chunk that the provider has touched last back to the operating
-    /// system. Returns whether it has done so.
+    /// system. Returns whether a chunk was given back.
     fn return_last(&self) -> bool {
         let Some(chunk) = lock(&self.chunks).ahead.pop() else { return false };
         // SAFETY: the chunk belongs to a region of `self` and is in none of the lists, so this
@@ -281,7 +281,7 @@ impl Growing for Memory {
             return false;
         };
         self.touch_ahead(target);
-        // An array may have taken what the limit left.
+        // An array may have taken the last memory within the limit.
         while !self.has_room(0) && self.return_last() {}
         true
     }

@@ -33,8 +33,8 @@
 //! * Steps, as reads of the versions that their units have when they run. If the transaction fails
 //!   at the commit, the steps that have run are not recorded.
 //! * A read outside of transactions, as a transaction of one read.
-//! * Under serial protocols, which have no versions: versions that the recorder makes. This is
-//!   possible because no other transaction runs at the same time.
+//! * Under serial protocols, which have no versions: versions that the recorder makes. The recorder
+//!   can make versions because no other transaction runs at the same time.
 //!
 //! The following is not recorded, and so not checked:
 //! * The reads of raw iteration, alone or for an export. Raw iteration is no transaction, and no
@@ -157,7 +157,7 @@ pub struct Attempt<A> {
 #[derive(Debug)]
 struct Written {
     at: CellAt,
-    /// Whether the row is there afterwards.
+    /// Whether the row exists afterwards.
     present: bool,
     /// The number of entries in the undo log afterwards.
     entries: usize,
@@ -277,7 +277,7 @@ impl<C> Recorder<C> {
         share.events.push(Event::Transaction(transaction));
     }
 
-    /// Notes that the record of a deleted row is gone.
+    /// Notes that the record of a deleted row has been removed.
     fn forgets(&self, session: u64, table: u16, key: Key, version: u64) {
         let share = &mut *lock(self.share(session));
         share.events.push(Event::Forgotten(Forgotten { table, key, version, at: self.tick() }));
@@ -399,8 +399,8 @@ impl<P: Protocol> Recorded<P> {
         }
     }
 
-    /// Notes the versions of deletes, to be recorded when the records of the rows are gone. If the
-    /// protocol has no versions, also notes the versions of other writes.
+    /// Notes the versions of deletes, to be recorded when the records of the rows have been
+    /// removed. If the protocol has no versions, also notes the versions of other writes.
     fn note_deletes(context: &Context<'_, Self>, writes: &[Access]) {
         for write in writes {
             let (row, version) = ((write.table, write.key.clone()), write.version.unwrap_or(0));
@@ -421,7 +421,7 @@ impl<P: Protocol> Recorded<P> {
     }
 }
 
-/// Expands to what the inner protocol is passed for a parameter.
+/// Expands to the argument of the inner protocol for a parameter.
 macro_rules! inner_of {
     ($context:ident Context) => {
         &mut inner($context)
@@ -684,8 +684,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
         writes: &WriteSet,
         images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        // The closure's error also depends on the rows that its writes assumed. These rows are read
-        // only now.
+        // The closure's error also depends on the rows that its writes assumed. The assumed rows
+        // are read only now.
         for item in writes.items() {
             let seen = P::read(&mut inner(context), &mut attempt.inner, item.at, |_| {})?;
             Self::note(attempt, item.at, seen);

@@ -115,7 +115,7 @@ pub struct Lock {
     /// `None` if the database has only one session.
     exclusive: Option<sync::Exclusive>,
     /// The number of commits so far that have changed something, which only a transaction changes
-    /// (SE1). It is the stamp of the last of them.
+    /// (SE1). The number is the stamp of the last of these commits.
     commits: AtomicU64,
 }
 

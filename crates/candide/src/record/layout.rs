@@ -204,7 +204,7 @@ impl CellAt {
         self.place.unit()
     }
 
-    /// Returns the unit's number as a [`Unit`]. `split` says whether each group of the table is a
+    /// Returns the unit's number as a [`Unit`]. `split` is whether each group of the table is a
     /// separate unit.
     pub(super) fn unit_of(self, split: bool) -> Unit {
         Unit { split, index: self.place.unit() as u8 }

@@ -157,7 +157,7 @@ fn total_updaters_apply_in_the_order_of_their_timestamps_however_they_are_linked
     for point in [Point::Unlocked, Point::Locked, Point::Validated] {
         let Scene { db, items, mut first, mut second } = scene();
         // The first session has drawn its timestamp. The second session draws a later one and
-        // commits before the first. Both succeed without a retry.
+        // commits before the first. Both transactions succeed without a retry.
         let rows = items.clone();
         let meanwhile = move || {
             run(&mut second, |tx| rows.update_with(tx, 1, Linear(3, 1)));
@@ -542,7 +542,7 @@ fn a_total_updater_that_fails_fails_its_uncommitted_transaction() {
     }
 }
 
-/// A number type. One of its values cannot be stored in a row.
+/// A number type. One value of the type cannot be stored in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Touchy(u64);
 

@@ -67,7 +67,8 @@ pub trait Field: Copy + Send + Sync + 'static {
     /// Whether the type is a number type with negative values.
     const SIGNED: bool = false;
     /// A number that differs between types with different layouts in words, even if they have the
-    /// same number of bits. It is a part of [`Record::SCHEMA`](super::record::Record::SCHEMA).
+    /// same number of bits. The number is a part of
+    /// [`Record::SCHEMA`](super::record::Record::SCHEMA).
     #[doc(hidden)]
     const LAYOUT: u64 = Self::BITS as u64;
     /// The buffer for the field's words until they are known to be of one version.
@@ -90,7 +91,7 @@ pub trait Number: Field + sealed::Sealed {
     /// The type of a sum of many numbers: `i64` for signed numbers, `u64` for others.
     type Sum: Number + TryFrom<i128>;
 
-    /// Returns the number itself.
+    /// Returns the number unchanged.
     #[doc(hidden)]
     fn widen(self) -> i128;
 }
@@ -246,9 +247,9 @@ impl<T: Field> Buffer for OptionBuffer<T> {
     }
 }
 
-/// A value of less than a word is shifted up by one bit, and the lowest bit says whether there is a
-/// value. A larger value follows a separate word that says whether there is a value. All bits of
-/// `None` are zero.
+/// A value of less than a word is shifted up by one bit, and the lowest bit is set if there is a
+/// value. A larger value follows a separate word that is 1 if there is a value. All bits of `None`
+/// are zero.
 impl<T: Field> Field for Option<T> {
     const BITS: u32 = if T::BITS < 64 { T::BITS + 1 } else { (T::WORDS as u32 + 1) * 64 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, T::LAYOUT]);

@@ -5,8 +5,8 @@
 use super::key::Key;
 use super::key_words::KeyWords;
 
-/// The packing of a key's words into fewer words, for a table whose key components need no words of
-/// their own. The bits of the components follow one another, so that the order stays the same.
+/// The packing of a key's words into fewer words, for a table whose key components may share words.
+/// The bits of the components follow one another, so that the order stays the same.
 ///
 /// A component that begins a word of its own begins a layer of its own in an ordered index. Packed
 /// components share leaves, so transactions on neighbouring keys may conflict.

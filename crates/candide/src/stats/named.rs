@@ -12,8 +12,7 @@ use std::sync::Arc;
 const NAMES_MAX: usize = 256;
 /// The name under which the transactions of all further names are counted.
 const OTHER: &str = "(other)";
-/// The number of addresses of names that a session remembers. One name can lie at several
-/// addresses.
+/// The number of addresses of names that a session remembers. A name can lie at several addresses.
 const ADDRESSES_MAX: usize = 4 * NAMES_MAX;
 
 /// Counts of the transactions that have been given one name, by
@@ -47,8 +46,8 @@ type Counts = [u64; 3];
 pub(crate) struct Names(Mutex<BTreeMap<&'static str, Counts>>);
 
 impl Names {
-    /// Returns the name under which transactions called `name` are counted. That is `name`, unless
-    /// the database has too many other names.
+    /// Returns the name under which transactions called `name` are counted. The result is `name`,
+    /// unless the database has too many other names.
     fn admit(&self, name: &'static str) -> &'static str {
         let mut past = lock(&self.0);
         let own = past.contains_key(name) || past.len() < NAMES_MAX;

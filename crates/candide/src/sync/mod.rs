@@ -71,8 +71,8 @@ pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));
 
 /// Whether the processor makes each store visible to all other threads at the same time, and keeps
 /// loads by Acquire in order. If so, a commit needs no fence between the load of its epoch and its
-/// validation (edge E29 of `docs/memory-ordering.md`). The language's memory model does not promise
-/// this, and loom follows the model.
+/// validation (edge E29 of `docs/memory-ordering.md`). The language's memory model does not
+/// guarantee this order, and loom follows the model.
 pub(crate) const MULTI_COPY_ATOMIC: bool =
     cfg!(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(loom)));
 
@@ -130,8 +130,8 @@ pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
 }
 
 /// Writes `value` without converting it to an integer: some of its bits may be uninitialized, like
-/// a struct's padding, or belong to a pointer, whose provenance an integer would lose. This is not
-/// an atomic operation.
+/// a struct's padding, or belong to a pointer, whose provenance an integer would lose. The access
+/// is not atomic.
 ///
 /// # Safety
 /// No other thread accesses the word during the call: every such access happens before or after it.
@@ -149,8 +149,8 @@ pub(crate) unsafe fn write_as_is(word: &AtomicU64, value: MaybeUninit<u64>) {
     word.store(unsafe { value.assume_init() }, Ordering::Relaxed);
 }
 
-/// Reads a word that [`write_as_is`] has written, or a word that holds a number. This is not an
-/// atomic operation.
+/// Reads a word that [`write_as_is`] has written, or a word that holds a number. The access is not
+/// atomic.
 ///
 /// # Safety
 /// No other thread writes the word during the call: every such write happens before or after it.

@@ -3,7 +3,7 @@
 //! # Rules
 //! A waiter checks its lock for [`SPIN_ROUNDS`] rounds. Then the waiter *enters* the queue of the
 //! lock's bucket, checks the lock once more, and sleeps. A running thread may take a free lock
-//! although other threads sleep. This keeps a lock busy while sleepers wake up.
+//! although other threads sleep. So a lock is used while sleepers wake up.
 //!
 //! A release wakes the first sleeper that wants to own the lock, and the sleepers before it that
 //! only want to look. But in each bucket, releases wake at most one sleeper that wants to own a
@@ -22,8 +22,8 @@
 //! # Bounds
 //! The first of `n` sleepers at a lock is handed the lock at the first release after
 //! [`HANDED_AFTER`]. The last sleeper is handed the lock `n` times [`HANDED_EVERY`] later: 16 ms
-//! for 64 threads. This holds if the owners release the lock in time and the system runs threads
-//! once they are woken. If the last owner has left the engine, it may happen that no thread
+//! for 64 threads. The bound holds if the owners release the lock in time and the system runs
+//! threads once they are woken. If the last owner has left the engine, it may happen that no thread
 //! releases the lock again or goes to sleep. Then the first sleeper finds the lock free after
 //! [`SLICE_MAX`] at the latest.
 //!

@@ -11,8 +11,8 @@ use candide_derive::Record;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// A line of an order. Its key has four words, so the index has a layer for each of them. It has
-/// two groups.
+/// A line of an order. The key of a line has four words, so the index has a layer for each word. A
+/// line has two groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate, ordered)]
 struct Line {
@@ -199,8 +199,8 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
         assert_eq!(seen, if whole_district { 30 } else { 0 });
         let mut disturb = || {
             inner = second.with(once()).run(|tx| {
-                // This read excludes a serial order of the two transactions: it does not see the
-                // first one's write.
+                // The read excludes a serial order of the two transactions, since it does not see
+                // the write of the first.
                 beside.read(tx, 0, Item::COUNT)?;
                 disturbing.map_or(Ok(()), |key| lines.insert(tx, line(key, 7)))
             });

@@ -1,5 +1,5 @@
-//! Tests of scans that are taken from both ends: each row comes once, and the transaction has
-//! observed what the scan has passed from either end, and nothing between.
+//! Tests of scans that are taken from both ends: each row is returned once, and the transaction has
+//! observed the rows passed from either end, and none between.
 
 use super::indexed_rows::{Filed, Parcel};
 use super::phantoms::{

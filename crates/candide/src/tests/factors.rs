@@ -150,8 +150,8 @@ fn conflicts_unwind_under_the_factor_of_unwinding<P: Protocol>() {
     }
 }
 
-/// Lets a read-only transaction read rows from two different times. So it fails at commit and runs
-/// again.
+/// Lets a read-only transaction read rows from two different times. So the transaction fails at
+/// commit and runs again.
 fn read_of_two_times<P: Protocol>() {
     for factor in [None, Some(Factor::UnwindingAborts)] {
         let mut scene = scene::<P>(factor, TableOptions::default());

@@ -131,8 +131,8 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass() {
 
 fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
-    // The reader begins while the row is held. It ends while the row is held, or when the row is
-    // free again.
+    // The reader begins while the row is held. The reader ends while the row is held, or when the
+    // row is free again.
     for ends_first in [true, false] {
         let reader = second.with(ONCE()).run(|tx| {
             let before = table.read(tx, 0, Item::COUNT)?;
@@ -663,8 +663,8 @@ fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
 }
 
 /// An insert waits for the lock of a row that was inserted meanwhile. When the insert is handed the
-/// lock, it fails. It must keep the extensions of the row's timestamp that readers have made until
-/// then.
+/// lock, it fails. The insert must keep the extensions of the row's timestamp that readers have
+/// made until then.
 #[test]
 fn an_insert_releases_a_useless_lock_with_the_extensions_of_readers() {
     let Scene { db, table, mut first, mut second } = scene::<TicToc>(false, false);
@@ -702,7 +702,7 @@ fn an_insert_releases_a_useless_lock_with_the_extensions_of_readers() {
                     super::waiting::eventually("a sleeper", || {
                         db.inner.engine.parking.has_sleepers()
                     });
-                    // This is longer than the time after which a waiter is handed its lock.
+                    // The pause is longer than the time after which a waiter is handed its lock.
                     std::thread::sleep(std::time::Duration::from_millis(1));
                     Ok(())
                 });

@@ -1,5 +1,5 @@
-//! Tests of the promises of the layers above the protocols, where these layers meet the user's
-//! code, each other, and a protocol's serial order.
+//! Tests of the layers above the protocols: of their calls of the user's code, of indexes that come
+//! and go, and of a protocol's serial order.
 
 use super::indexed_rows::{Filed, Parcel};
 use super::refusals::{Step, at_waits, drop_slowly, wait_until};
@@ -208,7 +208,7 @@ fn write_is_refused<P: Protocol>(
 }
 
 /// Reads row 1 when the index is no longer enforced and the drop of the index still waits for the
-/// refused transaction. Reads row 2 when the index is gone and row 2 has another code.
+/// refused transaction. Reads row 2 when the index has been dropped and row 2 has another code.
 fn read_between_two_writes<P: Protocol>(
     db: &Database<P>,
     parcels: &Table<Parcel, P>,
@@ -222,7 +222,7 @@ fn read_between_two_writes<P: Protocol>(
         let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
         if !step.has_reached(4) {
             step.reach(4);
-            // The index is gone, but its entries still exist.
+            // The index has been dropped, but its entries still exist.
             wait_until(|| parcels.core().indexes.kept().count() == 0);
             other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(7)))?;
         }
@@ -276,7 +276,7 @@ thread_local! {
 
 const LAST: u16 = 300;
 
-/// A part of an index key. Its value is equal for all rows.
+/// A part of an index key. The part's value is equal for all rows.
 const NOTHING: KeyColumn<Parcel, u16> = KeyColumn::new("nothing", |&(_, number)| {
     if number == LAST
         && let Some(act) = AT_LAST.take()
@@ -381,7 +381,7 @@ fn one_thread_alone_with_indexes_meets_no_conflict<P: Protocol>() {
 }
 
 protocol_tests!(overlapping: a_reader_by_a_new_index_is_ordered_after_writers_that_did_not_know_it);
-/// A transaction that does not know of the index deletes a row before the builder makes the row's
+/// A transaction that began before the index deletes a row before the builder makes the row's
 /// entry. The row is the only one in the last batch.
 fn a_reader_by_a_new_index_is_ordered_after_writers_that_did_not_know_it<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
@@ -408,8 +408,8 @@ fn a_reader_by_a_new_index_is_ordered_after_writers_that_did_not_know_it<P: Prot
             let create = || parcels.create_index("by_code", Parcel::CODE, options).map(drop);
             with_hook(at_waits(&parcels, &waits), create).unwrap();
         });
-        // The builder waits for the transaction that does not know of the index. It does not wait
-        // for transactions that begin now.
+        // The builder waits for the transaction that began before the index. The builder does not
+        // wait for transactions that begin now.
         waits.wait_for(2);
         assert!(is_at(Stage::Kept));
         let by_code = Index::<Parcel, u32, Ordered, P>::new(parcels.clone(), 0);

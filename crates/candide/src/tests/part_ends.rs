@@ -1,4 +1,4 @@
-//! Tests of what the parts of a transaction leave after their ends and after the transaction's end.
+//! Tests of the locks, values and panics that parts of a transaction leave after their ends.
 
 use super::entries::assert_entries_match_rows;
 use super::indexed_rows::{Filed, Parcel};

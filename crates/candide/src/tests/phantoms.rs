@@ -45,10 +45,10 @@ pub(super) fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Resu
     scan.try_for_each(|row| row.map(drop))
 }
 
-/// Returns whether two transactions both commit. The first one runs `look`. Then the second one
-/// runs `disturb` and commits, and the first one commits a write. If `in_a_circle`, the second one
-/// has read the row that the first one writes. Then no serial order of the two exists if `disturb`
-/// changes what `look` saw.
+/// Returns whether two transactions both commit. The first transaction runs `look`. Then the second
+/// one runs `disturb` and commits, and the first one commits a write. If `in_a_circle`, the second
+/// one has read the row that the first one writes. Then no serial order of the two exists if
+/// `disturb` changes what `look` saw.
 pub(super) fn both_transactions_commit<P: Protocol>(
     scene: &mut Scene<P>,
     in_a_circle: bool,
@@ -227,7 +227,7 @@ fn scans_in_both_directions_visit_the_same_rows() {
 
 protocol_tests!(overlapping: own_splits_keep_a_scan_valid_and_inserts_of_others_do_not);
 fn own_splits_keep_a_scan_valid_and_inserts_of_others_do_not<P: Protocol>() {
-    // The rows are in one leaf, which is nearly full. The transaction splits it into many leaves.
+    // The rows are in one leaf, which is nearly full. The transaction splits the leaf into many.
     const TENS: [u16; 12] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120];
     let scan_and_split: Act<P> = |parcels, tx| {
         drain(parcels.scan(tx, (1, 20)..(1, 120), ()))?;
@@ -553,7 +553,7 @@ fn an_index_is_complete_after_transactions_from_before_its_creation<P: Protocol>
     let mut maker = None;
     first
         .run(|tx| {
-            // No transaction knows of the index yet.
+            // No transaction has begun since the index was added.
             insert(&parcels, tx, 20)?;
             parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 7)?;
             parcels.delete(tx, &(1, 2))?;
@@ -568,7 +568,7 @@ fn an_index_is_complete_after_transactions_from_before_its_creation<P: Protocol>
             while parcels.core().indexes.is_empty() {
                 std::thread::yield_now();
             }
-            // Now this transaction knows of the index. Some of its earlier changes are not in the
+            // The next transaction maintains the index. Some of its earlier changes are not in the
             // index.
             insert(&parcels, tx, 21)?;
             parcels.modify(tx, &(1, 3), Parcel::SHELF, |shelf| *shelf = 7)?;

@@ -86,8 +86,8 @@ type Look<P> = fn(&Scene<P>, &Table<Parcel, P>, &Tx<'_, P>) -> Result<bool, Abor
 
 fn an_absent_key_is_observed_as_of_its_search_under<P: Protocol>() {
     // A transaction has searched for missing rows, in a hash index, in an ordered index, and by
-    // scans of both. The rows are inserted before the transaction has noted the nodes. It must not
-    // commit with the rows' absence and the nodes' new versions.
+    // scans of both. The rows are inserted before the transaction has noted the nodes. The
+    // transaction must not commit with the rows' absence and the nodes' new versions.
     let looks: [Look<P>; 4] = [
         |scene, _, tx| Ok(scene.table.get(tx, 9, Item::COUNT)?.is_some()),
         |scene, _, tx| Ok(scene.table.iter(tx, ()).collect::<Result<Vec<_>, _>>()?.len() == 5),

@@ -466,7 +466,7 @@ fn a_conflict_in_a_part_dooms_the_attempt<P: Protocol>() {
         }
         part
     });
-    // Under a policy that locks what is read, the other transaction has failed.
+    // Under a policy that locks reads, the other transaction has failed.
     let count = if changed.is_ok() { 21 } else { 20 };
     assert_eq!((result, scene.counts()[1]), (Ok(()), (1, count)), "{}: {changed:?}", P::NAME);
 }

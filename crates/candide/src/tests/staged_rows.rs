@@ -22,8 +22,8 @@ use std::sync::{Arc, Barrier};
 /// The key of the rows that come and go.
 const KEY: (u8, u16) = (1, 5);
 
-/// A database whose epochs are moved by explicit calls. Its garbage is collected by `other`, the
-/// session that has deleted the rows.
+/// A database whose epochs are moved by explicit calls. The garbage of the database is collected by
+/// `other`, the session that has deleted the rows.
 struct Scene<P: Protocol> {
     db: Database<P>,
     items: Table<Item, P>,
@@ -166,8 +166,7 @@ fn parcel_writes<P: Protocol>() -> [Write<P>; 3] {
     ]
 }
 
-/// The fate of the writes: they are a whole transaction, a part that stands, or a part that is
-/// undone.
+/// The kind of the writes: a whole transaction, a part that is kept, or a part that is undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Whole,

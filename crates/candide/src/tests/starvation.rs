@@ -12,12 +12,12 @@ use crate::sync::size::share;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random, with_patience};
 use crate::{Abort, Database, RunOptions};
 
-/// The number of rows that the long transaction reads. Unless `CANDIDE_FULL` is set, it reads a
-/// third.
+/// The number of rows that the long transaction reads. Unless `CANDIDE_FULL` is set, the
+/// transaction reads a third of them.
 const ROWS: u64 = 10_000;
-/// The number of threads that update the rows. It is greater than the number of cores.
+/// The number of threads that update the rows. The number is greater than that of cores.
 const WRITERS: u64 = 8;
-/// The number of attempts after which a transaction asks for the token, to which new commits yield;
+/// The number of attempts after which a transaction requests the token, to which new commits yield;
 /// and some more attempts, for commits in progress and until the token is free. Writers wait for
 /// the token without a limit, since the time depends on the machine.
 const ATTEMPTS_MAX: u32 = 32 + 64;

@@ -13,7 +13,7 @@ struct Case<P: Protocol> {
     remedy: Act<P>,
 }
 
-/// The row that tells whether a transaction comes before the remedy or after it.
+/// The row that shows whether a transaction comes before the remedy or after it.
 const WITNESS: (u8, u16) = (1, 5);
 
 fn row(number: u16, code: u32) -> Filed {

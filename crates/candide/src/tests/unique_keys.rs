@@ -81,7 +81,7 @@ fn rows_exchange_their_keys<P: Protocol>() {
             &[(1, 2), (2, 3), (3, 1)],
         ),
         (
-            // The other way round, so that two rows wait at the same time.
+            // The keys are exchanged in the opposite order, so that two rows wait at the same time.
             |filed, tx| {
                 set_unique_key(filed, tx, 1, 3)?;
                 set_unique_key(filed, tx, 2, 1)?;
@@ -156,7 +156,7 @@ fn rows_exchange_their_keys<P: Protocol>() {
         let filed = scene.filed.clone();
         run(&mut scene.session, |tx| swap(&filed, tx));
         scene.assert_codes(wanted);
-        // The same as a part of a transaction.
+        // The exchange of keys as a part of a transaction.
         let mut scene = self::scene::<P>();
         let filed = scene.filed.clone();
         run(&mut scene.session, |tx| tx.attempt(|tx| swap(&filed, tx)));
@@ -233,7 +233,7 @@ fn an_error_of_the_closure_takes_precedence_over_a_duplicate_key<P: Protocol>() 
     };
     assert_eq!(with_end(session, guard), Err(Abort::Guard), "{}", P::NAME);
     assert_eq!(with_end(session, |_, _| Ok(())), Err(Abort::NotUnique), "{}", P::NAME);
-    // The next transaction finds nothing of the failed ones.
+    // The next transaction finds no writes of the failed ones.
     run(session, |tx| set_unique_key(&filed, tx, 1, 9));
     scene.assert_codes(&[(1, 9), (2, 2), (3, 3)]);
 }
@@ -395,7 +395,8 @@ struct Play<'a, P: Protocol> {
 }
 
 impl<P: Protocol> Play<'_, P> {
-    /// Plays random operations, and returns how they end: as the closure says, and as they must.
+    /// Plays random operations, and returns the result of the closure and the expected result of
+    /// the part.
     fn play(&mut self, tx: &Tx<'_, P>, model: &mut Model, level: u32) -> (End, End) {
         let before = model.waiting.clone();
         for _ in 0..self.random.below(7) {

@@ -335,7 +335,7 @@ fn assumptions_of_a_write_hold_at_the_newer_time_of_its_attempt() {
         (db.session().unwrap(), db.session().unwrap(), db.session().unwrap());
     let (own, mut is_first) = (items.clone(), true);
     let hook = move |point| {
-        // At the new time row 1 is deleted. It is inserted again before the attempt checks it.
+        // At the new time row 1 is deleted. The row is inserted again before the attempt checks it.
         if point == Point::LookedAgain && std::mem::take(&mut is_first) {
             let back = second.run(|tx| {
                 own.insert(tx, Item::new(1, 7))?;
@@ -402,8 +402,8 @@ fn versions_stay_as_long_as_a_reader_can_come_to_see_them() {
 
 #[test]
 fn versions_stay_in_chains_as_long_as_a_reader_can_come_to_see_them() {
-    // Two more versions stay. They are older than the version that the reader sees, but were
-    // replaced in the same epoch as the collected version.
+    // Two more versions stay. These versions are older than the version that the reader sees, but
+    // were replaced in the same epoch as the collected version.
     versions_stay_under::<Mvto>(2);
 }
 
@@ -487,7 +487,7 @@ fn a_lookup_of_a_row_that_is_being_buried_finds_no_row() {
 protocol_tests!(versioned: memory_is_constant_under_steady_updates);
 fn memory_is_constant_under_steady_updates<P: Chained>() {
     use super::rows::Item;
-    /// The number of rows. One of them is hot.
+    /// The number of rows. One row is hot.
     const ROWS: u64 = 1_000;
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();

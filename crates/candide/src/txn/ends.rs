@@ -161,8 +161,8 @@ impl<P: Protocol> State<P> {
         Ok(committed)
     }
 
-    /// Notes, in a database with a log, that the result of the attempt rests on what the attempt
-    /// has seen. The attempt has been validated, and has written nothing.
+    /// Notes, in a database with a log, that the result of the attempt depends on the commits that
+    /// the attempt has seen. The attempt has been validated, and has written nothing.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn note_seen(&mut self) {
         if let Some(log) = &mut self.log {
@@ -180,7 +180,7 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Ends the attempt without effect, after validating what the closure saw. Returns the outcome
+    /// Ends the attempt without effect, after validating the closure's reads. Returns the outcome
     /// of an operation that failed before the closure's error; `None` if no operation failed.
     ///
     /// # Errors

@@ -13,15 +13,16 @@ use crate::schema::KeyPacking;
 use crate::sync::{MODELLED, Ordering, Point, Spin, pass};
 
 /// The number of rounds for which a put or an insert waits until the collector, which has marked
-/// the key's record as dead, has unlinked it.
+/// the key's record as dead, has unlinked the record.
 const UNLINK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 
 /// The target record of an insert or put.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InsertTarget {
     pub(crate) record: RecordAt,
-    /// Whether this transaction has just linked the record and not written it yet. Such a record
-    /// holds no row, but has room for one. For any other record, the writer first makes room.
+    /// Whether this transaction has just linked the record and not written it yet. A record just
+    /// linked holds no row, but has room for one. For any other record, the writer first makes
+    /// room.
     pub(crate) is_new: bool,
 }
 

@@ -48,9 +48,9 @@ impl<'a> RunOptions<'a> {
         }
     }
 
-    /// Names the transaction, after what it does: `"pay"`. Its [conflicts](Conflict) say the name,
-    /// [`Database::named_stats`](crate::Database::named_stats) counts the transactions of each
-    /// name, and the events of the feature `tracing` have it as the field `transaction`.
+    /// Names the transaction, after its effect: `"pay"`. Its [conflicts](Conflict) contain the
+    /// name, [`Database::named_stats`](crate::Database::named_stats) counts the transactions of
+    /// each name, and the events of the feature `tracing` have it as the field `transaction`.
     ///
     /// A database counts 256 names apart. Transactions of all further names are counted together,
     /// under `"(other)"`. A transaction without a name costs nothing more; one with a name costs a

@@ -33,7 +33,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// The number of failed attempts in a row after which a session asks for the token. By then,
+/// The number of failed attempts in a row after which a session requests the token. By then,
 /// backoff alone has not helped.
 const TOKEN_ATTEMPTS: u32 = 32;
 /// The longest time that a transaction waits for the holder of the token. The holder may be stuck
@@ -213,8 +213,8 @@ impl<P: Protocol> TxnRunner<P> {
         }
     }
 
-    /// Sets the level for which transactions wait that do not say otherwise. In a database without
-    /// a log, that has no effect.
+    /// Sets the level for which transactions wait by default. In a database without a log, that has
+    /// no effect.
     pub(crate) fn set_acknowledge(&mut self, level: Level) {
         if let Some(log) = &mut self.state.get_mut().log {
             log.acknowledge = level;
@@ -680,8 +680,8 @@ fn settle<'e, T, E: From<Abort>>(
     }
 }
 
-/// Ends a transaction whose result is not shown, since the log has failed before what the result
-/// rests on was durable.
+/// Ends a transaction without a result, since the log has failed before the commits that the result
+/// depends on were durable.
 #[cold]
 fn end_unacknowledged<T, E: From<Abort>>(
     unshown: impl Sized,

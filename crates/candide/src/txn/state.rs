@@ -30,7 +30,7 @@ use crate::schema::{NumberRange, Op, Words};
 use crate::stats::LockCounters;
 use std::sync::Arc;
 
-/// The number of operations after which a running transaction is first revalidated. This number
+/// The number of operations after which a running transaction is first revalidated. The number
 /// doubles with each revalidation, so that revalidation costs a constant share.
 pub(super) const FIRST_REVALIDATION: u32 = 64;
 

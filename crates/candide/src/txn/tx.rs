@@ -17,8 +17,8 @@ use std::rc::Rc;
 /// A running transaction, the argument of the closure of [`Session::run`](crate::Session::run).
 ///
 /// A `Tx` belongs to one attempt and one thread: it is neither `Send` nor `Sync`, so it cannot be
-/// held across an `.await`. Every operation takes the `Tx` by shared reference. None of its
-/// internals are borrowed while user code runs.
+/// held across an `.await`. Every operation takes the `Tx` by shared reference. No internal of the
+/// `Tx` is borrowed while user code runs.
 #[doc(alias = "transaction")]
 #[doc(alias = "atomically")]
 #[doc(alias = "begin")]
@@ -175,16 +175,16 @@ impl<'s, P: Protocol> Tx<'s, P> {
         self.state.borrow().attempt_number
     }
 
-    /// Runs a part of the transaction that is undone if it fails: if `part` returns an error, what
-    /// it has written is undone, with entries of indexes and calls of [`on_commit`](Tx::on_commit),
-    /// and the transaction continues. If `part` returns a value, its writes belong to the
-    /// transaction like any others. Parts can be nested.
+    /// Runs a part of the transaction that is undone if it fails: if `part` returns an error, its
+    /// writes are undone, with entries of indexes and calls of [`on_commit`](Tx::on_commit), and
+    /// the transaction continues. If `part` returns a value, its writes belong to the transaction
+    /// like any others. Parts can be nested.
     ///
     /// The outcomes that otherwise come only at the end of the transaction come at the end of the
     /// part, as its error, if they are due to writes of the part: [`Abort::Guard`] and
     /// [`Abort::Overflow`] of updates (for which the rows that they change are observed, as by a
-    /// read), and [`Abort::NotUnique`]. So here they can be handled as values. The caller's other
-    /// writes are not examined.
+    /// read), and [`Abort::NotUnique`]. So the closure can handle these outcomes as values. The
+    /// caller's other writes are not examined.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -231,8 +231,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// they were before the part.
     ///
     /// A part that calls [`retry`](Tx::retry) fails like any other: the transaction continues, and
-    /// does not wait, unless the closure calls `retry` itself. [`or_else`](Tx::or_else) says that
-    /// shortly.
+    /// does not wait, unless the closure calls `retry` itself. [`or_else`](Tx::or_else) is shorter
+    /// for this.
     ///
     /// # Errors
     /// The error of `part`, which has been undone. Also [`Abort::Guard`], [`Abort::Overflow`],
@@ -366,8 +366,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
         if condition { Ok(()) } else { self.retry() }
     }
 
-    /// Runs `first`, or `second` if `first` calls [`retry`](Tx::retry). Both are parts of the
-    /// transaction, as of [`attempt`](Tx::attempt): a part that returns an error is undone.
+    /// Runs `first`, or `second` if `first` calls [`retry`](Tx::retry). Both closures are parts of
+    /// the transaction, as of [`attempt`](Tx::attempt): a part that returns an error is undone.
     ///
     /// If `first` calls `retry`, its writes are undone, and `second` runs. What `first` has read
     /// stays observed, since `second` runs because of it. So if both call `retry`, the transaction
@@ -455,7 +455,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
     ///
     /// # Errors
     /// A conflict, if a row that was read has changed, or a row that is to be written has been
-    /// inserted or deleted. Return it from the closure: the attempt is repeated.
+    /// inserted or deleted. Return the error from the closure: the attempt is repeated.
     #[inline]
     pub fn validate(&self) -> Result<(), Abort> {
         self.state.borrow_mut().validate(self.engine)

@@ -35,7 +35,7 @@ pub struct Checkpoint {
     pub number: u64,
     /// The generation up to which the checkpoint contains the log, from 1.
     pub generation: u64,
-    /// The cut up to which it contains the generation.
+    /// The cut up to which the checkpoint contains the generation.
     pub cut: u64,
     /// The parts, in order.
     pub parts: Vec<Part>,

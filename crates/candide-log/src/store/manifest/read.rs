@@ -78,8 +78,8 @@ fn what_is_lost(front: &Front, bytes: &[u8], copy: &State) -> Option<OpenError> 
     }
 }
 
-/// Returns whether one of the two files is older than a crash leaves it: each change is made in
-/// both before the next one.
+/// Returns whether one of the two files is older than a crash can leave it: each change is made in
+/// both files before the next change.
 fn is_older(one: &Manifest, other: &Manifest) -> bool {
     one.uuid == other.uuid && other.sequence.saturating_sub(one.sequence) > 1
 }

@@ -1,5 +1,5 @@
-//! Tests of rows that are written all the time. Their chains stay short, whichever session wrote
-//! the rows first, and whatever transactions read them meanwhile.
+//! Tests of rows that are written all the time. The chains of such rows stay short, whichever
+//! session wrote the rows first, and whatever transactions read them meanwhile.
 
 use crate::engine::{Due, SharedQueue, VERSIONS_AT_ONCE};
 use crate::epoch::Collect;
@@ -355,7 +355,7 @@ fn a_snapshot_opened_during_a_collection_keeps_its_versions_under<P: Chained>(sh
             db.inner.engine.epochs.pass();
         }
     };
-    // These are more rows than are examined under one pin.
+    // The number of rows exceeds the number examined under one pin.
     (4..ROWS).for_each(|id| add(&mut collector, &items, id));
     // This snapshot also keeps a version. Otherwise only the version of the later snapshot would
     // remain, and that version would be parked.

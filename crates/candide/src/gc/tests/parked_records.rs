@@ -1,5 +1,5 @@
-//! Tests of parked garbage: garbage that is kept only for an open snapshot. It is not examined
-//! until the snapshot closes, delays nothing, and is all freed in the end.
+//! Tests of parked garbage: garbage that is kept only for an open snapshot. Parked garbage is not
+//! examined until the snapshot closes, delays no other garbage, and is all freed in the end.
 
 use crate::epoch::Collect;
 use crate::index::Found;

@@ -5,10 +5,10 @@
 //! If that value is a record, and the ends of the range do not cut through the leaf's keys, the
 //! step reads nothing but the hand. A layer that is one leaf of few records needs no frame: its
 //! records are put into the hand in its place, as an *inlined layer*. The next leaf of a layer is
-//! the leaf of the slice beyond the last leaf's fence. It is the next child of the last leaf's
-//! parent, if there is a next child and the parent still has the version at which it was passed.
-//! Otherwise the next leaf is found from the layer's root. So the tree may change freely between
-//! two steps, and leaves need no links to their neighbours.
+//! the leaf of the slice beyond the last leaf's fence. That leaf is the next child of the last
+//! leaf's parent, if there is a next child and the parent still has the version at which it was
+//! passed. Otherwise the next leaf is found from the layer's root. So the tree may change freely
+//! between two steps, and leaves need no links to their neighbours.
 //!
 //! # Why the next child is the next leaf
 //! As long as a node keeps its version, it keeps the slices between the fences that it was found
@@ -77,7 +77,7 @@ impl Part {
 
 impl WordRange {
     /// Returns the part of layer `depth` that belongs to the range; `None` if it is empty.
-    /// `lower_cuts` and `upper_cuts` say whether the range's ends cut through the keys with the
+    /// `lower_cuts` and `upper_cuts` are whether the range's ends cut through the keys with the
     /// layer's prefix.
     fn part(&self, depth: usize, lower_cuts: bool, upper_cuts: bool) -> Option<Part> {
         let from = if lower_cuts {
@@ -235,8 +235,8 @@ impl Parent {
         if !is_at_hand {
             Node::prefetch(next);
         } else if !MODELLED && next != 0 && self.node.is_still(self.version) {
-            // OI5: the child was the next leaf when the parent had this version. That is enough for
-            // a prefetch.
+            // OI5: the child was the next leaf when the parent had this version. This knowledge is
+            // enough for a prefetch.
             Node::at(next).prefetch_values(WIDTH);
             self.rank = rank;
             if let Some(rank) = self.next_rank::<FORWARD>() {
@@ -497,9 +497,9 @@ impl Frame {
         loop {
             let (Spot { leaf, version, low, high }, is_next_child) =
                 self.next_leaf::<FORWARD>(target)?;
-            // The leaf may hold slices on the near side of the target, which have been scanned. It
-            // may also hold inherited slices beyond its fences; the next target leads to it again
-            // for these.
+            // The leaf may hold slices on the near side of the target, which have been scanned. The
+            // leaf may also hold inherited slices beyond its fences; the next target leads to it
+            // again for these.
             let (first, last) =
                 if FORWARD { (target, to.min(high)) } else { (from.max(low), target) };
             let permutation = leaf.permutation();

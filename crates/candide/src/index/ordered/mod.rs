@@ -6,7 +6,7 @@
 //! a trie of layers, one per word. Each layer is a B+tree over that word, the *slice*. The value of
 //! a leaf's slot is either a record, the only one with this prefix, or, if several keys share the
 //! prefix, the root of the next layer. Nodes have 256 bytes, and no links to siblings or parents.
-//! They are read without locks, from the layer's root down: a reader loads the version, then the
+//! Nodes are read without locks, from the layer's root down: a reader loads the version, then the
 //! contents, then the version again. A lookup of a one-word key touches one node per level and does
 //! not touch the record. Prefixes of whole words have layers of their own, so ranges under
 //! different prefixes share no leaf.
@@ -160,8 +160,8 @@ struct Taken {
 }
 
 impl Place {
-    /// Links a record in the leaf of this place. This succeeds if the key belongs to the leaf, the
-    /// leaf has not changed since, and a free slot is enough. Otherwise returns where
+    /// Links a record in the leaf of this place. The link succeeds if the key belongs to the leaf,
+    /// the leaf has not changed since, and a free slot is enough. Otherwise returns where
     /// [`OrderedIndex::link`] has to begin. The record's key and cells are written.
     #[inline(always)]
     pub(crate) fn link_near(
@@ -377,10 +377,10 @@ impl OrderedIndex {
     /// Links `record`, whose key and cells are written, unless another record with its key is
     /// linked. The caller is pinned, and has called [`Place::link_near`], which returned the start.
     ///
-    /// The call adds its splits and new layers to `changes`. They come before the step from one
-    /// version to the next that [`Linked::New`] reports. `inherit_from_node` runs under the lock of
-    /// the record's leaf, or before that leaf can be found. In it, a protocol lets the record
-    /// inherit what the leaf recorded about the absent key.
+    /// The call adds its splits and new layers to `changes`. These changes come before the step
+    /// from one version to the next that [`Linked::New`] reports. `inherit_from_node` runs under
+    /// the lock of the record's leaf, or before that leaf can be found. In it, a protocol lets the
+    /// record inherit what the leaf recorded about the absent key.
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node; the index then contains the same records as

@@ -21,7 +21,7 @@ const HOT: Cell = Cell { rask: true, ..WARM };
 /// The place of a thread in its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Thread {
-    // A writer. Its commit looks at the flags, and locks the TID word.
+    // A writer. The writer's commit looks at the flags, and locks the TID word.
     Writer,
     /// The writer has seen an unlocked TID word without WASK, and is about to exchange it.
     Exchanges,
@@ -38,7 +38,8 @@ enum Thread {
     Installs {
         asked: bool,
     },
-    /// The thread has released the TID word, and holds the second word. It may change the flags.
+    /// The thread has released the TID word, and holds the second word. The thread may change the
+    /// flags.
     Tosses,
 
     // The thread reads a row of a table with a policy.
@@ -145,7 +146,7 @@ fn steps(thread: Thread, cell: Cell, without: Option<Rule>) -> Vec<(Thread, Cell
     }
 }
 
-/// Returns what is wrong with a state.
+/// Returns the rule that a state breaks.
 fn faults(threads: &[Thread], is_last: bool) -> impl Iterator<Item = &'static str> {
     let count = |is: fn(&Thread) -> bool| threads.iter().filter(|thread| is(thread)).count();
     let installing = count(|thread| matches!(thread, Installs { .. }));
@@ -160,7 +161,7 @@ fn faults(threads: &[Thread], is_last: bool) -> impl Iterator<Item = &'static st
 }
 
 /// Explores all interleavings of threads that begin at the places `threads`. Returns the number of
-/// states, and what goes wrong.
+/// states, and the broken rule.
 fn explore(
     cell: Cell,
     threads: &[Thread],

@@ -39,8 +39,8 @@ impl Meeting {
         Meeting { db, me, own, owner, row }
     }
 
-    /// Returns what the attempt does after `written` writes. It has seen the lock held, and in the
-    /// meantime `then` happens.
+    /// Returns the decision of an attempt with `written` writes that has found the lock held, while
+    /// `then` happens.
     fn meets(
         &mut self,
         written: usize,

@@ -7,7 +7,8 @@
 //! its end, and writes nothing that other sessions read. When it meets a newer version, it may
 //! validate what it has read, to move its time on; if that fails, it reads at its old time.
 //! Concurrent writes do not make it fail, unless a commit in its way takes too long, or an ordered
-//! index is restructured under its scan. In a snapshot, and under `read_view`, it waits instead.
+//! index is restructured under its scan. In a snapshot, and under `read_view`, a read waits
+//! instead.
 //!
 //! # Source
 //! Timestamps are those of MSTO [HU20], section 2.2, after Cicada [LI17]: one counter, and one draw
@@ -100,7 +101,8 @@
 //!   than they have drawn their timestamps, and a reader between the two sees the second one alone.
 //!
 //! # Example
-//! T reads what U replaces meanwhile (`tests/timelines`). Rows are shown as *value of timestamp*.
+//! T reads a version that U replaces meanwhile (`tests/timelines`). Rows are shown as *value of
+//! timestamp*.
 //! ```text
 //! T                                         U                             x        y
 //! begins at time 1, reads x: 0                                            0 of 1   0 of 1
@@ -125,8 +127,8 @@
 //! too large for a cell. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
-//! One counter, which every begin reads and every writing commit changes. A commit copies the words
-//! of a unit from the first to the last that it changes; the copies take memory for one or two
+//! A counter that every begin reads and every writing commit changes. A commit copies the words of
+//! a unit from the first to the last that it changes; the copies take memory for one or two
 //! milliseconds, or as long as a snapshot sees them. The newest version is read as under `occ`; a
 //! reader of an older version copies the unit, and applies the undo records of all later versions.
 //!
@@ -190,7 +192,7 @@ impl Attempt {
 }
 
 impl Attempt {
-    /// Returns whether the attempt notes what it reads.
+    /// Returns whether the attempt notes its reads.
     #[inline(always)]
     fn notes_reads(&self) -> bool {
         !self.only_reads || self.keeps_reads

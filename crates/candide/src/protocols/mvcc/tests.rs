@@ -277,7 +277,8 @@ fn the_end_of_thinning_wakes_waiters_for_the_unit() {
 }
 
 /// One session prunes a chain and keeps the versions that an open snapshot needs. The snapshot
-/// closes meanwhile. Another session has an entry of the same chain, and knows of no open snapshot.
+/// closes meanwhile. Another session has an entry of the same chain, and no open snapshot in its
+/// list.
 #[test]
 fn a_version_on_the_path_of_a_reader_is_not_freed() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -354,8 +355,8 @@ fn versions_younger_than_a_snapshot_are_not_kept_for_it<P: Chained>() {
     assert_eq!((db.memory().garbage, versions(&db, &items, 1)), (0, 0));
 }
 
-/// A thread asks for a table while a collection prunes a chain. The collection has no block ready
-/// for the undo record that replaces another one.
+/// A thread opens a table while a collection prunes a chain. The collection has no block ready for
+/// the undo record that replaces another one.
 #[test]
 fn thinning_a_chain_does_not_wait_for_a_waiter_for_the_list_of_tables() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -400,8 +401,8 @@ fn a_version_replaced_while_its_chain_is_thinned_stays() {
     assert_eq!(counts, [Some(0), Some(3), Some(4)]);
 }
 
-/// A transaction may change many words of a row any number of times. It makes only one undo record
-/// for the row.
+/// A transaction may change many words of a row any number of times. The transaction makes only one
+/// undo record for the row.
 #[test]
 fn a_transaction_makes_one_undo_record_for_each_unit() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();

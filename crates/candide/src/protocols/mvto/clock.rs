@@ -25,7 +25,7 @@ pub struct Clock {
     /// The system's clock, which no session writes; `None` if timestamps come from the counter
     /// `last`.
     ticks: Option<Ticks>,
-    /// One part for each open session; a new session takes over the part of a closed one.
+    /// The parts, one for each open session; a new session takes over the part of a closed session.
     parts: Mutex<Vec<Arc<Part>>>,
     /// The number of parts.
     parts_made: CachePadded<AtomicU64>,

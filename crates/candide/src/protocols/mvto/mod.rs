@@ -41,10 +41,10 @@
 //!
 //! An update that cannot fail becomes a *delta*: a version that holds an operation on the row
 //! below. (A database with a log has no deltas, since the log takes results; see Stamps and cuts.)
-//! A delta becomes a row when it is read (`flatten.rs`). A delta waits for no other commit,
-//! and depends only on the existence of a row. Any other update of a row that has one version
-//! becomes a delta in phase 6: its version then holds the words that it changes instead of a copy
-//! of the row (`holds_changes`). Such a delta has read the row. If the row is not read soon, the
+//! A delta becomes a row when it is read (`flatten.rs`). A delta waits for no other commit, and
+//! depends only on the existence of a row. Any other update of a row that has one version becomes a
+//! delta in phase 6: its version then holds the words that it changes instead of a copy of the row
+//! (`holds_changes`). A delta that holds changes has read the row. If the row is not read soon, the
 //! collector applies the delta to the row in place. A user's updater declares by `TOTAL` that it
 //! cannot fail. If such an updater fails nevertheless, its transaction has already committed, and
 //! another transaction is applying the updater. The updater then has no effect on the row, and only
@@ -61,8 +61,8 @@
 //! | newest: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE WATCHED INLINE_USED ON_SNAPSHOT_LIST VACATED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
 //! The word `seen until` is the rts of the row's existence. The first version of a unit lies beside
-//! the unit's cell, in the record. Each other version has a block of its own. LOCK says that a read
-//! for update holds the unit, INSTALL that the chain is being changed, ABSENT that the newest
+//! the unit's cell, in the record. Each other version has a block of its own. LOCK is set while a
+//! read for update holds the unit, INSTALL while the chain is being changed, ABSENT if the newest
 //! version, pending or not, is the row's absence.
 //!
 //! # Invariants
@@ -130,11 +130,11 @@
 //! and then read the epoch (E10). Each running transaction outside of snapshots was pinned in a
 //! later epoch, so it has found the delta committed, and its time is not before the delta's
 //! timestamp. So it has read the delta, as a row, or a later version; but then the delta is not a
-//! delta or not the newest version any more. It has not read the row below, nor raised its rts.
-//! Commits that depend on the delta without reading it have linked a version above it. An attempt
-//! in a snapshot sees the delta or a later version, or versions below the row. It goes past the
-//! row, whose new timestamp is later than the snapshot, too. The row takes over the greater rts of
-//! the two, so nothing is linked below a read of either.
+//! delta or not the newest version any more. The delta has not read the row below, nor raised its
+//! rts. Commits that depend on the delta without reading it have linked a version above it. An
+//! attempt in a snapshot sees the delta or a later version, or versions below the row. It goes past
+//! the row, whose new timestamp is later than the snapshot, too. The row takes over the greater rts
+//! of the two, so nothing is linked below a read of either.
 //!
 //! When a record is reaped, its read timestamps are lost. But each of its readers has found, in
 //! phase 4 or at the read, that the record was not dead. A later insert of the key draws a later
@@ -254,8 +254,8 @@ const MOVED_READS_MAX: usize = 32;
 /// queue.
 const PENDING_MAX: usize = 1;
 
-/// The number of attempts that prefer a newer time to old versions from their beginning. They
-/// follow an attempt that had read old versions and then wanted to write.
+/// The number of attempts that prefer a newer time to old versions from their beginning. The first
+/// of these attempts follows one that had read old versions and then wanted to write.
 const REFRESH_ATTEMPTS: u8 = 4;
 
 /// The note of an item for which no block has been reserved. When the item was staged, the record's
@@ -263,11 +263,11 @@ const REFRESH_ATTEMPTS: u8 = 4;
 /// is zero until its version is linked. Then the note names that version.
 const NO_BLOCK: u64 = 1;
 
-/// The bit of an item's note that says that the link of the item's version has queued the unit.
+/// The bit of an item's note that is set if the link of the item's version has queued the unit.
 /// Versions begin at multiples of eight bytes.
 const HAS_QUEUED: u64 = 2;
 
-/// The bit of an item's note that says that sessions watched the unit when the item's version was
+/// The bit of an item's note that is set if sessions watched the unit when the item's version was
 /// linked.
 const IS_WATCHED: u64 = 4;
 
@@ -277,7 +277,7 @@ impl Attempt {
         self.has_staged || self.refresh_attempts_left > 0 || !self.held.is_empty()
     }
 
-    /// Returns whether the attempt notes what it reads.
+    /// Returns whether the attempt notes its reads.
     #[inline(always)]
     fn notes_reads(&self) -> bool {
         !self.reads_settled || self.keeps_reads
@@ -682,8 +682,8 @@ fn keep(context: &mut Context<'_, Mvto>, first: CellAt) -> Result<bool, Abort> {
     }
 }
 
-/// Notes in a latched cell whether the newest version, which has just changed, says that the row is
-/// absent. If so, and the record has an entry, that entry is older (TO11).
+/// Notes in a latched cell whether the newest version, which has just changed, is the row's
+/// absence. If so, and the record has an entry, that entry is older (TO11).
 #[inline(always)]
 fn note_absence(cell: &mut Latched<'_>, at: &CellAt, is_absent: bool) {
     if !is_absent {
@@ -953,7 +953,7 @@ fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> R
 }
 
 /// Validates that every version read is still the last one before the timestamp `before`; pending
-/// versions count. `later` says whether `before` is later than the time of the reads. If so, dead
+/// versions count. `later` is whether `before` is later than the time of the reads. If so, dead
 /// records and missed keys are validated, too: their rows may have been inserted since.
 fn look_at_all(
     context: &mut Context<'_, Mvto>,

@@ -15,7 +15,8 @@ use crate::record::version_chain::VersionId;
 use std::sync::Arc;
 
 /// Multi-version timestamp ordering, after MSTO and Cicada: a commit links its versions, in the
-/// order of timestamps, before it is validated. Its databases have [snapshots](crate::Snapshot).
+/// order of timestamps, before it is validated. Databases under this protocol have
+/// [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvto;
 

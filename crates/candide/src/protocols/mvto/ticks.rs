@@ -22,11 +22,11 @@
 use crate::sync::{AtomicU64, MODELLED, Ordering, SystemClock, TICK_BITS, full_fence};
 use crossbeam_utils::CachePadded;
 
-/// The number of bits of a timestamp below its tick. They hold the session's number. Small in
+/// The number of bits of a timestamp below its tick. These bits hold the session's number. Small in
 /// models, so that few sessions suffice to share a number.
 const NUMBER_BITS: u32 = if MODELLED { 1 } else { 8 };
 
-/// The number shared by all sessions that have no number of their own.
+/// The number shared by all sessions without a separate number.
 const SHARED: u64 = (1 << NUMBER_BITS) - 1;
 
 /// A version has room for a timestamp of 60 bits. A read timestamp needs one bit more, since it

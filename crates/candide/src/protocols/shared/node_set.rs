@@ -23,8 +23,8 @@ pub(crate) struct NodeSet {
     chains: Chains,
 }
 
-/// An index of the reads by node. It is built once the set is large and the attempt links records
-/// itself, since each link would otherwise search all reads.
+/// An index of the reads by node. The index is built once the set is large and the attempt links
+/// records itself, since each link would otherwise search all reads.
 #[derive(Debug, Default)]
 struct Chains {
     /// The last read of each node, by the node's address.

@@ -8,8 +8,7 @@ use crate::memory::{Block, Cache, OutOfMemory, SlabId};
 /// The slabs from which a session takes blocks for versions.
 #[derive(Debug, Default)]
 pub struct VersionBlocks {
-    /// The slabs, by table and size; `None` until the session asks for a block of that table and
-    /// size.
+    /// The slabs, by table and size; `None` until the session needs a block of that table and size.
     slabs: Vec<[Option<SlabId>; 2]>,
 }
 

@@ -10,7 +10,7 @@ use Ending::{Both, First, InTurn, Second};
 
 /// "Timestamp Granularity in OCC", Figure 1, as its section 3.4 finds it in TPC-C: an order reads
 /// the tax of a district (the cold value of row 1), while a payment changes the district's balance
-/// (the value of row 1). Row 2 stands for the tables that only the order writes.
+/// (the value of row 1). Row 2 represents the tables that only the order writes.
 const GRANULARITY: &[(Who, Op)] = &[
     (T1, Op::ReadCold(1)),
     (T2, Op::Add(1, 5)),

@@ -261,8 +261,8 @@ fn a_panic_in_any_function_of_a_row_type_undoes_the_transaction<P: Protocol>() {
 }
 
 protocol_tests!(all: a_panic_caught_by_a_closure_leaves_no_partial_row);
-/// Operations on whole rows ask the row type for all words before they change anything, and those
-/// in a part are undone. After a panic of others, the transaction has no effect.
+/// Operations on whole rows get all words from the row type before they change a record, and
+/// operations in a part are undone. After a panic of others, the transaction has no effect.
 fn a_panic_caught_by_a_closure_leaves_no_partial_row<P: Protocol>() {
     type Operation<P> = fn(&Table<Brittle, P>, &Tx<'_, P>) -> Result<(), Abort>;
     let operations: [Operation<P>; 10] = [
@@ -337,7 +337,7 @@ impl<P: Protocol> Tally<P> {
     }
 
     /// Counts row 1, and then updates its value. A call of the row's code panics after `calls`
-    /// others. Returns whether that is so.
+    /// others. Returns whether the call has panicked.
     fn panics(&self, tx: &Tx<'_, P>, calls: usize) -> bool {
         let update = (Brittle::COUNT.add(1), Brittle::VALUE.set(Fragile(7)));
         let done = with_fuse(calls, || self.table.update(tx, Fragile(1), update));
@@ -662,7 +662,7 @@ fn a_panic_in_a_single_read_leaves_no_pin<P: Protocol>() {
     while with_fuse(calls, || shelf.table.get_now(&mut session, &Fragile(3), Brittle::VALUE))
         .is_none()
     {
-        // This is checked while the session still exists.
+        // The check runs while the session still exists.
         assert_eq!(shelf.db.health().oldest_pin, None, "after call {calls} under {}", P::NAME);
         calls += 1;
     }

@@ -24,7 +24,7 @@ fn refused<T>(message: &str, body: impl FnOnce() -> T) {
     assert!(text.contains(message), "{text}");
 }
 
-/// A range or a prefix of keys. Its keys have the given number of words.
+/// A range or a prefix of keys. The keys of the range have the given number of words.
 #[derive(Clone, Copy)]
 struct OfWords(usize);
 
@@ -146,7 +146,7 @@ fn a_derived_column_beyond_its_group_is_not_updated() {
     );
 }
 
-/// An image that has fewer words with each call that asks for them.
+/// An image that has fewer words with each call.
 #[derive(Clone, Copy)]
 struct Shrinking {
     words: [u64; 2],
@@ -367,7 +367,7 @@ fn row_types_that_return_more_words_are_not_compared_beyond_their_group<P: Proto
         let mut session = db.session().expect("a session");
         commits(&mut session, |tx| rows.insert_many(tx, [1, 2].map(OfUnsteady)));
         let keys = [Unsteady(1), Unsteady(2)];
-        // A hash index asks for the words of each key first to hash them, and then to compare them.
+        // A hash index requests the words of each key first to hash them, and then to compare them.
         let asked = if rows.core().index.is_ordered() { 2 } else { 4 };
         for honest in 0..6 {
             HONEST.set(honest);
@@ -419,7 +419,7 @@ fn row_types_that_return_more_words_are_refused_in_snapshots() {
     assert_eq!(snapshot.run(|tx| rows.contains(tx, Unsteady(1))), Ok(true));
 }
 
-/// A pair of numbers. Its functions demand exactly its words.
+/// A pair of numbers. The functions of the pair accept exactly its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Exact(u32, u32);
 

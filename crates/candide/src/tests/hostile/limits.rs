@@ -42,7 +42,7 @@ struct Step {
     place: (u8, i8),
 }
 
-/// Returns the script. It is the same for every limit.
+/// Returns the script. The script is the same for every limit.
 fn script() -> Vec<Step> {
     let mut random = Random::seeded(7);
     let mut key = |number: u64| -> Key {

@@ -36,7 +36,7 @@ fn stamps(disk: &Disk) -> Vec<(usize, u64)> {
     (1..blocks.len()).flat_map(stamps).collect()
 }
 
-/// A commit, and a round beside it. If the commit's stamp is not above the cut, its record is in
+/// A commit and a concurrent round. If the commit's stamp is not above the cut, its record is in
 /// the round.
 fn a_round_against_a_commit<P: Protocol>() {
     let (logged, items) = logged::<P>(1);

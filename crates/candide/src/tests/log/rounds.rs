@@ -58,7 +58,7 @@ fn acknowledged_commits_are_synced<P: Protocol>() {
         assert!(scene.logged.durable() >= stamp, "{}: durable too late", P::NAME);
         assert_eq!(scene.recovered().len() as u64, id + 1);
     }
-    // While a block was being written, programs were told of the blocks before it.
+    // While a block was being written, the commits of earlier blocks were reported as durable.
     let told = std::mem::take(&mut scene.logged.disk.written().told);
     let blocks = scene.logged.disk.written().blocks.clone();
     assert_eq!(told.len(), 5);
@@ -149,7 +149,7 @@ fn commits_delayed_by_a_full_disk_are_written_when_there_is_room<P: Protocol>() 
     assert_eq!(scene.logged.round(), Round::Full);
     let refused = insert(&scene.items, &mut scene.session, 2);
     assert_eq!(refused, Err(Abort::DiskFull), "{}", P::NAME);
-    // The refusal shows nothing about rows. So it need not wait for room.
+    // The refusal shows nothing about rows. So a refusal need not wait for room.
     assert_eq!(scene.session.rests_on(), 0, "{}", P::NAME);
     let read = scene.session.run(|tx| scene.items.get(tx, 1, Item::COUNT));
     assert_eq!(read, Ok(Some(1)), "{}: reads go on", P::NAME);
@@ -163,7 +163,7 @@ fn commits_delayed_by_a_full_disk_are_written_when_there_is_room<P: Protocol>() 
     assert_eq!(scene.recovered(), [0, 1, 3]);
 }
 
-/// The disk is found to be full when room is made for blocks to come. No record waits, and no
+/// The logger finds the disk full when it makes room for later blocks. No record waits, and no
 /// commit may leave one.
 #[test]
 fn free_space_is_noticed_although_no_round_is_due() {
@@ -252,7 +252,7 @@ fn a_wait_for_durability_that_times_out_leaves_the_database_usable<P: Protocol>(
     let get =
         |session: &mut Session<P>, id| session.with(now).run(|tx| items.get(tx, id, Item::COUNT));
     assert_eq!(put(&mut session, 1), Err(Abort::OutcomeUnknown), "{}", P::NAME);
-    // The row is there, and what has been read of it is not known to be durable either.
+    // The row exists, and its version is not known to be durable either.
     assert_eq!(get(&mut session, 1), Err(Abort::OutcomeUnknown), "{}", P::NAME);
     let pending = session.run_logged(|tx| items.put(tx, Item::new(2, 1)));
     let read = session.run_logged(|tx| items.read(tx, 1, Item::COUNT));

@@ -37,7 +37,8 @@ fn a_commit_that_fails_to_lock_gives_back_its_turn<P: Protocol>() {
         run(&mut second, |tx| items.update(tx, 2, Item::COUNT.add(1)));
         let (log, cuts, made) = (logged.log.clone(), logged.cuts(), rounds.clone());
         let visit = move |point| {
-            // `Mvto` takes its timestamp before it finds the lock. It gives up its turn, and waits.
+            // `Mvto` takes its timestamp before it finds the lock. The commit gives up its turn,
+            // and waits.
             if P::NAME == "mvto" && point != Point::GivenUp {
                 return;
             }

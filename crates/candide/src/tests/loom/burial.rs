@@ -52,8 +52,8 @@ fn burial_against_upsert<P: Protocol>(deletes_beside: bool) {
         assert!(attempt(&mut gravedigger, |tx| table.delete(tx, 0)));
         (0..2).for_each(|_| db.inner.engine.epochs.pass());
     }
-    // The test checks outside of the closure what the closure has seen: the panic of an attempt
-    // that is going to fail would be discarded.
+    // The test checks the closure's reads outside of the closure: the panic of an attempt that is
+    // going to fail would be discarded.
     let found = Arc::new(std::sync::Mutex::new(Some(5)));
     let (inner, seen) = (table.clone(), found.clone());
     let other = thread::spawn(move || {

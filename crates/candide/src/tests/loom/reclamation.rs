@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 scenes! {
     /// A reader holds a block under its pin. Another thread unlinks the block, reads a stamp, and
-    /// asks whether the block is free.
+    /// tests whether the block is free.
     loom_pin_against_reclaim = pin_against_reclaim(Epochs::pin);
     loom_pin_of_a_snapshot_against_reclaim = pin_against_reclaim(Epochs::pin_for_memory);
 }

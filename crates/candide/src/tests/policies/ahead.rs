@@ -14,10 +14,10 @@ use crate::sync::{Ordering, with_patience};
 use std::cell::Cell;
 
 /// Runs a transaction whose first attempt fails. Before the second attempt begins, a session
-/// without a thread has locked the TID word of row 0 by `flags`. Returns what the closure of the
-/// second attempt finds: how often the session has slept ahead, and whether it holds the lock of
-/// row 0 by policy. If `ends`, the session without a thread releases the word once an attempt
-/// sleeps for it.
+/// without a thread has locked the TID word of row 0 by `flags`. Returns the findings of the second
+/// attempt's closure: how often the session has slept ahead, and whether it holds the lock of row 0
+/// by policy. If `ends`, the session without a thread releases the word once an attempt sleeps for
+/// it.
 fn lock_ahead_beside(scene: &mut Scene, flags: u64, ends: bool) -> (u64, bool) {
     let Scene { db, table, sessions: [session, other, _] } = scene;
     let (table, parking) = (&*table, &db.inner.engine.parking);

@@ -15,13 +15,13 @@ use candide_check::Options;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// The number of keys. It is greater than the number of threads.
+/// The number of keys. The number is greater than that of threads.
 const KEYS: u64 = 16;
 const THREADS: u64 = 6;
 /// The number of locks that are granted without being taken, and the number of those that are
 /// refused, in a full run.
 const ANSWERS: u64 = 1_000_000;
-/// The number of rounds of a test in which two transactions meet. In each of them the policy gives
+/// The number of rounds of a test in which two transactions meet. In each round the policy gives
 /// other answers.
 const ROUNDS: u32 = 200;
 

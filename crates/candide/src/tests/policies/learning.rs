@@ -18,7 +18,7 @@ pub(super) fn mocc(threshold: u8) -> Policies {
     Policies::of(Policy::Mocc).mocc(MoccOptions::new().threshold(threshold))
 }
 
-/// Returns the same with queue locks.
+/// Returns the policy with queue locks.
 pub(super) fn in_queues(threshold: u8) -> Policies {
     let options = MoccOptions::new().threshold(threshold).queue_locks(true);
     Policies::of(Policy::Mocc).mocc(options)

@@ -1,5 +1,5 @@
-//! Tests of the edges of the policies that learn from conflicts: of their waits, their counts, and
-//! what they leave behind.
+//! Tests of the policies that learn from conflicts, in rare cases: of waits, counts, and locks that
+//! are left.
 
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
@@ -29,7 +29,7 @@ fn insert_many(scene: &Scene, count: u64) -> Vec<u64> {
     keys
 }
 
-/// Others wait behind the request, so the attempt that has made it must not sleep (WA1).
+/// Other attempts wait behind the request, so the attempt that has made it must not sleep (WA1).
 #[test]
 fn an_attempt_with_a_request_in_a_queue_does_not_sleep_for_a_cell() {
     let scene = scene(in_queues(0));
@@ -92,7 +92,7 @@ fn an_attempt_sleeps_without_success_for_a_row_at_most_once() {
     }
 }
 
-/// A transaction that its closure ends with an error has meant to write what it has written.
+/// A transaction that its closure ends with an error is not read-only if it has staged writes.
 #[test]
 fn an_attempt_that_ends_in_an_error_counts_for_no_policy_as_read_only() {
     for kind in KINDS {
@@ -409,7 +409,7 @@ fn a_commit_keeps_the_lock_that_its_request_was_granted_meanwhile() {
         let count = table.read(tx, &many[0], Item::COUNT)?;
         table.update(tx, &many[0], Item::COUNT.set(count + 1))
     };
-    // From then on the read asks for the lock for writing.
+    // From then on the read takes the lock for writing.
     run(&mut session, change);
     let mut stuck = Some(Stuck::on(&scene, many[0], Mode::Write));
     let before = db.stats().locks;

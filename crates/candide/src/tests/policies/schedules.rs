@@ -1,4 +1,4 @@
-//! Small schedules that have gone wrong: waits in the wrong place, wishes of other sessions,
+//! Small schedules of former defects: waits in the wrong place, WANT flags of other sessions,
 //! changes of a policy by several threads.
 
 use super::base;
@@ -231,7 +231,7 @@ fn a_writer_that_aborts_leaves_the_want_flag_of_a_sleeping_one() {
     }
 }
 
-/// Lets a younger writer die while an older one sleeps. Returns whether the older one was seen to
+/// Lets a younger writer abort while an older one sleeps. Returns whether the older one was seen to
 /// sleep until the younger one had died; its WANT must then still be set.
 fn is_seen_to_leave_the_wish() -> bool {
     let db = database();

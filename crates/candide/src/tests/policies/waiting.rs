@@ -1,5 +1,5 @@
-//! Tests of what attempts do about locks that they do not get. Locks of sessions that do nothing
-//! are set by hand, so that the answers do not depend on time.
+//! Tests of attempts that do not get a lock. Locks of sessions that do nothing are set by hand, so
+//! that the answers do not depend on time.
 
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
@@ -84,7 +84,7 @@ fn the_only_reader_becomes_the_writer() {
             table.read(tx, 0, Item::COUNT)?;
             assert_eq!((word().readers(), word().is_written()), (1, false), "{policy}");
             table.update(tx, 0, Item::COUNT.add(1))?;
-            // This policy locks what it writes at the commit.
+            // The policy locks the write set at the commit.
             let is_late = policy == Policy::Pessimistic;
             assert_eq!(word().is_written(), !is_late, "{policy}");
             Ok(())
@@ -106,7 +106,7 @@ fn a_writer_that_stops_waiting_leaves_the_lock_unchanged() {
     }
 }
 
-/// The holder of a row waits for the session that asks for the row.
+/// The holder of a row waits for the session that requests the row.
 #[test]
 fn a_deadlock_is_found_before_the_wait() {
     let scene = scene(Policy::Dreadlock);

@@ -108,7 +108,8 @@ fn reads_of_both_alternatives_are_watched<P: Protocol>() {
 }
 
 protocol_tests!(overlapping: the_second_alternative_is_validated_with_the_reads_of_the_first);
-/// The first alternative could run when the transaction commits, so the second one must not stand.
+/// The first alternative could run when the transaction commits, so the second one must not be
+/// kept.
 fn the_second_alternative_is_validated_with_the_reads_of_the_first<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let mut other = scene.db.session().unwrap();

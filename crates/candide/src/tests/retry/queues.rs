@@ -11,7 +11,7 @@ use crate::{Abort, Database, RunOptions, Session, Table, Tx};
 const ITEMS: u64 = 200;
 /// The largest number of items in the queue.
 const ROOM: i64 = 3;
-/// The keys of the rows that count what has come and what has gone.
+/// The keys of the rows that count pushed and popped items.
 const COME: u64 = 1 << 40;
 const GONE: u64 = COME + 1;
 

@@ -77,8 +77,8 @@ pub(super) fn snapshots<P: Versioned>() -> Scene<P> {
         .shows("burial")
 }
 
-/// Garbage is parked for snapshots that may close at any time. It is queued again, collected by
-/// other sessions, and freed. All of it must be freed, and each part once.
+/// Garbage is parked for snapshots that may close at any time. Such garbage is queued again,
+/// collected by other sessions, and freed. All of it must be freed, and each part once.
 pub(super) fn parked<P: Versioned>() -> Scene<P> {
     fn churn<P: Versioned>(me: &mut Actor<'_, P>) {
         let items = me.items();

@@ -93,7 +93,8 @@ fn scripts() -> usize {
     if is_short() { SCRIPTS / 4 } else { SCRIPTS }
 }
 
-/// Runs random scripts on parcels. Their table is ordered, and its indexes are added and dropped.
+/// Runs random scripts on parcels. The table of parcels is ordered, and its indexes are added and
+/// dropped.
 fn random_scripts_on_parcels<P: Protocol>(parity: u32) {
     for_each_setting(&[parity], |setting, seed| {
         if !setting.ordered {

@@ -20,7 +20,8 @@ use candide_check::Options;
 use std::sync::Barrier;
 use untimed::Untimed;
 
-/// A database in which time stands still. Its items 1, 2 and 3 have the count zero.
+/// A database whose clock does not advance. The items 1, 2 and 3 of the database have the count
+/// zero.
 struct Scene<P: Protocol> {
     db: Database<P>,
     items: Table<Item, P>,
@@ -440,8 +441,8 @@ fn no_insert_commits_below_an_undone_insert() {
 
 /// Transaction T finds a key absent after the key's row was deleted, so T comes after the delete.
 /// Only the node's nwts still shows the delete. W has read a row that the deleting transaction
-/// replaces, so W comes before the delete. T does not see W's write, so T comes before W. This is a
-/// cycle.
+/// replaces, so W comes before the delete. T does not see W's write, so T comes before W. The three
+/// orders form a cycle.
 #[test]
 fn a_reader_that_misses_a_key_comes_after_the_delete() {
     let scene = Scene::<TicToc>::new();

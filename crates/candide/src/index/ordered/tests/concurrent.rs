@@ -55,7 +55,7 @@ fn scan_until(
     scans
 }
 
-/// Threads come and go with keys while others scan. The thread that links a key owns it until it
+/// Threads insert and delete keys while others scan. The thread that links a key owns it until it
 /// unlinks it; where keys are shared, links of the same key compete.
 fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool) {
     let rows = Rows::new(key_words, node_words);

@@ -1,5 +1,4 @@
-//! The promise of the versions: no key enters what has been observed without changing an
-//! observation.
+//! The guarantee of the versions: no key enters an observed range without changing an observation.
 
 use crate::index::ordered::tests::*;
 
@@ -189,8 +188,8 @@ fn an_empty_range_observes_nothing() {
     }
 }
 
-/// A cursor continues while the tree changes. It returns, in order, all keys that are linked all
-/// the time; and if its observations still hold at the end, it has missed no key.
+/// A cursor continues while the tree changes. The cursor returns, in order, all keys that are
+/// linked all the time; and if its observations still hold at the end, it has missed no key.
 #[test]
 fn a_cursor_survives_changes_between_its_steps() {
     let (mut valid, mut doomed) = (0, 0);

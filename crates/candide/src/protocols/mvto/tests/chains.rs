@@ -132,7 +132,7 @@ fn a_version_linked_below_a_commit_fails_the_commit() {
     has_drawn.recv().unwrap();
     // The other thread draws the first timestamp, `late` the second, and `middle` the third. When
     // `middle` has found the version below its own, the other thread links a version between the
-    // two. Afterwards `late` tries to do the same. No addition may be lost.
+    // two. Afterwards `late` tries to link one, too. No addition may be lost.
     let rows = items.clone();
     let (result, of_middle): (Sender<bool>, Receiver<bool>) = channel();
     let meanwhile = move || {
@@ -159,14 +159,14 @@ fn a_version_linked_below_a_commit_fails_the_commit() {
 fn telling<T: Default + 'static>(told: Sender<T>) -> impl FnMut(Point) + 'static {
     move |point| {
         if point == Point::Awaiting {
-            // Only the first message is needed. The receiver may be gone afterwards.
+            // Only the first message is needed. The receiver may have been dropped afterwards.
             let _ = told.send(T::default());
         }
     }
 }
 
 /// Runs a commit that writes both rows. When the commit has drawn its timestamp, a reader begins.
-/// It reads the second row only after the commit's end.
+/// The reader reads the second row only after the commit's end.
 fn looks_amid_a_commit(
     look: impl FnOnce(Database<Mvto>, Items, Box<dyn FnMut() + Send>) -> Result<[i64; 2], Abort>
     + Send
@@ -187,8 +187,8 @@ fn looks_amid_a_commit(
         });
         *kept.borrow_mut() =
             Some(thread::spawn(move || with_hook(telling(waits), || look(there, rows, between))));
-        // The reader sends a message when it waits for the commit, as it should. It also sends one
-        // if it has read the first row, so that the test continues.
+        // The reader sends a message when it waits for the commit, as it should. The reader also
+        // sends a message if it has read the first row, so that the test continues.
         receive("it waits, or looks", &has_looked);
     };
     acting(Point::Unlocked, meanwhile, || run(&mut writer, |tx| add_to_both(tx, &items)));
@@ -254,7 +254,7 @@ fn numbers_of_ended_sessions_are_reused() {
 }
 
 /// Two sessions are made after others have ended. One of them commits during the other's commit.
-/// This must not make the other's commit appear to have ended.
+/// The commit of the one session must not make that of the other appear to have ended.
 #[test]
 fn a_reused_session_number_has_one_session() {
     let (db, items) = database();

@@ -46,7 +46,7 @@ fn a_guard_before_a_delete_is_evaluated_on_the_row() {
 
 /// A commit has drawn its timestamp but linked nothing yet. A transaction whose time is not before
 /// this timestamp sees one row from before the commit and the other from after it, and reads again
-/// while the two differ. It must end in a conflict, while it runs or at its end.
+/// while the two differ. The attempt must end in a conflict, while it runs or at its end.
 #[test]
 fn a_read_only_transaction_fails_on_rows_of_different_times() {
     for looks_max in [1, 10_000] {
@@ -109,8 +109,8 @@ fn a_writer_of_constantly_read_rows_commits() {
     assert!(attempts > 32, "{attempts}: no reader has read");
 }
 
-/// A read-only transaction does not find a key, and the key is inserted later. This does not
-/// disturb the transaction.
+/// A read-only transaction does not find a key, and the key is inserted later. The insert does not
+/// affect the transaction.
 #[test]
 fn a_read_only_transaction_is_unaffected_by_later_commits() {
     let Scene { items, mut first, mut second } = scene();
@@ -138,7 +138,7 @@ fn a_read_only_transaction_is_unaffected_by_later_commits() {
 }
 
 /// A read for update precedes a write. So it fails if the attempt could see only a replaced
-/// version. It must not lock the row and return that version.
+/// version. The read must not lock the row and return that version.
 #[test]
 fn a_holder_of_a_row_is_not_shown_an_old_version_of_it() {
     let Scene { items, mut first, mut second } = scene();
