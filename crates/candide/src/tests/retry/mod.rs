@@ -30,6 +30,9 @@ struct Line {
     count: i64,
 }
 
+/// A transaction that changes something.
+type Change<'a, P> = &'a dyn Fn(&Tables<P>, &Tx<'_, P>) -> Result<(), Abort>;
+
 /// A database with rows 0 to 3 in each of two tables, whose counts are zero.
 struct Scene<P: Protocol> {
     db: Database<P>,
@@ -63,7 +66,7 @@ impl<P: Protocol> Scene<P> {
     fn wake<T: Send>(
         &mut self,
         body: impl Fn(&Tables<P>, &Tx<'_, P>) -> Result<T, Abort> + Send + Sync,
-        changes: &[&Change<'_, P>],
+        changes: &[Change<'_, P>],
     ) -> (Result<T, Abort>, u64) {
         let tables = Tables { items: self.items.clone(), sorted: self.sorted.clone() };
         let mut other = self.db.session().unwrap();
@@ -100,9 +103,6 @@ impl<P: Protocol> Scene<P> {
         })
     }
 }
-
-/// A transaction that changes what another one watches.
-type Change<'c, P> = dyn Fn(&Tables<P>, &Tx<'_, P>) -> Result<(), Abort> + 'c;
 
 /// The tables of a scene.
 struct Tables<P: Protocol> {
