@@ -145,7 +145,7 @@ impl<P: Protocol> Inner<P> {
     pub(crate) fn common_garbage(&self) -> usize {
         let common = lock(&self.common_garbage);
         let left: usize = lock(&self.left_garbage).iter().map(Garbage::len).sum();
-        common.len() + left + self.engine.hot.len()
+        common.len() + left + self.engine.shared_garbage.len()
     }
 
     /// Returns a guard that keeps the advancer from collecting; `None` if the advancer is
@@ -200,14 +200,14 @@ impl<P: Protocol> Collect for Inner<P> {
         std::mem::take(&mut *lock(&self.left_garbage))
             .into_iter()
             .for_each(|left| common.take_over(left));
-        if !common.is_empty() || !self.engine.hot.is_empty() {
+        if !common.is_empty() || !self.engine.shared_garbage.is_empty() {
             self.engine.epochs.pin(slot);
             // Young entries of the shared queue are left to sessions in transactions, since
             // advancing the epochs is more urgent.
             common.collect(&self.engine, worker, slot, idle_before);
             self.engine.epochs.unpin(slot);
         }
-        left |= !common.is_empty() || !self.engine.hot.is_empty();
+        left |= !common.is_empty() || !self.engine.shared_garbage.is_empty();
         // Freed blocks return to the slabs, where sessions find them.
         worker.local.caches.clear();
         left

@@ -17,7 +17,6 @@ mod pending;
 mod quiescent;
 mod recovery;
 mod row;
-mod run;
 mod runner;
 mod scan;
 mod sequence;

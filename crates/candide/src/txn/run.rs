@@ -535,7 +535,7 @@ impl<P: Protocol> TxnRunner<P> {
     /// always takes the same steps.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_to_collect(&self, engine: &Engine<P>) -> bool {
-        (self.has_garbage || !engine.hot.is_empty())
+        (self.has_garbage || !engine.shared_garbage.is_empty())
             && engine.epochs.progress() != self.collected_at
     }
 
