@@ -580,7 +580,7 @@ impl<P: Protocol> TxnRunner<P> {
     /// always takes the same steps.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_to_collect(&self, engine: &Engine<P>) -> bool {
-        (self.has_garbage || !engine.hot.is_empty())
+        (self.has_garbage || !engine.shared_garbage.is_empty())
             && engine.epochs.progress() != self.collected_at
     }
 
@@ -614,7 +614,7 @@ impl<P: Protocol> TxnRunner<P> {
         }
         self.has_garbage = !garbage.is_empty();
         drop(garbage);
-        engine.hot.take_unwanted(&mut self.state.get_mut().worker.local.values.unwanted);
+        engine.shared_garbage.take_unwanted(&mut self.state.get_mut().worker.local.values.unwanted);
         self.give_up_values(effects);
     }
 

@@ -303,7 +303,7 @@ impl Attempt {
         }
         pass(Point::Copied);
         if self.notes_reads() {
-            self.reads.push((at, seen.map_or(VersionId::NONE, Version::id)));
+            self.reads.push(at, seen.map_or(VersionId::NONE, Version::id));
         }
         Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
     }
@@ -526,7 +526,7 @@ impl Protocol for Mvto {
             // The attempt has met a unit that was written later than its time.
             attempt.refresh_attempts_left = REFRESH_ATTEMPTS;
         }
-        for (at, seen) in &attempt.reads {
+        for (at, seen) in attempt.reads.iter() {
             watch_unit(watch, at, *seen)?;
         }
         attempt.nodes.watch(watch)
@@ -577,7 +577,7 @@ impl Absence for Mvto {
 
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
-            attempt.reads.push((first, VersionId::NONE));
+            attempt.reads.push(first, VersionId::NONE);
         }
     }
 
@@ -961,21 +961,18 @@ fn look_at_all(
     before: u64,
     later: bool,
 ) -> Result<(), Abort> {
-    for &(at, seen) in &attempt.reads {
+    let is_reaped = |word| later && is_reaped(word);
+    let is_before = |version: &Version<'_>| is_linked_before(version.stamp(), before);
+    let changed = attempt.reads.first_with(|at, seen| {
         let word = at.chain_word();
-        if later && is_reaped(word) {
-            return Err(context.conflict(Abort::RecordRemoved, at));
-        }
         let newest = at.newest_linked(word);
-        if is_seen(newest, seen) {
-            continue;
-        }
-        let last = newest.and_then(|newest| {
-            newest.and_older().find(|version| is_linked_before(version.stamp(), before))
-        });
-        if !is_seen(last, seen) {
-            return Err(context.conflict(Abort::ReadChanged, at));
-        }
+        let last = || newest.and_then(|newest| newest.and_older().find(is_before));
+        is_reaped(word) || !is_seen(newest, seen) && !is_seen(last(), seen)
+    });
+    if let Some(at) = changed {
+        let removed = is_reaped(at.chain_word());
+        let abort = if removed { Abort::RecordRemoved } else { Abort::ReadChanged };
+        return Err(context.conflict(abort, at));
     }
     // If not `later`, missed keys need no validation. Their inserts draw timestamps after they have
     // linked the record, and so after this attempt began.
@@ -1022,7 +1019,7 @@ fn is_stale(attempt: &Attempt, own: Option<u64>) -> bool {
 
 /// Raises the read timestamps of the read set (TO3). The caller issues a fence afterwards.
 fn raise_reads(attempt: &Attempt, to: u64) {
-    for (at, seen) in &attempt.reads {
+    for (at, seen) in attempt.reads.iter() {
         raise(at.linked(*seen).map_or(at.existence_rts(), Version::rts), to);
     }
 }

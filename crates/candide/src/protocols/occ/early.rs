@@ -34,7 +34,8 @@ pub struct Shared {
 }
 
 /// The locks that an attempt has taken before phase 1, and those that phase 1 has taken by policy;
-/// none between attempts.
+/// none between attempts. Its functions do not name [`Occ`](super::Occ), whose attempts contain it:
+/// they are generic over the protocol, so that this file and `mod.rs` do not need one another.
 #[derive(Debug)]
 pub(super) struct EarlyLocks {
     /// The cells that reads for update have locked.

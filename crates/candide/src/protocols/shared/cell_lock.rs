@@ -160,19 +160,6 @@ pub(crate) fn fence_after_locking() {
     full_fence(); // E1
 }
 
-/// Returns whether the TID word of a cell differs from the word that was read.
-#[inline(always)]
-pub(crate) fn says_otherwise(&(at, seen): &(CellAt, Tid)) -> bool {
-    at.cell_word(0).load(Ordering::Relaxed) != seen.0
-}
-
-/// Returns whether another commit has locked a cell, whose word is `tid`, to replace the cell's
-/// version.
-#[inline(always)]
-pub(crate) fn is_locked_by_another(tid: Tid, is_own: impl FnOnce() -> bool) -> bool {
-    tid.has(Tid::INSTALL) && !is_own()
-}
-
 /// Evaluates the operations of a validated commit on the words that the commit has locked. Nothing
 /// can fail afterwards, so the values are noted that the commit, at `timestamp`, replaces.
 ///

@@ -115,7 +115,11 @@ fn an_attempt_that_meets_a_conflict_releases_all_second_words() {
 
 #[test]
 fn locks_in_tables_of_all_policies_are_free_after_one_transaction() {
-    let db = crate::Database::<Occ>::builder().policy(Policies::mixed()).build().unwrap();
+    let db = crate::Database::<Occ>::builder()
+        .policy(Policies::mixed())
+        .manual_epochs(1)
+        .build()
+        .unwrap();
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
     let tables = names.map(|name| db.table::<Item>(name).unwrap());
     assert_eq!(tables.each_ref().map(Table::policy), Policy::ALL);
