@@ -161,7 +161,7 @@ pub mod any {
 /// Deferred operations: the traits of what goes into a step ([`Table::defer`]), and of what comes
 /// out of a transaction with steps ([`Database::run_deferred`]).
 pub mod deferred {
-    pub use crate::api::{Arithmetic, Inputs, Settle};
+    pub use crate::api::{Arithmetic, Inputs, Settle, Values};
 }
 
 /// The reports of a database: counts, its health, the memory that it uses, the conflicts of a

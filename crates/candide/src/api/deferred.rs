@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::later::{Inputs, Later, Work, admit_inputs};
+use super::later::{Held, Inputs, Later, Values, Work, admit_inputs};
 use super::row::Row;
 use super::table::Table;
 use crate::engine::Protocol;
@@ -14,33 +14,32 @@ use std::borrow::Borrow;
 use std::rc::Rc;
 
 /// A step on columns of a row.
-struct ColumnStep<R: Record, Pr, I: Inputs, F> {
+struct ColumnStep<R: Record, Pr, H, F> {
     at: CellAt,
     unit: Unit,
     key: R::Key,
     projection: Pr,
-    inputs: I::Held,
+    inputs: H,
     function: F,
 }
 
-impl<R, Pr, I, F, T> Work<T> for ColumnStep<R, Pr, I, F>
+impl<R, Pr, H, F, T> Work<T> for ColumnStep<R, Pr, H, F>
 where
     R: Record,
     Pr: Projection<R> + 'static,
-    I: Inputs + 'static,
-    F: FnMut(&mut Pr::Value, I::Values<'_>) -> T + 'static,
-    T: 'static,
+    H: Held,
+    F: FnMut(&mut Pr::Value, H::Values<'_>) -> T + 'static,
 {
     fn unit(&self) -> Option<CellAt> {
         Some(self.at)
     }
 
     fn run(&mut self, image: &mut [u64]) -> Result<T, Abort> {
-        let guards = I::guards(&self.inputs)?;
+        let guards = self.inputs.guards()?;
         let mut words = Pr::EMPTY;
         self.projection.copy(self.unit, Words::Own(image), &mut words);
         let mut value = self.projection.value(&self.key, &words);
-        let result = (self.function)(&mut value, I::values(&guards));
+        let result = (self.function)(&mut value, H::values(&guards));
         let sink = &mut ImageSink::<R>::new(self.unit, image);
         self.projection.assign(&self.key, &value, sink)?;
         Ok(result)
@@ -80,11 +79,11 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     ///
     /// # Errors
     /// As [`Table::defer`].
-    pub fn defer<Pr: Projection<R> + 'static, I: Inputs + 'static, T: 'static>(
+    pub fn defer<Pr: Projection<R> + 'static, I: Inputs, T: 'static>(
         &self,
         projection: Pr,
         inputs: I,
-        step: impl FnMut(&mut Pr::Value, I::Values<'_>) -> T + 'static,
+        step: impl FnMut(&mut Pr::Value, Values<'_, I>) -> T + 'static,
     ) -> Result<Later<T>, Abort> {
         const {
             assert!(
@@ -103,13 +102,13 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             return Err(Abort::Indexed);
         }
         let inputs = inputs.hold();
-        admit_inputs::<I, P>(&inputs, self.tx)?;
+        admit_inputs(&inputs, self.tx)?;
         let unit = core.layout.unit_of(groups.trailing_zeros() as u8);
         let mut later = None;
         self.staging(|Stager { state, engine, table, record, .. }| {
             let at = table.layout.at(*record, unit);
             state.admit_update(engine, at)?;
-            let work = ColumnStep::<R, Pr, I, _> {
+            let work = ColumnStep::<R, Pr, _, _> {
                 at,
                 unit,
                 key: self.key,
@@ -198,13 +197,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// of [misuse](Later#life) of an input; [`Abort::MemoryLimit`] as [`Table::update`], and those
     /// of [every operation](Table#errors-of-every-operation).
     #[doc(alias = "later")]
-    pub fn defer<Pr: Projection<R> + 'static, I: Inputs + 'static, T: 'static>(
+    pub fn defer<Pr: Projection<R> + 'static, I: Inputs, T: 'static>(
         &self,
         tx: &Tx<'_, P>,
         key: impl AsKey<R::Key>,
         projection: Pr,
         inputs: I,
-        step: impl FnMut(&mut Pr::Value, I::Values<'_>) -> T + 'static,
+        step: impl FnMut(&mut Pr::Value, Values<'_, I>) -> T + 'static,
     ) -> Result<Later<T>, Abort> {
         self.find_to_write(tx, key)?.defer(projection, inputs, step)
     }

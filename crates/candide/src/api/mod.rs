@@ -41,7 +41,7 @@ pub use database::{Builder, Database, MemoryUse};
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use index::{Index, IndexOptions};
 pub use index_scan::IndexScan;
-pub use later::{Arithmetic, Inputs, Later, Settle};
+pub use later::{Arithmetic, Inputs, Later, Settle, Values};
 pub use log_options::LogOptions;
 pub use open::Durability;
 pub use pending::Pending;

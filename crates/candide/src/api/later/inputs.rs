@@ -9,8 +9,8 @@ use std::cell::Ref;
 /// Inputs of a step: values that earlier steps of the same transaction return.
 ///
 /// Implemented by `()`, by a [`Later`] and a reference to one, whose value the step gets by
-/// reference, and by tuples of at most six inputs. A value that is known is passed on by
-/// [`Later::ready`], or captured by the step.
+/// reference, and by tuples of at most six inputs ([`Values`]). A value that is known is passed on
+/// by [`Later::ready`], or captured by the step.
 ///
 /// ```
 /// # use candide::{Database, Record};
@@ -33,26 +33,30 @@ use std::cell::Ref;
     note = "a step captures values that are known; `Later::ready(value)` makes a `Later` of one"
 )]
 pub trait Inputs: private::Sealed {
-    /// What a step gets: references to the values.
-    type Values<'a>;
+    /// The handles on the inputs that a step keeps.
     #[doc(hidden)]
-    type Held: 'static;
-    #[doc(hidden)]
-    type Guards<'a>;
+    type Held: Held;
 
-    /// Returns handles that can be kept.
     #[doc(hidden)]
     fn hold(self) -> Self::Held;
+}
+
+/// What a step gets of its inputs `I`: nothing of `()`, a reference to the value of a [`Later`], and
+/// a tuple of a tuple.
+pub type Values<'a, I> = <<I as Inputs>::Held as Held>::Values<'a>;
+
+/// Inputs that a step keeps.
+#[doc(hidden)]
+pub trait Held: 'static {
+    type Values<'a>;
+    type Guards<'a>;
 
     /// Calls `each` for every input.
-    #[doc(hidden)]
-    fn each(held: &Self::Held, each: &mut dyn FnMut(&dyn Owned));
+    fn each(&self, each: &mut dyn FnMut(&dyn Owned));
 
     /// Borrows the values.
-    #[doc(hidden)]
-    fn guards(held: &Self::Held) -> Result<Self::Guards<'_>, Abort>;
+    fn guards(&self) -> Result<Self::Guards<'_>, Abort>;
 
-    #[doc(hidden)]
     fn values<'v>(guards: &'v Self::Guards<'_>) -> Self::Values<'v>;
 }
 
@@ -66,36 +70,50 @@ mod private {
 }
 
 impl Inputs for () {
-    type Values<'a> = ();
     type Held = ();
-    type Guards<'a> = ();
 
     fn hold(self) {}
+}
 
-    fn each((): &(), _: &mut dyn FnMut(&dyn Owned)) {}
+impl Held for () {
+    type Values<'a> = ();
+    type Guards<'a> = ();
 
-    fn guards((): &()) -> Result<(), Abort> {
+    fn each(&self, _: &mut dyn FnMut(&dyn Owned)) {}
+
+    fn guards(&self) -> Result<(), Abort> {
         Ok(())
     }
 
     fn values((): &()) {}
 }
 
-impl<T: 'static> Inputs for &Later<T> {
-    type Values<'a> = &'a T;
+impl<T: 'static> Inputs for Later<T> {
     type Held = Later<T>;
-    type Guards<'a> = Ref<'a, T>;
+
+    fn hold(self) -> Later<T> {
+        self
+    }
+}
+
+impl<T: 'static> Inputs for &Later<T> {
+    type Held = Later<T>;
 
     fn hold(self) -> Later<T> {
         self.clone()
     }
+}
 
-    fn each(held: &Later<T>, each: &mut dyn FnMut(&dyn Owned)) {
-        each(held.0.core());
+impl<T: 'static> Held for Later<T> {
+    type Values<'a> = &'a T;
+    type Guards<'a> = Ref<'a, T>;
+
+    fn each(&self, each: &mut dyn FnMut(&dyn Owned)) {
+        each(self.0.core());
     }
 
-    fn guards(held: &Later<T>) -> Result<Ref<'_, T>, Abort> {
-        let slot = held.0.core().slot.borrow();
+    fn guards(&self) -> Result<Ref<'_, T>, Abort> {
+        let slot = self.0.core().slot.borrow();
         Ref::filter_map(slot, |slot| if let Slot::Value(value) = slot { Some(value) } else { None })
             .map_err(|slot| match &*slot {
                 Slot::Failed(abort) => *abort,
@@ -109,47 +127,28 @@ impl<T: 'static> Inputs for &Later<T> {
     }
 }
 
-impl<T: 'static> Inputs for Later<T> {
-    type Values<'a> = &'a T;
-    type Held = Later<T>;
-    type Guards<'a> = Ref<'a, T>;
-
-    fn hold(self) -> Later<T> {
-        self
-    }
-
-    fn each(held: &Later<T>, each: &mut dyn FnMut(&dyn Owned)) {
-        <&Later<T>>::each(held, each);
-    }
-
-    fn guards(held: &Later<T>) -> Result<Ref<'_, T>, Abort> {
-        <&Later<T>>::guards(held)
-    }
-
-    fn values<'v>(guards: &'v Ref<'_, T>) -> &'v T {
-        guards
-    }
-}
-
 macro_rules! tuple_inputs {
     ($($($name:ident $index:tt),+;)*) => {$(
         impl<$($name: private::Sealed),+> private::Sealed for ($($name,)+) {}
 
         impl<$($name: Inputs),+> Inputs for ($($name,)+) {
-            type Values<'a> = ($($name::Values<'a>,)+);
             type Held = ($($name::Held,)+);
-            type Guards<'a> = ($($name::Guards<'a>,)+);
 
             fn hold(self) -> Self::Held {
                 ($(self.$index.hold(),)+)
             }
+        }
 
-            fn each(held: &Self::Held, each: &mut dyn FnMut(&dyn Owned)) {
-                $($name::each(&held.$index, each);)+
+        impl<$($name: Held),+> Held for ($($name,)+) {
+            type Values<'a> = ($($name::Values<'a>,)+);
+            type Guards<'a> = ($($name::Guards<'a>,)+);
+
+            fn each(&self, each: &mut dyn FnMut(&dyn Owned)) {
+                $(self.$index.each(each);)+
             }
 
-            fn guards(held: &Self::Held) -> Result<Self::Guards<'_>, Abort> {
-                Ok(($($name::guards(&held.$index)?,)+))
+            fn guards(&self) -> Result<Self::Guards<'_>, Abort> {
+                Ok(($(self.$index.guards()?,)+))
             }
 
             fn values<'v>(guards: &'v Self::Guards<'_>) -> Self::Values<'v> {

@@ -6,7 +6,7 @@ mod inputs;
 mod operators;
 mod settle;
 
-pub use inputs::Inputs;
+pub use inputs::{Held, Inputs, Values};
 pub use operators::Arithmetic;
 pub use settle::Settle;
 pub(super) use settle::admitted;
@@ -146,12 +146,9 @@ fn admit<P: Protocol>(value: &dyn Owned, tx: &Tx<'_, P>) -> Result<(), Abort> {
 }
 
 /// Checks that inputs can be used in a transaction.
-pub(super) fn admit_inputs<I: Inputs, P: Protocol>(
-    inputs: &I::Held,
-    tx: &Tx<'_, P>,
-) -> Result<(), Abort> {
+pub(super) fn admit_inputs<P: Protocol>(inputs: &impl Held, tx: &Tx<'_, P>) -> Result<(), Abort> {
     let mut admitted = Ok(());
-    I::each(inputs, &mut |input| {
+    inputs.each(&mut |input| {
         if admitted.is_ok() {
             admitted = admit(input, tx);
         }
@@ -221,21 +218,20 @@ impl<T: 'static, W: Work<T>> Entry for Made<T, W> {
     }
 }
 
-/// Functions of several inputs.
-struct Computation<I: Inputs, F> {
-    inputs: I::Held,
+/// A function of inputs.
+struct Computation<H, F> {
+    inputs: H,
     function: F,
 }
 
-impl<I, F, T> Work<T> for Computation<I, F>
+impl<H, F, T> Work<T> for Computation<H, F>
 where
-    I: Inputs + 'static,
-    F: FnMut(I::Values<'_>) -> Result<T, Abort> + 'static,
-    T: 'static,
+    H: Held,
+    F: FnMut(H::Values<'_>) -> Result<T, Abort> + 'static,
 {
     fn run(&mut self, _: &mut [u64]) -> Result<T, Abort> {
-        let guards = I::guards(&self.inputs)?;
-        (self.function)(I::values(&guards))
+        let guards = self.inputs.guards()?;
+        (self.function)(H::values(&guards))
     }
 }
 
@@ -283,12 +279,12 @@ impl<T: 'static> Later<T> {
 
     /// Returns what `function` makes of the inputs: now, if they belong to no transaction that
     /// runs.
-    fn of<I: Inputs + 'static>(
-        inputs: I::Held,
-        function: impl FnMut(I::Values<'_>) -> Result<T, Abort> + 'static,
+    fn of<H: Held>(
+        inputs: H,
+        function: impl FnMut(H::Values<'_>) -> Result<T, Abort> + 'static,
     ) -> Later<T> {
-        let list = common_list(&|each| I::each(&inputs, each));
-        let mut work: Computation<I, _> = Computation { inputs, function };
+        let list = common_list(&|each| inputs.each(each));
+        let mut work = Computation { inputs, function };
         match list {
             Err(abort) => Later::known(Slot::Failed(abort)),
             Ok(Some(list)) => {
@@ -336,7 +332,7 @@ impl<T: 'static> Later<T> {
     /// transaction has no effect, and the panic goes on in the caller of `run`.
     #[must_use]
     pub fn map<U: 'static>(&self, mut function: impl FnMut(&T) -> U + 'static) -> Later<U> {
-        Later::of::<&Later<T>>(self.clone(), move |value| Ok(function(value)))
+        Later::of(self.clone(), move |value| Ok(function(value)))
     }
 
     /// Returns a `Later` of both values, which are cloned. Of more values, or of such that cannot
@@ -352,8 +348,7 @@ impl<T: 'static> Later<T> {
     where
         T: Clone,
     {
-        type Both<'a, T, U> = (&'a Later<T>, &'a Later<U>);
-        Later::of::<Both<'_, T, U>>((self.clone(), other.clone()), |(one, other)| {
+        Later::of((self.clone(), other.clone()), |(one, other): (&T, &U)| {
             Ok((one.clone(), other.clone()))
         })
     }

@@ -85,14 +85,14 @@ fn both<T: Arithmetic>(
     other: Later<T>,
     function: fn(T, T) -> Option<T>,
 ) -> Later<T> {
-    Later::of::<(Later<T>, Later<T>)>((one, other), move |(one, other)| {
+    Later::of((one, other), move |(one, other): (&T, &T)| {
         function(*one, *other).ok_or(Abort::Overflow)
     })
 }
 
 /// Returns what `function` makes of a number; [`Abort::Overflow`] if it makes nothing of it.
 fn with<T: Arithmetic>(one: Later<T>, function: impl Fn(T) -> Option<T> + 'static) -> Later<T> {
-    Later::of::<Later<T>>(one, move |one| function(*one).ok_or(Abort::Overflow))
+    Later::of(one, move |one: &T| function(*one).ok_or(Abort::Overflow))
 }
 
 macro_rules! operators {

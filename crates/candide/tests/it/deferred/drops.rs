@@ -45,7 +45,8 @@ impl<P: Protocol> Scene<P> {
     /// Defers a step with a capture, whose result is `result`, and a computation of it, with
     /// another capture.
     fn defer(&self, tx: &Tx<'_, P>, panics: bool) -> Result<Later<Noisy<P>>, Abort> {
-        let capture = Noisy { panics, ..self.named("capture") };
+        let mut capture = self.noisy("capture");
+        capture.panics = panics;
         let mut result = Some(self.noisy("result"));
         let later = self.items.defer(tx, 1, Item::COUNT, (), move |count, ()| {
             *count += i64::from(!capture.name.is_empty());
@@ -54,10 +55,6 @@ impl<P: Protocol> Scene<P> {
         let capture_of_map = self.noisy("map");
         let _ = later.map(move |result| result.name.len() + capture_of_map.name.len());
         Ok(later)
-    }
-
-    fn named(&self, name: &'static str) -> Noisy<P> {
-        self.noisy(name)
     }
 
     /// Returns what was dropped since the last call, in the order of the names.

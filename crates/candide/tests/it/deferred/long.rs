@@ -2,15 +2,17 @@
 
 use super::{count, items};
 use crate::common::{Item, ok};
-use candide::{Later, Protocol};
+use candide::{Database, Later, Protocol, Table};
 use std::thread;
 
 const LENGTH: u64 = 10_000;
 
 /// Runs a test on a stack on which a recursion over a chain does not fit.
-fn on_a_small_stack(test: fn()) {
-    let thread = thread::Builder::new().stack_size(512 << 10);
-    thread.spawn(test).unwrap().join().unwrap();
+fn on_a_small_stack(test: impl FnOnce() + Send) {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(512 << 10);
+        thread.spawn_scoped(scope, test).unwrap();
+    });
 }
 
 fn chain(mut later: Later<u64>) -> Later<u64> {
@@ -20,8 +22,7 @@ fn chain(mut later: Later<u64>) -> Later<u64> {
     later
 }
 
-fn long_chains<P: Protocol>() {
-    let (db, items) = items::<P>();
+fn long_chains<P: Protocol>(db: &Database<P>, items: &Table<Item, P>) {
     assert_eq!(chain(Later::ready(0)).get(), Ok(LENGTH));
     let count_of =
         |tx: &candide::Tx<'_, P>| items.defer(tx, 1, Item::COUNT, (), |count, ()| *count as u64);
@@ -37,11 +38,11 @@ fn long_chains<P: Protocol>() {
 
 protocol_tests!(all: a_chain_of_ten_thousand_computations_works_on_a_small_stack);
 fn a_chain_of_ten_thousand_computations_works_on_a_small_stack<P: Protocol>() {
-    on_a_small_stack(long_chains::<P>);
+    let (db, items) = items::<P>();
+    on_a_small_stack(|| long_chains(&db, &items));
 }
 
-fn many_steps<P: Protocol>() {
-    let (db, items) = items::<P>();
+fn many_steps<P: Protocol>(db: &Database<P>, items: &Table<Item, P>) {
     for asks in [false, true] {
         let last = ok(db.run(|tx| {
             let mut last = Later::ready(0);
@@ -68,11 +69,12 @@ fn many_steps<P: Protocol>() {
         }));
         assert_eq!(last.get(), Ok(LENGTH));
     }
-    let sums: Vec<i64> = (0..4).map(|id| count(&db, &items, id)).collect();
+    let sums: Vec<i64> = (0..4).map(|id| count(db, items, id)).collect();
     assert_eq!(sums, [5_000, 5_010, 5_020, 5_030]);
 }
 
 protocol_tests!(all: ten_thousand_steps_that_depend_on_one_another_work_on_a_small_stack);
 fn ten_thousand_steps_that_depend_on_one_another_work_on_a_small_stack<P: Protocol>() {
-    on_a_small_stack(many_steps::<P>);
+    let (db, items) = items::<P>();
+    on_a_small_stack(|| many_steps(&db, &items));
 }

@@ -189,9 +189,8 @@ fn a_step_begins_no_transaction<P: Protocol>() {
     };
     let refused = (Err(Abort::Nested), Err(Abort::Nested), true, true);
     let seen = |seen: (_, _, Option<Error>, Option<Error>)| {
-        let is_nested = |error: Option<Error>| {
-            matches!(error, Some(Error::Transaction(Abort::Nested) | Error::SecondSession))
-        };
+        let is_nested =
+            |error: Option<Error>| matches!(error, Some(Error::Transaction(Abort::Nested)));
         (seen.0, seen.1, is_nested(seen.2), is_nested(seen.3))
     };
     let table = db.table::<Item>("items").unwrap();
