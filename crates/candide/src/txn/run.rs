@@ -8,6 +8,7 @@ use super::session_log::SessionLog;
 use super::state::WRITES_VALUES;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
+use crate::access::steps;
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
     Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, Versions, Watch,
@@ -256,6 +257,10 @@ impl<P: Protocol> TxnRunner<P> {
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         starvation.end_early();
+        if steps::is_running() {
+            // The logger may wait for the turn of the transaction whose step runs this one.
+            return Err(Abort::OutcomeUnknown);
+        }
         let state = self.state.get_mut();
         let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
         log.progress.wait(state.rests_on(engine), level, deadline)
