@@ -38,6 +38,7 @@ const SANITIZERS: &[Sanitizer] = &[
         name: "address",
         filters: &[
             "stress::",
+            "tests::boxed",
             "tests::churn",
             "tests::hostile",
             "tests::life",
@@ -53,6 +54,7 @@ const SANITIZERS: &[Sanitizer] = &[
         name: "leak",
         filters: &[
             "stress::",
+            "tests::boxed",
             "tests::churn",
             "tests::life",
             "misuse::answers",

@@ -47,6 +47,8 @@ pub enum Abort {
     /// returns this error as a [`TextTooLong`](crate::schema::TextTooLong) with the two lengths,
     /// which becomes this.
     TextTooLong,
+    /// Outcome: an index is not below the length of a [`TArray`](crate::objects::TArray).
+    OutOfBounds,
     /// Outcome: code of a row type has panicked within an operation that may have been half done,
     /// and the closure has caught that panic. The transaction, or the [part](crate::Tx::attempt) of
     /// it in which the closure has caught the panic, has no effect. (If the closure lets the panic
@@ -72,7 +74,8 @@ pub enum Abort {
     ///   that the first one has read for update. Or the second transaction must yield to the first
     ///   one, which has met 32 conflicts.
     /// * The call runs a transaction that calls [`Tx::retry`](crate::Tx::retry), and an enclosing
-    ///   transaction of this thread holds a row for update.
+    ///   transaction of this thread, of any database, holds a row for update, a lock by policy or a
+    ///   global lock.
     Nested,
     /// Refusal: the protocol allows one session at a time, and another thread is running a
     /// transaction, or a [`Session`](crate::Session) exists. Threads can share a database under
@@ -123,11 +126,27 @@ pub enum Abort {
     ///   [`RunOptions::read_only`](crate::RunOptions::read_only).
     /// * The protocol allows one session, so no other session makes a change.
     NothingToAwait,
+    /// Refusal: the operation reads what a step of the same transaction changes, and the step runs
+    /// only when the transaction commits. The transaction goes on.
+    NotYet,
+    /// Refusal: the columns of a step lie in several groups, which are locked and versioned each
+    /// for itself, or in none.
+    SeveralGroups,
+    /// Refusal: the [`Later`](crate::Later) belongs to another transaction, be it of another
+    /// database, an enclosing one, or one that has committed.
+    ForeignLater,
+    /// Refusal: the [`Later`](crate::Later) belongs to an attempt that has ended without effect
+    /// (because of an error, a panic or a conflict), or to a [part](crate::Tx::attempt) that was
+    /// undone. So its step has not run, and will not.
+    LaterUndone,
+    /// Refusal: the value of the [`Later`](crate::Later) has been moved out by
+    /// [`run_deferred`](crate::Database::run_deferred), or is twice in a result of it.
+    LaterTaken,
 }
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 28] = [
+    pub const ALL: [Abort; 34] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -140,6 +159,7 @@ impl Abort {
         Abort::Overflow,
         Abort::NotUnique,
         Abort::TextTooLong,
+        Abort::OutOfBounds,
         Abort::Panicked,
         Abort::Indexed,
         Abort::NoIndex,
@@ -156,6 +176,11 @@ impl Abort {
         Abort::OutcomeUnknown,
         Abort::Retry,
         Abort::NothingToAwait,
+        Abort::NotYet,
+        Abort::SeveralGroups,
+        Abort::ForeignLater,
+        Abort::LaterUndone,
+        Abort::LaterTaken,
     ];
 
     /// Returns whether this reason is a conflict: the attempt is doomed, and another attempt may
@@ -180,6 +205,7 @@ impl Abort {
             Abort::Overflow => "overflow",
             Abort::NotUnique => "not_unique",
             Abort::TextTooLong => "text_too_long",
+            Abort::OutOfBounds => "out_of_bounds",
             Abort::Panicked => "panicked",
             Abort::Indexed => "indexed",
             Abort::NoIndex => "no_index",
@@ -196,6 +222,11 @@ impl Abort {
             Abort::OutcomeUnknown => "outcome_unknown",
             Abort::Retry => "retry",
             Abort::NothingToAwait => "nothing_to_await",
+            Abort::NotYet => "not_yet",
+            Abort::SeveralGroups => "several_groups",
+            Abort::ForeignLater => "foreign_later",
+            Abort::LaterUndone => "later_undone",
+            Abort::LaterTaken => "later_taken",
         }
     }
 }
@@ -214,6 +245,7 @@ impl fmt::Display for Abort {
             Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
             Abort::Overflow => "an update left the range of its column's type (guard it, or use a wider type), or a sequence has no more numbers",
             Abort::TextTooLong => "a text is longer than its column or key allows; shorten it, or give the column a longer `Text`",
+            Abort::OutOfBounds => "the index is not below the length of the array; `len` returns it",
             Abort::NotUnique => "another row has the same key in a unique index when the transaction or its part ends; change or delete that row as well, or give this one another key",
             Abort::Panicked => "code of a row type panicked within an operation, and the closure caught the panic; put such an operation into a part of its own (`Tx::attempt`), or let the panic pass",
             Abort::Indexed => "the column belongs to a secondary index; change it by `modify` or `put`",
@@ -221,7 +253,7 @@ impl fmt::Display for Abort {
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
             Abort::ForeignTable => "the table or sequence belongs to another database; open it in the transaction's own",
             Abort::Nested => {
-                "this would wait for a transaction or session of the same thread (use that one), or for another thread that waits for this one (take the databases in one order)"
+                "this would wait for a transaction or session of the same thread (use that one, and call no `retry` in its closure), or for another thread that waits for this one (take the databases in one order)"
             }
             Abort::SecondSession => {
                 "the protocol allows one session, and another thread, or a session that still exists, has it; run all transactions in that one, or use a protocol for several threads, such as global-lock"
@@ -244,6 +276,19 @@ impl fmt::Display for Abort {
             }
             Abort::NothingToAwait => {
                 "`retry` would wait for ever: the transaction has read nothing, or only reads, or the protocol allows no other session; read in one begun by `run` what is to change, under a protocol for several threads"
+            }
+            Abort::NotYet => {
+                "the columns' group is what a step of this transaction changes when it commits; read before the step is deferred, make what follows a step, too, or ask for the step's result by `Later::now`"
+            }
+            Abort::SeveralGroups => "the columns of a step lie in several groups, or are all of the key; defer a step for each group",
+            Abort::ForeignLater => {
+                "the `Later` belongs to another transaction; when that one has committed, take the value by `get`, and pass it on by `Later::ready`"
+            }
+            Abort::LaterUndone => {
+                "the `Later` belongs to an attempt, or a part of one, that has ended without effect; defer the step again in the attempt that uses it"
+            }
+            Abort::LaterTaken => {
+                "`run_deferred` has moved the value of this `Later` out, or would do so twice; return it once, and other copies by `map`"
             }
         })
     }

@@ -5,7 +5,7 @@
 use crate::durable::Durable;
 use crate::engine::Protocol;
 use crate::log::Log;
-use crate::shared::Inner;
+use crate::shared::{HasValues, Inner};
 use candide_log::Store;
 use std::io;
 use std::ops::Deref;
@@ -29,6 +29,9 @@ pub(crate) struct Open {
     log: OnceLock<Arc<Log>>,
     /// The files of the database and its logger; empty if the database has none.
     durable: OnceLock<Durable>,
+    /// The memory of the database, if rows of it name values. Closing the database drops them, so
+    /// that no thread does that visits the memory.
+    values: OnceLock<Arc<dyn HasValues>>,
 }
 
 impl<P: Protocol> Handle<P> {
@@ -48,6 +51,11 @@ impl<P: Protocol> Handle<P> {
         for place in [&self.memory.engine.log, &self.open.log] {
             place.set(log.clone()).expect("a database is opened once");
         }
+    }
+
+    /// Notes that rows of the database name values, which closing the database drops.
+    pub(crate) fn note_values(&self) {
+        let _ = self.open.values.get_or_init(|| self.memory.clone());
     }
 
     /// Returns the files and the logger of the database; `None` if it has none.
@@ -126,6 +134,9 @@ impl Drop for Open {
         if let Some(durable) = self.durable.take() {
             // `Database::close` reports the failure. An error cannot be reported here.
             let _ = durable.close();
+        }
+        if let Some(memory) = self.values.take() {
+            drop(memory.take_values());
         }
     }
 }

@@ -98,7 +98,7 @@ mod protocol_tests;
 
 // Layers, lowest first: sync, timestamps, factor, unknown_name, policy, error, stats, log,
 // memory, epoch, schema, record, index, access, engine, locks, protocols, gc, txn, catalog,
-// durable, shared, handle, api.
+// durable, shared, handle, api, objects.
 mod access;
 mod api;
 mod catalog;
@@ -113,6 +113,7 @@ mod index;
 mod locks;
 mod log;
 mod memory;
+pub mod objects;
 pub mod policy;
 pub mod protocols;
 mod record;
@@ -126,6 +127,7 @@ mod timestamps;
 mod txn;
 mod unknown_name;
 
+pub use api::{Arithmetic, Inputs, Later, Settle};
 pub use api::{Builder, CloseError, Database, Durability, LoadOptions, LogOptions, Pending};
 pub use api::{Index, IndexOptions, IndexScan, Row, Scan, Sequence, Table};
 pub use api::{Runner, Session, Snapshot};
@@ -154,6 +156,12 @@ pub use unknown_name::UnknownName;
 pub mod any {
     pub use crate::api::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
     pub use crate::protocols::erased::{Chosen, Erased};
+}
+
+/// Deferred operations: the traits of what goes into a step ([`Table::defer`]), and of what comes
+/// out of a transaction with steps ([`Database::run_deferred`]).
+pub mod deferred {
+    pub use crate::api::{Arithmetic, Inputs, Settle, Values};
 }
 
 /// The reports of a database: counts, its health, the memory that it uses, the conflicts of a

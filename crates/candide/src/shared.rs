@@ -5,13 +5,15 @@
 
 use crate::catalog::Catalog;
 use crate::durable::CutSource;
-use crate::engine::{Engine, Parts, Protocol, Worker};
+use crate::engine::{Engine, Parts, Protocol, TableCore, Worker, word_in};
 use crate::epoch::{Collect, Epoch, Slot};
 use crate::error::Error;
 use crate::gc::Garbage;
+use crate::record::value::Value;
 use crate::stats::{Counters, NamedStats, SessionNames, Stats};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
 use crate::txn::{SessionShared, TxnRunner};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, Weak};
 
@@ -38,6 +40,9 @@ pub(crate) struct Inner<P: Protocol> {
     pub(crate) index_changes: Mutex<()>,
     /// A lock that is held while a recovered table gets its row type.
     pub(crate) adoptions: Mutex<()>,
+    /// Whether the values of all rows have been taken ([`Inner::take_values`]). Changed under the
+    /// lock of the collector.
+    values_taken: AtomicBool,
 }
 
 /// The slot and the worker with which the advancer collects.
@@ -45,6 +50,13 @@ pub(crate) struct Inner<P: Protocol> {
 pub(crate) struct Collector<V> {
     slot: Arc<Slot>,
     worker: Worker<V>,
+}
+
+/// A database whose rows name values.
+pub(crate) trait HasValues: Send + Sync {
+    /// Takes all values that the database holds, once, and all garbage. The caller drops them, and
+    /// holds nothing. No handle of the program is left, so no transaction runs, and none will.
+    fn take_values(&self) -> Box<dyn Any>;
 }
 
 /// A guard. While it exists, the advancer collects no garbage of the database.
@@ -72,6 +84,7 @@ impl<P: Protocol> Inner<P> {
             left_garbage: Mutex::default(),
             index_changes: Mutex::new(()),
             adoptions: Mutex::new(()),
+            values_taken: AtomicBool::new(false),
         });
         let weak: Weak<Inner<P>> = Arc::downgrade(&inner);
         epochs.add_collector(weak);
@@ -116,6 +129,8 @@ impl<P: Protocol> Inner<P> {
         }
         let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
         garbage.take_from(&self.engine, &mut state.worker);
+        let mut unwanted = std::mem::take(&mut state.worker.local.values.unwanted);
+        self.engine.shared_garbage.put_unwanted(&mut unwanted);
         if !garbage.is_empty() {
             lock(&self.left_garbage).push(garbage);
             // Since this session is not pinned, the advancer may have found all sessions idle, and
@@ -134,6 +149,20 @@ impl<P: Protocol> Inner<P> {
         lock(&self.past).add(&core.public.counters.read());
         core.leave_names(&self.engine.names);
         sessions.remove(&core.public.session);
+        drop(sessions);
+        if self.values_taken.load(Ordering::Relaxed) {
+            // Nothing collects any more. The lock of the left garbage orders this load behind the
+            // store, or `take_values` has found what this session has left.
+            let left = std::mem::take(&mut *lock(&self.left_garbage));
+            drop((left, self.take_unwanted()));
+        }
+    }
+
+    /// Returns the values that sessions are to drop, which the caller drops. It holds nothing.
+    pub(crate) fn take_unwanted(&self) -> Vec<Value> {
+        let mut unwanted = Vec::new();
+        self.engine.shared_garbage.take_unwanted(&mut unwanted);
+        unwanted
     }
 
     /// Calls `each` with the shared part of every session.
@@ -145,7 +174,7 @@ impl<P: Protocol> Inner<P> {
     pub(crate) fn common_garbage(&self) -> usize {
         let common = lock(&self.common_garbage);
         let left: usize = lock(&self.left_garbage).iter().map(Garbage::len).sum();
-        common.len() + left + self.engine.hot.len()
+        common.len() + left + self.engine.shared_garbage.len()
     }
 
     /// Returns a guard that keeps the advancer from collecting; `None` if the advancer is
@@ -178,6 +207,9 @@ impl<P: Protocol> Collect for Inner<P> {
     fn collect(&self, idle_before: Epoch) -> bool {
         // Raw iteration may hold the lock. The garbage can then be collected later.
         let Some(mut collector) = try_lock(&self.collector) else { return true };
+        if self.values_taken.load(Ordering::Relaxed) {
+            return false;
+        }
         let Collector { slot, worker } = &mut *collector;
         let Some(sessions) = try_lock(&self.sessions) else { return true };
         let mut left = false;
@@ -200,23 +232,61 @@ impl<P: Protocol> Collect for Inner<P> {
         std::mem::take(&mut *lock(&self.left_garbage))
             .into_iter()
             .for_each(|left| common.take_over(left));
-        if !common.is_empty() || !self.engine.hot.is_empty() {
+        if !common.is_empty() || self.engine.shared_garbage.has_due() {
             self.engine.epochs.pin(slot);
             // Young entries of the shared queue are left to sessions in transactions, since
             // advancing the epochs is more urgent.
             common.collect(&self.engine, worker, slot, idle_before);
             self.engine.epochs.unpin(slot);
         }
-        left |= !common.is_empty() || !self.engine.hot.is_empty();
+        left |= !common.is_empty() || self.engine.shared_garbage.has_due();
+        // Values are dropped by sessions: user code runs then.
+        self.engine.shared_garbage.put_unwanted(&mut worker.local.values.unwanted);
         // Freed blocks return to the slabs, where sessions find them.
         worker.local.caches.clear();
         left
     }
 }
 
+impl<P: Protocol> HasValues for Inner<P> {
+    fn take_values(&self) -> Box<dyn Any> {
+        // The advancer does not collect meanwhile, nor later.
+        let collector = lock(&self.collector);
+        if self.values_taken.swap(true, Ordering::Relaxed) {
+            return Box::new(());
+        }
+        let mut garbage = std::mem::take(&mut *lock(&self.left_garbage));
+        garbage.push(std::mem::take(&mut *lock(&self.common_garbage)));
+        self.for_each_session(|public| garbage.push(std::mem::take(&mut *lock(&public.garbage))));
+        let mut values = self.take_unwanted();
+        for table in &*self.engine.tables.read().unwrap_or_else(PoisonError::into_inner) {
+            if table.has_values {
+                self.take_values_of(table, &mut values);
+            }
+        }
+        drop(collector);
+        Box::new((values, garbage))
+    }
+}
+
+impl<P: Protocol> Inner<P> {
+    /// Takes the values that the rows of a table name, older versions included. No transaction
+    /// runs, and none will.
+    fn take_values_of(&self, table: &TableCore, values: &mut Vec<Value>) {
+        let mut take = |payload: &[AtomicU64]| values.push(Value::claim(word_in(payload)));
+        table.index.for_each(&mut |record| {
+            P::each_row(&self.engine.clock, table.layout.first_of(record), &mut take);
+        });
+    }
+}
+
 impl<P: Protocol> CutSource for Inner<P> {
     fn cut(&self) -> u64 {
         P::cut(&self.engine.clock, &self.engine.epochs)
+    }
+
+    fn wake_watchers(&self) {
+        self.engine.watchers.wake_all();
     }
 }
 
@@ -226,7 +296,8 @@ impl<P: Protocol> Drop for Inner<P> {
         // Threads may keep sessions of a dropped database.
         for public in std::mem::take(&mut *lock(&self.sessions)).into_values() {
             self.engine.epochs.unregister(&public.slot);
-            *lock(&public.garbage) = Garbage::default();
+            let garbage = std::mem::take(&mut *lock(&public.garbage));
+            drop(garbage);
         }
     }
 }

@@ -17,6 +17,7 @@ mod run;
 pub(crate) mod sample;
 mod sets;
 mod slices;
+mod speed_up;
 mod timeline;
 
 pub(crate) use figure::{Figure, Grade, MeasuredLine, PhaseResult, Point, Verdict};
@@ -36,4 +37,5 @@ pub use report::Report;
 pub(crate) use run::Run;
 pub(crate) use sets::{SetSizes, SetSums};
 pub(crate) use slices::{NumberedSlice, RunSlice};
+pub(crate) use speed_up::SpeedUp;
 pub(crate) use timeline::{NamedPhase, Phase, Slice, Timeslices};

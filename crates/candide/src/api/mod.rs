@@ -5,19 +5,21 @@ mod any;
 mod bulk;
 mod close;
 mod database;
+mod deferred;
+mod deferred_run;
 mod health;
 mod index;
 mod index_changes;
 mod index_entry;
 mod index_lookup;
 mod index_scan;
+mod later;
 mod log_options;
 mod open;
 mod pending;
 mod quiescent;
 mod recovery;
 mod row;
-mod run;
 mod runner;
 mod scan;
 mod sequence;
@@ -26,18 +28,23 @@ mod snapshot;
 mod stream;
 mod table;
 mod table_policy;
+mod table_ranges;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
 mod table_writes;
+#[allow(dead_code, reason = "no program can name these tables yet")]
+mod value_table;
 mod way;
 
 pub use any::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
 pub use bulk::LoadOptions;
 pub use close::CloseError;
+pub(crate) use database::find_table;
 pub use database::{Builder, Database, MemoryUse};
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use index::{Index, IndexOptions};
 pub use index_scan::IndexScan;
+pub use later::{Arithmetic, Inputs, Later, Settle, Values};
 pub use log_options::LogOptions;
 pub use open::Durability;
 pub use pending::Pending;
@@ -48,9 +55,12 @@ pub use runner::Runner;
 pub use scan::Scan;
 pub use sequence::Sequence;
 pub use session::Session;
+pub(crate) use session::run_cached;
 pub use snapshot::Snapshot;
 pub use table::Table;
 #[cfg(any(test, feature = "experiments"))]
 pub use table_words::TableWords;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use value_table::ValueTable;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use way::Way;

@@ -9,11 +9,12 @@ use crate::index::Found;
 use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
 use crate::schema::{
-    AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, KeyPacking, KeyWords,
-    Projection, Record, Shown, Unit, Update, Updater, Words,
+    AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, KeyPacking, KeyWords, Number,
+    NumberRange, Projection, Record, Shown, Unit, Update, Updater, Words,
 };
 use crate::txn::{FreeColumnsOnly, Stager, State, Tx};
 use std::borrow::Borrow;
+use std::ops::RangeBounds;
 
 /// Turns the outcome [`Abort::NotFound`] into `None`.
 pub(super) fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort> {
@@ -182,6 +183,25 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         if is_there { Ok(()) } else { Err(Abort::NotFound) }
     }
 
+    /// As [`Table::is_within`].
+    ///
+    /// # Errors
+    /// As [`Table::is_within`].
+    pub fn is_within<T: Number, A: ColumnKind>(
+        &self,
+        column: Column<R, T, A>,
+        range: impl RangeBounds<T>,
+    ) -> Result<bool, Abort> {
+        let state = &mut *self.tx.state.borrow_mut();
+        state.enter(self.tx.engine)?;
+        let record = self.record_now(state)?.ok_or(Abort::NotFound)?;
+        let (layout, place) = (&self.table.core().layout, column.place());
+        let unit = layout.unit_of(place.group);
+        let word = place.word + unit.offset_of(R::GROUPS, place.group) as u16;
+        let range = NumberRange::new((word, place.shift, place.mask), &range);
+        state.is_within(self.tx.engine, layout.at(record, unit), range)?.ok_or(Abort::NotFound)
+    }
+
     /// As [`Table::get_for_update`].
     ///
     /// # Errors
@@ -315,7 +335,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// Calls `stage`, which stages changes of the key's record. If the key has no record, observes
     /// that and returns [`Abort::NotFound`].
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn staging(
+    pub(super) fn staging(
         &self,
         stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
@@ -351,8 +371,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find_key(tx, key.borrow())
     }
 
+    /// Does the work of [`Table::find`] for a key that a row can have.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn find_key<'t>(&'t self, tx: &'t Tx<'_, P>, key: &R::Key) -> Result<Row<'t, R, P>, Abort> {
+    pub(crate) fn find_key<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        key: &R::Key,
+    ) -> Result<Row<'t, R, P>, Abort> {
         let found = self.find_found(tx, &mut tx.state.borrow_mut(), key)?;
         Ok(Row { table: self, tx, key: *key, found })
     }
@@ -402,11 +427,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &'t Tx<'_, P>,
         key: impl AsKey<R::Key>,
     ) -> Result<Row<'t, R, P>, Abort> {
-        let Some(key) = key.into_key() else {
-            let refusal = tx.state.borrow().admit_write().err();
-            return Err(refusal.unwrap_or_else(|| self.find_impossible(tx)));
-        };
+        let Some(key) = key.into_key() else { return Err(self.find_impossible_to_write(tx)) };
         self.find_key(tx, key.borrow())
+    }
+
+    /// Returns the error of [`Table::find_to_write`] for a key that no row can have.
+    #[cold]
+    pub(super) fn find_impossible_to_write(&self, tx: &Tx<'_, P>) -> Abort {
+        let refusal = tx.state.borrow().admit_write().err();
+        refusal.unwrap_or_else(|| self.find_impossible(tx))
     }
 
     /// Returns a handle on a record that has been found.

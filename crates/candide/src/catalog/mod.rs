@@ -3,11 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod new_tables;
+mod objects;
 mod options;
 mod row_type;
 mod sequences;
 mod stored;
 
+pub(crate) use objects::{Cells, OBJECT_TABLES, Unnamed};
 pub use options::TableOptions;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use sequences::{BLOCK, NAMES_READ, NUMBER_MAX};
@@ -35,6 +37,7 @@ use std::sync::{Arc, PoisonError};
 pub(crate) struct Catalog {
     tables: Mutex<Names>,
     pub(crate) sequences: Sequences,
+    pub(crate) unnamed: Unnamed,
     slabs_made: AtomicU64,
     /// The slab for the overflow lines of hash indexes.
     lines: Arc<Slab>,
@@ -97,6 +100,7 @@ impl Catalog {
         Catalog {
             tables: Mutex::default(),
             sequences: Sequences::default(),
+            unnamed: Unnamed::default(),
             slabs_made: AtomicU64::new(1),
             lines,
             locks,
@@ -115,7 +119,7 @@ impl Catalog {
     }
 
     /// Returns the policy of a new table. The program has `place` tables before it. The engine's
-    /// own tables are never locked before the commit.
+    /// own tables are never locked before the commit, unless they hold objects.
     fn policy_for(
         &self,
         common: &Common,
@@ -123,7 +127,7 @@ impl Catalog {
         wanted: Option<Policy>,
     ) -> Result<Policy, Error> {
         match (self.locks(), wanted) {
-            _ if is_reserved(name) => Ok(Policy::Optimistic),
+            _ if is_reserved(name) && !name.starts_with(OBJECT_TABLES) => Ok(Policy::Optimistic),
             (Some(locks), wanted) => Ok(locks.policies.chosen.of_table(name, place, wanted)),
             (None, None) => Ok(Policy::Optimistic),
             (None, Some(_)) => {

@@ -6,7 +6,7 @@ use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
 use super::{Catalog, Known, KnownRow, stored};
 use crate::engine::{
-    Common, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
+    AtLinks, Common, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
 };
 use crate::error::Error;
 use crate::factor::Factor;
@@ -17,7 +17,7 @@ use crate::policy::Policy;
 use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
 use crate::stats::Tally;
-use crate::sync::{AtomicU64, Ordering, lock};
+use crate::sync::{Ordering, lock};
 use candide_log::schema::TableSchema;
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
@@ -39,6 +39,7 @@ struct Plan {
     capacity: usize,
     policy: Policy,
     log_number: Option<u16>,
+    has_values: bool,
 }
 
 /// The column groups of index entries; the group at position `n` has `n` words.
@@ -83,6 +84,7 @@ impl Catalog {
                 ordered: schema.ordered || common.options.factors.has(Factor::OrderedOnly),
                 capacity: 0,
                 log_number: Some(schema.number as u16),
+                has_values: false,
             },
         )?);
         let row = KnownRow::Recovered(Box::new(schema.clone()));
@@ -135,6 +137,7 @@ impl Catalog {
                     || common.options.factors.has(Factor::OrderedOnly),
                 capacity,
                 log_number: None,
+                has_values: options.has_values,
             },
         )?);
         let mut cores = vec![table.clone()];
@@ -179,6 +182,7 @@ impl Catalog {
                 capacity,
                 policy: Policy::Optimistic,
                 log_number: None,
+                has_values: false,
             },
         )?;
         Ok(Arc::new(entries))
@@ -284,11 +288,11 @@ impl Catalog {
             show_key: ShowKey::new(plan.show_key),
             index,
             records,
-            new_record_flags: AtomicU64::new(new_record_flags),
-            watchers: AtomicU64::new(0),
+            at_links: AtLinks::new(new_record_flags),
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,
+            has_values: plan.has_values,
         })
     }
 }

@@ -20,6 +20,7 @@ pub struct TableOptions {
     pub(super) policy: Option<Policy>,
     pub(super) splitting: Option<bool>,
     pub(super) volatile: bool,
+    pub(super) has_values: bool,
 }
 
 impl TableOptions {
@@ -60,6 +61,12 @@ impl TableOptions {
     #[must_use]
     pub fn ordered(self) -> TableOptions {
         TableOptions { ordered: true, ..self }
+    }
+
+    /// Makes each row one word, which names a value (`record/value.rs`). Such a table is volatile.
+    #[must_use]
+    pub(crate) fn values(self) -> TableOptions {
+        TableOptions { has_values: true, volatile: true, ..self }
     }
 
     /// Sets whether each component of a composite key begins a new word, and so a new layer of an

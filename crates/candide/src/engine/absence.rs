@@ -11,7 +11,8 @@ use super::table_core::TableCore;
 use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
-use crate::record::CellAt;
+use crate::record::{CellAt, Tid};
+use crate::sync::{AtomicU64, Ordering};
 
 /// Absence of rows: how a protocol observes it, and how records come and go.
 ///
@@ -102,6 +103,15 @@ pub trait Absence: Parts {
     #[inline(always)]
     fn raise_node_rts(_clock: &Self::Clock, _node: NodeAt, _ts: u64) -> bool {
         false
+    }
+
+    /// Calls `each` with the words of every version of the unit `at` whose row is present, if the
+    /// versions are in the unit or its chain. No transaction runs, and none will.
+    #[doc(hidden)]
+    fn each_row(_clock: &Self::Clock, at: CellAt, each: &mut dyn FnMut(&[AtomicU64])) {
+        if !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT) {
+            each(at.payload());
+        }
     }
 
     /// Returns the read timestamp of a unit.

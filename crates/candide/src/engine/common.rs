@@ -81,7 +81,7 @@ pub(crate) struct Common {
     /// The sessions that sleep until something changes that they have observed.
     pub(crate) watchers: Watchers,
     pub(crate) turns: Box<Turns>,
-    pub(crate) hot: SharedQueue,
+    pub(crate) shared_garbage: SharedQueue,
     /// The names of transactions.
     pub(crate) names: Names,
     /// The log, once recovery has ended; empty if the database is not durable.

@@ -16,7 +16,7 @@ use crate::error::Abort;
 use crate::index::Direction;
 use crate::log::LogTurn;
 use crate::record::{CellAt, Tid};
-use crate::schema::{Op, WordRange, Words};
+use crate::schema::{NumberRange, Op, WordRange, Words};
 use crate::stats::LockCounters;
 use crate::sync::{Ordering, full_fence};
 use crate::timestamps::Timestamps;
@@ -224,6 +224,12 @@ pub trait Protocol: Absence {
     ) -> Result<bool, Abort> {
         Ok(false)
     }
+
+    /// Lets the observation that [`Protocol::read`] has just made, of the unit `at`, hold as long as
+    /// a number of the unit is in `range`. By default the observation stays one of a version, which
+    /// conflicts more often.
+    #[doc(hidden)]
+    fn loosen(_attempt: &mut Self::Attempt, _at: CellAt, _range: NumberRange) {}
 
     /// Takes the lock by policy of a unit, for writing or for reading, before the closure runs. By
     /// default nothing is locked.

@@ -5,9 +5,11 @@
 
 use super::snapshot_outcome::SnapshotOutcome;
 use super::table_core::{BlockSize, TableCore};
+use super::worker::Local;
 use crate::epoch::Epoch;
 use crate::index::Retire;
 use crate::memory::{Block, Cache};
+use crate::record::value::Value;
 use crate::record::{CellAt, RecordAt};
 use crate::sync::MODELLED;
 use std::fmt::Debug;
@@ -15,15 +17,18 @@ use std::sync::Arc;
 
 /// Memory that is unlinked, so that readers that begin now cannot reach it.
 #[derive(Debug)]
-pub(crate) enum Retired {
+pub enum Retired {
     Record { table: u16, record: RecordAt },
     Version { table: u16, size: BlockSize, block: Block },
     Index { table: u16, part: Retire },
+    Value(Value),
 }
 
 impl Retired {
-    /// Frees the memory, which no reader can reach any more.
-    pub(crate) fn free(self, tables: &[Arc<TableCore>], caches: &mut Vec<Option<Cache>>) {
+    /// Frees the memory, which no reader can reach any more. A value is left to the session, which
+    /// drops it later.
+    pub(crate) fn free(self, tables: &[Arc<TableCore>], local: &mut Local) {
+        let caches = &mut local.caches;
         match self {
             Retired::Record { table, record } => {
                 let slab = &tables[usize::from(table)].records;
@@ -38,6 +43,7 @@ impl Retired {
                 Cache::of(caches, slab).free(slab, block);
             }
             Retired::Index { part: Retire::Array(array), .. } => drop(array),
+            Retired::Value(value) => local.values.unwanted.push(value),
         }
     }
 }

@@ -15,6 +15,7 @@ mod properties;
 mod shared_queue;
 mod snapshot_outcome;
 mod table_core;
+mod values;
 mod versions;
 mod wanted;
 mod watch;
@@ -26,8 +27,8 @@ pub(crate) use common::{Common, Engine, Options, Token};
 pub(crate) use conflict_note::ConflictNote;
 pub use context::Context;
 pub use contract::{Protocol, Versioned};
-pub use garbage::{Due, GcOutcome};
-pub(crate) use garbage::{Retired, VERSIONS_AT_ONCE};
+pub(crate) use garbage::VERSIONS_AT_ONCE;
+pub use garbage::{Due, GcOutcome, Retired};
 pub use in_place::{Applied, Deferred, InPlace};
 pub(crate) use observation::ReadView;
 pub use observation::{Committed, Missing, Seen};
@@ -37,10 +38,13 @@ pub(crate) use shared_queue::SharedQueue;
 pub use snapshot_outcome::SnapshotOutcome;
 pub use table_core::TableCore;
 pub(crate) use table_core::{
-    BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, ShowKey, Stage, VersionTable,
+    AtLinks, BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, ShowKey, Stage,
+    VersionTable,
 };
+pub use values::Replaced;
+pub(crate) use values::{Values, word_in};
 pub(crate) use versions::settle;
 pub use versions::{NoVersions, Versions};
 pub use watch::{Unwatched, Watch};
-pub(crate) use watchers::Watchers;
+pub(crate) use watchers::{EVERYWHERE, Watchers, class_of};
 pub(crate) use worker::{Local, Worker};

@@ -1,10 +1,11 @@
-//! The shared garbage queue: units that are written all the time. Every session collects such
-//! garbage.
+//! The shared garbage queue: units that are written all the time, which every session collects, and
+//! values that no session's own collection has found, which the next session drops.
 
 #![forbid(unsafe_code)]
 
 use super::garbage::Due;
 use crate::epoch::Epoch;
+use crate::record::value::Value;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
 use std::collections::VecDeque;
@@ -14,10 +15,22 @@ use std::collections::VecDeque;
 /// have to collect alone the old versions that all sessions add.
 #[derive(Debug, Default)]
 pub(crate) struct SharedQueue {
-    /// The entries, nearly in the order of their epochs.
-    entries: CachePadded<Mutex<VecDeque<Due>>>,
-    /// The number of entries.
+    /// The entries, nearly in the order of their epochs, and the values.
+    entries: CachePadded<Mutex<Entries>>,
+    /// The number of entries and values.
     count: CachePadded<AtomicU64>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    due: VecDeque<Due>,
+    unwanted: Vec<Value>,
+}
+
+impl Entries {
+    fn count(&self) -> u64 {
+        (self.due.len() + self.unwanted.len()) as u64
+    }
 }
 
 impl SharedQueue {
@@ -32,13 +45,36 @@ impl SharedQueue {
         self.len() == 0
     }
 
+    /// Returns whether there are entries to examine.
+    pub(crate) fn has_due(&self) -> bool {
+        !self.is_empty() && !lock(&self.entries).due.is_empty()
+    }
+
     /// Moves entries queued before the epoch `before` to `into`, until `into` has `most` entries.
     pub(crate) fn take(&self, before: Epoch, most: usize, into: &mut Vec<Due>) {
         let mut entries = lock(&self.entries);
-        while into.len() < most && entries.front().is_some_and(|due| due.queued < before) {
-            into.extend(entries.pop_front());
+        while into.len() < most && entries.due.front().is_some_and(|due| due.queued < before) {
+            into.extend(entries.due.pop_front());
         }
-        self.count.store(entries.len() as u64, Ordering::Relaxed);
+        self.count.store(entries.count(), Ordering::Relaxed);
+    }
+
+    /// Adds values that another session is to drop.
+    pub(crate) fn put_unwanted(&self, more: &mut Vec<Value>) {
+        if !more.is_empty() {
+            let mut entries = lock(&self.entries);
+            entries.unwanted.append(more);
+            self.count.store(entries.count(), Ordering::Relaxed);
+        }
+    }
+
+    /// Moves the values to `into`. The caller drops them when it holds nothing.
+    pub(crate) fn take_unwanted(&self, into: &mut Vec<Value>) {
+        if !self.is_empty() {
+            let mut entries = lock(&self.entries);
+            into.append(&mut entries.unwanted);
+            self.count.store(entries.count(), Ordering::Relaxed);
+        }
     }
 
     /// Adds entries at the end. Each is examined after the epoch in which it was queued.
@@ -57,8 +93,8 @@ impl SharedQueue {
     fn change(&self, more: &mut Vec<Due>, put: impl FnOnce(&mut VecDeque<Due>, &mut Vec<Due>)) {
         if !more.is_empty() {
             let mut entries = lock(&self.entries);
-            put(&mut entries, more);
-            self.count.store(entries.len() as u64, Ordering::Relaxed);
+            put(&mut entries.due, more);
+            self.count.store(entries.count(), Ordering::Relaxed);
         }
     }
 }

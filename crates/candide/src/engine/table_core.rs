@@ -7,7 +7,8 @@ use crate::memory::Slab;
 use crate::record::Layout;
 use crate::schema::{IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show};
 use crate::stats::Tally;
-use crate::sync::{AtomicU64, Ordering, fence_after_exchange};
+use crate::sync::{AtomicU64, Ordering};
+use crossbeam_utils::CachePadded;
 use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
@@ -28,15 +29,31 @@ pub struct TableCore {
     pub(crate) show_key: ShowKey,
     pub(crate) index: TableIndex,
     pub(crate) records: Arc<Slab>,
-    /// The flags of the TID words in new records, by the table's policy.
-    pub(crate) new_record_flags: AtomicU64,
-    /// The number of sessions that sleep until a record is linked.
-    pub(crate) watchers: AtomicU64,
+    /// Padded, because each link loads these words, which seldom change.
+    pub(crate) at_links: CachePadded<AtLinks>,
     pub(crate) indexes: Indexes,
     /// The number of records in the index.
     pub(crate) linked: Tally,
     /// The slabs and the index for old versions; `None` if the protocol keeps no versions.
     pub(crate) versions: Option<VersionTable>,
+    /// Whether each row is one word, which names a value (`record/value.rs`).
+    pub(crate) has_values: bool,
+}
+
+/// The words that a session loads when it links a record.
+#[derive(Debug)]
+pub(crate) struct AtLinks {
+    /// The flags of the TID words in new records, by the table's policy.
+    pub(crate) new_record_flags: AtomicU64,
+    /// The number of sessions that sleep until a record is linked.
+    pub(crate) watchers: AtomicU64,
+}
+
+impl AtLinks {
+    pub(crate) fn new(new_record_flags: u64) -> CachePadded<AtLinks> {
+        let new_record_flags = AtomicU64::new(new_record_flags);
+        CachePadded::new(AtLinks { new_record_flags, watchers: AtomicU64::new(0) })
+    }
 }
 
 /// The function that formats the keys of a table. A recovered table gets it when the program names
@@ -73,8 +90,8 @@ impl TableCore {
     /// has locked the node by an exchange.
     #[inline(always)]
     pub(crate) fn is_watched(&self) -> bool {
-        fence_after_exchange(); // E30
-        self.watchers.load(Ordering::Relaxed) != 0 // WT3
+        // Relaxed: the exchange of the node's version orders this load (E30).
+        self.at_links.watchers.load(Ordering::Relaxed) != 0 // WT3
     }
 
     /// Returns the slab for versions of the given block size.

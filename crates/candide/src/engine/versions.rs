@@ -8,6 +8,7 @@ use super::garbage::{Due, Retired};
 use super::parts::{Backlog, Parts};
 use super::snapshot_outcome::SnapshotOutcome;
 use super::table_core::TableCore;
+use super::values::Replaced;
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::record::{CellAt, RecordAt};
@@ -99,6 +100,17 @@ pub trait Versions<P: Parts> {
     #[inline(always)]
     fn leaves_some(_session: &P::SessionVersions) -> bool {
         false
+    }
+
+    /// Takes over the values outside of records that the attempt, which has ended, has replaced. By
+    /// default they are retired, like memory that is unlinked.
+    #[doc(hidden)]
+    fn leave_values(
+        _session: &mut P::SessionVersions,
+        replaced: &mut Vec<Replaced>,
+        retired: &mut Vec<Retired>,
+    ) {
+        retired.extend(replaced.drain(..).map(|replaced| Retired::Value(replaced.value)));
     }
 
     /// Moves the old versions left by commits to the backlog, and parks the units that wait for a

@@ -6,6 +6,7 @@ use super::conflict_note::ConflictNote;
 use super::garbage::Retired;
 use super::observation::ReadView;
 use super::table_core::TableCore;
+use super::values::Values;
 use super::wanted::Wanted;
 use crate::epoch::Slot;
 use crate::index::{NodeChange, Retire};
@@ -55,6 +56,11 @@ pub(crate) struct Local {
     pub(crate) retired_parts: Vec<Retire>,
     /// The nodes that the current index operation has divided.
     pub(crate) divided: Vec<NodeChange>,
+    /// The places that the attempt has changed and that sessions watch, one bit for each class of
+    /// places; their sessions are woken when the attempt has ended.
+    pub(crate) changed_places: u64,
+    /// The values outside of records that the attempt writes.
+    pub(crate) values: Values,
     /// The conflict of the running attempt; `None` if there was none. Taken when the attempt has
     /// ended.
     pub(crate) conflict: Option<ConflictNote>,
@@ -87,6 +93,8 @@ impl Local {
             retired: Vec::new(),
             retired_parts: Vec::new(),
             divided: Vec::new(),
+            changed_places: 0,
+            values: Values::default(),
             conflict: None,
             has_yielded: false,
             is_raw: false,
@@ -112,10 +120,17 @@ impl Local {
     }
 
     /// Returns whether the session has left queue entries or memory that its garbage must take
-    /// over.
+    /// over, or has to wake other sessions.
     #[inline]
     pub(crate) fn leaves_some(&self) -> bool {
-        !self.reap_queue.is_empty() || !self.retired.is_empty()
+        !self.reap_queue.is_empty() || !self.retired.is_empty() || self.changed_places != 0
+    }
+
+    /// Notes that places have changed that sessions watch (WT6).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_changed(&mut self, places: u64) {
+        self.changed_places |= places;
     }
 
     /// Counts a record that has been linked in the index of a table (if `up`) or unlinked from that

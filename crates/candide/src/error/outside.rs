@@ -87,19 +87,29 @@ pub enum Error {
         /// The policies that the table can have.
         possible: &'static [Policy],
     },
-    /// The name of a table, of an index or of a sequence is empty.
+    /// The name of a table, of an index, of a sequence or of an object is empty.
     EmptyTableName,
     /// Names that begin with `candide.` belong to tables of the engine's own. Use another name.
     ReservedName {
         /// The name that the call asked for.
         name: String,
     },
-    /// The name of a sequence is too long. Use a shorter one.
+    /// The name of a sequence or of an object is too long. Use a shorter one.
     LongName {
         /// The name that the call asked for.
         name: String,
         /// The largest number of bytes that such a name can have.
         bytes_max: usize,
+    },
+    /// A [transactional object](crate::objects) of this name exists with another type. Use another
+    /// name, or the type it was made with.
+    ObjectType {
+        /// The object's name.
+        object: String,
+        /// The type that the call asked for.
+        wanted: String,
+        /// The type that the object was made with.
+        existing: String,
     },
     /// A database holds at most 65,535 tables, secondary indexes included.
     TooManyTables,
@@ -279,13 +289,18 @@ impl fmt::Display for Error {
                 let possible = possible.join(", ");
                 write!(f, "table {table:?} was made without room for the locks of {wanted}; possible: {possible}")
             }
-            Error::EmptyTableName => f.write_str("a table, an index or a sequence needs a name of at least one character"),
+            Error::EmptyTableName => f.write_str("a table, an index, a sequence or an object needs a name of at least one character"),
             Error::ReservedName { name } => {
                 write!(f, "{name:?} is no name for a table: names that begin with \"candide.\" are the engine's own; use another one")
             }
+            Error::ObjectType { object, wanted, existing } => write!(
+                f,
+                "object {object:?} is a {existing}, and the call asks for a {wanted}; \
+                 ask for it by its own type, or use another name"
+            ),
             Error::LongName { name, bytes_max } => {
                 let bytes = name.len();
-                write!(f, "{name:?} has {bytes} bytes, and the name of a sequence at most {bytes_max}; use a shorter one")
+                write!(f, "{name:?} has {bytes} bytes, and the name of a sequence or of an object at most {bytes_max}; use a shorter one")
             }
             Error::TooManyTables => {
                 f.write_str("a database holds at most 65,535 tables and indexes; keep rows of one type in one table")

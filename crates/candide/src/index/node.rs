@@ -40,6 +40,14 @@ impl NodeAt {
         self.word(0).load(Ordering::Acquire) // E9
     }
 
+    /// Returns whether the node has a version, which is unlocked. A thread that locks the node later
+    /// sees what the caller has done before.
+    pub(crate) fn confirm_version(&self, version: u64) -> bool {
+        let word = self.word(0);
+        // Release pairs with the Acquire of an exchange that locks the node (E30).
+        word.compare_exchange(version, version, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
     /// Returns the overflow line that this line links to; `None` if this line is the last.
     #[inline(always)]
     pub(crate) fn overflow(&self) -> Option<NodeAt> {

@@ -31,6 +31,9 @@ pub(crate) trait Cuts: Send + Sync + Debug {
 
     /// Notes that a block has been written.
     fn has_written(&self) {}
+
+    /// Notes that the log has failed.
+    fn has_failed(&self) {}
 }
 
 /// The part of a session's log that the logger and the session share.
@@ -235,6 +238,9 @@ impl Log {
         let Some(cut) = cuts.cut() else { return Round::Ended };
         let round = self.round_up_to(&mut lock(&self.writing), cut);
         self.progress.wake_due();
+        if round == Round::Ended {
+            cuts.has_failed();
+        }
         if round == Round::Written
             && let Some(writer) = &mut lock(&self.writing).writer
         {

@@ -32,6 +32,7 @@ macro_rules! for_each_function {
             read_for_update [context: Context] [attempt: AttemptMut] [at: CellAt, copy: Copy]
                 -> Result<Seen, Abort>;
             hold [context: Context] [attempt: AttemptMut] [at: CellAt] -> Result<bool, Abort>;
+            loosen [] [attempt: AttemptMut] [at: CellAt, range: NumberRange];
             lock_ahead [context: Context] [attempt: AttemptMut] [at: CellAt, writes: bool]
                 -> Result<(), Abort>;
             lock_place [context: Context] [attempt: Attempt] [at: CellAt] -> Option<u64>;
@@ -79,6 +80,7 @@ macro_rules! for_each_function {
             merge_into_node [] [clock: Clock] [node: NodeAt, at: CellAt];
             node_rts [] [clock: Clock] [node: NodeAt] -> u64;
             raise_node_rts [] [clock: Clock] [node: NodeAt, time: u64] -> bool;
+            each_row [] [clock: Clock] [at: CellAt, each: (&mut dyn FnMut(&[AtomicU64]))];
             rts [] [clock: Clock] [at: CellAt] -> u64;
         }
     };
@@ -92,6 +94,8 @@ macro_rules! for_each_function {
             applied [] [attempt: Attempt] [] -> Applied;
             failure_since [] [attempt: AttemptMut] [since: Applied] -> Result<(), Failure>;
             fail [] [attempt: AttemptMut] [abort: Abort] -> bool;
+            hide [] [attempt: AttemptMut] [at: CellAt];
+            show [] [attempt: AttemptMut] [at: CellAt] -> Result<(), Failure>;
             undo_to [] [attempt: AttemptMut] [to: Applied];
             read_at_mark [context: Context] [attempt: AttemptMut]
                 [at: CellAt, mark: usize, copy: Copy] -> Result<Seen, Abort>;

@@ -30,6 +30,8 @@
 //!   recorded as begun at its own begin.
 //! * Ranges, as far as they were scanned. An unfinished scan of an unordered table is not recorded,
 //!   but the rows that it returned are.
+//! * Steps, as reads of the versions that their units have when they run. If the transaction fails
+//!   at the commit, the steps that have run are not recorded.
 //! * A read outside of transactions, as a transaction of one read.
 //! * Under serial protocols, which have no versions: versions that the recorder makes. The recorder
 //!   can make versions because no other transaction runs at the same time.
@@ -46,17 +48,17 @@
 #![forbid(unsafe_code)]
 
 use super::forward::{for_each_function, type_of};
-use crate::access::{ChangeSink, Failure, Intent, WriteSet};
+use crate::access::{ChangeSink, Failure, Intent, WriteSet, steps};
 use crate::engine::{
     Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
-    Protocol, ReadView, Seen, TableCore, Unwatched, Versioned, Versions, Watch,
+    Protocol, ReadView, Replaced, Retired, Seen, TableCore, Unwatched, Versioned, Versions, Watch,
 };
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
 use crate::log::LogTurn;
 use crate::record::CellAt;
-use crate::schema::{Edge, Op, WordRange, Words};
+use crate::schema::{Edge, NumberRange, Op, WordRange, Words};
 use crate::stats::LockCounters;
 use crate::sync::{AtomicU64, Instant, Mutex, Ordering, lock};
 use crate::timestamps::Timestamps;
@@ -140,6 +142,8 @@ impl<C> Recorder<C> {
 #[derive(Debug)]
 pub struct Attempt<A> {
     inner: A,
+    /// Whether the protocol has versions.
+    has_versions: bool,
     begun: u64,
     /// The timestamp of the attempt's view, if the view is registered as a snapshot.
     registered: Cell<Option<u64>>,
@@ -442,6 +446,7 @@ macro_rules! pass_on {
     ($of:tt read $($shape:tt)*) => {};
     ($of:tt read_at_once $($shape:tt)*) => {};
     ($of:tt read_for_update $($shape:tt)*) => {};
+    ($of:tt loosen $($shape:tt)*) => {};
     ($of:tt stage $($shape:tt)*) => {};
     ($of:tt stage_new $($shape:tt)*) => {};
     ($of:tt commit $($shape:tt)*) => {};
@@ -450,6 +455,7 @@ macro_rules! pass_on {
     ($of:tt absent $($shape:tt)*) => {};
     ($of:tt reap $($shape:tt)*) => {};
     ($of:tt undo_to $($shape:tt)*) => {};
+    ($of:tt hide $($shape:tt)*) => {};
     ($of:tt read_at_mark $($shape:tt)*) => {};
     ($of:tt detach_for_snapshots $($shape:tt)*) => {};
     ($of:tt open_snapshot $($shape:tt)*) => {};
@@ -505,6 +511,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         let inner = P::attempt(&clock.clock, counts);
         Attempt {
             inner,
+            has_versions: clock.has_versions,
             begun: 0,
             registered: Cell::new(None),
             reads: Vec::new(),
@@ -542,6 +549,9 @@ impl<P: Protocol> Protocol for Recorded<P> {
         Self::note(attempt, at, seen);
         Some(seen)
     }
+
+    /// Leaves the observation one of a version: a history has no others.
+    fn loosen(_attempt: &mut Self::Attempt, _at: CellAt, _range: NumberRange) {}
 
     fn scan(
         attempt: &mut Self::Attempt,
@@ -615,12 +625,16 @@ impl<P: Protocol> Protocol for Recorded<P> {
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
         let commit = || P::commit(&mut inner(context), &mut attempt.inner, writes, turn);
-        let result = catch_unwind(AssertUnwindSafe(commit)).unwrap_or_else(|panic| {
+        let (result, observed) = steps::observed_by(|| catch_unwind(AssertUnwindSafe(commit)));
+        let result = result.unwrap_or_else(|panic| {
             Self::end(context, attempt, true, std::iter::empty());
             resume_unwind(panic)
         });
         match result {
             Ok(Committed { version, .. }) if context.clock.has_versions => {
+                for (at, version) in observed {
+                    Self::note(attempt, at, Seen { present: true, version });
+                }
                 let made = writes.items().iter().filter(|item| !item.untouched);
                 Self::end(
                     context,
@@ -722,6 +736,14 @@ impl<P: Protocol> Absence for Recorded<P> {
 impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
     const APPLIES_AT_ONCE: bool = P::InPlace::APPLIES_AT_ONCE;
 
+    fn hide(attempt: &mut Attempt<P::Attempt>, at: CellAt) {
+        if !attempt.has_versions {
+            // The step reads the unit at once.
+            Self::note(attempt, at, Seen { present: true, version: 0 });
+        }
+        P::InPlace::hide(&mut attempt.inner, at);
+    }
+
     fn undo_to(attempt: &mut Attempt<P::Attempt>, to: Applied) {
         attempt.applied.retain(|written| written.entries <= to.entries);
         P::InPlace::undo_to(&mut attempt.inner, to);
@@ -795,6 +817,14 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
 
     fn leaves_some(session: &P::SessionVersions) -> bool {
         P::Versions::leaves_some(session)
+    }
+
+    fn leave_values(
+        session: &mut P::SessionVersions,
+        replaced: &mut Vec<Replaced>,
+        retired: &mut Vec<Retired>,
+    ) {
+        P::Versions::leave_values(session, replaced, retired);
     }
 
     fn leave_behind(

@@ -7,6 +7,7 @@ mod tests;
 mod tid;
 pub(crate) mod undo_record;
 mod user_update;
+pub(crate) mod value;
 pub(crate) mod version_chain;
 
 pub use layout::CellAt;

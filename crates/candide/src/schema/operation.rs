@@ -141,6 +141,20 @@ impl Op {
         Ok(current & !(self.mask << self.shift) | (new as u64 & self.mask) << self.shift)
     }
 
+    /// Returns what the operation adds to the number at a place (word, first bit, and bits); `None`
+    /// if it does not simply add. `operands` is the arena of operands.
+    pub(crate) fn summand(&self, place: (u16, u8, u64), operands: &[u64]) -> Option<i128> {
+        let is_guarded = self.at_least || self.at_most;
+        if (self.word, self.shift, self.mask) != place || is_guarded {
+            return None;
+        }
+        match self.code {
+            Code::Add => Some(self.widen(operands[self.operand as usize])),
+            Code::Sub => Some(-self.widen(operands[self.operand as usize])),
+            _ => None,
+        }
+    }
+
     /// Returns the number in the low bits of `word`.
     #[inline]
     fn widen(&self, word: u64) -> i128 {

@@ -65,6 +65,11 @@ fn count(held: &Cell<u32>, change: i32) {
 }
 
 impl Exclusive {
+    /// Returns the number of locks that the thread holds.
+    pub(crate) fn held_by_this_thread() -> u32 {
+        HELD.with(Cell::get)
+    }
+
     /// Waits for the lock, and takes it. Gives up at `until`; `None` means no time limit.
     #[inline]
     pub(crate) fn acquire(&self, until: Option<Instant>) -> Result<(), Refusal> {

@@ -42,6 +42,9 @@ pub(crate) enum Point {
     Asked,
     /// Read: everything in the view has been found unchanged, and the view has not moved on.
     Looked,
+    /// Validation: a number of which the attempt has observed a range has been read again, if its
+    /// unit has changed. Other such numbers have not.
+    Ranged,
     /// Validation: one of a version's two timestamps has been loaded, and the other has not.
     Extending,
     /// Commit: the version to be replaced has not been read, and the new version is not linked.

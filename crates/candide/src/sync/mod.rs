@@ -35,19 +35,19 @@ pub(crate) use system_clock::{SystemClock, TICK_BITS};
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::{Mutex, MutexGuard},
-    thread,
+    thread, thread_local,
 };
 #[cfg(shuttle)]
 pub(crate) use shuttle::{
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Mutex, MutexGuard},
-    thread,
+    thread, thread_local,
 };
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Mutex, MutexGuard},
-    thread,
+    thread, thread_local,
 };
 #[cfg(loom)]
 pub(crate) use weaken::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
@@ -112,19 +112,6 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 #[cfg_attr(loom, track_caller)]
 pub(crate) fn full_fence() {
     fence(Ordering::SeqCst);
-}
-
-/// Orders an exchange that this thread has just made before its later loads, as [`full_fence`]
-/// does.
-///
-/// On x86-64 the locked exchange itself is that barrier. The language's memory model promises less
-/// for an exchange than for a fence, so the models run a fence.
-#[inline(always)]
-#[cfg_attr(loom, track_caller)]
-pub(crate) fn fence_after_exchange() {
-    if !cfg!(all(target_arch = "x86_64", not(loom), not(shuttle))) {
-        full_fence();
-    }
 }
 
 /// Stores `value` and orders it before every later load of this thread: `store; full_fence`.

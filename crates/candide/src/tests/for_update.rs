@@ -541,6 +541,28 @@ fn a_nested_transaction_passes_a_lock_taken_ahead_by_the_third_attempt<P: Protoc
     assert_eq!(locked(&table), [0; 0]);
 }
 
+protocol_tests!(overlapping: a_nested_wait_passes_a_lock_taken_ahead_by_the_third_attempt);
+fn a_nested_wait_passes_a_lock_taken_ahead_by_the_third_attempt<P: Protocol>() {
+    let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
+    let mut waits = Vec::new();
+    let result = first.run(|tx| {
+        // In its second attempt, this transaction holds row 0 from the beginning.
+        let nested = second
+            .with(RunOptions::new().attempts_max(1))
+            .run(|inner| inner.check(table.read(inner, 1, Item::COUNT)? == 7));
+        waits.push(nested);
+        if waits.len() == 1 {
+            while_held(&db, &table, 0, || {
+                assert_eq!(table.read_for_update(tx, 0, Item::COUNT), Err(Abort::Locked));
+            });
+        }
+        Ok(())
+    });
+    assert_eq!(result, Ok(()));
+    let sleeps = Err(Abort::AttemptsExhausted);
+    assert_eq!(waits, [sleeps, Err(Abort::Nested), sleeps], "the third attempt locks nothing");
+}
+
 protocol_tests!(overlapping: a_lock_taken_ahead_concerns_one_database);
 fn a_lock_taken_ahead_concerns_one_database<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);

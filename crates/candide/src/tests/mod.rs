@@ -24,6 +24,8 @@ mod attempts;
 mod batches;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod both_ends;
+#[cfg(not(any(loom, shuttle)))]
+mod boxed;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod bulk;
 #[cfg(not(any(loom, shuttle, sanitized)))]
@@ -72,6 +74,8 @@ mod model;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod nested;
 #[cfg(not(any(loom, shuttle, sanitized)))]
+mod objects;
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod part_ends;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod parts_and_scans;
@@ -104,6 +108,8 @@ mod staged_rows;
 mod stale_commits;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod starvation;
+#[cfg(not(any(loom, shuttle, sanitized)))]
+mod steps;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod table_model;
 #[cfg(not(any(loom, shuttle, sanitized)))]

@@ -18,7 +18,7 @@ struct Scene<P: Protocol> {
 }
 
 fn scene<P: Protocol>() -> Scene<P> {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
     run(&mut session, |tx| items.insert_many(tx, (0..10).map(|id| Item::new(id, 10 * id as i64))));
@@ -159,7 +159,7 @@ fn effects_of_a_failed_part_do_not_run<P: Protocol>() {
 
 protocol_tests!(all: a_scan_goes_on_after_a_part_that_was_undone);
 fn a_scan_goes_on_after_a_part_that_was_undone<P: Protocol>() {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let mut session = db.session().unwrap();
     run(&mut session, |tx| parcels.insert_many(tx, (0..6).map(|number| Parcel::new(1, number))));
@@ -474,7 +474,7 @@ fn a_conflict_in_a_part_dooms_the_attempt<P: Protocol>() {
 
 protocol_tests!(all: index_entries_of_a_failed_part_are_undone);
 fn index_entries_of_a_failed_part_are_undone<P: Protocol>() {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let filed = db.table::<Filed>("filed").unwrap();
     let (by_code, by_colour) = (filed.index(Filed::BY_CODE), filed.index(Filed::BY_COLOUR));
     let mut session = db.session().unwrap();

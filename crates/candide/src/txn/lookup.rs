@@ -247,7 +247,7 @@ impl<P: Protocol> State<P> {
         };
         let cells = table.layout.cells(record);
         // Relaxed: a new record may have the flags of the old policy or of the new one.
-        let flags = table.new_record_flags.load(Ordering::Relaxed);
+        let flags = table.at_links.new_record_flags.load(Ordering::Relaxed);
         cells.clone().for_each(|at| P::init_absent_cell(&engine.clock, at, flags));
         let mut is_watched = false;
         match place.link_near(record, key, &mut |node| {

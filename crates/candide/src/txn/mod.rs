@@ -21,8 +21,11 @@ mod savepoint;
 mod session_log;
 mod staging;
 mod state;
+mod step_list;
+mod steps;
 mod tx;
 mod units;
+mod values;
 
 pub use conflict::Conflict;
 pub(crate) use lookup::InsertTarget;
@@ -30,5 +33,6 @@ pub use options::RunOptions;
 pub(crate) use run::{SessionShared, TxnRunner};
 pub(crate) use staging::{FreeColumnsOnly, Stager};
 pub(crate) use state::{Mark, State};
+pub(crate) use step_list::{Entry, Phase, StepList};
 pub(crate) use tx::Effects;
 pub use tx::Tx;

@@ -5,8 +5,10 @@
 use super::ends::Unwound;
 use super::options::RunOptions;
 use super::session_log::SessionLog;
+use super::state::WRITES_VALUES;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
+use crate::access::steps;
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
     Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, Versions, Watch,
@@ -17,13 +19,14 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::gc::Garbage;
 use crate::index::Found;
+use crate::locks;
 use crate::log::Level;
 use crate::record::{CellAt, PlacedUnit};
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
-    Duration, Instant, MODELLED, Mutex, Point, Random, Turn, Turns, Wait, Waited, Wish, lock, pass,
-    patience, sleep, thread,
+    Duration, Exclusive, Instant, MODELLED, Mutex, Point, Random, Turn, Turns, Wait, Waited, Wish,
+    lock, pass, patience, sleep, thread,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -83,9 +86,8 @@ enum Verdict<'e> {
     Outcome(Abort),
     /// The attempt has no effect and is repeated.
     Conflict(Abort),
-    /// The attempt has no effect and is repeated when something has changed; at once if there is
-    /// nothing to sleep on.
-    Retry(Option<Box<Watch<'e>>>),
+    /// The attempt has no effect and is repeated when something has changed.
+    Retry(Change<'e>),
     /// An updater has panicked.
     Panic(Panic),
 }
@@ -93,7 +95,18 @@ enum Verdict<'e> {
 /// The reason for another attempt.
 enum Again<'e> {
     Conflict(Abort),
-    Retry(Option<Box<Watch<'e>>>),
+    Retry(Change<'e>),
+}
+
+/// The change that an attempt awaits which has called [`Tx::retry`].
+enum Change<'e> {
+    /// A change of what is watched.
+    Watched(Box<Watch<'e>>),
+    /// A change that has come already.
+    Made,
+    /// None: a unit that the attempt has observed was locked, and the session has waited for that
+    /// lock instead.
+    Unknown,
 }
 
 type Panic = Box<dyn Any + Send>;
@@ -160,8 +173,7 @@ impl<P: Protocol> TxnRunner<P> {
         if !local.wanted.is_as_new() {
             local.wanted.clear();
         }
-        let mut starvation =
-            StarvationGuard { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
+        let mut starvation = StarvationGuard::new(&engine.common, local.id);
         let mut failed = 0;
         loop {
             if let Some(log) = &mut self.state.get_mut().log {
@@ -192,8 +204,8 @@ impl<P: Protocol> TxnRunner<P> {
                 Again::Conflict(cause) => {
                     self.after_conflict(engine, options, cause, failed, &mut starvation)
                 }
-                Again::Retry(watch) => {
-                    self.await_change(engine, options, watch, failed, &mut starvation)
+                Again::Retry(change) => {
+                    self.await_change(engine, options, change, failed, &mut starvation)
                 }
             };
             if let Some(refusal) = refusal {
@@ -245,6 +257,10 @@ impl<P: Protocol> TxnRunner<P> {
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         starvation.end_early();
+        if steps::is_running() {
+            // The logger may wait for the turn of the transaction whose step runs this one.
+            return Err(Abort::OutcomeUnknown);
+        }
         let state = self.state.get_mut();
         let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
         log.progress.wait(state.rests_on(engine), level, deadline)
@@ -310,7 +326,7 @@ impl<P: Protocol> TxnRunner<P> {
         if let (Some(tell), Some(note)) = (options.on_conflict, state.last_conflict) {
             tell(&Conflict::named(engine, note));
         }
-        if let Some(refusal) = options.refusal(failed) {
+        if let Some(refusal) = options.refusal(failed - starvation.uncounted) {
             self.public.counters.aborted(refusal);
             return Some(refusal);
         }
@@ -368,7 +384,7 @@ impl<P: Protocol> TxnRunner<P> {
     #[inline(never)]
     fn watch<'e>(&mut self, engine: &'e Engine<P>, options: &RunOptions<'_>) -> Verdict<'e> {
         let state = self.state.get_mut();
-        let State { worker, attempt, has_observed, .. } = state;
+        let State { worker, attempt, has_observed, held, .. } = state;
         if worker.local.read_view != ReadView::Current || engine.properties.one_session {
             return Verdict::Outcome(Abort::NothingToAwait);
         }
@@ -379,14 +395,14 @@ impl<P: Protocol> TxnRunner<P> {
         pass(Point::Watching);
         match watched {
             Ok(()) if !*has_observed => Verdict::Outcome(Abort::NothingToAwait),
-            Ok(()) if own_thread::is_in_another_that_holds(session) => {
+            Ok(()) if is_in_another_that_holds(engine, *held & !WRITES_VALUES) => {
                 Verdict::Outcome(Abort::Nested)
             }
             Ok(()) => {
                 watch.begin_sleep();
-                Verdict::Retry(Some(watch))
+                Verdict::Retry(Change::Watched(watch))
             }
-            Err(Unwatched::Changed) => Verdict::Retry(None),
+            Err(Unwatched::Changed) => Verdict::Retry(Change::Made),
             Err(Unwatched::Locked(at)) if own_thread::is_held_by_another(at, session) => {
                 Verdict::Outcome(Abort::Nested)
             }
@@ -395,7 +411,7 @@ impl<P: Protocol> TxnRunner<P> {
                 if !MODELLED {
                     await_free(engine, options, context, attempt, at);
                 }
-                Verdict::Retry(None)
+                Verdict::Retry(Change::Unknown)
             }
         }
     }
@@ -408,21 +424,27 @@ impl<P: Protocol> TxnRunner<P> {
         &mut self,
         engine: &Engine<P>,
         options: &RunOptions<'_>,
-        watch: Option<Box<Watch<'_>>>,
+        change: Change<'_>,
         failed: u32,
         starvation: &mut StarvationGuard<'_>,
     ) -> Option<Abort> {
-        let refusal = options.refusal(failed).or_else(|| {
+        if let Change::Unknown = change {
+            starvation.uncounted += 1;
+        }
+        let State { worker, log, .. } = self.state.get_mut();
+        let log_failure = || log.as_ref().filter(|log| log.has_failed()).map(|_| Abort::LogFailed);
+        let refusal = options.refusal(failed - starvation.uncounted).or_else(|| {
             starvation.end_early(); // WT4
             engine.parking.wake_unwoken();
-            match watch {
-                Some(watch) if watch.sleep(options.deadline) => None,
-                Some(_) => Some(Abort::DeadlinePassed),
-                None => {
-                    pause(&mut self.state.get_mut().worker.local.random, BACKOFF_FIRST);
-                    None
-                }
-            }
+            let Change::Watched(watch) = change else {
+                pause(&mut worker.local.random, BACKOFF_FIRST);
+                return log_failure();
+            };
+            // The logger notes that the log has failed, and then wakes all watchers.
+            log_failure().or_else(|| match watch.sleep(options.deadline) {
+                true => log_failure(),
+                false => Some(Abort::DeadlinePassed),
+            })
         });
         match refusal {
             Some(refusal) => self.public.counters.aborted(refusal),
@@ -486,9 +508,13 @@ impl<P: Protocol> TxnRunner<P> {
                     if state.worker.local.is_stale() {
                         self.public.counters.stale_commit();
                     }
-                    self.end(engine, Counters::committed);
+                    self.end(engine, effects, Counters::committed);
                     return Ok(value);
                 }
+                Verdict::Outcome(Abort::NotYet) => match self.commit_steps(engine, effects) {
+                    Verdict::Stands => return Ok(value),
+                    verdict => (verdict, Ok(Ok(value))),
+                },
                 verdict => (verdict, Ok(Ok(value))),
             },
             // An error or a panic that results from inconsistent reads is discarded.
@@ -498,16 +524,40 @@ impl<P: Protocol> TxnRunner<P> {
             (Verdict::Outcome(Abort::Retry), result) => (self.watch(engine, options), result),
             ended => ended,
         };
-        self.end_otherwise(engine, &ended.0);
+        self.end_otherwise(engine, effects, &ended.0);
         Err(ended)
+    }
+
+    /// Commits an attempt that has steps. If it stands, ends the attempt.
+    #[cold]
+    #[inline(never)]
+    fn commit_steps(&mut self, engine: &Engine<P>, effects: &Effects) -> Verdict<'static> {
+        let state = self.state.get_mut();
+        let verdict = unless_unwound(|| match state.commit_steps(engine, effects.steps()) {
+            Ok(_) => Ok(()),
+            Err(abort) => state.unwind_at_commit(abort),
+        });
+        if matches!(verdict, Verdict::Stands) {
+            let (read_set, write_set) = state.set_sizes();
+            self.public.counters.observed_and_wrote(read_set, write_set);
+            if state.worker.local.is_stale() {
+                self.public.counters.stale_commit();
+            }
+            self.end(engine, effects, Counters::committed);
+        }
+        verdict
     }
 
     /// Ends an attempt whose verdict is known: collects garbage, counts, and unpins.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn end(&mut self, engine: &Engine<P>, count: impl FnOnce(&Counters)) {
+    fn end(&mut self, engine: &Engine<P>, effects: &Effects, count: impl FnOnce(&Counters)) {
         P::InPlace::leave(&engine.clock);
-        self.state.get_mut().finish(engine);
-        self.collect_garbage(engine);
+        let state = self.state.get_mut();
+        if state.finish(engine) {
+            state.end_values();
+            self.give_up_values(effects);
+        }
+        self.collect_garbage(engine, effects);
         // The count comes before the unpinning. So an observer that sees no pin but an old count
         // can be sure that no transaction is missing from the count.
         count(&self.public.counters);
@@ -519,11 +569,11 @@ impl<P: Protocol> TxnRunner<P> {
     /// path of committed attempts is short.
     #[cold]
     #[inline(never)]
-    fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict<'_>) {
+    fn end_otherwise(&mut self, engine: &Engine<P>, effects: &Effects, verdict: &Verdict<'_>) {
         let state = self.state.get_mut();
         state.deferred.clear();
         state.retries = false;
-        self.end(engine, |counters| match verdict {
+        self.end(engine, effects, |counters| match verdict {
             Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),
             Verdict::Retry(_) => counters.aborted(Abort::Retry),
@@ -535,24 +585,29 @@ impl<P: Protocol> TxnRunner<P> {
     /// always takes the same steps.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_to_collect(&self, engine: &Engine<P>) -> bool {
-        (self.has_garbage || !engine.hot.is_empty())
+        (self.has_garbage || !engine.shared_garbage.is_empty())
             && engine.epochs.progress() != self.collected_at
     }
 
-    /// Takes over the attempt's garbage, and collects some garbage if epochs have advanced. The
-    /// attempt has ended, but its session is still pinned.
+    /// Takes over the attempt's garbage, and collects some garbage if epochs have advanced. Also
+    /// wakes the sessions that watch what the attempt has changed. The attempt has ended, but its
+    /// session is still pinned.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn collect_garbage(&mut self, engine: &Engine<P>) {
+    fn collect_garbage(&mut self, engine: &Engine<P>, effects: &Effects) {
         let Worker { local, versions } = &self.state.get_mut().worker;
         if local.leaves_some() || P::Versions::leaves_some(versions) || self.has_to_collect(engine)
         {
-            self.collect_some(engine);
+            self.collect_some(engine, effects);
         }
     }
 
     #[inline(never)]
-    fn collect_some(&mut self, engine: &Engine<P>) {
+    fn collect_some(&mut self, engine: &Engine<P>, effects: &Effects) {
         let worker = &mut self.state.get_mut().worker;
+        let changed = std::mem::take(&mut worker.local.changed_places);
+        if changed != 0 {
+            engine.watchers.wake(changed); // WT6
+        }
         let mut garbage = lock(&self.public.garbage);
         garbage.take_from(engine, worker);
         let progress = engine.epochs.progress();
@@ -563,6 +618,18 @@ impl<P: Protocol> TxnRunner<P> {
             self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
         }
         self.has_garbage = !garbage.is_empty();
+        drop(garbage);
+        engine.shared_garbage.take_unwanted(&mut self.state.get_mut().worker.local.values.unwanted);
+        self.give_up_values(effects);
+    }
+
+    /// Leaves the values that the session is to drop to the effects of the transaction. So they are
+    /// dropped when the session is free.
+    fn give_up_values(&mut self, effects: &Effects) {
+        let unwanted = &mut self.state.get_mut().worker.local.values.unwanted;
+        if !unwanted.is_empty() {
+            effects.drop_later(std::mem::take(unwanted));
+        }
     }
 
     /// Waits, unpinned and for a limited time, until no other session has the token.
@@ -596,10 +663,10 @@ fn settle<'e, T, E: From<Abort>>(
             drop(unwanted);
             ControlFlow::Continue(Again::Conflict(cause))
         }
-        Verdict::Retry(watch) => {
+        Verdict::Retry(change) => {
             drop(result);
             drop(unwanted);
-            ControlFlow::Continue(Again::Retry(watch))
+            ControlFlow::Continue(Again::Retry(change))
         }
         Verdict::Outcome(abort) => {
             drop(result);
@@ -655,7 +722,16 @@ struct StarvationGuard<'a> {
     engine: &'a Common,
     session: u64,
     conflicts: u32,
+    /// The number of failed attempts that do not count for the limit on attempts.
+    uncounted: u32,
     turn: Option<(Turn<'a>, Held)>,
+}
+
+impl<'a> StarvationGuard<'a> {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn new(engine: &'a Common, session: u64) -> StarvationGuard<'a> {
+        StarvationGuard { engine, session, conflicts: 0, uncounted: 0, turn: None }
+    }
 }
 
 impl StarvationGuard<'_> {
@@ -769,6 +845,17 @@ fn commit_error<P: Protocol>(
         Ok(Err(abort)) => Verdict::Conflict(abort),
         Err(panic) => Verdict::Panic(panic),
     }
+}
+
+/// Returns whether another transaction of this thread holds a lock that a change may need for which
+/// this transaction is about to sleep: a unit, a lock by policy, or a global lock, in any database.
+/// This transaction has noted `held` units.
+#[cold]
+fn is_in_another_that_holds(engine: &Common, held: u32) -> bool {
+    let own_global_locks = u32::from(engine.properties.applies_at_once);
+    own_thread::is_in_another_that_holds(held)
+        || locks::is_held_on_this_thread()
+        || Exclusive::held_by_this_thread() > own_global_locks
 }
 
 /// Sleeps until the lock of the unit `at` is free, but for a limited time. The session is pinned

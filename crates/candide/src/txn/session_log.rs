@@ -48,6 +48,11 @@ impl SessionLog {
         }
     }
 
+    /// Returns whether the log has failed: no transaction can write any more.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.log.progress.admit() == Err(Abort::LogFailed)
+    }
+
     /// Begins an attempt: waits until the session may add to its buffer. The session is not pinned,
     /// and holds no lock.
     #[cfg_attr(not(debug_assertions), inline(always))]

@@ -17,7 +17,7 @@ use super::deferred::Deferred;
 use super::index_scratch::IndexScratch;
 use super::limits::StagedLimits;
 use super::session_log::SessionLog;
-use crate::access::{self, Intent, WriteSet};
+use crate::access::{self, Intent, Sums, WriteSet};
 use crate::engine::own_thread::Held;
 use crate::engine::{
     ConflictNote, Context, Engine, InPlace, Protocol, ReadView, TableCore, Worker,
@@ -26,7 +26,7 @@ use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::record::{CellAt, RecordAt};
-use crate::schema::{Op, Words};
+use crate::schema::{NumberRange, Op, Words};
 use crate::stats::LockCounters;
 use std::sync::Arc;
 
@@ -45,7 +45,8 @@ pub(crate) struct State<P: Protocol> {
     /// The conflict that dooms this attempt.
     pub(super) doomed: Option<Abort>,
     /// The outcome of a pending update that was returned to the closure. The attempt can only end
-    /// in this outcome. [`Abort::NotUnique`] if none was returned and there are `deferred` entries.
+    /// in this outcome. If none was returned: [`Abort::NotUnique`] if there are `deferred` entries,
+    /// and otherwise [`Abort::NotYet`] if the commit has to run steps.
     pub(super) failed: Option<Abort>,
     /// The number of the operation to which `failed` belongs, or [`AT_COMMIT`].
     pub(super) failed_at: u32,
@@ -53,7 +54,7 @@ pub(crate) struct State<P: Protocol> {
     pub(super) deferred: Deferred,
     /// The limits of sequences that parts of the transaction have staged.
     pub(super) limits: StagedLimits,
-    scratch: Vec<u64>,
+    pub(super) scratch: Vec<u64>,
     pub(super) index_scratch: IndexScratch,
     /// The number of operations that the attempt will have made at the next revalidation.
     pub(super) operations: u32,
@@ -62,7 +63,7 @@ pub(crate) struct State<P: Protocol> {
     pub(super) until_revalidation: u32,
     /// The session's end of the log; `None` if the database has no log.
     pub(crate) log: Option<Box<SessionLog>>,
-    /// The number of units that the attempt has noted as held.
+    /// The number of units that the attempt has noted as held, and [`WRITES_VALUES`].
     pub(super) held: u32,
     /// The timestamp of the attempt's view and the moment at which the attempt began, if the view
     /// is registered as a snapshot; otherwise `None`.
@@ -77,6 +78,10 @@ pub(crate) struct State<P: Protocol> {
     /// Whether the last attempt of a transaction ended without a conflict, and another one follows.
     pub(super) has_waited: bool,
 }
+
+/// The bit of [`State::held`] that says that the attempt has staged values, or writes units with
+/// values. So the end of an attempt looks at one word only.
+pub(super) const WRITES_VALUES: u32 = 1 << 31;
 
 /// The number behind those of all operations: that of an outcome which only the commit returns.
 pub(super) const AT_COMMIT: u32 = u32::MAX;
@@ -142,7 +147,7 @@ impl<P: Protocol> State<P> {
     /// Observes a unit in the database, without the transaction's own writes. Returns whether the
     /// row exists.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn observe(
+    pub(super) fn observe(
         &mut self,
         engine: &Engine<P>,
         at: CellAt,
@@ -191,6 +196,45 @@ impl<P: Protocol> State<P> {
         }
     }
 
+    /// Returns whether a number of a unit is in `range`, as the transaction sees it; `None` if the
+    /// row does not exist. Observes that, and not the number, if the protocol can. The caller has
+    /// already called [`State::enter`].
+    #[inline(never)]
+    pub(crate) fn is_within(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        range: NumberRange,
+    ) -> Result<Option<bool>, Abort> {
+        let mut number = 0;
+        let own = self.writes.find(at);
+        let added = match own {
+            None => Sums::default(),
+            Some(item) if !self.writes.items()[item].present => return Ok(None),
+            Some(item) => match self.writes.sums_on(item, range.place()) {
+                Some(sums) => sums,
+                None => {
+                    let copy = &mut |words: Words<'_>| number = range.number(words);
+                    self.read_own(engine, item, access::Mark::NOW, copy)?;
+                    return Ok(Some(range.has(number)));
+                }
+            },
+        };
+        if !self.observe(engine, at, |words| number = range.number(words))? {
+            return Ok(None);
+        }
+        let are_possible = [added.least, added.most].map(|sum| range.is_possible(number + sum));
+        if let Some(item) = own
+            && are_possible != [true; 2]
+        {
+            // One of the pending updates fails.
+            self.read_own(engine, item, access::Mark::NOW, &mut |_| {})?;
+        }
+        let sum = number + added.all;
+        P::loosen(&mut self.attempt, at, range.around(sum).before_adding(added.all));
+        Ok(Some(range.has(sum)))
+    }
+
     /// Reads a unit as [`State::read`] does, and locks the unit first if the protocol can. The
     /// caller has been admitted to write. A unit that the transaction's own writes replace is not
     /// locked before the commit.
@@ -206,7 +250,7 @@ impl<P: Protocol> State<P> {
         if !self.writes.items()[item].present {
             return Ok(false);
         }
-        if !self.writes.replaces_unit(item) {
+        if !self.writes.replaces_unit(item) && !self.writes.is_pending(item, access::Mark::NOW) {
             // If the row has been deleted, the read below notices this.
             match self.observe_for_update(engine, at, |_| {}) {
                 Err(abort) if abort.is_conflict() => return Err(abort),
@@ -248,6 +292,9 @@ impl<P: Protocol> State<P> {
         mark: access::Mark,
         copy: &mut dyn FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
+        if self.writes.is_pending(index, mark) {
+            return Err(Abort::NotYet);
+        }
         let item = self.writes.items()[index];
         let mut image = std::mem::take(&mut self.scratch);
         image.clear();

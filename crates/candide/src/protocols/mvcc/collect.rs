@@ -90,7 +90,7 @@ enum UndoOutcome {
 
 /// Returns whether a collection has undo records to examine.
 pub(super) fn is_due(backlog: &UndoQueue, horizon: Epoch) -> bool {
-    backlog.has_kept() || backlog.due(horizon).0 > 0
+    backlog.has_kept() || !backlog.values.is_empty() || backlog.due(horizon).0 > 0
 }
 
 /// Lists the open snapshots. The session may then free undo records of commits up to `until`; if a
@@ -126,6 +126,10 @@ pub(super) fn collect_undos(
     let (due, until) = backlog.due(horizon);
     begin_collecting(context, until);
     backlog.release(&context.versions.snapshots);
+    if !backlog.values.is_empty() {
+        let unwanted = &mut context.local.values.unwanted;
+        backlog.values.collect(horizon, &context.versions.snapshots, unwanted);
+    }
     let due = due.min(UNDO_BATCH_MAX.max(budget));
     let mut again = Vec::new();
     for number in 0..due + UNDO_BATCH_MAX {
@@ -136,7 +140,7 @@ pub(super) fn collect_undos(
             Retired::Version { table: entry.at.table(), size: entry.size, block: entry.block };
         match look_at(context, &entry, &tables[usize::from(entry.at.table())]) {
             // MV5: no reader can reach the undo record.
-            UndoOutcome::Free => block.free(tables, &mut context.local.caches),
+            UndoOutcome::Free => block.free(tables, context.local),
             UndoOutcome::Retire => context.local.retired.push(block),
             UndoOutcome::Kept(snapshot) => backlog.keep(snapshot, entry),
             UndoOutcome::NotYet => again.push(entry),
@@ -186,7 +190,7 @@ fn look_at_undo(
 
 /// Returns the newest open snapshot that sees a version written at the start of this range and
 /// replaced at its end.
-fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
+pub(super) fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
     // Timestamps are in descending order: if the first snapshot that does not see the successor
     // does not see this version, no snapshot does.
     let first = snapshots.partition_point(|&snapshot| snapshot >= ts.end);

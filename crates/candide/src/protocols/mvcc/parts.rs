@@ -5,10 +5,11 @@
 
 use super::clock::Clock;
 use super::undo_queue::{UndoEntry, UndoQueue};
-use crate::engine::{BlockSize, Parts};
+use crate::engine::{BlockSize, Parts, Replaced};
 use crate::locks::HeldCells;
 use crate::memory::Block;
 use crate::protocols::shared::node_set::NodeSet;
+use crate::protocols::shared::read_set::ReadSet;
 use crate::protocols::shared::version_blocks::VersionBlocks;
 use crate::protocols::shared::version_reservation::VersionReservation;
 use crate::record::undo_record::{SHORT_WORDS, UNDO_WORDS};
@@ -35,7 +36,7 @@ pub struct Attempt {
     pub(super) time: u64,
     /// Whether `time` has moved on since the attempt began.
     pub(super) has_moved: bool,
-    pub(super) reads: Vec<(CellAt, Tid)>,
+    pub(super) reads: ReadSet<Tid>,
     pub(super) nodes: NodeSet,
     pub(super) held: HeldCells,
     /// The units that the attempt writes on the expectation that their rows exist (`true`) or are
@@ -66,6 +67,8 @@ pub struct SessionVersions {
     pub(super) blocks: VersionBlocks,
     /// The undo records of the session's commits, in the order of the commits' timestamps.
     pub(super) undo_entries: Vec<UndoEntry>,
+    /// The values that the session's commits have replaced.
+    pub(super) replaced: Vec<Replaced>,
     /// The timestamps of the snapshots that were open when the session last began to collect, in
     /// falling order.
     pub(super) snapshots: Vec<u64>,

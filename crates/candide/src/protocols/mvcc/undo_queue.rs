@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::value_queue::ValueQueue;
 use crate::engine::{Backlog, BlockSize, Due};
 use crate::epoch::Epoch;
 use crate::memory::Block;
@@ -39,6 +40,8 @@ pub struct UndoQueue {
     released: VecDeque<Vec<UndoEntry>>,
     /// The records of deleted rows that wait for snapshots to close.
     pub(super) parked: Parked,
+    /// The values outside of records that were replaced.
+    pub(super) values: ValueQueue,
 }
 
 /// Entries of one epoch.
@@ -53,7 +56,10 @@ struct EpochBatch {
 impl Backlog for UndoQueue {
     #[inline]
     fn is_empty(&self) -> bool {
-        self.entries.is_empty() && !self.has_kept() && self.parked.is_empty()
+        self.entries.is_empty()
+            && !self.has_kept()
+            && self.parked.is_empty()
+            && self.values.is_empty()
     }
 
     #[inline]
@@ -62,6 +68,7 @@ impl Backlog for UndoQueue {
             + self.kept.values().map(Vec::len).sum::<usize>()
             + self.released.iter().map(Vec::len).sum::<usize>()
             + self.parked.len()
+            + self.values.len()
     }
 
     #[inline]
@@ -70,7 +77,7 @@ impl Backlog for UndoQueue {
     }
 
     fn take_over(&mut self, left: UndoQueue) -> usize {
-        let UndoQueue { entries, batches, kept, released, parked } = left;
+        let UndoQueue { entries, batches, kept, released, parked, values } = left;
         let count = entries.len();
         self.entries.extend(entries);
         self.batches.extend(batches);
@@ -79,6 +86,7 @@ impl Backlog for UndoQueue {
         }
         self.released.extend(released);
         self.parked.take_over(parked);
+        self.values.take_over(values);
         count
     }
 

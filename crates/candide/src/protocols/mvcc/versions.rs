@@ -7,7 +7,7 @@ use super::clock::Clock;
 use super::collect;
 use super::parts::{Attempt, Mvcc, SessionVersions, block_size};
 use super::undo_queue::UndoQueue;
-use crate::engine::{Backlog, Context, Due, TableCore, Versioned, Versions};
+use crate::engine::{Backlog, Context, Due, Replaced, Retired, TableCore, Versioned, Versions};
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::record::undo_record::{SHORT_WORDS, UNDO_WORDS};
@@ -83,6 +83,18 @@ impl Versions<Mvcc> for Mvcc {
         !session.undo_entries.is_empty()
     }
 
+    fn leave_values(
+        session: &mut SessionVersions,
+        replaced: &mut Vec<Replaced>,
+        _retired: &mut Vec<Retired>,
+    ) {
+        debug_assert!(
+            replaced.is_empty() || !session.undo_entries.is_empty(),
+            "MV9: a commit that replaces a value leaves an undo record of its unit"
+        );
+        session.replaced.append(replaced);
+    }
+
     #[inline]
     fn leave_behind(
         session: &mut SessionVersions,
@@ -92,7 +104,9 @@ impl Versions<Mvcc> for Mvcc {
     ) -> usize {
         let count = session.undo_entries.len();
         if count > 0 {
-            backlog.extend(epochs.stamp(), &mut session.undo_entries);
+            let epoch = epochs.stamp();
+            backlog.values.extend(epoch, &mut session.replaced);
+            backlog.extend(epoch, &mut session.undo_entries);
         }
         count
     }

@@ -37,10 +37,12 @@ use super::flatten::flatten_latched;
 use super::parts::Mvto;
 use crate::access::WriteSet;
 use crate::engine::{
-    BlockSize, Context, Due, GcOutcome, Retired, SnapshotOutcome, VERSIONS_AT_ONCE,
+    BlockSize, Context, Due, GcOutcome, Retired, SnapshotOutcome, TableCore, VERSIONS_AT_ONCE,
+    word_in,
 };
 use crate::locks::LOCK_ROUNDS_MAX;
 use crate::memory::Block;
+use crate::record::value::Value;
 use crate::record::version_chain::{Latched, ON_SNAPSHOT_LIST, Version, VersionId};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Point, Spin, full_fence, pass};
@@ -49,6 +51,7 @@ use crate::sync::{Point, Spin, full_fence, pass};
 pub(super) fn collect(
     context: &mut Context<'_, Mvto>,
     due: &mut Due,
+    table: &TableCore,
     units: &[CellAt],
 ) -> GcOutcome {
     let at = due.at;
@@ -62,7 +65,7 @@ pub(super) fn collect(
     // Versions linked since the last visit are left for the next visit. A walk over a longer chain
     // would take longer, and the chain would grow meanwhile.
     let noted = at.linked(VersionId::of_word(due.note)).or_else(|| cell.newest());
-    if !prune(context, &at, &mut cell, noted, due.time) {
+    if !prune(context, (table, &at), &mut cell, noted, due.time) {
         cell.release();
         return GcOutcome::Unfinished;
     }
@@ -83,7 +86,7 @@ pub(super) fn collect(
             let kept = GcOutcome::OfSnapshots(SnapshotOutcome::Kept(snapshot));
             leave(cell, own & !ON_SNAPSHOT_LIST, kept)
         }
-        None if is_absent(&cell) && due.at.is_first() => reap(context, due, units, cell),
+        None if is_absent(&cell) && due.at.is_first() => reap(context, due, (table, units), cell),
         // The next commit that writes the unit queues it again.
         None => leave(cell, own, GcOutcome::Alive),
     }
@@ -146,7 +149,7 @@ fn note(cell: &Latched<'_>) -> VersionId {
 /// whether the end of the chain was reached.
 fn prune<'a>(
     context: &mut Context<'_, Mvto>,
-    at: &'a CellAt,
+    (table, at): (&TableCore, &'a CellAt),
     cell: &mut Latched<'a>,
     from: Option<Version<'a>>,
     time: u64,
@@ -181,6 +184,9 @@ fn prune<'a>(
             next = next.filter(|_| is_row(cell, kept));
         } else {
             cell.replace(Some(kept), next);
+            if table.has_values {
+                retire_value(context, version);
+            }
             retire(context, at, cell, version);
             left -= 1;
         }
@@ -233,6 +239,17 @@ fn retire(
     }
 }
 
+/// Retires the value that a version which has left its chain has named (TO12).
+#[cold]
+fn retire_value(context: &mut Context<'_, Mvto>, version: Version<'_>) {
+    let stamp = version.stamp();
+    if stamp.is_committed() && !stamp.is_absent() {
+        debug_assert!(!stamp.is_delta(), "TO12: a version with a value is a row");
+        let value = Value::claim(word_in(version.payload()));
+        context.local.retired.push(Retired::Value(value));
+    }
+}
+
 /// Retires the block of a version that has left its chain.
 pub(super) fn retire_block(context: &mut Context<'_, Mvto>, at: &CellAt, block: Block) {
     context.local.retired.push(Retired::Version {
@@ -247,7 +264,7 @@ pub(super) fn retire_block(context: &mut Context<'_, Mvto>, at: &CellAt, block: 
 fn reap<'a>(
     context: &mut Context<'_, Mvto>,
     due: &Due,
-    units: &'a [CellAt],
+    (table, units): (&TableCore, &'a [CellAt]),
     first: Latched<'a>,
 ) -> GcOutcome {
     debug_assert!(first.word().has(Tid::ABSENT), "TO11: the cell says that the row is absent");
@@ -257,7 +274,7 @@ fn reap<'a>(
         return outcome;
     }
     let mut cells = vec![first];
-    cells.extend(units[1..].iter().map_while(|at| latch_dying(context, at, due.time)));
+    cells.extend(units[1..].iter().map_while(|at| latch_dying(context, (table, at), due.time)));
     let all = cells.len() == units.len();
     pass(Point::Reaping);
     for (mut cell, at) in cells.into_iter().zip(units) {
@@ -278,14 +295,14 @@ fn reap<'a>(
 /// linked a version.
 fn latch_dying<'a>(
     context: &mut Context<'_, Mvto>,
-    at: &'a CellAt,
+    (table, at): (&TableCore, &'a CellAt),
     time: u64,
 ) -> Option<Latched<'a>> {
     let mut cell = at.try_latch().ok()?;
     let word = cell.word();
     if !word.has(Tid::QUEUED | ON_SNAPSHOT_LIST) {
         let newest = cell.newest();
-        if prune(context, at, &mut cell, newest, time)
+        if prune(context, (table, at), &mut cell, newest, time)
             && is_settled(&cell, time)
             && is_absent(&cell)
         {

@@ -48,7 +48,8 @@
 //! collector applies the delta to the row in place. A user's updater declares by `TOTAL` that it
 //! cannot fail. If such an updater fails nevertheless, its transaction has already committed, and
 //! another transaction is applying the updater. The updater then has no effect on the row, and only
-//! the panic hook reports its panic.
+//! the panic hook reports its panic. A unit with a step is no delta: the step runs in phase 5, on
+//! the row below its version, and its transaction depends on this row as if it had read it.
 //!
 //! *Without a phase.* With phase 2 before phase 1 there is no place in the chain for the versions.
 //! Without the read timestamps of phase 3, an earlier writer that comes late links its version
@@ -104,6 +105,8 @@
 //!   insert on a record with ABSENT and an entry. Before the collector reaps a record, it clears
 //!   REQUEUE, passes a full fence, and queues or parks the entry anew. So no record is reaped under
 //!   a staged write; the argument is that of CL6 in `protocols/shared/cell_lock.rs`.
+//! * **TO12** A version of a unit with values names a value of its own: it is a row from its commit
+//!   on, never a delta, and is never copied. So when it leaves its chain, its value is retired.
 //!
 //! # Why it is serializable
 //! The order is that of timestamps. A transaction that only reads at `t` comes after `t` and before
@@ -216,7 +219,7 @@ pub use parts::Mvto;
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::engine::{
     Absence, BlockSize, Committed, Context, Deferred, Due, GcOutcome, Missing, Protocol, ReadView,
-    Seen, TableCore, Unwatched, Watch, own_thread,
+    Seen, TableCore, Unwatched, Watch, class_of, own_thread,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -231,7 +234,7 @@ use crate::record::version_chain::{
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
 use crate::stats::LockCounters;
-use crate::sync::{Ordering, Point, Spin, Wait, Waited, Wish, full_fence, pass};
+use crate::sync::{AtomicU64, Ordering, Point, Spin, Wait, Waited, Wish, full_fence, pass};
 use crate::timestamps::Timestamps;
 use clock::Part;
 pub(crate) use flatten::DELTAS_MAX;
@@ -301,7 +304,7 @@ impl Attempt {
         }
         pass(Point::Copied);
         if self.notes_reads() {
-            self.reads.push((at, seen.map_or(VersionId::NONE, Version::id)));
+            self.reads.push(at, seen.map_or(VersionId::NONE, Version::id));
         }
         Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
     }
@@ -524,7 +527,7 @@ impl Protocol for Mvto {
             // The attempt has met a unit that was written later than its time.
             attempt.refresh_attempts_left = REFRESH_ATTEMPTS;
         }
-        for (at, seen) in &attempt.reads {
+        for (at, seen) in attempt.reads.iter() {
             watch_unit(watch, at, *seen)?;
         }
         attempt.nodes.watch(watch)
@@ -575,7 +578,7 @@ impl Absence for Mvto {
 
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
-            attempt.reads.push((first, VersionId::NONE));
+            attempt.reads.push(first, VersionId::NONE);
         }
     }
 
@@ -618,11 +621,20 @@ impl Absence for Mvto {
     fn reap(
         context: &mut Context<'_, Mvto>,
         due: &mut Due,
-        _table: &TableCore,
+        table: &TableCore,
         units: &[CellAt],
         _horizon: Epoch,
     ) -> GcOutcome {
-        collect::collect(context, due, units)
+        collect::collect(context, due, table, units)
+    }
+
+    fn each_row(_clock: &Clock, at: CellAt, each: &mut dyn FnMut(&[AtomicU64])) {
+        let newest = at.newest_linked(at.chain_word());
+        for version in newest.into_iter().flat_map(Version::and_older) {
+            if version.stamp().is_readable() && !version.stamp().is_absent() {
+                each(version.payload());
+            }
+        }
     }
 }
 
@@ -950,21 +962,18 @@ fn look_at_all(
     before: u64,
     later: bool,
 ) -> Result<(), Abort> {
-    for &(at, seen) in &attempt.reads {
+    let is_reaped = |word| later && is_reaped(word);
+    let is_before = |version: &Version<'_>| is_linked_before(version.stamp(), before);
+    let changed = attempt.reads.first_with(|at, seen| {
         let word = at.chain_word();
-        if later && is_reaped(word) {
-            return Err(context.conflict(Abort::RecordRemoved, at));
-        }
         let newest = at.newest_linked(word);
-        if is_seen(newest, seen) {
-            continue;
-        }
-        let last = newest.and_then(|newest| {
-            newest.and_older().find(|version| is_linked_before(version.stamp(), before))
-        });
-        if !is_seen(last, seen) {
-            return Err(context.conflict(Abort::ReadChanged, at));
-        }
+        let last = || newest.and_then(|newest| newest.and_older().find(is_before));
+        is_reaped(word) || !is_seen(newest, seen) && !is_seen(last(), seen)
+    });
+    if let Some(at) = changed {
+        let removed = is_reaped(at.chain_word());
+        let abort = if removed { Abort::RecordRemoved } else { Abort::ReadChanged };
+        return Err(context.conflict(abort, at));
     }
     // If not `later`, missed keys need no validation. Their inserts draw timestamps after they have
     // linked the record, and so after this attempt began.
@@ -1011,7 +1020,7 @@ fn is_stale(attempt: &Attempt, own: Option<u64>) -> bool {
 
 /// Raises the read timestamps of the read set (TO3). The caller issues a fence afterwards.
 fn raise_reads(attempt: &Attempt, to: u64) {
-    for (at, seen) in &attempt.reads {
+    for (at, seen) in attempt.reads.iter() {
         raise(at.linked(*seen).map_or(at.existence_rts(), Version::rts), to);
     }
 }
@@ -1115,7 +1124,7 @@ fn commit_at(
     context.note_staleness(|| is_stale(attempt, Some(ts)));
 
     // 5 evaluate
-    evaluate(writes)?;
+    evaluate(context, writes, ts)?;
 
     // 6 install: nothing fails any more (TO9)
     for index in 0..writes.items().len() {
@@ -1146,10 +1155,28 @@ fn raise_observed(attempt: &Attempt, ts: u64) {
 
 /// Evaluates the operations of a validated commit on the rows below its versions.
 #[inline(always)]
-fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
+fn evaluate(
+    context: &mut Context<'_, Mvto>,
+    writes: &mut WriteSet,
+    ts: u64,
+) -> Result<(), Failure> {
     pass(Point::Validated);
+    if !writes.needs_evaluation() {
+        return Ok(());
+    }
     // The room in the record is not read here: another commit may be copying a row into it.
-    writes.evaluate(|item| Words::Shared(row_below(item).expect("the version was read").payload()))
+    let version = |item: &WriteItem| looked_at_below(item).stamp().ts();
+    writes.evaluate(|item| Words::Shared(looked_at_below(item).payload()), version)?;
+    if context.local.values.is_used() {
+        // The values below belong to their versions, which stay for a while (TO12).
+        context.local.values.replace_all(writes, ts, &|_| 0);
+    }
+    Ok(())
+}
+
+/// Returns the row below an item's version, which the commit has looked at.
+fn looked_at_below(item: &WriteItem) -> Version<'_> {
+    row_below(item).expect("the version was read")
 }
 
 /// Commits one item's version, or unlinks that version if it changes nothing: phase 6.
@@ -1165,8 +1192,19 @@ fn finish(context: &mut Context<'_, Mvto>, item: &mut WriteItem) {
         None => {}
     }
     if item.note & IS_WATCHED != 0 {
-        context.engine.watchers.wake_for_cell(item.at); // WT2
+        end_watch(context, item.at);
     }
+}
+
+/// Takes WATCHED from a unit of which a commit has just committed a version. The commit's version
+/// keeps the record alive.
+#[cold]
+#[inline(never)]
+fn end_watch(context: &mut Context<'_, Mvto>, at: CellAt) {
+    let mut cell = latch_own(&at);
+    cell.clear(Tid::WATCHED); // WT2
+    cell.release();
+    context.local.note_changed(class_of(at.address()));
 }
 
 /// Returns the version that a commit has linked for an item; `None` if none is linked.
@@ -1242,8 +1280,7 @@ fn link(
     }
     let mut note = version.id().word();
     if cell.word().has(Tid::WATCHED) {
-        cell.clear(Tid::WATCHED); // WT2
-        note |= IS_WATCHED;
+        note |= IS_WATCHED; // WT2
     }
     if !is_first
         && (item.present || at.is_first() || cell.word().has(ON_SNAPSHOT_LIST))
@@ -1533,9 +1570,6 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
     match item.at.block_of_linked(version) {
         Some(block) => collect::retire_block(context, &item.at, block),
         None => vacate(context, &item.at),
-    }
-    if item.note & IS_WATCHED != 0 {
-        context.engine.watchers.wake_for_cell(item.at); // WT2
     }
 }
 

@@ -4,29 +4,30 @@
 
 use super::early::{self, install_held};
 use super::{Attempt, Occ};
-use crate::access::WriteSet;
+use crate::access::{WriteItem, WriteSet};
 use crate::engine::{Committed, Context};
 use crate::error::Abort;
 use crate::log::LogTurn;
 use crate::protocols::shared::cell_lock::{
-    acquire, begin_install, evaluate, fail, fence_after_locking, flags_of_deleted,
-    is_locked_by_another, is_owned, release, release_cell, release_installed, says_otherwise,
+    acquire, begin_install, evaluate, fail, fence_after_locking, flags_of_deleted, is_owned,
+    release, release_cell, release_installed,
 };
-use crate::record::{CellAt, Tid};
-use crate::sync::{MULTI_COPY_ATOMIC, Ordering, full_fence};
+use crate::protocols::shared::read_set::first_changed;
+use crate::record::Tid;
+use crate::sync::{MULTI_COPY_ATOMIC, full_fence};
 
 /// Commits an attempt that has written nothing. Runs phase 3, and only if the attempt is not opaque
 /// and has read more than one cell or observed a node.
 #[inline(always)]
 pub(super) fn commit_reads(
     context: &mut Context<'_, Occ>,
-    attempt: &Attempt,
+    attempt: &mut Attempt,
     writes: &WriteSet,
 ) -> Result<Committed, Abort> {
     let at_one_moment =
         attempt.view.is_opaque() || attempt.reads.len() <= 1 && attempt.nodes.is_empty();
     if !at_one_moment {
-        validate(context, attempt, writes)?;
+        validate_ranges(context, attempt, writes)?;
     }
     Ok(Committed::NOTHING)
 }
@@ -40,7 +41,7 @@ pub(super) fn commit(
     turn: &mut LogTurn<'_>,
 ) -> Result<Committed, Abort> {
     attempt.view.reserve();
-    attempt.early.before_phase_1(context, &attempt.reads, writes)?;
+    attempt.early.before_phase_1(context, (&attempt.reads, &attempt.nodes), writes)?;
 
     // 1 lock
     acquire(context, &mut attempt.early, writes, install_held)?;
@@ -49,13 +50,13 @@ pub(super) fn commit(
     fence_after_locking();
 
     // 2 epoch, 3 validate
-    let version = choose_version(context, attempt, writes)
-        .inspect(|_| fence_after_epoch(context))
-        .and_then(|version| validate(context, attempt, writes).map(|()| version))
+    let version = certify(context, attempt, writes)
+        .or_else(|conflict| certify_ranges(context, attempt, writes, conflict))
         .inspect_err(|_| release(context, writes.items()))?;
 
     // 4 evaluate
-    if let Err(failure) = evaluate(writes) {
+    let replaced = |item: &WriteItem| Tid(item.note).version();
+    if let Err(failure) = evaluate(context.local, writes, version.version(), replaced) {
         return Err(fail(context, &mut attempt.early, writes, failure, release_cell));
     }
     let stamp = version.epoch(); // OC4
@@ -67,6 +68,67 @@ pub(super) fn commit(
     attempt.view.meet_installed(writes.items(), version);
     attempt.last = Some(version);
     Ok(Committed { version: version.version(), stamp })
+}
+
+/// The largest number of validations of one attempt at one time: another one follows if numbers of
+/// which the attempt has observed ranges have changed, and are still in these ranges.
+pub(super) const VALIDATIONS_MAX: u32 = 8;
+
+/// Runs phases 2 and 3. Returns the commit's version.
+#[inline(always)]
+fn certify(
+    context: &mut Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<Tid, Abort> {
+    choose_version(context, attempt, writes)
+        .inspect(|_| fence_after_epoch(context))
+        .and_then(|version| validate(context, attempt, writes).map(|()| version))
+}
+
+/// Runs phases 2 and 3 again, which have failed by `conflict`, as long as that is due to numbers
+/// that have changed within ranges which the attempt has observed. The versions that take the place
+/// of the old ones have been read after the commit's fence, so the fence is issued again: its place
+/// is the commit's in the serial order.
+#[cold]
+#[inline(never)]
+fn certify_ranges(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &WriteSet,
+    mut conflict: Abort,
+) -> Result<Tid, Abort> {
+    for _ in 1..VALIDATIONS_MAX {
+        let is_own = |at| writes.find(at).is_some();
+        if !attempt.ranges.refresh(&mut attempt.reads, &is_own) {
+            break;
+        }
+        fence_after_locking();
+        match certify(context, attempt, writes) {
+            Ok(version) => return Ok(version),
+            Err(again) => conflict = again,
+        }
+    }
+    Err(conflict)
+}
+
+/// Runs phase 3 without phase 2, again as long as the numbers are in their ranges.
+pub(super) fn validate_ranges(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &WriteSet,
+) -> Result<(), Abort> {
+    let mut validations = 1;
+    loop {
+        let validated = validate(context, attempt, writes);
+        let is_over = validated.is_ok()
+            || validations == VALIDATIONS_MAX
+            || !attempt.ranges.refresh(&mut attempt.reads, &|_| false);
+        if is_over {
+            return validated;
+        }
+        validations += 1;
+    }
 }
 
 /// Runs phase 2. Returns the smallest version of the current epoch that is above every version read
@@ -121,40 +183,15 @@ fn fence_after_epoch(context: &Context<'_, Occ>) {
 /// Runs phase 3. Checks that every cell has the version that was read, whether or not it was locked
 /// early (LK1), and that no other session is committing to the cell. Checks that every node has the
 /// version that was observed.
-pub(super) fn validate(
+fn validate(
     context: &mut Context<'_, Occ>,
     attempt: &Attempt,
     writes: &WriteSet,
 ) -> Result<(), Abort> {
-    // Most cells are unchanged, so four are compared at a time.
-    let (chunks, rest) = attempt.reads.as_chunks::<4>();
-    for reads in chunks {
-        if reads.iter().any(says_otherwise) {
-            validate_each(context, reads, writes)?;
-        }
+    match first_changed(&attempt.reads, |at| writes.find(at).is_some()) {
+        Some(at) => Err(context.conflict(Abort::ReadChanged, at)),
+        None => attempt.nodes.validate(context),
     }
-    if rest.iter().any(says_otherwise) {
-        validate_each(context, rest, writes)?;
-    }
-    attempt.nodes.validate(context)
-}
-
-/// Checks that each of these cells has the version that was read, and that no other session is
-/// committing to the cell. Out of line, so that the loop over unchanged cells is short.
-#[inline(never)]
-fn validate_each(
-    context: &mut Context<'_, Occ>,
-    reads: &[(CellAt, Tid)],
-    writes: &WriteSet,
-) -> Result<(), Abort> {
-    for &(at, seen) in reads {
-        let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
-        let is_own = || writes.find(at).is_some();
-        if tid.0 != seen.0 && (!tid.same_version(seen) || is_locked_by_another(tid, is_own)) {
-            return Err(context.conflict(Abort::ReadChanged, at));
-        }
-    }
-    Ok(())
 }
 
 /// Runs phase 5 for one item: stores its words, and releases its cell with the new version.

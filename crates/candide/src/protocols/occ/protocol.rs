@@ -3,7 +3,8 @@
 #![forbid(unsafe_code)]
 
 use super::early::{EarlyLocks, Shared, SharedLocks, When, init_lock};
-use super::phases::{commit, commit_reads, validate};
+use super::phases::{commit, commit_reads, validate_ranges};
+use super::ranges::Ranges;
 use super::view::{self, View};
 use super::{Attempt, Occ, reading};
 use crate::access::{Intent, WriteSet};
@@ -18,8 +19,9 @@ use crate::log::LogTurn;
 use crate::policy::Policies;
 use crate::protocols::shared::cell_lock::{enqueue_if_absent, keep, may_be_reaped, note_end, reap};
 use crate::protocols::shared::node_set::NodeSet;
+use crate::protocols::shared::read_set::ReadSet;
 use crate::record::{CellAt, Tid};
-use crate::schema::{Op, Words};
+use crate::schema::{NumberRange, Op, Words};
 use crate::stats::LockCounters;
 use crate::sync::Ordering;
 use crate::timestamps::Timestamps;
@@ -51,7 +53,8 @@ impl Protocol for Occ {
 
     fn attempt(clock: &Shared, counts: &Arc<LockCounters>) -> Attempt {
         Attempt {
-            reads: Vec::new(),
+            reads: ReadSet::default(),
+            ranges: Ranges::default(),
             nodes: NodeSet::default(),
             early: EarlyLocks::new(clock, counts),
             view: View::new(&clock.epochs),
@@ -103,6 +106,11 @@ impl Protocol for Occ {
         attempt.early.hold_ahead(context, &attempt.reads, at)
     }
 
+    #[cold]
+    fn loosen(attempt: &mut Attempt, at: CellAt, range: NumberRange) {
+        attempt.ranges.loosen(&mut attempt.reads, at, range);
+    }
+
     fn lock_ahead(
         context: &mut Context<'_, Occ>,
         attempt: &mut Attempt,
@@ -150,7 +158,7 @@ impl Protocol for Occ {
         attempt: &mut Attempt,
         writes: &WriteSet,
     ) -> Result<(), Abort> {
-        validate(context, attempt, writes)
+        validate_ranges(context, attempt, writes)
     }
 
     #[inline(always)]
@@ -190,9 +198,7 @@ impl Protocol for Occ {
         attempt: &mut Attempt,
         watch: &mut Watch<'_>,
     ) -> Result<(), Unwatched> {
-        for &(at, seen) in &attempt.reads {
-            watch.add_lockable(at, |tid| tid.same_version(seen))?;
-        }
+        attempt.reads.watch(watch)?;
         attempt.nodes.watch(watch)
     }
 
@@ -209,10 +215,7 @@ impl Protocol for Occ {
         if attempt.view.is_later_than(epoch) {
             return Ok(());
         }
-        attempt
-            .view
-            .move_on(&attempt.reads, &attempt.nodes, None)
-            .map_err(|stuck| view::conflict(context, stuck))
+        attempt.move_view(None).map_err(|stuck| view::conflict(context, stuck))
     }
 }
 
@@ -238,7 +241,7 @@ impl Absence for Occ {
     #[inline]
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
-            attempt.reads.push((first, Tid::INITIAL));
+            attempt.reads.push(first, Tid::INITIAL);
         } else {
             attempt.view.note_existence(first, false);
         }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::early::{EarlyLocks, READER_ASKS};
+use super::phases::VALIDATIONS_MAX;
 use super::view::{self, Stuck};
 use super::{Attempt, Occ};
 use crate::engine::{Context, Seen};
@@ -69,7 +70,7 @@ pub(super) fn read_for_update(
     }
     let tid = attempt.early.hold(context, at)?;
     attempt.keeps_to(at, tid).map_err(|stuck| view::conflict(context, stuck))?;
-    attempt.reads.push((at, tid));
+    attempt.reads.push(at, tid);
     let present = !tid.has(Tid::ABSENT);
     if present {
         copy(Words::Shared(at.payload()));
@@ -123,17 +124,30 @@ impl Attempt {
     /// attempt's view. Moves the view forward if necessary, and fails if the view cannot move.
     #[inline(always)]
     fn keeps_to(&mut self, at: CellAt, tid: Tid) -> Result<(), Stuck> {
-        if self.view.has(tid) {
-            Ok(())
-        } else {
-            self.view.move_on(&self.reads, &self.nodes, Some((at, tid)))
+        if self.view.has(tid) { Ok(()) } else { self.move_view(Some((at, tid))) }
+    }
+
+    /// Moves the view forward. `new` is a cell that has just been read, with the version read.
+    #[inline(never)]
+    pub(super) fn move_view(&mut self, new: Option<(CellAt, Tid)>) -> Result<(), Stuck> {
+        let mut rounds = 0;
+        loop {
+            let moved = self.view.move_on(&self.reads, &self.nodes, new);
+            rounds += 1;
+            // While the closure runs, INSTALL is always another session's.
+            let is_over = !matches!(moved, Err(Stuck::Cell(_)))
+                || rounds == VALIDATIONS_MAX
+                || !self.ranges.refresh(&mut self.reads, &|_| false);
+            if is_over {
+                return moved;
+            }
         }
     }
 
     #[inline(always)]
     fn observe(&mut self, at: CellAt, tid: Tid) -> Seen {
         let present = !tid.has(Tid::ABSENT);
-        self.reads.push((at, tid));
+        self.reads.push(at, tid);
         Seen { present, version: tid.version() }
     }
 

@@ -71,7 +71,7 @@
 #![forbid(unsafe_code)]
 
 use crate::access::{Failure, WriteItem, WriteSet};
-use crate::engine::{Context, GcOutcome, Protocol, own_thread};
+use crate::engine::{Context, GcOutcome, Local, Protocol, class_of, own_thread, word_in};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::locks::{Early, HeldCells, patience, wait_to_own};
@@ -160,27 +160,30 @@ pub(crate) fn fence_after_locking() {
     full_fence(); // E1
 }
 
-/// Returns whether the TID word of a cell differs from the word that was read.
-#[inline(always)]
-pub(crate) fn says_otherwise(&(at, seen): &(CellAt, Tid)) -> bool {
-    at.cell_word(0).load(Ordering::Relaxed) != seen.0
-}
-
-/// Returns whether another commit has locked a cell, whose word is `tid`, to replace the cell's
-/// version.
-#[inline(always)]
-pub(crate) fn is_locked_by_another(tid: Tid, is_own: impl FnOnce() -> bool) -> bool {
-    tid.has(Tid::INSTALL) && !is_own()
-}
-
-/// Evaluates the operations of a validated commit on the words that the commit has locked.
+/// Evaluates the operations of a validated commit on the words that the commit has locked. Nothing
+/// can fail afterwards, so the values are noted that the commit, at `timestamp`, replaces.
 ///
 /// # Errors
 /// The failure of an operation. The caller passes it to [`fail`].
 #[inline(always)]
-pub(crate) fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
+pub(crate) fn evaluate(
+    local: &mut Local,
+    writes: &mut WriteSet,
+    timestamp: u64,
+    version: impl Fn(&WriteItem) -> u64,
+) -> Result<(), Failure> {
     pass(Point::Validated);
-    writes.evaluate(|item| Words::Shared(item.at.payload()))
+    if !writes.needs_evaluation() {
+        return Ok(());
+    }
+    writes.evaluate(|item| Words::Shared(item.at.payload()), version)?;
+    if local.values.is_used() {
+        // Values: the words of an absent row mean nothing.
+        local.values.replace_all(writes, timestamp, &|item| {
+            if Tid(item.note).has(Tid::ABSENT) { 0 } else { word_in(item.at.payload()) }
+        });
+    }
+    Ok(())
 }
 
 /// Ends a commit whose evaluation has failed: releases the commit's items and returns the outcome.
@@ -420,7 +423,8 @@ pub(crate) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt
 }
 
 /// Releases a cell in which a commit has installed a version, by storing the unlocked word `tid`,
-/// which has not WATCHED. `was` was the cell's word before. Wakes the sessions that watch the cell.
+/// which has not WATCHED. `was` was the cell's word before. If sessions watch the cell, notes that
+/// the end of the attempt has to wake them.
 #[inline(always)]
 pub(crate) fn release_installed<P: Protocol>(
     context: &mut Context<'_, P>,
@@ -431,7 +435,7 @@ pub(crate) fn release_installed<P: Protocol>(
     debug_assert!(!tid.has(Tid::WATCHED), "WT2: the flag goes with the version");
     release_cell(context, at, tid);
     if was.has(Tid::WATCHED) {
-        context.engine.watchers.wake_for_cell(at); // WT2
+        context.local.note_changed(class_of(at.address())); // WT2
     }
 }
 

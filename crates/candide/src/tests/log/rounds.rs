@@ -1,13 +1,15 @@
 //! Rounds of the logger, one by one.
 
 use super::super::rows::Item;
+use super::super::threads::spawn;
+use super::super::waiting::eventually;
 use super::disk::{Block, Fault, Logged, Told};
 use super::replay::Replay;
 use crate::durable::DatabaseCuts;
 use crate::engine::Protocol;
 use crate::log::{Cuts, Level, Round};
-use crate::sync::Instant;
-use crate::{Abort, Database, RunOptions, Session, Table};
+use crate::sync::{Duration, Instant};
+use crate::{Abort, Database, RunOptions, Session, Table, Tx};
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Mutex;
 
@@ -200,6 +202,28 @@ fn a_failed_log_writes_and_acknowledges_no_commit<P: Protocol>() {
     assert_eq!(read, Err(Abort::LogFailed), "{}", P::NAME);
     assert_eq!(scene.logged.round(), Round::Ended, "{}: a failed log stays so", P::NAME);
     assert_eq!(scene.recovered(), [0], "{}", P::NAME);
+}
+
+protocol_tests!(concurrent: a_failure_ends_waits_for_changes);
+fn a_failure_ends_waits_for_changes<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    scene.insert(0);
+    scene.insert(1);
+    let (db, mut other) = (&scene.logged.db, scene.logged.db.session().unwrap());
+    std::thread::scope(|scope| {
+        let items = &scene.items;
+        let wait = move || {
+            let deadline = RunOptions::new().deadline(Instant::now() + Duration::from_secs(60));
+            let read = |tx: &Tx<'_, P>| tx.check(items.read(tx, 0, Item::COUNT)? == 2);
+            [other.with(deadline).run(read), other.with(deadline).run(read)]
+        };
+        let waiter = spawn(scope, wait);
+        eventually("the session sleeps", || db.inner.engine.watchers.count() == 1);
+        scene.logged.disk.fail_by(Some(Fault::Broken));
+        assert_eq!(scene.logged.round(), Round::Ended);
+        // The second transaction begins after the failure.
+        assert_eq!(waiter.join().unwrap(), [Err(Abort::LogFailed); 2], "{}", P::NAME);
+    });
 }
 
 protocol_tests!(all: records_of_an_ended_session_are_written);

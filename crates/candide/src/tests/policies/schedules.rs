@@ -284,7 +284,7 @@ fn changes_of_a_policy_by_two_threads_leave_one_policy() {
             let at = core.layout.cells(record).next().unwrap();
             others += u32::from(tid(at).0 & (RASK | WASK) != wanted);
         });
-        let new = core.new_record_flags.load(Ordering::Relaxed);
+        let new = core.at_links.new_record_flags.load(Ordering::Relaxed);
         assert_eq!((others, new), (0, wanted), "rows of another policy than {}", rows.policy());
     }
 }

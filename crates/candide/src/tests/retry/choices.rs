@@ -248,7 +248,11 @@ fn random_alternatives_agree_with_a_model<P: Protocol>() {
             Ended::Fails(abort) => abort,
         });
         let options = RunOptions::new().attempts_max(1);
-        let ended = session.with(options).run(|tx| run_all(&steps, &tables, tx));
+        let ended = session.with(options).run(|tx| {
+            // Of rows that the transaction has put, it observes nothing.
+            tables.items.read(tx, 3, Item::COUNT)?;
+            run_all(&steps, &tables, tx)
+        });
         assert_eq!(ended, wanted, "{}, transaction {number}: {steps:?}", P::NAME);
         let stored = session
             .run(|tx| Ok([0, 1, 2].map(|id| tables.items.get(tx, id, Item::COUNT).unwrap())));

@@ -7,9 +7,11 @@ use super::super::waiting::eventually;
 use super::{LOST_AFTER, Line, Scene};
 use crate::engine::Protocol;
 use crate::epoch::Collect;
+use crate::protocols::Mvto;
 use crate::sync::{Instant, Point, with_hook};
 use crate::{Abort, Database, RunOptions};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::mpsc::channel;
 
 protocol_tests!(concurrent: a_change_of_a_watched_row_wakes_the_sleeper);
@@ -198,12 +200,17 @@ fn a_change_after_the_watch_flags_and_before_the_sleep_wakes_the_sleeper<P: Prot
     let scene = Scene::<P>::new();
     let mut other = scene.db.session().unwrap();
     let (mut session, items) = (scene.session, scene.items.clone());
-    let mut is_left = true;
+    let (db, mut is_left, mut sleeps) = (scene.db.clone(), true, false);
     let hook = move |point| {
         let there = if is_exclusive { Point::Unpinned } else { Point::Watching };
         if point == there && std::mem::take(&mut is_left) {
             session.run(|tx| items.update(tx, 1, Item::COUNT.set(1))).unwrap();
             session.run(|tx| items.insert(tx, Item::new(9, 0))).unwrap();
+            sleeps = true;
+        }
+        // The session is about to sleep, if it has not been woken.
+        if point == Point::Unpinned && std::mem::take(&mut sleeps) {
+            assert!(db.inner.engine.watchers.asleep().are_woken(), "{}: not woken", P::NAME);
         }
     };
     let options = RunOptions::new().deadline(Instant::now() + LOST_AFTER);
@@ -217,32 +224,31 @@ protocol_tests!(overlapping: a_locked_row_is_awaited_rather_than_watched);
 /// The holder of the row stops until the other session waits, and only then changes the row.
 fn a_locked_row_is_awaited_rather_than_watched<P: Protocol>() {
     let scene = Scene::<P>::new();
-    let (db, items) = (&scene.db, &scene.items);
-    let mut holder = db.session().unwrap();
-    let mut other = db.session().unwrap();
-    std::thread::scope(|scope| {
-        let (begin, begun) = channel();
-        let (table, deadline) = (items.clone(), Instant::now() + LOST_AFTER);
-        let waiter = spawn(scope, move || {
-            begun.recv().unwrap();
-            other
-                .with(RunOptions::new().deadline(deadline))
-                .run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1))
-        });
-        let is_first = Cell::new(true);
-        let changed = holder.run(|tx| {
-            items.read_for_update(tx, 1, Item::COUNT)?;
-            if is_first.take() {
-                begin.send(()).unwrap();
-                let parking = &db.inner.engine.parking;
-                let waits = || db.inner.engine.watchers.count() > 0 || parking.entered() > 0;
-                eventually("the other session waits", waits);
-            }
-            items.update(tx, 1, Item::COUNT.set(1))
-        });
-        assert_eq!(changed, Ok(()), "{}", P::NAME);
-        assert_eq!(waiter.join().unwrap(), Ok(()), "{}", P::NAME);
+    let (watchers, parking) = (&scene.db.inner.engine.watchers, &scene.db.inner.engine.parking);
+    let [mut holder, mut other] = [(); 2].map(|()| scene.db.session().unwrap());
+    let (begin, begun) = channel();
+    let (table, deadline) = (scene.items.clone(), Instant::now() + LOST_AFTER);
+    // Not joined if the wake-up is lost.
+    let waiter = std::thread::spawn(move || {
+        begun.recv().unwrap();
+        other
+            .with(RunOptions::new().deadline(deadline))
+            .run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1))
     });
+    let (is_first, asleep) = (Cell::new(true), RefCell::new(None));
+    let changed = holder.run(|tx| {
+        scene.items.read_for_update(tx, 1, Item::COUNT)?;
+        if is_first.take() {
+            begin.send(()).unwrap();
+            let waits = || watchers.asleep().len() > 0 || parking.entered() > 0;
+            eventually("the other session waits", waits);
+            *asleep.borrow_mut() = Some(watchers.asleep());
+        }
+        scene.items.update(tx, 1, Item::COUNT.set(1))
+    });
+    assert_eq!(changed, Ok(()), "{}", P::NAME);
+    assert!(asleep.take().unwrap().are_woken(), "{}: the change has woken no session", P::NAME);
+    assert_eq!(waiter.join().unwrap(), Ok(()), "{}", P::NAME);
 }
 
 protocol_tests!(concurrent: a_sleeping_session_does_not_delay_reclamation);
@@ -291,4 +297,34 @@ fn a_new_entry_in_a_watched_index_wakes_the_sleeper<P: Protocol>() {
         session.run(|tx| filed.modify(tx, (1, 2), Filed::COLOUR, |colour| *colour = 1)).unwrap();
         assert_eq!(waiter.join().unwrap().map(|(key, ())| key), Ok((1, 2)), "{}", P::NAME);
     });
+}
+
+/// A commit whose version is pending has found the flag first. Another one links its version above
+/// the pending one, and commits.
+#[test]
+fn a_commit_above_a_pending_version_wakes() {
+    let Scene { db, items, session, .. } = Scene::<Mvto>::new();
+    let [mut pending, mut other] = [(); 2].map(|()| db.session().unwrap());
+    let (table, deadline) = (items.clone(), Instant::now() + LOST_AFTER);
+    let waiter = std::thread::spawn(move || {
+        other
+            .with(RunOptions::new().deadline(deadline))
+            .run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1))
+    });
+    eventually("the session sleeps", || db.inner.engine.watchers.asleep().len() == 1);
+    let asleep = db.inner.engine.watchers.asleep();
+    let woken = Rc::new(Cell::new(None));
+    let (table, answer) = (items.clone(), woken.clone());
+    let mut at_hand = Some((session, waiter));
+    let hook = move |point| {
+        if point == Point::Locked
+            && let Some((mut session, waiter)) = at_hand.take()
+        {
+            session.run(|tx| table.put(tx, Item::new(1, 1))).unwrap();
+            assert!(asleep.are_woken(), "the commit has woken no session");
+            answer.set(Some(waiter.join().unwrap()));
+        }
+    };
+    let committed = with_hook(hook, || pending.run(|tx| items.put(tx, Item::new(1, 2))));
+    assert_eq!((committed, woken.get()), (Ok(()), Some(Ok(()))));
 }

@@ -1,0 +1,51 @@
+//! Values of any Rust type in objects.
+
+#![forbid(unsafe_code)]
+
+use crate::api::ValueTable;
+use crate::schema::Hashed;
+use std::any::type_name;
+
+/// A value of any type `T` that is `Send`, `Sync` and `'static`, for transactional objects:
+/// `TBox<Boxed<String>>`, `TMap<u64, Boxed<Session>>`.
+///
+/// Objects of boxed values are in memory only, also in a database that is
+/// [open](crate::Database::open) in a directory: the type says so.
+///
+/// An operation reads a value by reference, without a copy; the reference lives as long as the
+/// borrow of the transaction. A value is never changed in place, since other transactions may be
+/// reading it: it is replaced. A value is dropped exactly once: after no transaction and no
+/// snapshot can see it any more, or after the attempt that was to write it, if that failed. It is
+/// dropped outside of transactions, so its `drop` may run transactions. The memory limit of a
+/// database counts the objects, and not what their values own.
+///
+/// ```
+/// use candide::objects::{Boxed, TMap};
+/// use candide::Database;
+///
+/// let db = Database::new();
+/// let names = TMap::<u64, Boxed<String>>::new(&db)?;
+/// db.run(|tx| names.put(tx, 7, "Ann".to_owned()))?;
+/// let length = db.run(|tx| Ok(names.get(tx, 7)?.map_or(0, |name| name.len())))?;
+/// assert_eq!(length, 3);
+/// # Ok::<(), candide::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Boxed<T>(
+    /// The value.
+    pub T,
+);
+
+impl<T> From<T> for Boxed<T> {
+    fn from(value: T) -> Boxed<T> {
+        Boxed(value)
+    }
+}
+
+/// Returns the beginning of the name of the table that has the cells of values of type `T`.
+pub(super) fn table_name<T>() -> &'static str {
+    type_name::<T>()
+}
+
+/// A table of cells of boxed values.
+pub(super) type ValueCells<T, P> = ValueTable<u64, T, Hashed, P>;

@@ -1,0 +1,80 @@
+//! The rows of maps.
+
+#![forbid(unsafe_code)]
+
+use super::stored::{Image, Stored, short_name, words_of};
+use crate::schema::{Column, Field, Group, Hashed, IndexKind, Key, Record};
+use std::marker::PhantomData;
+
+/// The row of a [`TMap`](super::TMap): a key and its value. Programs meet this type in the types of
+/// scans alone.
+#[derive(Debug)]
+pub struct Entry<K, V, I = Hashed> {
+    pub(super) key: K,
+    pub(super) value: V,
+    index: PhantomData<fn() -> I>,
+}
+
+impl<K: Copy, V: Copy, I> Clone for Entry<K, V, I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: Copy, V: Copy, I> Copy for Entry<K, V, I> {}
+
+impl<K: Key, V: Stored, I: IndexKind> Entry<K, V, I> {
+    /// The value.
+    pub(super) const VALUE: Column<Entry<K, V, I>, V> = Column::new(0, 0, "value");
+
+    pub(super) fn new(key: K, value: V) -> Entry<K, V, I> {
+        Entry { key, value, index: PhantomData }
+    }
+
+    /// Returns the names of the types of keys and values.
+    pub(super) fn type_names() -> String {
+        format!("{}, {}", short_name::<K>(), short_name::<V>())
+    }
+}
+
+impl<K: Key, V: Stored, I: IndexKind> Record for Entry<K, V, I> {
+    type Key = K;
+    type Index = I;
+    type Image = Image<V>;
+    const NAME: &'static str = "Entry";
+    const GROUPS: &'static [Group] = &[Group::new("value", words_of::<V>())];
+
+    #[inline]
+    fn key(&self) -> K {
+        self.key
+    }
+
+    #[inline]
+    fn store(&self, words: &mut [u64]) {
+        for (index, word) in words.iter_mut().enumerate().take(V::WORDS) {
+            *word = self.value.word(index);
+        }
+    }
+
+    #[inline]
+    fn load(key: &K, words: &[u64]) -> Entry<K, V, I> {
+        Entry::new(*key, Self::VALUE.take(words))
+    }
+}
+
+/// The value of an entry that has none: the member of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member;
+
+impl Field for Member {
+    const BITS: u32 = 1;
+    type Buffer = [u64; 1];
+
+    fn word(&self, _index: usize) -> u64 {
+        0
+    }
+
+    fn from_buffer(_buffer: &[u64; 1]) -> Member {
+        Member
+    }
+}

@@ -1,0 +1,416 @@
+//! Maps: by hash, and in the order of keys.
+
+#![forbid(unsafe_code)]
+
+use super::directory::{ObjectType, find_object};
+use super::entry::Entry;
+use super::owner::{Owned, Owner, delete_rows, run_internal};
+use super::stored::Stored;
+use crate::api::{Database, Row, Scan, Table, find_table};
+use crate::catalog::{OBJECT_TABLES, TableOptions};
+use crate::engine::{Protocol, TableCore};
+use crate::error::{Abort, Error};
+use crate::handle::Handle;
+use crate::protocols::DefaultProtocol;
+use crate::schema::{
+    AsKey, Column, Hashed, InOrder, IndexKind, Key, KeyRange, Number, Ordered, RowType,
+};
+use crate::txn::Tx;
+use std::any::TypeId;
+use std::fmt;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+/// A map that transactions read and write, and that finds keys by their hash. ([`TOrderedMap`]
+/// keeps them in order.)
+///
+/// ```
+/// use candide::objects::TMap;
+/// use candide::{Database, Text};
+///
+/// let db = Database::new();
+/// let votes = TMap::<Text<16>, u64>::new(&db)?;
+/// db.run(|tx| votes.put(tx, "ann".try_into()?, 1))?;
+/// db.run(|tx| {
+///     votes.add(tx, "ann".try_into()?, 2)?; // observes only that the key is there
+///     votes.add(tx, "bob".try_into()?, 1)
+/// })?;
+/// assert_eq!(db.run(|tx| votes.get(tx, "ann")), Ok(Some(3)));
+/// assert_eq!(db.run(|tx| votes.remove(tx, "bob")), Ok(Some(1)));
+/// assert_eq!(db.run(|tx| votes.iter(tx).count()), Ok(1));
+/// # Ok::<(), candide::Error>(())
+/// ```
+///
+/// # Unit and conflicts
+/// Each entry is a unit of conflict of its own. [`put`](TMap::put) observes nothing;
+/// [`add`](TMap::add), [`delete`](TMap::delete) and [`insert_if_absent`](TMap::insert_if_absent)
+/// observe only whether the key is there. [`get`](TMap::get) and all that return or change a value
+/// observe it. A key that is not there is observed as a gap of the index, so an insert of a key
+/// near it, in the order of keys or of hashes, may conflict. [`iter`](TMap::iter) observes the
+/// whole map. There is no `len`: it would be a number that every insert changes.
+/// `iter(tx).count()` counts the entries, [`len_estimate`](TMap::len_estimate) estimates their
+/// number without a transaction.
+///
+/// # Names
+/// A map with a name ([`TMap::named`]) exists once in its database, and is durable if the database
+/// is. A map without a name is in memory only, and ends with its last handle.
+///
+/// # Cost
+/// A map is a table of its own. A handle has the size of a few words. The table of a map that ended
+/// is emptied and used by the next map of the same type. So the values of a map are the fields of a
+/// row, and a map is as fast as a [`Table`] of the same shape. Under [`Mvto`](crate::Mvto) a `put`
+/// links a version of the value.
+///
+/// # Errors of every operation
+/// [Those of every operation](crate::Table#errors-of-every-operation) on a table.
+#[doc(alias = "HashMap")]
+#[doc(alias = "THashMap")]
+pub struct TMap<K, V, P: Protocol = DefaultProtocol, I = Hashed> {
+    table: Table<Entry<K, V, I>, P>,
+    /// What gives the table back with the last handle; `None` if the map has a name.
+    owner: Option<Arc<Owner<P>>>,
+}
+
+/// A map that transactions read and write, and that keeps its keys in order. It has all that
+/// [`TMap`] has, and what depends on the order.
+///
+/// ```
+/// use candide::objects::TOrderedMap;
+/// use candide::Database;
+///
+/// let db = Database::new();
+/// let jobs = TOrderedMap::<(u8, u64), u32>::new(&db)?; // by priority, then by number
+/// db.run(|tx| {
+///     jobs.put(tx, (2, 1), 70)?;
+///     jobs.put(tx, (1, 2), 80)?;
+///     jobs.put(tx, (1, 3), 90)
+/// })?;
+/// assert_eq!(db.run(|tx| jobs.pop_first(tx)), Ok(Some(((1, 2), 80))));
+/// let rest = db.run(|tx| jobs.range(tx, (1, 0)..(2, 9)).collect::<Result<Vec<_>, _>>())?;
+/// assert_eq!(rest, [((1, 3), 90), ((2, 1), 70)]);
+/// # Ok::<(), candide::Error>(())
+/// ```
+///
+/// # Unit and conflicts
+/// Beside what is said of [`TMap`]: a [`range`](TMap::range) observes the entries that it returns
+/// and the gaps between them, so an insert into a gap conflicts, and other inserts into the same
+/// leaf of the tree may. Transactions that [`pop_first`](TMap::pop_first) conflict with one
+/// another. In keys of several components, entries that differ in the first one are in different
+/// leaves.
+#[doc(alias = "BTreeMap")]
+#[doc(alias = "TList")]
+pub type TOrderedMap<K, V, P = DefaultProtocol> = TMap<K, V, P, Ordered>;
+
+/// The entries of a map, one after another ([`Scan`]).
+pub type Entries<'t, K, V, P, I = Hashed> = Scan<'t, Entry<K, V, I>, P, Column<Entry<K, V, I>, V>>;
+
+impl<K, V, P: Protocol, I> Clone for TMap<K, V, P, I> {
+    fn clone(&self) -> Self {
+        TMap { table: self.table.clone(), owner: self.owner.clone() }
+    }
+}
+
+impl<K, V, P: Protocol, I> fmt::Debug for TMap<K, V, P, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TMap").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
+impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
+    /// Makes a map without a name. Call this outside of transactions.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTables`], [`Error::MemoryLimit`]; [`Error::Transaction`], as of
+    /// [`TBox::new`](super::TBox::new).
+    pub fn new(db: &Database<P>) -> Result<TMap<K, V, P, I>, Error> {
+        let (inner, row) = (&db.inner, TypeId::of::<Entry<K, V, I>>());
+        let core = match inner.catalog.unnamed.take_table(row, inner.engine.epochs.bound()) {
+            Some(core) => core,
+            None => Self::new_table(inner)?,
+        };
+        let owner = Owner::new(inner, &core, Owned::Table(row));
+        let map = TMap { table: Table::new(inner.clone(), core), owner: Some(Arc::new(owner)) };
+        while run_internal(inner, |tx| delete_rows(&map.table, tx))? {}
+        Ok(map)
+    }
+
+    /// Makes the table of a map without a name.
+    fn new_table(inner: &Handle<P>) -> Result<Arc<TableCore>, Error> {
+        let name = format!("{OBJECT_TABLES}map.{}", inner.catalog.unnamed.number_table());
+        let row = RowType::of::<Entry<K, V, I>>();
+        find_table(inner, &name, TableOptions::default().volatile(), &row)
+    }
+
+    /// Returns the map with a name. If there is none, makes an empty one.
+    ///
+    /// In a database that is [open](Database::open), the map is durable as tables are, and a later
+    /// opening finds it. Call this before transactions: it runs one of its own.
+    ///
+    /// # Errors
+    /// As [`TBox::named`](super::TBox::named).
+    pub fn named(db: &Database<P>, name: &str) -> Result<TMap<K, V, P, I>, Error> {
+        let kind = if I::ORDERED { "TOrderedMap" } else { "TMap" };
+        Self::named_as(db, name, &format!("{kind}<{}>", Entry::<K, V, I>::type_names()))
+    }
+
+    /// As [`TMap::named`], for an object of this type.
+    pub(super) fn named_as(
+        db: &Database<P>,
+        name: &str,
+        type_name: &str,
+    ) -> Result<TMap<K, V, P, I>, Error> {
+        // Keys have the layout of the table, which is compared as that of every table.
+        let wanted = ObjectType { name: type_name.to_owned(), layout: V::LAYOUT, cells: 0 };
+        find_object(&db.inner, name, &wanted, &mut |_, _| Ok(()))?;
+        let row = RowType::of::<Entry<K, V, I>>();
+        let table = format!("{OBJECT_TABLES}named.{name}");
+        let core = find_table(&db.inner, &table, TableOptions::default(), &row)?;
+        Ok(TMap { table: Table::new(db.inner.clone(), core), owner: None })
+    }
+
+    /// Returns the approximate number of entries, without a transaction
+    /// ([`Table::len_estimate`]).
+    pub fn len_estimate(&self) -> u64 {
+        self.table.len_estimate()
+    }
+
+    /// Returns the number of bytes that the map has taken ([`Table::memory_bytes`]).
+    pub fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes()
+    }
+
+    /// Returns the value of a key.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    #[inline]
+    pub fn get(&self, tx: &Tx<'_, P>, key: impl AsKey<K>) -> Result<Option<V>, Abort> {
+        self.table.get(tx, key, Entry::<K, V, I>::VALUE)
+    }
+
+    /// As [`TMap::get`], for a transaction that is going to write the entry
+    /// ([`Table::get_for_update`]).
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn get_for_update(&self, tx: &Tx<'_, P>, key: impl AsKey<K>) -> Result<Option<V>, Abort> {
+        self.table.get_for_update(tx, key, Entry::<K, V, I>::VALUE)
+    }
+
+    /// Returns whether the map has a key.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn contains_key(&self, tx: &Tx<'_, P>, key: impl AsKey<K>) -> Result<bool, Abort> {
+        Ok(self.table.get(tx, key, ())?.is_some())
+    }
+
+    /// Sets the value of a key, without observing whether there was one.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    #[inline]
+    pub fn put(&self, tx: &Tx<'_, P>, key: K, value: V) -> Result<(), Abort> {
+        self.table.put(tx, Entry::new(key, value))
+    }
+
+    /// Sets the value of a key, and returns the one before. [`TMap::put`] observes less.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn insert(&self, tx: &Tx<'_, P>, key: K, value: V) -> Result<Option<V>, Abort> {
+        let row = self.table.find_key(tx, &key)?;
+        let before = row.get(Entry::<K, V, I>::VALUE)?;
+        match before {
+            Some(_) => row.update(Entry::<K, V, I>::VALUE.set(value))?,
+            None => self.table.put(tx, Entry::new(key, value))?,
+        }
+        Ok(before)
+    }
+
+    /// Sets the value of a key that has none; returns whether that was so.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn insert_if_absent(&self, tx: &Tx<'_, P>, key: K, value: V) -> Result<bool, Abort> {
+        self.table.insert_if_absent(tx, Entry::new(key, value))
+    }
+
+    /// Returns the value of a key. If it has none, sets it to `value` first.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    #[doc(alias = "entry")]
+    #[doc(alias = "or_insert")]
+    pub fn get_or_insert(&self, tx: &Tx<'_, P>, key: K, value: V) -> Result<V, Abort> {
+        let row = self.table.find_key(tx, &key)?;
+        if let Some(present) = row.get(Entry::<K, V, I>::VALUE)? {
+            return Ok(present);
+        }
+        self.table.put(tx, Entry::new(key, value))?;
+        Ok(value)
+    }
+
+    /// Removes a key, and returns its value. [`TMap::delete`] observes less.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn remove(&self, tx: &Tx<'_, P>, key: impl AsKey<K>) -> Result<Option<V>, Abort> {
+        let Some(row) = self.find(tx, key)? else { return Ok(None) };
+        let value = row.get(Entry::<K, V, I>::VALUE)?;
+        if value.is_some() {
+            row.delete()?;
+        }
+        Ok(value)
+    }
+
+    /// Removes a key; returns whether it was there.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn delete(&self, tx: &Tx<'_, P>, key: impl AsKey<K>) -> Result<bool, Abort> {
+        self.table.delete_if_present(tx, key)
+    }
+
+    /// Reads the value of a key, lets `change` change it, and writes it back; returns what `change`
+    /// returns. `None` if the key is not there.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    #[doc(alias = "get_mut")]
+    #[doc(alias = "and_modify")]
+    pub fn modify<T>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: impl AsKey<K>,
+        change: impl FnOnce(&mut V) -> T,
+    ) -> Result<Option<T>, Abort> {
+        self.table.modify_if_present(tx, key, Entry::<K, V, I>::VALUE, change)
+    }
+
+    /// Reads the value of a key, or takes `value` if it has none; lets `change` change it, and
+    /// writes it; returns what `change` returns.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    #[doc(alias = "entry")]
+    #[doc(alias = "or_insert_with")]
+    pub fn modify_or_insert<T>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: K,
+        value: V,
+        change: impl FnOnce(&mut V) -> T,
+    ) -> Result<T, Abort> {
+        let present = self.table.find_key(tx, &key)?.get(Entry::<K, V, I>::VALUE)?;
+        let mut value = present.unwrap_or(value);
+        let result = change(&mut value);
+        self.table.put(tx, Entry::new(key, value))?;
+        Ok(result)
+    }
+
+    /// Returns all entries: in the order of their keys if the map has one, otherwise in no
+    /// particular order. The transaction observes the whole map.
+    pub fn iter<'t>(&'t self, tx: &'t Tx<'_, P>) -> Entries<'t, K, V, P, I> {
+        self.table.iter(tx, Entry::<K, V, I>::VALUE)
+    }
+
+    /// Returns a handle on the entry of a key; `None` if no entry can have it.
+    fn find<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        key: impl AsKey<K>,
+    ) -> Result<Option<Row<'t, Entry<K, V, I>, P>>, Abort> {
+        match self.table.find(tx, key) {
+            Ok(row) => Ok(Some(row)),
+            Err(Abort::NotFound) => Ok(None),
+            Err(abort) => Err(abort),
+        }
+    }
+}
+
+/// Maps of numbers.
+impl<K: Key, V: Stored + Number, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
+    /// Adds `summand` to the value of a key when the transaction commits; a key that is not there
+    /// gets it as its value. Observes only whether the key is there. If the sum is out of the
+    /// type's range, the transaction ends in [`Abort::Overflow`].
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn add(&self, tx: &Tx<'_, P>, key: K, summand: V) -> Result<(), Abort> {
+        let row = Entry::new(key, summand);
+        self.table.upsert(tx, row, Entry::<K, V, I>::VALUE.add(summand)).map(|_| ())
+    }
+
+    /// Returns whether the value of a key is in `range`, and observes only that, as
+    /// [`Table::is_within`]; `None` if the key is not there.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn is_within(
+        &self,
+        tx: &Tx<'_, P>,
+        key: impl AsKey<K>,
+        range: impl RangeBounds<V>,
+    ) -> Result<Option<bool>, Abort> {
+        let Some(row) = self.find(tx, key)? else { return Ok(None) };
+        match row.is_within(Entry::<K, V, I>::VALUE, range) {
+            Ok(is_within) => Ok(Some(is_within)),
+            Err(Abort::NotFound) => Ok(None),
+            Err(abort) => Err(abort),
+        }
+    }
+}
+
+/// Maps in the order of keys.
+impl<K: Key, V: Stored, P: Protocol, I: InOrder> TMap<K, V, P, I> {
+    /// Returns the entries of a range of keys, in their order ([`Table::scan`]).
+    pub fn range<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        range: impl KeyRange<K>,
+    ) -> Entries<'t, K, V, P, I> {
+        self.table.scan(tx, range, Entry::<K, V, I>::VALUE)
+    }
+
+    /// Returns the entry with the smallest key.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    #[doc(alias = "min")]
+    pub fn first(&self, tx: &Tx<'_, P>) -> Result<Option<(K, V)>, Abort> {
+        self.iter(tx).first()
+    }
+
+    /// Returns the entry with the largest key.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    #[doc(alias = "max")]
+    pub fn last(&self, tx: &Tx<'_, P>) -> Result<Option<(K, V)>, Abort> {
+        self.iter(tx).last()
+    }
+
+    /// Removes the entry with the smallest key, and returns it.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn pop_first(&self, tx: &Tx<'_, P>) -> Result<Option<(K, V)>, Abort> {
+        self.pop(tx, self.first(tx)?)
+    }
+
+    /// Removes the entry with the largest key, and returns it.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn pop_last(&self, tx: &Tx<'_, P>) -> Result<Option<(K, V)>, Abort> {
+        self.pop(tx, self.last(tx)?)
+    }
+
+    fn pop(&self, tx: &Tx<'_, P>, entry: Option<(K, V)>) -> Result<Option<(K, V)>, Abort> {
+        if let Some((key, _)) = &entry {
+            self.table.find_key(tx, key)?.delete()?;
+        }
+        Ok(entry)
+    }
+}

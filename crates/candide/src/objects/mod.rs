@@ -1,0 +1,94 @@
+//! Transactional objects: values, counters, arrays, maps and sets that transactions of a database
+//! read and write together with its tables.
+//!
+//! Objects are rows of tables that the engine makes for them. So everything that is said of
+//! tables holds for objects: a transaction may use both, all protocols apply, readers of a
+//! [snapshot](crate::Snapshot) see objects as of that moment, and [`Tx::retry`](crate::Tx::retry)
+//! waits for them.
+//!
+//! | object | is | for |
+//! |---|---|---|
+//! | [`TBox`], [`TVar`] | a value | what belongs together and changes as a whole |
+//! | [`TCounter`] | a number | counts, stocks and limits that many transactions change |
+//! | [`TArray`] | values by index | grids, slots, shards |
+//! | [`TMap`], [`TSet`] | keys by hash | lookups by key |
+//! | [`TOrderedMap`] | keys in order | ranges, the first and the last |
+//!
+//! An object has a name, or it has none: `TCounter::named(&db, "hits")?`, `TCounter::new(&db)?`. A
+//! named object exists once in a database, and is durable if the database is
+//! [open](crate::Database::open) in a directory; the next opening finds it, and refuses it under
+//! another type. An object without a name is in memory, and ends with its last handle. A handle is
+//! small; its clones refer to the same object, and threads may share them.
+//!
+//! # Types of a program's own
+//! All that these objects do, a program can do with the public interface: rows of a table as
+//! state, [`Column::add`](crate::Column::add) and other updates for changes that observe nothing,
+//! [`Table::is_within`](crate::Table::is_within) for conditions that observe no more than their
+//! answer, [`Tx::attempt`](crate::Tx::attempt) for operations that fail as a whole, and
+//! [`Tx::check`](crate::Tx::check) for operations that wait. Such a type keeps [`Table`] handles,
+//! or objects, and its operations take `&Tx`. A counter of several rows, to which threads add
+//! without meeting one another:
+//!
+//! ```
+//! use candide::objects::TArray;
+//! use candide::{Abort, Database, Error, Tx};
+//!
+//! #[derive(Clone)]
+//! struct ShardedCounter {
+//!     shards: TArray<i64>,
+//! }
+//!
+//! impl ShardedCounter {
+//!     fn new(db: &Database, shards: usize) -> Result<ShardedCounter, Error> {
+//!         Ok(ShardedCounter { shards: TArray::new(db, shards, |_| 0)? })
+//!     }
+//!
+//!     /// Adds to the shard of a thread, which says its number.
+//!     fn add(&self, tx: &Tx<'_>, thread: usize, summand: i64) -> Result<(), Abort> {
+//!         self.shards.add(tx, thread % self.shards.len(), summand)
+//!     }
+//!
+//!     /// Returns the sum. Conflicts with all that add.
+//!     fn get(&self, tx: &Tx<'_>) -> Result<i64, Abort> {
+//!         (0..self.shards.len()).try_fold(0, |sum, shard| Ok(sum + self.shards.get(tx, shard)?))
+//!     }
+//! }
+//!
+//! let db = Database::new();
+//! let hits = ShardedCounter::new(&db, 4)?;
+//! std::thread::scope(|scope| {
+//!     for thread in 0..4 {
+//!         let (db, hits) = (&db, hits.clone());
+//!         scope.spawn(move || (0..10).try_for_each(|_| db.run(|tx| hits.add(tx, thread, 1))));
+//!     }
+//! });
+//! assert_eq!(db.run(|tx| hits.get(tx)), Ok(40));
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! The example `bounded_stack.rs` has a type on a table of its own.
+//!
+//! [`Table`]: crate::Table
+
+#![forbid(unsafe_code)]
+
+// Layers, lowest first: stored, cell, owner, cells, directory, entry, tbox, array, counter, map, set.
+mod array;
+mod cell;
+mod cells;
+mod counter;
+mod directory;
+mod entry;
+mod map;
+mod owner;
+mod set;
+mod stored;
+mod tbox;
+
+pub use array::TArray;
+pub use counter::TCounter;
+pub use entry::{Entry, Member};
+pub use map::{Entries, TMap, TOrderedMap};
+pub use set::TSet;
+pub use stored::Stored;
+pub use tbox::{TBox, TVar};

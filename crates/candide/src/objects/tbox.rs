@@ -1,0 +1,197 @@
+//! Boxes: one value each.
+
+#![forbid(unsafe_code)]
+
+use super::cell::Cell;
+use super::cells::Cells;
+use super::directory::{ObjectType, named_cells, unnamed_cells, unnamed_cells_in};
+use super::stored::Stored;
+use crate::api::Database;
+use crate::engine::Protocol;
+use crate::error::{Abort, Error};
+use crate::protocols::DefaultProtocol;
+use crate::schema::Number;
+use crate::txn::Tx;
+use std::fmt;
+use std::ops::RangeBounds;
+
+/// A value that transactions read and write: what libraries of software transactional memory call
+/// a `TVar`.
+///
+/// ```
+/// use candide::objects::TBox;
+/// use candide::Database;
+///
+/// let db = Database::new();
+/// let (checking, savings) = (TBox::new(&db, 200i64)?, TBox::new(&db, 0)?);
+/// db.run(|tx| {
+///     let all = checking.replace(tx, 0)?;
+///     savings.modify(tx, |cents| *cents += all)
+/// })?;
+/// assert_eq!(db.run(|tx| Ok((checking.get(tx)?, savings.get(tx)?))), Ok((0, 200)));
+/// # Ok::<(), candide::Error>(())
+/// ```
+///
+/// # Unit and conflicts
+/// Each box is a unit of conflict of its own. A [`set`](TBox::set) observes nothing; so does an
+/// [`add`](TBox::add), under protocols that apply updates at the commit. `get`, `replace` and
+/// `modify` observe the value.
+///
+/// # Names
+/// A box with a name ([`TBox::named`]) exists once in its database, and is durable if the database
+/// is. A box without a name is in memory only. It ends with its last handle; its memory is used
+/// for later boxes.
+///
+/// # Cost
+/// A handle is of a few words, and its clones are handles of the same box. Boxes share one table
+/// for all values of the same number of words: a box takes some 60 bytes beside the words of its
+/// value. Each operation looks the box up by its number. Under [`Mvto`](crate::Mvto) a `set` links a
+/// version of the value.
+///
+/// # Errors of every operation
+/// Those of [every operation](crate::Table#errors-of-every-operation) on a table.
+/// [`Abort::NotFound`] if the transaction that was to [create](TBox::create) the box has not
+/// committed.
+#[doc(alias = "TVar")]
+#[doc(alias = "Mutex")]
+#[doc(alias = "RwLock")]
+pub struct TBox<V, P: Protocol = DefaultProtocol> {
+    cells: Cells<V, P>,
+}
+
+/// The name that libraries of software transactional memory have for a [`TBox`].
+pub type TVar<V, P = DefaultProtocol> = TBox<V, P>;
+
+impl<V, P: Protocol> Clone for TBox<V, P> {
+    fn clone(&self) -> Self {
+        TBox { cells: self.cells.clone() }
+    }
+}
+
+impl<V, P: Protocol> fmt::Debug for TBox<V, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TBox").field("number", &self.cells.first).finish_non_exhaustive()
+    }
+}
+
+impl<V: Stored, P: Protocol> TBox<V, P> {
+    /// Makes a box without a name, in a transaction of its own: not within another one of the same
+    /// database, where [`TBox::create`] makes it.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTables`], [`Error::MemoryLimit`]; [`Error::Transaction`] with
+    /// [`Abort::Nested`] within a transaction of the same database, and with
+    /// [`Abort::SecondSession`] under a protocol that allows one session if the program holds it.
+    pub fn new(db: &Database<P>, value: V) -> Result<TBox<V, P>, Error> {
+        Ok(TBox { cells: unnamed_cells(db, 1, &|_| value)? })
+    }
+
+    /// Makes a box without a name, as a part of the transaction `tx` of `db`. The box exists when
+    /// the transaction has committed. If the closure runs again, it makes another box.
+    ///
+    /// ```
+    /// # use candide::objects::TBox;
+    /// # use candide::Database;
+    /// let db = Database::new();
+    /// let newest = TBox::new(&db, 0u64)?;
+    /// let ticket = db.try_run(|tx| {
+    ///     let number = newest.get(tx)? + 1;
+    ///     newest.set(tx, number)?;
+    ///     TBox::create(tx, &db, number)
+    /// })?;
+    /// assert_eq!(db.run(|tx| ticket.get(tx)), Ok(1));
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Transaction`] with [those of every
+    /// operation](crate::Table#errors-of-every-operation); [`Error::TooManyTables`] and
+    /// [`Error::MemoryLimit`] for the first box of so many words.
+    pub fn create(tx: &Tx<'_, P>, db: &Database<P>, value: V) -> Result<TBox<V, P>, Error> {
+        Ok(TBox { cells: unnamed_cells_in(db, tx, 1, &|_| value)? })
+    }
+
+    /// Returns the box with a name. If there is none, makes one that contains `value`.
+    ///
+    /// In a database that is [open](Database::open), the box and its value are durable as rows are,
+    /// and a later opening finds them. Call this before transactions: it runs one of its own.
+    ///
+    /// # Errors
+    /// As [`TBox::new`]; [`Error::ObjectType`] if the name belongs to an object of another type,
+    /// [`Error::EmptyTableName`], [`Error::LongName`] for more than 64 bytes; [`Error::Files`], and
+    /// [`Error::Transaction`] with [`Abort::LogFailed`] or [`Abort::DiskFull`].
+    pub fn named(db: &Database<P>, name: &str, value: V) -> Result<TBox<V, P>, Error> {
+        let wanted = ObjectType::of_cells::<V>("TBox", 1);
+        Ok(TBox { cells: named_cells(db, name, &wanted, &|_| value)? })
+    }
+
+    /// Returns the value.
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    #[inline]
+    pub fn get(&self, tx: &Tx<'_, P>) -> Result<V, Abort> {
+        self.cells.row(tx, 0)?.read(Cell::<V>::VALUE)
+    }
+
+    /// As [`TBox::get`], for a transaction that is going to write the box: no other transaction
+    /// writes it before this one has ended
+    /// ([`Table::get_for_update`](crate::Table::get_for_update)).
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    pub fn get_for_update(&self, tx: &Tx<'_, P>) -> Result<V, Abort> {
+        self.cells.row(tx, 0)?.read_for_update(Cell::<V>::VALUE)
+    }
+
+    /// Sets the value, without observing the present one.
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    #[inline]
+    #[doc(alias = "write")]
+    pub fn set(&self, tx: &Tx<'_, P>, value: V) -> Result<(), Abort> {
+        self.cells.row(tx, 0)?.update(Cell::<V>::VALUE.set(value))
+    }
+
+    /// Sets the value, and returns the one before.
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    #[doc(alias = "swap")]
+    pub fn replace(&self, tx: &Tx<'_, P>, value: V) -> Result<V, Abort> {
+        let row = self.cells.row(tx, 0)?;
+        let before = row.read(Cell::<V>::VALUE)?;
+        row.update(Cell::<V>::VALUE.set(value))?;
+        Ok(before)
+    }
+
+    /// Reads the value, lets `change` change it, and writes it back; returns what `change` returns.
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    pub fn modify<T>(&self, tx: &Tx<'_, P>, change: impl FnOnce(&mut V) -> T) -> Result<T, Abort> {
+        self.cells.row(tx, 0)?.modify(Cell::<V>::VALUE, change)
+    }
+}
+
+/// Boxes of numbers.
+impl<V: Stored + Number, P: Protocol> TBox<V, P> {
+    /// Adds `summand` when the transaction commits, without observing the value. If the sum is out
+    /// of the type's range, the transaction ends in [`Abort::Overflow`].
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    pub fn add(&self, tx: &Tx<'_, P>, summand: V) -> Result<(), Abort> {
+        self.cells.row(tx, 0)?.update(Cell::<V>::VALUE.add(summand))
+    }
+
+    /// Returns whether the value is in `range`, and observes only that, as
+    /// [`Table::is_within`](crate::Table::is_within).
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    pub fn is_within(&self, tx: &Tx<'_, P>, range: impl RangeBounds<V>) -> Result<bool, Abort> {
+        self.cells.row(tx, 0)?.is_within(Cell::<V>::VALUE, range)
+    }
+}

@@ -1,0 +1,123 @@
+//! Values outside of records: a word of a row holds the address of a value.
+//!
+//! A *value unit* has one word, which names a value while the row is present. The words of an
+//! absent row mean nothing.
+//!
+//! # Invariants
+//! * **BV1** A value has one owner at a time: a [`Value`], or, from the install of its word on, the
+//!   unit whose versions name it. [`Value::claim`] takes a value from its unit, once.
+//! * **BV2** A word is followed only by a session that has read it, in the running attempt, from a
+//!   present row of a table whose values are of that type, or that has staged it there. A claimed
+//!   value is kept until no such attempt runs any more.
+//! * **BV3** The value is written before its word is stored (E3), and not changed while a unit
+//!   names it.
+//! * **BV4** The timestamp of a value is written by the commit that installs the value, before its
+//!   word is stored, and read by that attempt and by the owner that has claimed the value.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+/// What the engine knows of a value: how to drop it, and when it was installed.
+struct Header {
+    /// Drops the value, and frees its memory.
+    drop: unsafe fn(NonNull<Header>),
+    /// The timestamp of the commit that installed the value; [`NOT_INSTALLED`] before. Only that
+    /// commit writes it, before it stores the value's word (BV4).
+    born: UnsafeCell<u64>,
+}
+
+/// The timestamp of a value that no commit has installed.
+const NOT_INSTALLED: u64 = u64::MAX;
+
+#[repr(C)]
+struct Kept<T> {
+    header: Header,
+    value: T,
+}
+
+/// A value of any type that belongs to the holder. Dropping it drops the value; a panic of the
+/// value's destructor ends here, so that other values are dropped all the same.
+pub struct Value(NonNull<Header>);
+
+// SAFETY: `Value::new` takes values that are `Send` and `Sync`.
+unsafe impl Send for Value {}
+// SAFETY: as above.
+unsafe impl Sync for Value {}
+
+impl Value {
+    /// Moves a value to memory of its own.
+    pub(crate) fn new<T: Send + Sync + 'static>(value: T) -> Value {
+        let header = Header { drop: drop_kept::<T>, born: UnsafeCell::new(NOT_INSTALLED) };
+        let kept = Box::into_raw(Box::new(Kept { header, value }));
+        Value(NonNull::new(kept.cast()).expect("a box is never at zero"))
+    }
+
+    /// Returns the word that names the value. It is never zero.
+    pub(crate) fn word(&self) -> u64 {
+        self.0.as_ptr().expose_provenance() as u64
+    }
+
+    /// Takes the value that a unit has named by `word` (BV1): the caller has replaced or deleted
+    /// the last version that names it, and no other caller claims it.
+    pub(crate) fn claim(word: u64) -> Value {
+        Value(header_at(word))
+    }
+
+    /// Returns whether a commit has installed the value, which then belongs to its unit.
+    pub(crate) fn is_installed(&self) -> bool {
+        self.born() != NOT_INSTALLED
+    }
+
+    /// Returns the timestamp of the commit that installed the value.
+    pub(crate) fn born(&self) -> u64 {
+        // SAFETY: the value is allocated (BV1), and nothing writes the timestamp now (BV4).
+        unsafe { *self.0.as_ref().born.get() }
+    }
+}
+
+/// Notes that a commit installs the value named by `word`, which its attempt has staged, at
+/// `timestamp`. Nothing that can fail follows in that commit.
+pub(crate) fn note_installed(word: u64, timestamp: u64) {
+    debug_assert!(timestamp != NOT_INSTALLED);
+    // SAFETY: the attempt owns what it has staged (BV1), and is alone in using it (BV4).
+    unsafe { *header_at(word).as_ref().born.get() = timestamp };
+}
+
+/// Returns the value named by `word`, for as long as the attempt of `_tx` runs. BV2 holds: `T` is
+/// the type of the values of the table from which the attempt has read the word.
+pub(crate) fn follow<T, A: ?Sized>(word: u64, _tx: &A) -> &T {
+    let kept: NonNull<Kept<T>> = header_at(word).cast();
+    // SAFETY: BV2 says that the value is allocated and of this type until the attempt ends. BV3 has
+    // no one change it meanwhile.
+    unsafe { &(*kept.as_ptr()).value }
+}
+
+fn header_at(word: u64) -> NonNull<Header> {
+    NonNull::new(std::ptr::with_exposed_provenance_mut(word as usize))
+        .expect("the word of a present row names a value")
+}
+
+/// Drops a value of type `T`, and frees its memory.
+///
+/// # Safety
+/// The header belongs to a `Kept<T>` made by [`Value::new`], which nothing uses any more.
+unsafe fn drop_kept<T>(header: NonNull<Header>) {
+    // SAFETY: by the contract, the box is whole and the caller's.
+    drop(unsafe { Box::from_raw(header.cast::<Kept<T>>().as_ptr()) });
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        // SAFETY: the value belongs to `self` (BV1), and is not used any more (BV2).
+        let free = || unsafe { (self.0.as_ref().drop)(self.0) };
+        let _ = catch_unwind(AssertUnwindSafe(free));
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Value({:#x})", self.word())
+    }
+}

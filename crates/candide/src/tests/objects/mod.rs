@@ -1,0 +1,7 @@
+//! Tests of transactional objects.
+
+mod misuse;
+mod model;
+mod ranges;
+mod subjects;
+mod threads;

@@ -1,0 +1,52 @@
+//! Values outside of records, as the operations of a transaction stage them.
+
+#![forbid(unsafe_code)]
+
+use super::state::{State, WRITES_VALUES};
+use crate::engine::{Engine, Protocol, TableCore, Versions};
+use crate::error::Abort;
+use crate::record::value::Value;
+
+impl<P: Protocol> State<P> {
+    /// Notes that the attempt is about to write rows of a table with values. Called before each of
+    /// these operations.
+    pub(crate) fn note_value_write(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+    ) -> Result<(), Abort> {
+        self.admit(engine, table)?;
+        self.held |= WRITES_VALUES;
+        self.writes.note_values();
+        self.worker.local.values.note_write(table.number);
+        Ok(())
+    }
+
+    /// Keeps a value until the attempt ends, and returns the word that names it. The caller is
+    /// about to store the word in a row of a table whose values are of that type.
+    pub(crate) fn stage_value(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        value: Value,
+    ) -> Result<u64, Abort> {
+        self.held |= WRITES_VALUES;
+        // Even if the operation is refused, the value is dropped when the attempt has ended.
+        let word = self.worker.local.values.stage(value);
+        self.note_value_write(engine, table)?;
+        Ok(word)
+    }
+
+    /// Ends the attempt's ownership of values: what it has replaced belongs to the session's
+    /// garbage, and what it has not installed is to be dropped.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_values(&mut self) {
+        let local = &mut self.worker.local;
+        let replaced = &mut local.values.replaced;
+        if !replaced.is_empty() {
+            P::Versions::leave_values(&mut self.worker.versions, replaced, &mut local.retired);
+        }
+        local.values.end();
+    }
+}
