@@ -85,6 +85,20 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         inputs: I,
         step: impl FnMut(&mut Pr::Value, Values<'_, I>) -> T + 'static,
     ) -> Result<Later<T>, Abort> {
+        let mut parts = Some((inputs.hold(), step));
+        let later = self.try_defer(projection, &mut parts);
+        if let (Err(_), Some(parts)) = (&later, parts) {
+            self.tx.steps().keep(parts);
+        }
+        later
+    }
+
+    /// Does the work of [`Row::defer`]. Takes the parts of the step unless it is refused.
+    fn try_defer<Pr: Projection<R> + 'static, H: Held, T: 'static>(
+        &self,
+        projection: Pr,
+        parts: &mut Option<(H, impl FnMut(&mut Pr::Value, H::Values<'_>) -> T + 'static)>,
+    ) -> Result<Later<T>, Abort> {
         const {
             assert!(
                 !Pr::INDEXED,
@@ -101,21 +115,16 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         if indexed {
             return Err(Abort::Indexed);
         }
-        let inputs = inputs.hold();
-        admit_inputs(&inputs, self.tx)?;
+        let (inputs, _) = parts.as_ref().expect("the caller has the parts");
+        admit_inputs(inputs, self.tx)?;
         let unit = core.layout.unit_of(groups.trailing_zeros() as u8);
         let mut later = None;
         self.staging(|Stager { state, engine, table, record, .. }| {
             let at = table.layout.at(*record, unit);
             state.admit_update(engine, at)?;
-            let work = ColumnStep::<R, Pr, _, _> {
-                at,
-                unit,
-                key: self.key,
-                projection,
-                inputs,
-                function: step,
-            };
+            let (inputs, function) = parts.take().expect("there are the parts of one step");
+            let key = self.key;
+            let work = ColumnStep::<R, Pr, _, _> { at, unit, key, projection, inputs, function };
             let stage = |list: Rc<StepList>, number| state.stage_step(engine, at, list, number);
             later = Some(Later::step(self.tx.steps(), work, stage)?);
             Ok(())
@@ -205,7 +214,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
         inputs: I,
         step: impl FnMut(&mut Pr::Value, Values<'_, I>) -> T + 'static,
     ) -> Result<Later<T>, Abort> {
-        self.find_to_write(tx, key)?.defer(projection, inputs, step)
+        match self.find_to_write(tx, key) {
+            Ok(row) => row.defer(projection, inputs, step),
+            Err(abort) => {
+                tx.steps().keep((inputs.hold(), step));
+                Err(abort)
+            }
+        }
     }
 
     /// Inserts a row whose key is known now, and whose columns are known when the transaction

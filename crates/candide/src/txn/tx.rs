@@ -138,13 +138,11 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// # Errors
     /// The outcome or conflict in which the attempt ends then.
     pub(crate) fn evaluate(&self, list: &Rc<StepList>, number: usize) -> Result<(), Abort> {
-        while let Some(at) = list.next_unit(number) {
-            let (state, evaluated) = (&mut *self.state.borrow_mut(), list.evaluated());
+        list.ask_for(number, |at| {
+            let state = &mut *self.state.borrow_mut();
             state.enter(self.engine)?;
-            state.whole_or_failed(|state| state.run_step(self.engine, at, list.clone()))?;
-            assert!(list.evaluated() > evaluated, "the unit has the step");
-        }
-        Ok(())
+            state.whole_or_failed(|state| state.run_step(self.engine, at, list.clone()))
+        })
     }
 
     /// Notes that the transaction can only end in this outcome, and returns it.
@@ -209,6 +207,9 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// [`add`](crate::Column::add), [`sub`](crate::Column::sub) or have a guard, as a read would.
     /// So transactions that update a hot counter within a part conflict, where outside of parts
     /// they do not.
+    ///
+    /// Steps of a part ([`Table::defer`](crate::Table::defer)) are left to the commit, and so are the
+    /// other updates of their groups: if they fail, the transaction does.
     ///
     /// A conflict dooms the whole attempt, whatever the part makes of it: the operations after the
     /// part return the conflict. If `part` or an updater panics, the part is undone, and the panic

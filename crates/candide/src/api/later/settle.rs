@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Later, Origin, Owned, Slot};
+use super::handle::Later;
+use super::value::{Origin, Owned, Slot};
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::txn::{StepList, Tx};
@@ -78,7 +79,7 @@ pub(in crate::api) fn admitted<P: Protocol, S: Settle, E: From<Abort>>(
 }
 
 mod private {
-    use super::Later;
+    use super::super::handle::Later;
 
     pub trait Sealed {}
     impl Sealed for () {}
