@@ -7,6 +7,7 @@ use super::options::RunOptions;
 use super::session_log::SessionLog;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
+use crate::access::steps;
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
     Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, Versions, Watch,
@@ -245,6 +246,10 @@ impl<P: Protocol> TxnRunner<P> {
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         starvation.end_early();
+        if steps::is_running() {
+            // The logger may wait for the turn of the transaction whose step runs this one.
+            return Err(Abort::OutcomeUnknown);
+        }
         let state = self.state.get_mut();
         let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
         log.progress.wait(state.rests_on(engine), level, deadline)

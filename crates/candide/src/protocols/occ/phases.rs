@@ -40,7 +40,7 @@ pub(super) fn commit(
     turn: &mut LogTurn<'_>,
 ) -> Result<Committed, Abort> {
     attempt.view.reserve();
-    attempt.early.before_phase_1(context, &attempt.reads, writes)?;
+    attempt.early.before_phase_1(context, (&attempt.reads, &attempt.nodes), writes)?;
 
     // 1 lock
     acquire(context, &mut attempt.early, writes, install_held)?;
