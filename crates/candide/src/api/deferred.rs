@@ -177,9 +177,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// While a step runs, its row is locked. So it should be short; it must not wait for other
     /// threads, and not begin a transaction ([`Abort::Nested`]). If it panics, the transaction has
-    /// no effect, and the panic goes on in the caller of `run`. What the step captures, and its
-    /// result if nothing takes it, is dropped after the transaction: `step` is an `FnMut`, though it
-    /// is called once.
+    /// no effect, and the panic goes on in the caller of `run`.
+    ///
+    /// `step` is called once, but is an `FnMut`: what it captures, and a result that nothing takes,
+    /// is dropped after the transaction, when nothing is locked. If the attempt is repeated, it is
+    /// dropped before the next one, while the thread's session is in use: [`Database::run`] then
+    /// returns [`Abort::Nested`].
     ///
     /// Until the commit, the transaction cannot read the columns' group in this row
     /// ([`Abort::NotYet`]), but by [`Later::now`]. At the end of a [part](Tx::attempt) that
@@ -326,6 +329,14 @@ impl<P: Protocol> Tx<'_, P> {
     /// this error even if the closure ignores it. The errors of [misuse](Later#life).
     pub fn require(&self, condition: &Later<bool>) -> Result<(), Abort> {
         condition.admit(self)?;
-        condition.require().map_err(|abort| self.fail(abort))
+        match condition.require() {
+            Err(Abort::Guard) => Err(self.fail(Abort::Guard)),
+            // An earlier failure, of a step, counts more.
+            Err(outcome) => {
+                self.fail(outcome);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
     }
 }

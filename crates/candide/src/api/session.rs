@@ -461,10 +461,11 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
             Err(abort) => return (Err(abort.into()), None),
         },
     };
+    // Dropped after the session is given back, also by a panic: what steps hold may run transactions.
+    let effects = Effects::default();
     let is_kept = !inner.engine.properties.one_session;
     let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
-    let effects = Effects::default();
     let result = session.core.run_counted(&inner.engine, options, read_view, &effects, body);
     let ended = at_end(&mut session.core);
     // The session goes back to the list first: effects may run transactions of their own with it.

@@ -616,32 +616,31 @@ fn settle<'e, T, E: From<Abort>>(
     result: Result<Result<T, E>, Panic>,
     effects: &Effects,
 ) -> ControlFlow<Result<T, E>, Again<'e>> {
-    let unwanted = effects.discard();
     // The user's values are dropped first. If their destructors panicked while another panic
     // unwinds, the process would be aborted.
     match verdict {
         Verdict::Conflict(cause) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard());
             ControlFlow::Continue(Again::Conflict(cause))
         }
         Verdict::Retry(watch) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard());
             ControlFlow::Continue(Again::Retry(watch))
         }
         Verdict::Outcome(abort) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard_last());
             ControlFlow::Break(Err(abort.into()))
         }
         Verdict::Panic(panic) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard_last());
             resume_unwind(panic)
         }
         Verdict::Stands => {
-            drop(unwanted);
+            drop(effects.discard_last());
             ControlFlow::Break(result.unwrap_or_else(|panic| resume_unwind(panic)))
         }
     }
@@ -656,7 +655,7 @@ fn end_unacknowledged<T, E: From<Abort>>(
     effects: &Effects,
 ) -> Result<T, E> {
     drop(unshown);
-    drop(effects.discard());
+    drop(effects.discard_last());
     Err(abort.into())
 }
 

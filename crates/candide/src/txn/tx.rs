@@ -56,14 +56,28 @@ impl Effects {
         }
     }
 
-    /// Returns the effects and steps of an attempt that has not committed. The caller drops them.
+    /// Returns the effects and steps of an attempt that has not committed, and is repeated. The
+    /// caller drops them.
     #[inline]
-    pub(crate) fn discard(&self) -> impl Sized {
+    pub(crate) fn discard(&self) -> impl Sized + use<> {
         let kept = self.0.take();
         if let Some(steps) = kept.as_ref().and_then(|kept| kept.steps.as_ref()) {
             steps.end(Phase::Failed);
         }
         kept
+    }
+
+    /// Returns the effects of the last attempt of a transaction, which has not committed. The
+    /// caller drops them. What the attempt's steps hold is dropped with `self`, when the session is
+    /// free again.
+    #[inline]
+    pub(crate) fn discard_last(&self) -> impl Sized + use<> {
+        let mut kept = self.0.borrow_mut();
+        let kept = kept.as_mut()?;
+        if let Some(steps) = &kept.steps {
+            steps.end(Phase::Failed);
+        }
+        Some(std::mem::take(&mut kept.calls))
     }
 
     /// Returns the list of steps of this attempt, and makes it if there is none.

@@ -118,7 +118,7 @@ impl<T: 'static> Later<T> {
         let list = common_list(&|each| inputs.each(each));
         let mut work = Computation { inputs, function };
         match list {
-            Err(abort) => Later::known(Slot::Failed(abort)),
+            Err(error) => Later::known(Slot::Misused(error)),
             Ok(Some(list)) => {
                 let made = Rc::new(Made::new(list.clone(), work));
                 let number = list.compute(made.clone());
@@ -290,7 +290,7 @@ impl Later<bool> {
     /// Makes this a condition of the commit.
     ///
     /// # Errors
-    /// [`Abort::Guard`] if the value is known, and false.
+    /// [`Abort::Guard`] if the value is known, and false; the outcome of its computation.
     pub(in crate::api) fn require(&self) -> Result<(), Abort> {
         struct Condition(Later<bool>);
         impl Work<()> for Condition {
@@ -322,10 +322,11 @@ impl<T> fmt::Debug for Later<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.0.core().origin() {
             Ok(Origin::Open(_)) => "not yet",
+            Ok(_) if self.0.core().failure().is_some() => "failed",
             Ok(Origin::Known | Origin::Committed) => "known",
             Err(Abort::LaterUndone) => "undone",
             Err(Abort::LaterTaken) => "taken",
-            Err(_) => "failed",
+            Err(_) => "misused",
         };
         f.debug_tuple("Later").field(&format_args!("{state}")).finish()
     }

@@ -102,7 +102,7 @@ impl<T: 'static> Held for Later<T> {
         let slot = self.0.core().slot.borrow();
         Ref::filter_map(slot, |slot| if let Slot::Value(value) = slot { Some(value) } else { None })
             .map_err(|slot| match &*slot {
-                Slot::Failed(abort) => *abort,
+                Slot::Failed(abort) | Slot::Misused(abort) => *abort,
                 Slot::Taken => Abort::LaterTaken,
                 Slot::Pending | Slot::Value(_) => Abort::NotYet,
             })

@@ -29,6 +29,8 @@ pub(super) enum Slot<T> {
     Value(T),
     /// The computation has ended in this outcome, or has panicked.
     Failed(Abort),
+    /// The inputs cannot be used together, because of this error.
+    Misused(Abort),
     Taken,
 }
 
@@ -48,7 +50,7 @@ pub trait Owned {
     /// Returns what the value belongs to.
     ///
     /// # Errors
-    /// Why there is no value, and never will be.
+    /// Why the value cannot be used.
     fn origin(&self) -> Result<Origin<'_>, Abort>;
 }
 
@@ -59,7 +61,7 @@ impl<T> Owned for Core<T> {
             return Err(Abort::LaterUndone);
         }
         match (&*self.slot.borrow(), &self.list) {
-            (Slot::Failed(abort), _) => Err(*abort),
+            (Slot::Misused(error), _) => Err(*error),
             (Slot::Taken, _) => Err(Abort::LaterTaken),
             (_, None) => Ok(Origin::Known),
             (_, Some(_)) if phase == Some(Phase::Committed) => Ok(Origin::Committed),
@@ -84,14 +86,12 @@ pub trait Held: 'static {
 }
 
 /// Checks that a value can be used in a transaction: that it belongs to the transaction, or to
-/// none. If its computation has failed, so has the transaction.
+/// none.
 pub(super) fn admit<P: Protocol>(value: &dyn Owned, tx: &Tx<'_, P>) -> Result<(), Abort> {
-    match value.origin() {
-        Ok(Origin::Known) => Ok(()),
-        Ok(Origin::Open(list)) if tx.has_steps_in(list) => Ok(()),
-        Ok(Origin::Open(_) | Origin::Committed) => Err(Abort::ForeignLater),
-        Err(misuse @ (Abort::LaterUndone | Abort::LaterTaken)) => Err(misuse),
-        Err(outcome) => Err(tx.fail(outcome)),
+    match value.origin()? {
+        Origin::Known => Ok(()),
+        Origin::Open(list) if tx.has_steps_in(list) => Ok(()),
+        Origin::Open(_) | Origin::Committed => Err(Abort::ForeignLater),
     }
 }
 
@@ -225,6 +225,14 @@ impl<T> Core<T> {
         }
     }
 
+    /// Returns the outcome in which the computation has ended.
+    pub(super) fn failure(&self) -> Option<Abort> {
+        match &*self.slot.borrow() {
+            Slot::Failed(abort) => Some(*abort),
+            _ => None,
+        }
+    }
+
     /// Returns a clone of the value.
     pub(super) fn value(&self) -> Result<T, Abort>
     where
@@ -233,7 +241,7 @@ impl<T> Core<T> {
         match &*self.slot.borrow() {
             Slot::Value(value) => Ok(value.clone()),
             Slot::Pending => Err(Abort::NotYet),
-            Slot::Failed(abort) => Err(*abort),
+            Slot::Failed(abort) | Slot::Misused(abort) => Err(*abort),
             Slot::Taken => Err(Abort::LaterTaken),
         }
     }
