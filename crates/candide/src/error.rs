@@ -123,11 +123,27 @@ pub enum Abort {
     ///   [`RunOptions::read_only`](crate::RunOptions::read_only).
     /// * The protocol allows one session, so no other session makes a change.
     NothingToAwait,
+    /// Refusal: the operation reads what a step of the same transaction changes, and the step runs
+    /// only when the transaction commits. The transaction goes on.
+    NotYet,
+    /// Refusal: the columns of a step lie in several groups, which are locked and versioned each
+    /// for itself, or in none.
+    SeveralGroups,
+    /// Refusal: the [`Later`](crate::Later) belongs to another transaction, be it of another
+    /// database, an enclosing one, or one that has committed.
+    ForeignLater,
+    /// Refusal: the [`Later`](crate::Later) belongs to an attempt that has ended without effect
+    /// (because of an error, a panic or a conflict), or to a [part](crate::Tx::attempt) that was
+    /// undone. So its step has not run, and will not.
+    LaterUndone,
+    /// Refusal: the value of the [`Later`](crate::Later) has been moved out by
+    /// [`run_deferred`](crate::Database::run_deferred), or is twice in a result of it.
+    LaterTaken,
 }
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 28] = [
+    pub const ALL: [Abort; 33] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -156,6 +172,11 @@ impl Abort {
         Abort::OutcomeUnknown,
         Abort::Retry,
         Abort::NothingToAwait,
+        Abort::NotYet,
+        Abort::SeveralGroups,
+        Abort::ForeignLater,
+        Abort::LaterUndone,
+        Abort::LaterTaken,
     ];
 
     /// Returns whether this reason is a conflict: the attempt is doomed, and another attempt may
@@ -196,6 +217,11 @@ impl Abort {
             Abort::OutcomeUnknown => "outcome_unknown",
             Abort::Retry => "retry",
             Abort::NothingToAwait => "nothing_to_await",
+            Abort::NotYet => "not_yet",
+            Abort::SeveralGroups => "several_groups",
+            Abort::ForeignLater => "foreign_later",
+            Abort::LaterUndone => "later_undone",
+            Abort::LaterTaken => "later_taken",
         }
     }
 }
@@ -244,6 +270,19 @@ impl fmt::Display for Abort {
             }
             Abort::NothingToAwait => {
                 "`retry` would wait for ever: the transaction has read nothing, or only reads, or the protocol allows no other session; read in one begun by `run` what is to change, under a protocol for several threads"
+            }
+            Abort::NotYet => {
+                "the columns' group is what a step of this transaction changes when it commits; read before the step is deferred, make what follows a step, too, or ask for the step's result by `Later::now`"
+            }
+            Abort::SeveralGroups => "the columns of a step lie in several groups, or are all of the key; defer a step for each group",
+            Abort::ForeignLater => {
+                "the `Later` belongs to another transaction; when that one has committed, take the value by `get`, and pass it on by `Later::ready`"
+            }
+            Abort::LaterUndone => {
+                "the `Later` belongs to an attempt, or a part of one, that has ended without effect; defer the step again in the attempt that uses it"
+            }
+            Abort::LaterTaken => {
+                "`run_deferred` has moved the value of this `Later` out, or would do so twice; return it once, and other copies by `map`"
             }
         })
     }

@@ -9,7 +9,8 @@
 //!
 //! [The guide](guide) explains [keys](guide#keys), [rows and groups](guide#rows-and-groups),
 //! [reading](guide#reading), [writing](guide#writing), [updates and
-//! guards](guide#updates-and-guards), [numbers for new rows](guide#numbers-for-new-rows),
+//! guards](guide#updates-and-guards), [when to defer](guide#when-to-defer),
+//! [numbers for new rows](guide#numbers-for-new-rows),
 //! [errors](guide#errors), [scans](guide#scans), [secondary indexes](guide#secondary-indexes),
 //! [threads and sessions](guide#threads-and-sessions), [bulk load, export and
 //! import](guide#bulk-load-export-and-import), [watching a database](guide#watching-it) and
@@ -127,6 +128,7 @@ mod timestamps;
 mod txn;
 mod unknown_name;
 
+pub use api::{Arithmetic, Inputs, Later, Settle};
 pub use api::{Builder, CloseError, Database, Durability, LoadOptions, LogOptions, Pending};
 pub use api::{Index, IndexOptions, IndexScan, Row, Scan, Sequence, Table};
 pub use api::{Runner, Session, Snapshot};
@@ -155,6 +157,12 @@ pub use unknown_name::UnknownName;
 pub mod any {
     pub use crate::api::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
     pub use crate::protocols::erased::{Chosen, Erased};
+}
+
+/// Deferred operations: the traits of what goes into a step ([`Table::defer`]), and of what comes
+/// out of a transaction with steps ([`Database::run_deferred`]).
+pub mod deferred {
+    pub use crate::api::{Arithmetic, Inputs, Settle, Values};
 }
 
 /// The reports of a database: counts, its health, the memory that it uses, the conflicts of a

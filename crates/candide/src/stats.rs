@@ -15,7 +15,7 @@ pub use named::NamedStats;
 pub(crate) use named::{NamedCount, Names, NamesByAddress, SessionNames};
 
 /// Counts of what one session, or all sessions of a database, have done.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Stats {
     /// Transactions that committed.
     pub commits: u64,
@@ -60,6 +60,21 @@ pub struct Stats {
     /// given up. Other refusals are counted if the engine itself refused to begin or commit. An
     /// outcome that a closure returns is one of the `user_errors`.
     pub aborts: [u64; Abort::ALL.len()],
+}
+
+impl Default for Stats {
+    fn default() -> Stats {
+        Stats {
+            commits: 0,
+            user_errors: 0,
+            retries: 0,
+            read_set: 0,
+            write_set: 0,
+            stale_commits: 0,
+            locks: LockStats::default(),
+            aborts: [0; Abort::ALL.len()],
+        }
+    }
 }
 
 impl Stats {

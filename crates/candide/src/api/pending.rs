@@ -54,6 +54,12 @@ impl<T, E> Pending<T, E> {
         Pending { result: Some(result), stamp: stamp.unwrap_or(0), waker: None, open }
     }
 
+    /// Applies `change` to the value.
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Pending<U, E> {
+        let Pending { result, stamp, waker, open } = self;
+        Pending { result: result.map(|result| result.map(change)), stamp, waker, open }
+    }
+
     /// Returns the result, which a crash may still make untrue.
     ///
     /// # Panics

@@ -315,7 +315,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// Calls `stage`, which stages changes of the key's record. If the key has no record, observes
     /// that and returns [`Abort::NotFound`].
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn staging(
+    pub(super) fn staging(
         &self,
         stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
@@ -402,11 +402,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &'t Tx<'_, P>,
         key: impl AsKey<R::Key>,
     ) -> Result<Row<'t, R, P>, Abort> {
-        let Some(key) = key.into_key() else {
-            let refusal = tx.state.borrow().admit_write().err();
-            return Err(refusal.unwrap_or_else(|| self.find_impossible(tx)));
-        };
+        let Some(key) = key.into_key() else { return Err(self.find_impossible_to_write(tx)) };
         self.find_key(tx, key.borrow())
+    }
+
+    /// Returns the error of [`Table::find_to_write`] for a key that no row can have.
+    #[cold]
+    pub(super) fn find_impossible_to_write(&self, tx: &Tx<'_, P>) -> Abort {
+        let refusal = tx.state.borrow().admit_write().err();
+        refusal.unwrap_or_else(|| self.find_impossible(tx))
     }
 
     /// Returns a handle on a record that has been found.

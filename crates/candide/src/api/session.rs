@@ -38,6 +38,9 @@ pub struct Session<P: Protocol = DefaultProtocol> {
 
 impl<P: Protocol> Session<P> {
     pub(crate) fn new(inner: &Handle<P>) -> Result<Session<P>, Error> {
+        if InStep::is_begun() {
+            return Err(Abort::Nested.into());
+        }
         inner.admit()?;
         Ok(Session { inner: inner.clone(), core: Box::new(CachePadded::new(inner.join())) })
     }
@@ -339,10 +342,47 @@ struct List {
     entries: BTreeMap<u64, Entry>,
     /// The number of the database whose entry was last checked for being stale.
     looked_to: u64,
+    /// Whether the thread runs a step, and so must not begin a transaction.
+    is_in_step: bool,
 }
 
 thread_local! {
-    static CACHED: RefCell<List> = const { RefCell::new(List { entries: BTreeMap::new(), looked_to: 0 }) };
+    static CACHED: RefCell<List> = const {
+        RefCell::new(List { entries: BTreeMap::new(), looked_to: 0, is_in_step: false })
+    };
+}
+
+/// The time during which the thread runs a step. Meanwhile its sessions are out of reach, so that
+/// other transactions need not ask.
+pub(super) struct InStep {
+    entries: BTreeMap<u64, Entry>,
+    was_in_step: bool,
+}
+
+impl InStep {
+    pub(super) fn begin() -> Option<InStep> {
+        let take = |list: &RefCell<List>| {
+            let list = &mut *list.borrow_mut();
+            let entries = std::mem::take(&mut list.entries);
+            InStep { entries, was_in_step: std::mem::replace(&mut list.is_in_step, true) }
+        };
+        CACHED.try_with(take).ok()
+    }
+
+    fn is_begun() -> bool {
+        CACHED.try_with(|list| list.borrow().is_in_step).unwrap_or(false)
+    }
+}
+
+impl Drop for InStep {
+    fn drop(&mut self) {
+        // The list has got no entry meanwhile.
+        let _ = CACHED.try_with(|list| {
+            let list = &mut *list.borrow_mut();
+            list.entries = std::mem::take(&mut self.entries);
+            list.is_in_step = self.was_in_step;
+        });
+    }
 }
 
 /// The number of a thread's sessions that are examined after each transaction. A transaction adds
@@ -421,10 +461,11 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
             Err(abort) => return (Err(abort.into()), None),
         },
     };
+    // Dropped after the session is given back, also by a panic: what steps hold may run transactions.
+    let effects = Effects::default();
     let is_kept = !inner.engine.properties.one_session;
     let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
-    let effects = Effects::default();
     let result = session.core.run_counted(&inner.engine, options, read_view, &effects, body);
     let ended = at_end(&mut session.core);
     // The session goes back to the list first: effects may run transactions of their own with it.
@@ -440,6 +481,9 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
 #[cold]
 #[inline(never)]
 fn new_cached<P: Protocol>(inner: &Arc<Inner<P>>) -> Result<Box<Cached<P>>, Abort> {
+    if InStep::is_begun() {
+        return Err(Abort::Nested);
+    }
     // Only a protocol that allows one session refuses another one. The first session exists
     // already, and may be in a transaction.
     inner.admit().map_err(|_| Abort::SecondSession)?;
@@ -531,7 +575,7 @@ mod tests {
             session.downcast_ref() != Some(&"gone")
         };
         let entry = |session: &'static str| Entry { session: Some(Box::new(session)), is_alive };
-        let mut list = List { entries: BTreeMap::new(), looked_to: 0 };
+        let mut list = List { entries: BTreeMap::new(), looked_to: 0, is_in_step: false };
         list.entries.extend(
             (1..=1_000)
                 .map(|number| (number, entry(if number % 10 == 0 { "gone" } else { "there" }))),

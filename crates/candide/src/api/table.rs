@@ -479,7 +479,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Returns the record of a key. If the key has no record, links an absent one.
-    fn record_for(
+    pub(super) fn record_for(
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,

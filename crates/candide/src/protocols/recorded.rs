@@ -30,6 +30,8 @@
 //!   recorded as begun at its own begin.
 //! * Ranges, as far as they were scanned. An unfinished scan of an unordered table is not recorded,
 //!   but the rows that it returned are.
+//! * Steps, as reads of the versions that their units have when they run. If the transaction fails
+//!   at the commit, the steps that have run are not recorded.
 //! * A read outside of transactions, as a transaction of one read.
 //! * Under serial protocols, which have no versions: versions that the recorder makes. This is
 //!   possible because no other transaction runs at the same time.
@@ -46,7 +48,7 @@
 #![forbid(unsafe_code)]
 
 use super::forward::{for_each_function, type_of};
-use crate::access::{ChangeSink, Failure, Intent, WriteSet};
+use crate::access::{ChangeSink, Failure, Intent, WriteSet, steps};
 use crate::engine::{
     Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
     Protocol, ReadView, Seen, TableCore, Unwatched, Versioned, Versions, Watch,
@@ -140,6 +142,8 @@ impl<C> Recorder<C> {
 #[derive(Debug)]
 pub struct Attempt<A> {
     inner: A,
+    /// Whether the protocol has versions.
+    has_versions: bool,
     begun: u64,
     /// The timestamp of the attempt's view, if the view is registered as a snapshot.
     registered: Cell<Option<u64>>,
@@ -450,6 +454,7 @@ macro_rules! pass_on {
     ($of:tt absent $($shape:tt)*) => {};
     ($of:tt reap $($shape:tt)*) => {};
     ($of:tt undo_to $($shape:tt)*) => {};
+    ($of:tt hide $($shape:tt)*) => {};
     ($of:tt read_at_mark $($shape:tt)*) => {};
     ($of:tt detach_for_snapshots $($shape:tt)*) => {};
     ($of:tt open_snapshot $($shape:tt)*) => {};
@@ -505,6 +510,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         let inner = P::attempt(&clock.clock, counts);
         Attempt {
             inner,
+            has_versions: clock.has_versions,
             begun: 0,
             registered: Cell::new(None),
             reads: Vec::new(),
@@ -615,12 +621,16 @@ impl<P: Protocol> Protocol for Recorded<P> {
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
         let commit = || P::commit(&mut inner(context), &mut attempt.inner, writes, turn);
-        let result = catch_unwind(AssertUnwindSafe(commit)).unwrap_or_else(|panic| {
+        let (result, observed) = steps::observed_by(|| catch_unwind(AssertUnwindSafe(commit)));
+        let result = result.unwrap_or_else(|panic| {
             Self::end(context, attempt, true, std::iter::empty());
             resume_unwind(panic)
         });
         match result {
             Ok(Committed { version, .. }) if context.clock.has_versions => {
+                for (at, version) in observed {
+                    Self::note(attempt, at, Seen { present: true, version });
+                }
                 let made = writes.items().iter().filter(|item| !item.untouched);
                 Self::end(
                     context,
@@ -721,6 +731,14 @@ impl<P: Protocol> Absence for Recorded<P> {
 #[warn(clippy::missing_trait_methods)]
 impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
     const APPLIES_AT_ONCE: bool = P::InPlace::APPLIES_AT_ONCE;
+
+    fn hide(attempt: &mut Attempt<P::Attempt>, at: CellAt) {
+        if !attempt.has_versions {
+            // The step reads the unit at once.
+            Self::note(attempt, at, Seen { present: true, version: 0 });
+        }
+        P::InPlace::hide(&mut attempt.inner, at);
+    }
 
     fn undo_to(attempt: &mut Attempt<P::Attempt>, to: Applied) {
         attempt.applied.retain(|written| written.entries <= to.entries);

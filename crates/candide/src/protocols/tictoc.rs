@@ -20,7 +20,8 @@
 //! 1. Lock the write set, checking each item's expectation.
 //! 2. Choose the timestamp.
 //! 3. Validate reads, extending them, and nodes.
-//! 4. Evaluate updaters.
+//! 4. Evaluate updaters, and run steps, in the order of the program. What a step sees counts as
+//!    read at the timestamp, as what a guard sees.
 //! 5. Install and release.
 //!
 //! An attempt that has written nothing runs only phases 2 and 3. Phase 1 ends without a fence,
@@ -594,7 +595,8 @@ fn commit(
     context.note_staleness(|| is_stale(attempt, writes));
 
     // 4 evaluate
-    if let Err(failure) = evaluate(writes) {
+    let replaced = |item: &WriteItem| item.at.cell_word(WTS).load(Ordering::Relaxed);
+    if let Err(failure) = evaluate(writes, replaced) {
         // The outcome depends on the locked versions, so they count as read at `cts`.
         writes.items_mut().iter_mut().for_each(|item| item.note = raised(Tid(item.note), cts).0);
         return Err(fail(context, &mut attempt.held, writes, failure, release_held));

@@ -35,19 +35,19 @@ pub(crate) use system_clock::{SystemClock, TICK_BITS};
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::{Mutex, MutexGuard},
-    thread,
+    thread, thread_local,
 };
 #[cfg(shuttle)]
 pub(crate) use shuttle::{
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Mutex, MutexGuard},
-    thread,
+    thread, thread_local,
 };
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Mutex, MutexGuard},
-    thread,
+    thread, thread_local,
 };
 #[cfg(loom)]
 pub(crate) use weaken::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};

@@ -105,6 +105,8 @@ mod stale_commits;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod starvation;
 #[cfg(not(any(loom, shuttle, sanitized)))]
+mod steps;
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod table_model;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod table_words;

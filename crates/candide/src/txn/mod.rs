@@ -21,6 +21,8 @@ mod savepoint;
 mod session_log;
 mod staging;
 mod state;
+mod step_list;
+mod steps;
 mod tx;
 mod units;
 
@@ -30,5 +32,8 @@ pub use options::RunOptions;
 pub(crate) use run::{SessionShared, TxnRunner};
 pub(crate) use staging::{FreeColumnsOnly, Stager};
 pub(crate) use state::{Mark, State};
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use step_list::OwnedList;
+pub(crate) use step_list::{Entry, Phase, StepList};
 pub(crate) use tx::Effects;
 pub use tx::Tx;

@@ -7,6 +7,7 @@ use super::options::RunOptions;
 use super::session_log::SessionLog;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
+use crate::access::steps;
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
     Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, Versions, Watch,
@@ -245,6 +246,10 @@ impl<P: Protocol> TxnRunner<P> {
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         starvation.end_early();
+        if steps::is_running() {
+            // The logger may wait for the turn of the transaction whose step runs this one.
+            return Err(Abort::OutcomeUnknown);
+        }
         let state = self.state.get_mut();
         let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
         log.progress.wait(state.rests_on(engine), level, deadline)
@@ -489,6 +494,10 @@ impl<P: Protocol> TxnRunner<P> {
                     self.end(engine, Counters::committed);
                     return Ok(value);
                 }
+                Verdict::Outcome(Abort::NotYet) => match self.commit_steps(engine, effects) {
+                    Verdict::Stands => return Ok(value),
+                    verdict => (verdict, Ok(Ok(value))),
+                },
                 verdict => (verdict, Ok(Ok(value))),
             },
             // An error or a panic that results from inconsistent reads is discarded.
@@ -500,6 +509,26 @@ impl<P: Protocol> TxnRunner<P> {
         };
         self.end_otherwise(engine, &ended.0);
         Err(ended)
+    }
+
+    /// Commits an attempt that has steps. If it stands, ends the attempt.
+    #[cold]
+    #[inline(never)]
+    fn commit_steps(&mut self, engine: &Engine<P>, effects: &Effects) -> Verdict<'static> {
+        let state = self.state.get_mut();
+        let verdict = unless_unwound(|| match state.commit_steps(engine, effects.steps()) {
+            Ok(_) => Ok(()),
+            Err(abort) => state.unwind_at_commit(abort),
+        });
+        if matches!(verdict, Verdict::Stands) {
+            let (read_set, write_set) = state.set_sizes();
+            self.public.counters.observed_and_wrote(read_set, write_set);
+            if state.worker.local.is_stale() {
+                self.public.counters.stale_commit();
+            }
+            self.end(engine, Counters::committed);
+        }
+        verdict
     }
 
     /// Ends an attempt whose verdict is known: collects garbage, counts, and unpins.
@@ -587,32 +616,31 @@ fn settle<'e, T, E: From<Abort>>(
     result: Result<Result<T, E>, Panic>,
     effects: &Effects,
 ) -> ControlFlow<Result<T, E>, Again<'e>> {
-    let unwanted = effects.discard();
     // The user's values are dropped first. If their destructors panicked while another panic
     // unwinds, the process would be aborted.
     match verdict {
         Verdict::Conflict(cause) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard());
             ControlFlow::Continue(Again::Conflict(cause))
         }
         Verdict::Retry(watch) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard());
             ControlFlow::Continue(Again::Retry(watch))
         }
         Verdict::Outcome(abort) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard_last());
             ControlFlow::Break(Err(abort.into()))
         }
         Verdict::Panic(panic) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard_last());
             resume_unwind(panic)
         }
         Verdict::Stands => {
-            drop(unwanted);
+            drop(effects.discard_last());
             ControlFlow::Break(result.unwrap_or_else(|panic| resume_unwind(panic)))
         }
     }
@@ -627,7 +655,7 @@ fn end_unacknowledged<T, E: From<Abort>>(
     effects: &Effects,
 ) -> Result<T, E> {
     drop(unshown);
-    drop(effects.discard());
+    drop(effects.discard_last());
     Err(abort.into())
 }
 

@@ -5,11 +5,13 @@
 use super::conflict::Conflict;
 use super::savepoint::Savepoint;
 use super::state::State;
+use super::step_list::{OwnedList, Phase, StepList};
 use crate::engine::{Engine, Protocol};
 use crate::error::Abort;
 use crate::protocols::DefaultProtocol;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
 
 /// A running transaction, the argument of the closure of [`Session::run`](crate::Session::run).
 ///
@@ -27,37 +29,100 @@ pub struct Tx<'s, P: Protocol = DefaultProtocol> {
     effects: &'s Effects,
 }
 
-/// Calls to be made after a transaction has committed.
+/// What is kept beside a transaction: calls to be made after it has committed, and the steps of the
+/// current attempt. `None` if there is neither, as in the usual transaction.
 #[derive(Default)]
-pub(crate) struct Effects(RefCell<Vec<Box<dyn FnOnce()>>>);
+pub(crate) struct Effects(RefCell<Option<Box<Kept>>>);
+
+#[derive(Default)]
+struct Kept {
+    calls: Vec<Box<dyn FnOnce()>>,
+    steps: Option<OwnedList>,
+}
+
+/// The numbers of calls and of entries in the list of steps.
+#[derive(Clone, Copy)]
+struct Kinds {
+    calls: usize,
+    steps: usize,
+}
 
 impl Effects {
-    /// Runs all effects of a committed transaction.
+    /// Runs all effects of a committed transaction, and drops what its steps have held.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn run_all(self) {
-        let effects = self.0.into_inner();
-        if effects.capacity() == 0 {
-            // Nothing is to be dropped, and the usual transaction does not call the destructor.
-            std::mem::forget(effects);
-        } else {
-            effects.into_iter().for_each(|effect| effect());
+        if let Some(kept) = self.0.into_inner() {
+            kept.run_all();
         }
     }
 
-    /// Returns the effects of an attempt that has not committed. The caller drops them.
+    /// Returns the effects and steps of an attempt that has not committed, and is repeated. The
+    /// caller drops them.
     #[inline]
-    pub(crate) fn discard(&self) -> impl Sized {
-        self.0.take()
+    pub(crate) fn discard(&self) -> impl Sized + use<> {
+        let kept = self.0.take();
+        if let Some(steps) = kept.as_ref().and_then(|kept| kept.steps.as_ref()) {
+            steps.end(Phase::Failed);
+        }
+        kept
     }
 
-    fn len(&self) -> usize {
-        self.0.borrow().len()
+    /// Returns the effects of the last attempt of a transaction, which has not committed. The
+    /// caller drops them. What the attempt's steps hold is dropped with `self`, when the session is
+    /// free again.
+    #[inline]
+    pub(crate) fn discard_last(&self) -> impl Sized + use<> {
+        let mut kept = self.0.borrow_mut();
+        let kept = kept.as_mut()?;
+        if let Some(steps) = &kept.steps {
+            steps.end(Phase::Failed);
+        }
+        Some(std::mem::take(&mut kept.calls))
     }
 
-    /// Returns the effects from number `first` on, which a part of the transaction has left that is
-    /// undone. The caller drops them.
-    fn discard_from(&self, first: usize) -> impl Sized + use<> {
-        self.0.borrow_mut().split_off(first)
+    /// Returns the list of steps of this attempt, and makes it if there is none.
+    pub(super) fn steps(&self) -> Rc<StepList> {
+        let mut kept = self.0.borrow_mut();
+        let steps = &mut kept.get_or_insert_default().steps;
+        steps.get_or_insert_with(OwnedList::new).list().clone()
+    }
+
+    /// Returns the list of steps of this attempt, if there is one.
+    fn known_steps(&self) -> Option<Rc<StepList>> {
+        let kept = self.0.borrow();
+        Some(kept.as_ref()?.steps.as_ref()?.list().clone())
+    }
+
+    fn sizes(&self) -> Kinds {
+        let kept = self.0.borrow();
+        let Some(kept) = &*kept else { return Kinds { calls: 0, steps: 0 } };
+        let steps = kept.steps.as_ref().map_or(0, |steps| steps.list().len());
+        Kinds { calls: kept.calls.len(), steps }
+    }
+
+    /// Undoes what a part of the transaction has left since there were so many calls and steps.
+    /// Returns its calls, which the caller drops. What its steps hold stays until the end of the
+    /// transaction.
+    fn undo(&self, to: Kinds) -> impl Sized + use<> {
+        let mut kept = self.0.borrow_mut();
+        let kept = kept.as_mut()?;
+        if let Some(steps) = &kept.steps {
+            steps.list().undo_to(to.steps);
+        }
+        Some(kept.calls.split_off(to.calls))
+    }
+}
+
+impl Kept {
+    #[cold]
+    fn run_all(self: Box<Kept>) {
+        let Kept { calls, steps } = *self;
+        if let Some(steps) = &steps {
+            steps.end(Phase::Committed);
+        }
+        // What the steps hold is dropped last, so that no panic of a drop keeps a call from being
+        // made.
+        calls.into_iter().for_each(|call| call());
     }
 }
 
@@ -69,6 +134,36 @@ impl<'s, P: Protocol> Tx<'s, P> {
         effects: &'s Effects,
     ) -> Tx<'s, P> {
         Tx { engine, state, effects }
+    }
+
+    /// Returns the list of this attempt's steps.
+    pub(crate) fn steps(&self) -> Rc<StepList> {
+        self.effects.steps()
+    }
+
+    /// Returns whether `list` is that of this attempt.
+    pub(crate) fn has_steps_in(&self, list: &Rc<StepList>) -> bool {
+        self.effects.known_steps().is_some_and(|steps| Rc::ptr_eq(&steps, list))
+    }
+
+    /// Evaluates the entries of this attempt's list up to `number`. Runs their steps for this, so
+    /// that the attempt observes the units.
+    ///
+    /// # Errors
+    /// The outcome or conflict in which the attempt ends then.
+    pub(crate) fn evaluate(&self, list: &Rc<StepList>, number: usize) -> Result<(), Abort> {
+        list.ask_for(number, |at| {
+            let state = &mut *self.state.borrow_mut();
+            state.enter(self.engine)?;
+            state.whole_or_failed(|state| state.run_step(self.engine, at, list.clone()))
+        })
+    }
+
+    /// Notes that the transaction can only end in this outcome, and returns it.
+    #[cold]
+    pub(crate) fn fail(&self, outcome: Abort) -> Abort {
+        self.state.borrow_mut().fail(outcome);
+        outcome
     }
 
     /// Returns the number of this attempt, counted from one.
@@ -127,6 +222,9 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// So transactions that update a hot counter within a part conflict, where outside of parts
     /// they do not.
     ///
+    /// Steps of a part ([`Table::defer`](crate::Table::defer)) are left to the commit, and so are the
+    /// other updates of their groups: if they fail, the transaction does.
+    ///
     /// A conflict dooms the whole attempt, whatever the part makes of it: the operations after the
     /// part return the conflict. If `part` or an updater panics, the part is undone, and the panic
     /// goes on. A scan that an undone part has made, and left to its caller, shows the rows as they
@@ -172,9 +270,9 @@ impl<'s, P: Protocol> Tx<'s, P> {
         (result.unwrap_or_else(|panic| resume_unwind(panic)), retries)
     }
 
-    /// Begins a part. Returns its savepoint, and the number of effects before it.
-    fn begin_part(&self) -> (Savepoint, usize) {
-        (self.state.borrow_mut().savepoint(), self.effects.len())
+    /// Begins a part. Returns its savepoint, and the numbers of effects and steps before it.
+    fn begin_part(&self) -> (Savepoint, Kinds) {
+        (self.state.borrow_mut().savepoint(), self.effects.sizes())
     }
 
     fn end_part(&self, savepoint: &Savepoint) -> Result<(), Abort> {
@@ -182,10 +280,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
     }
 
     /// Undoes a part. Returns whether the part has called [`retry`](Tx::retry).
-    fn undo_part(&self, savepoint: &Savepoint, effects: usize) -> bool {
+    fn undo_part(&self, savepoint: &Savepoint, effects: Kinds) -> bool {
         let retries = self.state.borrow_mut().undo(self.engine, savepoint);
         // Dropped last, when nothing is borrowed: it is the user's.
-        drop(self.effects.discard_from(effects));
+        drop(self.effects.undo(effects));
         retries
     }
 
@@ -363,7 +461,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// without running.
     #[inline]
     pub fn on_commit(&self, effect: impl FnOnce() + 'static) {
-        self.effects.0.borrow_mut().push(Box::new(effect));
+        self.effects.0.borrow_mut().get_or_insert_default().calls.push(Box::new(effect));
     }
 }
 

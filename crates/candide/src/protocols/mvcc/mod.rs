@@ -29,8 +29,8 @@
 //! versions, or fails if it has written.
 //!
 //! 1 lock the write set, checking each item's expectation - 2 draw the timestamp - 3 validate reads
-//! and nodes - 4 evaluate updaters - 5 write undo records, install, and release. A transaction that
-//! wrote nothing has no commit phases.
+//! and nodes - 4 evaluate updaters, and run steps, in the order of the program - 5 write undo
+//! records, install, and release. A transaction that wrote nothing has no commit phases.
 //!
 //! *Without a phase.* With phase 2 before phase 1, a reader takes a time above the timestamp, finds
 //! the unit unlocked, and reads the old version, which is replaced at an earlier time. Without
@@ -792,7 +792,7 @@ fn commit(
     context.note_staleness(|| false);
 
     // 4 evaluate
-    if let Err(failure) = evaluate(writes) {
+    if let Err(failure) = evaluate(writes, |item| Tid(item.note).ts()) {
         return Err(fail(context, &mut attempt.held, writes, failure, release_cell));
     }
 

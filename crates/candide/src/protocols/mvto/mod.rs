@@ -48,7 +48,8 @@
 //! collector applies the delta to the row in place. A user's updater declares by `TOTAL` that it
 //! cannot fail. If such an updater fails nevertheless, its transaction has already committed, and
 //! another transaction is applying the updater. The updater then has no effect on the row, and only
-//! the panic hook reports its panic.
+//! the panic hook reports its panic. A unit with a step is no delta: the step runs in phase 5, on
+//! the row below its version, and its transaction depends on this row as if it had read it.
 //!
 //! *Without a phase.* With phase 2 before phase 1 there is no place in the chain for the versions.
 //! Without the read timestamps of phase 3, an earlier writer that comes late links its version
@@ -1149,7 +1150,13 @@ fn raise_observed(attempt: &Attempt, ts: u64) {
 fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
     pass(Point::Validated);
     // The room in the record is not read here: another commit may be copying a row into it.
-    writes.evaluate(|item| Words::Shared(row_below(item).expect("it was looked at").payload()))
+    let version = |item: &WriteItem| looked_at_below(item).stamp().ts();
+    writes.evaluate(|item| Words::Shared(looked_at_below(item).payload()), version)
+}
+
+/// Returns the row below an item's version, which the commit has looked at.
+fn looked_at_below(item: &WriteItem) -> Version<'_> {
+    row_below(item).expect("it was looked at")
 }
 
 /// Commits one item's version, or unlinks that version if it changes nothing: phase 6.

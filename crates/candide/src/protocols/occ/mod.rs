@@ -21,7 +21,7 @@
 //! 1. Lock the write set, checking each item's expectation. Then issue a full fence.
 //! 2. Take the epoch and choose the version.
 //! 3. Validate reads and nodes.
-//! 4. Evaluate updaters.
+//! 4. Evaluate updaters, and run steps, in the order of the program.
 //! 5. Install and release.
 //!
 //! Phase 0 is in `reading.rs`, the others are in `phases.rs`. An attempt that has written nothing

@@ -40,7 +40,7 @@ pub(super) fn commit(
     turn: &mut LogTurn<'_>,
 ) -> Result<Committed, Abort> {
     attempt.view.reserve();
-    attempt.early.before_phase_1(context, &attempt.reads, writes)?;
+    attempt.early.before_phase_1(context, (&attempt.reads, &attempt.nodes), writes)?;
 
     // 1 lock
     acquire(context, &mut attempt.early, writes, install_held)?;
@@ -55,7 +55,7 @@ pub(super) fn commit(
         .inspect_err(|_| release(context, writes.items()))?;
 
     // 4 evaluate
-    if let Err(failure) = evaluate(writes) {
+    if let Err(failure) = evaluate(writes, |item| Tid(item.note).version()) {
         return Err(fail(context, &mut attempt.early, writes, failure, release_cell));
     }
     let stamp = version.epoch(); // OC4

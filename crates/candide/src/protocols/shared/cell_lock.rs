@@ -179,9 +179,12 @@ pub(crate) fn is_locked_by_another(tid: Tid, is_own: impl FnOnce() -> bool) -> b
 /// # Errors
 /// The failure of an operation. The caller passes it to [`fail`].
 #[inline(always)]
-pub(crate) fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
+pub(crate) fn evaluate(
+    writes: &mut WriteSet,
+    version: impl Fn(&WriteItem) -> u64,
+) -> Result<(), Failure> {
     pass(Point::Validated);
-    writes.evaluate(|item| Words::Shared(item.at.payload()))
+    writes.evaluate(|item| Words::Shared(item.at.payload()), version)
 }
 
 /// Ends a commit whose evaluation has failed: releases the commit's items and returns the outcome.
