@@ -3,7 +3,6 @@
 use super::{Later, Work};
 use crate::access::Steps;
 use crate::error::Abort;
-use crate::record::CellAt;
 use crate::txn::{OwnedList, Phase};
 use std::cell::RefCell;
 use std::rc::Rc;
