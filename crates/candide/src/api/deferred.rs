@@ -169,8 +169,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// While a step runs, its row is locked. So it should be short; it must not wait for other
     /// threads, and not begin a transaction ([`Abort::Nested`]). If it panics, the transaction has
     /// no effect, and the panic goes on in the caller of `run`. What the step captures, and its
-    /// result if nothing takes it, is dropped after the transaction: `step` is an `FnMut`, though it
-    /// is called once.
+    /// result if nothing takes it, is dropped after the transaction: `step` is an `FnMut`, though
+    /// it is called once.
     ///
     /// Until the commit, the transaction cannot read the columns' group in this row
     /// ([`Abort::NotYet`]), but by [`Later::now`]. At the end of a [part](Tx::attempt) that
@@ -261,7 +261,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let InsertTarget { record, is_new } = self.record_for(tx, state, &key)?;
         let (core, engine) = (self.core(), tx.engine);
         state.whole_or_failed(|state| {
-            // Nobody reads these words: the steps replace them.
+            // No operation reads these words: the steps replace them.
             let mut zeros = R::Image::ZERO;
             let zeros = &*zeros.words();
             if is_new {

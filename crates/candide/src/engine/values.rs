@@ -1,4 +1,4 @@
-//! Who owns the values that an attempt stages and replaces; [`record::value`](crate::record::value)
+//! The owners of the values that an attempt stages and replaces; [`record::value`](crate::record::value)
 //! has the values themselves.
 //!
 //! A value that is staged belongs to the attempt until the attempt has ended: not only until it is

@@ -121,8 +121,8 @@ impl Kept {
         if let Some(steps) = &steps {
             steps.end(Phase::Committed);
         }
-        // Values, and what the steps hold, are dropped last, so that no panic of a drop keeps a call
-        // from being made.
+        // Values, and what the steps hold, are dropped last, so that no panic of a drop keeps a
+        // call from being made.
         calls.into_iter().for_each(|call| call());
     }
 }

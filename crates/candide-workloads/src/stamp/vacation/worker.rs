@@ -82,8 +82,8 @@ const TASKS_BETWEEN: u64 = 256;
 
 /// The sequential program, which goes on as far as it is asked for.
 ///
-/// The more reservations there are, the longer tasks take. So a run is compared with the same number
-/// of tasks, after as many before.
+/// The more reservations there are, the longer tasks take. So a run is compared with the same
+/// number of tasks, after as many before.
 pub struct Measured(Mutex<Progress>);
 
 struct Progress {
