@@ -282,7 +282,7 @@ mod tests {
     use crate::stamp::choices::{Form, Mode};
 
     #[test]
-    fn the_sequential_program_finds_the_sources() {
+    fn the_sequential_program_finds_the_centres_of_the_sources() {
         let knobs = Kmeans {
             sources: 4,
             clusters: 4,
