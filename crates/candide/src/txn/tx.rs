@@ -65,10 +65,10 @@ impl Effects {
         self.0.borrow_mut().get_or_insert_default().values.append(&mut values);
     }
 
-    /// Returns the effects and steps of an attempt that has not committed. The caller drops them.
-    /// Values stay, since the session is not free yet.
+    /// Returns the effects and steps of an attempt that has not committed, and is repeated. The
+    /// caller drops them. Values stay, since the session is not free yet.
     #[inline]
-    pub(crate) fn discard(&self) -> impl Sized {
+    pub(crate) fn discard(&self) -> impl Sized + use<> {
         let mut kept = self.0.take();
         if let Some(kept) = &mut kept {
             if let Some(steps) = &kept.steps {
@@ -79,6 +79,19 @@ impl Effects {
             }
         }
         kept
+    }
+
+    /// Returns the effects of the last attempt of a transaction, which has not committed. The
+    /// caller drops them. What the attempt's steps hold is dropped with `self`, when the session is
+    /// free again.
+    #[inline]
+    pub(crate) fn discard_last(&self) -> impl Sized + use<> {
+        let mut kept = self.0.borrow_mut();
+        let kept = kept.as_mut()?;
+        if let Some(steps) = &kept.steps {
+            steps.end(Phase::Failed);
+        }
+        Some(std::mem::take(&mut kept.calls))
     }
 
     /// Returns the list of steps of this attempt, and makes it if there is none.
@@ -153,13 +166,11 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// # Errors
     /// The outcome or conflict in which the attempt ends then.
     pub(crate) fn evaluate(&self, list: &Rc<StepList>, number: usize) -> Result<(), Abort> {
-        while let Some(at) = list.next_unit(number) {
-            let (state, evaluated) = (&mut *self.state.borrow_mut(), list.evaluated());
+        list.ask_for(number, |at| {
+            let state = &mut *self.state.borrow_mut();
             state.enter(self.engine)?;
-            state.whole_or_failed(|state| state.run_step(self.engine, at, list.clone()))?;
-            assert!(list.evaluated() > evaluated, "the unit has the step");
-        }
-        Ok(())
+            state.whole_or_failed(|state| state.run_step(self.engine, at, list.clone()))
+        })
     }
 
     /// Notes that the transaction can only end in this outcome, and returns it.
@@ -223,6 +234,9 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// [`add`](crate::Column::add), [`sub`](crate::Column::sub) or have a guard, as a read would.
     /// So transactions that update a hot counter within a part conflict, where outside of parts
     /// they do not.
+    ///
+    /// Steps of a part ([`Table::defer`](crate::Table::defer)) are left to the commit, and so are the
+    /// other updates of their groups: if they fail, the transaction does.
     ///
     /// A conflict dooms the whole attempt, whatever the part returns: the operations after the part
     /// return the conflict. If `part` or an updater panics, the part is undone, and the panic

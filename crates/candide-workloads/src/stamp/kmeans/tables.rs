@@ -1,7 +1,6 @@
 //! The tables, and the transactions on them.
 
-use candide::schema::{Refused, Updater};
-use candide::{Abort, Column, Database, Error, Protocol, Record, Session, Table, TableOptions, Tx};
+use candide::{Abort, Database, Error, Protocol, Record, Session, Table, TableOptions, Tx};
 
 use crate::load::run_unmeasured;
 use crate::stamp::choices::Form;
@@ -55,7 +54,7 @@ impl<P: Protocol> Clone for Clusters<P> {
     }
 }
 
-/// An update that adds a point, given by its coordinates as whole numbers, to a centre.
+/// A point to be added to a centre, given by its coordinates as whole numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct AddPoint(pub(super) [i32; DIMENSIONS_MAX]);
 
@@ -67,21 +66,6 @@ impl AddPoint {
         for (sum, &at) in sums.iter_mut().zip(&self.0) {
             *sum = sum.wrapping_add(i64::from(at));
         }
-    }
-}
-
-impl Updater<Centre> for AddPoint {
-    type Target = (Column<Centre, u64>, Column<Centre, [i64; DIMENSIONS_MAX]>);
-
-    const TOTAL: bool = true;
-
-    fn target(&self) -> Self::Target {
-        (Centre::COUNT, Centre::SUMS)
-    }
-
-    fn apply(&self, (count, sums): &mut (u64, [i64; DIMENSIONS_MAX])) -> Result<(), Refused> {
-        self.add(count, sums);
-        Ok(())
     }
 }
 
@@ -137,7 +121,7 @@ impl<P: Protocol> Clusters<P> {
     pub(super) fn run(&self, tx: &Tx<'_, P>, job: Job<'_>, form: Form) -> Result<u64, Abort> {
         match (job, form) {
             (Job::Point(centre, point), Form::Deferred) => {
-                self.centres.update_with(tx, centre, *point).map(|()| 0)
+                self.add_blindly(tx, centre, point).map(|()| 0)
             }
             (Job::Point(centre, point), Form::Eager) => {
                 let columns = (Centre::COUNT, Centre::SUMS);
@@ -151,6 +135,22 @@ impl<P: Protocol> Clusters<P> {
             (Job::End(changed), Form::Eager) => self.fetch_add(tx, CHANGED, changed),
             (Job::Claim, _) => self.fetch_add(tx, NEXT, CHUNK as u64),
         }
+    }
+
+    /// Adds a point to a centre without reading it. All operations are of one unit.
+    fn add_blindly(&self, tx: &Tx<'_, P>, centre: u32, point: &AddPoint) -> Result<(), Abort> {
+        let row = self.centres.find(tx, &centre)?;
+        row.update(Centre::COUNT.wrapping_add(1))?;
+        for (quarter, at) in point.0.chunks_exact(4).enumerate() {
+            // Points with fewer dimensions end with zeros.
+            if at != [0; 4] {
+                let add = |index: usize| {
+                    Centre::SUMS.at(4 * quarter + index).wrapping_add(i64::from(at[index]))
+                };
+                row.update((add(0), add(1), add(2), add(3)))?;
+            }
+        }
+        Ok(())
     }
 
     /// Adds to a counter, and returns the value before.
