@@ -1,5 +1,5 @@
-//! The owners of the values that an attempt stages and replaces; [`record::value`](crate::record::value)
-//! has the values themselves.
+//! The owners of the values that an attempt stages and replaces;
+//! [`record::value`](crate::record::value) has the values themselves.
 //!
 //! A value that is staged belongs to the attempt until the attempt has ended: not only until it is
 //! staged over, or its part of the transaction undone, since the closure may still hold a

@@ -235,8 +235,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// So transactions that update a hot counter within a part conflict, where outside of parts
     /// they do not.
     ///
-    /// Steps of a part ([`Table::defer`](crate::Table::defer)) are left to the commit, and so are the
-    /// other updates of their groups: if they fail, the transaction does.
+    /// Steps of a part ([`Table::defer`](crate::Table::defer)) are left to the commit, and so are
+    /// the other updates of their groups: if they fail, the transaction does.
     ///
     /// A conflict dooms the whole attempt, whatever the part returns: the operations after the part
     /// return the conflict. If `part` or an updater panics, the part is undone, and the panic
