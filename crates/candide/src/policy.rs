@@ -15,7 +15,8 @@ use std::str::FromStr;
 /// because of a new row, under every policy.
 ///
 /// No wait for a lock is longer than 10 ms, except under [`Policy::Deferred`], and a transaction
-/// that has failed to get locks too often does without them. A lock that another transaction of the same thread holds is ignored.
+/// that has failed to get locks too often does without them. A lock that another transaction of the
+/// same thread holds is ignored.
 ///
 /// [`Builder::policy`](crate::Builder::policy) chooses the policy of a database,
 /// [`TableOptions::policy`](crate::TableOptions::policy) that of a table, and

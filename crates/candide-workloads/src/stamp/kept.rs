@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_prepared_is_kept_for_the_same_inputs() {
+    fn prepared_inputs_are_kept_for_equal_knobs() {
         let kept = Kept::default();
         let get = |kept: &Kept, inputs: u32, value: u32| {
             *kept.get_or(&inputs, || Ok::<u32, ()>(value)).expect("prepared")

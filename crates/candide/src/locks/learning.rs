@@ -301,8 +301,8 @@ impl RowLocks {
     }
 
     /// Takes the locks of those rows of the write set whose writers must ask, in the order of
-    /// addresses. The caller has not begun phase 1. `has_observed` says whether the attempt has read
-    /// anything. While the attempt waits, other rows may become such rows, and it may have to
+    /// addresses. The caller has not begun phase 1. `has_observed` says whether the attempt has
+    /// read anything. While the attempt waits, other rows may become such rows, and it may have to
     /// release locks that it holds. So the attempt looks again, a few times.
     ///
     /// # Errors

@@ -7,9 +7,9 @@
 //! * dreadlock: a sleeper has published for which sessions it waits, has found itself not among
 //!   those for which they wait, and looks again whenever it wakes up. Sleepers publish under the
 //!   policies wait-die and swiss, too, so circles through locks of these policies are found.
-//! * mocc, hybrid and deferred-2pl: a sleeper holds only locks of these policies, and all of them come before the
-//!   lock that it waits for in the order of addresses (`learning.rs`). No other transaction of its
-//!   thread runs.
+//! * mocc, hybrid and deferred-2pl: a sleeper holds only locks of these policies, and all of them
+//!   come before the lock that it waits for in the order of addresses (`learning.rs`). No other
+//!   transaction of its thread runs.
 //! * swiss: a sleeper has asked the holder to abort, which the holder sees when it asks for its
 //!   next lock and while it waits.
 //!

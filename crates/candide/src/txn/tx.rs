@@ -134,8 +134,8 @@ impl Kept {
         if let Some(steps) = &steps {
             steps.end(Phase::Committed);
         }
-        // Values, and what the steps hold, are dropped last, so that no panic of a drop keeps a call
-        // from being made.
+        // Values, and what the steps hold, are dropped last, so that no panic of a drop keeps a
+        // call from being made.
         calls.into_iter().for_each(|call| call());
     }
 }
@@ -235,8 +235,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// So transactions that update a hot counter within a part conflict, where outside of parts
     /// they do not.
     ///
-    /// Steps of a part ([`Table::defer`](crate::Table::defer)) are left to the commit, and so are the
-    /// other updates of their groups: if they fail, the transaction does.
+    /// Steps of a part ([`Table::defer`](crate::Table::defer)) are left to the commit, and so are
+    /// the other updates of their groups: if they fail, the transaction does.
     ///
     /// A conflict dooms the whole attempt, whatever the part returns: the operations after the part
     /// return the conflict. If `part` or an updater panics, the part is undone, and the panic
