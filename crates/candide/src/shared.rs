@@ -144,8 +144,8 @@ impl<P: Protocol> Inner<P> {
         self.engine.give_token_back(state.worker.local.id);
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
-        // The counts move under the lock of the sessions. So a reader finds them exactly once: here
-        // or in the session.
+        // The counts move under the lock of the sessions. So a reader finds the counts exactly
+        // once: here or in the session.
         lock(&self.past).add(&core.public.counters.read());
         core.leave_names(&self.engine.names);
         sessions.remove(&core.public.session);

@@ -553,7 +553,7 @@ fn adopt<P: Protocol>(
         return Ok(core);
     }
     for spec in row.indexes {
-        // The index exists if an earlier call has made it, and failed at the next one.
+        // The index exists if an earlier call has made it, and then failed at another index.
         if !core.indexes.kept().any(|index| *index.name == *spec.name) {
             index_changes::create(
                 inner,

@@ -10,8 +10,8 @@ use crate::error::Abort;
 use crate::log::Level;
 use crate::txn::{RunOptions, Tx};
 
-/// A database or a session, with options of transactions: what [`Database::with`] and
-/// [`Session::with`] return. A runner of a database can be copied.
+/// A database or a session, with options of transactions, as returned by [`Database::with`] and
+/// [`Session::with`]. A runner of a database can be copied.
 ///
 /// ```
 /// use candide::{Database, Record, RunOptions};

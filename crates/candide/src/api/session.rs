@@ -282,7 +282,7 @@ impl<P: Protocol> Session<P> {
         self.core.public.session
     }
 
-    /// Returns the counts of what this session has done so far.
+    /// Returns the counts of this session so far.
     pub fn stats(&self) -> Stats {
         self.core.public.counters.read()
     }
@@ -461,9 +461,10 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
             Err(abort) => return (Err(abort.into()), None),
         },
     };
-    let is_kept = !inner.engine.properties.one_session;
-    // Made before `lent`, so that a panic drops them when the session has been given back.
+    // Dropped after the session is given back, also by a panic: values, and what steps hold, may run
+    // transactions.
     let effects = Effects::default();
+    let is_kept = !inner.engine.properties.one_session;
     let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
     let result = session.core.run_counted(&inner.engine, options, read_view, &effects, body);

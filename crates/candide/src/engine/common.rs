@@ -132,7 +132,7 @@ impl Token {
         self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Releases the token if session `id` holds it. Returns whether the session held it.
+    /// Releases the token if session `id` holds the token; returns whether it did.
     #[inline]
     pub(crate) fn release(&self, id: u64) -> bool {
         self.0.compare_exchange(id, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()

@@ -173,8 +173,7 @@ impl Asker {
         }
     }
 
-    /// Returns what the attempt does after a wait without success, which was as long as `patience`
-    /// says.
+    /// Returns the decision of the attempt after a wait of length `patience` without success.
     pub(super) fn in_vain(&self, patience: Patience) -> Verdict {
         match (self.policy, patience) {
             (Policy::Adaptive, _) if self.mode == Mode::Read => Verdict::Without,
@@ -207,7 +206,7 @@ impl Asker {
     }
 }
 
-/// Returns what an attempt does about a lock whose word is `word`. If `is_shown`, the session's
+/// Returns the decision of an attempt at a lock whose word is `word`. If `is_shown`, the session's
 /// desk shows the attempt.
 pub(super) fn verdict(
     locker: &mut Locker<'_>,

@@ -29,7 +29,7 @@ enum Turn {
     Panic,
 }
 
-/// Whether operations are a part of their transaction, and what becomes of it.
+/// Whether operations are a part of their transaction, and whether the part is undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     None,

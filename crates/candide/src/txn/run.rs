@@ -378,7 +378,7 @@ impl<P: Protocol> TxnRunner<P> {
         await_free(engine, options, &mut Context::new(engine, worker), attempt, at);
     }
 
-    /// Watches what an attempt has observed that has called [`Tx::retry`]. Returns the verdict on
+    /// Watches the observations of an attempt that has called [`Tx::retry`]. Returns the verdict on
     /// the attempt, which has been validated. The session is still pinned.
     #[cold]
     #[inline(never)]
@@ -654,32 +654,31 @@ fn settle<'e, T, E: From<Abort>>(
     result: Result<Result<T, E>, Panic>,
     effects: &Effects,
 ) -> ControlFlow<Result<T, E>, Again<'e>> {
-    let unwanted = effects.discard();
     // The user's values are dropped first. If their destructors panicked while another panic
     // unwinds, the process would be aborted.
     match verdict {
         Verdict::Conflict(cause) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard());
             ControlFlow::Continue(Again::Conflict(cause))
         }
         Verdict::Retry(change) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard());
             ControlFlow::Continue(Again::Retry(change))
         }
         Verdict::Outcome(abort) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard_last());
             ControlFlow::Break(Err(abort.into()))
         }
         Verdict::Panic(panic) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard_last());
             resume_unwind(panic)
         }
         Verdict::Stands => {
-            drop(unwanted);
+            drop(effects.discard_last());
             ControlFlow::Break(result.unwrap_or_else(|panic| resume_unwind(panic)))
         }
     }
@@ -694,7 +693,7 @@ fn end_unacknowledged<T, E: From<Abort>>(
     effects: &Effects,
 ) -> Result<T, E> {
     drop(unshown);
-    drop(effects.discard());
+    drop(effects.discard_last());
     Err(abort.into())
 }
 

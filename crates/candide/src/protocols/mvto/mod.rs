@@ -19,10 +19,10 @@
 //! timestamp of its own; a delta depends on nothing else. A commit applies the updaters that may
 //! fail. A read-modify-write may link its version below later versions that have not been read;
 //! Cicada requires that it link the newest version. The room for a version in the record is used
-//! again when no reader can reach the version that was there. A delta that no transaction needs any
-//! more is applied to the row below it in place. Two deltas are not combined while a transaction
-//! may read at a time between them; afterwards they become one row (`collect.rs`). A read for
-//! update keeps other writers out.
+//! again when no reader can reach its former version. A delta that no transaction needs any more is
+//! applied to the row below it in place. Two deltas are not combined while a transaction may read
+//! at a time between them; afterwards they become one row (`collect.rs`). A read for update keeps
+//! other writers out.
 //!
 //! # Phases
 //! While it executes, an attempt reads at its *time*: the clock's time when the attempt began. If
@@ -142,8 +142,8 @@
 //! timestamp than any such reader has.
 //!
 //! Several steps above claim that either a change is seen or a timestamp is later. With a counter,
-//! this holds by the counter's modification order. With the system's clock, it holds by fences and
-//! by the end of a tick in phase 4 (TK1 to TK4 of `ticks.rs`).
+//! the claim holds by the counter's modification order. With the system's clock, the claim holds by
+//! fences and by the end of a tick in phase 4 (TK1 to TK4 of `ticks.rs`).
 //!
 //! # Stamps and cuts
 //! The stamp of a commit is its timestamp. The logger's cut is the clock's time; timestamps that

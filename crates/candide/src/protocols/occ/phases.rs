@@ -32,8 +32,8 @@ pub(super) fn commit_reads(
     Ok(Committed::NOTHING)
 }
 
-/// Commits in five phases. On return, whether the commit has succeeded or failed, only what
-/// [`early`] releases afterwards is locked. If an updater panics, nothing stays locked.
+/// Commits in five phases. On return, whether the commit has succeeded or failed, only the locks
+/// that [`early`] releases afterwards are held. If an updater panics, nothing stays locked.
 pub(super) fn commit(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,

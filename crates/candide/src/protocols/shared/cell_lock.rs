@@ -87,9 +87,9 @@ pub(crate) fn copy_shared(at: CellAt, copy: &mut impl FnMut(Words<'_>)) {
     pass(Point::Copied);
 }
 
-/// Waits until no commit to a cell is in progress, and returns what `look` then sees. The cell's
-/// TID word was `tid`. Out of line, with arguments by value, so that a read that meets no commit
-/// has short code.
+/// Waits until no commit to a cell is in progress, and returns the result of `look` after that. The
+/// cell's TID word was `tid`. Out of line, with arguments by value, so that a read that meets no
+/// commit has short code.
 #[cold]
 #[inline(never)]
 pub(crate) fn look_again<P: Protocol, T>(

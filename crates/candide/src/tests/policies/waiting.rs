@@ -12,7 +12,8 @@ use crate::{Abort, Occ, RunOptions, Session, Table, Tx};
 use std::cell::Cell;
 use std::sync::Barrier;
 
-/// Returns what a session counts while one attempt updates row 0, which must fail unless `passes`.
+/// Returns the counts of a session for one attempt that updates row 0, which must fail unless
+/// `passes`.
 fn update(scene: &Scene, passes: bool) -> LockStats {
     let (table, mut session) = (&scene.table, scene.db.session().unwrap());
     let before = scene.db.stats().locks;
