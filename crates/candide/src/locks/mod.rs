@@ -111,7 +111,7 @@ pub(crate) const FLAGS: u64 = RASK | WASK;
 pub(crate) fn flags_of(policy: Policy, options: MoccOptions) -> u64 {
     match policy {
         Policy::Optimistic | Policy::Hybrid => 0,
-        Policy::Swiss | Policy::Adaptive | Policy::Deferred => WASK,
+        Policy::Swiss | Policy::Adaptive | Policy::DeferredTwoPhase => WASK,
         Policy::Mocc if options.threshold_of_heat() > 0 => 0,
         _ => FLAGS,
     }

@@ -254,7 +254,7 @@ pub(super) fn verdict(
             asker.sleep(locker.base())
         }
         Policy::Pessimistic if asker.mode == Mode::Read => Verdict::Without,
-        Policy::Mocc | Policy::Hybrid | Policy::Deferred if asker.is_canonical => {
+        Policy::Mocc | Policy::Hybrid | Policy::DeferredTwoPhase if asker.is_canonical => {
             asker.sleep(locker.base())
         }
         _ => asker.rounds(),

@@ -105,6 +105,9 @@ impl ObjectType {
     }
 }
 
+/// The function that makes the rows of a new object, which has the given number.
+type Fill<'f, P> = dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort> + 'f;
+
 /// Finds the object of this name, or makes one. In the transaction that makes it, calls `fill`
 /// with the number of its first cell.
 ///
@@ -115,7 +118,7 @@ pub(super) fn find_object<P: Protocol>(
     inner: &Handle<P>,
     name: &str,
     wanted: &ObjectType,
-    fill: &mut dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort>,
+    fill: &mut Fill<'_, P>,
 ) -> Result<u64, Error> {
     if name.is_empty() {
         return Err(Error::EmptyTableName);
@@ -215,11 +218,14 @@ pub(super) fn unnamed_cells_in<V: Stored, P: Protocol>(
     Ok(cells)
 }
 
+/// Cells, and the table that has them.
+type NewCells<V, P> = (Cells<V, P>, Table<Cell<V>, P>);
+
 /// Returns new cells that have no rows yet.
 fn number_unnamed<V: Stored, P: Protocol>(
     db: &Database<P>,
     count: u64,
-) -> Result<(Cells<V, P>, Table<Cell<V>, P>), Error> {
+) -> Result<NewCells<V, P>, Error> {
     let core = cell_table::<V, P>(&db.inner, false)?;
     let table = Table::<Cell<V>, P>::new(db.inner.clone(), core.clone());
     let first = db.inner.catalog.unnamed.number_cells(count);

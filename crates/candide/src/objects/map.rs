@@ -21,6 +21,9 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
+/// A handle on an entry of a map.
+type EntryRow<'t, K, V, I, P> = Row<'t, Entry<K, V, I>, P>;
+
 /// A map that transactions read and write, and that finds keys by their hash. ([`TOrderedMap`]
 /// keeps them in order.)
 ///
@@ -320,7 +323,7 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
         &'t self,
         tx: &'t Tx<'_, P>,
         key: impl AsKey<K>,
-    ) -> Result<Option<Row<'t, Entry<K, V, I>, P>>, Abort> {
+    ) -> Result<Option<EntryRow<'t, K, V, I, P>>, Abort> {
         match self.table.find(tx, key) {
             Ok(row) => Ok(Some(row)),
             Err(Abort::NotFound) => Ok(None),
