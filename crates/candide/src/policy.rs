@@ -14,9 +14,9 @@ use std::str::FromStr;
 /// absence of a key that was never there is not locked: a transaction may fail at its commit
 /// because of a new row, under every policy.
 ///
-/// No wait for a lock is longer than 10 ms, except under [`Policy::DeferredTwoPhase`], and a transaction
-/// that has failed to get locks too often does without them. A lock that another transaction of the
-/// same thread holds is ignored.
+/// No wait for a lock is longer than 10 ms, except under [`Policy::DeferredTwoPhase`], and a
+/// transaction that has failed to get locks too often does without them. A lock that another
+/// transaction of the same thread holds is ignored.
 ///
 /// [`Builder::policy`](crate::Builder::policy) chooses the policy of a database,
 /// [`TableOptions::policy`](crate::TableOptions::policy) that of a table, and

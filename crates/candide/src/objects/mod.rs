@@ -72,7 +72,8 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: stored, cell, owner, cells, directory, entry, tbox, array, counter, map, set.
+// Layers, lowest first: stored, cell, owner, cells, directory, entry, tbox, array, counter, map,
+// set.
 mod array;
 mod cell;
 mod cells;
