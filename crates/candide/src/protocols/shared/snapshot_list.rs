@@ -4,6 +4,7 @@
 
 use crate::epoch::Moment;
 use crate::sync::{Mutex, lock};
+use std::ops::Range;
 
 /// The open snapshots of a database, and the number of threads that search chains of undo records.
 #[derive(Debug, Default)]
@@ -111,4 +112,13 @@ impl Drop for Listed<'_> {
     fn drop(&mut self) {
         self.0.end_looking();
     }
+}
+
+/// Returns the newest of some snapshots, whose timestamps descend, that sees a version written at
+/// the start of this range and replaced at its end.
+pub(crate) fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
+    // If the first snapshot that does not see the successor does not see this version, no snapshot
+    // does.
+    let first = snapshots.partition_point(|&snapshot| snapshot >= ts.end);
+    snapshots.get(first).copied().filter(|&snapshot| snapshot >= ts.start)
 }
