@@ -30,7 +30,7 @@ fn a_step_is_recorded_as_a_read_of_the_version_that_it_replaces<P: Protocol>() {
     }
     let [_, update, steps] = &transactions[..] else { panic!("{}: {transactions:?}", P::NAME) };
     let of_hot = |key: u64| {
-        move |access: &&crate::history::Access| access.key.as_slice() == [key] && access.group == 0
+        move |access: &&crate::history::Access| *access.key == [key] && access.group == 0
     };
     let written = update.writes.iter().find(of_hot(0)).expect("it was written");
     let read: Vec<_> = steps.reads.iter().filter(of_hot(0)).collect();
