@@ -195,7 +195,7 @@ fn a_step_begins_no_transaction<P: Protocol>() {
     let table = db.table::<Item>("items").unwrap();
     let (in_step, in_map) = db
         .run_deferred(|tx| {
-            let (mut begin, again) = (begin.clone(), begin.clone());
+            let (begin, again) = (begin.clone(), begin.clone());
             let in_step = table.defer(tx, 1, Item::COUNT, (), move |_, ()| seen(begin()))?;
             let in_map = in_step.map(move |_| seen(again()));
             Ok((in_step, in_map))
