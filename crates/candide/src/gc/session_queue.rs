@@ -147,7 +147,8 @@ impl<B: Backlog> Garbage<B> {
                 break;
             }
             let (_, retired) = self.retired.pop_front().expect("it has just been seen");
-            retired.free(tables, &mut worker.local);
+            let local = &mut worker.local;
+            retired.free(tables, &mut local.caches, &mut local.values.unwanted);
         }
         if !P::Versions::has_to_collect(&self.backlog, horizon)
             && self.reap_queue.is_empty()
