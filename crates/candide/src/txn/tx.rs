@@ -56,7 +56,7 @@ impl Effects {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn run_all(self) {
         if let Some(kept) = self.0.into_inner() {
-            kept.run_all();
+            (*kept).run_all();
         }
     }
 
@@ -129,8 +129,8 @@ impl Effects {
 
 impl Kept {
     #[cold]
-    fn run_all(self: Box<Kept>) {
-        let Kept { calls, steps, values: _values } = *self;
+    fn run_all(self) {
+        let Kept { calls, steps, values: _values } = self;
         if let Some(steps) = &steps {
             steps.end(Phase::Committed);
         }

@@ -105,6 +105,15 @@ impl Snapshots {
     }
 }
 
+/// Returns the newest open snapshot that sees a version written at the start of this range and
+/// replaced at its end.
+pub(crate) fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
+    // Timestamps are in descending order: if the first snapshot that does not see the successor
+    // does not see this version, no snapshot does.
+    let first = snapshots.partition_point(|&snapshot| snapshot >= ts.end);
+    snapshots.get(first).copied().filter(|&snapshot| snapshot >= ts.start)
+}
+
 /// Counts a thread as searching chains until this value is dropped.
 struct Listed<'a>(&'a Snapshots);
 
