@@ -122,12 +122,3 @@ impl Drop for Listed<'_> {
         self.0.end_looking();
     }
 }
-
-/// Returns the newest of some snapshots, whose timestamps descend, that sees a version written at
-/// the start of this range and replaced at its end.
-pub(crate) fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
-    // If the first snapshot that does not see the successor does not see this version, no snapshot
-    // does.
-    let first = snapshots.partition_point(|&snapshot| snapshot >= ts.end);
-    snapshots.get(first).copied().filter(|&snapshot| snapshot >= ts.start)
-}
