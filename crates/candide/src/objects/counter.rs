@@ -5,7 +5,7 @@
 use super::cell::Cell;
 use super::cells::Cells;
 use super::directory::{ObjectType, named_cells, unnamed_cells};
-use crate::api::Database;
+use crate::api::{Database, Table};
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::protocols::DefaultProtocol;
@@ -61,7 +61,7 @@ const VALUE: Column<Cell<i64>, i64> = Cell::<i64>::VALUE;
 #[doc(alias = "AtomicI64")]
 #[doc(alias = "fetch_add")]
 pub struct TCounter<P: Protocol = DefaultProtocol> {
-    cells: Cells<i64, P>,
+    cells: Cells<Table<Cell<i64>, P>, P>,
 }
 
 impl<P: Protocol> Clone for TCounter<P> {

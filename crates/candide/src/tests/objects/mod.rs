@@ -1,5 +1,6 @@
 //! Tests of transactional objects.
 
+mod boxed;
 mod misuse;
 mod model;
 mod ranges;
