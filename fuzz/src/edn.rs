@@ -1,6 +1,5 @@
-//! Histories in EDN, dressed in everything that EDN has and that tells nothing of them, are read as
-//! what they are; bytes of any kind are read or refused, and what was read is read again from what
-//! is written of it.
+//! Histories in EDN with every form that EDN permits between the words are read unchanged. Bytes of
+//! any kind are read or refused; a history that was read is unchanged by writing and reading.
 
 use crate::Choices;
 use candide_check::black::{ListOp, Outcome, Transaction};
@@ -8,7 +7,7 @@ use candide_check::edn;
 use std::fmt::Write;
 use std::io::BufReader;
 
-/// Reads what the bytes are, and what is made of them.
+/// Reads the bytes as a history, and a history drawn by the bytes.
 pub fn run(bytes: &[u8]) {
     again(bytes);
     let choices = &mut Choices::new(bytes);
@@ -27,7 +26,7 @@ pub fn run(bytes: &[u8]) {
     broken(dresser.choices);
 }
 
-/// Reads bytes, and again what is written of the history that they are, if they are one.
+/// Reads bytes. If they are a history, writes the history and reads it again.
 fn again(bytes: &[u8]) {
     let Ok(mut history) = edn::read::<ListOp>(bytes) else { return };
     let mut written = Vec::new();
@@ -65,15 +64,15 @@ fn operation(choices: &mut Choices<'_>, told: bool) -> ListOp {
     ListOp::Read { key, values: (0..count).map(|_| choices.byte().into()).collect() }
 }
 
-/// Writes the same in another way.
+/// A writer of the same history in other forms.
 struct Dresser<'c, 'a> {
     choices: &'c mut Choices<'a>,
-    /// Names that have been given, no two of them the same.
+    /// The names given so far, all different.
     names: u64,
 }
 
 impl Dresser<'_, '_> {
-    /// Writes a history as [`edn::write`] does not: each of its words with something before it.
+    /// Writes a history with forms before each word, unlike [`edn::write`].
     fn dress(&mut self, plain: &str) -> String {
         let is_enclosed = self.choices.below(4) == 0;
         let mut dressed = String::from(if is_enclosed { "^:all [" } else { "" });
@@ -129,7 +128,7 @@ impl Dresser<'_, '_> {
         format!("name{}", self.names)
     }
 
-    /// Writes what may be between two words: spaces, comments, forms that are discarded.
+    /// Writes a separator of two words: spaces, comments, forms that are discarded.
     fn space(&mut self, out: &mut String, depth: usize) {
         match self.choices.below(8) {
             0 => out.push_str(" , \n"),
@@ -151,7 +150,7 @@ impl Dresser<'_, '_> {
         }
     }
 
-    /// Writes what may be in front of a form that is no key of a map: tags and metadata.
+    /// Writes the prefix of a form that is no key of a map: tags and metadata.
     fn prefix(&mut self, out: &mut String) {
         match self.choices.below(12) {
             0 => out.push_str("^:kept "),
@@ -162,7 +161,7 @@ impl Dresser<'_, '_> {
         }
     }
 
-    /// Writes a form of any kind, with others in it down to a depth.
+    /// Writes a form of any kind, with forms nested in it down to a depth.
     fn form(&mut self, out: &mut String, depth: usize) {
         const PLAIN: [&str; 22] = [
             "nil",
@@ -225,7 +224,7 @@ impl Dresser<'_, '_> {
     }
 }
 
-/// Splits what [`edn::write`] writes.
+/// Splits the text that [`edn::write`] writes into words.
 fn words(plain: &str) -> impl Iterator<Item = &str> {
     plain
         .split_inclusive(['[', ']', '{', '}', ' ', ',', '\n'])
@@ -236,7 +235,7 @@ fn words(plain: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Adds a key that the first map has already: that has to be refused.
+/// Adds a key that the first map has already, and checks that the text is refused.
 fn twice(choices: &mut Choices<'_>, dressed: &str) {
     let Some(index) = dressed.find(":index") else { return };
     let key = ["#_ 1 :index", ":index", "^:a :index"][choices.below(3)];
@@ -246,7 +245,7 @@ fn twice(choices: &mut Choices<'_>, dressed: &str) {
     assert!(error.to_string().contains(" has :index twice"), "{error} in:\n{file}");
 }
 
-/// Reads words in no order.
+/// Reads words in a random order.
 fn broken(choices: &mut Choices<'_>) {
     const WORDS: [&str; 28] = [
         "{",

@@ -1,5 +1,5 @@
-//! Keys become words and come back, in the order of the values, whether or not their components
-//! share words.
+//! Keys are unchanged by encoding in words, and the words have the order of the values, whether or
+//! not components share words.
 
 use crate::Choices;
 use candide::{Bytes, Database, Key, Record, TableOptions, Text, Whole};
@@ -11,7 +11,7 @@ use std::fmt::Debug;
 pub enum Kind {
     /// The first.
     Low,
-    /// The one between.
+    /// The variant between.
     Middle,
     /// The last.
     High,
@@ -76,7 +76,7 @@ fn compound(choices: &mut Choices<'_>) -> Compound {
     }
 }
 
-/// Demands that two keys are in the order of their words, and that each comes back from them.
+/// Asserts that two keys have the order of their words, and that decoding the words gives each key.
 fn check<K: Key + Ord + Debug>(first: K, second: K) {
     let (a, b) = (first.words(), second.words());
     let (a, b) = (a.as_ref(), b.as_ref());
@@ -93,7 +93,7 @@ fn check<K: Key + Ord + Debug>(first: K, second: K) {
     }
 }
 
-/// Checks keys made of the bytes.
+/// Checks the keys that the bytes choose.
 pub fn run(bytes: &[u8]) {
     let choices = &mut Choices::new(bytes);
     let mut before = compound(choices);

@@ -1,12 +1,12 @@
-//! Headers of segments, and blocks: bytes of any kind are read or refused, what was written is read
-//! again, and what was damaged is refused.
+//! Headers of segments, and blocks: bytes of any kind are read or refused, written blocks are read
+//! unchanged, and damaged ones refused.
 
 use crate::choices::{Choices, sealed};
 use candide_log::format::block::{self, BlockHeader};
 use candide_log::format::bytes::{byte_words, word_bytes};
 use candide_log::format::segment::{self, SEGMENT_HEADER_BYTES, SegmentHeader};
 
-/// Reads what the bytes are, and what is written of the choices that they are.
+/// Reads the bytes, and a block with contents that the bytes choose.
 pub fn run(bytes: &[u8]) {
     let salt = Choices::new(bytes).word();
     // A block of bytes that are not written by an encoder has hardly ever the right checksum.

@@ -1,5 +1,5 @@
-//! Parts of checkpoints: blocks of any kind are read or refused, rows that are in order are read
-//! again, others are refused.
+//! Parts of checkpoints: blocks of any kind are read or refused, written rows in order are read
+//! unchanged, rows out of order refused.
 
 use crate::choices::{Choices, sealed};
 use candide_log::format::Malformed;
@@ -11,7 +11,7 @@ use candide_log::format::checkpoint::{
 use candide_log::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
 use candide_log::format::manifest::Part;
 
-/// Reads what the bytes are, and what is written of the choices that they are.
+/// Reads the bytes, and a part with contents that the bytes choose.
 pub fn run(bytes: &[u8]) {
     let _ = read(bytes, Part { bytes: bytes.len() as u64, crc: 0 });
     forged(bytes);

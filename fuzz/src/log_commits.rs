@@ -1,4 +1,4 @@
-//! Commit records: words of any kind are read or refused, and what was written is read again.
+//! Commit records: words of any kind are read or refused, and written records are read unchanged.
 
 use crate::Choices;
 use candide_log::format::bytes::byte_words;
@@ -6,7 +6,7 @@ use candide_log::format::commit::{
     Change, ChangeKind, CommitRecord, CommitWriter, Head, RecordBuffer, records,
 };
 
-/// Reads what the bytes are, and what is written of the choices that they are.
+/// Reads the bytes, and a record with contents that the bytes choose.
 pub fn run(bytes: &[u8]) {
     let whole = &bytes[..bytes.len() / 8 * 8];
     let words = byte_words(whole).expect("whole words");
@@ -44,7 +44,7 @@ fn again(record: CommitRecord<'_>) {
     assert!(read.entries().eq(record.entries()));
 }
 
-/// Writes a record of changes that are drawn.
+/// Writes a record of the changes that the bytes choose.
 fn written(choices: &mut Choices<'_>) -> (Vec<u64>, Vec<Owned>) {
     let mut buffer = RecordBuffer::new();
     let mut changes: Vec<Owned> = Vec::new();

@@ -1,10 +1,11 @@
-//! MANIFEST: bytes of any kind are read or refused, and what was read is written as it was.
+//! MANIFEST: bytes of any kind are read or refused, and a manifest that was read is written
+//! unchanged.
 
 use crate::choices::{Choices, sealed};
 use candide_log::format::manifest::{Checkpoint, Entry, Front, Manifest, Part, VERSION};
 use candide_log::schema::{IndexSchema, TableSchema};
 
-/// Reads what the bytes are, and what is written of the choices that they are.
+/// Reads the bytes, and a manifest with contents that the bytes choose.
 pub fn run(bytes: &[u8]) {
     again(bytes);
     // The same bytes behind what a MANIFEST begins with.
@@ -35,7 +36,7 @@ pub fn run(bytes: &[u8]) {
     damaged_entries(choices, base, &written);
 }
 
-/// Reads bytes, and writes what they are as it was.
+/// Reads bytes. If they are a manifest, checks that writing it gives the same bytes.
 fn again(bytes: &[u8]) {
     let Ok(manifest) = Manifest::decode(bytes) else { return };
     let written = manifest.encode().expect("as it was read");
@@ -65,7 +66,7 @@ fn damaged(choices: &mut Choices<'_>, mut bytes: Vec<u8>) {
     again(&with_length(bytes));
 }
 
-/// Checks that damage behind a base leaves a front, and that nothing behind it is believed.
+/// Checks that the entries before a damaged one are read, and no entry after it.
 fn damaged_entries(choices: &mut Choices<'_>, base: usize, whole: &[u8]) {
     if whole.len() == base {
         return;

@@ -99,7 +99,7 @@ fn run_under<P: Protocol>(choices: &mut Choices<'_>, policy: P::Policy) {
     }
 }
 
-/// One operation, on the table and on the map.
+/// An operation, on the table and on the map.
 fn operate<P: Protocol>(
     table: &Table<Parcel, P>,
     tx: &Tx<'_, P>,
@@ -183,7 +183,7 @@ fn operate<P: Protocol>(
     Ok(())
 }
 
-/// Demands that a transaction sees what the map has, by every way to it.
+/// Asserts that a transaction sees the contents of the map by every lookup and scan.
 fn check<P: Protocol>(db: &Database<P>, table: &Table<Parcel, P>, map: &Map) {
     let mut quiescent = Map::new();
     table

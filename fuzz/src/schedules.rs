@@ -1,5 +1,5 @@
-//! Two or three transactions whose operations interleave as the bytes say. What they have read and
-//! written must be what some serial order would have read and written.
+//! Two or three transactions whose operations interleave in the order that the bytes choose. Some
+//! serial order must have the same reads and writes.
 //!
 //! Each session has a thread, but only one of them runs at a time: before each operation it hands
 //! the turn to the session that the next byte chooses. When there are no more bytes an attempt is
@@ -34,7 +34,7 @@ enum Operation {
     ReadForUpdate(u8),
     /// Adds to the first column without reading it.
     Add(u8, i64),
-    /// Sets the second column to the sum of what has been read so far.
+    /// Sets the second column to the sum of all values read so far.
     SetToSeen(u8),
     /// Doubles the first column, having read it.
     Double(u8),
@@ -68,7 +68,7 @@ impl Operation {
         Cell { id, first: 100, second: seen }
     }
 
-    /// Performs the operation on the database. Returns the sum of what has been read.
+    /// Performs the operation on the database. Returns the sum of the values read.
     fn perform(self, table: &Table<Cell>, tx: &Tx<'_>, seen: i64) -> Result<i64, Abort> {
         let value = |row: Option<Cell>| row.map_or(-1, |row| row.first + row.second);
         Ok(match self {
@@ -106,7 +106,7 @@ impl Operation {
         })
     }
 
-    /// Performs the operation on the map. Returns the sum of what has been read.
+    /// Performs the operation on the map. Returns the sum of the values read.
     fn model(self, map: &mut Map, seen: i64) -> i64 {
         match self {
             Operation::Read(key) | Operation::ReadForUpdate(key) => {
@@ -163,8 +163,8 @@ impl Turns {
         );
     }
 
-    /// Hands the turn to the chosen session, and waits for it to come back. Without a choice left,
-    /// hands it over only between attempts.
+    /// Hands the turn to the chosen session, and waits for the next turn. If the bytes are used up,
+    /// hands the turn over only between attempts.
     fn hand_over(&self, own: usize, between_attempts: bool) {
         let mut state = self.state.lock().expect("no thread panics with it");
         match state.choices.pop() {
@@ -188,7 +188,7 @@ impl Turns {
 }
 
 impl State {
-    /// Gives the turn to this session, or to the next one that is not over.
+    /// Gives the turn to this session, or to the next session that has not ended.
     fn give(&mut self, wanted: usize) {
         let count = self.over.len();
         let next = (wanted..wanted + count)
@@ -198,7 +198,7 @@ impl State {
     }
 }
 
-/// Runs one session's transaction in turns. Returns what it has read.
+/// Runs one session's transaction in turns. Returns the values read.
 fn run_one(
     own: usize,
     script: &[Operation],
@@ -222,7 +222,7 @@ fn run_one(
     seen.expect("a transaction commits in the end")
 }
 
-/// Returns what a serial order of the transactions shows each of them, and the map it leaves.
+/// Returns the values that each transaction reads in a serial order, and the resulting map.
 fn serially(order: &[usize], scripts: &[Vec<Operation>], mut map: Map) -> (Vec<Vec<i64>>, Map) {
     let mut seen = vec![Vec::new(); scripts.len()];
     for &one in order {
@@ -251,7 +251,7 @@ fn permutations(
     ControlFlow::Continue(())
 }
 
-/// Runs the transactions and the schedule that the bytes choose.
+/// Runs the transactions in the schedule that the bytes choose.
 pub fn run(bytes: &[u8]) {
     let choices = &mut Choices::new(bytes);
     let sessions = 2 + choices.below(2);

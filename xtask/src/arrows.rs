@@ -158,7 +158,7 @@ impl Crate {
             }
             if high.is_some() && low.is_some() && high < low {
                 let (from, to) = (show(from), show(to));
-                problems.insert(format!("{from} uses {to}, which is a higher layer"));
+                problems.insert(format!("{from} uses {to}, which is in a higher layer"));
             }
         }
         problems
@@ -229,7 +229,7 @@ impl Crate {
     }
 }
 
-/// Returns the layers that a root declares. The comment goes on to the first other line.
+/// Returns the layers that a root declares. The comment continues to the first other line.
 fn layers(text: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with(LAYERS));
     let lines = lines.map_while(|line| line.strip_prefix("// "));
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_followed_through_reexports_to_their_definitions() {
+    fn uses_are_resolved_through_reexports() {
         let arrows = of(&[
             ("", "mod record; mod txn; pub use txn::Tx;"),
             ("record", "mod tid; pub use tid::Tid; pub(crate) mod undo;"),
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_and_models_draw_no_arrows() {
+    fn uses_in_tests_and_models_are_no_arrows() {
         let arrows = of(&[
             ("", "mod a; mod b;"),
             (
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_go_down() {
+    fn upward_arrows_between_layers_are_found() {
         let read = of(&[
             ("", "// Layers, lowest first: sync,\n// txn.\nmod sync; mod txn; mod novel;"),
             ("sync", "use crate::txn::Tx;"),
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(read.layers, ["sync", "txn"]);
         let problems: Vec<String> = read.upward(&read.arrows()).into_iter().collect();
         assert_eq!(problems.len(), 3, "{problems:?}");
-        assert_eq!(problems[0], "sync uses txn, which is a higher layer");
+        assert_eq!(problems[0], "sync uses txn, which is in a higher layer");
         assert!(problems[1].starts_with("the module `novel` has no layer"), "{problems:?}");
         assert!(problems[2].starts_with("txn depends on the root"), "{problems:?}");
     }

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_named() {
+    fn missing_and_wrong_fields_of_a_report_are_named() {
         let refused = |change: &dyn Fn(&mut Value), words: &str| {
             let mut report = report();
             change(&mut report);

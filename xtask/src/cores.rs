@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_have_the_order_of_their_items() {
+    fn parallel_results_have_the_order_of_their_items() {
         let items: Vec<u64> = (0..1000).collect();
         assert_eq!(
             on_all_cores(&items, |&item, _| Ok(2 * item)).as_deref(),
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_returned_and_ends_the_work() {
+    fn an_error_ends_the_parallel_work_and_is_returned() {
         let items: Vec<u64> = (0..1_000_000).collect();
         let begun = AtomicUsize::new(0);
         let result = on_all_cores(&items, |_, _| {

@@ -19,7 +19,7 @@
 //! * A line with `in` is a place: a file, and an item in it. The statement before, or any part of
 //!   it, has to be in that item exactly once. Only tokens are compared.
 //! * The statement after takes its place while the defect is active; and always if it contains
-//!   `$before`, which is what was there before. Then it asks `defect("name")`.
+//!   `$before`, which stands for the statement before. Then it asks `defect("name")`.
 
 use crate::tokens::{items, nearest, places, tokens};
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 const FOLDER: &str = "xtask/defects";
 /// The call by which a statement asks whether a defect is active.
 const ASK: &str = "defect(\"";
-/// What stands for the statement before in a statement after.
+/// The text that stands for the statement before in a statement after.
 const BEFORE: &str = "$before";
 
 /// A build of tests, in the copy of the workspace with all deliberate defects.
@@ -65,7 +65,7 @@ pub(crate) struct Defect {
     places: Vec<Place>,
 }
 
-/// A part of an item, and what the defect makes of it.
+/// A part of an item, and the text that the defect puts in its place.
 #[derive(Debug)]
 struct Place {
     file: String,
@@ -145,7 +145,7 @@ fn parse(path: &str, text: &str) -> Result<Vec<Defect>, String> {
     Ok(defects)
 }
 
-/// Returns what is wrong with the list.
+/// Returns the faults of the list.
 pub(crate) fn problems(root: &Path) -> Result<Vec<String>, String> {
     let defects = all(root)?;
     let mut problems = Vec::new();
@@ -249,8 +249,8 @@ impl Rendered<'_> {
         rendered + &self.text[at.min(range.end)..range.end]
     }
 
-    /// Returns what takes the place of `before`. What is only there because of the defect is
-    /// between marks, and has no line of its own.
+    /// Returns the text that takes the place of `before`. What is only there because of the defect
+    /// is between marks, and has no line of its own.
     fn changed(&self, edit: &Edit<'_>, before: &str) -> String {
         let mut after = edit.place.after.replace('\n', " ");
         for (number, defect) in (1..).zip(self.defects) {
@@ -269,8 +269,8 @@ impl Rendered<'_> {
     }
 }
 
-/// Marks around what a defect adds to the text. They begin with a blank: two of them side by side
-/// would contain the beginning of a line comment.
+/// Marks around the text that a defect adds. The marks begin with a blank: two marks side by side
+/// would otherwise contain the beginning of a line comment.
 pub(crate) const MARK: &str = " /*+*/";
 pub(crate) const UNMARK: &str = " /*-*/";
 
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_nested_and_equal() {
+    fn defects_may_share_places_and_nest_them() {
         let list = "one: g.\nusual t\nin f.rs fn f\n- g()\n+ true\n\
             two: all.\nusual t\nin f.rs fn f\n- if a > 1 && g() {\n- h();\n- }\n+ h();\n\
             three: g, too.\nusual t\nin f.rs fn f\n- g()\n+ false";
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_cannot_be_combined_is_told() {
+    fn defects_that_are_not_found_or_cannot_be_combined_are_named() {
         let told = |list: &str, part: &str| {
             let problems = edited(list).expect_err("something is wrong").concat();
             assert!(problems.contains(part), "{problems}");

@@ -60,7 +60,7 @@ impl Build {
 const LOG: &str = "--package=candide-log";
 const LOG_TESTING: &str = "--package=candide-log-testing";
 
-/// The features of the engine that the crates of the workspace ask for.
+/// The features of the engine that the crates of the workspace enable.
 const FEATURES: &str = "--features=experiments,history,mimalloc";
 
 /// Adds the arguments that build the library under model `name`, in a separate folder.
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_in_time_is_stopped() {
+    fn a_test_that_exceeds_its_time_is_stopped() {
         let shell = |script: &str, max| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);

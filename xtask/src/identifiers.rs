@@ -86,7 +86,7 @@ impl<'a> Names<'a> {
             || self.files.iter().any(|(file, _)| file.ends_with(&end) || file.contains(&part))
     }
 
-    /// Returns whether the source has a name. Returns `true` for what need not be one.
+    /// Returns whether the source has a name. Returns `true` for a word that need not be a name.
     fn has_name(&self, named: &str) -> bool {
         let name = named.split(['(', '<']).next().unwrap_or(named).trim_start_matches('&');
         let parts: Vec<&str> = name.split("::").collect();
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_files_that_do_not_exist_are_found() {
+    fn identifiers_and_files_that_do_not_exist_are_reported() {
         let sources = [
             ("crates/a/src/epoch/pin.rs", "impl<P> Pins<P> {\n fn pin_now() {} // old_name\n}"),
             ("crates/a/src/peek.rs", "struct Pending;\nfn peek(_: &Pending) { Pins::pin_now() }"),

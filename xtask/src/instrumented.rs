@@ -74,7 +74,7 @@ fn listed(root: &Path) -> Result<BTreeSet<String>, String> {
     Ok(files.map(str::to_string).collect())
 }
 
-/// Returns what a file is in the copy; `None` if it is what it is in the workspace.
+/// Returns the contents of a file in the copy; `None` if they are those in the workspace.
 fn changed(
     file: &str,
     bytes: &[u8],
@@ -98,7 +98,7 @@ fn changed(
     Ok(Some(if is_root { format!("#![allow(warnings)] {text}\nmod defects;\n") } else { text }))
 }
 
-/// Writes a file unless it has that content already. Returns whether it was written.
+/// Writes a file unless it has that content already. Returns whether the file was written.
 fn put(file: &Path, bytes: &[u8]) -> std::io::Result<bool> {
     if fs::read(file).is_ok_and(|content| content == bytes) {
         return Ok(false);
@@ -122,7 +122,7 @@ fn remove_others(copy: &Path, folder: &Path, files: &BTreeSet<String>) -> std::i
     Ok(())
 }
 
-/// Returns the module of the copy that knows which defect is active.
+/// Returns the module of the copy with the active defect.
 fn module(defects: &[Defect]) -> String {
     let names: Vec<&str> = defects.iter().map(|defect| defect.name.as_str()).collect();
     format!(

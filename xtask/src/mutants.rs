@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_check_is_made_once_and_models_come_first() {
+    fn each_test_of_a_defect_runs_once_and_models_run_first() {
         let defects = defects::all(&crate::workspace::root()).expect("a well-formed list");
         let checks = choose(&defects, &[]).expect("each");
         let divided = by_test(&checks);

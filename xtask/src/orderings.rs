@@ -276,7 +276,7 @@ fn complaint(log: &Path) -> String {
         .and_then(|line| line.split_once("panicked at "))
         .map_or("no panic", |(_, place)| place);
     let message = lines.next().unwrap_or_default();
-    // If loom itself panicked, the place of the panic tells nothing and is left out.
+    // If loom itself panicked, the place of the panic is left out.
     if place.starts_with("crates/") { format!("{place} {message}") } else { message.to_string() }
 }
 
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trials_are_chosen_by_number_and_by_file() {
+    fn trials_of_orderings_are_chosen_by_number_and_by_file() {
         let all = trials(&crate::root()).expect("the engine's source");
         let wanted = |arguments: &[&str]| {
             let arguments: Vec<_> = arguments.iter().map(|argument| argument.to_string()).collect();

@@ -1,5 +1,6 @@
-//! A rule for the functions that are phases of a transaction. They contain no points of tests, so
-//! that they read as the algorithm. A point belongs in the step that maintains the invariant.
+//! A rule for the functions that are phases of a transaction. Such functions contain no points of
+//! tests, so that they read as the algorithm. A point belongs in the step that maintains the
+//! invariant.
 
 use crate::tokens::{length_of_item, tokens};
 
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phase_calls_no_point_and_other_functions_may() {
+    fn points_are_refused_in_phases_and_allowed_elsewhere() {
         let lines = |text: &str| -> Vec<usize> {
             points_in_phases(text).into_iter().map(|(line, _)| line).collect()
         };

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_told_now_and_then() {
+    fn remaining_time_is_printed_at_intervals() {
         let mut progress = Progress::new(40);
         let mut say = |done, seconds| {
             progress.done = done;
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_foretold_before_anything_is_done() {
+    fn no_remaining_time_is_printed_before_the_first_result() {
         assert_eq!(Progress::new(3).line(Duration::from_secs(60)), None);
     }
 }

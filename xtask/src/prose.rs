@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn persons_are_counted_in_any_case_and_not_within_words() {
+    fn personal_pronouns_are_counted_in_any_case_and_not_within_words() {
         assert_eq!(persons("Whoever reads, nobody_writes: somebody's"), 3);
         assert_eq!(persons("the reader, antibody"), 0);
     }

@@ -11,8 +11,8 @@
 //! Of the library's own tests, `cfg(sanitized)` leaves out the modules that no sanitizer below runs
 //! and that take long to compile. Of the others, those tests are compiled whose names the variable
 //! `CANDIDE_TESTS` has (`protocol_tests.rs`): the filters of the run, unless the variable is set.
-//! It is set where several runs with different filters follow one another, which then share a
-//! build. A run without a single test fails.
+//! The variable is set where several runs with different filters follow one another, which then
+//! share a build. A run without a single test fails.
 
 use crate::instrumented;
 use crate::progress::Progress;
@@ -38,6 +38,7 @@ const SANITIZERS: &[Sanitizer] = &[
         name: "address",
         filters: &[
             "stress::",
+            "tests::boxed",
             "tests::churn",
             "tests::hostile",
             "tests::life",
@@ -53,6 +54,7 @@ const SANITIZERS: &[Sanitizer] = &[
         name: "leak",
         filters: &[
             "stress::",
+            "tests::boxed",
             "tests::churn",
             "tests::life",
             "misuse::answers",
@@ -110,7 +112,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         "--config",
         "profile.dev.package.candide-check.opt-level = 0",
     ]);
-    // Other tests know no deliberate defects.
+    // Other tests contain no deliberate defects.
     if !is_lib_only && mutant.is_none() {
         cargo.args(["--test", "it"]);
     }
@@ -160,10 +162,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The name of the environment variable that says which tests are compiled.
+/// The name of the environment variable with the tests to compile.
 const COMPILED: &str = "CANDIDE_TESTS";
 
-/// What is said if the filters select no test, before the filters that select some.
+/// The message if the filters select no test, without the list of filters that select tests.
 const NO_TESTS: &str = "no test has such a name: builds under a sanitizer leave out tests \
      (`cfg(sanitized)` in crates/candide/src/tests/mod.rs); this one runs";
 
@@ -201,10 +203,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_tests_are_understood() {
+    fn results_of_tests_are_parsed_from_their_lines() {
         assert_eq!(announced("running 23 tests"), Some(23));
         assert_eq!(announced("running late"), None);
-        assert!(is_result("test epoch::tests::a_pin_holds_the_bound ... ok"));
+        assert!(is_result("test epoch::tests::only_a_pin_keeps ... ok"));
         assert!(!is_result("test result: ok. 23 passed; 0 failed"));
     }
 }

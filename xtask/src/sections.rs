@@ -62,7 +62,7 @@ mod tests {
     use super::missing;
 
     #[test]
-    fn sections_that_do_not_exist_are_found() {
+    fn references_to_missing_sections_are_reported() {
         let found = |text: &str| missing(text).iter().map(|(line, _)| *line).collect::<Vec<_>>();
         assert_eq!(found("a\n//! MSTO [HU20], section 2.4, after Cicada"), [2]);
         assert_eq!(found("//! MSTO [HU20], section 2.2, after [WK16], section 3.5.\n"), [1]);

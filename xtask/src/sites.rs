@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sites_are_where_the_compiler_says_that_calls_are() {
+    fn sites_have_the_positions_that_the_compiler_reports() {
         let text = "fn one() {
     a.load(Ordering::Acquire); // b.load(Ordering::Acquire)
     self.current.swap(next.load(Ordering::Acquire), Ordering::AcqRel);

@@ -49,7 +49,7 @@ const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
     ("fuzz/", "likewise"),
 ];
 
-/// Layers of the engine that know nothing of policies.
+/// Layers of the engine that must not name policies.
 const WITHOUT_POLICIES: &[&str] = &["engine/", "txn/", "gc/", "access/", "index/", "record/"];
 
 /// Parts of the paths of files that contain tests.
@@ -103,7 +103,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         let marks = marks(text).map(|line| {
             (line, "is a mark of an unfinished merge; choose one of the two texts".to_string())
         });
-        // The check of sections shows itself what is wrong.
+        // The check of sections prints the faults itself.
         let sections =
             if path == "xtask/src/sections.rs" { Vec::new() } else { sections::missing(text) };
         for (line, problem) in marks.chain(sections) {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn atomics_and_locks_have_one_door() {
+    fn atomics_and_locks_outside_sync_are_refused() {
         let line = "use std::sync::atomic::AtomicU64;";
         assert_eq!(found("crates/candide/src/index/hash.rs", line).len(), 1);
         let among_others = "use std::sync::{Arc, atomic::AtomicU64};";
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn protocols_are_named_in_few_places() {
+    fn names_of_protocols_outside_their_files_are_refused() {
         let line = "let db = Database::<Occ>::new();";
         assert_eq!(found("crates/candide/src/txn/state.rs", line).len(), 1);
         assert_eq!(found("crates/candide-workloads/src/load.rs", line).len(), 1);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn some_layers_name_no_policy() {
+    fn names_of_policies_in_lower_layers_are_refused() {
         let line = "if policy == Policy::NoWait {}";
         assert_eq!(found("crates/candide/src/txn/state.rs", line).len(), 1);
         assert_eq!(found("crates/candide/src/gc/mod.rs", "use crate::locks::RowLocks;").len(), 1);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_registry_is_understood() {
+    fn protocols_are_read_from_the_registry() {
         let registry = fs::read_to_string(crate::root().join(REGISTRY)).expect("the registry");
         assert_eq!(protocols_in(&registry), ["Occ", "TicToc", "Mvcc", "Mvto", "Serial"]);
         let policies = policies_in(&registry);

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn formatting_and_comments_do_not_matter() {
+    fn statements_are_compared_without_formatting_and_comments() {
         let narrow = "call(\n    one, // first\n    \"two // \\\" 2\",\n);";
         assert_eq!(words(narrow), words("call(one, /* x */ \"two // \\\" 2\");"));
         assert_eq!(words("'a' 'b '\\'' x"), ["'a'", "'b", "'\\''", "x"]);

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-const TEST: &str = "tests::shuttle::shuttle_scenes_are_what_protocols_promise";
+const TEST: &str = "tests::shuttle::shuttle_scenes_satisfy_the_guarantees_of_protocols";
 const LEDGER: &str = "docs/verification-ledger.csv";
 /// The files of the scenes. `SCENES_OF_ALL` is for all protocols with concurrent transactions, and
 /// `SCENES_OF_VERSIONED` for the protocols that keep versions.
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_understood_or_refused() {
+    fn arguments_of_verify_are_parsed_or_refused() {
         let request =
             parse(&words("--minutes 3 --scene growth --protocol occ")).expect("well-formed");
         assert_eq!(
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_played_is_read_from_the_output() {
+    fn the_number_of_played_schedules_is_read_from_the_output() {
         let output = "protocol: occ\nschedules: growth occ run=12 distinct=11 failed=1 {\"conflict\": 3}\nreplay: x\nschedules: odd";
         let (scene, protocol) = ("growth".to_string(), "occ".to_string());
         assert_eq!(traced("schedule: 3\nschedule: 4\nSegm"), 4);
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_played_counts() {
+    fn scenes_that_were_never_played_come_first() {
         let ledger = format!(
             "{LEDGER_HEAD}\nd,c,moves,occ,9,8,0\nd,c,moves,mvcc,9,7,0\nd,c,moves,occ,9,6,0\nd,c,hot,mvcc,5,4,0\n"
         );
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn days_have_dates() {
+    fn days_are_converted_to_dates() {
         for (day, date) in [
             (0, "1970-01-01"),
             (58, "1970-02-28"),

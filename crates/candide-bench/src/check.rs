@@ -150,7 +150,7 @@ impl CheckArgs {
         Claim { strict: self.strict, opaque: self.opacity, horizon: self.horizon }
     }
 
-    /// Returns every protocol with each opacity that was asked for.
+    /// Returns every protocol with each opacity that was requested.
     fn settings(&self) -> Result<Vec<Setting>, Failure> {
         let asked = Switch::are_on(&self.opaque);
         if !asked.is_empty()
@@ -167,7 +167,8 @@ impl CheckArgs {
             .collect())
     }
 
-    /// Returns the source of the history. Its tables are small enough for transactions to conflict.
+    /// Returns the source of the history. The tables of the source are small enough for
+    /// transactions to conflict.
     fn source(&self, workload: AnyWorkload) -> Source {
         Source::Versions(match workload {
             AnyWorkload::Random => random(Random { keys: self.keys, operations: self.operations }),

@@ -166,8 +166,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = threads, default_value = "4", allow_hyphen_values = true)]
     pub(crate) threads: usize,
 
-    /// Time for which each protocol runs, such as 5s or 2h. It begins when all threads are ready.
-    /// With --mode black, a recording ends after 500000 transactions
+    /// Time for which each protocol runs, such as 5s or 2h. The time begins when all threads are
+    /// ready. With --mode black, a recording ends after 500000 transactions
     #[arg(long, value_parser = positive_duration, default_value = "5s", allow_hyphen_values = true)]
     pub(crate) duration: Duration,
 
@@ -429,7 +429,8 @@ pub(crate) struct Common {
 
     /// Also report which share of the committed transactions OCC would have aborted, as --set-sizes
     /// by type: a version that the transaction had read was replaced, or was being replaced, when
-    /// it was validated. That is for `tictoc`, `mvcc` and `mvto`, and takes time at each commit
+    /// it was validated. The option is for `tictoc`, `mvcc` and `mvto`, and takes time at each
+    /// commit
     #[arg(help_heading = RESULTS, long)]
     pub(crate) would_abort: bool,
 
@@ -671,7 +672,7 @@ mod tests {
     }
 
     #[test]
-    fn no_option_is_answered_in_the_words_of_a_parser() {
+    fn errors_of_option_values_are_not_those_of_standard_parsers() {
         let bench = command();
         let bench = bench.find_subcommand("bench").expect("there is one");
         let mut subcommands: Vec<(Vec<&str>, &clap::Command)> = bench

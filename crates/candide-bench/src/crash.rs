@@ -5,7 +5,7 @@ use candide_harness::{Failure, crash, interrupt};
 use crate::cli::{CrashArgs, CrashOrder};
 use crate::ending::Ending;
 
-/// Does what the options say.
+/// Runs the laboratory with the options.
 pub(crate) fn run(args: CrashArgs) -> Result<Ending, Failure> {
     let finding = match args.order()? {
         CrashOrder::Judge(order) => crash::run(&order)?,

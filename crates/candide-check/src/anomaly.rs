@@ -38,8 +38,8 @@ pub enum Anomaly {
     /// A version without a row was read as a version with a row, or a version with a row was read
     /// as a version without one.
     WrongPresence,
-    /// A transaction looked back to a given time. It read a version later than that time, or did
-    /// not read a version that existed at that time.
+    /// A transaction looked back to a given time. The transaction read a version later than that
+    /// time, or did not read a version that existed at that time.
     WrongMoment,
     /// A transaction did not read its own writes, or read two values of a key that it had not
     /// written.
@@ -48,8 +48,8 @@ pub enum Anomaly {
     UnknownValue,
     /// A list was read with the same element twice.
     DuplicateElement,
-    /// An append took effect, or its client was told that it had, but a later read does not contain
-    /// the appended element.
+    /// An append took effect, or its client got the answer that it had, but a later read does not
+    /// contain the appended element.
     LostAppend,
     /// Two reads of a list differ at a position that both contain.
     IncompatibleOrder,
@@ -75,7 +75,7 @@ impl Anomaly {
             Self::SessionOrder => "session order violation",
             Self::RealTime => "real-time violation",
             Self::TwoWriters => "corruption, two writers of one version",
-            Self::WrongPresence => "corruption, a row that is and is not",
+            Self::WrongPresence => "corruption, a row both present and absent",
             Self::WrongMoment => "snapshot violation",
             Self::Internal => "internal inconsistency",
             Self::UnknownValue => "corruption, a value that was never written",
@@ -93,37 +93,41 @@ impl Anomaly {
             Self::DirtyWrite => "Transactions overwrote one another in both directions.",
             Self::AbortedRead => "A version was read that no committed transaction wrote.",
             Self::IntermediateRead => {
-                "A version was read that its own writer had not meant to last."
+                "A version was read that its writer replaced before it committed."
             }
             Self::CircularInformation => {
-                "Each of these transactions saw or overwrote what another one wrote, in a circle."
+                "Each of these transactions read or overwrote a version of the next one, in a cycle."
             }
             Self::LostUpdate => {
-                "A write was replaced by a transaction that had read what was there before it."
+                "A version was overwritten by a transaction that had read an earlier version."
             }
             Self::ReadSkew => {
-                "A transaction saw one thing before and another after the same change."
+                "A transaction read one version from before and another from after the same transaction."
             }
-            Self::WriteSkew => {
-                "Two transactions read what the other one changed, each as if it had been alone."
-            }
+            Self::WriteSkew => "Two transactions each read a version that the other one replaced.",
             Self::AntiDependencyCycle => {
-                "Transactions read what others changed, in a circle, each as if it were first."
+                "Each of these transactions read a version that the next one replaced, in a cycle."
             }
             Self::Phantom => {
-                "A transaction went through a range that another one changed, and neither can have been first."
+                "A transaction scanned a range that another one changed, and neither can come before the other."
             }
-            Self::SessionOrder => "A transaction missed what its own session had done before.",
-            Self::RealTime => "A transaction missed what had ended before it began.",
+            Self::SessionOrder => {
+                "A transaction did not see an earlier transaction of its session."
+            }
+            Self::RealTime => {
+                "A transaction did not see a transaction that had ended before it began."
+            }
             Self::TwoWriters => {
                 "Two transactions claim the same version, so versions do not tell writes apart."
             }
-            Self::WrongPresence => "A version was read as something else than what was written.",
+            Self::WrongPresence => {
+                "A version was read as a row but written as a delete, or the reverse."
+            }
             Self::WrongMoment => {
-                "A transaction that looked back saw something else than what there was at its moment."
+                "A transaction that read as of a moment did not see the versions of that moment."
             }
             Self::Internal => {
-                "A transaction did not see its own writes, or what it read changed under it."
+                "A transaction did not see its own writes, or read two values of one key."
             }
             Self::UnknownValue => {
                 "A value was read that no transaction of the history wrote to that key."
@@ -131,10 +135,10 @@ impl Anomaly {
             Self::DuplicateElement => {
                 "A list was read with an element twice that was appended once."
             }
-            Self::LostAppend => "An append is missing where it should have been read.",
-            Self::IncompatibleOrder => "A list was read in two orders, so its elements have none.",
+            Self::LostAppend => "A list was read without an append that it should contain.",
+            Self::IncompatibleOrder => "A list was read in two orders that contradict each other.",
             Self::NoSerialOrder => {
-                "Whichever of these transactions came first, one read what it then could not."
+                "In every order of these transactions, one of them read a value that it could not have read."
             }
             Self::RepeatedValue => {
                 "A value was written to a key twice, so reads do not tell which write they saw."
@@ -256,14 +260,14 @@ pub struct Step {
 pub enum Evidence {
     /// A cycle: each transaction has to come before the next one, and the last before the first.
     Cycle(Vec<Step>),
-    /// One version is wrong, whatever the other versions are.
+    /// A single version is wrong, whatever the other versions are.
     Version {
         /// The transactions concerned. The transaction at fault comes first.
         parties: Vec<Party>,
         /// The unit; its `before` is the wrong version.
         about: About,
     },
-    /// One read is wrong, whatever the other reads are.
+    /// A single read is wrong, whatever the other reads are.
     Observation {
         /// The transactions concerned. The reader comes first.
         parties: Vec<Party>,
@@ -406,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_have_names() {
+    fn anomalies_are_named_by_the_edges_of_their_cycles() {
         use Kind::*;
         assert_eq!(named(&[(Ww, 1), (Ww, 2)]), Anomaly::DirtyWrite);
         assert_eq!(named(&[(Ww, 1), (Wr, 2)]), Anomaly::CircularInformation);
@@ -423,7 +427,7 @@ mod tests {
     #[test]
     fn a_report_shows_the_cycle() {
         let violation = Violation::cycle(vec![step(1, Kind::Rw, 5), step(2, Kind::RealTime, 0)]);
-        let expected = "real-time violation: A transaction missed what had ended before it began.
+        let expected = "real-time violation: A transaction did not see a transaction that had ended before it began.
   T1: session 1 at 10..25
   T2: session 2 at 20..35
   T1 comes before T2: T1 read version 4 of table 1 key (5) group 0 and T2 wrote version 7 over it (rw)

@@ -3,8 +3,8 @@
 //! A transaction is a number below [`Graph::transactions`]. Higher numbers are *moments*: nodes
 //! without a transaction, in a chain. Edges through moments order the transactions that ended
 //! before a moment before the transactions that began after it. With moments, the number of edges
-//! for real time is proportional to the number of transactions. Without moments, it would be
-//! proportional to the number of pairs of transactions.
+//! for real time is proportional to the number of transactions. Without moments, the number of
+//! edges would be proportional to the number of pairs of transactions.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -22,7 +22,7 @@ pub enum Kind {
     Rw,
     /// The first scanned a range and did not find a key, and the second wrote that key.
     Predicate,
-    /// Both belong to one session, and the second follows the first there.
+    /// Both transactions belong to one session, and the second follows the first there.
     Session,
     /// The second began after the first had ended.
     RealTime,
@@ -225,8 +225,8 @@ impl Graph {
     }
 }
 
-/// Tarjan's algorithm. It uses an explicit stack, since a path can have as many nodes as the
-/// history.
+/// Tarjan's algorithm. The algorithm uses an explicit stack, since a path can have as many nodes as
+/// the history.
 struct Tarjan<'g> {
     graph: &'g Graph,
     kinds: Kinds,
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn order_has_no_cycle() {
+    fn a_graph_in_a_serial_order_has_no_cycle() {
         let order = graph(
             4,
             &[(0, 1, Kind::Ww), (1, 2, Kind::Wr), (0, 3, Kind::Rw), (3, 2, Kind::RealTime)],
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn worse_sorts_come_before_smaller_cycles() {
+    fn a_cycle_of_a_worse_anomaly_is_reported_before_a_smaller_one() {
         let edges = [
             (0, 1, Kind::Rw),
             (1, 0, Kind::Rw),
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_left_out() {
+    fn nodes_of_moments_are_left_out_of_reported_cycles() {
         // Transaction 0 ended before moment 3, and transaction 1 began after moment 4.
         let time = Kind::RealTime;
         let edges = [
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn long_paths_need_no_deep_stack() {
+    fn a_path_of_any_length_is_searched_without_recursion() {
         let count = 1_000_000;
         let edges: Vec<_> = (0..count).map(|node| (node, (node + 1) % count, Kind::Ww)).collect();
         assert_eq!(graph(count, &edges).components(Kind::Ww.alone()).len(), 1);

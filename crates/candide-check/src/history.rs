@@ -26,7 +26,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the time by which the event has to be fed: before the checker is told that the
+    /// Returns the time of the event: the event has to be fed before the checker learns that the
     /// history is complete up to a later time.
     pub fn due(&self) -> u64 {
         match self {
@@ -115,9 +115,9 @@ pub struct Scan {
 ///
 /// Every transaction that was running when the row was deleted ended before the removal. So a read
 /// without a version read the latest version of the key that was forgotten before the reader ended.
-/// A reader that looked back may have been running before the row was inserted. It read the latest
-/// of the forgotten versions not above its [`as_of`](Transaction::as_of). If no such version
-/// exists, the reader read the initial version, in which the key has no row.
+/// A reader that looked back may have been running before the row was inserted. Such a reader read
+/// the latest of the forgotten versions not above its [`as_of`](Transaction::as_of). If no such
+/// version exists, the reader read the initial version, in which the key has no row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "formats",

@@ -134,7 +134,8 @@ impl<W: Write, L: Line> Writer<W, L> {
     }
 }
 
-/// A reader of a history. It is an iterator over the lines, which ends at the first damaged line.
+/// A reader of a history. The reader is an iterator over the lines, which ends at the first damaged
+/// line.
 #[derive(Debug)]
 pub struct Reader<R, L> {
     input: Numbered<R>,
@@ -287,7 +288,7 @@ impl<R: BufRead> Numbered<R> {
 /// Requirements on a line beyond the types of its fields.
 mod sealed {
     pub trait Checked {
-        /// Checks the line. An error says what is wrong with the line and what was expected.
+        /// Checks the line. An error names the fault of the line and the expected form.
         fn checked(&self) -> Result<(), String>;
     }
 }

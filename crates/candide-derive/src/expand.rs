@@ -43,7 +43,7 @@ impl Record {
         self.columns.iter().filter(move |column| column.group == group)
     }
 
-    /// Returns the constant that says where the columns of a group lie.
+    /// Returns the constant with the places of the columns of a group.
     fn packing(&self, group: usize) -> TokenStream {
         let path = &self.path;
         let name = packing_name(group);
@@ -54,7 +54,7 @@ impl Record {
         }
     }
 
-    /// Returns the constant that says where the columns of an index lie.
+    /// Returns the constant with the places of the columns of an index.
     fn index_places(&self, number: usize, index: &Index) -> TokenStream {
         let (path, ident, name) = (&self.path, &self.ident, places_name(number));
         let columns = index.fields.iter().filter_map(|&field| match field {

@@ -63,8 +63,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// | any other | `Column<Row, T>` | read, modified, updated |
 ///
 /// An index gets an `IndexOf<Row, K, Ordered>` or `IndexOf<Row, K, Hashed>`, where `K` is the type
-/// of its column or the tuple of the types of several. It is no more visible than any of its
-/// columns.
+/// of its column or the tuple of the types of several. The constant is no more visible than any of
+/// the index's columns.
 ///
 /// # Attributes of fields
 /// | attribute | |
@@ -239,7 +239,7 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 /// ```
 ///
 /// The type derives `Clone` and `Copy`, too, and has no generic parameters. `#[key(crate = path)]`
-/// says where the crate `candide` is.
+/// names the path of the crate `candide`.
 #[proc_macro_derive(Key, attributes(key))]
 pub fn derive_key(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -233,7 +233,8 @@ impl Record {
                 errors.at(name, "no field lies in this group");
             }
         }
-        // A row of nothing but its key has a group, too: groups are what says that the row exists.
+        // A row that consists of its key has a group, too: the cell of a group shows that the row
+        // exists.
         if !in_default_group.is_empty() || self.columns.is_empty() {
             self.groups.insert(0, DEFAULT_GROUP.to_string());
             for (number, column) in self.columns.iter_mut().enumerate() {
@@ -252,7 +253,7 @@ impl Record {
         })
     }
 
-    /// Adds an index that the struct says.
+    /// Adds an index that the struct declares.
     fn read_composite(
         &mut self,
         attribute: &Attribute,
@@ -327,7 +328,7 @@ impl Record {
         });
     }
 
-    /// Checks what concerns all fields and indexes together.
+    /// Checks the rules about all fields and indexes together.
     fn check(&self, errors: &mut Errors) {
         if self.keys.is_empty() {
             errors.at(&self.ident, "a record has a primary key: mark its fields with `#[key]`");

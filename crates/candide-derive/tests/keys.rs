@@ -69,14 +69,14 @@ fn names() -> Vec<Name> {
 }
 
 #[test]
-fn variants_are_ordered_as_declared() {
+fn enum_keys_are_ordered_as_their_variants_are_declared() {
     assert_eq!([Level::Low, Level::Middle, Level::High].map(|level| words(level)[0]), [0, 1, 2]);
     assert_eq!((Level::WIDTHS, Single::WIDTHS), (&[2][..], &[1][..]));
     assert_eq!(Single::from_words(&[0]), Single::Only);
 }
 
 #[test]
-fn composites_have_the_order_of_their_components() {
+fn composite_keys_have_the_order_of_their_components() {
     keeps_order(&names());
     let mut lines = Vec::new();
     for order in [0, 1, u32::MAX] {
@@ -106,7 +106,7 @@ fn composites_have_the_order_of_their_components() {
 }
 
 #[test]
-fn words_are_those_of_the_components() {
+fn words_of_a_composite_key_are_those_of_its_components() {
     let key = name("smith", "joe", -1, Level::Middle);
     let parts = [words(key.last), words(key.first), words(key.number), words(key.r#type)].concat();
     assert_eq!(words(key), parts);

@@ -125,7 +125,7 @@ mod hostile {
 }
 
 #[test]
-fn users_items_may_have_any_name() {
+fn derived_code_uses_no_name_that_a_program_may_define() {
     let row = hostile::Row {
         key: hostile::Id { words: 1, key: hostile::Kind::Vec },
         words: 2,

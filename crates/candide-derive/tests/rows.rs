@@ -73,7 +73,7 @@ fn with_accounts<T>(
 }
 
 #[test]
-fn rows_come_back_whole_and_by_column() {
+fn rows_are_read_whole_and_by_column() {
     with_accounts(|tx, accounts| {
         for id in 1..=3 {
             let a = account(id);
@@ -166,7 +166,7 @@ fn indexed_columns_are_read_and_modified() {
 }
 
 #[test]
-fn parts_of_the_key_are_read_and_say_whether_there_is_a_row() {
+fn a_read_of_key_columns_tells_whether_the_row_exists() {
     with_accounts(|tx, accounts| {
         assert_eq!(accounts.read(tx, 3, Account::ID)?, 3);
         assert_eq!(accounts.get(tx, 4, Account::ID)?, None);
@@ -179,7 +179,7 @@ fn parts_of_the_key_are_read_and_say_whether_there_is_a_row() {
 
 #[test]
 #[should_panic(expected = "a row keeps its key")]
-fn parts_of_the_key_are_not_changed() {
+fn updates_of_key_columns_are_refused() {
     with_accounts(|tx, accounts| accounts.modify(tx, 3, Account::ID, |id| *id = 4));
 }
 
@@ -252,7 +252,7 @@ fn keys_of_several_fields_are_tuples_in_their_order() {
 }
 
 #[test]
-fn a_row_may_be_nothing_but_its_key() {
+fn a_row_type_may_consist_of_its_key() {
     let db = Database::new();
     let known = db.table::<Knows>("known").unwrap();
     let who = CustomerName { branch: 3, name: Text::new("smith").unwrap() };

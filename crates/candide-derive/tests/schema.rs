@@ -62,7 +62,7 @@ fn words<R: Record>() -> Vec<(&'static str, usize)> {
 }
 
 #[test]
-fn small_fields_share_words() {
+fn small_fields_are_packed_into_shared_words() {
     // One word of `wide`, three of text, and 32 + 16 + 8 + 1 + 1 bits.
     assert_eq!(words::<Packed>(), [("row", 5)]);
     assert_eq!(size_of::<<Packed as Record>::Image>(), 40);
@@ -84,7 +84,7 @@ fn groups_are_in_order_of_appearance_after_that_of_unmarked_fields() {
 }
 
 #[test]
-fn tables_and_types_have_names() {
+fn names_of_tables_and_types_are_those_of_the_derive() {
     assert_eq!(
         (Packed::NAME, Grouped::PLAIN.name(), Grouped::ID.name()),
         ("Packed", "plain", "id")
@@ -95,7 +95,7 @@ fn tables_and_types_have_names() {
 }
 
 #[test]
-fn indexes_have_constants_and_kinds() {
+fn derived_indexes_have_constants_and_kinds() {
     let by_a: candide::schema::IndexOf<Grouped, u8, Hashed> = Grouped::BY_A;
     let the_c: candide::schema::IndexOf<Grouped, u64, Hashed> = Grouped::THE_C;
     let by_both: candide::schema::IndexOf<Grouped, (Colour, u8), Ordered> = Grouped::BY_BOTH;
@@ -109,7 +109,7 @@ fn indexes_have_constants_and_kinds() {
 
 /// A change of what the number depends on makes earlier exports unreadable.
 #[test]
-fn the_schema_is_the_same_in_every_build() {
+fn schema_hashes_do_not_depend_on_the_build() {
     assert_eq!(Grouped::SCHEMA, 0x13ef_3ce4_a418_4cf4);
     assert_ne!(Packed::SCHEMA, Grouped::SCHEMA);
 }
@@ -126,7 +126,7 @@ mod regrouped {
 }
 
 #[test]
-fn the_schema_knows_groups() {
+fn schema_hashes_depend_on_column_groups() {
     assert_ne!(Explicit::SCHEMA, regrouped::Explicit::SCHEMA);
 }
 
@@ -241,7 +241,7 @@ rows_of!(more: A B C D E F, u32, 4);
 /// Columns would be looked for where others were: import must not read one version's rows as the
 /// other's.
 #[test]
-fn the_schema_knows_sizes() {
+fn schema_hashes_depend_on_sizes_of_columns() {
     assert_ne!(old::OfState::SCHEMA, new::OfState::SCHEMA);
     assert_ne!(old::OfNumber::SCHEMA, new::OfNumber::SCHEMA);
     assert_ne!(old::ByNumber::SCHEMA, new::ByNumber::SCHEMA);
@@ -250,7 +250,7 @@ fn the_schema_knows_sizes() {
 /// Eight states take a word, whether each of them has two bits or three; three bytes take one, and
 /// so do four.
 #[test]
-fn the_schema_knows_what_words_are_made_of() {
+fn schema_hashes_depend_on_types_of_columns() {
     assert_eq!(old::OfStates::GROUPS, new::OfStates::GROUPS);
     assert_ne!(old::OfStates::SCHEMA, new::OfStates::SCHEMA);
     assert_eq!(old::OfLabel::GROUPS, new::OfLabel::GROUPS);
@@ -262,7 +262,7 @@ fn the_schema_knows_what_words_are_made_of() {
 /// Texts of three bytes have as many words in a key as texts of four. A key that was read as the
 /// other's could be longer than its type allows.
 #[test]
-fn the_schema_knows_the_lengths_of_texts_in_keys() {
+fn schema_hashes_depend_on_lengths_of_texts_in_keys() {
     fn widths<R: Record>() -> &'static [u32] {
         R::Key::WIDTHS
     }
@@ -300,13 +300,13 @@ rows_by!(here: row column);
 rows_by!(there: column row);
 
 #[test]
-fn the_schema_knows_the_order_of_the_components_of_a_key() {
+fn schema_hashes_depend_on_the_order_of_key_components() {
     assert_ne!(here::ByPlace::SCHEMA, there::ByPlace::SCHEMA);
 }
 
 /// A variant more that needs no bit more leaves what was exported readable.
 #[test]
-fn the_schema_does_not_know_variants() {
+fn schema_hashes_do_not_depend_on_enum_variants_of_equal_size() {
     assert_eq!(new::OfState::SCHEMA, more::OfState::SCHEMA);
     assert_eq!(new::OfStates::SCHEMA, more::OfStates::SCHEMA);
     assert_eq!(new::ByNumber::SCHEMA, more::ByNumber::SCHEMA);

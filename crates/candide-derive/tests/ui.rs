@@ -2,6 +2,6 @@
 //! `.stderr` files.
 
 #[test]
-fn mistakes_are_explained_where_they_are() {
+fn compile_errors_of_derives_point_to_the_mistake() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }

@@ -216,7 +216,7 @@ pub fn measurable<W: Workload + 'static>(workload: W) -> Box<dyn AnyWorkload> {
     Box::new(Known(workload))
 }
 
-/// The only kind of [`AnyWorkload`].
+/// The only implementation of [`AnyWorkload`].
 struct Known<W>(W);
 
 impl<W: Workload + 'static> AnyWorkload for Known<W> {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::interrupt;
 
-/// A failure of the command. Its variant decides the exit status.
+/// A failure of the command. The variant decides the exit status.
 ///
 /// This type does not implement `std::error::Error`, so that every such error can be converted into
 /// a `Failure`.

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_are_removed_unless_they_are_kept() {
+    fn temporary_directories_are_removed_unless_they_are_kept() {
         let place = std::env::temp_dir().join(format!("candide-files-{}", std::process::id()));
         let prepare = |keeps| Files::prepare(&place, Level::Memory, keeps).unwrap();
         let fill = |directory: &Directory| {

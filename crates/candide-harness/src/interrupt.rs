@@ -28,7 +28,7 @@ pub fn listen() -> Result<(), ctrlc::Error> {
             // The command ends early even if printing fails.
             let _ = writeln!(
                 io::stderr(),
-                "\ninterrupted: what is going on ends early and is reported; once more to stop at once"
+                "\ninterrupted: the measurement ends early and is reported; press Ctrl-C again to stop at once"
             );
         };
         if INTERRUPT.press(say) {
@@ -57,8 +57,8 @@ impl Interrupt {
     }
 
     /// Wakes the sleeping threads on the first call, and does nothing on later calls. Calls `say`
-    /// before waking, since a woken thread may end the process. Returns whether this was a later
-    /// call.
+    /// before waking, since a woken thread may end the process. Returns whether the call was a
+    /// later one.
     fn press(&self, say: impl FnOnce()) -> bool {
         let mut pressed = self.lock();
         if *pressed {
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_sleeper_is_woken_and_no_thread_sleeps_afterwards() {
         let interrupt = Interrupt::new();
-        assert!(interrupt.sleep(Duration::from_millis(1)), "time has passed and nothing else");
+        assert!(interrupt.sleep(Duration::from_millis(1)), "the sleep ends by time alone");
         let begun = Instant::now();
         let long = Duration::from_secs(600);
         thread::scope(|scope| {
@@ -94,7 +94,7 @@ mod tests {
             assert!(!interrupt.press(|| ()), "the first time");
             assert!(!sleeper.join().expect("no panic"));
         });
-        assert!(interrupt.press(|| panic!("it has been said")), "the second time");
+        assert!(interrupt.press(|| panic!("the interrupt has been signalled")), "the second time");
         assert!(!interrupt.sleep(long));
         assert!(begun.elapsed() < long);
     }

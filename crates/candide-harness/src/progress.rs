@@ -24,7 +24,7 @@ pub struct Agenda {
     /// The least time of a turn.
     least: Duration,
     turns: usize,
-    /// The number of turns that are over, and the time from `begun` to the end of the last one.
+    /// The number of turns that have ended, and the time from `begun` to the end of the last one.
     done: usize,
     took: Duration,
 }
@@ -35,7 +35,7 @@ impl Agenda {
         Agenda { begun: Instant::now(), least, turns, done: 0, took: Duration::ZERO }
     }
 
-    /// Notes that one more turn is over.
+    /// Notes that one more turn has ended.
     pub fn advance(&mut self) {
         self.advance_after(self.begun.elapsed());
     }
@@ -211,7 +211,7 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Draws that `passed` of the planned time is over.
+    /// Draws that `passed` of the planned time has ended.
     pub(crate) fn show(&self, passed: Duration) {
         self.bar.set_position(passed.as_millis() as u64);
         let left = self.bar.length().unwrap_or(0).saturating_sub(self.bar.position());
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_expected_to_be_like_what_is_over() {
+    fn remaining_time_is_estimated_from_finished_turns() {
         let secs = Duration::from_secs;
         let mut agenda = Agenda::new(10, secs(3));
         let left = |agenda: &Agenda, since_begun, turn_left| {
@@ -241,10 +241,10 @@ mod tests {
         assert_eq!(left(&agenda, 0, 3), secs(30), "at least");
         assert_eq!(left(&agenda, 2, 1), secs(28));
         agenda.advance_after(secs(2));
-        assert_eq!(left(&agenda, 2, 3), secs(28), "no turn takes less than it must");
+        assert_eq!(left(&agenda, 2, 3), secs(28), "a turn takes at least its minimum");
         agenda.advance_after(secs(10));
         assert_eq!(left(&agenda, 10, 3), secs(40));
-        assert_eq!(left(&agenda, 12, 1), secs(38), "what a turn takes is known when it is over");
+        assert_eq!(left(&agenda, 12, 1), secs(38), "the time of a turn is known at its end");
         (3..=10).for_each(|turns| agenda.advance_after(secs(5 * turns)));
         assert_eq!(left(&agenda, 50, 0), secs(0));
         assert_eq!(
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_left_is_no_less_than_what_is_left_of_a_part() {
+    fn remaining_time_is_at_least_that_of_the_current_turn() {
         let secs = Duration::from_secs;
         let agenda = Agenda::new(2, secs(1));
         let hours = secs(6 * 60 * 60);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_beside_the_drawing() {
+    fn work_beside_a_progress_bar_returns_its_result_or_panic() {
         let agenda = Agenda::new(1, Duration::ZERO);
         assert_eq!(
             with_bar(&agenda, "working", 3, true, |done| done.fetch_add(3, Ordering::Relaxed) + 4),

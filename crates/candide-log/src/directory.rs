@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn no_sync_of_names_succeeds_beside_one_that_fails() {
+    fn a_directory_sync_beside_a_failing_one_fails_too() {
         let disk = Arc::new(FailsFirst::default());
         let directory = Directory::new(disk.clone());
         let sync = || {

@@ -20,7 +20,7 @@ pub enum OpenError {
         /// The contents that were found.
         found: String,
     },
-    /// The files have a format that this version does not know.
+    /// The files have a format of a later version.
     Format {
         /// The file.
         file: String,
@@ -66,7 +66,7 @@ impl PartialEq for OpenError {
 impl Eq for OpenError {}
 
 impl OpenError {
-    /// Returns a function that says which file an operation failed on.
+    /// Returns a function that adds the file to the error of an operation.
     pub(crate) fn io(file: &str) -> impl FnOnce(io::Error) -> OpenError + '_ {
         move |source| OpenError::Io { file: file.to_string(), source }
     }
@@ -76,8 +76,8 @@ impl OpenError {
         OpenError::Corrupt { file: file.to_string(), offset, what: what.into() }
     }
 
-    /// Returns the error of a change that the target has refused. `file` and `offset` say where the
-    /// change was read.
+    /// Returns the error of a change that the target has refused. `file` and `offset` are the place
+    /// of the change.
     pub(crate) fn load(error: LoadError, file: &str, offset: u64) -> OpenError {
         match error {
             LoadError::Ghost(what) => OpenError::corrupt(file, offset, what),
@@ -184,7 +184,8 @@ pub enum StoreError {
         source: io::Error,
     },
     /// `MANIFEST` could not be replaced, now or earlier, and it is not known whether the old or the
-    /// new one is in force. It cannot be replaced any more until the database is opened again.
+    /// new one is in force. MANIFEST cannot be replaced any more until the database is opened
+    /// again.
     Failed(Arc<io::Error>),
     /// The log cannot be written.
     Log(WriteError),
@@ -206,13 +207,13 @@ pub enum StoreError {
     },
     /// The directory for a copy is not empty.
     NotEmpty {
-        /// A file that is there.
+        /// An existing file.
         found: String,
     },
 }
 
 impl StoreError {
-    /// Returns a function that says which file an operation failed on.
+    /// Returns a function that adds the file to the error of an operation.
     pub(crate) fn io(file: &str) -> impl FnOnce(io::Error) -> StoreError + '_ {
         move |source| {
             let file = file.to_string();
@@ -277,7 +278,7 @@ impl Error for StoreError {
     }
 }
 
-/// Returns whether a failure says that there is no room, on the disk or within a quota.
+/// Returns whether an operation failed for lack of room, on the disk or within a quota.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
@@ -286,7 +287,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 #[derive(Debug)]
 pub enum LoadError {
     /// An update or a delete of a row that is not there, or a change that does not fit the table:
-    /// the files do not contain what was written. The text says which row it is.
+    /// the files do not contain what was written. The text names the row.
     Ghost(String),
     /// The target refuses for another reason, such as a lack of memory.
     Other(Box<dyn Error + Send + Sync>),

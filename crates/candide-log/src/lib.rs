@@ -2,7 +2,7 @@
 //!
 //! An engine keeps its rows in memory and hands over *commit records*: which words of which rows a
 //! commit has changed. This crate makes them durable, and puts the rows back when the database is
-//! opened again. It knows nothing of transactions or types of rows.
+//! opened again. The crate has no notion of transactions or of types of rows.
 //!
 //! # A database's directory
 //!
@@ -16,7 +16,7 @@
 //!
 //! Recovery loads the checkpoint in force and replays the log behind it up to the last cut: all
 //! commits with stamps up to the cut, and no others. Each opening begins a new *generation* of the
-//! log. `docs/file-format.md` has every byte, `docs/durability.md` what is promised.
+//! log. `docs/file-format.md` describes every byte, `docs/durability.md` the guarantees.
 //!
 //! # Layers
 //!
@@ -34,9 +34,9 @@
 //!
 //! An engine calls [`Store::open`] with a [`Target`], then [`Store::add_table`] and
 //! [`LogWriter::write`]; `examples/recovery.rs` is the shortest program that does. A reader of the
-//! source begins with [`format`](mod@format), goes on with `log/writer.rs` and `log/reader.rs`, and
-//! then with `store/open.rs`. Tests run on the simulated disk of the crate `candide-log-testing`,
-//! which knows every state that a crash can leave.
+//! source begins with [`format`](mod@format), continues with `log/writer.rs` and `log/reader.rs`,
+//! and then with `store/open.rs`. Tests run on the simulated disk of the crate
+//! `candide-log-testing`, which can produce every state that a crash can leave.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -2,7 +2,7 @@
 
 /// The file that is locked while a database is open.
 pub(crate) const LOCK: &str = "LOCK";
-/// The file that says which other files are needed.
+/// The file that names the other files needed.
 pub(crate) const MANIFEST: &str = "MANIFEST";
 /// A copy of `MANIFEST`, in case that is damaged.
 pub(crate) const MANIFEST_COPY: &str = "MANIFEST.copy";

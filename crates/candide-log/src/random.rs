@@ -20,7 +20,7 @@ pub(crate) fn uuid() -> Uuid {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn numbers_differ() {
+    fn random_words_and_identities_differ() {
         assert_ne!(super::word(), super::word());
         assert_ne!(super::uuid(), super::uuid());
     }

@@ -22,7 +22,7 @@ pub struct TableSchema {
     pub name: String,
     /// The name of the row type, for messages.
     pub row_type: String,
-    /// A hash of the row type. It shows whether the type has changed.
+    /// A hash of the row type. The hash shows whether the type has changed.
     pub schema: u64,
     /// The number of words of a key, at most [`KEY_WORDS_MAX`].
     pub key_words: u16,
@@ -33,7 +33,7 @@ pub struct TableSchema {
     pub groups: Vec<(String, u32)>,
     /// Whether the table keeps its rows in the order of their keys.
     pub ordered: bool,
-    /// Whether each group has a separate version; `None` if the program did not say.
+    /// Whether each group has a separate version; `None` if the program did not choose.
     pub splitting: Option<bool>,
     /// The name of the policy by which transactions lock rows, if the program named one.
     pub policy: Option<String>,

@@ -6,7 +6,8 @@ use crate::schema::TableSchema;
 
 /// A target, into which recovery loads the rows of a database.
 pub trait Target: Sync {
-    /// Prepares a table. It is called once for each table, before anything is loaded.
+    /// Prepares a table. The function is called once for each table, before the first row is
+    /// loaded.
     fn table(&self, schema: &TableSchema) -> Result<(), OpenError>;
 
     /// Returns a loader. Each thread of recovery uses a loader of its own. All rows of the
@@ -24,8 +25,8 @@ pub trait Loader: Send {
     /// Makes a change that the log contains. The changes of each row come in their order.
     fn apply(&mut self, change: &Change<'_>) -> Result<(), LoadError>;
 
-    /// Completes the changes that the loader has collected. It is called after the rows of each
-    /// part of a checkpoint, and after the last change.
+    /// Completes the changes that the loader has collected. The function is called after the rows
+    /// of each part of a checkpoint, and after the last change.
     fn finish(&mut self) -> Result<(), LoadError> {
         Ok(())
     }

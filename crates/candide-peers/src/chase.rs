@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chain_is_one_circle() {
+    fn the_chain_of_loads_visits_every_place_once() {
         for log2 in [1, 2, 5, 10] {
             let chain = Chain::new(log2);
             let returns = (1..=1 << log2).find(|&loads| chain.after(0, loads) == 0);
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_takes_time() {
+    fn a_dependent_load_has_a_measurable_time() {
         assert!((0.01..1e6).contains(&load_nanoseconds(1000)));
     }
 }

@@ -25,7 +25,7 @@ pub fn execute<O: Parser>(run: impl FnOnce(&O) -> Result<(), Box<dyn Error>>) ->
 /// Parses a duration. A duration of zero is an error.
 pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if duration.is_zero() { Err("must be longer than nothing".to_string()) } else { Ok(duration) }
+    if duration.is_zero() { Err("must be longer than zero".to_string()) } else { Ok(duration) }
 }
 
 /// Writes a report to the file `path`, if there is to be one.

@@ -58,7 +58,7 @@ pub(crate) struct Turn {
     pub(crate) threads: usize,
     /// The length of the measurement. A warm-up of a fifth of this time precedes it.
     pub(crate) duration: Duration,
-    /// The number of the run. It determines the place in the input at which the run begins.
+    /// The number of the run. The number determines the place in the input at which the run begins.
     pub(crate) run: usize,
     /// Whether the processor's events are counted.
     pub(crate) counted: bool,
@@ -104,7 +104,7 @@ struct Held<M>(Option<M>);
 
 impl<M> Held<M> {
     fn map(&self) -> &M {
-        self.0.as_ref().expect("filled before it is used")
+        self.0.as_ref().expect("the map is filled before its use")
     }
 }
 
@@ -183,11 +183,11 @@ impl<M: Map<K>, K: Key> Contender<K> for Held<M> {
             .chunks(BATCH)
             .try_fold(0u64, |sum, keys| Some(sum.wrapping_add(handle.lookup(keys)?)));
         if sum != Some(expected) {
-            return Err(format!("{}: looked up in batches, the values are others", M::NAME));
+            return Err(format!("{}: lookups in batches return other values", M::NAME));
         }
         let missing = K::nth(sorted.len() as u64);
         if handle.lookup(&[missing]).is_some() {
-            return Err(format!("{}: {missing:?} is there", M::NAME));
+            return Err(format!("{}: the absent key {missing:?} is found", M::NAME));
         }
         Ok(())
     }
@@ -211,7 +211,7 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
     };
     let rows = |keys: &[K]| keys.iter().map(|key| (*key, key.value())).collect::<Vec<_>>();
     if scan(&K::default(), sorted.len() + 1) != rows(sorted) {
-        return Err("a scan of everything is not everything in order".to_string());
+        return Err("a scan of all rows does not return all rows in order".to_string());
     }
     // The scans begin at keys that are present. Some are spread over the whole map, and some are
     // near its end.
@@ -242,9 +242,9 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
     Ok(())
 }
 
-/// Passes the input to `step` in pieces of `size` keys until the measured time is over. Reads the
+/// Passes the input to `step` in pieces of `size` keys until the measured time has ended. Reads the
 /// clock after every `stride` pieces.
-#[allow(clippy::too_many_arguments, reason = "called thrice, next to each other")]
+#[allow(clippy::too_many_arguments, reason = "called from three adjacent places")]
 fn repeat<H, K>(
     handle: &mut H,
     keys: &[K],

@@ -78,7 +78,7 @@ mod system {
         }
 
         pub(crate) fn refusal() -> Option<String> {
-            Some("only Linux is asked for them".to_string())
+            Some("counters are read on Linux only".to_string())
         }
 
         pub(crate) fn start(&mut self) {}

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_have_the_order_of_their_keys() {
+    fn encoded_keys_have_the_order_of_their_keys() {
         keeps_order::<u64>();
         keeps_order::<Wide>();
     }

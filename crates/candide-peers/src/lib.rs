@@ -38,26 +38,26 @@
 //!   looks up the ten rows with `find_many`, which overlaps their cache misses. No peer has such an
 //!   operation.
 //! - Doubtful choices favour the peers. If a map requires an epoch's guard or a lock, the guard or
-//!   lock is taken once for ten lookups or inserts. This is equal treatment beside `candide-10`,
-//!   and an advantage beside `candide` and `candide-now`. `dashmap` and `scc::HashMap` require
+//!   lock is taken once for ten lookups or inserts. The maps are then treated like `candide-10`,
+//!   and have an advantage beside `candide` and `candide-now`. `dashmap` and `scc::HashMap` require
 //!   neither a guard nor a lock. Each scan takes its own guard or lock.
 //! - Candide hashes with a multiplication per word. The hash maps use `foldhash`, which is similar.
-//!   With `--hasher sip` these maps use the standard library's hash. It is their default, and
-//!   protects better against chosen keys.
+//!   With `--hasher sip` these maps use the standard library's hash. That hash is their default,
+//!   and protects better against chosen keys.
 //! - Candide requests huge pages. If the system gives huge pages only on request, the other maps
 //!   get them only with `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` in the environment. Huge pages
 //!   change the figures of maps with millions of rows.
 //! - A row of Candide contains a version, and its payload may be longer than one word. Rows of one
 //!   word are the worst case for Candide.
 //! - `congee` has only keys of 8 bytes. `masstree` has keys of bytes, so keys are converted in the
-//!   measured time. It offers scans that return only values and build no keys. The measurement uses
-//!   these scans. Version 0.9.5 skips rows if a scan begins at a key that shares its first eight
-//!   bytes with more than fifteen other keys. A peer with wrong scans is left out of the scans, and
-//!   the output says so.
+//!   measured time. `masstree` offers scans that return only values and build no keys. The
+//!   measurement uses these scans. Version 0.9.5 skips rows if a scan begins at a key that shares
+//!   its first eight bytes with more than fifteen other keys. A peer with wrong scans is left out
+//!   of the scans, and the output says so.
 //! - `SkipMap::range` of crossbeam-skiplist 0.1.3 leaks a reference to each node that it visits, so
 //!   a node that is removed later is never freed. The scans are measured with this defect.
-//! - `btreemap` is the standard library's map behind an `RwLock`. It is not a peer but a yardstick:
-//!   it shows the cost of concurrency.
+//! - `btreemap` is the standard library's map behind an `RwLock`. `btreemap` is not a peer but a
+//!   yardstick: it shows the cost of concurrency.
 
 // Unsafe code is used only for peers that cannot be used without it.
 #![deny(unsafe_code)]

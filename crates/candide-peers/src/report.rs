@@ -19,7 +19,7 @@ pub(crate) struct Report {
     pub(crate) seed: u64,
     pub(crate) throughput: Vec<Throughput>,
     pub(crate) lookup_costs: Vec<Cost>,
-    /// The facts that a reader of the figures must know.
+    /// The notes on the figures.
     pub(crate) notes: Vec<String>,
 }
 
@@ -59,9 +59,7 @@ fn notes(options: &Options) -> Vec<String> {
         notes.push("each map is measured after the one before it was dropped".to_string());
         notes.push(match Counters::refusal() {
             Some(why) => format!(
-                "neither cache misses nor instructions: the system does not let us count ({why}). Instead, times are \
-                 given in loads, each of which depends on the one before and is from one of as many cache lines as \
-                 there are rows"
+                "cache misses and instructions are not counted, since the system refuses ({why}). Instead, times are given in loads, each of which depends on the load before and is from one of as many cache lines as there are rows"
             ),
             None => "cache misses are what the kernel's generic event counts: requests of the first-level caches that \
                      miss the second level on AMD Zen, the last level on Intel; in user mode, of the looking thread"

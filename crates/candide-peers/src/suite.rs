@@ -99,7 +99,7 @@ fn measure<K: Maps>(
         if options.misses { 1 } else { options.threads.iter().map(|n| n.get()).max().unwrap_or(1) };
     let first = report.lookup_costs.len();
     for rows in options.rows() {
-        // Sizes that were asked for are measured in any case.
+        // Sizes that were requested are measured in any case.
         if options.rows.is_empty() && !fits(rows, K::SIZE, free_memory()) {
             let note = format!(
                 "{rows} rows with keys of {} bytes may take more than half of the free memory, and \

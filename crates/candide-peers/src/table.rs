@@ -129,7 +129,7 @@ mod tests {
     use super::millions;
 
     #[test]
-    fn numbers_are_short() {
+    fn cells_show_three_significant_digits() {
         assert_eq!(
             [123e6, 12.34e6, 1.234e6, 45_600.0].map(millions),
             ["123", "12.3", "1.23", "0.0456"]

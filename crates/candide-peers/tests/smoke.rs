@@ -89,7 +89,7 @@ fn assert_balanced(svg: &str) {
 }
 
 #[test]
-fn a_plot_needs_misses() {
+fn a_plot_without_counted_misses_is_refused() {
     let error = Options::try_parse_from(["maps", "--plot", "lookups.svg"]).unwrap_err();
     assert_eq!(error.exit_code(), 2);
     assert!(error.to_string().contains("--misses"), "{error}");

@@ -11,8 +11,8 @@ use candide::report::Conflict;
 pub struct Cause {
     /// The engine's reason.
     pub reason: Abort,
-    /// The table of the conflict. `None` if the conflict was about no table: the attempt gave way
-    /// to a transaction that had failed too often.
+    /// The table of the conflict. `None` if the conflict was about no table: the attempt yielded to
+    /// a transaction that had failed too often.
     pub table: Option<String>,
     /// The column group of the row, `"*"` without timestamp splitting. `None` if the conflict was
     /// about a key without a row.

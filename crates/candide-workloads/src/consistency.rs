@@ -7,7 +7,7 @@ pub struct Consistency {
     pub checked: usize,
     /// One sentence for each invariant that does not hold.
     pub failed: Vec<String>,
-    /// Other facts that a reader of the results has to know.
+    /// Other notes on the results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

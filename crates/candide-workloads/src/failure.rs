@@ -1,4 +1,4 @@
-//! What can go wrong with a workload.
+//! The failures of a workload.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum Failure {
     Setup(Error),
     /// A transaction ended in a way that loading and checking do not expect.
     Transaction(Abort),
-    /// Loading was told to stop.
+    /// Ctrl-C stopped loading.
     Stopped,
 }
 

@@ -83,8 +83,8 @@ impl<P: Protocol> Probe for HotRow<'_, P> {
     }
 }
 
-/// Returns `first`, the name of the first of `rows` rows, if that row is hot. It is hot if it is
-/// drawn more often than others, or if there are at most [`FEW`] rows. Otherwise returns `None`.
+/// Returns `first`, the name of the first of `rows` rows, if that row is hot. The row is hot if it
+/// is drawn more often than others, or if there are at most [`FEW`] rows. Otherwise returns `None`.
 pub(crate) fn if_hot(first: &'static str, rows: u64, theta: f64) -> Option<&'static str> {
     (theta > 0.0 || rows <= FEW).then_some(first)
 }

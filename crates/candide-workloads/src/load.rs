@@ -64,7 +64,7 @@ impl Loading<'_> {
 
     /// Calls `work` once for each of `parts` parts, with its number. A loader thread that has
     /// finished one part takes the next, so parts may differ in size. If a part takes many
-    /// transactions, `work` has to check between them [whether to go on](Loading::go_on).
+    /// transactions, `work` has to check between them [whether to continue](Loading::go_on).
     pub(crate) fn share<P: Protocol>(
         &self,
         db: &Database<P>,

@@ -24,7 +24,7 @@ pub(crate) enum Way {
 }
 
 /// Reads the contents of tables in both ways by `read`, examines what each way has found by
-/// `settle`, and checks that both have found the same. `counts` shows what they have found.
+/// `settle`, and checks that both have found the same. `counts` formats the contents for a message.
 pub(crate) fn audit<C>(
     read: impl Fn(Way) -> Result<C, Failure>,
     settle: impl Fn(&C, &str, &mut Consistency),
@@ -37,7 +37,9 @@ pub(crate) fn audit<C>(
     settle(&iterated, "read by raw iteration", &mut consistency);
     consistency.expect(is_same(&looked_up, &iterated), || {
         let [looked_up, iterated] = [counts(&looked_up), counts(&iterated)];
-        format!("transactions and raw iteration do not read the same: {looked_up} and {iterated}")
+        format!(
+            "transactions and raw iteration read different contents: {looked_up} and {iterated}"
+        )
     });
     Ok(consistency)
 }

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drawing_ends_when_it_is_told_to_and_some_is_drawn_even_then() {
+    fn an_interrupt_ends_drawing_after_some_inputs() {
         let all = 3 * ASK_EVERY + 5;
         assert_eq!(draw_all(all, &|| false, || 1).len(), all);
         assert_eq!(draw_all(all, &|| true, || 1).len(), ASK_EVERY);

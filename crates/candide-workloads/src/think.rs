@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_up_to_the_longest_are_kept_to_the_nanosecond() {
+    fn think_times_are_kept_to_the_nanosecond_up_to_the_longest() {
         assert_eq!(Think::new(Duration::ZERO), Some(Think::NONE));
         assert_eq!(Think::new(Duration::from_nanos(501)), Some(Think { nanos: 501 }));
         assert_eq!(Think::new(Think::MAX), Some(Think { nanos: 1_000_000 }));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn work_takes_no_less_than_its_time() {
+    fn work_between_operations_takes_at_least_its_time() {
         for time in [Duration::from_nanos(1), Duration::from_micros(20), Think::MAX] {
             let think = Think::new(time).expect("in range");
             let begun = Instant::now();

@@ -115,7 +115,7 @@ pub trait Loaded<P: Protocol>: Send + Sync {
 /// The transactions of one thread.
 pub trait Worker {
     /// Runs the next transaction until it has committed or rolled itself back. An error means that
-    /// the workload cannot go on: by design, no transaction here fails for a missing key or for
+    /// the workload cannot continue: by design, no transaction here fails for a missing key or for
     /// lack of memory.
     fn step(&mut self) -> Result<Step, Abort>;
 

@@ -157,7 +157,7 @@ struct Tally {
     items_closed: usize,
 }
 
-/// One thread: bids on behalf of all bidders until the auction is over, and now and then closes
+/// One thread: bids on behalf of all bidders until the auction has ended, and now and then closes
 /// what is due.
 fn work(house: &House, session: &mut Session, seed: u64) -> Result<Tally, Abort> {
     let mut tally = Tally::default();

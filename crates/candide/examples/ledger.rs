@@ -155,7 +155,7 @@ fn work(ledger: &Ledger, session: &mut Session, seed: u64) -> Result<Tally, Tran
     Ok(tally)
 }
 
-/// Audits again and again, at least once, until `stop`; gives the number of audits.
+/// Audits repeatedly, at least once, until `stop`; gives the number of audits.
 fn audit(ledger: &Ledger, session: &mut Session, stop: &AtomicBool) -> Result<u32, Abort> {
     for audits in 1.. {
         let total = session.run(|tx| ledger.total(tx))?;

@@ -133,7 +133,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Does jobs until all are over. Each thirteenth attempt fails, and each hundredth worker forgets
+/// Does jobs until all have ended. Each thirteenth attempt fails, and each hundredth worker forgets
 /// its job.
 fn work(queue: &Queue) {
     let mut claimed = 0;

@@ -54,8 +54,8 @@ impl Bank {
     }
 }
 
-/// Answers a line. A future of `Pending` sleeps until a sync of the disk is over, which many
-/// transactions share; no thread waits. The transaction itself is over before the first `.await`:
+/// Answers a line. A future of `Pending` sleeps until a sync of the disk has ended, which many
+/// transactions share; no thread waits. The transaction itself has ended before the first `.await`:
 /// a `Tx` cannot be held across one.
 async fn answer(bank: &Arc<Bank>, line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -12,7 +12,7 @@ use std::io;
 use std::sync::{Arc, Weak};
 
 /// The files of a database that is open, and the threads that write them. The program's handles
-/// share it. The threads hold nothing that keeps the database open.
+/// share this value. The threads hold nothing that keeps the database open.
 pub(crate) struct Durable {
     log: Arc<Log>,
     store: Arc<Store>,
@@ -132,6 +132,9 @@ impl Checkpoints {
 pub(crate) trait CutSource: Send + Sync {
     /// Returns a cut.
     fn cut(&self) -> u64;
+
+    /// Wakes the sessions that sleep until something changes, since nothing can be written any more.
+    fn wake_watchers(&self);
 }
 
 /// A reference to a database by which the logger does not keep the database's memory.
@@ -146,6 +149,12 @@ impl Debug for DatabaseCuts {
 impl Cuts for DatabaseCuts {
     fn cut(&self) -> Option<u64> {
         Some(self.0.upgrade()?.cut())
+    }
+
+    fn has_failed(&self) {
+        if let Some(database) = self.0.upgrade() {
+            database.wake_watchers();
+        }
     }
 }
 
@@ -163,5 +172,9 @@ impl Cuts for Logging {
 
     fn has_written(&self) {
         self.checkpoints.begin_if_due();
+    }
+
+    fn has_failed(&self) {
+        self.cuts.has_failed();
     }
 }

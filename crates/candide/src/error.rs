@@ -10,7 +10,7 @@ use std::fmt;
 /// The reason why an operation or a transaction has failed.
 ///
 /// A *conflict* dooms the attempt; [`run`](crate::Session::run) makes another attempt, so closures
-/// only pass conflicts on. An *outcome* is definite: the closure may match on it and go on. The
+/// only pass conflicts on. An *outcome* is definite: the closure may match on it and continue. The
 /// closure's result reaches the caller only if the outcome is true in the serial order. A *refusal*
 /// comes from the engine, because of a limit or a misuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ pub enum Abort {
     /// Conflict: a row that existed when the transaction wrote to it has been deleted since, or a
     /// row that did not exist then has been inserted since.
     ExistenceChanged,
-    /// Conflict: the attempt gave way to another transaction, which had failed too often.
+    /// Conflict: the attempt yielded to another transaction, which had failed too often.
     Yielded,
     /// Outcome: no row has this key.
     NotFound,
@@ -44,8 +44,8 @@ pub enum Abort {
     /// [part](crate::Tx::attempt) of it.
     NotUnique,
     /// Outcome: a text is longer than its column or key allows. [`Text::new`](crate::Text::new)
-    /// says so, by a [`TextTooLong`](crate::schema::TextTooLong) with the two lengths, which
-    /// becomes this.
+    /// returns this error as a [`TextTooLong`](crate::schema::TextTooLong) with the two lengths,
+    /// which becomes this.
     TextTooLong,
     /// Outcome: an index is not below the length of a [`TArray`](crate::objects::TArray).
     OutOfBounds,
@@ -71,10 +71,11 @@ pub enum Abort {
     ///   same database. Or the call runs a transaction of another such database, whose running
     ///   transaction waits, directly or through others, for the transaction of this thread.
     /// * The call runs a transaction of another session, and that second transaction needs a row
-    ///   that the first one has read for update. Or the second transaction must give way to the
-    ///   first one, which has met 32 conflicts.
+    ///   that the first one has read for update. Or the second transaction must yield to the first
+    ///   one, which has met 32 conflicts.
     /// * The call runs a transaction that calls [`Tx::retry`](crate::Tx::retry), and an enclosing
-    ///   transaction of this thread holds a row for update.
+    ///   transaction of this thread, of any database, holds a row for update, a lock by policy or a
+    ///   global lock.
     Nested,
     /// Refusal: the protocol allows one session at a time, and another thread is running a
     /// transaction, or a [`Session`](crate::Session) exists. Threads can share a database under
@@ -95,9 +96,9 @@ pub enum Abort {
     /// blocks a second use them up in about 300 days. A new process begins anew.
     VersionsExhausted,
     /// Refusal: a write to the log, or a sync of it, has failed
-    /// ([`Database::log_failure`](crate::Database::log_failure) says how). No transaction can write
-    /// any more. A transaction that reads ends in this error, too, unless what it has read is known
-    /// to be durable, or [`Level::Memory`](crate::Level::Memory) was asked for. If
+    /// ([`Database::log_failure`](crate::Database::log_failure) returns the error). No transaction
+    /// can write any more. A transaction that reads ends in this error, too, unless what it has
+    /// read is known to be durable, or [`Level::Memory`](crate::Level::Memory) was requested. If
     /// [`run`](crate::Session::run) returns this error, the transaction may be durable or not: open
     /// the database again to know.
     LogFailed,
@@ -108,7 +109,7 @@ pub enum Abort {
     /// ([`RunOptions::deadline`](crate::RunOptions::deadline),
     /// [`Pending::wait_until`](crate::Pending::wait_until)). The outcome is not known: the
     /// transaction has ended in memory, where other transactions see its effects, and what it has
-    /// returned rests on writes that may become durable or not. The database goes on. To run the
+    /// returned rests on writes that may become durable or not. The database continues. To run the
     /// transaction again might do twice what it does; [`Database::sync`](crate::Database::sync)
     /// waits for it.
     OutcomeUnknown,
@@ -125,11 +126,27 @@ pub enum Abort {
     ///   [`RunOptions::read_only`](crate::RunOptions::read_only).
     /// * The protocol allows one session, so no other session makes a change.
     NothingToAwait,
+    /// Refusal: the operation reads what a step of the same transaction changes, and the step runs
+    /// only when the transaction commits. The transaction goes on.
+    NotYet,
+    /// Refusal: the columns of a step lie in several groups, which are locked and versioned each
+    /// for itself, or in none.
+    SeveralGroups,
+    /// Refusal: the [`Later`](crate::Later) belongs to another transaction, be it of another
+    /// database, an enclosing one, or one that has committed.
+    ForeignLater,
+    /// Refusal: the [`Later`](crate::Later) belongs to an attempt that has ended without effect
+    /// (because of an error, a panic or a conflict), or to a [part](crate::Tx::attempt) that was
+    /// undone. So its step has not run, and will not.
+    LaterUndone,
+    /// Refusal: the value of the [`Later`](crate::Later) has been moved out by
+    /// [`run_deferred`](crate::Database::run_deferred), or is twice in a result of it.
+    LaterTaken,
 }
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 29] = [
+    pub const ALL: [Abort; 34] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -159,6 +176,11 @@ impl Abort {
         Abort::OutcomeUnknown,
         Abort::Retry,
         Abort::NothingToAwait,
+        Abort::NotYet,
+        Abort::SeveralGroups,
+        Abort::ForeignLater,
+        Abort::LaterUndone,
+        Abort::LaterTaken,
     ];
 
     /// Returns whether this reason is a conflict: the attempt is doomed, and another attempt may
@@ -200,6 +222,11 @@ impl Abort {
             Abort::OutcomeUnknown => "outcome_unknown",
             Abort::Retry => "retry",
             Abort::NothingToAwait => "nothing_to_await",
+            Abort::NotYet => "not_yet",
+            Abort::SeveralGroups => "several_groups",
+            Abort::ForeignLater => "foreign_later",
+            Abort::LaterUndone => "later_undone",
+            Abort::LaterTaken => "later_taken",
         }
     }
 }
@@ -212,7 +239,7 @@ impl fmt::Display for Abort {
             Abort::Phantom => "a key that was absent may have been inserted",
             Abort::RecordRemoved => "the record is leaving its index",
             Abort::ExistenceChanged => "a row that a write expects is gone, or one that it excludes has come",
-            Abort::Yielded => "gave way to a transaction that had failed too often",
+            Abort::Yielded => "yielded to a transaction that had failed too often",
             Abort::NotFound => "no row has this key; `get` and the `_if_present` forms allow for that",
             Abort::Duplicate => "a row with this key exists already; `put` replaces it, `insert_if_absent` leaves it",
             Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
@@ -226,7 +253,7 @@ impl fmt::Display for Abort {
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
             Abort::ForeignTable => "the table or sequence belongs to another database; open it in the transaction's own",
             Abort::Nested => {
-                "this would wait for a transaction, or a session, that is already there on this thread (use that one), or for another thread that waits for this one (take the databases in one order)"
+                "this would wait for a transaction or session of the same thread (use that one, and call no `retry` in its closure), or for another thread that waits for this one (take the databases in one order)"
             }
             Abort::SecondSession => {
                 "the protocol allows one session, and another thread, or a session that still exists, has it; run all transactions in that one, or use a protocol for several threads, such as global-lock"
@@ -236,7 +263,7 @@ impl fmt::Display for Abort {
                 "every allowed attempt met a conflict; `last_conflict` says where, `attempts_max` allows more"
             }
             Abort::DeadlinePassed => {
-                "the deadline passed before an attempt could commit; `last_conflict` says what was in the way"
+                "the deadline passed before an attempt could commit; `last_conflict` names the last conflict"
             }
             Abort::VersionsExhausted => "the database has used up its version numbers; export it into a new one",
             Abort::LogFailed => "the log has failed, and nothing can be written any more; `log_failure` says why; open the database again",
@@ -249,6 +276,19 @@ impl fmt::Display for Abort {
             }
             Abort::NothingToAwait => {
                 "`retry` would wait for ever: the transaction has read nothing, or only reads, or the protocol allows no other session; read in one begun by `run` what is to change, under a protocol for several threads"
+            }
+            Abort::NotYet => {
+                "the columns' group is what a step of this transaction changes when it commits; read before the step is deferred, make what follows a step, too, or ask for the step's result by `Later::now`"
+            }
+            Abort::SeveralGroups => "the columns of a step lie in several groups, or are all of the key; defer a step for each group",
+            Abort::ForeignLater => {
+                "the `Later` belongs to another transaction; when that one has committed, take the value by `get`, and pass it on by `Later::ready`"
+            }
+            Abort::LaterUndone => {
+                "the `Later` belongs to an attempt, or a part of one, that has ended without effect; defer the step again in the attempt that uses it"
+            }
+            Abort::LaterTaken => {
+                "`run_deferred` has moved the value of this `Later` out, or would do so twice; return it once, and other copies by `map`"
             }
         })
     }

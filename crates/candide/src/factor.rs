@@ -14,7 +14,8 @@ use std::str::FromStr;
 #[non_exhaustive]
 pub enum Factor {
     /// The attempt after a conflict begins at once, instead of after a randomized and growing
-    /// pause. It still waits for its turn, and for the lock on which the attempt before has failed.
+    /// pause. The attempt still waits for its turn, and for the lock on which the attempt before
+    /// has failed.
     NoBackoff,
     /// The system's allocator allocates and frees each record, index entry and index node singly.
     /// Without this factor they come from the database's own slabs, and each session keeps a few
@@ -29,7 +30,7 @@ pub enum Factor {
     /// A conflict unwinds the stack, from the operation that found the conflict out of the closure,
     /// instead of being returned as an error.
     UnwindingAborts,
-    /// Every table has an ordered index, even if the row type does not ask for order.
+    /// Every table has an ordered index, even if the row type does not require order.
     OrderedOnly,
     /// The components of a composite key share words, so keys that differ in an early component may
     /// share a leaf. Without this factor, each component has a layer of the index for itself.
@@ -38,8 +39,8 @@ pub enum Factor {
     /// the order of the program's writes.
     SortedLocks,
     /// A hash index does not grow beyond the size for which it was made
-    /// ([`TableOptions::capacity`](crate::TableOptions::capacity)). Its buckets become longer
-    /// instead.
+    /// ([`TableOptions::capacity`](crate::TableOptions::capacity)). The index's buckets become
+    /// longer instead.
     FixedHash,
     /// A version's read timestamp is at most 32,767 above its write timestamp, as if both were in
     /// one word. A reader that extends the version further moves the write timestamp up, and
@@ -49,9 +50,9 @@ pub enum Factor {
     /// A commit checks its reads before it locks its writes, too, and aborts if its validation is
     /// already bound to fail. Under [`TicToc`](crate::TicToc) only.
     PreemptiveAborts,
-    /// A commit that finds a row locked aborts at once, instead of waiting for the lock. It still
-    /// waits for the locks of a [`Policy`](crate::policy::Policy). The factor has no effect under
-    /// [`Mvto`](crate::Mvto) and [`Serial`](crate::Serial), whose commits lock no rows.
+    /// A commit that finds a row locked aborts at once, instead of waiting for the lock. The commit
+    /// still waits for the locks of a [`Policy`](crate::policy::Policy). The factor has no effect
+    /// under [`Mvto`](crate::Mvto) and [`Serial`](crate::Serial), whose commits lock no rows.
     NoWait,
 }
 
@@ -94,8 +95,8 @@ impl Factor {
 
 #[cfg(any(test, feature = "experiments"))]
 impl Factor {
-    /// Returns whether this build can choose the factor. It cannot choose an allocator whose cargo
-    /// feature is off.
+    /// Returns whether this build can choose the factor. A build cannot choose an allocator whose
+    /// cargo feature is off.
     pub const fn is_available(self) -> bool {
         let is_missing = matches!(self, Factor::Mimalloc) && cfg!(not(feature = "mimalloc"))
             || matches!(self, Factor::Jemalloc) && cfg!(not(feature = "jemalloc"));
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_understood_and_others_refused() {
+    fn names_of_factors_are_parsed_and_others_refused() {
         for factor in Factor::ALL {
             assert_eq!(factor.to_string().parse(), Ok(factor));
             assert!(Factors::default().with(factor).has(factor));

@@ -12,7 +12,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 /// The part that all handles of the program have: databases, tables, indexes, sequences, sessions
-/// and snapshots. It keeps the database open.
+/// and snapshots. The count keeps the database open.
 ///
 /// Threads that visit the database without a handle of the program refer to the memory alone: the
 /// logger, the advancer of the epochs, and threads that end with a session of their own. A visit
@@ -22,7 +22,7 @@ pub(crate) struct Handle<P: Protocol> {
     open: Arc<Open>,
 }
 
-/// The state of being open, which handles share. Dropping it closes the database.
+/// The state of being open, which handles share. Dropping this state closes the database.
 #[derive(Default)]
 pub(crate) struct Open {
     /// The log; empty if the database has none.

@@ -61,13 +61,12 @@
 //! # Protocols
 //! `Database::<Mvcc>::default()` has another protocol than [`Occ`]; `Database::<Mvcc>::builder()`
 //! also takes options. The protocol of an [`AnyDatabase`](any::AnyDatabase) is chosen at run time.
-//! [The list](protocols) has a page for each protocol, and says what the protocol guarantees and
-//! which programs it suits. Under [`TicToc`] and [`Mvto`], and under `Occ` [if so
-//! configured](Builder::opaque), an attempt that will be repeated may see values of different
-//! times. No attempt ever sees half of a write. [`Tx::validate`] checks whether all values that an
-//! attempt has seen belong together. Under [`Mvcc`] and `Mvto` a database has
-//! [snapshots](Snapshot). [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each protocol
-//! promises.
+//! [The list](protocols) has a page for each protocol, with its guarantees and the programs that it
+//! suits. Under [`TicToc`] and [`Mvto`], and under `Occ` [if so configured](Builder::opaque), an
+//! attempt that will be repeated may see values of different times. No attempt ever sees half of a
+//! write. [`Tx::validate`] checks whether all values that an attempt has seen belong together.
+//! Under [`Mvcc`] and `Mvto` a database has [snapshots](Snapshot). [`Protocol::STRICT`] and
+//! [`Protocol::OPAQUE`] are the further guarantees of each protocol.
 //!
 //! # Limits
 //! | | at most |
@@ -128,6 +127,7 @@ mod timestamps;
 mod txn;
 mod unknown_name;
 
+pub use api::{Arithmetic, Inputs, Later, Settle};
 pub use api::{Builder, CloseError, Database, Durability, LoadOptions, LogOptions, Pending};
 pub use api::{Index, IndexOptions, IndexScan, Row, Scan, Sequence, Table};
 pub use api::{Runner, Session, Snapshot};
@@ -158,6 +158,12 @@ pub mod any {
     pub use crate::protocols::erased::{Chosen, Erased};
 }
 
+/// Deferred operations: the traits of what goes into a step ([`Table::defer`]), and of what comes
+/// out of a transaction with steps ([`Database::run_deferred`]).
+pub mod deferred {
+    pub use crate::api::{Arithmetic, Inputs, Settle, Values};
+}
+
 /// The reports of a database: counts, its health, the memory that it uses, the conflicts of a
 /// transaction, and the progress of its log.
 pub mod report {
@@ -171,9 +177,9 @@ pub mod report {
 }
 
 /// Choices that benchmarks compare: basis factors and sources of timestamps; the free memory, by
-/// which benchmarks choose their sizes; and rows as words, which their checks read. They exist only
-/// in builds with the cargo feature `experiments`. By default no bad factor is chosen. No choice
-/// changes the guarantees. [`Builder::factors`], [`Builder::timestamps`] and
+/// which benchmarks choose their sizes; and rows as words, which their checks read. These names
+/// exist only in builds with the cargo feature `experiments`. By default no bad factor is chosen.
+/// No choice changes the guarantees. [`Builder::factors`], [`Builder::timestamps`] and
 /// [`TableOptions::contention_aware_keys`] take these choices.
 ///
 /// ```

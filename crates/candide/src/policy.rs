@@ -8,8 +8,8 @@ use std::str::FromStr;
 
 /// When the transactions of [`Occ`](crate::Occ) lock the rows of a table before they commit.
 ///
-/// A policy never changes a guarantee. Whatever it locks, each commit locks what it writes and
-/// validates what it has read, as under [`Policy::Optimistic`]; a policy decides only how often
+/// A policy never changes a guarantee. Whatever a policy locks, each commit locks its write set and
+/// validates its read set, as under [`Policy::Optimistic`]; a policy decides only how often
 /// transactions wait and conflict. One transaction may use tables with different policies. The
 /// absence of a key that was never there is not locked: a transaction may fail at its commit
 /// because of a new row, under every policy.
@@ -23,8 +23,8 @@ use std::str::FromStr;
 ///
 /// Sources: Wang and Kimura, VLDB 2016, section 5.1.1 (two-phase locking and PCC); Huang et al.,
 /// "The Impact of Timestamp Granularity in Optimistic Concurrency Control", 2018, section 3.2
-/// (adaptive locks, SwissTM's contention manager, and all of them in one commit). There, what is
-/// locked need not be validated; here everything is.
+/// (adaptive locks, SwissTM's contention manager, and all of them in one commit). In the study,
+/// locked rows need not be validated; here all reads are validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Policy {
@@ -46,10 +46,10 @@ pub enum Policy {
     /// writes lock at the commit.
     Adaptive,
     /// Writes lock at once, reads never. Of two transactions that want to write a row, the
-    /// transaction that has written little gives way, or else the younger.
+    /// transaction that has written little yields, or else the younger.
     Swiss,
-    /// Reads take a lock if it is free, and do without it otherwise. Writes take one at the commit,
-    /// or abort.
+    /// Reads take a lock if it is free, and take none otherwise. Writes take one at the commit, or
+    /// abort.
     Pessimistic,
     /// Mostly-optimistic concurrency control. Rows on which reads often fail to validate are *hot*:
     /// reads lock them, and so do writes of a row that the transaction has read. After a conflict,
@@ -206,7 +206,7 @@ impl MoccOptions {
     /// Chooses whether rows have MOCC's queue lock, which grants in the order of the requests and
     /// takes three words, or by default a lock of one word. A session has 1,023 requests (64 KiB).
     /// A request can be used again once all transactions have ended that ran when it was last used.
-    /// Without one, an attempt goes on without the lock. The policies of a table with queue locks
+    /// Without one, an attempt continues without the lock. The policies of a table with queue locks
     /// can only be [`Policy::Optimistic`], [`Policy::Pessimistic`], [`Policy::Mocc`] and
     /// [`Policy::Hybrid`].
     #[must_use]
@@ -224,8 +224,8 @@ impl MoccOptions {
         MoccOptions { has_paper_waiting: paper_waiting, ..self }
     }
 
-    /// Leaves every other lock, by chance, untaken, although the attempt believes that it holds the
-    /// lock. Only to show that locks do not matter for serializability.
+    /// Grants half of the locks, at random, without taking them. Only to show that locks do not
+    /// matter for serializability.
     #[cfg(any(test, feature = "experiments"))]
     #[must_use]
     pub fn unreliable(self) -> MoccOptions {
@@ -358,7 +358,7 @@ impl Policies {
     }
 
     /// Chooses the policy of the table called `table`, which takes precedence over
-    /// [`TableOptions::policy`](crate::TableOptions::policy). The others keep the default.
+    /// [`TableOptions::policy`](crate::TableOptions::policy). Other tables keep the default.
     #[must_use]
     pub fn with(mut self, table: impl Into<String>, policy: Policy) -> Policies {
         let table = table.into();
@@ -443,7 +443,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_parsed_and_others_refused() {
+    fn names_of_policies_are_parsed_and_others_refused() {
         for policy in Policy::ALL {
             assert_eq!(policy.to_string().parse(), Ok(policy));
             assert_eq!(Policy::numbered(policy as u8), policy);
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_precedes_the_options_which_precede_the_default() {
+    fn policy_names_take_precedence_over_options_and_options_over_the_default() {
         let policies =
             Policies::of(Policy::WaitDie).with("a", Policy::Swiss).with("a", Policy::NoWait);
         assert_eq!(policies.name(), "mixed");

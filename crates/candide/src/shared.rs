@@ -33,12 +33,12 @@ pub(crate) struct Inner<P: Protocol> {
     /// Garbage of closed sessions, and garbage that the advancer has taken from the shared queue
     /// and must keep for now. The advancer collects both.
     common_garbage: Mutex<Garbage<P::Backlog>>,
-    /// Garbage of sessions closed since the advancer last took over such garbage. It is kept apart
-    /// so that closing a session need not wait for a collection.
+    /// Garbage of sessions closed since the advancer last took over such garbage. This garbage is
+    /// kept apart so that closing a session need not wait for a collection.
     left_garbage: Mutex<Vec<Garbage<P::Backlog>>>,
     /// Held while a secondary index is added or dropped.
     pub(crate) index_changes: Mutex<()>,
-    /// Held while a recovered table gets its row type.
+    /// A lock that is held while a recovered table gets its row type.
     pub(crate) adoptions: Mutex<()>,
     /// Whether the values of all rows have been taken ([`Inner::take_values`]). Changed under the
     /// lock of the collector.
@@ -283,6 +283,10 @@ impl<P: Protocol> Inner<P> {
 impl<P: Protocol> CutSource for Inner<P> {
     fn cut(&self) -> u64 {
         P::cut(&self.engine.clock, &self.engine.epochs)
+    }
+
+    fn wake_watchers(&self) {
+        self.engine.watchers.wake_all();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Counts of what sessions have done.
+//! Counts of the sessions' transactions and operations.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ pub use named::NamedStats;
 pub(crate) use named::{NamedCount, Names, NamesByAddress, SessionNames};
 
 /// Counts of what one session, or all sessions of a database, have done.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Stats {
     /// Transactions that committed.
     pub commits: u64,
@@ -43,16 +43,16 @@ pub struct Stats {
     /// The number of committed transactions that optimistic concurrency control would have aborted
     /// because of their reads. When such a transaction was validated, a column group (or whole row)
     /// that it had read had a newer version, or another commit was installing a newer version. Or
-    /// an index node that it had searched in vain had changed. OCC as in Silo validates exactly
-    /// this, also for transactions that only read. Versions that the transaction itself wrote do
-    /// not count.
+    /// an index node that it had searched without success had changed. OCC as in Silo validates
+    /// exactly this, also for transactions that only read. Versions that the transaction itself
+    /// wrote do not count.
     ///
     /// Counted under [`TicToc`](crate::TicToc), [`Mvcc`](crate::Mvcc) and [`Mvto`](crate::Mvto),
     /// and only if the database was built to (`Builder::count_stale_commits`, with the feature
     /// `experiments`); otherwise zero.
     pub stale_commits: u64,
-    /// Locks on rows by the [policies](crate::policy::Policy) of tables. Locks that every commit
-    /// takes on what it writes do not count.
+    /// Locks on rows by the [policies](crate::policy::Policy) of tables. The locks that every
+    /// commit takes on its write set do not count.
     pub locks: LockStats,
     /// One count for each reason, in the order of [`Abort::ALL`]. A conflict is counted for each
     /// attempt that ended in it, and so is an update's [`Abort::Guard`] or [`Abort::Overflow`].
@@ -60,6 +60,21 @@ pub struct Stats {
     /// given up. Other refusals are counted if the engine itself refused to begin or commit. An
     /// outcome that a closure returns is one of the `user_errors`.
     pub aborts: [u64; Abort::ALL.len()],
+}
+
+impl Default for Stats {
+    fn default() -> Stats {
+        Stats {
+            commits: 0,
+            user_errors: 0,
+            retries: 0,
+            read_set: 0,
+            write_set: 0,
+            stale_commits: 0,
+            locks: LockStats::default(),
+            aborts: [0; Abort::ALL.len()],
+        }
+    }
 }
 
 impl Stats {
@@ -129,11 +144,11 @@ pub struct LockStats {
     pub died: u64,
     /// Attempts that aborted because another transaction, of higher precedence, asked them to.
     pub killed: u64,
-    /// Locks that a policy asked for, and without which the attempt went on.
+    /// Locks that a policy asked for, and without which the attempt continued.
     pub forgone: u64,
     /// Locks taken before the closure ran, because the attempt before had failed
     /// ([`Policy::Mocc`](crate::policy::Policy::Mocc) and
-    /// [`Policy::Hybrid`](crate::policy::Policy::Hybrid)). They also count as taken.
+    /// [`Policy::Hybrid`](crate::policy::Policy::Hybrid)). These locks also count as taken.
     pub retrospective: u64,
     /// The number of times that an attempt has released locks in order to wait for a lock that
     /// comes before them in the order of locks, under the same policies.
@@ -317,7 +332,7 @@ impl Tally {
         parts.past = parts.past.wrapping_add(part);
     }
 
-    /// Returns the number. Changes under way may be missing from it.
+    /// Returns the number. Changes in progress may be missing from the result.
     pub(crate) fn sum(&self) -> u64 {
         let parts = lock(&self.0);
         let sum =

@@ -10,15 +10,15 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Timestamps {
-    /// One counter, to which every writing commit adds one. This is cheap if few threads commit at
-    /// a time. If many threads commit at a time, the counter's cache line is contended.
+    /// A counter, to which every writing commit adds one. The counter is cheap if few threads
+    /// commit at a time. If many threads commit at a time, the counter's cache line is contended.
     #[default]
     Counter,
     /// The system's monotonic clock in ticks of 64 ns, which no thread writes. A transaction reads
-    /// the clock once, and twice more if the transaction writes. Beginning takes a full fence, and
-    /// so does committing. A commit ends only after the tick in which the commit began. After nine
+    /// the clock once, and twice more if the transaction writes. The begin takes a full fence, and
+    /// so does the commit. A commit ends only after the tick in which the commit began. After nine
     /// years a database is used up, and its transactions panic. The protocol relies on the clock
-    /// never going back on any thread, as [`Instant`](std::time::Instant) promises.
+    /// never going back on any thread, as [`Instant`](std::time::Instant) guarantees.
     Clock,
 }
 

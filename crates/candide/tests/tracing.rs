@@ -87,7 +87,7 @@ fn hear(level: Level, line: String) {
 }
 
 #[test]
-fn conflicts_and_the_token_are_told_when_nothing_is_held() {
+fn conflicts_and_the_token_are_traced_without_holding_locks() {
     let db = Database::new();
     let table = db.table::<Account>("accounts").unwrap();
     db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 })).unwrap();
@@ -102,7 +102,7 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
             let once = RunOptions::new().attempts_max(1);
             let token = level == Level::WARN;
             let looked = db.with(once).run(|tx| match token {
-                // Writers give way to the token.
+                // Writers yield to the token.
                 true => table.read(tx, 7, Account::CENTS),
                 false => table.read_for_update(tx, 7, Account::CENTS),
             });
@@ -137,7 +137,7 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
 }
 
 #[test]
-fn a_subscriber_that_panics_leaves_nothing_behind() {
+fn a_panic_of_a_subscriber_undoes_the_transaction() {
     let db = Database::new();
     let table = db.table::<Account>("accounts").unwrap();
     db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 })).unwrap();
@@ -160,7 +160,7 @@ fn a_subscriber_that_panics_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_attempt_without_a_listener_reports_nothing() {
+fn an_attempt_without_a_subscriber_emits_no_event() {
     let db = Database::new();
     let table = db.table::<Account>("accounts").unwrap();
     let once = RunOptions::new().attempts_max(1);

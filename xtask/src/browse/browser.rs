@@ -178,7 +178,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The browser may have ended by itself. Then there is nothing to do.
+        // The browser may have ended already. Then there is nothing to do.
         let _ = self.order("", "Browser.close", json!({}));
         let asked = Instant::now();
         while matches!(self.child.try_wait(), Ok(None)) && asked.elapsed() < Duration::from_secs(5)
@@ -213,7 +213,7 @@ impl Page<'_> {
         Ok(text(&answer["data"]))
     }
 
-    /// Returns the page as it is printed: a PDF, in base 64.
+    /// Returns the printed page: a PDF, in base 64.
     pub(super) fn print(&mut self) -> Result<String, String> {
         let answer = self.order(
             "Page.printToPDF",

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_read() {
+    fn limits_of_the_build_budget_are_parsed() {
         let lines = "release,\"CPU seconds\",170,first, and for now\n\
                      # families\n\
                      debug,\"copies of <(A, B) as c::D>::e\",3,measured\n";
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_their_line() {
+    fn mistakes_in_the_limits_are_refused_with_their_line() {
         for text in ["", "release,\"text bytes\",1,why\n"] {
             assert!(Budget::parse(text).expect_err("no head").contains(HEAD), "{text}");
         }
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_a_limit_a_little_is_printed_if_that_is_wanted() {
+    fn counts_slightly_above_a_limit_are_printed_with_the_option() {
         let sizes = sizes();
         let coarse = |line: &str| {
             let measured = Measured { sizes: &sizes, cpu_seconds: None };

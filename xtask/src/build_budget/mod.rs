@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_choose_the_form() {
+    fn arguments_choose_the_form_of_the_budget() {
         let tolerance = Tolerance::Exact;
         assert_eq!(parsed(&[]), Ok(Request { built: None, tolerance }));
         let built = |profile: &str| Some((PathBuf::from("candide"), profile.to_string()));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn other_arguments_are_refused() {
+    fn unknown_arguments_of_build_budget_are_refused() {
         let refused = |arguments: &[&str]| parsed(arguments).expect_err("a mistake");
         assert_eq!(refused(&["--built"]), "--built needs a value");
         assert!(refused(&["--json"]).contains("knows no --json"));

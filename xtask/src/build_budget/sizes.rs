@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_path_names_the_crate() {
+    fn the_crate_of_a_symbol_is_that_of_its_first_path() {
         assert_eq!(crate_of("candide::table::Table::get"), "candide");
         assert_eq!(crate_of("<&candide::Set as core::fmt::Debug>::fmt"), "candide");
         assert_eq!(crate_of("<[u8]>::sort"), "core");
@@ -163,10 +163,10 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn this_program_can_be_read() {
+    fn symbols_of_the_test_executable_are_read() {
         let path = env::current_exe().expect("a program that runs");
         let sizes = Sizes::read(&path).expect("a program with symbols");
-        let named = "build_budget::sizes::tests::this_program_can_be_read";
+        let named = "build_budget::sizes::tests::symbols_of_the_test_executable_are_read";
         assert!(sizes.families.keys().any(|family| family.contains(named)));
         let in_functions: u64 = sizes.crates.values().sum();
         let text = sizes.text;
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_is_refused_by_name() {
+    fn an_unreadable_executable_is_refused_by_name() {
         let refused = |path: &Path| Sizes::read(path).expect_err("no command");
         let missing = refused(Path::new("/no/such/file"));
         assert!(missing.starts_with("/no/such/file: "), "{missing}");

@@ -16,8 +16,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// The limits for every change. They are above what a change costs that only moves code: other
-    /// functions are inlined then, and the count of an operation has moved by 6 %.
+    /// The limits for every change. The limits are above the cost of a change that only moves code:
+    /// other functions are inlined then, and the count of an operation has moved by 6 %.
     pub(super) const COARSE: Limits = Limits { operation: 1.15, mean: 1.03, printed: 1.03 };
     /// The limits for a change of the engine.
     pub(super) const EXACT: Limits = Limits { operation: 1.05, mean: 1.03, printed: 1.03 };
@@ -119,7 +119,8 @@ pub(super) fn compare(before: &Baseline, now: &Baseline, limits: Limits) -> Verd
         } else if factor < 1.0 / limits.printed {
             verdict.notes.push(format!("cheaper: {change}"));
         }
-        // What costs nothing has no factor, and becoming that expensive fails by itself.
+        // An operation without instructions has no factor, and any instruction that it gets is a
+        // failure.
         factors.extend((count > 0.0 && new > 0.0).then_some(factor));
     }
     for (protocol, operation) in now.costs.keys().filter(|key| !before.costs.contains_key(*key)) {
@@ -136,7 +137,7 @@ pub(super) fn compare(before: &Baseline, now: &Baseline, limits: Limits) -> Verd
         verdict.notes.splice(0..0, reported);
         let (before, now) = (&before.compiler, &now.compiler);
         verdict.notes.push(format!(
-            "nothing of this fails, because the baseline is of another compiler ({before}) than today's ({now})"
+            "the check does not fail, because the baseline is of another compiler ({before}) than this one ({now})"
         ));
     }
     verdict
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moved_inlining_costs_is_printed_and_passes() {
+    fn a_cost_moved_by_inlining_is_printed_and_accepted() {
         let (before, now) = (with_others(200.0, 7, 10.0), with_others(212.0, 7, 10.0));
         let verdict = coarse(&before, &now);
         assert_eq!(verdict.failures, [""; 0]);
@@ -197,20 +198,20 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_a_little_everywhere_fails_by_the_mean() {
+    fn small_growth_of_all_operations_fails_by_the_mean() {
         let verdict = coarse(&with_others(200.0, 7, 10.0), &with_others(208.0, 7, 10.4));
         assert_eq!(verdict.failures, ["all operations, geometric mean (+4.0 %)"]);
         assert_eq!(verdict.notes.len(), 8, "{verdict:?}");
         let passes = coarse(&with_others(200.0, 7, 10.0), &with_others(205.0, 7, 10.25));
         assert_eq!(passes.failures, [""; 0]);
         assert_eq!(passes.notes, ["all operations, geometric mean (+2.5 %)"]);
-        // What became cheaper makes up for it.
+        // Cheaper operations compensate for it.
         let mixed = coarse(&with_others(200.0, 7, 10.0), &with_others(150.0, 7, 10.4));
         assert_eq!(mixed.failures, [""; 0]);
     }
 
     #[test]
-    fn what_costs_nothing_must_go_on_costing_nothing() {
+    fn an_operation_without_instructions_must_stay_without() {
         assert_eq!(coarse(&[("collect", 0.0)], &[("collect", 0.0)]).failures, [""; 0]);
         let dearer = coarse(&[("collect", 0.0)], &[("collect", 3.0)]);
         assert_eq!(dearer.failures, ["occ: collect: 0.0 before, 3.0 now"]);
@@ -223,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn what_became_cheaper_is_noted_and_passes() {
+    fn a_cheaper_operation_is_noted_and_accepted() {
         let verdict = coarse(&[("get", 200.0)], &[("get", 180.0)]);
         assert_eq!(verdict.failures, [""; 0]);
         assert_eq!(verdict.notes[0], "cheaper: occ: get: 200.0 before, 180.0 now (-10.0 %)");
     }
 
     #[test]
-    fn both_must_be_about_the_same_operations() {
+    fn baseline_and_measurement_must_list_the_same_operations() {
         assert!(coarse(&[("get", 200.0)], &[]).failures[0].contains("not counted any more"));
         assert!(coarse(&[], &[("get", 200.0)]).failures[0].contains("not in the baseline"));
     }

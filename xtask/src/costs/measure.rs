@@ -15,8 +15,8 @@ use std::process::{Command, Stdio};
 pub(super) enum Scale {
     /// The release profile. Caches are emulated, and the tables are larger than the caches.
     Full,
-    /// The release profile without what makes it slow to compile. A crate is one unit of code, so
-    /// that what is inlined depends on the code alone. Only instructions are counted.
+    /// The release profile without link-time optimization. A crate is one unit of code, so that
+    /// inlining depends on the code alone. Only instructions are counted.
     Small,
 }
 
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_fit_what_was_announced_are_refused() {
+    fn a_profile_with_other_parts_than_announced_is_refused() {
         assert!(
             instructions("get\t2\t10\n", vec![part(1.0), part(2.0)])
                 .is_err_and(|error| error.contains("1 parts"))

@@ -1,7 +1,7 @@
 //! The cost of each operation: its instructions and cache misses. Callgrind counts them, so the
 //! counts do not depend on the machine.
 //!
-//! The measured program is `crates/candide-measure/src/bin/costs.rs`, which also knows the
+//! The measured program is `crates/candide-measure/src/bin/costs.rs`, which also has the list of
 //! protocols. By default the task prints tables, which `docs/cost-model.md` explains. `--check` is
 //! for every change: it runs fewer operations, and compares instructions with `docs/costs.csv`.
 //! What a change costs that only moves code passes. `--exact` is for changes of the engine, and
@@ -67,8 +67,7 @@ fn check(root: &Path, limits: Limits) -> Result<(), String> {
     match verdict.failures.len() {
         0 => Ok(()),
         failed => Err(format!(
-            "costs: {failed} of the lines above do not fit {BASELINE}; if that is meant, `{RENEW}`, \
-             and commit the file with the reason"
+            "costs: {failed} of the lines above do not fit {BASELINE}; if that is intended, run `{RENEW}`, and commit the file with the reason"
         )),
     }
 }

@@ -148,13 +148,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_readable() {
+    fn costs_are_printed_rounded() {
         let figures = [0.0, -0.01, 0.25, 12.4, 999.6, 1000.0, 43_217.4, -1_234_567.0].map(figure);
         assert_eq!(figures, ["0.0", "0.0", "0.3", "12", "1,000", "1,000", "43,217", "-1,234,567"]);
     }
 
     #[test]
-    fn differences_add_up() {
+    fn differences_of_a_profile_add_up() {
         let split = |engine: f64, library: f64| {
             let counts = [
                 (("db.rs", "run"), engine),

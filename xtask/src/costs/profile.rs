@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Part {
     pub(super) totals: Counts,
-    /// Instructions by the place of the code, if callgrind was told to keep addresses.
+    /// Instructions by the place of the code, if callgrind kept addresses.
     pub(super) places: BTreeMap<Place, u64>,
 }
 
@@ -171,7 +171,7 @@ totals: 99
     }
 
     #[test]
-    fn without_addresses_there_are_totals() {
+    fn a_profile_without_addresses_has_totals() {
         let parts = parts(&PROFILE.replace("instr line", "line")).expect("a profile");
         assert_eq!((parts[0].totals.instructions, parts[0].places.len()), (19.0, 0));
     }

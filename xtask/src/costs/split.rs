@@ -162,7 +162,7 @@ candide::access::write_set::WriteSet::index_items::h0123456789abcdef
 ";
 
     #[test]
-    fn an_instruction_is_the_innermost_functions_of_the_engine() {
+    fn an_instruction_is_attributed_to_the_innermost_function_of_the_engine() {
         let functions: Vec<_> = answered(ANSWERS).iter().map(|frames| function(frames)).collect();
         let expected = [
             ("access/write_set.rs", "evaluate"),

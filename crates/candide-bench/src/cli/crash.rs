@@ -48,8 +48,8 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.01")]
     engine: f64,
 
-    /// Share of the states in which recovery is crashed, too, and in which the database goes on and
-    /// crashes again, from 0 to 1
+    /// Share of the states in which recovery is crashed, too, and in which the database continues
+    /// and crashes again, from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.001")]
     recovery: f64,
 
@@ -105,7 +105,7 @@ const USUAL: Duration = Duration::from_secs(10);
 const WORKERS: usize = 3;
 
 impl CrashArgs {
-    /// Returns what is to be done.
+    /// Returns the request that the options make.
     pub(crate) fn order(self) -> Result<CrashOrder, Failure> {
         let protocols: Choices = self.protocol.parse().map_err(Failure::Usage)?;
         let workers = self.threads.unwrap_or(WORKERS);

@@ -58,7 +58,7 @@ pub(crate) struct InspectArgs {
 }
 
 impl InspectArgs {
-    /// Returns what is printed.
+    /// Returns the parts to be printed.
     pub(crate) fn inspection(self) -> (PathBuf, Inspection) {
         let InspectArgs { place, table, from, json } = self;
         (place, Inspection { table, from, json })
@@ -76,7 +76,7 @@ pub(crate) struct RepairArgs {
     #[arg(value_name = "TO")]
     pub(crate) to: PathBuf,
 
-    /// Let the copy end at this cut of this generation, although the log goes on
+    /// Let the copy end at this cut of this generation, although the log continues
     #[arg(long, value_name = "GENERATION:CUT", value_parser = generation_and_cut)]
     pub(crate) until: Option<(u64, u64)>,
 }
@@ -127,7 +127,7 @@ pub(crate) struct RecoverBenchArgs {
 }
 
 impl RecoverBenchArgs {
-    /// Returns what is to be measured.
+    /// Returns the request that the options make.
     pub(crate) fn order(self) -> RecoveryOrder {
         let RecoverBenchArgs { rows, records, protocol, threads, dir } = self;
         let threads = each_once(&threads);

@@ -90,7 +90,7 @@ pub(crate) enum FigureName {
     /// One timestamp per row against several: Figures 2 and 3 of the study of timestamp granularity
     /// (2018)
     Granularity,
-    /// MOCC beside optimistic and pessimistic policies, with little contention, with conflicts,
-    /// and with both by turns: Figures 6 to 8, Tables 3 and 4 of MOCC (VLDB 2016)
+    /// MOCC beside optimistic and pessimistic policies, with little contention, with conflicts, and
+    /// with both alternately: Figures 6 to 8, Tables 3 and 4 of MOCC (VLDB 2016)
     Mocc,
 }

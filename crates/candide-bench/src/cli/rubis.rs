@@ -47,8 +47,8 @@ pub(crate) struct RubisArgs {
     #[arg(long, value_enum)]
     vary_bids: Option<Switch>,
 
-    /// Refuse purchases of items that are sold out. The published measurements sell these items all
-    /// the same [default: on, or off with --profile paper]
+    /// Refuse purchases of items that are sold out. The published measurements sell these items
+    /// nevertheless [default: on, or off with --profile paper]
     #[arg(long, value_enum)]
     refuse_sold_out: Option<Switch>,
 

@@ -66,8 +66,8 @@ impl ShiftingArgs {
         }
     }
 
-    /// Returns the common options, with this workload's default duration. They request no slices,
-    /// since this workload cuts its phases into slices itself.
+    /// Returns the common options, with this workload's default duration. These options request no
+    /// slices, since this workload cuts its phases into slices itself.
     pub(crate) fn into_common(mut self) -> Common {
         self.common.duration.get_or_insert(DURATION);
         self.common.slice = None;

@@ -11,11 +11,11 @@ use super::bounds::Bounds;
 /// Warehouses of Figure 3.
 const WAREHOUSES: usize = 8;
 
-/// The mechanisms of the paper, by their names in this engine. Its two-phase locking waits a few
-/// rounds and then aborts.
+/// The mechanisms of the paper, by their names in this engine. Two-phase locking in the paper waits
+/// a few rounds and then aborts.
 const MECHANISMS: [&str; 5] = ["occ", "tictoc", "2pl-no-wait", "swiss", "adaptive"];
 
-/// Returns what the paper says of a line.
+/// Returns the paper's statement about a line.
 fn published(is_tpcc: bool, is_fine: bool, mechanism: &str) -> Option<Published> {
     match (is_tpcc, is_fine, mechanism) {
         (true, false, "occ") => {
@@ -126,7 +126,7 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         "granularity",
         "One timestamp to a row (coarse), and several (fine)",
         "Huang et al., The Impact of Timestamp Granularity in Optimistic Concurrency Control, 2018, Figures 2 and 3",
-        "measured there with up to 128 threads on eight Xeons of 192 cores together, runs of 15 s, the median of 7",
+        "measured in the paper with up to 128 threads on eight Xeons of 192 cores together, runs of 15 s, the median of 7",
         bounds.opacity,
     );
     let Bounds { threads, room, .. } = bounds;
@@ -162,16 +162,13 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
     }
     outline.deviations.extend(
         [
-            "a policy that locks is a way to conflict less here: everything read is validated, also under two-phase locking; deadlocks end as \
-             there, by aborts after a short wait",
+            "a policy that locks is a way to conflict less here: everything read is validated, also under two-phase locking; deadlocks end as in the study, by aborts after a short wait",
             "swiss keeps its ticket from attempt to attempt and kills no later transaction of a thread, as SwissTM does; in the study it \
              draws another ticket after each abort",
             "adaptive locks are chosen for a group of columns here, with the probabilities of the study",
-            "takings are updated at commit in both settings, as that counter is there; so are a district's, what customers owe, what is left in \
-             stock and who delivers an order, which are read and written there",
-            "there a million transactions are drawn beforehand for each thread and replayed; here 200000 at most",
-            "order-status is safe from phantoms here; customers are found by a list for each last name, where that study scans an \
-             index",
+            "the sums that warehouses have taken are updated at commit in both settings, as in the study; so are those of districts, balances, stocks and carriers, which are read and written in the study",
+            "in the study a million transactions are drawn beforehand for each thread and replayed; here 200000 at most",
+            "order-status is safe from phantoms here; customers are found by a list for each last name, where the study scans an index",
         ]
         .map(str::to_string),
     );

@@ -60,7 +60,7 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         "mocc",
         "Mostly-optimistic concurrency control, beside optimistic and pessimistic",
         "Wang and Kimura, VLDB 2016, Figures 6, 7 and 8, Tables 3 and 4",
-        "measured there with 288 cores of sixteen Xeons E7-8890, runs of 10 s, 3 or 10 of each",
+        "measured in the paper with 288 cores of sixteen Xeons E7-8890, runs of 10 s, 3 or 10 of each",
         bounds.opacity,
     );
     outline.shows = Shown::Tails;
@@ -123,7 +123,7 @@ impl Lines {
     /// Returns the index of the line of a policy.
     fn of(&self, wanted: &str) -> usize {
         let found = self.0.iter().find(|(policy, _)| *policy == wanted);
-        found.expect("it is one of the panel's").1
+        found.expect("the line is in the panel").1
     }
 
     /// Makes a claim about the line of `policy`, as a part of that of `occ`.
@@ -157,13 +157,14 @@ impl Lines {
 }
 
 /// Returns whether transactions under the policy say with a read that the row will be written.
-/// Those that lock before each access do, since they would otherwise lock the row for reading
-/// first, and two of them would wait for each other. In the paper they know what an access is for.
+/// Policies that lock before each access need such reads, since their transactions would otherwise
+/// lock the row for reading first, and two of them would wait for each other. In the paper each
+/// access states whether it writes.
 fn reads_for_update(policy: &str) -> bool {
     policy == "pcc" || policy.starts_with("2pl-")
 }
 
-/// What differs in the lines of such policies.
+/// The deviation from the paper in the lines of such policies.
 const FOR_UPDATE: &str = "in Figure 7 and Table 4, pcc and two-phase locking read for update what a transaction will write; the others \
                           do not, since a read for update locks the row also under occ";
 
@@ -243,7 +244,7 @@ fn read_only(outline: &mut Outline, bounds: &Bounds) {
 
 /// Adds the part of Figure 7 with `rmws` read-modify-writes.
 fn conflicts(outline: &mut Outline, bounds: &Bounds, rmws: usize, title: &'static str) {
-    let think = Think::new(THINK).expect("a transaction may work that long");
+    let think = Think::new(THINK).expect("the think time is valid");
     let workload = |for_update| ycsb_joint(Ycsb { think, ..hot(bounds, rmws, for_update) });
     let (announced, unannounced) = (|| workload(true), || workload(false));
     let panel = |policy: &str| {

@@ -115,7 +115,7 @@ fn outline(figure: FigureName, bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Returns what a reader must know of the opacity of lines; `None` if it is as published.
+/// Returns a note on the opacity of lines; `None` if it is as published.
 fn opacity_note(opacity: Opacity) -> Option<&'static str> {
     match opacity {
         Opacity::Priced => Some(
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_go_up_to_the_cores() {
+    fn numbers_of_threads_end_with_the_number_of_cores() {
         assert_eq!(up_to(1), [1]);
         assert_eq!(up_to(2), [1, 2]);
         assert_eq!(up_to(6), [1, 2, 4, 6]);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_figure_has_claims_about_lines_that_it_has() {
+    fn claims_of_every_figure_are_about_its_lines() {
         for outline in outlines(Opacity::Priced) {
             assert!(!outline.claims.is_empty(), "{} claims nothing", outline.name);
             for Claim { text, line, quantity, compared, .. } in &outline.claims {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn opacity_is_off_but_for_its_price_or_as_asked() {
+    fn lines_of_figures_have_the_opacity_that_the_option_chooses() {
         let opaque = |outline: &Outline| {
             let lines = outline.lines.iter().map(|line| &outline.cases[line.cases[0]].variant);
             lines.map(|variant| variant.opaque).collect::<Vec<_>>()

@@ -17,7 +17,7 @@ use candide_workloads::ycsb::Mode;
 use super::bounds::Bounds;
 pub(super) use factors::factors;
 
-const MEASURED: &str = "measured there with up to 64 threads on two Xeons E5-2686 v4 of 32 cores together, runs of 10 s, the median of 5";
+const MEASURED: &str = "measured in the paper with up to 64 threads on two Xeons E5-2686 v4 of 32 cores together, runs of 10 s, the median of 5";
 
 /// The protocols of the paper, by their names in this engine.
 const PROTOCOLS: [&str; 4] = ["occ", "tictoc", "mvto", "mvcc"];
@@ -31,8 +31,7 @@ fn empty(
 ) -> Outline {
     let mut outline = Outline::empty(name, title, source, MEASURED, bounds.opacity);
     outline.deviations.push(
-        "there the engine is STOv2 with rpmalloc and Masstree; here all is this engine's own: slabs, hash indexes that grow, \
-         B+trees by the words of keys"
+        "in the paper the engine is STOv2 with rpmalloc and Masstree; this engine has slabs, hash indexes that grow, and B+trees by the words of keys"
             .to_string(),
     );
     if bounds.most() < 64 {
@@ -63,7 +62,7 @@ fn compare_protocols(outline: &mut Outline) {
         "mvto is after MSTO: it adds versions at their timestamps and keeps updates that cannot fail as versions of their own until \
          they are read; those that can fail, such as sums that may overflow, it applies when it commits. mvcc is no protocol of the paper: \
          it adds versions in the order of commits",
-        "MSTO runs transactions that only read a little in the past; mvto and mvcc here run all as of their beginning",
+        "MSTO runs read-only transactions a little in the past; mvto and mvcc here run them as of their beginning",
         "TSTO has timestamps on rows; tictoc here has them on the nodes of indexes as well",
     ];
     outline.deviations.extend(deviations.map(str::to_string));
@@ -142,7 +141,7 @@ pub(super) fn delivery(bounds: &Bounds) -> Outline {
         ),
     ]);
     outline.deviations.push(
-        "as there, deliveries are queued, one thread makes those of a warehouse, and each looks for its order from the beginning of \
+        "as in the paper, deliveries are queued, one thread makes those of a warehouse, and each looks for its order from the beginning of \
          the district"
             .to_string(),
     );
@@ -409,8 +408,8 @@ pub(super) fn set_sizes(bounds: &Bounds) -> Outline {
     outline.deviations.extend(
         [
             "the text does not say whether timestamps were split",
-            "there a record that is read several times has one entry; here each read has one, and so has, without cu, each update",
-            "here a read set has index nodes, too, where keys were missed or ranges were scanned",
+            "in the paper a record that is read several times has one entry; here each read has one, and so has, without cu, each update",
+            "here a read set also contains index nodes, of missed keys and scanned ranges",
         ]
         .map(str::to_string),
     );
@@ -455,9 +454,8 @@ pub(super) fn reordering(bounds: &Bounds) -> Outline {
     compare_protocols(&mut outline);
     outline.deviations.extend(
         [
-            "counted here is a commit of which, when it was validated, a version read had been replaced, or was being replaced; or of \
-             which an index node had changed",
-            "mvcc draws its timestamp when it has locked what it writes, so that none of its transactions that write are among them",
+            "a commit counts if, when it was validated, a version that it had read was replaced or being replaced, or an index node that it had observed had changed",
+            "mvcc draws its timestamp after it has locked its write set, so none of its transactions that write counts",
         ]
         .map(str::to_string),
     );
@@ -493,7 +491,7 @@ pub(super) fn three_timestamps(bounds: &Bounds) -> Outline {
         }
     }
     outline.deviations.push(
-        "of the paper's benchmarks only YCSB is here with three timestamps: four columns have the first, and three each of the others"
+        "of the paper's benchmarks only YCSB has three timestamps here: the first for four columns, each of the others for three"
             .to_string(),
     );
     compare_protocols(&mut outline);

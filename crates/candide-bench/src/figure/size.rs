@@ -22,7 +22,7 @@ pub(super) struct Room {
 const CORE_BYTES: u64 = 1 << 30;
 
 /// The bytes that one warehouse takes, one wide row, one narrow row, one word, one item with its
-/// bids, and one page. They include the versions that a protocol may keep.
+/// bids, and one page. These sizes include the versions that a protocol may keep.
 const WAREHOUSE_BYTES: u64 = 250_000_000;
 const WIDE_BYTES: u64 = 2_600;
 const NARROW_BYTES: u64 = 700;
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_are_as_large_as_fits_and_no_larger_than_published() {
+    fn sizes_of_tables_fit_into_memory_and_do_not_exceed_the_published_sizes() {
         let room = |free| Room::new(free, 1, None);
         assert_eq!(room(200).scale(100), 1.0);
         assert_eq!(room(199).scale(100), 0.5);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_are_valid() {
+    fn smallest_sizes_of_all_workloads_are_valid() {
         use candide_workloads::Workload;
         use candide_workloads::two_tables::{LongScan, Shifting};
 

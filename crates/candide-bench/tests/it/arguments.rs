@@ -25,7 +25,7 @@ macro_rules! names {
 }
 
 #[test]
-fn unknown_names_are_answered_with_the_known_ones() {
+fn errors_of_unknown_names_list_known_names() {
     assert_refused("bench tpcd", "ycsb");
     let names = candide::for_each_protocol!(names).join(", ");
     assert_refused(
@@ -61,7 +61,7 @@ fn unknown_names_are_answered_with_the_known_ones() {
 }
 
 #[test]
-fn mixtures_that_cannot_be_are_answered_with_those_that_can() {
+fn errors_of_invalid_mixtures_say_which_are_valid() {
     let policies = "there are occ, 2pl-no-wait, 2pl-blind-die, 2pl-wait-die, 2pl-dreadlock, adaptive, swiss, pcc";
     for command in ["bench smallbank", "check smallbank"] {
         let refused = |protocols: &str, words: &str| {
@@ -95,7 +95,7 @@ fn mixtures_that_cannot_be_are_answered_with_those_that_can() {
 }
 
 #[test]
-fn options_that_cannot_be_are_answered_with_those_that_can() {
+fn errors_of_invalid_policy_options_list_valid_ones() {
     for command in ["bench ycsb-hot", "check smallbank"] {
         for (protocols, words) in [
             (
@@ -107,7 +107,7 @@ fn options_that_cannot_be_are_answered_with_those_that_can() {
             ("mocc:per=table,occ", "must be `row` or `page`, not `table`"),
             ("hybrid:lock=spin", "must be `parked` or `queue`, not `spin`"),
             ("mocc:h=5,h=6", "`mocc:h=5,h=6` has the option `h` twice"),
-            ("hybrid:h=5", "`h` means nothing to hybrid"),
+            ("hybrid:h=5", "`h` has no effect under hybrid"),
             ("occ,mocc:", "`` names no option and value; options are `mocc:OPTION=VALUE` or"),
         ] {
             assert_refused(&format!("{command} --protocol {protocols}"), words);
@@ -116,7 +116,7 @@ fn options_that_cannot_be_are_answered_with_those_that_can() {
 }
 
 #[test]
-fn allocators_are_chosen_one_at_a_time_among_those_of_the_build() {
+fn one_allocator_of_the_build_is_chosen_for_a_run() {
     assert_refused(
         "bench ycsb --factor mimalloc,sorted-locks,system-allocator",
         "a database has one allocator, not both system-allocator and mimalloc; choose one of them",
@@ -130,7 +130,7 @@ fn allocators_are_chosen_one_at_a_time_among_those_of_the_build() {
 }
 
 #[test]
-fn numbers_out_of_range_are_answered_with_the_range() {
+fn errors_of_numbers_out_of_range_give_the_range() {
     for threads in ["0", "-1", "1025", "1,-2", "two"] {
         assert_refused(
             &format!("bench ycsb --threads {threads}"),
@@ -197,7 +197,7 @@ fn numbers_out_of_range_are_answered_with_the_range() {
 }
 
 #[test]
-fn think_times_out_of_range_are_answered_with_the_range() {
+fn errors_of_think_times_out_of_range_give_the_range() {
     for workload in ["ycsb-hot", "long-scan", "shifting"] {
         for think in ["1001us", "500", "-1us", "soon"] {
             assert_refused(
@@ -209,19 +209,19 @@ fn think_times_out_of_range_are_answered_with_the_range() {
 }
 
 #[test]
-fn contradictions_are_explained() {
+fn options_that_contradict_one_another_are_refused_with_the_reason() {
     assert_refused(
         "bench ycsb --protocol serial --threads 2",
         "serial runs one transaction at a time",
     );
     assert_refused(
         "bench ycsb --protocol occ,mvcc --timestamps clock",
-        "--timestamps means nothing to occ, mvcc; it is for mvto",
+        "--timestamps has no effect under occ, mvcc; it is for mvto",
     );
     for command in ["bench ycsb", "check ycsb"] {
         assert_refused(
             &format!("{command} --protocol tictoc,mvcc --opaque off"),
-            "--opaque means nothing to tictoc, mvcc; it is for occ, 2pl-no-wait,",
+            "--opaque has no effect under tictoc, mvcc; it is for occ, 2pl-no-wait,",
         );
     }
     assert_refused("check --file history.jsonl --opaque on", "cannot be used with");
@@ -256,7 +256,7 @@ fn contradictions_are_explained() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_found_out_first() {
+fn an_unwritable_output_file_is_refused_before_the_run() {
     assert_refused(
         "bench ycsb --json /no/such/folder/results.json",
         "cannot write to /no/such/folder/results.json",
@@ -278,7 +278,7 @@ fn refused_arguments_leave_no_file_behind() {
 }
 
 #[test]
-fn faults_found_late_point_to_the_help_of_the_subcommand() {
+fn errors_of_knobs_name_the_help_of_the_subcommand() {
     assert_refused(
         "bench tpcc --warehouses 0",
         "For more information, try 'candide bench tpcc --help'.",
@@ -293,7 +293,7 @@ fn faults_found_late_point_to_the_help_of_the_subcommand() {
 // Elsewhere nothing tells how much is free.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_does_not_fit_into_memory_is_refused() {
+fn tables_and_inputs_larger_than_free_memory_are_refused() {
     // 13 TB.
     let words = "of memory with these options, and";
     assert_refused("bench tpcc --warehouses 65535", words);

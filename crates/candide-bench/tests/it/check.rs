@@ -43,7 +43,7 @@ fn kept(name: &str, contents: &str) -> String {
 }
 
 #[test]
-fn a_database_without_opacity_promises_none() {
+fn checks_of_a_database_without_opacity_do_not_claim_opacity() {
     let protocols = ["random", "--protocol", "occ,mvto", "--opaque", "on,off", "--seed", "3"];
     let (status, results, message) = check_for_a_while(&protocols);
     assert_eq!(status, Some(0), "{results}{message}");
@@ -58,7 +58,7 @@ fn a_database_without_opacity_promises_none() {
         ]
     );
     assert!(results.contains("\nocc not opaque: random"), "{results}");
-    assert!(message.contains("note: --opaque means nothing to mvto"), "{message}");
+    assert!(message.contains("note: --opaque has no effect under mvto"), "{message}");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn assert_locks_told(results: &str) {
 }
 
 #[test]
-fn policies_with_settings_are_checked_under_the_name_that_they_were_given() {
+fn checks_of_policies_with_settings_have_the_given_name() {
     for arguments in [
         ["random", "--protocol", "mixed:items=swiss,pieces=2pl-wait-die"].as_slice(),
         &["lists", "--mode", "black", "--protocol", "mixed:lists=2pl-dreadlock"],
@@ -133,7 +133,7 @@ fn counts(results: &str) -> Vec<&str> {
 }
 
 #[test]
-fn what_is_kept_is_what_was_checked() {
+fn a_kept_history_has_the_counts_of_its_check() {
     let (lines, edn) = (file("kept.jsonl"), file("kept.edn"));
     let (lines, edn) = (lines.to_str().expect("text"), edn.to_str().expect("text"));
     let common = ["--protocol", "occ", "--history", lines];
@@ -185,7 +185,7 @@ fn line(session: u64, begun: u64, wrote: u64, version: u64) -> String {
 }
 
 #[test]
-fn a_bad_history_ends_with_status_1_and_its_cycle() {
+fn check_of_a_bad_history_exits_with_status_1_and_prints_the_cycle() {
     let first = r#"{"transaction":{"session":1,"begun":1,"ended":2,"committed":true,"reads":[],"scans":[],"writes":[{"table":0,"key":[1],"group":0,"version":1,"present":true},{"table":0,"key":[2],"group":0,"version":1,"present":true}]}}"#;
     let skew = [HEADER, first, &line(2, 10, 1, 2), &line(3, 11, 2, 2)]
         .map(|line| format!("{line}\n"))
@@ -212,7 +212,7 @@ fn a_bad_history_ends_with_status_1_and_its_cycle() {
 /// One transaction, long after another one that it should have come before: it reads what that one
 /// replaced.
 #[test]
-fn what_cannot_be_told_is_neither_yes_nor_no() {
+fn an_undecidable_history_is_reported_as_unknown() {
     let transaction = |begun: u64, reads: &str, version: u64| {
         format!(
             r#"{{"transaction":{{"session":1,"begun":{begun},"ended":{},"committed":true,"reads":[{reads}],"scans":[],"writes":[{{"table":0,"key":[1],"group":0,"version":{version},"present":true}}]}}}}"#,
@@ -249,7 +249,7 @@ fn what_cannot_be_told_is_neither_yes_nor_no() {
 
 /// Two readers see the writes of two others in opposite orders.
 #[test]
-fn a_long_fork_is_no_serial_order() {
+fn a_history_with_a_long_fork_is_refused() {
     let transaction = |(session, operations): (u64, &str)| {
         format!(
             "{{\"session\":{session},\"invoked\":0,\"completed\":9,\"outcome\":\"committed\",\"operations\":[{operations}]}}\n"
@@ -278,7 +278,7 @@ fn a_long_fork_is_no_serial_order() {
 
 /// Keys that are no numbers are called by their names, in a history without processes.
 #[test]
-fn a_report_names_keys_as_the_file_does() {
+fn keys_in_a_report_have_the_names_of_the_file() {
     let skew = "({:type :ok :value [[:r :x nil] [:append \"y\" 1]]} {:type :ok :value [[:r \"y\" nil] [:append :x 1]]}
                  {:type :ok :value [[:r :x [1]] [:r \"y\" [1]]]})";
     let (status, results, message) = check(&["--file", &kept("named.edn", skew)]);
@@ -288,7 +288,7 @@ fn a_report_names_keys_as_the_file_does() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_refused() {
+fn invalid_arguments_of_check_are_refused() {
     assert_refused(&["lists"], "add --mode black");
     assert_refused(&["random", "--mode", "black"], "`lists` or `registers`");
     assert_refused(&["--mode", "black", "--opacity"], "--opacity needs --mode white");
@@ -328,7 +328,7 @@ fn what_cannot_be_checked_is_refused() {
 }
 
 #[test]
-fn a_damaged_history_ends_with_status_1_and_its_place() {
+fn check_of_a_damaged_file_exits_with_status_1_and_names_the_line() {
     for (name, contents, words) in [
         ("damaged.jsonl", format!("{HEADER}\n{{\n"), "damaged.jsonl: line 2: EOF"),
         ("other.jsonl", "{}\n".to_string(), "other.jsonl: line 1: missing field `format`"),
@@ -358,7 +358,7 @@ fn a_damaged_history_ends_with_status_1_and_its_place() {
 }
 
 #[test]
-fn a_history_without_a_commit_is_unknown_and_ends_with_status_3() {
+fn check_of_a_history_without_commits_exits_with_status_3() {
     let event = |kind: &str, time: u64, value: u64| {
         format!(
             "{{:time {time}, :type :{kind}, :process 5, :f :txn, :value [[:append 2 {value}] [:r 3 nil]]}}\n"

@@ -5,7 +5,7 @@ use std::fs;
 use crate::common::{file, place, run};
 
 #[test]
-fn runs_follow_one_another_in_the_ledger() {
+fn the_next_run_begins_after_the_last_seed_of_the_ledger() {
     let ledger = file("crashes.csv");
     let _ = fs::remove_file(&ledger);
     let arguments = "crash --states 100 --threads 2 --engine 0.05 --recovery 0.01 --ledger";
@@ -27,7 +27,7 @@ fn runs_follow_one_another_in_the_ledger() {
 }
 
 #[test]
-fn a_state_is_judged_again_and_its_story_told() {
+fn replay_of_a_crash_state_prints_its_operations_and_verdict() {
     for state in ["killed-12", "12:512:nothing"] {
         let (status, printed, message) = run(&format!("crash --replay 0:{state}"), &[]);
         assert_eq!((status, &message[..]), (0, ""), "{printed}");
@@ -39,11 +39,11 @@ fn a_state_is_judged_again_and_its_story_told() {
     assert!(message.contains("has no state 100000:512:nothing: its disk does "), "{message}");
     let (status, _, message) = run("crash --replay 0:soon", &[]);
     assert_eq!(status, 2, "{message}");
-    assert!(message.contains("such as do are 37:512:all-but-5 and killed-37"), "{message}");
+    assert!(message.contains("valid names are 37:512:all-but-5 and killed-37"), "{message}");
 }
 
 #[test]
-fn processes_that_are_killed_leave_what_was_acknowledged() {
+fn acknowledged_transactions_survive_kills_of_their_processes() {
     let place = place("crash-kill");
     let arguments = "crash --kill --runs 5 --protocol occ,mvcc,global-lock --dir";
     let (status, printed, message) = run(arguments, &[&place]);

@@ -9,7 +9,7 @@ use crate::common::{bench_anew, bench_until, file, has_committed, number, place}
 const SIZE: &str = "smallbank --accounts 100 --transactions 100 --warmup 0s --runs 1";
 
 #[test]
-fn the_log_is_told_of_each_protocol_and_its_files_are_removed() {
+fn log_figures_are_reported_by_protocol_and_log_files_removed() {
     let place = place("durable-memory");
     let files = format!("--durable {}", place.display());
     let arguments = format!("{SIZE} --threads 1,2 --protocol occ,mvto {files}");
@@ -31,15 +31,12 @@ fn the_log_is_told_of_each_protocol_and_its_files_are_removed() {
     let rows = table.lines().filter(|line| line.trim_start().starts_with("smallbank "));
     assert_eq!(rows.count(), 4, "{printed}");
     assert_eq!(page.matches("data-field=\"log/log_bytes\"").count(), 4);
-    assert!(
-        printed.contains("note: mvto puts no update off in a database with a log"),
-        "{printed}"
-    );
+    assert!(printed.contains("note: mvto defers no update in a database with a log"), "{printed}");
     assert!(!place.exists(), "it was not there before");
 }
 
 #[test]
-fn transactions_wait_for_the_level_that_is_asked_for() {
+fn transactions_wait_for_the_level_of_the_option() {
     let place = file("durable-durable");
     let files = format!("--durable {} --ack durable --keep", place.display());
     let arguments = format!("{SIZE} --threads 2 --protocol occ,mvcc {files}");
@@ -67,7 +64,7 @@ fn transactions_wait_for_the_level_that_is_asked_for() {
 
 /// Files cannot grow beyond 1 MiB here.
 #[test]
-fn a_log_that_fails_ends_the_run_with_its_reason() {
+fn a_failure_of_the_log_ends_the_run_with_its_reason() {
     let place = place("durable-fails");
     let script = format!(
         "trap '' XFSZ; ulimit -f 1024; exec {} bench {SIZE} --durable {} --threads 1 --duration 60s",

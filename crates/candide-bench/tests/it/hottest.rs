@@ -1,4 +1,4 @@
-//! What is reported of the hottest row, if it is asked for, and that it is kept apart from
+//! What is reported of the hottest row, if it is requested, and that it is kept apart from
 //! everything else.
 
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ fn assert_looked_at(result: &Value, row: &str, threads: u64, runs: u64) {
 }
 
 #[test]
-fn the_hottest_row_is_looked_at_under_every_protocol() {
+fn the_hottest_row_is_reported_under_every_protocol() {
     // As long as it takes until a thread comes to 256 transactions, and to versions; the last is a
     // minute and more in all.
     let mut durations = (0..6).map(|doubled| 150 << doubled);
@@ -75,7 +75,7 @@ fn the_hottest_row_is_looked_at_under_every_protocol() {
 }
 
 #[test]
-fn it_goes_with_causes_phases_and_a_rate() {
+fn option_hottest_works_together_with_causes_slices_phases_and_rate() {
     let timing = "--warmup 20ms --runs 1 --threads 3 --hottest";
     let size =
         "tpcc --customers 60 --items 500 --causes --protocol mvcc --cu off --ts off --slice 100ms";
@@ -111,7 +111,7 @@ fn it_goes_with_causes_phases_and_a_rate() {
 }
 
 #[test]
-fn who_does_not_ask_is_not_told() {
+fn without_the_option_no_hottest_row_is_reported() {
     let timing = "--warmup 20ms --runs 1 --threads 1";
     let (printed, page, results) =
         bench(100, &format!("ycsb-hot --transactions 500 {timing}"), "not-hottest");

@@ -46,8 +46,8 @@ fn wait_for_listening(child: &mut Child) {
     wait_for_threads(child, 2);
 }
 
-/// Looks in vain, 5 ms apart, after which nothing more is expected: a minute of them, and more on a
-/// busy machine.
+/// Looks without success, 5 ms apart, after which nothing more is expected: a minute of them, and
+/// more on a busy machine.
 const LOOKS_MAX: usize = 12_000;
 
 /// Polls until a condition holds. Returns whether it came to hold.
@@ -132,12 +132,12 @@ fn interrupted_after(
 }
 
 #[test]
-fn a_benchmark_reports_what_it_has_measured() {
+fn an_interrupted_benchmark_reports_its_measurements() {
     let arguments = "bench ycsb --rows 2000 --transactions 500 --protocol occ,tictoc";
     let (printed, message, report) = interrupted("interrupted", arguments, LONG, |report| {
         report["results"][0]["committed"].as_f64().is_some_and(|committed| committed > 0.0)
     });
-    assert!(message.contains("interrupted") && message.contains("once more"), "{message}");
+    assert!(message.contains("interrupted") && message.contains("Ctrl-C again"), "{message}");
     assert!(printed.contains("note: ended early, by Ctrl-C"), "{printed}");
     assert_eq!(report["ended_early"], true);
     let results = report["results"].as_array().expect("a list");
@@ -157,7 +157,7 @@ fn a_benchmark_reports_what_it_has_measured() {
 }
 
 #[test]
-fn a_cut_off_run_is_not_reported_beside_complete_runs() {
+fn an_interrupted_run_is_left_out_beside_complete_runs() {
     let json = file("interrupted-later").with_extension("json");
     let (threads, arguments) =
         (threads(), "bench ycsb --rows 2000 --transactions 500 --protocol occ --warmup 0s");
@@ -180,7 +180,7 @@ fn a_cut_off_run_is_not_reported_beside_complete_runs() {
 }
 
 #[test]
-fn phases_end_early_too() {
+fn an_interrupt_ends_the_phase_and_begins_no_other() {
     let arguments = "bench shifting --rows 2000 --transactions 500 --phase 18000s --slice 1s";
     let (_, _, report) = interrupted("interrupted-phases", arguments, LONG, |_| true);
     let phases = &report["results"][0]["timeline"]["phases"];
@@ -188,7 +188,7 @@ fn phases_end_early_too() {
 }
 
 #[test]
-fn slices_end_early_too_and_no_thread_waits_for_the_next_one() {
+fn an_interrupt_ends_a_slice_without_waiting_for_the_next_transaction() {
     let arguments = "bench ycsb --rows 2000 --transactions 500 --rate 0.001 --slice 100ms --runs 1";
     let (_, _, report) = interrupted("interrupted-slices", arguments, "90s", |_| true);
     let result = &report["results"][0];
@@ -203,7 +203,7 @@ fn slices_end_early_too_and_no_thread_waits_for_the_next_one() {
 
 // The tables of this figure do not grow, so no memory is reserved for ten seconds of growth.
 #[test]
-fn a_figure_reports_what_it_has_measured() {
+fn an_interrupted_figure_reports_its_measurements() {
     let (_, _, report) =
         interrupted("interrupted-figure", "reproduce indexes --scale 0.0001", LONG, |_| true);
     assert_eq!(
@@ -224,7 +224,7 @@ fn a_figure_reports_what_it_has_measured() {
 }
 
 #[test]
-fn nothing_is_reported_of_what_was_not_measured() {
+fn an_interrupt_before_the_measurement_leaves_no_report() {
     // Loading so much takes minutes here, and so does drawing so many inputs.
     for (number, much) in
         ["tpcc --warehouses 10", "predicate --transactions 100000000"].into_iter().enumerate()
@@ -243,7 +243,7 @@ fn nothing_is_reported_of_what_was_not_measured() {
 }
 
 #[test]
-fn a_check_judges_what_it_has_recorded() {
+fn an_interrupted_check_judges_its_recorded_transactions() {
     for (arguments, attempts) in
         [("check smallbank", ", aborted attempts included"), ("check lists --mode black", "")]
     {
@@ -270,7 +270,7 @@ fn a_check_judges_what_it_has_recorded() {
 }
 
 #[test]
-fn the_second_time_ends_it_at_once() {
+fn a_second_interrupt_ends_the_program_at_once() {
     let threads = threads();
     with_time(200, |time| {
         // Checking so many rows takes long, and nothing looks up from it.
@@ -282,7 +282,7 @@ fn the_second_time_ends_it_at_once() {
         thread::sleep(time);
         interrupt(&child);
         let mut message = String::new();
-        while !message.contains("once more") {
+        while !message.contains("Ctrl-C again") {
             assert!(said.read_line(&mut message).expect("text") > 0, "{message}");
         }
         interrupt(&child);

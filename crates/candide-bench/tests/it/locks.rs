@@ -8,7 +8,7 @@ fn millis() -> u64 {
 }
 
 #[test]
-fn locks_are_told_of_each_policy_that_may_take_some() {
+fn counts_of_locks_are_reported_for_policies_that_lock() {
     // So few rows that transactions of several threads meet, even on one core.
     let size = "ycsb-hot --rmws 5 --transactions 500 --threads 1,3 --protocol all";
     let timing = "--warmup 20ms --runs 2";
@@ -59,7 +59,7 @@ fn locks_are_told_of_each_policy_that_may_take_some() {
 }
 
 #[test]
-fn options_of_a_policy_reach_the_database_and_name_the_result() {
+fn options_of_a_policy_reach_the_database_and_are_in_the_name_of_its_result() {
     let size = "ycsb-hot --rmws 5 --transactions 500 --protocol mocc:h=0,lock=queue,mocc:h=31";
     let timing = "--warmup 20ms --runs 1 --threads 1";
     let (printed, page, results) =

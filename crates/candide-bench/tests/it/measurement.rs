@@ -145,7 +145,7 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
 }
 
 #[test]
-fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
+fn every_protocol_and_mix_is_run_but_serial_with_one_thread_only() {
     let (ts, ways) = if is_short() { ("on", 1) } else { ("on,off", 2) };
     let size = "ycsb --rows 2000 --transactions 1000 --runs 1 --mode a,b,c";
     let (printed, report) = bench(&format!("{size} --protocol usual --ts {ts}"), "usual");
@@ -174,7 +174,7 @@ fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
 }
 
 #[test]
-fn policies_by_table_are_run_under_the_name_that_they_were_given() {
+fn results_of_policies_by_table_have_the_given_name() {
     let mixture = "mixed:savings=swiss,checking=2pl-wait-die";
     let page = file("mixture.html");
     let arguments = format!(
@@ -194,7 +194,7 @@ fn policies_by_table_are_run_under_the_name_that_they_were_given() {
 }
 
 #[test]
-fn what_is_not_checked_is_admitted() {
+fn the_report_notes_which_checks_the_paper_profile_omits() {
     let (printed, _) =
         bench("ycsb --rows 2000 --transactions 1000 --runs 1 --threads 1 --profile paper", "paper");
     assert!(printed.contains("note: ycsb-a: only the number of rows is checked"), "{printed}");
@@ -369,7 +369,7 @@ fn smallbank_reports_its_six_types_and_its_rollbacks() {
 }
 
 #[test]
-fn where_timestamps_come_from_is_a_setting_of_protocols_that_leave_the_choice() {
+fn source_of_timestamps_is_a_setting_of_mvto_only() {
     let size = "ycsb --rows 1000 --transactions 1000 --runs 1 --threads 2";
     let (printed, report) = bench_until(
         BRIEF,
@@ -388,13 +388,13 @@ fn where_timestamps_come_from_is_a_setting_of_protocols_that_leave_the_choice() 
     }
     assert!(
         printed.contains("mvto by clock")
-            && printed.contains("note: --timestamps means nothing to occ"),
+            && printed.contains("note: --timestamps has no effect under occ"),
         "{printed}"
     );
 }
 
 #[test]
-fn opacity_is_a_setting_of_protocols_that_leave_the_choice() {
+fn opacity_is_a_setting_of_protocols_with_that_option() {
     let size = "ycsb --rows 1000 --transactions 1000 --runs 1 --threads 2";
     let (printed, report) =
         bench(&format!("{size} --protocol occ,pcc,mvto --opaque on,off"), "opacity");
@@ -410,7 +410,7 @@ fn opacity_is_a_setting_of_protocols_that_leave_the_choice() {
     }
     assert!(
         printed.contains("pcc not opaque")
-            && printed.contains("note: --opaque means nothing to mvto"),
+            && printed.contains("note: --opaque has no effect under mvto"),
         "{printed}"
     );
     let (_, report) = bench(&format!("{size} --protocol occ"), "default-opacity");
@@ -418,7 +418,7 @@ fn opacity_is_a_setting_of_protocols_that_leave_the_choice() {
 }
 
 #[test]
-fn reads_for_update_are_a_setting_of_workloads_that_modify() {
+fn reads_for_update_are_a_setting_of_workloads_with_modifying_transactions() {
     for (workload, size) in [
         ("ycsb-hot --rmws 2", ""),
         ("long-scan --rows 1000 --scan 10", ""),
@@ -440,7 +440,7 @@ fn reads_for_update_are_a_setting_of_workloads_that_modify() {
 }
 
 #[test]
-fn rubis_reports_its_types_and_what_it_does_as_published() {
+fn rubis_reports_its_types_and_its_differences() {
     let size = "rubis --items 500 --users 50 --purchases 500 --transactions 10000";
     let all = "--runs 2 --threads 1,3 --protocol occ,tictoc,serial --stock 30";
     let (printed, report) = bench_until(LONG, &format!("{size} {all}"), "rubis", |result| {
@@ -460,20 +460,22 @@ fn rubis_reports_its_types_and_what_it_does_as_published() {
     }
     let notes: Vec<_> = printed.lines().filter(|line| line.starts_with("note: rubis: ")).collect();
     assert!(
-        notes.len() == 3 && notes[0].contains("inputs come again") && notes[1].contains("sell out"),
+        notes.len() == 3
+            && notes[0].contains("repeats its inputs")
+            && notes[1].contains("sell out"),
         "{printed}"
     );
     let runs = if is_short() { "--runs 1 --threads 2" } else { "--runs 2 --threads 1,3" };
     let (printed, report) = bench(&format!("{size} {runs} --profile paper"), "rubis-paper");
     assert!(
-        printed.contains("so none raises a price") && printed.contains("beyond what there is"),
+        printed.contains("so none raises a price") && printed.contains("beyond their stock"),
         "{printed}"
     );
     assert_eq!(number(&report["results"][0]["user_aborted"]), 0.0);
 }
 
 #[test]
-fn wikipedia_reports_its_types_and_its_texts() {
+fn wikipedia_reports_its_types_and_the_sizes_of_its_texts() {
     let size = "wikipedia --users 50 --pages 20 --transactions 5000 --runs 2 --threads 3 --weights 3,2,5,3,3,1";
     let (printed, report) = bench_until(
         LONG,
@@ -501,7 +503,7 @@ fn wikipedia_reports_its_types_and_its_texts() {
 }
 
 #[test]
-fn tpcb_reports_its_type_and_its_departures() {
+fn tpcb_reports_its_type_and_its_departures_from_the_standard() {
     let size = "tpcb --branches 2 --accounts 1000 --transactions 5000";
     let all = "--runs 2 --threads 1,3 --protocol occ,tictoc,serial";
     let (printed, report) = bench(&format!("{size} {all}"), "tpcb");
@@ -520,7 +522,7 @@ fn tpcb_reports_its_type_and_its_departures() {
     let (printed, _) = bench(&format!("{size} --runs 1 --profile paper"), "tpcb-paper");
     assert!(
         printed.contains("tellers follow from accounts")
-            && printed.contains("balance is not given"),
+            && printed.contains("balance is not returned"),
         "{printed}"
     );
 }
@@ -558,7 +560,7 @@ fn tpcc_reports_its_types_and_begins_anew_for_each_run() {
 }
 
 #[test]
-fn tpcc_says_what_was_published_otherwise() {
+fn tpcc_with_the_paper_profile_notes_its_departures_from_the_standard() {
     let arguments = "tpcc --customers 60 --items 500 --runs 1 --threads 1 --profile paper --protocol serial,occ";
     let (printed, report) = bench(arguments, "tpcc-paper");
     for words in [
@@ -636,10 +638,10 @@ fn tpcc_reports_conflicting_types_on_request() {
 }
 
 #[test]
-fn tpcc_is_run_as_others_have_it() {
+fn tpcc_is_run_as_foedus_and_dbx1000_define_it() {
     let small = "--customers 60 --items 500 --runs 1 --threads 4 --profile paper";
     for (like, words, kinds) in
-        [("foedus", "payments do not give the balance", 5), ("dbx1000", "nothing is inserted", 2)]
+        [("foedus", "payments do not return the balance", 5), ("dbx1000", "no row is inserted", 2)]
     {
         let (printed, report) = bench(&format!("tpcc --like {like} {small}"), like);
         assert!(printed.contains(words), "{printed}");
@@ -650,7 +652,7 @@ fn tpcc_is_run_as_others_have_it() {
 }
 
 #[test]
-fn the_page_contains_everything_it_needs() {
+fn the_page_refers_to_no_other_file() {
     let page = file("page.html");
     let arguments =
         format!("ycsb --rows 2000 --transactions 1000 --runs 1 --report {}", page.display());

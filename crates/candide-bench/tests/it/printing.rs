@@ -43,7 +43,7 @@ fn full() -> File {
 }
 
 #[test]
-fn a_full_output_ends_with_status_1_and_a_message() {
+fn output_to_a_full_disk_ends_with_status_1_and_a_message() {
     let check = "check random --protocol occ --duration 20ms --threads 1";
     let figure =
         "reproduce delivery --scale 0.0001 --duration 20ms --warmup 0s --runs 1 --threads 1";
@@ -62,7 +62,7 @@ fn a_full_output_ends_with_status_1_and_a_message() {
 }
 
 #[test]
-fn a_closed_output_ends_quietly() {
+fn output_to_a_closed_pipe_ends_without_a_message() {
     for (arguments, said) in
         [(BENCH, ""), ("check random --protocol occ,mvcc --threads 1 --seed 1", "seed 1\n")]
     {
@@ -72,7 +72,7 @@ fn a_closed_output_ends_quietly() {
 }
 
 #[test]
-fn messages_that_cannot_be_said_change_no_status() {
+fn messages_that_cannot_be_printed_leave_the_exit_status() {
     let unsaid = |command: &mut Command| command.stderr(full()).output().expect("starts");
     assert_eq!(said_in_the_end(BENCH, unsaid), "");
     for arguments in ["bench tpcc --warehouses 0", "bench tpcd"] {
@@ -81,7 +81,7 @@ fn messages_that_cannot_be_said_change_no_status() {
 }
 
 #[test]
-fn what_is_named_twice_is_run_once() {
+fn a_setting_that_is_given_twice_is_run_once() {
     let output = candide(&format!("{BENCH},1 {BRIEF} --protocol occ,occ --cu on,on"))
         .output()
         .expect("starts");

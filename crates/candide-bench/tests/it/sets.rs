@@ -18,7 +18,7 @@ fn has_writers(result: &Value) -> bool {
 }
 
 #[test]
-fn sets_have_the_sizes_that_the_workload_gives_them() {
+fn read_and_write_sets_have_the_sizes_that_the_workload_implies() {
     // 16 operations, each a read of one unit or a blind write of one; a transaction is read-only
     // once in 65,536.
     let size = "ycsb --rows 2000 --transactions 1000 --threads 1,2 --protocol usual --cu on,off";
@@ -51,7 +51,7 @@ fn sets_have_the_sizes_that_the_workload_gives_them() {
 }
 
 #[test]
-fn total_set_sizes_are_always_in_the_json_and_on_the_page() {
+fn sizes_of_read_and_write_sets_are_in_the_json_and_on_the_page() {
     let size = "ycsb --rows 2000 --transactions 1000 --threads 1";
     let (printed, page, results) =
         bench_until(millis(), &format!("{size} {TIMING}"), "no-sets", &has_writers);
@@ -62,7 +62,7 @@ fn total_set_sizes_are_always_in_the_json_and_on_the_page() {
 }
 
 #[test]
-fn the_share_that_occ_would_abort_is_reported_for_protocols_that_commit_more() {
+fn share_of_commits_that_occ_would_abort_is_reported_for_other_protocols() {
     let size = "ycsb --rows 100 --transactions 500 --threads 3 --protocol usual --would-abort";
     let (printed, page, results) =
         bench_until(millis(), &format!("{size} {TIMING}"), "would-abort", &has_writers);

@@ -58,7 +58,7 @@ fn assert_whole(result: &Value) {
     );
 }
 
-/// The same, again and again, until the machine has let it go on as it `should`: for a minute, and
+/// The same, repeatedly, until the machine has let it continue as it `should`: for a minute, and
 /// longer where it does not.
 fn undisturbed(arguments: &str, name: &str, should: impl Fn(&Value) -> bool) -> (String, Value) {
     let mut runs = (0..60).filter_map(|_| bench(arguments, name));
@@ -113,7 +113,7 @@ fn latencies_of_late_transactions_contain_the_delay() {
 }
 
 #[test]
-fn slices_of_all_runs_are_told_in_order_and_are_the_whole() {
+fn slices_of_all_runs_are_in_order_and_add_up_to_the_result() {
     let page = file("slices.html");
     let timing = "--warmup 50ms --duration 500ms --runs 2 --threads 2 --rate 500 --slice 200ms";
     let arguments = format!(
@@ -173,7 +173,7 @@ fn slices_of_all_runs_are_told_in_order_and_are_the_whole() {
 }
 
 #[test]
-fn phases_begin_anew_at_their_rate() {
+fn the_schedule_of_a_rate_begins_anew_with_each_phase() {
     let timing = "--warmup 50ms --duration 800ms --phase 200ms --slice 50ms --runs 1 --threads 2 --rate 1000";
     let (_, result) = undisturbed(
         &format!("shifting --rows 2000 --transactions 500 {timing}"),

@@ -18,8 +18,8 @@ use std::collections::HashMap;
 /// The number of steps of the first search, for each edge. Without a wrong choice, a search takes a
 /// few.
 const STEPS_PER_EDGE: usize = 20;
-/// In the first search: how far before the first transaction that is held back a circle is looked
-/// for. Most circles are among transactions that were running at the same time.
+/// The distance, in the first search, within which a cycle is searched before the first transaction
+/// that is held back. Most circles are among transactions that were running at the same time.
 const DISTANCE_MAX: u32 = 64;
 
 /// The number of steps of all searches for the orders of parts.
@@ -29,14 +29,14 @@ const STEPS_MAX: usize = 30_000_000;
 /// explains all `accesses`.
 ///
 /// # Errors
-/// The violation, if there is no such order.
+/// The violation, if there is no serial order.
 pub(super) fn decide(
     inference: &mut Inference<'_, RegisterOp>,
     graph: Graph,
     accesses: &Accesses,
 ) -> Result<Verdict, Violation> {
     let ranks = ranks(inference, accesses);
-    // Moments come as early as they can.
+    // Each moment comes at its earliest place.
     let rank = |node: u32| ranks.get(node as usize).copied().unwrap_or(0);
     let sorted = graph.sorted(rank);
     let mut search = Search::new(&graph, &sorted, accesses);
@@ -48,7 +48,7 @@ pub(super) fn decide(
     let Some(Fixpoint { graph, open }) = fixpoint::complete(inference, graph, accesses, rank)?
     else {
         return Ok(Verdict::Inconclusive(format!(
-            "no cycle was found, and no serial order; after {} steps the order of writes was not derived to its end",
+            "neither a cycle nor a serial order was found; the derivation of the order of writes stopped after {} steps",
             fixpoint::STEPS_MAX
         )));
     };
@@ -74,7 +74,7 @@ pub(super) fn decide(
     }
     if undecided > 0 {
         return Ok(Verdict::Inconclusive(format!(
-            "no cycle was found, and in {STEPS_MAX} steps no serial order of {undecided} transactions whose order is open"
+            "neither a cycle nor, in {STEPS_MAX} steps, a serial order was found of {undecided} transactions whose order is undecided"
         )));
     }
     play(inference, &graph, &Graph::new(graph.transactions(), edges).sorted(rank));

@@ -63,7 +63,7 @@ pub(super) fn complete<O>(
     }
 }
 
-/// An edge that has been found to follow.
+/// An edge that follows from other edges.
 struct Found {
     from: Place,
     to: Place,
@@ -107,7 +107,7 @@ impl<'p> Pass<'p> {
         Pass { graph, accesses, sorted, position, before, known, found, open, steps }
     }
 
-    /// Finds what follows from the accesses to one register.
+    /// Finds the edges that follow from the accesses to one register.
     fn look_at(&mut self, register: usize) {
         let mut accesses: Vec<Access> = Vec::new();
         for value in self.accesses.registers[register].clone() {

@@ -16,10 +16,10 @@ pub struct Transaction<O> {
     pub session: u64,
     /// A time before the client sent the first operation.
     pub invoked: u64,
-    /// A time after the client was told the outcome. If the client was not told, the time at which
-    /// it stopped waiting.
+    /// A time after the client got the outcome. If the client got none, the time at which it
+    /// stopped waiting.
     pub completed: u64,
-    /// The outcome that the client was told.
+    /// The outcome that the client got.
     pub outcome: Outcome,
     /// The operations of the transaction, in order. Results of reads count only if the transaction
     /// committed.

@@ -22,8 +22,8 @@ pub(super) struct Values {
 /// The facts known about a history so far.
 pub(super) struct Inference<'h, O> {
     pub(super) history: &'h [Transaction<O>],
-    /// For each transaction, whether any of its writes was read. This decides whether a transaction
-    /// with an unknown outcome counts.
+    /// For each transaction, whether any of its writes was read. A transaction with an unknown
+    /// outcome counts only if one of its writes was read.
     seen: Vec<bool>,
     observations: Vec<Violation>,
     edges: Vec<Edge>,
@@ -273,8 +273,8 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// Adds edges for real time. They lead from every transaction, through a chain of moments, to
-    /// the transactions that were invoked after it had completed.
+    /// Adds edges for real time. These edges lead from every transaction, through a chain of
+    /// moments, to the transactions that were invoked after it had completed.
     fn order_real_time(&mut self) {
         // At equal times, invocations come first, so that no transaction counts as completed before
         // an invocation of the same time.

@@ -54,7 +54,7 @@
 //! and turns back where none can follow. If it finds an order, the order is played through, and the
 //! history is accepted. If all orders of some transactions were tried, the history is refused. The
 //! search ends after a number of steps; then the verdict is
-//! [`Inconclusive`](crate::Verdict::Inconclusive). That has been seen only for thousands of
+//! [`Inconclusive`](crate::Verdict::Inconclusive). This verdict has been seen only for thousands of
 //! transactions, in checks that regard no sessions and no real time. So lists are preferable.
 //!
 //! ```

@@ -175,7 +175,7 @@ fn exists(
         });
     } else if write.intermediate {
         inference.observe(Anomaly::IntermediateRead, &parties, || {
-            format!("T1 read {value} of key {key}, where T2 then wrote something else")
+            format!("T1 read {value} of key {key}, which T2 then overwrote")
         });
     } else {
         return true;

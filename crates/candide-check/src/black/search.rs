@@ -6,9 +6,9 @@
 //! value that it returned.
 //!
 //! * If no transaction that is left has read what the next one writes, nothing is lost by placing
-//!   it now: take any order of those that are left, and move this one to the front. It overwrites
-//!   nothing that they read, and they read nothing of it. So only the other transactions are
-//!   *choices*.
+//!   it now: take any order of those that are left, and move this one to the front. The transaction
+//!   overwrites nothing that the others read, and they read nothing that it writes. So only the
+//!   other transactions are *choices*.
 //! * A choice holds back the other writers of its registers until its readers are placed. If a
 //!   circle arises of transactions that wait for one another, the choice is no good, and stays so
 //!   until one of the circle has been placed.
@@ -24,9 +24,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 pub(super) enum Found {
     /// The transactions, and the moments between them, in an order that explains all reads.
     Order(Vec<u32>),
-    /// There is no such order: all were tried.
+    /// There is no serial order: all orders were tried.
     Nothing,
-    /// The search was ended before that.
+    /// The search ended without a result.
     GaveUp,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Search<'a> {
     /// The placed nodes as a set of bits; empty in a search that is not small.
     state: Vec<u64>,
     is_small: bool,
-    /// The distance before the first node that is held back within which a circle is looked for.
+    /// The distance, before the first node that is held back, within which a cycle is searched.
     distance_max: u32,
     /// For each node, the number of the last look for a circle that came to it and of the last that
     /// left it, and the number of such looks.

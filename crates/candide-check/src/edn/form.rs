@@ -298,7 +298,7 @@ impl<R: BufRead> Forms<R> {
                 let tag = self.word(Vec::new())?;
                 if !is_symbol(&tag) || !tag.starts_with(char::is_alphabetic) {
                     return Err(self.wrong(format!(
-                        "#{tag} means nothing in EDN; a tag is a letter and what follows it"
+                        "#{tag} means nothing in EDN; a tag begins with a letter"
                     )));
                 }
                 let form = self.after(&format!("the tag #{tag}"), depth)?;

@@ -19,8 +19,8 @@
 //! client's map has an unknown time, the maps' places in the file serve as the times of all maps.
 //! An invocation without a completion is a transaction with an unknown outcome.
 //!
-//! A key may also be a keyword, a text, or a number below 0. It gets a number from 2⁶⁴ − 1
-//! downwards, which [`read_named`] tells.
+//! A key may also be a keyword, a text, or a number below 0. Such a key gets a number from 2⁶⁴ − 1
+//! downwards, which [`read_named`] returns.
 //!
 //! If no map has a `:process`, each transaction belongs to a separate session. Then either every
 //! transaction has an invocation, and is completed before the next one is invoked; or none has one,
@@ -175,7 +175,7 @@ pub fn read_named<O: Operation>(
         if order.untimed.is_none() && time < completed.invoked {
             let invoked = completed.invoked;
             return Err(wrong(format!(
-                "completes at {time} what was invoked at {invoked}; times should not go back"
+                "completes at {time} a transaction invoked at {invoked}; times should not decrease"
             )));
         }
         completed.completed = time;
@@ -206,8 +206,8 @@ struct Clients {
 }
 
 impl Clients {
-    /// Returns the index of the transaction that a map belongs to. This is `new` if the map is the
-    /// first one of a transaction.
+    /// Returns the index of the transaction that a map belongs to. The index is `new` if the map is
+    /// the first one of a transaction.
     fn transaction(&mut self, event: &Event<'_>, new: usize) -> Result<usize, String> {
         let has_process = event.process.is_some();
         if has_process != *self.have_process.get_or_insert(has_process) {
@@ -354,7 +354,7 @@ enum Kind {
     Info,
 }
 
-/// The contents of one map that the reader uses.
+/// The entries of a map that the reader uses.
 struct Event<'a> {
     kind: Kind,
     /// `None` if the map has none.

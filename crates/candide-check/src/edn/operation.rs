@@ -5,7 +5,7 @@ use crate::black::{ListOp, RegisterOp};
 use std::fmt::Write;
 
 pub trait Micro {
-    /// Parses `[name key value]`. `done` says whether the transaction committed. Only then does the
+    /// Parses `[name key value]`. `done` is whether the transaction committed. Only then does the
     /// result of a read count.
     fn parse(name: &Form, key: u64, value: &Form, done: bool) -> Result<Self, String>
     where

@@ -136,7 +136,7 @@ impl Checker {
                 unit,
                 version,
                 (as_of, by),
-                format!("when version {number} was there"),
+                format!("at the time of version {number}"),
                 writer,
             );
             return false;
@@ -157,7 +157,7 @@ impl Checker {
             unit,
             seen,
             (as_of, by),
-            format!("when version {version} was there"),
+            format!("at the time of version {version}"),
             Some(writer),
         );
     }

@@ -96,8 +96,8 @@ impl Live {
         self.nodes[slot as usize].party
     }
 
-    /// Adds an edge by which `from` comes before `to`. Both must be live. Does nothing if `from`
-    /// equals `to`.
+    /// Adds an edge by which `from` comes before `to`. Both nodes must be live. Does nothing if
+    /// `from` equals `to`.
     pub(super) fn edge(&mut self, from: u32, to: u32, unit: u32, kind: Kind) {
         if from != to {
             self.edges += 1;
@@ -213,7 +213,7 @@ mod tests {
     const PARTY: Party = Party { session: 0, begun: 0, ended: 1, committed: true };
 
     #[test]
-    fn closed_nodes_go_after_their_predecessors() {
+    fn closed_nodes_are_removed_after_their_predecessors() {
         let mut live = Live::default();
         let [one, two, three] = [(); 3].map(|()| live.add(PARTY, false));
         live.edge(one.slot, two.slot, 7, Kind::Ww);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_and_what_follows_them_stay() {
+    fn nodes_of_cycles_and_their_successors_stay() {
         let mut live = Live::default();
         let slots = [(); 4].map(|()| live.add(PARTY, false).slot);
         for (from, to) in [(0, 1), (1, 2), (2, 1), (2, 3)] {

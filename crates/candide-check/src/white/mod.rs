@@ -25,7 +25,7 @@
 //!   moment of its end and after the last moment before its begin.
 //!
 //! Suppose that a transaction looked back to a time ([`Transaction::as_of`]). Of each unit it must
-//! have read the highest version not above that time. This is not a dependency but a check: no
+//! have read the highest version not above that time. This rule gives no dependency but a check: no
 //! version that the transaction read may be above that time, and no version may exist between the
 //! version read and that time.
 //!

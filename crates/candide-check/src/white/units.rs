@@ -65,8 +65,8 @@ struct Forgets {
     /// The version and the time of removal of each delete, in order if `is_sorted`.
     deletes: Vec<(u64, u64)>,
     is_sorted: bool,
-    /// Whether the deletes have been forgotten in the order of their versions. This holds in every
-    /// correct history.
+    /// Whether the deletes have been forgotten in the order of their versions. The order holds in
+    /// every correct history.
     is_in_time: bool,
 }
 
@@ -118,8 +118,8 @@ impl Forgets {
 #[derive(Debug, Clone, Copy)]
 struct ReadView {
     as_of: u64,
-    /// The transaction that looked back. `None` if it may be a forgotten transaction, which cannot
-    /// be named.
+    /// The transaction that looked back. `None` if the transaction may be a forgotten one, which
+    /// cannot be named.
     by: Option<Party>,
 }
 
@@ -680,7 +680,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_history_has_all_its_keys_in_one_place() {
+    fn keys_made_for_one_seed_are_spread_by_another() {
         // With the fixed seed that was used before seeds were drawn, all these keys have one hash.
         let seed = 0x9e37_79b9_7f4a_7c15;
         let keys = (0..4_000).map(|first| -> Key { [first, hash(seed, 0, &[first]) ^ 1].into() });
@@ -699,7 +699,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_forgotten_is_found_in_any_order() {
+    fn forgotten_versions_are_found_in_whatever_order_they_were_entered() {
         let in_time = [(2, 10), (5, 20), (9, 30)];
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let mut forgets = Forgets::default();
@@ -720,7 +720,8 @@ mod tests {
             forgets.settle(6);
             assert_eq!(forgets.deletes, [(9, 30)]);
         }
-        // A later version was forgotten before an earlier one. This happens in no correct history.
+        // A later version was forgotten before an earlier one. No correct history contains this
+        // order.
         let mut forgets = Forgets::default();
         [(5, 30), (2, 40), (9, 20), (5, 35)]
             .into_iter()

@@ -110,7 +110,7 @@ fn phantom() {
 }
 
 #[test]
-fn a_row_that_a_scan_left_out() {
+fn a_scan_without_an_existing_row_is_a_phantom() {
     let witness = transaction(1, (10, 20), &[row(X, 1)], &[row(X, 2)]);
     let mut scanner = transaction(2, (30, 40), &[row(X, 2)], &[]);
     scanner.scans.push(everything());
@@ -124,7 +124,7 @@ fn a_row_that_a_scan_left_out() {
 }
 
 #[test]
-fn a_delete_that_was_forgotten() {
+fn a_read_is_checked_against_a_forgotten_delete() {
     let delete = transaction(1, (10, 20), &[row(X, 1)], &[no_row(X, 2)]);
     let reader = transaction(2, (30, 40), &[no_row(X, 0), row(Y, 1)], &[]);
     let history = [load(), delete, reader];
@@ -149,7 +149,7 @@ fn a_delete_that_was_forgotten() {
 
 /// A look-back has not seen the delete of a row that was inserted and deleted after its time.
 #[test]
-fn what_looks_back_has_not_seen_what_was_forgotten_since() {
+fn a_read_as_of_the_past_does_not_see_a_row_deleted_since() {
     let insert = transaction(1, (10, 11), &[], &[row(7, 5), row(X, 5)]);
     let delete = transaction(2, (12, 13), &[row(7, 5)], &[no_row(7, 9)]);
     let forgotten = Event::Forgotten(Forgotten { table: 0, key: [7].into(), version: 9, at: 20 });
@@ -197,13 +197,13 @@ fn real_time() {
 }
 
 #[test]
-fn two_writers() {
+fn two_writers_of_one_version_are_reported() {
     let writers = [1, 2].map(|session| transaction(session, (10, 20 + session), &[], &[row(X, 2)]));
     assert_eq!(named(&[&[load()], &writers[..]].concat()), Anomaly::TwoWriters);
 }
 
 #[test]
-fn wrong_presence() {
+fn a_version_read_as_both_row_and_absence_is_wrong_presence() {
     for (session, reads) in [(1, [no_row(X, 1)]), (2, [Access { version: None, ..row(9, 1) }])] {
         let reader = transaction(session, (10, 20), &reads, &[]);
         assert_eq!(named(&[load(), reader]), Anomaly::WrongPresence);
@@ -215,7 +215,7 @@ fn wrong_presence() {
 }
 
 #[test]
-fn aborted_attempts_count_if_asked() {
+fn reads_of_aborted_attempts_are_judged_with_the_option() {
     let writer = transaction(1, (10, 20), &[], &[row(X, 2), row(Y, 2)]);
     let mut reader = transaction(2, (11, 21), &[row(X, 1), row(Y, 2)], &[]);
     reader.committed = false;
@@ -227,7 +227,7 @@ fn aborted_attempts_count_if_asked() {
 }
 
 #[test]
-fn the_worst_is_reported() {
+fn the_worst_of_several_anomalies_is_reported() {
     // A write skew of two, and a circle of information of three.
     let skew = [(1, X), (2, Y)].map(|(session, key)| {
         transaction(session, (10, 20 + session), &[row(X, 1), row(Y, 1)], &[row(key, 2)])
@@ -249,7 +249,7 @@ fn as_of(time: u64, transaction: Transaction) -> Transaction {
 }
 
 #[test]
-fn looking_back() {
+fn reads_as_of_the_past_see_the_version_of_their_time() {
     let later = transaction(1, (10, 11), &[], &[row(X, 5)]);
     let at = |time, read: Access| as_of(time, transaction(2, (20, 21), &[read], &[]));
     for (time, version) in [(1, 1), (4, 1), (5, 5), (u64::MAX, 5)] {
@@ -285,10 +285,10 @@ fn looking_back() {
     let report =
         violation(&[load(), later.clone(), at(7, row(X, 1))], Options::default()).to_string();
     let expected =
-        "snapshot violation: A transaction that looked back saw something else than what there was at its moment.
+        "snapshot violation: A transaction that read as of a moment did not see the versions of that moment.
   T1: session 2 at 20..21
   T2: session 1 at 10..11
-  T1 looked back to 7 and saw version 1 of table 0 key (1) group 0, when version 5 was there; T2 wrote that
+  T1 looked back to 7 and saw version 1 of table 0 key (1) group 0, at the time of version 5; T2 wrote that
 ";
     assert_eq!(report, expected);
     let report = violation(&[load(), later, at(3, row(X, 5))], Options::default()).to_string();

@@ -224,7 +224,7 @@ fn internal_inconsistency() {
 }
 
 #[test]
-fn values_out_of_nowhere() {
+fn a_read_of_a_value_that_no_transaction_wrote_is_refused() {
     lists(&together(&[&[read(1, &[7])], &[append(2, 7)]]), PLAIN, Anomaly::UnknownValue, 1);
     registers(&together(&[&[get(1, 7)], &[write(2, 7)]]), PLAIN, Anomaly::UnknownValue, 1);
 }
@@ -290,7 +290,7 @@ fn session_order() {
 
 /// A session whose transactions overlap still orders those that do not.
 #[test]
-fn sessions_may_overlap() {
+fn without_the_option_order_within_sessions_is_not_judged() {
     let mut history = in_turn(&[(7, &[write(1, 1)]), (7, &[write(2, 1)]), (7, &[get(1, None)])]);
     (history[1].invoked, history[1].completed) = (12, 100);
     assert_eq!(check_registers(&history, PLAIN), Verdict::Serializable);
@@ -333,7 +333,7 @@ fn a_report_names_the_operations() {
     let violation = check_lists(&history, PLAIN).expect_err("a bad history").to_string();
     assert_eq!(
         violation,
-        "write skew: Two transactions read what the other one changed, each as if it had been alone.
+        "write skew: Two transactions each read a version that the other one replaced.
   T1: session 2 at 0..100
   T2: session 3 at 0..100
   T1 comes before T2: T1 read value none of key 7 and T2 wrote value 20 after it (rw)
@@ -345,7 +345,7 @@ fn a_report_names_the_operations() {
     let violation = check_lists(&history, PLAIN).expect_err("a bad history").to_string();
     assert_eq!(
         violation,
-        "incompatible order: A list was read in two orders, so its elements have none.
+        "incompatible order: A list was read in two orders that contradict each other.
   T1: session 3 at 0..100
   T2: session 2 at 0..100
   T1 read [2] of key 1, and T2 read [1 2]: neither is the beginning of the other
@@ -354,7 +354,7 @@ fn a_report_names_the_operations() {
 }
 
 #[test]
-fn unknown_outcomes_count_if_they_were_seen() {
+fn transactions_of_unknown_outcome_count_if_their_writes_were_read() {
     let unknown = |mut history: Vec<Transaction<ListOp>>| {
         history[0].outcome = Outcome::Unknown;
         history
@@ -398,7 +398,7 @@ fn histories_with_repeated_values_are_unusable() {
 /// Several readers and several transactions that were never read from: the report names the two
 /// that matter.
 #[test]
-fn unread_appends_are_told_apart() {
+fn the_report_names_the_unread_appends_of_the_cycle() {
     let history = together(&[
         &[append(1, 4)],
         &[read(1, &[]), append(2, 1)],
@@ -430,7 +430,7 @@ fn unread_appends_are_told_apart() {
 
 /// A cycle of two anti-dependencies that are not neighbours.
 #[test]
-fn a_file_of_jepsens_is_checked() {
+fn a_history_file_of_jepsen_is_checked() {
     let file = "
         {:index 0, :time 3, :type :invoke, :process 0, :f :txn, :value [[:append 40 1]]}
         {:index 1, :time 4, :type :invoke, :process 1, :f :txn, :value [[:r 40 nil] [:append 50 1]]}

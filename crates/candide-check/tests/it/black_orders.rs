@@ -158,7 +158,7 @@ fn has_order(history: &[Transaction<RegisterOp>], real_time: bool) -> bool {
 }
 
 #[test]
-fn what_has_an_order_is_accepted_and_what_has_none_is_refused() {
+fn registers_are_accepted_if_and_only_if_an_exhaustive_search_finds_an_order() {
     for real_time in [false, true] {
         let (mut accepted, mut refused, mut without_cycle, mut unknown) = (0, 0, 0, 0);
         for seed in 0..HISTORIES {
@@ -188,7 +188,7 @@ fn what_has_an_order_is_accepted_and_what_has_none_is_refused() {
 
 /// Neither of two writers has read; two readers see their writes in opposite orders.
 #[test]
-fn a_long_fork_is_refused_and_says_why() {
+fn a_long_fork_of_registers_is_refused_with_its_reads() {
     let history = together(&[
         &[write(0, 10), write(1, 20)],
         &[write(0, 11)],
@@ -202,7 +202,7 @@ fn a_long_fork_is_refused_and_says_why() {
     assert_eq!(violation.anomaly, Anomaly::AntiDependencyCycle, "{violation}");
     assert_eq!(
         violation.to_string(),
-        "G2-item, anti-dependency cycle: Transactions read what others changed, in a circle, each as if it were first.
+        "G2-item, anti-dependency cycle: Each of these transactions read a version that the next one replaced, in a cycle.
   T1: session 4 at 0..9
   T2: session 1 at 0..9
   T3: session 2 at 0..9

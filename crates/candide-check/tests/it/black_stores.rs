@@ -126,7 +126,7 @@ fn stale_reads_are_refused_if_real_time_counts() {
 
 /// Prints how long a million operations take, or a third of them unless `CANDIDE_FULL` is set.
 #[test]
-fn a_million_operations_take_time_in_proportion() {
+fn checking_time_is_proportional_to_the_number_of_operations() {
     let count = if std::env::var_os("CANDIDE_FULL").is_none() { 100_000 } else { 300_000 };
     let of = |count| (lists(Store::Serial, count, 1), lists(Store::Snapshots, count / 3, 1));
     let of_registers =

@@ -33,7 +33,7 @@ fn is_passed_over(more: &str) {
 }
 
 #[test]
-fn a_discarded_form_is_not_there() {
+fn edn_discards_are_no_elements() {
     for more in [
         "#_ :error",
         "#_:error",
@@ -79,7 +79,7 @@ fn a_discarded_form_is_not_there() {
 
 /// What a read returned is in one form and discarded in another: each tells of another history.
 #[test]
-fn a_discarded_form_hides_nothing_and_invents_nothing() {
+fn edn_discards_leave_the_forms_around_them_unchanged() {
     let file = |read: &str| {
         format!(
             "{{:type :invoke, :process 0, :value [[:append 4 11]]}}
@@ -98,7 +98,7 @@ fn a_discarded_form_hides_nothing_and_invents_nothing() {
 }
 
 #[test]
-fn a_key_that_a_map_has_twice_is_refused() {
+fn a_repeated_key_of_an_edn_map_is_refused() {
     let value = |line, column| {
         format!(
             "line {line}: a map has :value twice, the second at column {column}; it should have it once"
@@ -142,7 +142,7 @@ fn a_key_that_a_map_has_twice_is_refused() {
 }
 
 #[test]
-fn a_time_that_is_missing_is_the_place_in_the_file() {
+fn operations_without_times_have_the_order_of_the_file() {
     let of = |times: [&str; 4]| {
         let [a, b, c, d] = times;
         format!(
@@ -176,7 +176,10 @@ fn a_time_that_is_missing_is_the_place_in_the_file() {
     let message = refused(&of(["", ":time 20", ":time 25", ":time 24"]));
     assert_eq!(message, format!("line 1: {goes_back} 6 goes back from 25 to 24"));
     let message = refused(&of([":time 10", ":time 9", ":time 8", ":time 40"]));
-    assert_eq!(message, "line 5: completes at 8 what was invoked at 9; times should not go back");
+    assert_eq!(
+        message,
+        "line 5: completes at 8 a transaction invoked at 9; times should not decrease"
+    );
     for (time, shown) in [("-2", "-2"), (":late", ":late"), ("1.5", "1.5"), ("[1]", "[1]")] {
         let message = refused(&of([&format!(":time {time}"), "", "", ""]));
         assert_eq!(
@@ -190,7 +193,7 @@ fn a_time_that_is_missing_is_the_place_in_the_file() {
 
 /// Where no time is known, the order of the file is that of real time.
 #[test]
-fn a_history_without_times_has_an_order() {
+fn real_time_is_judged_by_lines_in_a_history_without_times() {
     let file = |time: &str| {
         format!(
             "{{{time} :type :invoke :process 0 :value [[:append 6 1]]}}
@@ -253,7 +256,7 @@ fn characters_are_read() {
 }
 
 #[test]
-fn metadata_tells_nothing() {
+fn metadata_of_edn_forms_is_ignored() {
     for more in [
         ":error ^:hidden []",
         ":error ^{:line 7, :type :fail} [1]",
@@ -291,7 +294,7 @@ fn metadata_tells_nothing() {
 }
 
 #[test]
-fn whatever_edn_has_is_passed_over() {
+fn all_forms_of_edn_are_accepted_in_unused_keys() {
     for more in [
         r#":error "a \"text\", ; [ \\ \t\r\n\b\f \u00e9 \ud83d\ude00 {""#,
         ":error [nil true false sym a.b/c-d ->x <=> % & $ = | / -. +a .b é]",
@@ -320,7 +323,7 @@ fn whatever_edn_has_is_passed_over() {
 }
 
 #[test]
-fn what_edn_has_not_is_refused() {
+fn forms_outside_the_syntax_of_edn_are_refused() {
     for (form, message) in [
         ("007", "007 is no number of EDN"),
         ("1a", "1a is no number of EDN"),
@@ -332,9 +335,9 @@ fn what_edn_has_not_is_refused() {
         ("'a", "'a means nothing in EDN"),
         ("@a", "@a means nothing in EDN"),
         ("a~b", "a~b means nothing in EDN"),
-        ("#<x>", "#<x> means nothing in EDN; a tag is a letter and what follows it"),
-        ("#(a)", "# means nothing in EDN; a tag is a letter and what follows it"),
-        ("# a 1", "# means nothing in EDN; a tag is a letter and what follows it"),
+        ("#<x>", "#<x> means nothing in EDN; a tag begins with a letter"),
+        ("#(a)", "# means nothing in EDN; a tag begins with a letter"),
+        ("# a 1", "# means nothing in EDN; a tag begins with a letter"),
         ("##Infinity", "##Infinity is no number; those written so are ##Inf, ##-Inf and ##NaN"),
         ("#:a [1]", "#:a should be a namespace and have a map after it"),
         ("#a", "the tag #a should have a form after it"),
@@ -384,7 +387,7 @@ fn an_empty_file_has_no_transactions() {
 }
 
 #[test]
-fn keys_need_not_be_numbers() {
+fn keys_in_edn_may_be_any_form() {
     let file = r#"{:type :invoke :process 0 :value [[:w :x 1] [:w "x" 2] [:w 0 3] [:w -1 4] [:w :a/x 5]]}
         {:type :ok :process 0 :value [[:w #key :x 1] [:w "\u0078" 2] [:w 0N 3] [:w -1 4] [:w :a/x 5]]}"#;
     let (history, names) = read_named::<RegisterOp>(file.as_bytes()).expect("a history");
@@ -418,7 +421,7 @@ fn keys_need_not_be_numbers() {
 }
 
 #[test]
-fn all_maps_may_be_in_one_list() {
+fn operations_in_one_edn_list_or_vector_are_read() {
     let plain = with("");
     for (opening, closing) in [("(", ")"), ("[", "]"), (" ^:all ( #_ 1 ", " #_ 2 ) ; end")] {
         assert_eq!(registers(&format!("{opening}{plain}{closing}")), registers(&plain));
@@ -432,7 +435,7 @@ fn all_maps_may_be_in_one_list() {
 }
 
 #[test]
-fn without_a_process_maps_are_read_where_they_mean_one_thing() {
+fn edn_operations_without_process_are_read_if_unambiguous() {
     let summary = |file: &str| {
         let of = |transaction: Transaction<ListOp>| {
             let Transaction { session, invoked, completed, outcome, .. } = transaction;

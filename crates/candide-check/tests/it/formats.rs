@@ -133,7 +133,7 @@ fn json_round_trip<L: Line + PartialEq + Debug>(lines: &[L]) {
 }
 
 #[test]
-fn json_says_what_the_history_said() {
+fn a_history_is_unchanged_by_writing_and_reading_json() {
     for seed in 0..300 {
         let mut rng = Rng::with_seed(seed);
         let events: Vec<Event> = (0..rng.usize(0..20)).map(|_| event(&mut rng)).collect();
@@ -144,7 +144,7 @@ fn json_says_what_the_history_said() {
 }
 
 #[test]
-fn edn_says_what_the_history_said() {
+fn a_history_is_unchanged_by_writing_and_reading_edn() {
     fn round_trip<O: edn::Operation + PartialEq + Debug>(
         history: &[black::Transaction<O>],
         seed: u64,
@@ -167,7 +167,7 @@ fn edn_says_what_the_history_said() {
 
 /// Files may come in pieces as small as a byte.
 #[test]
-fn readers_need_no_whole_lines() {
+fn a_file_that_arrives_byte_by_byte_is_read() {
     let mut rng = Rng::with_seed(1);
     let history = transactions(&mut rng, list_op);
     let file = written(&history);
@@ -369,7 +369,7 @@ fn invalid_headers_are_refused() {
 /// Whatever byte of a file is lost, the file is refused or, where the byte was within a text or a
 /// number, read otherwise.
 #[test]
-fn no_lost_byte_is_overlooked() {
+fn a_file_that_lacks_a_byte_is_refused_or_read_differently() {
     let mut rng = Rng::with_seed(3);
     let events: Vec<Event> = (0..6).map(|_| event(&mut rng)).collect();
     let file = written(&events);
@@ -388,7 +388,7 @@ fn no_lost_byte_is_overlooked() {
 }
 
 #[test]
-fn what_a_reader_would_refuse_is_not_written() {
+fn histories_that_a_reader_would_refuse_are_not_written() {
     let mut writer = Writer::new(Vec::new(), &Header::default()).expect("memory takes all");
     let bad = Event::Forgotten(Forgotten { table: 0, key: [1].into(), version: 0, at: 1 });
     let error = writer.write(&bad).expect_err("version 0");
@@ -398,7 +398,7 @@ fn what_a_reader_would_refuse_is_not_written() {
 }
 
 #[test]
-fn edn_is_read_as_others_write_it() {
+fn edn_with_tags_commas_and_unknown_keys_is_read() {
     let file = "
         ; as a vector, with tags, a nemesis, and more keys than needed
         [#jepsen.history.Op{:index 0 :type :invoke :process 0 :value [[:r 1 nil], [:w 1 2]] :error nil}
@@ -442,7 +442,7 @@ fn damaged_edn_is_refused_with_line_and_reason() {
         ),
         (
             "{:time 4 :type :info :process 0}",
-            "line 2: completes at 4 what was invoked at 5; times should not go back",
+            "line 2: completes at 4 a transaction invoked at 5; times should not decrease",
         ),
         (
             "{:time 6 :type :invoke :process 0 :value []}",
@@ -489,7 +489,7 @@ fn damaged_edn_is_refused_with_line_and_reason() {
 }
 
 #[test]
-fn sessions_that_run_two_at_a_time_are_not_written_for_elle() {
+fn sessions_with_overlapping_transactions_are_not_written_as_edn() {
     let transaction = |invoked, completed| black::Transaction::<ListOp> {
         session: 3,
         invoked,

@@ -135,7 +135,7 @@ fn other_verdicts_do_not_depend_on_windows_unless_they_say_so() {
 }
 
 #[test]
-fn peeling_within_a_window_changes_nothing() {
+fn peeling_within_a_window_does_not_change_verdicts() {
     let mut random = Random(4);
     let (mut good, mut bad) = (0, 0);
     for number in 0..40 {
@@ -210,7 +210,7 @@ fn checker_after_queue(options: Options) -> Checker {
 }
 
 #[test]
-fn memory_is_bounded() {
+fn memory_of_the_checker_is_bounded() {
     for options in [(true, 0), (false, 0), (false, 2_000)].map(|(strict, horizon)| Options {
         strict,
         opaque: true,
@@ -280,7 +280,7 @@ fn coming_and_going(times: u64) -> Vec<Event> {
 }
 
 #[test]
-fn a_key_that_comes_and_goes_is_found_as_fast_each_time() {
+fn lookups_of_a_key_that_was_often_forgotten_stay_fast() {
     // Those that are fed as a whole, in any order: each look at all of them would take a minute and
     // more in all.
     let times = 60_000;
@@ -295,7 +295,7 @@ fn a_key_that_comes_and_goes_is_found_as_fast_each_time() {
 }
 
 #[test]
-fn lines_in_any_order_are_held_for_some_windows_only() {
+fn unordered_lines_are_kept_for_a_bounded_number_of_windows() {
     let mut events = coming_and_going(60_000);
     // As threads hand them over: a part of each in turn.
     events.chunks_mut(6_000).for_each(|part| Random(6).shuffle(part));
@@ -343,7 +343,7 @@ fn moved(table: u16, mut event: Event) -> Event {
 }
 
 /// A transaction goes through all keys, or reads one, and writes key 0. Another one, which comes
-/// when that is over, inserts the key and still reads key 0 as it was: each would have to come
+/// when that has ended, inserts the key and still reads key 0 as it was: each would have to come
 /// before the other one.
 fn insert_behind(
     scan: bool,

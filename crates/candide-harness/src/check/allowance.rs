@@ -32,8 +32,8 @@ impl Allowance {
         }
     }
 
-    /// Calls `transaction` again and again, each time as soon as one is left, until the run is over
-    /// or `transaction` returns an error.
+    /// Calls `transaction` repeatedly, each time as soon as one is left, until the run has ended or
+    /// `transaction` returns an error.
     pub(super) fn spend<E>(&self, mut transaction: impl FnMut() -> Result<(), E>) -> Result<(), E> {
         while self.take() {
             transaction()?;
@@ -42,7 +42,7 @@ impl Allowance {
         Ok(())
     }
 
-    /// Takes one transaction, as soon as one is left. Returns `false` when the run is over.
+    /// Takes one transaction, as soon as one is left. Returns `false` when the run has ended.
     fn take(&self) -> bool {
         let less = |left: usize| left.checked_sub(1);
         let take_now =
@@ -102,9 +102,9 @@ mod tests {
 
     use super::*;
 
-    /// Forty threads; each transaction ends when the test says so.
+    /// Forty threads; each transaction ends when the test ends it.
     #[test]
-    fn no_more_transactions_run_than_are_allowed() {
+    fn transactions_of_a_check_stay_below_their_number() {
         let allowance = Allowance::new();
         let (begins, begun) = mpsc::channel();
         let (end, ends) = mpsc::channel::<()>();

@@ -151,7 +151,7 @@ where
     }
 }
 
-/// Makes `client` run transactions until the run is over. Returns the client's history.
+/// Makes `client` run transactions until the run has ended. Returns the client's history.
 fn work<O: Object>(
     mut client: Client<'_, O>,
     seed: u64,

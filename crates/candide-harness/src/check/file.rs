@@ -30,7 +30,7 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     };
     let is_of_clients = || match claim.opaque {
         true => Err(refused(
-            &"holds what clients were told, and not what doomed attempts saw: leave out --opacity",
+            &"holds the answers to clients, and no reads of aborted attempts: leave out --opacity",
         )),
         false => Ok(()),
     };
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_damaged_file_is_no_wrong_option_and_a_missing_one_is() {
+    fn a_missing_history_file_is_a_wrong_option_and_a_damaged_one_a_failure() {
         let folder = std::env::temp_dir().join(format!("candide-history-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let claim = Claim { strict: false, opaque: false, horizon: 0 };

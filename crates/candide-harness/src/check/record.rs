@@ -29,8 +29,8 @@ use crate::run::Barrier;
 /// average of the run: some 100 MB.
 const ACCESSES_MAX: u64 = 1_000_000;
 
-/// The number of transactions that run at first. It may double each time that the checker has
-/// caught up, until all threads run and the checker takes as much as it can.
+/// The number of transactions that run at first. The number may double each time that the checker
+/// has caught up, until all threads run and the checker takes as much as it can.
 const TRANSACTIONS_FIRST: u64 = 16;
 
 /// The destinations of a history: the checker, and a file; `None` if no file was named.
@@ -150,7 +150,8 @@ fn run_recorded(
             let of_each = accesses.div_ceil(allowance.ended().max(1) as u64).max(1);
             allowed = (2 * allowed).min(ACCESSES_MAX / of_each).max(1);
             allowance.renew(allowed as usize);
-            // If threads wait for the checker, it takes what they have recorded at once.
+            // If threads wait for the checker, the checker takes their recorded transactions at
+            // once.
             let goes_on = match allowance.is_any_left() || count == 0 {
                 true => interrupt::sleep(Duration::from_millis(5)),
                 false => !interrupt::is_pressed(),
@@ -169,7 +170,7 @@ fn run_recorded(
     })
 }
 
-/// Runs transactions until the run is over. Returns the number of commits.
+/// Runs transactions until the run has ended. Returns the number of commits.
 fn work(worker: &mut dyn Worker, allowance: &Allowance) -> Result<u64, Abort> {
     let mut committed = 0;
     allowance.spend(|| {

@@ -1,5 +1,5 @@
 //! Workloads whose transactions can be recorded. Only the code of this file is compiled for each
-//! workload. It is compiled once for all protocols, since the protocol is chosen at run time.
+//! workload. The code is compiled once for all protocols, since the protocol is chosen at run time.
 
 use candide::Database;
 use candide::any::Erased;

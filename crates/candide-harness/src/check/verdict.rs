@@ -129,7 +129,7 @@ impl Verdict {
     }
 
     /// Returns this result for a run whose threads committed `committed` transactions, not counting
-    /// those before and after the threads ran. `ended_early` says whether Ctrl-C ended the run.
+    /// those before and after the threads ran. `ended_early` is whether Ctrl-C ended the run.
     pub(super) fn of_run(mut self, committed: u64, ended_early: bool) -> Verdict {
         if committed == 0 {
             let problem = "no thread committed a transaction while it ran; it may need more time, by --duration";
@@ -225,8 +225,8 @@ mod tests {
         )
     }
 
-    /// Judges a history with versions. It has one transaction for each element of `committed`,
-    /// which tells whether that transaction committed.
+    /// Judges a history with versions. The history has one transaction for each element of
+    /// `committed`; the element is whether that transaction committed.
     fn of_versions(committed: &[bool], failed: &[&str]) -> Verdict {
         let mut checker = candide_check::Checker::new(CLAIM.of_versions());
         for (session, &committed) in (1..).zip(committed) {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_commit_a_history_is_unknown() {
+    fn the_verdict_on_a_history_without_commits_is_unknown() {
         for verdict in [
             of_values(&[]),
             of_values(&[Outcome::Aborted, Outcome::Unknown]),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_a_commit_is_bad_unless_it_was_ended_early() {
+    fn a_check_without_commits_fails_unless_it_was_interrupted() {
         let loaded = || of_versions(&[true], &[]);
         assert_eq!(loaded().of_run(0, false).finding(), Finding::Bad);
         assert_eq!(loaded().of_run(0, false).finding().exit_status(), 1);

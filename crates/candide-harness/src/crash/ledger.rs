@@ -1,4 +1,5 @@
-//! The ledger of the laboratory: a line for each run, by which the next run goes on with new seeds.
+//! The ledger of the laboratory: a line for each run, by which the next run continues with new
+//! seeds.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_begins_after_the_last_seed_of_all() {
+    fn the_first_seed_follows_the_largest_seed_of_the_ledger() {
         let path = std::env::temp_dir().join(format!("candide-ledger-{}", std::process::id()));
         let _ = fs::remove_file(&path);
         assert_eq!(next_seed(&path).unwrap(), 0);

@@ -38,7 +38,7 @@ pub enum Bound {
 pub struct Order {
     /// The end of the run. Scripts that have begun are judged to their end.
     pub bound: Bound,
-    /// The first seed; `None` if the ledger says.
+    /// The first seed; `None` if the ledger determines it.
     pub seed: Option<u64>,
     /// The file to which the run is added.
     pub ledger: Option<PathBuf>,
@@ -70,7 +70,7 @@ struct Run<'a> {
 struct Total {
     counts: Counts,
     findings: Vec<laboratory::Finding>,
-    /// The time that the threads ran; `None` if the system does not tell.
+    /// The time that the threads ran; `None` if the system does not report it.
     cpu: Option<Duration>,
 }
 
@@ -144,7 +144,7 @@ pub fn run(order: &Order) -> Result<Finding, Failure> {
 }
 
 impl Run<'_> {
-    /// Judges script after script, in one thread.
+    /// Judges one script after the other, in one thread.
     fn judge(&self) {
         let mut counts = Counts::default();
         while !self.is_over.load(Ordering::Relaxed) {
@@ -202,7 +202,7 @@ impl Total {
     }
 }
 
-/// Returns the time for which this thread has run; `None` if the system does not tell.
+/// Returns the time for which this thread has run; `None` if the system does not report it.
 fn cpu_time() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
@@ -211,7 +211,7 @@ fn cpu_time() -> Option<Duration> {
 /// Runs the script of a seed again, and judges one of its states, or all. Prints what happened.
 ///
 /// # Errors
-/// There is no such state.
+/// The script has no state of that name.
 pub fn replay(seed: u64, place: Option<Place>, protocols: &Choices) -> Result<Finding, Failure> {
     let engine = Engine::new(protocols.clone());
     let plan = engine.plan().map_err(Failure::Run)?;

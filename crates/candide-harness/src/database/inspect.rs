@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_beginning_is_a_stamp_of_one_generation_or_of_all() {
+    fn option_from_is_a_version_of_one_generation_or_of_all() {
         let every: From = "17".parse().unwrap();
         assert!(every.includes(1, 17) && every.includes(9, 18) && !every.includes(9, 16));
         let one: From = "2:17".parse().unwrap();

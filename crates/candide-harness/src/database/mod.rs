@@ -66,7 +66,7 @@ fn new_directory(place: &Path) -> Result<Arc<dyn Disk>, Failure> {
     }
 }
 
-/// Returns the failure of a tool. That there is no database is the fault of the arguments.
+/// Returns the failure of a tool. If there is no database, the arguments are at fault.
 fn failed(place: &Path, error: OpenError) -> Failure {
     match error {
         OpenError::NotADatabase { .. } => Failure::Usage(format!("{}: {error}", place.display())),
@@ -81,7 +81,7 @@ fn failed_copy(place: &Path, error: StoreError) -> Failure {
     }
 }
 
-/// Does `work`, and draws meanwhile how long it takes.
+/// Does `work`, and draws the elapsed time meanwhile.
 fn with_line<T: Send>(title: &str, place: &Path, work: impl FnOnce() -> T + Send) -> T {
     let title = format!("{title} {},", place.display());
     progress::with_line(&Agenda::new(1, Duration::ZERO), &title, None, work)
@@ -201,7 +201,7 @@ pub fn stats(place: &Path) -> Result<Finding, Failure> {
 }
 
 /// Makes a copy of a database that ends before the first damage, or at a cut. Prints the contents
-/// of the copy, and what it lacks.
+/// of the copy, and the commits that the copy lacks.
 ///
 /// # Errors
 /// The directory contains no database, the database is in use, the other directory is not empty, a
@@ -232,7 +232,7 @@ pub fn repair(place: &Path, to: &Path, until: Option<(u64, u64)>) -> Result<Find
         let records: u64 = lost.iter().map(|block| block.records).sum();
         writeln!(
             out,
-            "{} commit records are lost that can still be read, in {} blocks",
+            "{} readable commit records, in {} blocks, are not in the copy",
             number(records),
             number(lost.len() as u64)
         )?;

@@ -160,12 +160,12 @@ fn with_bar(
     }
 }
 
-/// Returns options under which the database does nothing unasked.
+/// Returns options under which the database writes only on request.
 fn options() -> LogOptions {
     LogOptions::new().acknowledge(Level::Memory).checkpoint_bytes(u64::MAX)
 }
 
-/// Opens a database and its table. Returns how long that took.
+/// Opens a database and its table. Returns the time that the opening took.
 fn open(protocol: Choice, place: &Path, threads: usize) -> Made<Duration> {
     let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
     let builder = Database::<Erased>::builder().policy(protocol.erased());

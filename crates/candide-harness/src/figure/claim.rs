@@ -1,12 +1,12 @@
-//! The directions of a published figure: claims about its lines, each with the values by which it
-//! comes out.
+//! The directions of a published figure: claims about its lines, each with the values for which it
+//! holds.
 
 use std::ops::RangeInclusive;
 
 use crate::results::{MeasuredLine, PhaseResult, Point, Verdict, median};
 
-/// A direction of a published figure, which comes out if a quantity of a line has one of the
-/// accepted values. It is judged for each number of threads.
+/// A direction of a published figure, which holds if a quantity of a line has one of the accepted
+/// values. The direction is judged for each number of threads.
 #[derive(Debug, Clone)]
 pub struct Claim {
     /// The claim in words.
@@ -17,7 +17,7 @@ pub struct Claim {
     pub quantity: Quantity,
     /// The line or number with which the quantity is compared.
     pub compared: Compared,
-    /// The values by which the claim comes out.
+    /// The values for which the claim holds.
     pub accepted: RangeInclusive<f64>,
 }
 
@@ -172,8 +172,8 @@ impl Quantity {
         matches!(self, Quantity::Throughput | Quantity::ThroughputIn(_))
     }
 
-    /// Returns the throughput of each round; an empty list if this is no throughput, or was not
-    /// measured.
+    /// Returns the throughput of each round; an empty list if the quantity is no throughput, or was
+    /// not measured.
     fn runs(self, point: &Point) -> &[f64] {
         match self {
             Quantity::Throughput => &point.tps_runs,
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_compared_by_ratio_by_difference_and_alone() {
+    fn claims_compare_shares_by_ratio_by_difference_or_by_bounds() {
         let lines = [line(&[2], &[(90, 10)]), line(&[2], &[(50, 50)]), line(&[2], &[(9, 0)])];
         let aborted = |compared, most| judged(&lines, Quantity::Aborted, compared, 0.0..=most);
         let alone = aborted(Compared::Nothing, 0.1);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_is_to_its_base_is_compared_with_what_another_is_to_its_own() {
+    fn claims_compare_ratios_of_lines_to_their_bases() {
         let mut lines = [line(&[2], &[(50, 0)]), line(&[2], &[(80, 0)]), line(&[2], &[(80, 0)])];
         lines[0].points[0].of_base = Some(0.5);
         lines[1].points[0].of_base = Some(0.8);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_compared_where_they_were_counted() {
+    fn claims_about_set_sizes_are_judged_at_points_that_counted_them() {
         let mut lines = [line(&[2], &[(1, 0)]), line(&[2], &[(1, 0)])];
         let sets = |read_set, share| {
             Some(SetSizes { read_set, write_set: 1.0, occ_would_abort: Some(share) })

@@ -46,7 +46,7 @@ mod tests {
     use crate::figure::outcome::in_tests::line;
 
     #[test]
-    fn nine_tenths_are_good_and_seven_tenths_poor() {
+    fn ratios_of_nine_tenths_are_graded_good_and_of_seven_tenths_poor() {
         let grades = [
             (1.2, "+"),
             (1.0, "+"),

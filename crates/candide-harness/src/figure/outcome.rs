@@ -63,7 +63,7 @@ impl Figure {
                 let kinds = experiment.workload.kinds();
                 let place = |name: &&str| {
                     let place = kinds.iter().position(|kind| kind == name);
-                    place.expect("figures count types that there are")
+                    place.expect("a figure counts types of its workload")
                 };
                 let counted: Vec<usize> = line.counted.iter().map(place).collect();
                 let mut point = Point::new(of, threads, runs, &counted)?;
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_compared_with_themselves() {
+    fn lines_are_compared_within_each_round() {
         // The machine was slow in the second round.
         let base = [run([80, 20], 0), run([8, 2], 0), run([160, 40], 0)];
         let other = [run([40, 20], 40), run([4, 1], 0), run([40, 10], 0)];
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginnings_of_phases_are_apart_and_those_of_a_name_together() {
+    fn beginnings_of_phases_are_separate_points_added_up_by_name() {
         let millis = Duration::from_millis;
         let timeline = Timeline { phases: &["read", "write"], phase: millis(20), slice: millis(1) };
         let phase = |transactions: &[(u64, u64)]| {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn tails_are_of_all_rounds_and_of_the_types_counted() {
+    fn tail_latencies_are_of_all_rounds_and_of_the_counted_types() {
         let mut rounds = [run([1, 1], 0), run([1, 1], 0)];
         for (round, micros) in rounds.iter_mut().zip([1, 2]) {
             let step = |kind| Step { kind, committed: true, retries: 0 };

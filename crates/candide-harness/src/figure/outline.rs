@@ -1,4 +1,4 @@
-//! The plan of a figure: what it measures and shows.
+//! The plan of a figure: its measurements and lines.
 
 use super::claim::Claim;
 use super::grade::Graded;
@@ -82,7 +82,7 @@ pub struct Line {
     pub published: Option<Published>,
 }
 
-/// A part of a figure. It has one workload, which may depend on the number of threads.
+/// A part of a figure. The part has one workload, which may depend on the number of threads.
 #[derive(Clone, Copy)]
 pub struct Panel<'a> {
     /// The panel's heading.
@@ -204,7 +204,7 @@ impl Outline {
 /// # Panics
 /// If no protocol is named `protocol`.
 pub fn plain(protocol: &str) -> Variant {
-    let protocol = Choice::parse(protocol).expect("figures are of protocols that there are");
+    let protocol = Choice::parse(protocol).expect("a figure names registered protocols");
     Variant {
         protocol,
         cu: false,

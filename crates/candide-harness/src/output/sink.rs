@@ -137,14 +137,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_file_is_written_as_it_is() {
+    fn devices_are_written_without_a_temporary_file() {
         assert!(Sink::open(Path::new("/dev/null")).unwrap().0.write("text").is_ok());
     }
 
     /// Two results in one file are refused under all names of the file, also before the file
     /// exists.
     #[test]
-    fn one_file_is_refused_for_two_results_whatever_it_is_called() {
+    fn two_outputs_to_one_file_are_refused_under_any_path() {
         let folder = std::env::temp_dir().join(format!("candide-sink-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("below")).unwrap();

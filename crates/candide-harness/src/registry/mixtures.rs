@@ -112,7 +112,7 @@ fn options(element: &str, policy: Policy, pairs: &str) -> Result<Policies, Strin
         options = match option {
             "h" | "per" if policy != Policy::Mocc => {
                 return Err(format!(
-                    "`{option}` means nothing to {name}, which has no temperatures; its options are `lock` and `wait`"
+                    "`{option}` has no effect under {name}, which has no temperatures; its options are `lock` and `wait`"
                 ));
             }
             "h" => match value.parse() {
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_belong_to_the_mixture_before_them() {
+    fn pairs_of_table_and_policy_belong_to_the_mixture_before_them() {
         let list = "occ,mixed:a=swiss,b=pcc,mixed:c=occ,mixed,tictoc";
         let expected = ["occ", "mixed:a=swiss,b=pcc", "mixed:c=occ", "mixed", "tictoc"];
         assert_eq!(elements(list).expect("a list"), expected);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mixture_is_known_by_its_text() {
+    fn the_name_of_a_mixture_is_its_text() {
         let parsed = |text| parse(text).expect("a mixture").expect("well formed");
         let mixture = parsed("mixed:first=swiss,second=2pl-wait-die");
         let alike = Policies::of(Policy::Optimistic)
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn options_belong_to_the_policy_before_them_and_are_known_by_their_text() {
+    fn options_belong_to_the_policy_before_them_and_are_part_of_its_name() {
         let list =
             "mocc,mocc:h=20,lock=queue,occ,hybrid:lock=parked,mixed:a=mocc,b=hybrid,mocc:per=page";
         let expected = [
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_cannot_be_are_refused_with_those_that_can() {
+    fn invalid_policy_options_are_refused_with_a_list_of_valid_ones() {
         for (text, words) in [
             ("mocc:", "`` names no option and value; options are `mocc:OPTION=VALUE` or"),
             ("mocc:h", "`h` names no option and value; options are"),
@@ -232,8 +232,8 @@ mod tests {
             ("mocc:wait=long", "must be `short` or `paper`, not `long`"),
             ("hybrid:lock=spin", "must be `parked` or `queue`, not `spin`"),
             ("mocc:h=5,lock=queue,h=5", "`mocc:h=5,lock=queue,h=5` has the option `h` twice"),
-            ("hybrid:h=5", "`h` means nothing to hybrid, which has no temperatures"),
-            ("hybrid:per=page", "`per` means nothing to hybrid"),
+            ("hybrid:h=5", "`h` has no effect under hybrid, which has no temperatures"),
+            ("hybrid:per=page", "`per` has no effect under hybrid"),
         ] {
             let refused = parse(text).expect("options").expect_err("not well formed");
             assert!(refused.contains(words), "{text}: {refused}");
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mixture_is_refused_with_its_form() {
+    fn malformed_mixtures_are_refused_with_the_form_of_a_mixture() {
         for (text, words) in [
             ("mixed:", "`` names no table and policy; a mixture is"),
             ("mixed:first", "`first` names no table and policy; a mixture is"),

@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_named_twice_is_there_once() {
+    fn a_protocol_that_is_named_twice_is_chosen_once() {
         let names = |list: &str| {
             list.parse::<Choices>().map(|choices| choices.0.into_iter().map(Choice::name).collect())
         };
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_protocols_are_all_but_most_policies() {
+    fn choice_usual_is_all_protocols_without_most_policies() {
         let names = |list: &str| {
             let Choices(choices) = list.parse().expect("a word for a list");
             choices.into_iter().map(Choice::name).collect::<Vec<_>>()
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_with_settings_reach_the_database_under_their_own_name() {
+    fn databases_of_policies_with_settings_have_the_given_name() {
         let Choices(choices) = "mixed:one=swiss,two=pcc,occ".parse().expect("a list");
         let [mixture, plain] = choices[..] else { panic!("{choices:?}") };
         assert_eq!(mixture.properties().name, "mixed:one=swiss,two=pcc");
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn mixed_is_by_row_where_there_is_one_table() {
+    fn choice_mixed_assigns_policies_by_row_in_workloads_of_one_table() {
         let mixed = Choice::named("mixed").expect("it is listed");
         let by_row = mixed.for_tables(&["only"]);
         assert_eq!((by_row.given, by_row.name()), (Some(&Policies::mixed_rows()), "mixed"));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_are_not_there_are_refused_and_those_that_are_there_listed() {
+    fn unknown_tables_of_a_mixture_are_refused_with_a_list_of_the_tables() {
         let choices: Choices = "occ,mixed:a=swiss,b=pcc,mixed:c=occ".parse().expect("a list");
         assert!(choices.expect_tables("bank", &["c", "a", "b"]).is_ok());
         let refused =

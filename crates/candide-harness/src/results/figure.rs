@@ -189,7 +189,7 @@ pub(crate) struct Verdict {
     pub(crate) threads: usize,
     /// The value; `None` if there was nothing to compare with.
     pub(crate) measured: Option<f64>,
-    /// Whether the claim came out.
+    /// Whether the claim holds here.
     pub(crate) holds: bool,
     /// The value in words.
     #[serde(skip)]
@@ -197,9 +197,9 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// Returns whether the claim came out, in words.
+    /// Returns whether the claim holds, in words.
     pub(crate) fn outcome(&self) -> &'static str {
-        if self.holds { "came out" } else { "did not come out" }
+        if self.holds { "holds" } else { "does not hold" }
     }
 }
 

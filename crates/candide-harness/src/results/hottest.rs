@@ -1,5 +1,5 @@
-//! Reads of a workload's hottest row by the threads that run its transactions. They measure how
-//! long a read of this row takes, and how many versions the row has.
+//! Reads of a workload's hottest row by the threads that run its transactions. These reads measure
+//! how long a read of this row takes, and how many versions the row has.
 
 use candide_workloads::{Failure, Worker};
 use hdrhistogram::Histogram;
@@ -98,8 +98,8 @@ pub(crate) struct Hottest {
     pub(crate) row: &'static str,
     /// The number of reads. If it is zero, the other fields mean nothing.
     pub(crate) probes: u64,
-    /// The number of read attempts that a conflict has aborted. They are not counted among the
-    /// aborted attempts of transactions.
+    /// The number of read attempts that a conflict has aborted. These attempts do not count among
+    /// the aborted attempts of transactions.
     pub(crate) aborted: u64,
     /// The time that a read takes, at the median; `None` if there were no reads.
     pub(crate) p50_us: Option<f64>,
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_of_several_threads_come_together() {
+    fn probes_of_the_hottest_row_are_merged_over_threads() {
         let [mut one, mut other] = [(); 2].map(|()| Probes::new());
         (1..=98).for_each(|versions| one.enter(2_000, versions));
         other.enter(500_000, 7_777_777);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_look_there_is_nothing_to_tell() {
+    fn without_probes_the_hottest_row_has_no_latencies() {
         let nothing = Hottest::new("rows[0]", &Probes::new());
         assert_eq!((nothing.probes, nothing.p99_us, nothing.versions_max), (0, None, None));
     }

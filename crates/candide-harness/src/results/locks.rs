@@ -15,7 +15,7 @@ pub(crate) struct Locks {
     pub(crate) died: u64,
     /// Attempts that aborted because another transaction asked them to.
     pub(crate) killed: u64,
-    /// Locks without which an attempt went on.
+    /// Locks without which an attempt continued.
     pub(crate) forgone: u64,
     /// The locks taken before an attempt began, because the attempt before it had failed. Also
     /// `taken`.
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_count_is_of_its_own_field() {
+    fn each_count_of_locks_is_the_difference_of_its_own_field() {
         let mut before = Stats::default();
         let locks = &mut before.locks;
         (locks.taken, locks.waited, locks.died, locks.killed, locks.forgone) = (1, 1, 1, 1, 1);

@@ -53,7 +53,7 @@ pub(crate) struct Measurement {
     pub(crate) committed: u64,
     /// Attempts aborted by a conflict.
     pub(crate) aborted: u64,
-    /// Transactions that rolled themselves back. They are not part of the throughput.
+    /// Transactions that rolled themselves back. These transactions are not part of the throughput.
     pub(crate) user_aborted: u64,
     /// The median throughput of the runs.
     pub(crate) throughput_tps: f64,

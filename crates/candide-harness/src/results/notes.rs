@@ -17,7 +17,7 @@ pub(crate) fn label(result: &Measurement) -> String {
     )
 }
 
-/// Returns the protocol, and whether it was handicapped.
+/// Returns the protocol, with a mark if bad choices were made.
 pub(crate) fn protocol(result: &Measurement) -> String {
     let factors = if result.factors.is_empty() { "" } else { " (handicapped)" };
     format!("{}{factors}", result.protocol_words())
@@ -32,7 +32,7 @@ pub(super) fn unattained(result: &Measurement) -> Option<String> {
     let ended = (result.committed + result.user_aborted) as f64 / result.duration_s;
     (ended < asked * ATTAINED).then(|| {
         let (what, asked, ended) = (label(result), grouped(asked), grouped(ended));
-        format!("{what}: {asked} transactions a second were asked for and {ended} ended; those that were not begun are in no latency")
+        format!("{what}: {asked} transactions a second were asked for and {ended} ended; latencies leave out transactions that were not begun")
     })
 }
 

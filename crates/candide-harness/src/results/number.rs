@@ -43,14 +43,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_in_the_middle() {
+    fn the_median_of_an_even_number_of_values_is_their_middle() {
         assert_eq!(median(&[3.0]), 3.0);
         assert_eq!(median(&[9.0, 1.0, 5.0]), 5.0);
         assert_eq!(median(&[9.0, 1.0, 5.0, 6.0]), 5.5);
     }
 
     #[test]
-    fn digits_are_grouped() {
+    fn digits_of_large_numbers_are_grouped_by_thousands() {
         let texts = [0.4, 12.0, 999.6, 123_456.0, 1_234_567.2].map(grouped);
         assert_eq!(texts, ["0", "12", "1,000", "123,456", "1,234,567"]);
     }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub(crate) machine: Machine,
-    /// Facts that a reader of the numbers must know, such as what was left out or not checked.
+    /// Notes on the numbers, such as omitted lines and checks.
     pub(crate) notes: Vec<String>,
     /// Whether Ctrl-C ended the command before everything requested was measured.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -37,7 +37,7 @@ impl Report {
             if results.is_empty() {
                 return Err(Failure::Interrupted);
             }
-            notes.push("ended early, by Ctrl-C: this is what was measured by then".to_string());
+            notes.push("ended early, by Ctrl-C: these are the results until then".to_string());
         }
         let varieties: Vec<String> =
             results.iter().map(|result| variety(result, &results)).collect();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_of_no_commit_is_bad_and_says_so() {
+    fn a_report_without_commits_is_bad_and_says_so() {
         let of = |committed: &[u64], ended_early: bool| {
             let sample = Sample { protocol: 0, threads: 2, cu: true, ts: true, tps: 0.0 };
             let result =
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_the_same_name_is_told_by_its_knobs() {
+    fn results_of_one_workload_are_distinguished_by_their_knobs() {
         let of = |workload: &str, params: serde_json::Value| Measurement {
             params,
             ..measurement(

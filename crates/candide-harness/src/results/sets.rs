@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn averages_are_of_the_commits_between_two_readings() {
+    fn average_set_sizes_are_of_the_commits_between_two_readings() {
         let stats = |commits, read_set, write_set, stale_commits| Stats {
             commits,
             read_set,

@@ -1,7 +1,7 @@
 //! The results of the slices into which the measured time of a run is cut.
 //!
 //! Workloads that change while they run have other slices, which are shorter and without latencies.
-//! These are in `timeline.rs`.
+//! Such slices are in `timeline.rs`.
 
 use serde::Serialize;
 

@@ -99,8 +99,8 @@ pub(crate) struct Timeslices {
 #[derive(Debug, Serialize)]
 pub(crate) struct NamedPhase {
     pub(crate) name: &'static str,
-    /// The results of the phase. They are serialized as three lists of the same length, since a
-    /// phase may have many slices.
+    /// The results of the phase. The results are serialized as three lists of the same length,
+    /// since a phase may have many slices.
     #[serde(flatten, serialize_with = "lists")]
     pub(crate) phase: Phase,
 }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transactions_are_entered_where_they_end_and_nothing_is_lost_in_parts() {
+    fn transactions_are_counted_in_the_slice_of_their_end_and_partial_slices_kept() {
         let millis = Duration::from_millis;
         let step = |retries| Step { kind: 0, committed: true, retries };
         let mut phase = Phase::default();

@@ -1,5 +1,5 @@
-//! The notes on workloads before they run: whether memory suffices, by an estimate, and what a
-//! reader of the results must know.
+//! The admission of workloads before they run: an estimate of whether memory suffices, and notes on
+//! the results.
 
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused_with_what_there_are_too_many_of() {
+    fn sizes_beyond_free_memory_are_refused_with_the_option_to_lower() {
         let size = |warehouses| Size {
             tables: warehouses * 200_000_000,
             of: "warehouses",
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserve_is_for_tables_growth_and_versions_within_half_of_what_is_free() {
+    fn the_reserve_covers_tables_growth_and_versions_within_half_of_free_memory() {
         let size = Size { tables: 4_000, of: "rows", inputs: 1 << 40, growth: 2_000 };
         let second = Duration::from_secs(1);
         assert_eq!(reserve(size, false, 1, Duration::ZERO, 1 << 40), 5_000);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_as_large_as_the_number() {
+    fn sizes_are_printed_in_units_of_their_magnitude() {
         assert_eq!(
             [0, 999, 1_000, 1_550_000].map(in_units),
             ["0 bytes", "999 bytes", "1.0 kB", "1.6 MB"]

@@ -1,4 +1,4 @@
-//! A barrier at which the threads of a run wait until the timekeeper lets them go on.
+//! A barrier at which the threads of a run wait until the timekeeper lets them continue.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 
@@ -13,7 +13,7 @@ pub(crate) struct Barrier {
 struct State {
     members: usize,
     waiting: usize,
-    /// The number of times that all members have arrived and gone on.
+    /// The number of times that all members have arrived and continued.
     partings: u64,
     /// The time of the last parting.
     parted: Instant,
@@ -32,13 +32,13 @@ impl Barrier {
     }
 
     /// Returns the number of members that have not ended yet. A member that panics is no longer
-    /// counted once [`Barrier::gather`] goes on without it.
+    /// counted once [`Barrier::gather`] continues without it.
     pub(crate) fn members(&self) -> usize {
         self.lock().members
     }
 
-    /// Waits until all members wait, calls `meanwhile`, and lets the members go on. Returns the
-    /// time at which all members were waiting, and the time at which they went on.
+    /// Waits until all members wait, calls `meanwhile`, and lets the members continue. Returns the
+    /// time at which all members were waiting, and the time at which they continued.
     pub(crate) fn gather(&self, meanwhile: impl FnOnce()) -> (Instant, Instant) {
         let mut state = self.lock();
         while state.waiting < state.members {
@@ -64,7 +64,7 @@ pub(crate) struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// Waits until all members have arrived. Returns the time at which they went on.
+    /// Waits until all members have arrived. Returns the time at which they continued.
     pub(crate) fn wait(&self) -> Instant {
         let mut state = self.meeting.lock();
         let before = state.partings;

@@ -58,8 +58,8 @@ pub(super) fn run(
         total.elapsed = lengths.iter().sum();
         total.ended_early = total.elapsed < timing.duration;
         if let Some(timeline) = timing.timeline {
-            // After the last phase, the threads met once more in order to stop. That meeting pushed
-            // a phase that was not measured.
+            // After the last phase, the threads met once more in order to stop. The last meeting
+            // pushed a phase that was not measured.
             total.phases.truncate(lengths.len());
             total
                 .phases
@@ -122,7 +122,7 @@ impl Crew<'_> {
     }
 }
 
-/// The thread that gives the orders.
+/// The timekeeper: the thread that starts and ends the phases.
 struct Timekeeper<'a> {
     site: &'a dyn LoadedDatabase,
     clock: &'a Clock<'a>,
@@ -163,7 +163,7 @@ impl Timekeeper<'_> {
         (total, lengths)
     }
 
-    /// Makes the threads measure until the time is over or Ctrl-C is pressed, and then stop.
+    /// Makes the threads measure until the time has ended or Ctrl-C is pressed, and then stop.
     /// Returns the measured time. Calls `look` at the end of every slice of length `slice`. For the
     /// last slice, `look` is called after the order to stop.
     fn measure_slices(&self, slice: Duration, mut look: impl FnMut()) -> Duration {
@@ -185,7 +185,7 @@ impl Timekeeper<'_> {
         }
     }
 
-    /// Makes the threads measure one phase after another until the time is over, and then stop.
+    /// Makes the threads measure one phase after another until the time has ended, and then stop.
     /// Ctrl-C ends the current phase, which is then the last one. Between two phases, every thread
     /// ends its transaction and waits for the others. Returns the lengths of the phases, without
     /// these waits.

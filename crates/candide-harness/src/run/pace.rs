@@ -15,12 +15,12 @@ const MARGIN: Duration = Duration::from_micros(20);
 /// The longest sleep, after which a waiting thread reads its orders again.
 const NAP: Duration = Duration::from_millis(5);
 
-/// The number of seconds until a beginning that never comes. It is small enough to be added to any
-/// `Instant`.
+/// The number of seconds until a beginning that never comes. The number is small enough to be added
+/// to any `Instant`.
 const NEVER_S: f64 = 1e9;
 
-/// The intended beginnings of one thread's transactions. They are evenly spaced, and lie between
-/// the beginnings of the other threads.
+/// The intended beginnings of one thread's transactions. The beginnings are evenly spaced, and lie
+/// between the beginnings of the other threads.
 ///
 /// A thread that is late begins its next transaction at once and skips none. So the delay is part
 /// of the latencies of the following transactions.
@@ -104,7 +104,8 @@ mod tests {
     /// always late.
     fn beginnings(pace: &mut Pace, from: Instant, count: usize) -> Vec<f64> {
         let late = from + Duration::from_secs(3600);
-        let next = |_| pace.wait(late, || panic!("nothing is waited for")).expect("late");
+        let next =
+            |_| pace.wait(late, || panic!("a late transaction does not wait")).expect("late");
         (0..count)
             .map(next)
             .map(|intended| ((intended - from).as_secs_f64() * 1e9).round() / 1e6)
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(
             (never.wait(from, a_few_times), asked.get()),
             (None, 4),
-            "asked again and again"
+            "the condition is checked after each sleep"
         );
     }
 }

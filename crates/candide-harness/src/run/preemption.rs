@@ -1,4 +1,4 @@
-//! How often the operating system takes the core from a thread that could go on.
+//! How often the operating system takes the core from a thread that could continue.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_involuntary_switches_count() {
+    fn only_involuntary_switches_are_parsed() {
         let status =
             "Name:\tcandide\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
         assert_eq!(of_status(status), Some(545));
@@ -28,7 +28,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn linux_reports_them() {
+    fn linux_reports_involuntary_switches() {
         let before = count().expect("it is reported");
         assert!(count() >= Some(before));
     }

@@ -1,8 +1,8 @@
 //! The measured time of a run, cut into slices: the results of each slice, and the memory at its
 //! end.
 //!
-//! Workloads that change while they run also have shorter slices, without latencies. These are in
-//! `timeline.rs`.
+//! Workloads that change while they run also have shorter slices, without latencies. Such slices
+//! are in `timeline.rs`.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -83,7 +83,7 @@ impl Slices {
 }
 
 /// The results of one thread in its current slice. The thread adds them to [`Slices`] when that
-/// slice is over.
+/// slice has ended.
 pub(crate) struct Share<'a> {
     slices: &'a Slices,
     begun: Instant,
@@ -103,8 +103,8 @@ impl Share<'_> {
         self.kind.record(step, latency);
     }
 
-    /// Goes on to the slice that contains `moment`. This takes some ten microseconds, which are
-    /// part of the next transaction's latency.
+    /// Moves on to the slice that contains `moment`. The change of the slice takes some ten
+    /// microseconds, which are part of the next transaction's latency.
     #[cold]
     fn turn_to(&mut self, moment: Instant) {
         self.slices.add(self.index, &self.kind);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_are_entered_where_they_end_and_none_is_lost() {
+    fn transactions_are_counted_in_the_slice_of_their_end_and_none_is_lost() {
         let slices = Slices::new(MILLIS(10));
         let begun = Instant::now();
         let (mut one, mut other) = (slices.share(begun), slices.share(begun));
@@ -167,12 +167,12 @@ mod tests {
             "{}",
             list[0].all.max_us
         );
-        assert_eq!(list[2].all.max_us, 0.0, "nothing is left of the slice before");
+        assert_eq!(list[2].all.max_us, 0.0, "the slice before has been taken");
         assert!(list[3].all.p50_us > 30_000.0, "{}", list[3].all.p50_us);
     }
 
     #[test]
-    fn nothing_was_measured() {
+    fn a_measurement_of_no_time_has_no_slices() {
         assert!(Slices::new(MILLIS(10)).into_list(Duration::ZERO, Vec::new()).is_empty());
     }
 }

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_at_the_hottest_row_are_in_no_other_figure() {
+    fn probes_of_the_hottest_row_count_in_no_other_figure() {
         let (run, took) = repeated(true);
         assert_eq!((run.committed(), run.kinds[0].aborted), (STEPS, STEPS));
         assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
@@ -331,7 +331,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn involuntary_switches_are_counted_while_measured_and_added_up() {
+    fn involuntary_switches_are_counted_during_the_measurement_and_added_up() {
         let (mut run, _) = repeated(false);
         assert!(run.involuntary_switches.is_some());
         let mut other = Run::new(1);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hottest_row_is_looked_at_only_if_asked() {
+    fn the_hottest_row_is_probed_with_its_option_only() {
         let (run, _) = repeated(false);
         assert!(run.hottest.is_none() && run.committed() == STEPS);
         assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));

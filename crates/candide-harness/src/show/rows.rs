@@ -51,7 +51,7 @@ pub(super) const GRADES_TITLE: &str = "Protocols by the choices, at high content
                                        least 0.9 of the throughput, - if at least 0.7, -- if less";
 
 /// The heading of the table of verdicts.
-pub(super) const VERDICTS_TITLE: &str = "What the paper claims, and whether it came out here";
+pub(super) const VERDICTS_TITLE: &str = "Claims of the paper, and whether they hold here";
 
 /// The columns of [`verdict_row`].
 pub(super) const VERDICTS_HEADER: [&str; 4] = ["claim", "threads", "measured", ""];
@@ -379,7 +379,7 @@ fn switch(on: bool) -> &'static str {
 }
 
 impl Shown {
-    /// Returns the columns that show it.
+    /// Returns the columns of the quantity.
     pub(super) fn columns(self) -> &'static [&'static str] {
         match self {
             Shown::Throughput => &[],

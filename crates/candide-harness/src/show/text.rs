@@ -9,7 +9,7 @@ use super::table::{filled, table};
 use crate::output::say;
 use crate::results::{Figure, Locks, Measurement, Report, grouped, label};
 
-/// Prints the tables, and the notes that a reader of the tables must know.
+/// Prints the tables, and the notes on them.
 pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let results = &report.results;
     match &report.figure {

@@ -80,8 +80,7 @@ impl<'a> Suite<'a> {
 }
 
 /// The note on results under `mvto` if its databases have logs.
-const NO_DELTAS: &str = "mvto puts no update off in a database with a log, which takes results: there are no deltas, and every update \
-                         reads its row when it commits";
+const NO_DELTAS: &str = "mvto defers no update in a database with a log, since the log contains results: there are no deltas, and every update reads its row at commit";
 
 /// Returns an error if `workload` has no hottest row.
 fn expect_hottest(workload: &dyn AnyWorkload) -> Result<(), Failure> {

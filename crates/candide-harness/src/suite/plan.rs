@@ -101,9 +101,9 @@ fn pairs<A: Copy, B: Copy>(first: &[A], second: &[B]) -> impl Iterator<Item = (A
     first.iter().flat_map(move |&a| second.iter().map(move |&b| (a, b)))
 }
 
-/// Checks a given option; the option means something to a protocol if `leaves` says that the
-/// protocol leaves the choice. Returns an error if it means nothing to all of `protocols`, and a
-/// note if it means nothing to some of them.
+/// Checks a given option, which has an effect under the protocols for which `leaves` returns
+/// `true`. Returns an error if it has no effect under all of `protocols`, and a note if it has no
+/// effect under some of them.
 pub fn unconcerned(
     protocols: &Choices,
     option: &str,
@@ -115,10 +115,10 @@ pub fn unconcerned(
     match (with.is_empty(), without.is_empty()) {
         (true, _) => {
             let able = Choices::names_of(leaves).join(", ");
-            Err(Failure::Usage(format!("{option} means nothing to {names}; it is for {able}")))
+            Err(Failure::Usage(format!("{option} has no effect under {names}; it is for {able}")))
         }
         (false, true) => Ok(None),
-        (false, false) => Ok(Some(format!("{option} means nothing to {names}"))),
+        (false, false) => Ok(Some(format!("{option} has no effect under {names}"))),
     }
 }
 

@@ -44,7 +44,7 @@ impl Contents {
         }
     }
 
-    /// Stores the bytes `range` of `data`, which begins at `offset`. The size stays as it is.
+    /// Stores the bytes `range` of `data`, which begins at `offset`. The size stays the same.
     pub(super) fn store(&mut self, offset: u64, data: &Data, range: Range<u64>) {
         let pages = Arc::make_mut(&mut self.pages);
         for piece in PagePiece::all(offset + range.start, range.end - range.start) {

@@ -50,7 +50,7 @@ impl SimDisk {
     ///
     /// # Panics
     ///
-    /// Panics if the options ask for all subsets of more than 20 pieces.
+    /// Panics if the options request all subsets of more than 20 pieces.
     pub fn crash_states(&self, options: &CrashOptions) -> CrashStates {
         let inner = self.inner();
         CrashStates::new(inner.origin.moment(), inner.operations.clone(), options.clone())
@@ -93,8 +93,8 @@ impl CrashState {
         SimDisk::with(names, files)
     }
 
-    /// Returns a line for each change that is not durable, which says what the crash leaves of the
-    /// change.
+    /// Returns, for each change that is not durable, a line on the part of the change that the
+    /// crash leaves.
     pub fn describe(&self) -> String {
         let changes = self.pieces.describe(&self.moment, self.kept());
         let survive = if changes.is_empty() { "  everything is durable\n" } else { &changes };
@@ -106,7 +106,7 @@ impl CrashState {
     }
 }
 
-/// Returns the function that says of each piece whether the crash leaves it.
+/// Returns the function that decides for each piece whether the crash leaves it.
 fn kept(id: StateId) -> impl Fn(usize) -> bool {
     move |piece| id.kept.contains(id.position, piece)
 }

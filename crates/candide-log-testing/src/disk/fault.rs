@@ -22,8 +22,8 @@ pub enum Fault {
     SyncLoses,
     /// A read: one bit of the returned bytes is flipped.
     FlipBit {
-        /// The bit's number, counted from the first byte's lowest bit. It is taken modulo the
-        /// number of bits that are read.
+        /// The bit's number, counted from the first byte's lowest bit. The number is taken modulo
+        /// the number of bits that are read.
         bit: u64,
     },
     /// A write: the bytes go to another place of the same file, and there is no error.
@@ -31,7 +31,7 @@ pub enum Fault {
         /// The place, in bytes from the beginning.
         offset: u64,
     },
-    /// A read: it returns what was there before the last write to any of the bytes.
+    /// A read: it returns the bytes as they were before the last write to any of them.
     OldBlock,
 }
 

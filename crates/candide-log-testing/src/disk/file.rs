@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind};
 pub(super) struct SimFile {
     disk: Shared,
     id: FileId,
-    /// Whether it was opened for reading only.
+    /// Whether the handle was opened for reading only.
     is_read_only: bool,
 }
 

@@ -88,7 +88,7 @@ impl Inner {
         }
     }
 
-    /// Copies to `to` what was in the file before the last write to any of the bytes at `offset`.
+    /// Copies to `to` the bytes at `offset` as they were before the last write to any of them.
     pub(super) fn before_last_write(&self, file: FileId, offset: u64, to: &mut [u8]) {
         let end = offset + to.len() as u64;
         let overlaps = |operation: &Operation| match operation {

@@ -1,6 +1,6 @@
-//! A disk in memory that knows which states a crash could leave, and that fails on request.
+//! A disk in memory that computes which states a crash could leave, and that fails on request.
 //!
-//! A running program sees all of its changes at once. Only what was synced is durable. The disk
+//! A running program sees all of its changes at once. Only synced changes are durable. The disk
 //! notes each operation that changes something or syncs, so it can go through the states that a
 //! crash after any number of operations could leave: see [`CrashOptions`].
 //!
@@ -10,7 +10,7 @@
 //! * A sync of the directory makes entries durable. Until then each creation, rename and removal
 //!   may survive or not, whatever becomes of the files' data.
 //!
-//! What survives is applied in the order in which it was done.
+//! The changes that survive are applied in their original order.
 
 mod contents;
 mod crash;

@@ -19,7 +19,7 @@ impl Moment {
         Self { names: Unsynced::new(names), files: files.collect() }
     }
 
-    /// Goes on by one operation.
+    /// Moves on by one operation.
     pub(super) fn apply(&mut self, operation: &Operation) {
         match operation {
             Operation::Name(change) => {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
-/// A file, whatever its name is.
+/// A file, independently of its name.
 pub(super) type FileId = u64;
 
 /// The name of a file.
@@ -16,7 +16,7 @@ pub(super) type Name = Arc<str>;
 /// The entries of the directory.
 pub(super) type Names = BTreeMap<Name, FileId>;
 
-/// Something that was done to a disk.
+/// An operation that changed a disk.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     Name(NameChange),

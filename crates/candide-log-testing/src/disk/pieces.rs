@@ -25,7 +25,7 @@ pub(super) enum Piece {
     Bytes(Range<u64>),
 }
 
-/// The pieces of all changes of a moment that are not durable.
+/// The pieces of all changes that are not durable at a moment.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces {
     pieces: Vec<Piece>,
@@ -124,7 +124,7 @@ impl Pieces {
         contents
     }
 
-    /// Returns a line for each change that is not durable, which says what of it is kept.
+    /// Returns, for each change that is not durable, a line on the part that is kept.
     pub(super) fn describe(&self, moment: &Moment, kept: impl Fn(usize) -> bool) -> String {
         let mut text = String::new();
         for (later, range) in moment.names.changes.iter().zip(&self.names) {

@@ -43,8 +43,8 @@ impl SimDisk {
     }
 
     /// Returns the disk as it is after the first `position` operations, for a process that is
-    /// started after another one was killed. It sees all changes; changes that had not been synced
-    /// are still not durable. Faults and quotas are not copied.
+    /// started after another one was killed. The new process sees all changes; changes that had not
+    /// been synced are still not durable. Faults and quotas are not copied.
     ///
     /// # Panics
     ///
@@ -69,7 +69,7 @@ impl SimDisk {
         self.inner().faults.add(n, fault);
     }
 
-    /// Returns the number of faults that were asked for and have not occurred.
+    /// Returns the number of faults that were requested and have not occurred.
     pub fn pending_faults(&self) -> usize {
         self.inner().faults.pending()
     }

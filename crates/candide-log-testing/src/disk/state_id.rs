@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// The name of a state after a crash, from which [`SimDisk::state`] of a disk with the same
 /// operations makes the state again.
 ///
-/// It is written and parsed as one word, such as `37:512:all-but-5`.
+/// A state is written and parsed as one word, such as `37:512:all-but-5`.
 ///
 /// [`SimDisk::state`]: super::SimDisk::state
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,7 +98,7 @@ pub struct StateIdError {
 
 impl Display for StateIdError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} names no state; one that does is 37:512:all-but-5", self.text)
+        write!(f, "{:?} names no state; a valid name is 37:512:all-but-5", self.text)
     }
 }
 
@@ -167,14 +167,14 @@ mod tests {
     fn text_that_names_no_state_is_refused_with_an_example() {
         for text in ["", "1:2", "1:512:most", "1:0:nothing", "1:512:only-x", "1:512:nothing:"] {
             let error = text.parse::<StateId>().unwrap_err().to_string();
-            let expected = "names no state; one that does is 37:512:all-but-5";
+            let expected = "names no state; a valid name is 37:512:all-but-5";
             assert_eq!(error, format!("{text:?} {expected}"));
         }
         assert!("37:512:all-but-5".parse::<StateId>().is_ok());
     }
 
     #[test]
-    fn random_subsets_are_as_dense_as_their_seed_says() {
+    fn the_seed_of_a_random_subset_chooses_its_density() {
         for (seed, per_thousand) in [(0, 500), (1, 125), (2, 875), (7, 500)] {
             let kept = (0..1000).filter(|piece| Kept::Random(seed).contains(3, *piece)).count();
             assert!(kept.abs_diff(per_thousand) < 60, "{kept} of 1000 with the seed {seed}");

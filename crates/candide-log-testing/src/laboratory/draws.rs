@@ -39,7 +39,7 @@ mod tests {
     use super::Draws;
 
     #[test]
-    fn a_seed_always_gives_the_same_numbers_and_all_of_them() {
+    fn draws_of_a_seed_repeat_and_cover_their_range() {
         let numbers = |seed| {
             let mut draws = Draws::new(seed);
             (0..1000).map(|_| draws.below(10)).collect::<Vec<_>>()

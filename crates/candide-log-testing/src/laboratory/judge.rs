@@ -37,7 +37,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the number of all states. Those that the whole engine opened are among the others.
+    /// Returns the number of all states. The states that the whole engine opened are among the
+    /// others.
     pub fn states(&self) -> u64 {
         self.crashes + self.kills + self.recoveries
     }
@@ -110,7 +111,8 @@ impl<'a> Judge<'a> {
         let begin = disk.position();
         // The engine opens the same state as `Rows` does.
         let untouched = wants_engine.then(|| disk.at(begin));
-        let found = self.recover(&disk).map_err(|error| format!("it does not open: {error}"))?;
+        let found =
+            self.recover(&disk).map_err(|error| format!("the database does not open: {error}"))?;
         self.script.model.check(&found, loss, position)?;
         let mut tables = found.tables.iter().enumerate();
         if let Some((_, table)) = tables.find(|(index, table)| **table != self.plan.table(*index)) {
@@ -118,14 +120,14 @@ impl<'a> Judge<'a> {
         }
         let again = self.recover(&disk).map_err(|error| format!("opened twice: {error}"))?;
         if !found.is_same(&again) {
-            return Err(differ("the second time that it is opened", &found, &again));
+            return Err(differ("at the second opening", &found, &again));
         }
         if let (Some(engine), Some(untouched)) = (self.engine, untouched) {
             self.counts.engines += 1;
             let rows = engine.rows(untouched, &found.tables)?;
             if rows != found.rows {
                 return Err(format!(
-                    "the engine recovers\n{rows:?}\nand in the files is\n{:?}",
+                    "the engine recovers\n{rows:?}\nand the files contain\n{:?}",
                     found.rows
                 ));
             }
@@ -176,7 +178,7 @@ impl<'a> Judge<'a> {
 
     /// Opens the database, commits once, and judges the crashes around that.
     fn go_on(&mut self, disk: &SimDisk, found: &Found) -> Result<(), String> {
-        let failed = |error: String| format!("it cannot be written when it is open: {error}");
+        let failed = |error: String| format!("the opened database cannot be written: {error}");
         let (store, mut log, _) =
             open(disk, &self.script.options).map_err(|error| failed(error.to_string()))?;
         let mut tables = found.tables.clone();
@@ -222,8 +224,7 @@ impl<'a> Judge<'a> {
 
 fn differ(when: &str, found: &Found, after: &Found) -> String {
     format!(
-        "{when}, there is cut {} of generation {}\n{:?}\nand before there was cut {} of \
-         generation {}\n{:?}",
+        "{when}, the database has cut {} of generation {}\n{:?}\nand had before cut {} of generation {}\n{:?}",
         after.cut, after.generation, after.rows, found.cut, found.generation, found.rows
     )
 }

@@ -4,13 +4,13 @@
 //! A script is drawn from its seed: tables, transactions of several sessions, checkpoints, backups,
 //! openings, and faults of the disk. After it has run, [`examine`] goes through the states that the
 //! end of the process, or of power, could have left after each operation of the disk
-//! ([`SimDisk::crash_states`]). Each of them must open, and
+//! ([`SimDisk::crash_states`]). Each of these states must open, and
 //!
 //! * contain exactly the commits up to a cut that a block has closed, and all tables that were
 //!   durable;
 //! * contain everything that was acknowledged before: as durable against a loss of power, as
 //!   written against the end of the process;
-//! * be the same when it is opened again, also when recovery itself crashes, and go on to take
+//! * be the same when it is opened again, also when recovery itself crashes, and continue to take
 //!   commits that are durable.
 //!
 //! A share of the states is opened by a [`WholeEngine`], too.
@@ -121,10 +121,10 @@ fn finding(seed: u64, disk: &SimDisk, place: Option<Place>, what: String) -> Box
     Box::new(Finding { seed, place, what, story: story(disk, place) })
 }
 
-/// The number of operations before a crash that a story tells.
+/// The number of operations before a crash that a report lists.
 const TOLD: usize = 40;
 
-/// Tells the last operations before a state, and what the crash leaves of them.
+/// Lists the last operations before a state, and the parts of them that the crash leaves.
 fn story(disk: &SimDisk, place: Option<Place>) -> String {
     let operations = disk.operations();
     let (end, left) = match place {

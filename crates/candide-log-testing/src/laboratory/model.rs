@@ -24,8 +24,7 @@ struct Generation {
     cuts: Vec<u64>,
 }
 
-/// A promise that everything up to a cut would survive, given after a number of the disk's
-/// operations.
+/// An acknowledgement of all commits up to a cut, given after a number of the disk's operations.
 #[derive(Debug, Clone, Copy)]
 struct Promise {
     position: usize,
@@ -33,7 +32,7 @@ struct Promise {
     cut: u64,
 }
 
-/// The kind of loss that a promise withstands.
+/// The kind of loss that an acknowledgement withstands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loss {
     /// The end of the process.
@@ -42,7 +41,7 @@ pub(super) enum Loss {
     OfPower,
 }
 
-/// A database as the script knows it.
+/// The state of a database that the script expects.
 #[derive(Debug)]
 pub(super) struct Model {
     row_words: usize,
@@ -74,7 +73,7 @@ impl Model {
 
     /// Notes that the database has been opened, after this number of the disk's operations.
     pub(super) fn open(&mut self, generation: u64, found: &Found, position: usize) {
-        // A generation without a block has not been.
+        // A generation without a block does not count.
         self.generations.retain(|before| before.number < generation);
         self.prefixes.borrow_mut().retain(|(number, _), _| *number < generation);
         self.generations.push(Generation {
@@ -160,14 +159,13 @@ impl Model {
             && (generation, cut) < (promise.generation, promise.cut)
         {
             return Err(format!(
-                "cut {cut} of generation {generation} is there, and cut {} of generation {} was \
-                 acknowledged",
+                "the database has cut {cut} of generation {generation}, and cut {} of generation {} was acknowledged",
                 promise.cut, promise.generation
             ));
         }
         let tables = self.tables.iter().filter(|since| **since <= position).count();
         if found.tables.len() < tables {
-            return Err(format!("{} tables are there of {tables}", found.tables.len()));
+            return Err(format!("the database has {} of {tables} tables", found.tables.len()));
         }
         let expected = self.prefix(generation, cut)?;
         if found.rows == *expected {

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-/// A state that a script could leave. It is written and parsed as one word, such as
+/// A state that a script could leave. A place is written and parsed as one word, such as
 /// `37:512:all-but-5` or `killed-37`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -33,7 +33,7 @@ pub struct PlaceError {
 impl Display for PlaceError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let text = &self.text;
-        write!(f, "{text:?} names no state; such as do are 37:512:all-but-5 and killed-37")
+        write!(f, "{text:?} names no state; valid names are 37:512:all-but-5 and killed-37")
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
         }
         for text in ["", "killed", "killed-x", "37", "37:512"] {
             let error = text.parse::<Place>().unwrap_err();
-            assert!(error.to_string().contains("such as do are 37:512:all-but-5"), "{error}");
+            assert!(error.to_string().contains("valid names are 37:512:all-but-5"), "{error}");
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct Plan {
     /// The choice of the states that are judged.
     pub crashes: CrashOptions,
     /// The share of the states, from 0 to 1, in which crashes of recovery are judged, and the share
-    /// in which the database goes on and crashes again.
+    /// in which the database continues and crashes again.
     pub recovery_share: f64,
     /// The share of the states, from 0 to 1, that the whole engine opens, too.
     pub engine_share: f64,
@@ -37,7 +37,7 @@ impl Plan {
         Plan { schema, steps: 16, faults_percent: 40, crashes, recovery_share, engine_share }
     }
 
-    /// Returns the schema of the table with this index, from 0. Its number is one more.
+    /// Returns the schema of the table with this index, from 0. The table's number is one more.
     pub(super) fn table(&self, index: usize) -> TableSchema {
         let number = index as u32 + 1;
         TableSchema { number, name: Plan::table_name(number), ..self.schema.clone() }

@@ -3,7 +3,7 @@
 //! Commits run one after the other, each with the epoch as its stamp and the next number as its
 //! version. Each belongs to a session and lies in the session's buffer until a round takes the
 //! buffer. A round reads the cut, lets the epoch pass, and takes the buffers one after the other,
-//! while commits of the next epoch go on: so some records of a block are above its cut, and the
+//! while commits of the next epoch continue: so some records of a block are above its cut, and the
 //! versions in it are not in order.
 
 use super::draws::Draws;
@@ -18,7 +18,7 @@ use std::mem;
 use std::sync::Arc;
 
 const SESSIONS: usize = 3;
-/// The number of keys of each table: few, so that rows are changed again and again.
+/// The number of keys of each table: few, so that rows are changed repeatedly.
 const KEYS: u64 = 6;
 /// The largest number of faults of a script.
 const FAULTS_MAX: u64 = 2;
@@ -46,7 +46,7 @@ impl<'a> Script<'a> {
     /// Runs the script of a seed.
     ///
     /// # Errors
-    /// The failure of an operation without a fault as the reason.
+    /// The failure of an operation that no fault of the disk has caused.
     pub(super) fn run(seed: u64, plan: &'a Plan) -> (Script<'a>, Result<(), String>) {
         let mut draws = Draws::new(seed);
         let segment_bytes = [12 << 10, 16 << 10, 40 << 10][draws.below(3) as usize];
@@ -124,7 +124,7 @@ impl<'a> Script<'a> {
         self.opened.as_mut().expect("the database is open between steps")
     }
 
-    /// Has the log do something. Returns whether it can still be written.
+    /// Has the log do something. Returns whether the database can still be written.
     fn log(
         &mut self,
         act: impl FnOnce(&mut LogWriter) -> Result<(), WriteError>,
@@ -139,7 +139,7 @@ impl<'a> Script<'a> {
         let schema = self.plan.table(self.model.tables());
         match self.opened().0.add_table(schema) {
             Ok(_) => self.model.add_table(self.disk.position()),
-            // The next opening tells whether the table is there.
+            // The next opening shows whether the table exists.
             Err(StoreError::Failed(error)) => {
                 return self.excuse(error, "adding a table").map(|()| false);
             }
@@ -170,7 +170,7 @@ impl<'a> Script<'a> {
             let found = Found::recover(&state.disk(), &self.options)
                 .map_err(|error| format!("a backup does not open: {error}"))?;
             if (found.generation, found.cut) != (made.generation, made.cut) {
-                return Err(format!("a backup is not what it said: {made:?}"));
+                return Err(format!("a backup differs from its report: {made:?}"));
             }
             // The copy begins after everything that was acknowledged by now.
             let position = self.disk.position();
@@ -234,7 +234,8 @@ impl<'a> Script<'a> {
         match self.opened().1.write(&records, cut) {
             Ok(()) => {}
             Err(WriteError::Full(error)) => {
-                // The full disk has taken nothing, so the next round has these records, too.
+                // The full disk has not written the block, so the next round has these records,
+                // too.
                 self.buffers[0].splice(0..0, payload.concat());
                 return self.excuse(error, "a write").map(|()| true);
             }
@@ -262,12 +263,12 @@ impl<'a> Script<'a> {
             match open(&self.disk, &self.options) {
                 Ok(opened) => break opened,
                 Err(OpenError::Io { .. }) if self.disk.pending_faults() < left => {}
-                Err(error) => return Err(format!("opening it again fails: {error}")),
+                Err(error) => return Err(format!("reopening the database fails: {error}")),
             }
         };
         self.model
             .check(&found, Loss::OfProcess, before)
-            .map_err(|what| format!("when it is opened again, {what}"))?;
+            .map_err(|what| format!("after reopening, {what}"))?;
         self.model.open(found.begun, &found, self.disk.position());
         self.rows = found.rows;
         (self.epoch, self.version) = (1, 0);

@@ -21,7 +21,7 @@ fn plan() -> Plan {
 }
 
 #[test]
-fn a_thousand_states_are_as_they_must_be() {
+fn a_thousand_drawn_crash_states_recover_correctly() {
     let mut counts = Counts::default();
     for seed in 0.. {
         counts += examine(seed, &plan(), None).unwrap_or_else(|finding| panic!("{finding}"));
@@ -42,17 +42,17 @@ fn look_twice(plan: &Plan) {
 }
 
 #[test]
-fn findings_in_recovery_are_found_again_at_their_places() {
+fn findings_in_recovery_are_reproduced_from_their_places() {
     look_twice(&Plan { recovery_share: 0.05, ..plan() });
 }
 
 #[test]
-fn findings_of_faults_are_found_again_at_their_places() {
+fn findings_of_faults_are_reproduced_from_their_places() {
     look_twice(&Plan { faults_percent: 100, ..plan() });
 }
 
 #[test]
-fn a_state_that_is_not_there_is_refused() {
+fn an_identity_without_a_crash_state_is_refused() {
     let place = "100000:512:nothing".parse().unwrap();
     let refused = replay(1, place, &plan(), None);
     assert!(matches!(refused, Err(ReplayError::NoState { last }) if last > 20), "{refused:?}");

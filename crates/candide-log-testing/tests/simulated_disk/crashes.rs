@@ -46,7 +46,7 @@ fn exactly_the_states_of_the_definition_are_enumerated() {
 }
 
 #[test]
-fn sampled_states_are_states_of_the_definition_and_all_and_nothing_are_among_them() {
+fn sampled_states_are_of_the_definition_and_include_all_and_nothing_kept() {
     let options = CrashOptions { exhaustive: 2, samples: 8, ..CrashOptions::default() };
     after_each_step(|seed, disk, oracle| {
         let (states, allowed) = (contents(&last_states(disk, options.clone())), oracle.states());

@@ -32,7 +32,7 @@ fn set<const N: usize>(states: [&[(&str, &[u8])]; N]) -> BTreeSet<Files> {
 }
 
 #[test]
-fn a_synced_file_without_a_synced_directory_has_its_bytes_or_no_name() {
+fn a_synced_file_in_an_unsynced_directory_has_its_bytes_or_is_missing() {
     let disk = SimDisk::new();
     let file = disk.create("a").unwrap();
     file.write_at(0, &[b"x"]).unwrap();
@@ -49,7 +49,7 @@ fn a_synced_name_does_not_make_bytes_durable() {
 }
 
 #[test]
-fn a_rename_is_there_or_not_whatever_becomes_of_the_bytes() {
+fn a_rename_is_durable_or_not_independently_of_the_bytes() {
     let disk = durable(&[("new", b"o"), ("old", b"x")]);
     disk.open("new").unwrap().write_at(0, &[b"n"]).unwrap();
     disk.rename("new", "old").unwrap();
@@ -158,7 +158,7 @@ fn bytes_that_survive_beyond_the_size_are_zeros_when_the_file_grows_again() {
 }
 
 #[test]
-fn sectors_that_stay_as_they_are_have_no_states() {
+fn sectors_written_with_equal_bytes_add_no_states() {
     let disk = durable(&[("a", &[1; 4096])]);
     let mut bytes = [1; 4096];
     bytes[700] = 2;
@@ -200,7 +200,7 @@ fn a_large_write_has_states_of_ever_larger_pieces() {
 }
 
 #[test]
-fn a_later_sync_makes_nothing_durable_of_which_a_sync_has_failed() {
+fn changes_whose_sync_failed_are_not_made_durable_by_a_later_sync() {
     let disk = durable(&[("a", &[1; 1024])]);
     let file = disk.open("a").unwrap();
     file.write_at(0, &[b"2"]).unwrap();
@@ -230,7 +230,7 @@ fn a_removed_file_is_still_written_and_read_by_its_handle() {
 }
 
 #[test]
-fn a_state_says_what_is_kept_and_what_is_lost() {
+fn the_description_of_a_state_lists_kept_and_lost_changes() {
     let disk = durable(&[("a", &[1; 1024])]);
     disk.open("a").unwrap().write_at(0, &[&[2; 1024]]).unwrap();
     disk.rename("a", "b").unwrap();

@@ -74,7 +74,7 @@ fn step(rng: &mut Rng, disks: [&dyn Disk; 2], handles: &mut Handles) {
 }
 
 #[test]
-fn a_program_sees_the_same_on_both_disks() {
+fn the_simulated_disk_answers_like_the_real_one() {
     for seed in 0..40 {
         let path = env::temp_dir().join(format!("candide-log-{}-same-{seed}", process::id()));
         _ = fs::remove_dir_all(&path);

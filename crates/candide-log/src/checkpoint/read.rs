@@ -33,7 +33,7 @@ impl<'a> PartReader<'a> {
     /// Opens a part of the checkpoint in force, and checks its header.
     ///
     /// # Errors
-    /// The file is missing or has another length than MANIFEST says, or its header is damaged.
+    /// The file is missing or has another length than MANIFEST states, or its header is damaged.
     pub(crate) fn open(
         disk: &dyn Disk,
         manifest: &'a Manifest,

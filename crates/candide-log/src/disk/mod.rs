@@ -54,7 +54,7 @@ pub trait Disk: Send + Sync + Debug {
     fn lock(&self) -> Result<Box<dyn Send + Sync + Debug>, LockError>;
 }
 
-/// An open file. It stays the same file when it is renamed or removed.
+/// An open file. The handle refers to the same file after a rename or removal.
 pub trait DiskFile: Send + Sync + Debug {
     /// Returns the size in bytes.
     fn len(&self) -> io::Result<u64>;
@@ -72,12 +72,12 @@ pub trait DiskFile: Send + Sync + Debug {
     /// and bytes that are skipped are zeros. After an error, any part of the bytes may be written.
     fn write_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()>;
 
-    /// Returns an error if the file or its directory was removed, as far as the disk can tell.
+    /// Returns an error if the file or its directory was removed and the disk can notice that.
     fn check(&self) -> io::Result<()>;
 
     /// Makes the contents and the size durable, and [checks](DiskFile::check) the file. After an
-    /// error, it is unknown which of the writes
-    /// since the last successful call are durable, and a later call that succeeds does not tell.
+    /// error, it is unknown which of the writes since the last successful call are durable, even if
+    /// a later call succeeds.
     fn sync(&self) -> io::Result<()>;
 }
 

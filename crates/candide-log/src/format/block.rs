@@ -1,6 +1,6 @@
 //! Blocks of the log, each written by the logger at once.
 //!
-//! A block is a header of 64 bytes, commit records, and zeros up to a multiple of 4 KiB. It is
+//! A block is a header of 64 bytes, commit records, and zeros up to a multiple of 4 KiB. A block is
 //! valid whole or not at all.
 
 #![forbid(unsafe_code)]
@@ -167,7 +167,7 @@ impl BlockHeader {
         if crc != self.crc {
             let found = self.crc;
             return Err(CRC.wrong(format!(
-                "the checksum of the block is {crc:#010x}, not {found:#010x} as it says"
+                "the checksum of the block is {crc:#010x}, and the block states {found:#010x}"
             )));
         }
         let behind = &whole[end..];
@@ -182,7 +182,7 @@ impl BlockHeader {
     /// first.
     ///
     /// # Errors
-    /// Returns what does not fit.
+    /// Returns an error if the block does not fit its header.
     pub fn follows(&self, before: Option<&BlockHeader>) -> Result<(), Malformed> {
         let first = BlockHeader { generation: self.generation, ..BlockHeader::default() };
         let before = before.unwrap_or(&first);
@@ -197,7 +197,7 @@ impl BlockHeader {
         if self.before != before.crc {
             let (is, was) = (self.before, before.crc);
             return Err(BEFORE.wrong(format!(
-                "the checksum of the block before is {was:#010x}, not {is:#010x} as this one says"
+                "the checksum of the block before is {was:#010x}, and this block states {is:#010x}"
             )));
         }
         if self.cut < before.cut {

@@ -55,7 +55,7 @@ impl Field {
         self.put_bytes(header, &value.to_le_bytes()[..self.size]);
     }
 
-    /// Returns the error that says `what` is wrong with this field.
+    /// Returns an error about this field, with the text `what`.
     pub(crate) fn wrong(self, what: impl Into<Cow<'static, str>>) -> Malformed {
         Malformed::new(self.offset as u64, what)
     }
@@ -118,7 +118,7 @@ pub(crate) fn check_crc(bytes: &[u8], what: &str) -> Result<(), Malformed> {
     if found == is {
         return Ok(());
     }
-    let error = format!("the checksum of {what} is {is:#010x}, not {found:#010x} as it says");
+    let error = format!("the checksum of {what} is {is:#010x}, and it states {found:#010x}");
     Err(Malformed::new(contents.len() as u64, error))
 }
 

@@ -78,7 +78,7 @@ pub struct PartHeader {
     pub part: u32,
     /// The generation up to which the checkpoint contains the log, from 1.
     pub generation: u64,
-    /// The cut up to which it contains the generation.
+    /// The cut up to which the checkpoint contains the generation.
     pub cut: u64,
 }
 
@@ -205,7 +205,7 @@ impl PartBlockHeader {
             },
             PENDING => Contents::Pending { count },
             END => Contents::End { blocks: count },
-            _ => return Err(BLOCK_KIND.wrong(format!("there is no kind {kind} of blocks"))),
+            _ => return Err(BLOCK_KIND.wrong(format!("a block has the unknown kind {kind}"))),
         };
         if kind != ROWS {
             BLOCK_TABLE.is_zero(bytes)?;
@@ -236,7 +236,8 @@ impl PartBlockHeader {
         let payload = self.payload_bytes;
         match self.contents {
             Contents::Rows { table, .. } if table > TABLE_NUMBER_MAX => {
-                Err(BLOCK_TABLE.wrong(format!("there can be no table {table}")))
+                Err(BLOCK_TABLE
+                    .wrong(format!("table {table} is above the largest number of a table")))
             }
             Contents::Rows { count: 0, .. } | Contents::Pending { count: 0 } => {
                 Err(BLOCK_COUNT.wrong("the block has no contents"))
@@ -392,7 +393,7 @@ impl PartDecoder {
     /// MANIFEST. Also returns the header, which the caller compares with the part that it wants.
     ///
     /// # Errors
-    /// Returns what is wrong with the header, or that `part` has no room for an end.
+    /// Returns an error if the header is damaged, or `part` has no room for an end.
     pub fn new(bytes: &[u8], part: Part) -> Result<(PartDecoder, PartHeader), Malformed> {
         let header = PartHeader::decode(bytes)?;
         let at = PART_HEADER_BYTES as u64;
@@ -418,7 +419,7 @@ impl PartDecoder {
     /// Reads the header of the next block, with which `bytes` begin.
     ///
     /// # Errors
-    /// Returns what is wrong with it. Offsets count from the header.
+    /// Returns an error if the header is damaged. Offsets count from the header.
     pub fn header(&self, bytes: &[u8]) -> Result<PartBlockHeader, Malformed> {
         PartBlockHeader::parse(bytes, self.left())
     }
@@ -426,7 +427,7 @@ impl PartDecoder {
     /// Reads the next block, with which `bytes` begin, and checks it and its order.
     ///
     /// # Errors
-    /// Returns what is wrong with it. Offsets count from the block's header.
+    /// Returns an error if the block is damaged. Offsets count from the block's header.
     pub fn block<'a>(&mut self, bytes: &'a [u8]) -> Result<PartBlock<'a>, Malformed> {
         let header = self.header(bytes)?;
         let whole = usize::try_from(header.size()).ok().and_then(|size| bytes.get(..size));
@@ -439,14 +440,14 @@ impl PartDecoder {
         if header.before != self.crc {
             let (is, says) = (self.crc, header.before);
             return Err(BLOCK_BEFORE.wrong(format!(
-                "the checksum before the block is {is:#010x}, not {says:#010x} as it says"
+                "the checksum before the block is {is:#010x}, and the block states {says:#010x}"
             )));
         }
         let crc = crc32c::crc32c_append(header.crc_of_header(), payload);
         if crc != header.crc {
             let says = header.crc;
             return Err(BLOCK_CRC.wrong(format!(
-                "the checksum of the block is {crc:#010x}, not {says:#010x} as it says"
+                "the checksum of the block is {crc:#010x}, and the block states {says:#010x}"
             )));
         }
         let words = byte_words(payload)?;
@@ -509,10 +510,10 @@ impl PartDecoder {
         Ok(())
     }
 
-    /// Checks that the part ends here as MANIFEST says.
+    /// Checks that the part ends here, as MANIFEST states.
     fn check_end(&self, header: &PartBlockHeader, blocks: u64) -> Result<(), Malformed> {
         if blocks != self.blocks {
-            let error = format!("the part has {} blocks, not {blocks} as it says", self.blocks);
+            let error = format!("the part has {} blocks, and states {blocks}", self.blocks);
             return Err(BLOCK_COUNT.wrong(error));
         }
         if header.size() != self.left() {

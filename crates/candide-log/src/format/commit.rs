@@ -21,8 +21,8 @@ use std::slice;
 
 /// The number of words before the first entry.
 pub const HEADER_WORDS: usize = 3;
-/// The bit of an entry's kind that says that the entry has no key: it changes the same row as the
-/// entry before.
+/// The bit of an entry's kind that is set if the entry has no key: the entry changes the same row
+/// as the entry before.
 pub const SAME_ROW: u8 = 0x80;
 
 /// The effect of a change on its row.
@@ -352,8 +352,8 @@ impl<'a> CommitRecord<'a> {
     /// Reads the record with which `words` begin. Returns it, and the words behind it.
     ///
     /// # Errors
-    /// Returns what is wrong with the record, which includes all that the writer would not write.
-    /// The offset counts bytes.
+    /// Returns an error if the record is damaged or could not come from the writer. The offset
+    /// counts bytes.
     pub fn parse(words: &'a [u64]) -> Result<(CommitRecord<'a>, &'a [u64]), Malformed> {
         let &[counts, stamp, version, ..] = words else {
             let error = format!("a commit record ends after {} words", words.len());
@@ -461,7 +461,7 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         let mut rest = self.record[start..].iter();
         let Some(&header) = rest.next() else {
-            return Err(wrong(start, "a commit record has fewer entries than it says"));
+            return Err(wrong(start, "a commit record has fewer entries than it states"));
         };
         let (table, first) = ((header >> 48) as u16, (header >> 32) as u16);
         let (count, key_words, kind) = ((header >> 16) as u16, (header >> 8) as u8, header as u8);
@@ -476,7 +476,10 @@ impl<'a> Cursor<'a> {
                     return Err(wrong(start, error));
                 }
                 Some(_) if key_words != 0 => {
-                    return Err(wrong(start, "an entry has a key, and the row of the one before"));
+                    return Err(wrong(
+                        start,
+                        "an entry has a key, although it is of the same row as the entry before",
+                    ));
                 }
                 Some((_, key)) => key,
             }
@@ -486,7 +489,7 @@ impl<'a> Cursor<'a> {
             1 => ChangeKind::Put,
             2 if count == 0 && first == 0 => ChangeKind::Delete,
             2 => return Err(wrong(start, "a delete has words")),
-            kind => return Err(wrong(start, format!("there is no kind {kind} of entries"))),
+            kind => return Err(wrong(start, format!("an entry has the unknown kind {kind}"))),
         };
         if first.checked_add(count).is_none() {
             let error = format!("{count} words from word {first} on are beyond any row");
@@ -508,7 +511,7 @@ fn words<'a>(rest: &mut slice::Iter<'a, u64>, count: usize) -> Option<&'a [u64]>
     Some(words)
 }
 
-/// Returns the error that says `what` is wrong at a word.
+/// Returns an error at a word, with the text `what`.
 #[cold]
 fn wrong(word: usize, what: impl Into<Cow<'static, str>>) -> Malformed {
     Malformed::new((word * size_of::<u64>()) as u64, what)

@@ -17,7 +17,8 @@ use contents::CRC_BYTES;
 use std::collections::HashSet;
 use table::{put_table, take_table};
 
-/// The version of the format of MANIFEST that is written. This one and those before are read.
+/// The version of the format of MANIFEST that is written. This version and all earlier ones are
+/// read.
 pub const VERSION: u32 = 2;
 /// The first version, in which a file is a base.
 const WITHOUT_ENTRIES: u32 = 1;
@@ -82,7 +83,7 @@ pub fn file_bytes_max(base: u64) -> u64 {
 /// [`HEADER_BYTES`], or all its bytes if it has fewer.
 ///
 /// # Errors
-/// The file has another length than its first bytes say, or does not begin like a MANIFEST.
+/// The file has another length than its first bytes state, or does not begin as a MANIFEST does.
 pub fn check_length(start: &[u8], length: u64) -> Result<(), Malformed> {
     let version = bytes::begins(start, MAGIC_BYTES, NAME)?;
     let mut most = file_bytes_max(BASE_BYTES_MAX);
@@ -98,7 +99,7 @@ pub fn check_length(start: &[u8], length: u64) -> Result<(), Malformed> {
             )));
         }
         if base > length || version == WITHOUT_ENTRIES && base != length {
-            let what = format!("MANIFEST has {length} bytes, not {base} as it says");
+            let what = format!("MANIFEST has {length} bytes, and states {base}");
             return Err(BYTES.wrong(what));
         }
         most = file_bytes_max(base);
@@ -157,7 +158,7 @@ impl Manifest {
     /// Reads a whole file, of any version.
     ///
     /// # Errors
-    /// Returns what is wrong with it.
+    /// Returns an error if the file is damaged.
     pub fn decode(file: &[u8]) -> Result<Manifest, Malformed> {
         let Front { manifest, tail, .. } = Front::decode(file)?;
         tail.map_or(Ok(manifest), Err)
@@ -177,7 +178,7 @@ impl Front {
     /// Reads a file of any version, up to an entry that is cut off or has a wrong checksum.
     ///
     /// # Errors
-    /// Returns what is wrong with the base, or with an entry that is whole.
+    /// Returns an error if the base, or an entry that is whole, is invalid.
     pub fn decode(file: &[u8]) -> Result<Front, Malformed> {
         check_length(&file[..file.len().min(HEADER_BYTES)], file.len() as u64)?;
         let version = bytes::FORMAT.get_u32(file);

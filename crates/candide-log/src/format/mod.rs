@@ -42,7 +42,7 @@ pub struct Malformed {
 pub enum Fault {
     /// The bytes do not begin with the expected magic number.
     Magic,
-    /// The bytes are intact, but this crate does not know the version of the format.
+    /// The bytes are intact, but of an unknown version of the format.
     Version {
         /// The version.
         found: u32,
@@ -56,7 +56,7 @@ pub enum Fault {
 }
 
 impl Malformed {
-    /// Returns the error that says `what` is wrong at `offset`.
+    /// Returns an error at `offset`, with the text `what`.
     pub fn new(offset: u64, what: impl Into<Cow<'static, str>>) -> Malformed {
         Malformed { offset, what: what.into(), fault: Fault::Damaged }
     }

@@ -73,7 +73,8 @@ pub struct GenerationEnd {
 }
 
 impl SegmentHeader {
-    /// Returns the header as bytes. Its fields are as their documentation says.
+    /// Returns the header as bytes. The fields must have the values that their documentation
+    /// permits.
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
         debug_assert_eq!(self.check(), Ok(()));
         let mut header = [0; SEGMENT_HEADER_BYTES];
@@ -92,7 +93,7 @@ impl SegmentHeader {
     /// Reads the header with which a segment begins.
     ///
     /// # Errors
-    /// Returns what is wrong with the header. A file of zeros has the fault [`Fault::Magic`].
+    /// Returns an error if the header is damaged. A file of zeros has the fault [`Fault::Magic`].
     pub fn decode(segment: &[u8]) -> Result<SegmentHeader, Malformed> {
         let Some(header) = segment.first_chunk::<SEGMENT_HEADER_BYTES>() else {
             let error = format!("the header of a segment ends after {} bytes", segment.len());
@@ -126,7 +127,7 @@ impl SegmentHeader {
             return Err(GENERATION.wrong("the generation is 0"));
         }
         if generation == 1 && end_before != GenerationEnd::default() {
-            return Err(END_CUT.wrong("the first generation has one before it"));
+            return Err(END_CUT.wrong("the first generation names an earlier one"));
         }
         if generation > 1 && end_before.segment >= number {
             let segment = end_before.segment;
@@ -139,7 +140,7 @@ impl SegmentHeader {
             return Err(END_OFFSET.wrong(format!("no block ends at byte {offset}")));
         }
         if bytes < SEGMENT_HEADER_BYTES as u64 + BLOCK_ALIGN || !bytes.is_multiple_of(BLOCK_ALIGN) {
-            return Err(BYTES.wrong(format!("no segment has a length of {bytes} bytes")));
+            return Err(BYTES.wrong(format!("a segment cannot have {bytes} bytes")));
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! Batches: the commit records that are applied when a block has been read, in order.
 //!
 //! A block closes a cut. The records with a stamp up to the cut, from this block or an earlier one,
-//! are a *batch*: they are applied in the order of their versions. The others stay pending until a
-//! later block of the same generation closes a cut that contains them, or until the generation
-//! ends.
+//! are a *batch*: they are applied in the order of their versions. The other records stay pending
+//! until a later block of the same generation closes a cut that contains them, or until the
+//! generation ends.
 //!
 //! The writes of one row come in the right order also from batch to batch. A commit that replaces
 //! what another commit wrote has a stamp that is no smaller (property W of the engine's log), so it
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_one_version_keep_their_order() {
+    fn records_of_one_version_stay_in_order_in_a_batch() {
         let mut batches = Batches::default();
         batches.add(1, payload(&[(2, 9)])).unwrap();
         let mut words = payload(&[(3, 9)]);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_records_are_refused_with_their_place() {
+    fn words_that_are_no_commit_records_are_refused_with_their_place() {
         let mut words = payload(&[(1, 1)]);
         let whole = size_of_val(&words[..]) as u64;
         words.extend([0; 3]);

@@ -1,9 +1,9 @@
 //! Reading the log block by block, through segments and generations to its end.
 //!
-//! The log of a finished generation ends where the next generation says, and everything before has
-//! to be valid. The log of the last generation ends at the first place without the next valid
-//! block. This place is the end only if no valid block of the generation is behind it: at most one
-//! block is in flight, so a crash cannot lose a block and keep a later one.
+//! The next generation states the end of the log of a finished generation, and every block before
+//! that end has to be valid. The log of the last generation ends at the first place without the
+//! next valid block. This place is the end only if no valid block of the generation is behind it:
+//! at most one block is in flight, so a crash cannot lose a block and keep a later one.
 
 use crate::error::OpenError;
 use crate::format::block::{BLOCK_ALIGN, BlockHeader};
@@ -204,7 +204,8 @@ impl<'a> Reader<'a> {
         self.segments[self.segment].number() == stop.segment && self.offset == stop.offset
     }
 
-    /// Enters the next generation, whose first segment says where and at which cut this one ended.
+    /// Enters the next generation, whose first segment states where and at which cut this one
+    /// ended.
     fn enter_generation(&mut self) -> Result<(), OpenError> {
         let Some((next, end)) = self.generation_end() else { return Ok(()) };
         let generation = self.segments[self.segment].header.generation;
@@ -237,7 +238,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes to the next segment, if it begins with the next block of the generation. Returns
-    /// whether it does.
+    /// whether it has gone there.
     fn enter_segment(&mut self) -> Result<bool, OpenError> {
         // A writer begins the next segment only after a segment that contains a block.
         if self.offset == FIRST_BLOCK {

@@ -33,7 +33,8 @@ impl<'a> Segment<'a> {
     /// Opens a segment and checks its header. The database is checked if it is known.
     ///
     /// # Errors
-    /// The file is missing, shorter than it says, or of another database, or its header is damaged.
+    /// The file is missing, shorter than its header states, or of another database, or the header
+    /// is damaged.
     pub(crate) fn open(
         disk: &'a dyn Disk,
         uuid: Option<&Uuid>,
@@ -67,7 +68,7 @@ impl<'a> Segment<'a> {
         Ok(Segment { name, header, disk, file: OnceCell::from(file) })
     }
 
-    /// Returns the file for reading. It is opened if it is not open.
+    /// Returns the file for reading. The file is opened if it is not open.
     pub(crate) fn file(&self) -> Result<&dyn DiskFile, OpenError> {
         let file = match self.file.get() {
             Some(file) => file,
@@ -98,7 +99,7 @@ impl<'a> Segment<'a> {
     /// Reads the block at a place, which is a multiple of [`BLOCK_ALIGN`].
     ///
     /// # Errors
-    /// The file cannot be read. That there is no valid block is not an error of this function.
+    /// The file cannot be read. A file without a valid block is not an error of this function.
     pub(crate) fn read(&self, offset: u64) -> Result<Read, OpenError> {
         let room = self.header.bytes.saturating_sub(offset);
         if room < BLOCK_ALIGN {
@@ -161,7 +162,7 @@ impl<'a> Segment<'a> {
 /// Opens the segments from `first` to `last`, and closes all files but the first one.
 ///
 /// # Errors
-/// One of them is missing or has a damaged header, or they do not continue one another.
+/// A segment is missing or has a damaged header, or two segments do not continue one another.
 pub(crate) fn open_all<'a>(
     disk: &'a dyn Disk,
     uuid: Option<&Uuid>,

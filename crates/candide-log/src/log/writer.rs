@@ -50,7 +50,7 @@ pub(crate) struct Log {
     spares: Spares,
     /// The bytes of the largest segments, unless a single block is larger.
     segment_bytes: u64,
-    /// The lack of room that a checkpoint should end. Until then no file is made.
+    /// The lack of room for which a checkpoint should be made. Until then no file is made.
     no_room: Option<Arc<io::Error>>,
     /// The first failure. Nothing is written after it.
     failure: Option<Arc<io::Error>>,
@@ -310,7 +310,7 @@ impl Log {
         Ok(())
     }
 
-    /// Closes the segment in use, if it contains a block, and goes on with a new one.
+    /// Closes the segment in use, if it contains a block, and continues with a new one.
     pub(crate) fn rotate(&mut self) -> Result<(), Obstacle> {
         self.check()?;
         if self.offset == FIRST_BLOCK {

@@ -28,7 +28,7 @@ pub struct BackedUp {
     pub bytes: u64,
     /// The generation of the last commits that it contains; 0 if it contains none.
     pub generation: u64,
-    /// The cut up to which it contains the generation.
+    /// The cut up to which the copy contains the generation.
     pub cut: u64,
 }
 
@@ -39,8 +39,8 @@ impl Store {
     /// block is noticed. Meanwhile the log is written as usual, and checkpoints wait.
     ///
     /// # Errors
-    /// A file cannot be read or written, or what is read is damaged. The copy may be unfinished
-    /// then, and cannot be opened.
+    /// A file cannot be read or written, or is damaged. The copy may be unfinished then, and cannot
+    /// be opened.
     pub fn backup(&self, to: Arc<dyn Disk>) -> Result<BackedUp, StoreError> {
         let shared = &*self.shared;
         let _merging = shared.merging();

@@ -41,8 +41,8 @@ pub struct Checkpointed {
 impl Store {
     /// Makes a checkpoint of everything that has been written, and gives back the segments of the
     /// log that are not needed any more. The segment in use is closed first. Then the previous
-    /// checkpoint and the log up to there are read from the disk, while the log goes on. Memory is
-    /// needed for that part of the log, not for the checkpoint. If there is no room for the next
+    /// checkpoint and the log up to there are read from the disk, while the log continues. Memory
+    /// is needed for that part of the log, not for the checkpoint. If there is no room for the next
     /// segment of the log, the checkpoint does not contain the segment in use.
     ///
     /// # Errors

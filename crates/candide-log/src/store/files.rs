@@ -21,7 +21,7 @@ impl Files {
         for name in listed {
             match FileName::parse(&name) {
                 Some(name) => files.names.push(name),
-                // File systems have such files of their own.
+                // File systems make such files themselves.
                 None if name.starts_with('.') || name == "lost+found" => {}
                 None => files.foreign = files.foreign.or(Some(name)),
             }
@@ -44,7 +44,7 @@ impl Files {
         self.names.iter().rfind(is_so).copied()
     }
 
-    /// Removes the files with this property. What cannot be removed is removed next time.
+    /// Removes the files with this property. A file that cannot be removed is removed next time.
     pub(super) fn remove(&self, disk: &dyn Disk, is_so: impl Fn(FileName) -> bool) {
         for name in self.names.iter().filter(|name| is_so(**name)) {
             let _ = disk.remove(&name.name());

@@ -30,8 +30,8 @@ impl Store {
     /// into `target`, and begins a new generation of the log.
     ///
     /// # Errors
-    /// The directory is in use or contains something else, a file is damaged or cannot be read or
-    /// written, or the target refuses what was found. Everything that the files contained is still
+    /// The directory is in use or contains no database, a file is damaged or cannot be read or
+    /// written, or the target refuses the contents. Everything that the files contained is still
     /// there.
     pub fn open(
         disk: Arc<dyn Disk>,
@@ -162,7 +162,7 @@ fn check_new(disk: &dyn Disk, files: &Files) -> Result<(), OpenError> {
             FileName::Segment(_) => false,
         };
         if !is_leftover {
-            let what = format!("the file is missing, and there is {}", name.name());
+            let what = format!("the file is missing, although there is {}", name.name());
             return Err(OpenError::corrupt(MANIFEST, 0, what));
         }
     }
@@ -184,8 +184,8 @@ fn make_durable(reader: &Reader<'_>) -> Result<(), OpenError> {
     written.map_err(OpenError::io(&segment.name))
 }
 
-/// Says how the new generation continues what was recovered. A generation without a block counts as
-/// if it had never begun: the new one takes the place of its segment.
+/// Returns how the new generation continues the recovered log. A generation without a block counts
+/// as if it had never begun: the new one takes the place of its segment.
 fn continue_log(beginning: &mut Beginning, manifest: &Manifest, recovery: &Recovery<'_>) {
     let reader = recovery.replay.reader();
     let contained = recover::position(manifest);

@@ -1,5 +1,5 @@
-//! Tools for files of databases that are not in use. They change nothing in the directory that they
-//! look at, and need no right to write there.
+//! Tools for files of databases that are not in use. Tools change nothing in the directory that
+//! they read, and need no right to write there.
 
 mod backup;
 mod inspect;
@@ -44,7 +44,7 @@ impl<'a> Source<'a> {
             return Err(match files.of_database() {
                 None => OpenError::NotADatabase { found: format!("no file {MANIFEST}") },
                 Some(there) => {
-                    let what = format!("the file is missing, and there is {}", there.name());
+                    let what = format!("the file is missing, although there is {}", there.name());
                     OpenError::corrupt(MANIFEST, 0, what)
                 }
             });
@@ -105,7 +105,7 @@ impl<'a> Source<'a> {
 /// The log up to a place.
 struct Stretch<'a> {
     steps: Vec<Step>,
-    /// `None` if not even its beginning can be read.
+    /// `None` if the beginning of MANIFEST cannot be read.
     replay: Option<Replay<'a>>,
     /// The damage behind it.
     damage: Option<OpenError>,

@@ -40,7 +40,7 @@ pub struct Repaired {
     pub rows: u64,
     /// The generation of the last commits that the copy contains; 0 if it contains none.
     pub generation: u64,
-    /// The cut up to which it contains the generation.
+    /// The cut up to which the copy contains the generation.
     pub cut: u64,
     /// The damage at which the copy ends. `None` if there is none before the chosen cut.
     pub damage: Option<OpenError>,
@@ -64,10 +64,10 @@ pub struct LostBlock {
     pub records: u64,
 }
 
-/// Makes a copy of a database that is not in use, in an empty directory. The copy contains what was
-/// committed up to `until`, or up to the first place of the log that is damaged or contains a
-/// change that cannot be made. The copy is a complete database, with a checkpoint and an empty log.
-/// The part of the log that no checkpoint contains is kept in memory.
+/// Makes a copy of a database that is not in use, in an empty directory. The copy contains the
+/// commits up to `until`, or up to the first place of the log that is damaged or contains a change
+/// that cannot be made. The copy is a complete database, with a checkpoint and an empty log. The
+/// part of the log that no checkpoint contains is kept in memory.
 ///
 /// # Errors
 /// A directory is in use, the first one contains no database or the other is not empty, or a file

@@ -26,7 +26,7 @@ pub struct Stats {
     pub blocks: u64,
     /// The bytes of the blocks.
     pub block_bytes: u64,
-    /// The bytes of the blocks that contain no records: headers and what is behind the records.
+    /// The bytes of the blocks outside records: headers, and the padding behind the records.
     pub padding_bytes: u64,
     /// The number of commit records in the log.
     pub records: u64,

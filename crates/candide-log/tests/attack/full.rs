@@ -35,7 +35,7 @@ fn a_checkpoint_makes_room_when_there_is_none_for_a_segment() {
     }
 }
 
-/// The writer tries again and again, and takes no room from the checkpoint.
+/// The writer tries repeatedly, and takes no room from the checkpoint.
 #[test]
 fn a_checkpoint_makes_room_beside_a_writer_that_waits_for_it() {
     let disk = SimDisk::new();
@@ -112,8 +112,8 @@ struct Signals {
     is_over: AtomicBool,
 }
 
-/// A disk of which one write to a file for a segment takes until the test is over, if it can be so
-/// in the meantime.
+/// A disk of which one write to a file for a segment takes until the test has ended, if it can be
+/// so in the meantime.
 #[derive(Debug)]
 struct Slow {
     inner: SimDisk,

@@ -25,7 +25,7 @@ pub fn fail_checkpoint(disk: &SimDisk, opened: &Opened) {
 }
 
 #[test]
-fn a_large_round_follows_a_checkpoint_that_has_failed() {
+fn a_large_round_after_a_failed_checkpoint_is_durable() {
     let (disk, mut opened, table) = open_new();
     let first = large(1, table, 1..400);
     opened.log.write(&[&first], 1).unwrap();
@@ -42,7 +42,7 @@ fn a_large_round_follows_a_checkpoint_that_has_failed() {
 }
 
 #[test]
-fn a_large_round_is_written_while_a_checkpoint_is_made() {
+fn a_large_round_during_a_checkpoint_is_durable() {
     let (disk, mut opened, table) = open_new();
     opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
     opened.log.sync().unwrap();
@@ -61,7 +61,7 @@ fn a_large_round_is_written_while_a_checkpoint_is_made() {
 }
 
 #[test]
-fn a_large_first_round_after_a_checkpoint_is_torn() {
+fn a_torn_large_first_round_after_a_checkpoint_is_cut_off() {
     let (disk, mut opened, table) = open_new();
     opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
     opened.store.checkpoint().unwrap();

@@ -19,7 +19,7 @@ fn commit_wide(opened: &mut Opened, number: u64) {
 }
 
 #[test]
-fn a_crash_while_a_large_segment_is_made_loses_nothing() {
+fn a_crash_while_a_large_segment_is_made_loses_no_commit() {
     let disk = SimDisk::new();
     let options = StoreOptions { segment_bytes: 8 << 20, ..StoreOptions::default() };
     let mut opened = open_with(disk.clone(), &options).unwrap();

@@ -5,7 +5,7 @@ use candide_log_testing::SimDisk;
 
 /// A process is killed while it makes a checkpoint, and the disk gets full.
 #[test]
-fn parts_of_a_checkpoint_that_was_not_finished_are_not_in_the_way_of_opening() {
+fn files_of_an_unfinished_checkpoint_do_not_prevent_opening() {
     let (disk, mut opened, table) = open_new();
     for key in 1..=1000 {
         opened.log.write(&[&put(key, table, key, key)], key).unwrap();
@@ -33,7 +33,7 @@ fn parts_of_a_checkpoint_that_was_not_finished_are_not_in_the_way_of_opening() {
 }
 
 #[test]
-fn a_file_with_the_largest_number_is_no_obstacle() {
+fn a_file_with_the_largest_number_does_not_prevent_opening() {
     let disk = SimDisk::new();
     drop(open(disk.clone()).unwrap());
     write_file(&disk, &format!("spare-{}", u64::MAX), b"");

@@ -47,7 +47,7 @@ fn lengths(bytes: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn a_file_that_is_damaged_after_a_crash_does_not_lose_what_was_acknowledged() {
+fn damage_of_one_manifest_after_a_crash_loses_no_acknowledged_commit() {
     let disk = SimDisk::new();
     let all = run(&disk);
     let few = CrashOptions {

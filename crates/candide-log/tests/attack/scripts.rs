@@ -186,7 +186,7 @@ fn few() -> CrashOptions {
 }
 
 #[test]
-fn rounds_of_all_sizes_survive_crashes_and_a_second_one() {
+fn rounds_of_all_sizes_survive_a_crash_and_a_crash_in_recovery() {
     let seed: u64 = std::env::var("CANDIDE_SEED").map_or(0, |seed| seed.parse().unwrap());
     let count = std::env::var("CANDIDE_SCRIPTS").map_or(2, |count| count.parse().unwrap());
     let mut states = 0u64;
@@ -205,7 +205,7 @@ fn rounds_of_all_sizes_survive_crashes_and_a_second_one() {
             if !states.is_multiple_of(40) {
                 continue;
             }
-            // The next process goes on, and crashes, too.
+            // The next process continues, and crashes, too.
             let mut next = Script::new(disk.clone(), seed + states);
             (0..6).for_each(|_| next.step());
             next.opened = None;

@@ -52,7 +52,7 @@ fn every_size_around_a_page_is_padded_to_whole_pages() {
 }
 
 #[test]
-fn every_flip_and_every_truncation_is_refused() {
+fn every_flipped_bit_and_truncation_of_a_block_is_refused() {
     let mut draws = Draws::new(12);
     for records in [draws.records(0), draws.records(3)] {
         let parts: Vec<&[u64]> = records.iter().map(Vec::as_slice).collect();
@@ -63,7 +63,7 @@ fn every_flip_and_every_truncation_is_refused() {
 }
 
 #[test]
-fn a_block_of_another_life_of_the_segment_is_refused() {
+fn a_block_of_an_earlier_use_of_the_segment_is_refused() {
     let (header, bytes) = block(header(&mut Draws::new(13)), SALT, &[&[1, 2, 3]]);
     for bit in 0..64 {
         let salt = SALT ^ 1 << bit;
@@ -74,7 +74,7 @@ fn a_block_of_another_life_of_the_segment_is_refused() {
 }
 
 #[test]
-fn false_lengths_are_refused_before_use() {
+fn false_lengths_in_a_block_are_refused_before_use() {
     let (_, bytes) = block(header(&mut Draws::new(14)), SALT, &[&[1, 2, 3]]);
     let lie = |length: u64| {
         let mut bytes = bytes.clone();
@@ -90,7 +90,7 @@ fn false_lengths_are_refused_before_use() {
 }
 
 #[test]
-fn a_header_whose_size_is_unlimited_is_checked_without_a_panic() {
+fn a_block_header_with_any_size_is_checked_without_a_panic() {
     let header = BlockHeader { payload_bytes: u64::MAX, ..BlockHeader::default() };
     assert_eq!(header.size(), u64::MAX);
     assert!(header.padding().len() < 4096);
@@ -98,7 +98,7 @@ fn a_header_whose_size_is_unlimited_is_checked_without_a_panic() {
 }
 
 #[test]
-fn each_mistake_has_its_error() {
+fn each_mistake_in_a_block_has_its_own_error() {
     let (_, bytes) = block(header(&mut Draws::new(15)), SALT, &[&[1, 2, 3]]);
     let with = |offset, size, value| {
         let mut bytes = bytes.clone();
@@ -126,7 +126,7 @@ fn each_mistake_has_its_error() {
     expect(header.check(SALT, &bytes[..4000]), 4000, "a block of 4096 bytes ends after 4000");
     let damaged = with(70, 1, 1).unwrap_err();
     let (says, is) = (header.crc, damaged.what.split(' ').nth(6).unwrap().to_string());
-    let what = format!("the checksum of the block is {is} not {says:#010x} as it says");
+    let what = format!("the checksum of the block is {is} and the block states {says:#010x}");
     expect(with(70, 1, 1), 52, &what);
 }
 
@@ -148,7 +148,7 @@ fn blocks_follow_one_another_in_a_generation() {
         check(BlockHeader { before: is, ..fits }),
         48,
         &format!(
-            "the checksum of the block before is {was:#010x}, not {is:#010x} as this one says"
+            "the checksum of the block before is {was:#010x}, and this block states {is:#010x}"
         ),
     );
     expect(

@@ -33,7 +33,7 @@ fn a_word_that_is_cut_off_is_an_error() {
 }
 
 #[test]
-fn an_error_says_what_is_wrong_and_where() {
+fn an_error_of_a_format_names_the_fault_and_its_place() {
     let error = Malformed::new(7, "a byte is wrong").after(4096).with(Fault::Short);
     assert_eq!(error.to_string(), "at byte 4103: a byte is wrong");
     assert_eq!(error.fault, Fault::Short);

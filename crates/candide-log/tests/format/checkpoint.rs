@@ -119,7 +119,7 @@ fn a_written_checkpoint_is_read_again() {
 }
 
 #[test]
-fn every_flip_and_every_truncation_is_refused() {
+fn every_flipped_bit_and_truncation_of_a_checkpoint_part_is_refused() {
     let (bytes, part) = samples::part();
     let decode = |bytes: &[u8]| decode(bytes, part);
     every_flip_is_refused(&bytes, decode);
@@ -127,7 +127,7 @@ fn every_flip_and_every_truncation_is_refused() {
 }
 
 #[test]
-fn a_part_is_refused_that_manifest_does_not_name() {
+fn a_checkpoint_part_that_the_manifest_does_not_name_is_refused() {
     let (bytes, part) = samples::part();
     let end = bytes.len() as u64 - 40;
     let error = decode(&bytes, Part { crc: part.crc ^ 1, ..part }).unwrap_err();
@@ -184,7 +184,7 @@ fn rows_after_commit_records_and_damaged_records_are_refused() {
     bytes.extend_from_slice(&encoder.pending(&[&records]));
     bytes.extend_from_slice(&word_bytes(&records));
     let part = Part { bytes: 1000, crc: 0 };
-    let what = "a commit record has fewer entries than it says";
+    let what = "a commit record has fewer entries than it states";
     expect(decode(&bytes, part), 64 + 40 + 24, what);
     let record = [4 | 1 << 32, 0, 0, 1 << 48 | 2];
     let (mut encoder, start) = PartEncoder::new(&header);
@@ -203,7 +203,7 @@ fn rows_after_commit_records_and_damaged_records_are_refused() {
 }
 
 #[test]
-fn false_lengths_are_refused_before_use() {
+fn false_lengths_in_a_checkpoint_part_are_refused_before_use() {
     let (bytes, part) = samples::part();
     let lie = |offset: usize, size, value| {
         let mut bytes = bytes.clone();
@@ -225,7 +225,7 @@ fn false_lengths_are_refused_before_use() {
 }
 
 #[test]
-fn each_mistake_in_a_header_has_its_error() {
+fn each_mistake_in_the_header_of_a_checkpoint_part_has_its_own_error() {
     let start = samples::part_header().encode();
     let with = |offset, size, value| {
         let mut start = start;
@@ -246,9 +246,9 @@ fn each_mistake_in_a_header_has_its_error() {
     };
     expect(PartBlockHeader::parse(&[0; 39], 99), 39, "the header of a block ends after 39 bytes");
     expect(PartBlockHeader::parse(&[0; 40], 99), 0, "no block begins here");
-    expect(with(&[(4, 4, 4)]), 4, "there is no kind 4 of blocks");
+    expect(with(&[(4, 4, 4)]), 4, "a block has the unknown kind 4");
     expect(with(&[(4, 4, 2)]), 8, "a reserved byte is not zero");
-    expect(with(&[(8, 4, 65_536)]), 8, "there can be no table 65536");
+    expect(with(&[(8, 4, 65_536)]), 8, "table 65536 is above the largest number of a table");
     expect(with(&[(16, 8, 0)]), 16, "the block has no contents");
     expect(with(&[(12, 2, 0)]), 16, "several rows have keys of no words");
     expect(
@@ -272,5 +272,5 @@ fn an_end_that_miscounts_its_blocks_is_refused() {
     let crc = crc32c::crc32c(&bytes[end..]);
     store(&mut bytes, end + 36, 4, crc.into());
     let part = Part { bytes: bytes.len() as u64, crc };
-    expect(decode(&bytes, part), end as u64 + 16, "the part has 1 blocks, not 2 as it says");
+    expect(decode(&bytes, part), end as u64 + 16, "the part has 1 blocks, and states 2");
 }

@@ -174,7 +174,7 @@ fn records_follow_one_another_up_to_the_first_error() {
 }
 
 #[test]
-fn each_mistake_has_its_error() {
+fn each_mistake_in_a_commit_record_has_its_own_error() {
     let entry = |table: u64, first: u64, count: u64, key: u64, kind: u64| {
         table << 48 | first << 32 | count << 16 | key << 8 | kind
     };
@@ -191,13 +191,13 @@ fn each_mistake_has_its_error() {
     expect(parse(&[4, 0, 0]), 0, "a commit record has 4 words, and 3 are left");
     expect(parse(&[u64::MAX; 3]), 0, "a commit record has 4294967295 words, and 3 are left");
     expect(record(0, &[]), 0, "a commit record has no entries");
-    expect(record(1, &[]), 24, "a commit record has fewer entries than it says");
-    expect(record(2, &[put, 7]), 40, "a commit record has fewer entries than it says");
+    expect(record(1, &[]), 24, "a commit record has fewer entries than it states");
+    expect(record(2, &[put, 7]), 40, "a commit record has fewer entries than it states");
     expect(record(1, &[put, 7, 8]), 40, "a commit record has 1 entries, and words behind them");
     expect(record(1, &[put]), 24, "a key of 1 words is cut off");
     expect(record(1, &[entry(1, 0, 2, 1, 1), 7, 8]), 24, "an entry of 2 words is cut off");
     expect(record(1, &[entry(1, 0, 0, 0, 1 | same)]), 24, "the first entry has no key");
-    expect(record(1, &[entry(1, 0, 0, 1, 3), 7]), 24, "there is no kind 3 of entries");
+    expect(record(1, &[entry(1, 0, 0, 1, 3), 7]), 24, "an entry has the unknown kind 3");
     expect(record(1, &[entry(1, 0, 1, 1, 2), 7, 8]), 24, "a delete has words");
     expect(record(1, &[entry(1, 1, 0, 1, 2), 7]), 24, "a delete has words");
     expect(
@@ -213,6 +213,6 @@ fn each_mistake_has_its_error() {
     expect(
         record(2, &[put, 7, entry(1, 0, 0, 1, 1 | same), 8]),
         40,
-        "an entry has a key, and the row of the one before",
+        "an entry has a key, although it is of the same row as the entry before",
     );
 }

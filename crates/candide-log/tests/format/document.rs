@@ -19,7 +19,7 @@ fn table(document: &str, heading: &str) -> Vec<(usize, usize, String)> {
 }
 
 #[test]
-fn the_document_has_the_fields_of_the_code() {
+fn the_document_lists_the_fields_of_the_formats() {
     let document = std::fs::read_to_string(DOCUMENT).unwrap();
     let headers: [(&str, &[Field], usize); 6] = [
         ("## MANIFEST", manifest::FIELDS, manifest::HEADER_BYTES),
@@ -47,7 +47,7 @@ fn the_document_has_the_fields_of_the_code() {
 }
 
 #[test]
-fn the_document_is_of_these_versions() {
+fn the_document_states_the_versions_of_the_formats() {
     let document = std::fs::read_to_string(DOCUMENT).unwrap();
     let history = document.split("## Versions of the format").nth(1).unwrap();
     let last = history.lines().rfind(|line| line.starts_with('|')).unwrap();

@@ -46,7 +46,7 @@ fn written() -> [(PathBuf, Vec<u8>); 3] {
 /// Writes the files; to be run once for each version of the format.
 #[test]
 #[ignore = "writes the files that the other tests compare with"]
-fn golden_files_are_made() {
+fn writing_golden_files_on_request_matches_them() {
     for (path, bytes) in written() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
@@ -54,7 +54,7 @@ fn golden_files_are_made() {
 }
 
 #[test]
-fn the_encoders_still_write_the_golden_bytes() {
+fn encoders_write_the_bytes_of_the_golden_files() {
     for (path, bytes) in written() {
         let golden = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert!(bytes == golden, "{} is written in another way", path.display());

@@ -20,7 +20,7 @@ fn a_written_manifest_is_read_again() {
 }
 
 #[test]
-fn every_flip_and_every_truncation_is_refused() {
+fn every_flipped_bit_and_truncation_of_a_manifest_is_refused() {
     for manifest in [samples::manifest(), Draws::new(31).manifest()] {
         let bytes = manifest.encode().unwrap();
         every_flip_is_refused(&bytes, Manifest::decode);
@@ -31,7 +31,7 @@ fn every_flip_and_every_truncation_is_refused() {
 }
 
 #[test]
-fn no_byte_that_is_changed_and_sealed_again_panics() {
+fn a_manifest_with_a_changed_byte_and_valid_checksum_does_not_panic() {
     let bytes = samples::manifest().encode().unwrap();
     for place in 0..bytes.len() - 4 {
         for byte in [0, 1, 0x7f, 0x80, 0xff] {
@@ -50,7 +50,7 @@ fn no_byte_that_is_changed_and_sealed_again_panics() {
 }
 
 #[test]
-fn no_end_that_is_sealed_panics() {
+fn a_truncated_manifest_with_valid_checksum_does_not_panic() {
     let bytes = samples::manifest().encode().unwrap();
     for length in 4..bytes.len() {
         let mut cut = bytes[..length].to_vec();
@@ -63,7 +63,7 @@ fn no_end_that_is_sealed_panics() {
 }
 
 #[test]
-fn false_counts_are_refused_before_use() {
+fn false_counts_in_a_manifest_are_refused_before_use() {
     let with = |offset, size, value| {
         let mut bytes = samples::manifest().encode().unwrap();
         store(&mut bytes, offset, size, value);
@@ -81,7 +81,7 @@ fn false_counts_are_refused_before_use() {
 }
 
 #[test]
-fn each_mistake_has_its_error() {
+fn each_mistake_in_a_manifest_has_its_own_error() {
     let with = |offset, size, value| {
         let mut bytes = samples::manifest().encode().unwrap();
         store(&mut bytes, offset, size, value);
@@ -99,7 +99,7 @@ fn each_mistake_has_its_error() {
     expect(with(12, 1, 1), 12, "a reserved byte is not zero");
     let what = "MANIFEST has a base of 99 bytes; 100 are the least, and 268435456 the most";
     expect(with(16, 8, 99), 16, what);
-    let what = format!("MANIFEST has {length} bytes, not 5000 as it says");
+    let what = format!("MANIFEST has {length} bytes, and states 5000");
     expect(with(16, 8, 5000), 16, &what);
     expect(with(64, 8, 0), 64, "there is a checkpoint, and its generation is 0");
     // The first table is behind one part.
@@ -256,7 +256,7 @@ fn entries_before_a_truncated_one_are_read() {
 }
 
 #[test]
-fn a_whole_entry_that_cannot_be_there_is_damage() {
+fn a_valid_entry_that_contradicts_its_manifest_is_damage() {
     let (file, manifest, places) = with_entries();
     let with = |place: usize, offset: usize, size: usize, value: u64| {
         let end = places.iter().find(|end| **end > place).copied().unwrap_or(file.len());
@@ -281,7 +281,7 @@ fn a_whole_entry_that_cannot_be_there_is_damage() {
 }
 
 #[test]
-fn no_file_is_read_that_is_longer_than_its_first_bytes_allow() {
+fn a_manifest_longer_than_its_header_allows_is_not_read() {
     let (file, ..) = with_entries();
     let start = &file[..HEADER_BYTES];
     assert_eq!(check_length(start, file.len() as u64), Ok(()));
@@ -305,7 +305,7 @@ fn no_file_is_read_that_is_longer_than_its_first_bytes_allow() {
     let mut first = file.clone();
     store(&mut first, 8, 4, 1);
     let base = samples::manifest().encode().unwrap().len();
-    let what = format!("MANIFEST has {} bytes, not {base} as it says", file.len());
+    let what = format!("MANIFEST has {} bytes, and states {base}", file.len());
     expect(check_length(&first[..HEADER_BYTES], file.len() as u64), 16, &what);
     first.truncate(base);
     seal_again(&mut first);

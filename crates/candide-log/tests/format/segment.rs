@@ -35,7 +35,7 @@ fn a_written_segment_is_read_again() {
 }
 
 #[test]
-fn every_flip_and_every_truncation_is_refused() {
+fn every_flipped_bit_and_truncation_of_a_segment_is_refused() {
     let bytes = header(&mut Draws::new(21)).encode();
     every_flip_is_refused(&bytes, SegmentHeader::decode);
     every_truncation_is_refused(&bytes, SegmentHeader::decode);
@@ -66,7 +66,7 @@ fn zeros_and_foreign_files_are_no_segments() {
 }
 
 #[test]
-fn another_version_is_told_from_a_damaged_one() {
+fn a_segment_of_another_version_has_another_error_than_a_damaged_one() {
     let mut bytes = header(&mut Draws::new(23)).encode();
     store(&mut bytes, 8, 4, 2);
     assert_eq!(SegmentHeader::decode(&bytes).unwrap_err().fault, Fault::Damaged);
@@ -78,7 +78,7 @@ fn another_version_is_told_from_a_damaged_one() {
 }
 
 #[test]
-fn each_mistake_has_its_error() {
+fn each_mistake_in_a_segment_has_its_own_error() {
     let end_before = GenerationEnd { cut: 5, segment: 6, offset: 8192 };
     let header =
         SegmentHeader { uuid: [1; 16], number: 7, generation: 2, end_before, salt: 3, bytes: 8192 };
@@ -92,7 +92,7 @@ fn each_mistake_has_its_error() {
     expect(with(13, 1, 1), 13, "a reserved byte is not zero");
     expect(with(4091, 1, 1), 4091, "a reserved byte is not zero");
     expect(with(40, 8, 0), 40, "the generation is 0");
-    expect(with(40, 8, 1), 48, "the first generation has one before it");
+    expect(with(40, 8, 1), 48, "the first generation names an earlier one");
     expect(
         with(56, 8, 7),
         56,
@@ -100,8 +100,8 @@ fn each_mistake_has_its_error() {
     );
     expect(with(64, 8, 0), 64, "no block ends at byte 0");
     expect(with(64, 8, 4097), 64, "no block ends at byte 4097");
-    expect(with(80, 8, 4096), 80, "no segment has a length of 4096 bytes");
-    expect(with(80, 8, 8193), 80, "no segment has a length of 8193 bytes");
+    expect(with(80, 8, 4096), 80, "a segment cannot have 4096 bytes");
+    expect(with(80, 8, 8193), 80, "a segment cannot have 8193 bytes");
     let mut bytes = header.encode();
     bytes[4092] ^= 1;
     let error = SegmentHeader::decode(&bytes).unwrap_err();

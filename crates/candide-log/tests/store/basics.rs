@@ -43,7 +43,7 @@ fn written_rows_are_recovered() {
 }
 
 #[test]
-fn generations_follow_one_another_and_empty_ones_leave_nothing() {
+fn generations_are_numbered_in_order_and_empty_ones_leave_no_file() {
     let disk = SimDisk::new();
     fill(disk.clone(), &options(), 3);
     for generation in 2..6 {
@@ -164,7 +164,7 @@ fn a_real_directory_is_a_database_too() {
 }
 
 #[test]
-fn records_above_the_cut_wait_for_a_block_that_contains_them() {
+fn records_above_the_cut_are_durable_with_a_later_block() {
     let (disk, mut opened, table) = open_new();
     assert!(!opened.log.has_pending());
     opened.log.write(&[&put(1, table, 1, 1), &put(2, table, 2, 2)], 1).unwrap();
@@ -178,7 +178,7 @@ fn records_above_the_cut_wait_for_a_block_that_contains_them() {
 }
 
 #[test]
-fn changes_that_no_reader_accepts_are_not_written() {
+fn changes_that_recovery_would_refuse_are_not_written() {
     let record = put(5, 1, 1, 1);
     let cases: [(&[&[u64]], u64, &str); 4] = [
         (&[], 3, "cut 3 comes after the larger cut 4"),
@@ -277,7 +277,7 @@ impl Disk for Counting {
 }
 
 #[test]
-fn hundreds_of_openings_need_few_files_at_once_and_then_a_checkpoint() {
+fn segments_of_hundreds_of_openings_are_replaced_by_a_checkpoint() {
     let disk = Counting { disk: SimDisk::new(), open: Arc::new(()) };
     let options = StoreOptions::default();
     fill(disk.clone(), &options, 1);

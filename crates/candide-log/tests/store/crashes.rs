@@ -114,7 +114,7 @@ fn recovered_changes_are_durable() {
 
 /// After a crash, the database is used, and crashes again.
 #[test]
-fn a_database_that_has_crashed_goes_on() {
+fn a_recovered_database_accepts_commits() {
     for seed in scripts(8) {
         let mut world = World::new(seed);
         world.run(12, Habits::default());
@@ -142,7 +142,7 @@ fn a_database_that_has_crashed_goes_on() {
 }
 
 #[test]
-fn a_creation_that_crashes_is_begun_anew() {
+fn a_database_whose_creation_crashed_is_created_anew() {
     let disk = SimDisk::new();
     drop(open(disk.clone()).unwrap());
     for state in disk.crash_states(&CrashOptions::default()) {

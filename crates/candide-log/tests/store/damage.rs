@@ -52,7 +52,7 @@ fn check_refused(disk: SimDisk, expected: &Map, is_needed: bool, what: &str) {
 
 /// Flips bits in each file.
 #[test]
-fn every_bit_that_is_needed_is_checked() {
+fn damage_of_any_used_bit_is_noticed() {
     let (disk, expected) = closed_database();
     for name in &names(&disk) {
         let bytes = read_file(&disk, name);
@@ -323,7 +323,7 @@ fn a_directory_without_a_database_is_left_unchanged() {
 }
 
 #[test]
-fn a_later_format_is_named() {
+fn files_of_a_later_format_are_refused_with_its_version() {
     let (disk, _) = closed_database();
     for (name, length, latest) in [("MANIFEST", usize::MAX, 2), ("log-0000000003", 4096, 1)] {
         let damaged = copy(&disk);

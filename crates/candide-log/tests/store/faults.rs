@@ -123,7 +123,7 @@ fn a_full_disk_stops_the_log_until_there_is_room() {
 }
 
 #[test]
-fn a_full_disk_at_any_operation_is_no_failure() {
+fn a_full_disk_at_any_operation_does_not_end_the_log() {
     for seed in scripts(3) {
         for n in 1.. {
             let mut world = World::new(seed);
@@ -147,7 +147,7 @@ fn a_full_disk_at_any_operation_is_no_failure() {
 }
 
 #[test]
-fn there_is_room_for_the_block_in_hand_when_the_disk_gets_full() {
+fn the_block_that_is_being_written_has_room_when_the_disk_becomes_full() {
     let (disk, mut opened, table) = open_new();
     let mut number = 0;
     let mut round = |log: &mut LogWriter| {
@@ -177,7 +177,7 @@ fn there_is_room_for_the_block_in_hand_when_the_disk_gets_full() {
 
 /// Opening fails at each operation; what was there is there at the next opening.
 #[test]
-fn an_opening_that_fails_changes_nothing() {
+fn a_failed_opening_leaves_the_files_unchanged() {
     for seed in scripts(4) {
         let mut world = World::new(seed);
         world.run(12, Habits::default());
@@ -203,7 +203,7 @@ fn an_opening_that_fails_changes_nothing() {
 }
 
 #[test]
-fn a_full_disk_opens_by_making_room() {
+fn opening_on_a_full_disk_frees_space() {
     let (disk, mut opened, table) = open_new();
     for number in 1..=12 {
         opened.log.write(&[&put(number, table, number, number)], number).unwrap();
@@ -220,7 +220,7 @@ fn a_full_disk_opens_by_making_room() {
 
 /// A rename, or the sync of names, fails when a checkpoint comes into force.
 #[test]
-fn a_manifest_that_may_be_in_force_is_not_replaced_again() {
+fn a_manifest_whose_replacement_may_be_durable_is_not_replaced_again() {
     let mut failures = 0;
     for (fault, n) in (1..80).flat_map(|n| [(Fault::SyncLoses, n), (Fault::Error, n)]) {
         let disk = SimDisk::new();

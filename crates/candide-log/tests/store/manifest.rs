@@ -66,7 +66,7 @@ fn the_bytes_written_for_tables_grow_with_their_number() {
 
 /// Adds tables, and opens what each crash leaves: as it is, and with one of the two files lost.
 #[test]
-fn every_crash_while_tables_are_added_leaves_all_that_were() {
+fn a_crash_while_tables_are_added_loses_no_added_table() {
     let disk = SimDisk::new();
     let opened = open(disk.clone()).unwrap();
     let long = |n| TableSchema { row_type: "x".repeat(600), ..nth(n) };
@@ -217,7 +217,7 @@ fn damage_of_both_files_is_refused_and_a_backup_advised() {
 
 /// As `truncate -s 1T` makes it.
 #[test]
-fn the_size_of_a_file_is_not_trusted() {
+fn a_manifest_is_read_by_its_own_lengths_and_not_by_the_size_of_its_file() {
     let (disk, _) = database_with_entries();
     for name in BOTH {
         disk.open(name).unwrap().write_at((1 << 40) - 1, &[&[0]]).unwrap();
@@ -236,7 +236,7 @@ fn the_size_of_a_file_is_not_trusted() {
 
 /// Keeps a copy as it was before a checkpoint, and damages MANIFEST.
 #[test]
-fn a_copy_does_not_take_the_place_if_something_is_missing_that_it_names() {
+fn a_manifest_copy_that_names_missing_files_is_not_used() {
     let (disk, mut opened, table) = open_new();
     opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
     opened.log.sync().unwrap();
@@ -262,7 +262,7 @@ fn a_copy_does_not_take_the_place_if_something_is_missing_that_it_names() {
 
 /// An older file is whole as well, and what it names may all be there.
 #[test]
-fn a_file_that_is_older_than_the_other_one_is_not_taken() {
+fn the_older_of_two_valid_manifests_is_not_used() {
     let disk = SimDisk::new();
     let opened = open(disk.clone()).unwrap();
     let mut older = Vec::new();
@@ -305,7 +305,7 @@ fn a_wrong_magic_number_beside_files_of_a_database_is_damage() {
         disk.remove("MANIFEST").unwrap();
         for refused in [open(disk.clone()).err(), verify(&disk).err()] {
             let refused = refused.expect("refused").to_string();
-            assert!(refused.contains(": the file is missing, and there is "), "{refused}");
+            assert!(refused.contains(": the file is missing, although there is "), "{refused}");
         }
     }
     let disk = SimDisk::new();
@@ -315,7 +315,7 @@ fn a_wrong_magic_number_beside_files_of_a_database_is_damage() {
 }
 
 #[test]
-fn repair_is_advised_where_it_helps() {
+fn a_repair_is_advised_if_it_would_succeed() {
     let (whole, _) = closed_database();
     for name in names(&whole) {
         let disk = copy(&whole);
@@ -334,7 +334,7 @@ fn repair_is_advised_where_it_helps() {
 /// Written by a program that knew version 1 only: two tables, a checkpoint with a record above its
 /// cut, a segment of each of two generations.
 #[test]
-fn a_database_of_the_first_version_is_opened_and_goes_on_in_the_last() {
+fn a_database_of_the_first_version_is_opened_and_written_in_the_last() {
     let disk = SimDisk::new();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1/database");
     for entry in fs::read_dir(golden).unwrap() {
@@ -369,7 +369,7 @@ fn a_database_of_the_first_version_is_opened_and_goes_on_in_the_last() {
 
 /// Between the first version and the last, a crash leaves one or the other.
 #[test]
-fn a_crash_while_the_first_version_is_left_loses_nothing() {
+fn a_crash_during_conversion_from_the_first_version_loses_nothing() {
     let (made, expected) = closed_database();
     let disk = SimDisk::new();
     for name in names(&made) {

@@ -4,8 +4,8 @@
 //! Commits run one after the other, each with the epoch as its stamp and the next number as its
 //! version. Each belongs to a session, and lies in the session's buffer until a round swaps the
 //! buffer. A round reads the cut, lets the epoch pass, and swaps buffers one after the other, while
-//! commits of the next epoch go on: so some of its records are above its cut, and versions are not
-//! in order.
+//! commits of the next epoch continue: so some of its records are above its cut, and versions are
+//! not in order.
 
 use crate::support::*;
 use candide_log::format::commit::ChangeKind;

@@ -99,7 +99,7 @@ fn begun(scene: &Scene, last: u64) -> Opened {
 }
 
 #[test]
-fn a_moved_database_goes_on_under_its_new_name() {
+fn a_moved_database_is_written_under_its_new_name() {
     let scene = Scene::new("log");
     let mut opened = begun(&scene, 1);
     let other = scene.meet(Fate::Moved);
@@ -180,7 +180,7 @@ fn a_log_whose_segment_was_removed_fails_at_the_next_sync() {
 }
 
 #[test]
-fn a_segment_that_lies_elsewhere_does_not_outlive_its_directory() {
+fn a_moved_segment_receives_no_commits_after_its_directory_is_removed() {
     let scene = Scene::new("elsewhere");
     let mut opened = begun(&scene, 1);
     fs::create_dir(&scene.away).unwrap();
@@ -223,7 +223,7 @@ fn a_database_made_in_the_emptied_directory_is_not_touched() {
 }
 
 #[test]
-fn a_database_without_its_lock_acknowledges_nothing() {
+fn a_database_whose_lock_file_was_removed_acknowledges_nothing() {
     let scene = Scene::new("unlocked");
     let mut opened = begun(&scene, 1);
     fs::remove_file(scene.place.join("LOCK")).unwrap();
@@ -235,7 +235,7 @@ fn a_database_without_its_lock_acknowledges_nothing() {
 
 /// A file that is moved to another directory still has a name, and so has one with a second name.
 #[test]
-fn a_database_whose_lock_lies_elsewhere_acknowledges_nothing() {
+fn a_database_whose_lock_file_was_moved_acknowledges_nothing() {
     for is_linked in [false, true] {
         for makes_other in [false, true] {
             let scene = Scene::new("lock-elsewhere");
@@ -262,7 +262,7 @@ fn a_database_whose_lock_lies_elsewhere_acknowledges_nothing() {
 }
 
 #[test]
-fn a_database_whose_files_are_moved_elsewhere_does_not_go_on_in_two_places() {
+fn a_database_whose_files_are_moved_is_not_written_in_both_directories() {
     let scene = Scene::new("files-elsewhere");
     let disk = RealDisk::create(&scene.place).unwrap();
     // Its first segment is large enough that no file has been made for the next one.

@@ -88,7 +88,7 @@ fn the_first_change_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn progress_reaches_what_there_is_to_load() {
+fn progress_of_loading_ends_at_the_number_of_bytes() {
     let disk = large_database();
     for count in [1, 4] {
         let (loaded, replayed) = (Cell::new((0, 1)), Cell::new(0));

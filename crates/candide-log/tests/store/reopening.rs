@@ -1,4 +1,4 @@
-//! Databases that are opened again and again.
+//! Databases that are opened repeatedly.
 
 use crate::model::{Habits, World};
 
@@ -11,17 +11,17 @@ fn reopen_often(habits: Habits) {
 }
 
 #[test]
-fn reopening_leaves_all_rows_as_they_were() {
+fn rows_are_unchanged_by_reopening() {
     reopen_often(Habits::default());
 }
 
 #[test]
-fn no_record_comes_back_after_its_generation() {
+fn records_cut_off_in_a_generation_do_not_return_in_a_later_one() {
     reopen_often(Habits { reopenings: 25, ..Habits::default() });
 }
 
 #[test]
-fn no_block_of_an_earlier_life_of_a_segment_is_read() {
+fn blocks_of_an_earlier_use_of_a_segment_are_not_read() {
     reopen_often(Habits { checkpoints: 25, reopenings: 15, ..Habits::default() });
 }
 

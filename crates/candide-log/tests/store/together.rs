@@ -50,7 +50,7 @@ fn manage(store: &Store, round: u64, copy: &SimDisk, table: u32) {
 }
 
 #[test]
-fn a_simulated_disk_is_written_and_managed_at_once() {
+fn commits_checkpoints_and_backups_run_at_once_on_a_simulated_disk() {
     write_and_manage(Arc::new(SimDisk::new()), |_| SimDisk::new());
 }
 
@@ -65,7 +65,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn a_real_disk_is_written_and_managed_at_once() {
+fn commits_checkpoints_and_backups_run_at_once_on_a_real_disk() {
     let path = std::env::temp_dir().join(format!("candide-log-together-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
     let folder = Folder(RealDisk::create(&path).unwrap());
@@ -104,7 +104,7 @@ fn a_backup_does_not_contain_a_block_that_is_not_durable() {
 }
 
 #[test]
-fn a_backup_that_fails_cannot_be_opened_as_less() {
+fn a_failed_backup_does_not_open_with_fewer_rows() {
     let mut world = World::new(3);
     world.run(20, Habits::default());
     for fault in [Fault::Error, Fault::StorageFull, Fault::SyncLoses] {
@@ -129,7 +129,7 @@ fn a_backup_that_fails_cannot_be_opened_as_less() {
 }
 
 #[test]
-fn a_checkpoint_that_finds_damage_leaves_everything_as_it_is() {
+fn a_checkpoint_that_finds_damage_leaves_all_files_unchanged() {
     let (disk, mut opened, table) = open_new();
     for number in 1..=6 {
         opened.log.write(&[&put(number, table, number, number)], number).unwrap();

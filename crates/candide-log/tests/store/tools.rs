@@ -37,7 +37,7 @@ fn a_whole_database_is_verified_and_not_changed() {
 }
 
 #[test]
-fn all_damage_is_found_at_once() {
+fn verification_reports_all_damage_in_one_pass() {
     let (disk, _) = closed_database();
     let names = names(&disk);
     let parts: Vec<_> = names.iter().filter(|name| name.starts_with("checkpoint-")).collect();
@@ -58,7 +58,7 @@ fn all_damage_is_found_at_once() {
 }
 
 #[test]
-fn a_database_in_use_and_an_empty_directory_are_not_looked_at() {
+fn tools_refuse_a_database_in_use_and_an_empty_directory() {
     let disk = SimDisk::new();
     assert!(matches!(verify(&disk), Err(OpenError::NotADatabase { .. })));
     let _opened = open(disk.clone()).unwrap();
@@ -70,7 +70,7 @@ fn a_database_in_use_and_an_empty_directory_are_not_looked_at() {
 }
 
 #[test]
-fn items_come_as_they_lie_in_the_files() {
+fn inspection_lists_items_in_the_order_of_the_files() {
     let (disk, _) = closed_database();
     let mut seen = Vec::new();
     let mut rows = 0;
@@ -137,7 +137,7 @@ fn bytes_are_counted_by_table_and_group() {
 }
 
 #[test]
-fn a_copy_of_a_whole_database_lacks_nothing() {
+fn a_copy_of_an_undamaged_database_has_all_commits() {
     for seed in scripts(8) {
         let mut world = World::new(seed);
         world.run(20, Habits::default());
@@ -304,7 +304,7 @@ impl Disk for ReadOnly {
 }
 
 #[test]
-fn the_right_to_read_is_enough_for_all_tools() {
+fn all_tools_work_with_read_permission() {
     for seed in scripts(8) {
         let mut world = World::new(seed);
         world.run(20, Habits::default());
@@ -325,7 +325,7 @@ fn the_right_to_read_is_enough_for_all_tools() {
 /// What an opening of the copy finds is what an opening of the database would have found, whatever
 /// a crash has left of it.
 #[test]
-fn a_copy_without_opening_has_what_an_opening_finds() {
+fn a_copy_has_the_rows_that_an_opening_finds() {
     for seed in scripts(3) {
         let mut world = World::new(seed);
         world.run(20, Habits::default());

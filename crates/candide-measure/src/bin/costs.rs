@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The command runs this program under callgrind, which counts only inside of [`measured`] and only
-//! on this thread. It writes out a *part*, its counts so far, whenever `measured` returns and
-//! before [`divide`]. For each part, in the same order, this program prints a line with tabs
+//! on this thread. Callgrind writes out a *part*, its counts so far, whenever `measured` returns
+//! and before [`divide`]. For each part, in the same order, this program prints a line with tabs
 //! between: the name of the operation, its size, and its repetitions. If a name comes with two
 //! sizes, the difference of the counts is the cost of the difference in size, without the cost of
 //! the code around. Parts without a name are ignored.
@@ -55,7 +55,7 @@ struct Sizes {
     rows: u64,
     /// Transactions that are counted, of each kind.
     transactions: usize,
-    /// The same of whole workloads.
+    /// Transactions of whole workloads that are counted.
     steps: usize,
     /// Rows in the table of YCSB.
     ycsb_rows: u64,
@@ -98,7 +98,7 @@ const STEPS: usize = 100;
 /// The number of transactions whose parts are counted, one by one.
 const DIVIDED: usize = 8;
 /// The two numbers of operations in a transaction whose difference gives the cost of one operation.
-/// Both fit into a write set that is searched linearly.
+/// Both numbers fit into a write set that is searched linearly.
 const FEW: usize = 2;
 const SEVERAL: usize = 8;
 
@@ -191,7 +191,7 @@ fn divide() {
     keep("divide");
 }
 
-/// Uses a value, for all the compiler knows.
+/// Uses a value in a way that the compiler cannot optimize away.
 #[inline(always)]
 fn keep<T>(value: T) {
     black_box(&value);
@@ -253,8 +253,8 @@ fn all<P: Protocol>(sizes: &Sizes, policy: P::Policy) -> Done {
     logged(&builder, "TPC-C, logged", &company, sizes)
 }
 
-/// Measures the transactions of a workload in a database in files. They do not wait for the log,
-/// and the logger does not write before the end.
+/// Measures the transactions of a workload in a database in files. The transactions do not wait for
+/// the log, and the logger does not write before the end.
 fn logged<P: Protocol, W: Workload>(
     builder: &Builder<P>,
     name: &str,

@@ -111,7 +111,7 @@ impl<K: Key, I: IndexKind, U: Usage> Rowed<K, I, U> {
     }
 
     fn opened(&self) -> Rows<'_, K, I, U> {
-        let session = self.database.session().expect("there may be many");
+        let session = self.database.session().expect("the number of sessions is unlimited");
         Rows { session, table: &self.table, usage: PhantomData }
     }
 }

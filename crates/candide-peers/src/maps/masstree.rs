@@ -22,8 +22,8 @@ impl<K: Key> Map<K> for Masstree {
     }
 }
 
-/// Returns a closure that gives the return values of a visitor. It returns `true`, by which the
-/// visitor asks to be called again, and `false` from call number `count` on.
+/// Returns a closure that gives the return values of a visitor. The closure returns `true`, which
+/// lets the map call the visitor again, and `false` from call number `count` on.
 #[inline]
 fn counting(count: usize) -> impl FnMut() -> bool {
     let mut left = count;

@@ -22,7 +22,8 @@ impl<K: Key> Map<K> for SkipMap<K> {
     }
 }
 
-// The map pins an epoch in each operation. This is quick if the thread has already pinned an epoch.
+// The map pins an epoch in each operation. Pinning is quick if the thread has already pinned an
+// epoch.
 impl<K: Key> Handle<K> for &SkipMap<K> {
     #[inline]
     fn insert(&mut self, keys: &[K]) {

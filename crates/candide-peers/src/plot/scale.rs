@@ -1,4 +1,4 @@
-//! A scale. It maps values to places along an axis, and has the values that label the axis.
+//! A scale. A scale maps values to places along an axis, and has the values that label the axis.
 
 use super::rows::short;
 

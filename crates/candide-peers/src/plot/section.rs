@@ -45,7 +45,7 @@ impl<'c> Section<'c> {
         sections
     }
 
-    /// Draws the section with its upper left corner at `left` and `top`. `counted` says whether
+    /// Draws the section with its upper left corner at `left` and `top`. `counted` is whether
     /// events were counted. Then the second panel shows cache misses, and otherwise dependent
     /// loads.
     pub(super) fn draw(&self, svg: &mut Svg, (left, top): Point, counted: bool, styles: &Styles) {

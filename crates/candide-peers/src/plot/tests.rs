@@ -61,7 +61,7 @@ fn without_counters_the_second_panel_has_dependent_loads() {
 }
 
 #[test]
-fn numbers_of_rows_are_short() {
+fn numbers_of_rows_are_abbreviated() {
     assert_eq!([7, 10_000, 2_500_000, 10_000_000].map(short), ["7", "10k", "2.5M", "10M"]);
     assert_eq!([123_456, 1_234_567].map(short), ["123k", "1.23M"]);
 }

@@ -1,4 +1,4 @@
-//! The facts about peers that a reader of the figures must know.
+//! The notes on the peers of the figures.
 
 use std::error::Error;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::Role;
 
-/// The facts about a peer that a reader of the figures must know.
+/// The notes on a peer of the figures.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct About {
     pub(crate) name: &'static str,

@@ -57,7 +57,7 @@ pub(crate) struct Turn {
     pub(crate) threads: usize,
     /// The length of the measurement. A warm-up of a fifth of this time precedes it.
     pub(crate) duration: Duration,
-    /// The number of the run. It determines the place in the input at which the run begins.
+    /// The number of the run. The number determines the place in the input at which the run begins.
     pub(crate) run: usize,
 }
 

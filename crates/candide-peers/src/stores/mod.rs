@@ -88,7 +88,7 @@ pub use value::Value;
 
 use crate::Role;
 
-/// The reason why a measurement cannot go on.
+/// The reason why a measurement cannot continue.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// A store to measure, for any type of rows.
@@ -172,8 +172,7 @@ pub trait Reading<V: Value> {
     /// The result of the transaction's body.
     type Output;
 
-    /// Returns all rows that the body may touch, each once. Some stores have to know them
-    /// beforehand.
+    /// Returns all rows that the body may touch, each once. Some stores need these rows beforehand.
     fn places(&self) -> impl Iterator<Item = Place>;
 
     /// Runs the body. The body may run several times.
@@ -185,8 +184,7 @@ pub trait Writing<V: Value> {
     /// The result of the transaction's body.
     type Output;
 
-    /// Returns all rows that the body may touch, each once. Some stores have to know them
-    /// beforehand.
+    /// Returns all rows that the body may touch, each once. Some stores need these rows beforehand.
     fn places(&self) -> impl Iterator<Item = Place>;
 
     /// Runs the body. The body may run several times. The body decides before its first write
@@ -268,7 +266,7 @@ fn repeat<T>(
 fn once<T>(attempt: impl FnOnce() -> Result<T, Stopped>) -> Result<Done<T>, Failure> {
     match attempt() {
         Ok(output) => Ok(Done { output, retries: 0 }),
-        Err(Stopped::Conflict) => Err("a conflict where there can be none".into()),
+        Err(Stopped::Conflict) => Err("a transaction without concurrent ones meets no conflict".into()),
         Err(Stopped::Failed(failure)) => Err(failure),
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Report {
     pub(crate) seed: u64,
     pub(crate) peers: Vec<About>,
     pub(crate) results: Vec<Figure>,
-    /// The facts that a reader of the figures must know.
+    /// The notes on the figures.
     pub(crate) notes: Vec<String>,
 }
 

@@ -37,7 +37,8 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A folder that cannot be removed is left behind. This does not affect the measurement.
+        // A folder that cannot be removed is left behind. Such a folder does not affect the
+        // measurement.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

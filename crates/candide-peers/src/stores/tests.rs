@@ -11,7 +11,7 @@ use super::cli::Choice;
 use super::driver::{Contender, Job, Lots, Turn, of};
 use super::{Failure, Options, peers, suite};
 
-/// The number of rows. It is so small that transactions conflict.
+/// The number of rows. The number is so small that transactions conflict.
 const ROWS: u64 = 100;
 
 fn draw(workload: Choice, threads: usize) -> Job {
@@ -29,7 +29,7 @@ fn measure(
 }
 
 #[test]
-fn every_peer_leaves_every_workload_sound() {
+fn every_workload_is_consistent_in_every_peer() {
     for workload in
         [Choice::Transfer, Choice::SmallBank, Choice::YcsbA, Choice::YcsbB, Choice::YcsbC]
     {
@@ -47,7 +47,7 @@ fn every_peer_leaves_every_workload_sound() {
 }
 
 #[test]
-fn no_peer_lets_write_skew_through() {
+fn write_skew_occurs_in_no_peer() {
     let job = draw(Choice::Skew, 2);
     for peer in peers::all() {
         let about = peer.about();
@@ -82,7 +82,7 @@ fn write_skew_is_found_by_the_probe_and_by_nothing_else() {
 }
 
 #[test]
-fn what_fails_is_reported_and_the_others_are_compared() {
+fn a_failed_store_is_reported_and_the_others_are_compared() {
     let options = Options::parse_from([
         "stores",
         "--workload",
@@ -113,7 +113,7 @@ fn what_fails_is_reported_and_the_others_are_compared() {
 }
 
 #[test]
-fn the_command_writes_json() {
+fn results_are_written_as_json() {
     let json = std::env::temp_dir().join(format!("candide-stores-{}.json", std::process::id()));
     let small =
         ["--rows", "100", "--duration", "2ms", "--runs", "3", "--workload", "transfer,smallbank"];
@@ -140,7 +140,7 @@ fn the_command_writes_json() {
 }
 
 #[test]
-fn bad_arguments_say_what_would_be_right() {
+fn bad_arguments_of_the_comparison_are_refused_with_valid_values() {
     let error = |arguments: &[&str]| {
         let error = Options::try_parse_from(["stores"].iter().chain(arguments)).unwrap_err();
         assert_eq!(error.exit_code(), 2);
@@ -154,7 +154,7 @@ fn bad_arguments_say_what_would_be_right() {
     assert!(error(&["--rows", "10"]).contains("100.."));
     assert!(error(&["--runs", "0"]).contains("1.."));
     assert!(error(&["--threads", "0"]).contains("use numbers from 1 to"));
-    assert!(error(&["--duration", "0s"]).contains("longer than nothing"));
+    assert!(error(&["--duration", "0s"]).contains("longer than zero"));
     for (feature, names) in peers::LEFT_OUT {
         assert!(error(&["--peers", names[0]]).contains(&format!("--features {feature}")));
     }

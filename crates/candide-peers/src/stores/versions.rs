@@ -1,7 +1,7 @@
 //! The versions of the peers' crates that are built in.
 
-/// The lock file. It is compiled into the program, so that it names the versions with which the
-/// program was built.
+/// The lock file. The file is compiled into the program, so that it names the versions with which
+/// the program was built.
 const LOCK_FILE: &str = include_str!("../../Cargo.lock");
 
 /// Returns the version of a crate according to the lock file; `None` if the lock file does not

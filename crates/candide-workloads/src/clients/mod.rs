@@ -1,6 +1,6 @@
 //! Clients that record their requests and the answers. A checker relies on this record alone.
 //!
-//! Clients work on lists ([`Lists`]) or on registers ([`Registers`]). They never write a value
+//! Clients work on lists ([`Lists`]) or on registers ([`Registers`]). Clients never write a value
 //! twice under one key, and use every way in which the engine writes a row. After 32 values, a key
 //! is replaced by a new one. So lists stay short even if histories are long.
 
@@ -96,7 +96,7 @@ impl<O: Object, P: Protocol> Shared<O, P> {
         })
     }
 
-    /// Draws a transaction and runs it until it is over.
+    /// Draws a transaction and runs it until it has ended.
     ///
     /// # Errors
     /// An outcome that such a transaction should never have.

@@ -194,7 +194,7 @@ impl Sum {
         });
         consistency.expect(self.amount == due, || {
             format!(
-                "{way}: the balances add up to {} where committed transactions make it {due}",
+                "{way}: the balances add up to {}, and by the committed transactions to {due}",
                 self.amount
             )
         });

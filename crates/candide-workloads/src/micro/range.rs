@@ -1,5 +1,5 @@
 //! Cicada's benchmark of scans. Most transactions scan up to a hundred rows, beginning at one key.
-//! The others read and write the row of one key.
+//! The other transactions read and write the row of one key.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ pub struct Ranges {
     pub rows: u64,
     /// The largest number of rows that a transaction scans; the smallest is one.
     pub scan: u64,
-    /// The share of transactions that scan. The others read and write one row.
+    /// The share of transactions that scan. The other transactions read and write one row.
     pub read_only: f64,
     /// The skew of the keys: 0 is uniform.
     pub theta: f64,

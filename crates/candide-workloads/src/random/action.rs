@@ -1,5 +1,5 @@
-//! The operations of a transaction. They are drawn before the transaction begins, so that every
-//! attempt does the same.
+//! The operations of a transaction. The operations are drawn before the transaction begins, so that
+//! every attempt does the same.
 
 use std::ops::Bound;
 use std::thread;

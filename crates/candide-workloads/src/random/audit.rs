@@ -20,7 +20,11 @@ pub(super) fn check<P: Protocol>(
     let mut consistency = Consistency::default();
     let scanned: Vec<Item> = session.run(|tx| collect(tables.items.scan(tx, .., Whole)))?;
     consistency.expect(rows.values().eq(&scanned), || {
-        format!("there are {} items, but a scan finds {}, or others", rows.len(), scanned.len())
+        format!(
+            "lookups find {} items, but a scan finds {}, or other items",
+            rows.len(),
+            scanned.len()
+        )
     });
     let (by_kind, by_tag) = (tables.items.index(Item::BY_KIND), tables.items.index(Item::BY_TAG));
     let mut by_kinds: BTreeMap<u8, Vec<Item>> = BTreeMap::new();

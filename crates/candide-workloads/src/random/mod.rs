@@ -45,9 +45,7 @@ impl Workload for Random {
     }
 
     fn unchecked(&self) -> Option<&'static str> {
-        Some(
-            "only what rows and indexes say of each other is checked; the rest is a matter of the history",
-        )
+        Some("only the agreement of rows and indexes is checked; the history is checked by `check`")
     }
 
     fn validate(&self) -> Result<(), String> {

@@ -121,20 +121,18 @@ impl Contents {
                 format!("{way}: {count} items {what}; the first is {first:?}")
             });
         };
-        each("do not say how many bids there are", &|item| item.bids == item.bids_found);
+        each("have a wrong number of bids", &|item| item.bids == item.bids_found);
         let first = if knobs.bids > 0 { FIRST_BID } else { 0 };
-        each("do not say what their highest bid is", &|item| {
-            item.max_bid == item.max_bid_found.max(first)
-        });
-        each("are not there as often as they have not been bought", &|item| {
+        each("have a wrong highest bid", &|item| item.max_bid == item.max_bid_found.max(first));
+        each("have a stock that contradicts their purchases", &|item| {
             item.quantity == i64::from(stock) - item.bought
         });
-        each("have been sold more often than they were there", &|item| {
+        each("have been sold more often than their stock allows", &|item| {
             !knobs.refuse_sold_out || item.quantity >= 0
         });
         // Purchases take one piece at a time, so an item with a negative quantity once had none
         // left.
-        each("ended neither as planned nor by the purchase of the last one", &|item| {
+        each("ended neither at the planned time nor by the last purchase", &|item| {
             if item.quantity <= 0 {
                 item.end_date > YEAR && item.is_ended_by_purchase
             } else {

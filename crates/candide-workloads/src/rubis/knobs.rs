@@ -10,12 +10,12 @@ pub(super) const KINDS: [&str; 3] = ["place-bid", "buy-now", "view-item"];
 pub struct Rubis {
     /// The number of items for sale, which are numbered from 0.
     pub items: u64,
-    /// The number of users. They are numbered from 1. Users have no table.
+    /// The number of users. Users are numbered from 1. Users have no table.
     pub users: u64,
     /// The number of loaded bids on each item.
     pub bids: u32,
-    /// The number of loaded purchases at a fixed price. They do not count against the stock of
-    /// their items.
+    /// The number of loaded purchases at a fixed price. These purchases do not count against the
+    /// stock of their items.
     pub purchases: u64,
     /// The number of pieces of each item that are for sale.
     pub stock: u32,

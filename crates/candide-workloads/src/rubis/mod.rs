@@ -69,7 +69,7 @@ impl Workload for Rubis {
         let differences = [
             (
                 self.vary_bids,
-                "a thread's inputs come again when they have been used up, and then no bid is above an item's price",
+                "a thread repeats its inputs when they are used up, and no repeated bid is above an item's price",
             ),
             (
                 !self.vary_bids,
@@ -77,15 +77,15 @@ impl Workload for Rubis {
             ),
             (
                 !self.refuse_sold_out,
-                "items are sold beyond what there is, as published, though not with unsigned numbers",
+                "items are sold beyond their stock, as published, but with signed numbers",
             ),
             (
                 self.refuse_sold_out,
-                "what is sold out is refused, which rolls back and is not counted: the most wanted items sell out within a run",
+                "purchases of items without stock are refused, rolled back and not counted: the most wanted items sell out within a run",
             ),
             (
                 self.stock != Self::published().stock,
-                "there is another number of each item than the ten that were published",
+                "the stock of each item differs from the published ten",
             ),
         ];
         differences.into_iter().filter(|(differs, _)| *differs).map(|(_, how)| how).collect()

@@ -61,7 +61,7 @@ mod tests {
     use crate::stream;
 
     #[test]
-    fn weights_skew_and_range_are_as_asked_for() {
+    fn requests_follow_the_weights_skew_and_range_of_their_knobs() {
         let knobs = Rubis { items: 1000, users: 10, transactions: 100_000, ..Rubis::strict() };
         let (mut kinds, mut first, mut highest) = ([0u32; 3], 0, 0);
         for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {

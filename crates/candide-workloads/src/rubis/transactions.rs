@@ -179,7 +179,7 @@ mod tests {
     use crate::{Loading, Workload};
 
     #[test]
-    fn the_last_sale_ends_the_auction() {
+    fn the_sale_of_the_last_item_ends_its_auction() {
         let mut item = (2, 7);
         for (date, expected) in [(8, Ok((1, 7))), (9, Ok((0, 9))), (10, Err(Refused))] {
             assert_eq!(Sell::<true> { date }.apply(&mut item).map(|()| item), expected);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_updater_changes_in_the_paper_cannot_fail() {
+    fn updaters_of_the_paper_cannot_fail() {
         const {
             assert!(<Sell<false> as Updater<Item>>::TOTAL);
             assert!(!<Sell<true> as Updater<Item>>::TOTAL);

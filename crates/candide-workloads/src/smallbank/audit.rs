@@ -105,7 +105,7 @@ impl Contents {
         });
         consistency.expect(self.misnamed == 0, || {
             format!(
-                "{way}: {} customers have a number and a name that do not go together",
+                "{way}: {} customers have a number and a name that contradict each other",
                 self.misnamed
             )
         });
@@ -114,7 +114,7 @@ impl Contents {
         });
         consistency.expect(self.money == money, || {
             format!(
-                "{way}: the bank holds {} cents where {money} were paid in and not out",
+                "{way}: the bank holds {} cents, and deposits less withdrawals are {money}",
                 self.money
             )
         });

@@ -48,7 +48,7 @@ impl Workload for SmallBank {
 
     fn differences(&self) -> Vec<&'static str> {
         vec![
-            "a thread's inputs come again when they have been used up, in all runs at one bank: some customers run out of money, and \
+            "a thread repeats its inputs when they are used up, in all runs at one bank: some customers run out of money, and \
              their payments are refused",
         ]
     }

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn payments_have_two_ends_and_the_hotspot_its_share() {
+    fn payments_have_two_accounts_and_the_hotspot_has_its_share() {
         let knobs = SmallBank {
             accounts: 100,
             customers: Customers::Hotspot(1),

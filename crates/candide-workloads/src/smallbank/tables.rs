@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_padded_numbers() {
+    fn names_of_customers_are_padded_numbers() {
         assert_eq!(name_of(0).as_str(), "0".repeat(64));
         assert_eq!(name_of(907).as_str(), format!("{:064}", 907));
         assert_eq!(name_of(u64::MAX).as_str(), format!("{:064}", u64::MAX));

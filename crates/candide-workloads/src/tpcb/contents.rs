@@ -98,10 +98,7 @@ impl Contents {
             )
         });
         consistency.expect(self.astray == 0, || {
-            format!(
-                "{way}: {} times a row names another branch than its own, or something that is not there",
-                self.astray
-            )
+            format!("{way}: {} rows name a wrong branch or a missing row", self.astray)
         });
         for (what, entries) in
             [("branches", &self.branches), ("tellers", &self.tellers), ("accounts", &self.accounts)]
@@ -110,7 +107,7 @@ impl Contents {
             let (count, first) = (wrong.clone().count(), wrong.min_by_key(|(id, _)| **id));
             consistency.expect(count == 0, || {
                 format!(
-                    "{way}: {count} {what} do not hold what history says; the first is {first:?}"
+                    "{way}: the balances of {count} {what} differ from the history; the first is {first:?}"
                 )
             });
         }
@@ -118,7 +115,7 @@ impl Contents {
         let wrong = self.branches.iter().filter(|(id, branch)| branch.balance != held(id));
         let (count, first) = (wrong.clone().count(), wrong.min_by_key(|(id, _)| **id));
         consistency.expect(count == 0, || {
-            format!("{way}: {count} branches do not hold what their tellers hold; the first is {first:?}")
+            format!("{way}: the balances of {count} branches differ from those of their tellers; the first is {first:?}")
         });
         let sum = |entries: &HashMap<u64, Entry>| {
             entries.values().map(|entry| i128::from(entry.balance)).sum::<i128>()

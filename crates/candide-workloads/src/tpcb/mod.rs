@@ -71,9 +71,9 @@ impl Workload for TpcB {
             ),
             (
                 !self.account_first && self.remote_pct != 15,
-                "another share of the customers than TPC-B's 15 % come to tellers of other branches",
+                "the share of customers at tellers of other branches is not the 15 % of TPC-B",
             ),
-            (!self.observe_balance, "the account's balance is not given"),
+            (!self.observe_balance, "the account's balance is not returned"),
             (self.accounts < ACCOUNTS, "there are fewer accounts to a branch than TPC-B has"),
         ];
         differences.into_iter().filter(|(differs, _)| *differs).map(|(_, how)| how).collect()

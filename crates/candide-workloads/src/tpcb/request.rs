@@ -55,7 +55,7 @@ mod tests {
     use crate::stream;
 
     #[test]
-    fn as_many_as_asked_for_come_from_other_branches() {
+    fn the_share_of_accounts_of_other_branches_is_that_of_the_knob() {
         let knobs = TpcB { branches: 5, accounts: 100, transactions: 100_000, ..TpcB::strict() };
         let (mut remote, mut tellers) = (0, [0u32; 50]);
         for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn published_accounts_have_their_tellers() {
+    fn numbers_of_published_accounts_and_tellers_correspond() {
         let knobs = TpcB { branches: 2, accounts: 30, transactions: 1_000, ..TpcB::published() };
         for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {
             assert_eq!(

@@ -75,7 +75,7 @@ impl<P: Protocol> Store<P> {
         }
         if !waiting.agrees(is_exact, undelivered) {
             failures.push(format!(
-                "3 (audited): {}: there are {waiting}, and {undelivered} orders between them are not delivered",
+                "3 (audited): {}: there are {waiting} new orders, and {undelivered} orders in their range are not delivered",
                 place()
             ));
         }
@@ -98,7 +98,7 @@ impl<P: Protocol> Store<P> {
         }
         if expected != found {
             failures.push(format!(
-                "4 (audited): {}: its orders from {oldest} on have {expected} lines, and {found} are there",
+                "4 (audited): {}: its orders from {oldest} on state {expected} lines, and have {found}",
                 place()
             ));
         }

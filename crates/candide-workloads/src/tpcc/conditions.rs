@@ -13,8 +13,8 @@ use super::tables::{Numbers, district_at};
 use super::worker::Tally;
 use crate::{Consistency, Failure};
 
-/// Conditions between inserted rows and counters. They do not hold if transactions only count and
-/// insert nothing.
+/// Conditions between inserted rows and counters. These conditions do not hold if transactions only
+/// count and insert nothing.
 const OF_WRITTEN_DOWN: [&str; 6] = ["2", "8", "9", "10", "13", "14"];
 
 /// The number of conditions that an audit examines.
@@ -53,7 +53,7 @@ fn compare(
     ];
     for (what, same) in same {
         consistency
-            .expect(same, || format!("transactions and raw iteration do not read the same {what}"));
+            .expect(same, || format!("transactions and raw iteration read different {what}"));
     }
     consistency
 }
@@ -152,8 +152,7 @@ fn numbers(contents: &Contents, knobs: &Tpcc, counters: &Numbers) -> [Condition;
             between.filter(|order| order.is_there && order.carrier == 0).count() as u32;
         dense.expect(waiting.agrees(is_exact, undelivered), || {
             format!(
-                "district ({warehouse}, {district}): there are {waiting}, and {undelivered} orders between them are not \
-                 delivered"
+                "district ({warehouse}, {district}): there are {waiting} new orders, and {undelivered} orders in their range are not delivered"
             )
         });
     }
@@ -169,23 +168,21 @@ fn orders(contents: &Contents) -> [Condition; 5] {
         let expected: u64 = book.orders.iter().map(|order| u64::from(order.lines)).sum();
         let found: u64 = book.orders.iter().map(|order| u64::from(order.found)).sum();
         line_count.expect(expected == found, || {
-            format!(
-                "district {district:?}: the orders have {expected} lines, and {found} are there"
-            )
+            format!("district {district:?}: the orders state {expected} lines, and have {found}")
         });
         for (id, order) in book.orders.iter().enumerate() {
             let key = (district.0, district.1, id);
             new.expect(order.is_new == (order.is_there && order.carrier == 0), || {
                 let is_new = if order.is_new { "is" } else { "is not" };
                 format!(
-                    "order {key:?} has carrier {}, and {is_new} among the new ones",
+                    "order {key:?} has carrier {}, and {is_new} in the table of new orders",
                     order.carrier
                 )
             });
             let numbers = (1u32 << order.lines.min(16)) - 1;
             lines.expect(order.lines == order.found && numbers == u32::from(order.numbers), || {
                 format!(
-                    "order {key:?} has {} lines, and {} with numbers {:#b} are there",
+                    "order {key:?} states {} lines, and has {} with numbers {:#b}",
                     order.lines, order.found, order.numbers
                 )
             });
@@ -228,7 +225,7 @@ fn accounts(contents: &Contents, knobs: &Tpcc) -> [Condition; 3] {
         let key = || contents.customer_at(place);
         balance.expect(book.balance == amount - book.paid, || {
             format!(
-                "customer {:?} has balance {}, got {amount} and paid {}",
+                "customer {:?} has balance {}, deliveries of {amount} and payments of {}",
                 key(),
                 book.balance,
                 book.paid
@@ -236,7 +233,7 @@ fn accounts(contents: &Contents, knobs: &Tpcc) -> [Condition; 3] {
         });
         ytd.expect(book.balance + book.ytd_payment == amount, || {
             format!(
-                "customer {:?} has balance {}, got {amount} and has paid {}",
+                "customer {:?} has balance {}, deliveries of {amount} and states payments of {}",
                 key(),
                 book.balance,
                 book.ytd_payment
@@ -246,7 +243,7 @@ fn accounts(contents: &Contents, knobs: &Tpcc) -> [Condition; 3] {
         let found = (book.paid, book.payments_found, count);
         counts.expect(own == found, || {
             format!(
-                "customer {:?} has paid, payments and deliveries {own:?}, and {found:?} are there",
+                "customer {:?} states {own:?} (paid, payments, deliveries), and rows of others state {found:?}",
                 key()
             )
         });

@@ -147,7 +147,7 @@ impl Contents {
         if let Some(book) = self.warehouse_of(row.id) {
             (book.is_there, book.ytd) = (true, row.ytd);
         } else {
-            self.places.fail(|| format!("there is a warehouse {}", row.id));
+            self.places.fail(|| format!("there is an unexpected warehouse {}", row.id));
         }
     }
 
@@ -156,7 +156,9 @@ impl Contents {
             (book.takings.is_there, book.takings.ytd, book.next_order) =
                 (true, row.ytd, row.next_order);
         } else {
-            self.places.fail(|| format!("there is a district ({}, {})", row.warehouse, row.id));
+            self.places.fail(|| {
+                format!("there is an unexpected district ({}, {})", row.warehouse, row.id)
+            });
         }
     }
 
@@ -167,7 +169,10 @@ impl Contents {
             (book.payments, book.deliveries) = (row.payments, row.deliveries);
         } else {
             self.places.fail(|| {
-                format!("there is a customer ({}, {}, {})", row.warehouse, row.district, row.id)
+                format!(
+                    "there is an unexpected customer ({}, {}, {})",
+                    row.warehouse, row.district, row.id
+                )
             });
         }
     }
@@ -181,7 +186,9 @@ impl Contents {
                 book.named = book.named.saturating_add(1);
             }
             self.names.expect(is_right, || {
-                format!("customer ({warehouse}, {district}, {id}) is found as {last}")
+                format!(
+                    "customer ({warehouse}, {district}, {id}) is in the list of the name {last}"
+                )
             });
         }
     }
@@ -205,7 +212,7 @@ impl Contents {
         self.places.expect(is_placed, || {
             let payer = (row.customer_warehouse, row.customer_district, row.customer);
             format!(
-                "there is a payment of customer {payer:?} to district ({}, {})",
+                "there is an unexpected payment of customer {payer:?} to district ({}, {})",
                 row.warehouse, row.district
             )
         });
@@ -217,7 +224,10 @@ impl Contents {
             (book.customer, book.lines, book.carrier) = (row.customer, row.lines, row.carrier);
         } else {
             self.places.fail(|| {
-                format!("there is an order ({}, {}, {})", row.warehouse, row.district, row.id)
+                format!(
+                    "there is an unexpected order ({}, {}, {})",
+                    row.warehouse, row.district, row.id
+                )
             });
         }
     }
@@ -228,7 +238,10 @@ impl Contents {
             self.districts[district_index(row.warehouse, row.district)].waiting.see(row.id);
         } else {
             self.places.fail(|| {
-                format!("there is a new order ({}, {}, {})", row.warehouse, row.district, row.id)
+                format!(
+                    "there is an unexpected new order ({}, {}, {})",
+                    row.warehouse, row.district, row.id
+                )
             });
         }
     }
@@ -240,7 +253,7 @@ impl Contents {
         } else {
             self.places.fail(|| {
                 format!(
-                    "customer ({}, {}, {}) is led to an order {}",
+                    "an index entry leads customer ({}, {}, {}) to the unexpected order {}",
                     row.warehouse, row.district, row.customer, row.order
                 )
             });
@@ -258,14 +271,17 @@ impl Contents {
                 book.undelivered += u8::from(row.delivered == 0);
                 book.amount += if row.delivered == 0 { 0 } else { i64::from(row.amount) };
             }
-            _ => return self.places.fail(|| format!("there is an order line {key:?}")),
+            _ => return self.places.fail(|| format!("there is an unexpected order line {key:?}")),
         }
         if order <= self.size.loaded {
             return;
         }
         let Some(book) = self.stock_of(row.supplier, row.item) else {
             return self.lines.fail(|| {
-                format!("order line {key:?} is of stock ({}, {})", row.supplier, row.item)
+                format!(
+                    "order line {key:?} is of the unexpected stock ({}, {})",
+                    row.supplier, row.item
+                )
             });
         };
         book.found.ytd = book.found.ytd.wrapping_add(u32::from(row.quantity));
@@ -294,7 +310,7 @@ impl Contents {
     pub(super) fn item(&mut self, row: &Item) {
         match (row.id as usize).checked_sub(1).and_then(|place| self.prices.get_mut(place)) {
             Some(price) => *price = row.price,
-            None => self.places.fail(|| format!("there is an item {}", row.id)),
+            None => self.places.fail(|| format!("there is an unexpected item {}", row.id)),
         }
     }
 
@@ -304,7 +320,8 @@ impl Contents {
             book.counts =
                 StockCounts { ytd: row.ytd, orders: row.orders, remote_orders: row.remote_orders };
         } else {
-            self.places.fail(|| format!("there is a stock ({}, {})", row.warehouse, row.item));
+            self.places
+                .fail(|| format!("there is an unexpected stock ({}, {})", row.warehouse, row.item));
         }
     }
 

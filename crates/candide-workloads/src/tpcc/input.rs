@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_as_asked_for() {
+    fn inputs_have_the_shares_of_their_knobs() {
         let knobs = Tpcc { warehouses: 3, ..Tpcc::strict() };
         let mut inputs = Inputs::new(stream(1, 0), &knobs, 0, 3);
         let (mut lines, mut remote, mut rolled_back, mut kinds) = (0, 0, 0, [0; 5]);

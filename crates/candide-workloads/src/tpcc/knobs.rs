@@ -276,13 +276,16 @@ impl Tpcc {
             ),
             (
                 true,
-                "a new order does not give what it leaves in stock, which TPC-C prints, so orders of one item need not conflict",
+                "a new order does not return the remaining stock, which TPC-C prints, so orders of one item need not conflict",
             ),
             (
                 self.rollback_pct == 0,
                 "no new order rolls back, where TPC-C has one in a hundred do so",
             ),
-            (self.rollback_pct > 1, "more new orders roll back than the one in a hundred of TPC-C"),
+            (
+                self.rollback_pct > 1,
+                "more new orders roll back than one in a hundred, the share of TPC-C",
+            ),
             (
                 self.warehouses > 1 && (self.remote_item_pct, self.remote_payment_pct) != (1, 15),
                 "other shares of items and payments belong to other warehouses than the 1 and 15 in a hundred of TPC-C",
@@ -304,12 +307,12 @@ impl Tpcc {
                 self.customers < 3000 || self.items < 100_000,
                 "there are fewer customers or items than TPC-C has",
             ),
-            (!self.payment_observes_balance, "payments do not give the balance"),
+            (!self.payment_observes_balance, "payments do not return the balance"),
+            (!self.inserts, "orders and payments are counted only, and no row is inserted"),
             (
-                !self.inserts,
-                "orders and payments are counted and not written down: nothing is inserted",
+                !self.credit_data,
+                "payments of customers with bad credit are not noted in their data",
             ),
-            (!self.credit_data, "what customers of bad credit have paid is not noted down"),
         ];
         departures.into_iter().filter(|(departs, _)| *departs).map(|(_, how)| how).collect()
     }

@@ -17,11 +17,11 @@
 //! same column group of the same row, whether the other attempt committed or not. If the conflict
 //! was about an absent key, the aborted attempt met every overlapping attempt that inserted into
 //! the same table. A transaction of one of the met types caused the conflict. If no attempt was
-//! met, the cause is unknown. This happens in three cases. The engine itself removed a deleted row
-//! or an empty leaf. Or the aborted attempt gave way to an attempt that had failed too often. Or
-//! the aborted attempt took so long that the overlapping attempts are no longer remembered. If an
-//! attempt has several conflicts, only the first that the engine finds is reported. So if a new
-//! order finds both its warehouse and its district changed, only the warehouse is reported.
+//! met, the cause is unknown. The three cases: The engine itself removed a deleted row or an empty
+//! leaf. Or the aborted attempt yielded to an attempt that had failed too often. Or the aborted
+//! attempt took so long that the overlapping attempts are no longer remembered. If an attempt has
+//! several conflicts, only the first that the engine finds is reported. So if a new order finds
+//! both its warehouse and its district changed, only the warehouse is reported.
 //!
 //! With one warehouse and with numbers of orders from outside the database, under protocols that
 //! validate reads:
@@ -133,8 +133,9 @@ impl Workload for Tpcc {
     }
 
     fn unchecked(&self) -> Option<&'static str> {
-        (!self.inserts)
-            .then_some("orders and payments are checked in sums only: nothing else is left of them")
+        (!self.inserts).then_some(
+            "only sums of orders and payments are checked, since no rows of them are inserted",
+        )
     }
 
     fn differences(&self) -> Vec<&'static str> {

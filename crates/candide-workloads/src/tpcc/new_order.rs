@@ -169,8 +169,8 @@ impl<P: Protocol> Store<P> {
             let (price, dist_info) =
                 match self.take(&items[index], &stocks[index], line, order.district, is_remote) {
                     Ok(taken) => taken,
-                    // The lines before this one are already entered. They are undone with the rest
-                    // of the order.
+                    // The lines before this one are already entered. These lines are undone with
+                    // the rest of the order.
                     Err(Refusal::UnusedItem) => {
                         refusal = Some(Refusal::UnusedItem);
                         break;

@@ -1,4 +1,4 @@
-//! Order-status: a customer asks about its newest order.
+//! Order-status: reads the newest order of a customer.
 
 use candide::{Abort, Prefix, Protocol, Tx};
 

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remarks_push_older_ones_out() {
+    fn remarks_on_a_customer_replace_the_oldest() {
         let mut data = Bytes::from_fn(|index| index as u8);
         Remark([1, 2, 3, 4, 5, 6]).apply(&mut data).expect("total");
         let bytes = data.as_bytes();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn payments_of_one_customer_are_neighbours() {
+    fn history_rows_of_one_customer_are_adjacent() {
         let key = |district, customer, number| {
             history_id(HistoryKeys::Customer, district, customer, number)
         };

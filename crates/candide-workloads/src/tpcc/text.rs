@@ -16,8 +16,8 @@ pub(super) const BRAND: &str = "ORIGINAL";
 pub(super) const LAST_NAMES: u16 = 1000;
 
 /// The constants of the skewed distributions. The two constants of names differ by 66, a difference
-/// that the standard permits. They must differ, so that the names looked up most often are not the
-/// names given most often.
+/// that the standard permits. The constants must differ, so that the names looked up most often are
+/// not the names given most often.
 const CUSTOMER_SHIFT: u32 = 259;
 const ITEM_SHIFT: u32 = 7911;
 const NAME_SHIFT_LOAD: u32 = 157;
@@ -157,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn one_in_ten_has_the_mark() {
+    fn one_text_in_ten_contains_original() {
         let mut rng = stream(4, 0);
         let marked = (0..10_000).filter(|_| brand_data(&mut rng).as_str().contains(BRAND)).count();
         assert!((900..1100).contains(&marked), "{marked} of 10,000");
     }
 
     #[test]
-    fn where_a_payment_was_made_fits() {
+    fn the_place_of_a_payment_fits_into_its_column() {
         let name = |text| Text::new(text).expect("fits");
         assert_eq!(
             paid_where(&name("abcdef"), &name("ghijklmnop")).as_str(),

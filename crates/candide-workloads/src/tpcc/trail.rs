@@ -6,9 +6,9 @@
 //! them, and records the time at its end. The time is a counter. The aborted attempt *met* an
 //! attempt if both overlapped in time and the other attempt announced a write of that row and group
 //! (for an absent key: an insert into that table). The attempt that changed or locked the row is
-//! among the attempts that were met. It announced the write before changing the row, and had not
-//! ended when the aborted attempt began to read. So if all met attempts are of one type, that type
-//! caused the conflict.
+//! among the attempts that were met. That attempt announced the write before changing the row, and
+//! had not ended when the aborted attempt began to read. So if all met attempts are of one type,
+//! that type caused the conflict.
 //!
 //! The set of met attempts is empty in two cases. Either the engine itself removed a record or an
 //! empty leaf, or the aborted attempt took so long that not all attempts that ended meanwhile are
@@ -28,8 +28,8 @@ use candide::{Key, Record};
 use super::knobs::KINDS;
 use crate::causes::{Cause, Causes};
 
-/// The number of attempts of each worker that are remembered. They cover two or three of the
-/// scheduler's time slices. So an attempt that loses the processor midway can still look up the
+/// The number of attempts of each worker that are remembered. These attempts cover two or three of
+/// the scheduler's time slices. So an attempt that loses the processor midway can still look up the
 /// attempts that two other workers made meanwhile.
 const REMEMBERED: usize = 2048;
 
@@ -166,7 +166,7 @@ impl Trail {
 /// The trails of all workers.
 #[derive(Debug)]
 pub(super) struct Trails {
-    /// The number of attempts that have ended. It serves as the time.
+    /// The number of attempts that have ended. The number serves as the time.
     time: AtomicU64,
     /// The trails by worker. If a worker has finished, the next worker with the same number
     /// continues its trail.
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn only_overlapping_transactions_meet() {
+    fn only_overlapping_transactions_are_named_as_causes() {
         let [mine, other, third] = tracers();
         let place = on_customer(7, "account");
         update(&other, PAYMENT, "account");
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn only_writers_of_the_place_are_met() {
+    fn only_writers_of_the_conflicting_row_are_named_as_causes() {
         let [mine, other, third] = tracers();
         mine.begin(NEW_ORDER);
         update(&other, PAYMENT, "account");
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_makes_everything_unknown() {
+    fn causes_are_unknown_after_the_trail_has_dropped_entries() {
         let [mine, other, third] = tracers();
         let place = on_customer(7, "account");
         update(&other, PAYMENT, "account");

@@ -118,7 +118,7 @@ impl Workload for Shifting {
         })?;
         require(!self.slice.is_zero() && self.slice <= self.phase, || {
             format!(
-                "a slice must be longer than nothing and no longer than the phase of {:?}",
+                "a slice must be longer than zero and no longer than the phase of {:?}",
                 self.phase
             )
         })?;

@@ -20,7 +20,7 @@ pub(super) struct Account {
     latest: Vec<Candidates>,
 }
 
-/// The revisions of one page among which the newest one must be. They are the last revisions that
+/// The revisions of one page among which the newest one must be. These are the last revisions that
 /// each worker made in the last round in which the page was edited.
 #[derive(Debug, Clone, Default)]
 struct Candidates {
@@ -56,9 +56,7 @@ impl Account {
     pub(super) fn settle_reads(&self, consistency: &mut Consistency) {
         let misplaced = self.tally.misplaced;
         consistency.expect(misplaced == 0, || {
-            format!(
-                "{misplaced} texts or titles were read, at the time, that belong to another page"
-            )
+            format!("transactions read {misplaced} texts or titles that belong to another page")
         });
     }
 
@@ -131,7 +129,7 @@ impl Audit<'_> {
         });
         let expected = texts.values().map(|text| u64::from(parts_of(text.len))).sum::<u64>();
         self.consistency.expect(*parts == expected, || {
-            format!("{way}: {parts} parts of texts are there where the lengths ask for {expected}")
+            format!("{way}: there are {parts} parts of texts, and {expected} by the lengths")
         });
         let Tally { added, removed, .. } = account.tally;
         let rows = [watches.len() as i64, watchers.len() as i64];
@@ -139,7 +137,7 @@ impl Audit<'_> {
         let expected =
             expected.map(|(added, removed)| account.watches as i64 + added as i64 - removed as i64);
         self.consistency.expect(rows == expected, || {
-            format!("{way}: watched pages and their watchers have {rows:?} rows where {expected:?} were entered and not struck")
+            format!("{way}: watched pages and their watchers have {rows:?} rows where {expected:?} were added and not removed")
         });
     }
 
@@ -152,7 +150,7 @@ impl Audit<'_> {
         };
         self.none(
             pages.keys().filter(|page| !is_complete(page)),
-            "pages do not end in a revision of theirs",
+            "pages name a last revision of another page or length",
         );
         let mut newest_loaded: HashMap<PageId, RevisionId> = HashMap::new();
         for (&id, revision) in revisions.iter().filter(|(id, _)| **id <= account.revisions) {
@@ -173,7 +171,7 @@ impl Audit<'_> {
         };
         self.none(
             pages.keys().filter(|page| !is_last(page)),
-            "pages do not end in the last edit of a user of them",
+            "pages name a last revision that is not the last edit of a user",
         );
         let is_found = |page: &PageId| names.get(&pages[page].name) == Some(page);
         self.none(
@@ -207,7 +205,7 @@ impl Audit<'_> {
         revisions.values().for_each(|revision| *edits.entry(revision.user).or_default() += 1);
         let wrong =
             users.iter().filter(|(user, count)| edits.get(user).copied().unwrap_or(0) != **count);
-        self.none(wrong, "users have not as many revisions as edits");
+        self.none(wrong, "users have a number of revisions that differs from their edits");
     }
 
     fn lists(&mut self) {
@@ -240,9 +238,9 @@ impl Audit<'_> {
         };
         self.none(
             watches.iter().filter(|watch| !is_listed(watch)),
-            "watched pages lack their watcher",
+            "watched pages are not in the list of their watchers",
         );
-        self.none(watchers.difference(watches), "watchers do not watch");
+        self.none(watchers.difference(watches), "entries of watchers have no watched page");
         self.none(
             watches.iter().filter(|watch| !users.contains_key(&watch.user)),
             "watched pages have no user",

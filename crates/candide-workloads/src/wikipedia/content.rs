@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_near_those_of_the_histograms() {
+    fn mean_sizes_are_near_those_of_the_histograms() {
         let near = [
             (&TITLE_LENGTH, 17.8),
             (&REVISIONS, 12.1),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_leave_texts_of_characters_within_bounds() {
+    fn edited_texts_stay_valid_and_within_their_bounds() {
         let mut rng = stream(2, 0);
         let mut content = first_text(&mut rng);
         for _ in 0..2_000 {

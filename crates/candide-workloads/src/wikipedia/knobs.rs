@@ -21,7 +21,7 @@ pub(super) const WATCHES_MAX: u64 = 1000;
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Wikipedia {
-    /// The number of users. They are numbered from 1.
+    /// The number of users. Users are numbered from 1.
     pub users: u64,
     /// The number of pages, which are numbered from 1. Pages with smaller numbers are drawn more
     /// often. Each page takes about 200 KB with its texts.

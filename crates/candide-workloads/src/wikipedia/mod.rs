@@ -99,7 +99,7 @@ impl Workload for Wikipedia {
         ];
         if !self.index_talk {
             differences
-                .push("who watches an article's talk is not listed there, and watches it for ever, as published");
+                .push("watchers of an article's talk page are not listed there, and watch it for ever, as published");
             differences.push("scans are safe from phantoms, which the published ones are not");
         }
         differences

@@ -42,7 +42,7 @@ mod tests {
     use crate::stream;
 
     #[test]
-    fn the_mix_the_users_and_the_pages_are_as_published() {
+    fn types_users_and_pages_are_drawn_with_published_shares() {
         let knobs = Wikipedia { transactions: 200_000, ..Wikipedia::published() };
         let (mut kinds, mut first) = ([0; 6], 0);
         for request in Request::draw_all(&knobs, &mut stream(1, 0), &|| false) {

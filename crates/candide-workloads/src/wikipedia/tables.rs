@@ -87,7 +87,7 @@ impl<P: Protocol> Tables<P> {
         self.texts
             .insert(tx, Article { id, flags: text("utf-8"), page, len: content.len() as u32 })?;
         let part = |(number, bytes): (u32, &[u8])| {
-            let bytes = Bytes::padded(bytes).expect("a chunk is as long as a part");
+            let bytes = Bytes::padded(bytes).expect("a part of a text has the length of a chunk");
             Part { text: id, number, bytes }
         };
         self.parts.insert_many(tx, (0..).zip(content.chunks(PART_BYTES)).map(part))

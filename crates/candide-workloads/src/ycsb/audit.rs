@@ -122,7 +122,7 @@ impl Counts {
         consistency.expect(self.strange == 0, || {
             let (key, column) = self.strange_first.unwrap_or_default();
             format!(
-                "{way}: {} columns hold what no committed transaction left there, the first is column {column} of row {key}",
+                "{way}: {} columns hold values that no committed transaction left, the first is column {column} of row {key}",
                 self.strange
             )
         });

@@ -60,7 +60,7 @@ impl FromStr for Contention {
     }
 }
 
-/// The values that writes write. They determine what can be checked afterwards.
+/// The values that writes write. The values determine what can be checked afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
@@ -132,8 +132,7 @@ pub struct Ycsb<L: Layout = Wide> {
     pub writes: Writes,
     /// The way in which a write accesses its row.
     pub access: Access,
-    /// Whether a write that reads its row first says so with the read, which is then a read for
-    /// update.
+    /// Whether a write that reads its row first reads it for update.
     pub for_update: bool,
     /// The share of transactions in which no operation writes, independent of [`Ycsb::writes`].
     pub read_only: f64,

@@ -81,7 +81,7 @@ impl<L: Layout> Workload for Ycsb<L> {
     fn differences(&self) -> Vec<&'static str> {
         let written = match self.verify {
             Verify::Increment => Some(
-                "a write adds one at the head of its column, so that what is lost shows, instead of setting the column",
+                "a write increments the head of its column, so that lost updates show, instead of setting the column",
             ),
             Verify::Tag => Some(
                 "a write sets its column to a tag that names it, instead of to characters drawn at random",

@@ -67,7 +67,7 @@ mod tests {
     use crate::stream;
 
     #[test]
-    fn the_first_operations_write_and_read_another_column() {
+    fn the_first_operations_write_one_column_and_read_another() {
         let knobs = Ycsb { transactions: 1_000, ..Ycsb::hot(3) };
         let mut columns = [0; 10];
         for operations in Operation::draw_all(&knobs, &mut stream(1, 0), &|| false).chunks(10) {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_that_only_read_have_their_share() {
+    fn the_share_of_read_only_transactions_is_that_of_the_knob() {
         let knobs = Ycsb { transactions: 10_000, read_only: 0.25, ..Ycsb::hot(10) };
         let operations = Operation::draw_all(&knobs, &mut stream(1, 0), &|| false);
         let reading = operations

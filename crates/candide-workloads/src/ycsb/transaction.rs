@@ -165,7 +165,7 @@ mod tests {
     use crate::{Loading, Workload};
 
     #[test]
-    fn an_attempt_works_after_each_operation_before_the_closure_returns() {
+    fn work_follows_each_operation_within_the_closure() {
         let time = Duration::from_micros(20);
         let think = Think::new(time).expect("in range");
         let knobs = Ycsb { transactions: 1, think, ..Ycsb::hot(5) };

@@ -131,8 +131,8 @@ impl Tally {
     }
 
     /// Returns whether `value` may be the final value of a column. The value must be filled with
-    /// one tag. This is the last tag that its writer committed in this column, or the initial tag
-    /// if no write to the column was committed.
+    /// one tag. The tag is the last one that its writer committed in this column, or the initial
+    /// tag if no write to the column was committed.
     pub(super) fn explains<V: Value>(&self, slot: usize, value: &V) -> bool {
         match Tag::of(value) {
             None => false,

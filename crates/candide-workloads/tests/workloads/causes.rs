@@ -15,7 +15,8 @@ use crate::common::{check, database_of, load};
 const THREADS: usize = 4;
 /// Transactions of each thread in one round.
 const STEPS: usize = 200;
-/// Rounds go on until so many attempts have been aborted in a setting, or there have been so many.
+/// Rounds continue until so many attempts have been aborted in a setting, or there have been so
+/// many.
 const ABORTED: u64 = 150;
 const ROUNDS_MAX: usize = 40;
 
@@ -288,27 +289,27 @@ fn told(causes: &Causes) -> String {
 }
 
 #[test]
-fn the_full_mix_is_aborted_as_predicted() {
+fn causes_of_aborts_of_the_full_mix_are_the_predicted_ones() {
     assert_as_predicted::<Occ>(&knobs(Mix::Full));
     assert_as_predicted::<TicToc>(&knobs(Mix::Full));
 }
 
 #[test]
-fn smaller_mixes_are_aborted_as_predicted() {
+fn causes_of_aborts_of_smaller_mixes_are_the_predicted_ones() {
     for mix in [Mix::Three, Mix::Two, Mix::NewOrder] {
         assert_as_predicted::<Occ>(&knobs(mix));
     }
 }
 
 #[test]
-fn other_ways_to_number_orders_and_keep_keys_are_aborted_as_predicted() {
+fn causes_of_aborts_with_other_order_numbers_and_keys_are_the_predicted_ones() {
     let by_districts =
         Tpcc { order_ids: OrderIds::District, contention_aware_keys: false, ..knobs(Mix::Full) };
     assert_as_predicted::<Occ>(&Tpcc { rollback_pct: 10, ..by_districts });
 }
 
 #[test]
-fn predictions_tell_settings_apart() {
+fn predicted_causes_differ_between_settings() {
     let knobs = knobs(Mix::Full);
     let [both, unsplit, observed, neither] = SWITCHES;
     let foreseen =
@@ -328,7 +329,7 @@ fn predictions_tell_settings_apart() {
 }
 
 #[test]
-fn causes_are_found_out_only_if_asked_for() {
+fn causes_of_aborts_are_recorded_with_the_option_only() {
     let knobs = Tpcc { causes: false, ..knobs(Mix::Full) };
     let db: Database<Occ> = database_of(Default::default(), false, false);
     let tables = load(&db, &knobs, 1);

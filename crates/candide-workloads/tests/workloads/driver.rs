@@ -57,7 +57,7 @@ impl Asked for Size {
 }
 
 #[test]
-fn tables_take_about_as_much_memory_as_is_said() {
+fn estimated_sizes_of_tables_are_near_the_measured_ones() {
     ask_each(&Size);
     Size.ask(&Random { keys: 10_000, ..Random::default() });
     Size.ask(&Tpcc { customers: 100, items: 5_000, ..Tpcc::strict() });
@@ -65,7 +65,7 @@ fn tables_take_about_as_much_memory_as_is_said() {
 }
 
 #[test]
-fn sizes_beyond_all_numbers_are_the_largest() {
+fn estimated_sizes_saturate() {
     let most = u64::from(u32::MAX);
     let knobs = Rubis { items: most, bids: u32::MAX, ..Rubis::strict() };
     assert_eq!((knobs.validate(), knobs.size().tables), (Ok(()), u64::MAX));
@@ -90,6 +90,6 @@ impl Asked for Stop {
 }
 
 #[test]
-fn drawing_inputs_ends_when_it_is_told_to() {
+fn an_interrupt_ends_drawing_of_inputs() {
     ask_each(&Stop);
 }

@@ -78,7 +78,7 @@ fn assert_has_one(workload: &impl Workload, steps: usize) {
 }
 
 #[test]
-fn workers_look_at_a_row_that_the_workload_writes() {
+fn workers_probe_a_row_that_the_workload_writes() {
     const TRANSACTIONS: usize = 500;
     let ycsb = Ycsb { rows: 1000, transactions: TRANSACTIONS, ..Ycsb::published(Mode::A) };
     assert_has_one(&ycsb, TRANSACTIONS);
@@ -134,7 +134,7 @@ fn workers_look_at_a_row_that_the_workload_writes() {
 }
 
 #[test]
-fn where_many_rows_are_wanted_alike_none_is_the_hottest() {
+fn workloads_with_uniform_access_have_no_hottest_row() {
     assert_eq!(Ycsb { rows: 1_000_000, ..Ycsb::published(Mode::C) }.hottest(), None);
     assert_eq!(Ycsb::silo().hottest(), None);
     assert_eq!(Predicate::published().hottest(), None);
@@ -148,7 +148,7 @@ fn where_many_rows_are_wanted_alike_none_is_the_hottest() {
 }
 
 #[test]
-fn the_first_row_is_written_most() {
+fn the_most_written_row_is_the_first() {
     let db = database(true, true);
     let ycsb = Ycsb {
         rows: 1000,

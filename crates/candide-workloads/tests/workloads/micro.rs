@@ -28,7 +28,7 @@ fn holds_everywhere(workload: &impl Workload) {
 }
 
 #[test]
-fn key_value_presets_hold_under_every_protocol_and_switch() {
+fn key_value_presets_are_consistent_under_every_protocol_and_option() {
     for verify in [Verify::Increment, Verify::Tag] {
         for preset in [Ycsb::<Word>::index(), Ycsb::counter(), Ycsb::cc_bench()] {
             holds_everywhere(&small(preset, verify));
@@ -41,12 +41,12 @@ fn key_value_presets_hold_under_every_protocol_and_switch() {
 }
 
 #[test]
-fn range_scans_hold_under_every_protocol_and_switch() {
+fn range_scans_are_consistent_under_every_protocol_and_option() {
     holds_everywhere(&ranges());
 }
 
 #[test]
-fn predicates_hold_under_every_protocol_and_switch() {
+fn predicate_reads_are_consistent_under_every_protocol_and_option() {
     holds_everywhere(&predicate());
     holds_everywhere(&Predicate { read_only: 0.5, ..predicate() });
 }
@@ -85,7 +85,7 @@ fn ranged() -> (Database<Occ>, RangesTables<Occ>) {
 }
 
 #[test]
-fn damage_beside_range_scans_is_noticed() {
+fn damage_to_scanned_tables_is_noticed() {
     let (db, loaded) = ranged();
     run_unaccounted(&db, &loaded, 10);
     assert_failed(&check(&db, &loaded), "the counters add up to");
@@ -105,7 +105,7 @@ fn damage_beside_range_scans_is_noticed() {
     assert_failed(&consistency, "299 rows where 300 were loaded");
     assert_failed(
         &consistency,
-        "columns hold what no committed transaction left there, the first is column 0 of row 1",
+        "columns hold values that no committed transaction left, the first is column 0 of row 1",
     );
 }
 
@@ -122,7 +122,7 @@ fn damage_to_balances_is_noticed() {
     run_unaccounted(&db, &loaded, 1);
     assert_failed(
         &check(&db, &loaded),
-        "the balances add up to 2899 where committed transactions make it 2900",
+        "the balances add up to 2899, and by the committed transactions to 2900",
     );
 
     let (db, loaded) = looked();
@@ -137,7 +137,7 @@ fn damage_to_balances_is_noticed() {
 }
 
 #[test]
-fn balances_are_filled_up_in_time() {
+fn balances_are_refilled_before_they_are_too_small() {
     let db = database(true, true);
     let loaded = load(&db, &Predicate { rows: 1, ..predicate() }, 1);
     let amount = || db.run(|tx| loaded.table.read(tx, 0, Balance::AMOUNT)).unwrap();

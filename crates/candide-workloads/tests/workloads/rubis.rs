@@ -26,7 +26,7 @@ fn knobs() -> Rubis {
 }
 
 #[test]
-fn items_agree_with_bids_and_purchases_under_every_protocol_and_switch() {
+fn items_agree_with_bids_and_purchases_under_every_protocol_and_option() {
     let published =
         Rubis { vary_bids: false, refuse_sold_out: false, hash_index: false, ..knobs() };
     for knobs in [knobs(), published] {
@@ -49,22 +49,22 @@ fn assert_noticed(words: &str, damage: impl Fn(&Auction<Occ>, &Tx<'_, Occ>) -> R
 }
 
 #[test]
-fn unaccounted_commits_are_noticed() {
+fn rubis_check_finds_unaccounted_commits() {
     let (db, tables) = honest(&knobs(), 1_000);
     run_unaccounted(&db, &tables, 101);
     assert_failed(&check(&db, &tables), "were loaded or committed");
 }
 
 #[test]
-fn every_kind_of_damage_is_noticed_by_name() {
+fn rubis_check_names_every_kind_of_damage() {
     // Item 39 has sold little, item 0 has sold out.
-    assert_noticed("1 items do not say how many bids", |auction, tx| {
+    assert_noticed("1 items have a wrong number of bids", |auction, tx| {
         auction.items.update(tx, 39, Item::BIDS.add(1))
     });
-    assert_noticed("1 items do not say what their highest bid is", |auction, tx| {
+    assert_noticed("1 items have a wrong highest bid", |auction, tx| {
         auction.items.update(tx, 39, Item::MAX_BID.add(1))
     });
-    assert_noticed("1 items are not there as often", |auction, tx| {
+    assert_noticed("1 items have a stock that contradicts", |auction, tx| {
         auction.items.update(tx, 39, Item::QUANTITY.sub(1))
     });
     assert_noticed("1 items have been sold more often", |auction, tx| {
@@ -76,7 +76,7 @@ fn every_kind_of_damage_is_noticed_by_name() {
     assert_noticed("1 items ended neither", |auction, tx| {
         auction.items.update(tx, 39, Item::END_DATE.set(2_000_000_000))
     });
-    assert_noticed("1 items do not say how many bids", |auction, tx| {
+    assert_noticed("1 items have a wrong number of bids", |auction, tx| {
         let ((item, user, id), ()) = auction.bids.iter(tx, ()).next().expect("bids")?;
         auction.bids.delete(tx, &(item, user, id))
     });
@@ -94,20 +94,20 @@ impl Remains<Rubis> for Vec<Item> {
 }
 
 #[test]
-fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
+fn one_thread_leaves_rubis_in_the_same_state_under_every_protocol_and_option() {
     assert_same_remains::<_, Vec<Item>>(&knobs(), 1_000);
 }
 
 #[test]
-fn what_was_published_otherwise_is_admitted() {
+fn rubis_lists_its_departures_from_the_publication() {
     let [again, sold_out, stock] = Rubis::strict().differences().try_into().expect("three");
     assert!(
-        again.contains("inputs come again")
+        again.contains("repeats its inputs")
             && sold_out.contains("sell out")
-            && stock.contains("the ten")
+            && stock.contains("published ten")
     );
     let differences = Rubis::published().differences().join("\n");
     assert!(
-        differences.contains("none raises a price") && differences.contains("beyond what there is")
+        differences.contains("none raises a price") && differences.contains("beyond their stock")
     );
 }

@@ -20,7 +20,7 @@ fn knobs() -> SmallBank {
 }
 
 #[test]
-fn money_is_conserved_under_every_protocol_and_switch() {
+fn money_is_conserved_under_every_protocol_and_option() {
     assert_holds(&knobs(), 2, 2_000, |committed, all| {
         assert!(committed < all, "some savings are too low for a withdrawal");
     });
@@ -32,14 +32,14 @@ fn every_type_is_reported_under_its_own_number() {
 }
 
 #[test]
-fn unaccounted_commits_are_noticed() {
+fn smallbank_check_finds_unaccounted_commits() {
     let (db, tables) = honest(&knobs(), 1_000);
     run_unaccounted(&db, &tables, 101);
-    assert_failed(&check(&db, &tables), "were paid in and not out");
+    assert_failed(&check(&db, &tables), "deposits less withdrawals are");
 }
 
 #[test]
-fn damage_is_noticed() {
+fn smallbank_check_finds_damaged_balances() {
     let (db, tables) = honest(&knobs(), 1_000);
     let mut session = db.session().expect("a session");
     let damage = session.run(|tx| {
@@ -52,9 +52,9 @@ fn damage_is_noticed() {
     drop(session);
     let consistency = check(&db, &tables);
     assert_failed(&consistency, "1 savings accounts are below zero");
-    assert_failed(&consistency, "1 customers have a number and a name that do not go together");
+    assert_failed(&consistency, "1 customers have a number and a name that contradict each other");
     assert_failed(&consistency, "[50, 50, 50, 49] rows where 50 each were loaded");
-    assert_failed(&consistency, "were paid in and not out");
+    assert_failed(&consistency, "deposits less withdrawals are");
 }
 
 impl Remains<SmallBank> for [Vec<Balance>; 2] {
@@ -64,7 +64,7 @@ impl Remains<SmallBank> for [Vec<Balance>; 2] {
 }
 
 #[test]
-fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
+fn one_thread_leaves_smallbank_in_the_same_state_under_every_protocol_and_option() {
     assert_same_remains::<_, [Vec<Balance>; 2]>(&knobs(), 2_000);
 }
 

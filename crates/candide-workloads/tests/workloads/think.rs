@@ -56,7 +56,7 @@ fn a_transaction_takes_no_less_than_the_work_after_all_its_operations() {
 }
 
 #[test]
-fn checks_hold_under_every_protocol_with_work_between_operations() {
+fn workloads_with_work_between_operations_are_consistent_under_every_protocol() {
     assert_holds(&hot(), THREADS, 50, |committed, all| assert_eq!(committed, all));
     assert_holds(&long_scan(), THREADS, 50, |committed, all| assert_eq!(committed, all));
     assert_holds(&shifting(), THREADS, 50, |committed, all| assert_eq!(committed, all));
@@ -67,7 +67,7 @@ fn tells(workload: &impl Workload) -> bool {
 }
 
 #[test]
-fn work_is_told_as_a_difference_and_no_work_is_not() {
+fn work_between_operations_is_listed_as_a_difference() {
     assert!(tells(&hot()) && tells(&long_scan()) && tells(&shifting()));
     assert!(!tells(&Ycsb::hot(5)) && !tells(&LongScan::published()));
     assert!(!tells(&Shifting::published()));

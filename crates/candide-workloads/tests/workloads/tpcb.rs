@@ -19,7 +19,7 @@ fn knobs() -> TpcB {
 }
 
 #[test]
-fn balances_agree_with_history_under_every_protocol_and_switch() {
+fn balances_agree_with_history_under_every_protocol_and_option() {
     for knobs in
         [knobs(), TpcB { branches: 2, accounts: 50, transactions: 1_000, ..TpcB::published() }]
     {
@@ -30,7 +30,7 @@ fn balances_agree_with_history_under_every_protocol_and_switch() {
 }
 
 #[test]
-fn steps_are_reported() {
+fn a_worker_of_tpcb_returns_type_and_outcome_of_each_step() {
     let db = database(true, true);
     let tables = load(&db, &knobs(), 1);
     let mut worker = tables.worker(db.session().expect("a session"), 0);
@@ -47,7 +47,7 @@ fn assert_noticed(words: &str, damage: impl Fn(&Bank<Occ>, &Tx<'_, Occ>) -> Resu
 }
 
 #[test]
-fn unaccounted_commits_are_noticed() {
+fn tpcb_check_finds_unaccounted_commits() {
     let (db, tables) = honest(&knobs(), STEPS);
     run_unaccounted(&db, &tables, 101);
     let consistency = check(&db, &tables);
@@ -56,27 +56,27 @@ fn unaccounted_commits_are_noticed() {
 }
 
 #[test]
-fn every_kind_of_damage_is_noticed_by_name() {
-    assert_noticed("1 branches do not hold what history says", |bank, tx| {
+fn tpcb_check_names_every_kind_of_damage() {
+    assert_noticed("balances of 1 branches differ from the history", |bank, tx| {
         bank.branches.update(tx, 1, Branch::BALANCE.add(1))
     });
-    assert_noticed("1 tellers do not hold what history says", |bank, tx| {
+    assert_noticed("balances of 1 tellers differ from the history", |bank, tx| {
         bank.tellers.update(tx, 7, Teller::BALANCE.add(1))
     });
-    assert_noticed("1 accounts do not hold what history says", |bank, tx| {
+    assert_noticed("balances of 1 accounts differ from the history", |bank, tx| {
         bank.accounts.update(tx, 60, Account::BALANCE.add(1))
     });
-    assert_noticed("branches do not hold what their tellers hold", |bank, tx| {
+    assert_noticed("branches differ from those of their tellers", |bank, tx| {
         bank.tellers.update(tx, 7, Teller::BALANCE.sub(1))?;
         bank.tellers.update(tx, 17, Teller::BALANCE.add(1))
     });
     assert_noticed("add up to", |bank, tx| bank.accounts.update(tx, 60, Account::BALANCE.add(1)));
-    assert_noticed("names another branch than its own", |bank, tx| {
+    assert_noticed("name a wrong branch", |bank, tx| {
         bank.tellers.update(tx, 7, Teller::BRANCH.set(1))
     });
     assert_noticed("were loaded or committed", |bank, tx| bank.history.delete(tx, &(0, 3)));
-    assert_noticed("something that is not there", |bank, tx| bank.accounts.delete(tx, 60));
-    assert_noticed("do not read the same", |bank, tx| {
+    assert_noticed("or a missing row", |bank, tx| bank.accounts.delete(tx, 60));
+    assert_noticed("read different contents", |bank, tx| {
         let row = bank.accounts.read(tx, 60, candide::Whole)?;
         bank.accounts.insert(tx, Account { id: 1_000, ..row })
     });
@@ -89,7 +89,7 @@ impl Remains<TpcB> for Vec<Account> {
 }
 
 #[test]
-fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
+fn one_thread_leaves_tpcb_in_the_same_state_under_every_protocol_and_option() {
     assert_same_remains::<_, Vec<Account>>(&knobs(), STEPS);
 }
 
@@ -97,9 +97,9 @@ fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
 fn departures_from_the_standard_are_named_in_the_report() {
     assert!(TpcB::strict().differences().is_empty());
     let differences = TpcB { accounts: 10, ..TpcB::published() }.differences().join("\n");
-    for words in ["tellers follow from accounts", "balance is not given", "fewer accounts"] {
+    for words in ["tellers follow from accounts", "balance is not returned", "fewer accounts"] {
         assert!(differences.contains(words), "{differences}");
     }
     let differences = TpcB { remote_pct: 0, ..TpcB::strict() }.differences().join("\n");
-    assert!(differences.contains("than TPC-B's 15 %"), "{differences}");
+    assert!(differences.contains("the 15 % of TPC-B"), "{differences}");
 }

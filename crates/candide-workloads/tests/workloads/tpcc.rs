@@ -23,14 +23,14 @@ fn knobs() -> Tpcc {
 const STEPS: usize = 400;
 
 #[test]
-fn conditions_hold_under_every_protocol_and_switch() {
+fn consistency_conditions_of_tpcc_hold_under_every_protocol_and_option() {
     for threads in [1, 4] {
         assert_holds(&knobs(), threads, STEPS, |_, _| {});
     }
 }
 
 #[test]
-fn conditions_hold_as_published() {
+fn consistency_conditions_hold_in_published_tpcc() {
     let knobs = Tpcc { warehouses: 1, audit_every: 50, ..Tpcc::published() };
     let knobs = Tpcc { customers: 30, items: 200, ..knobs };
     assert_holds_under::<Occ>(&knobs, 4, STEPS);
@@ -38,7 +38,7 @@ fn conditions_hold_as_published() {
 }
 
 #[test]
-fn conditions_hold_as_measured_elsewhere() {
+fn consistency_conditions_hold_in_tpcc_of_foedus_and_dbx1000() {
     for like in [Tpcc::foedus(), Tpcc::dbx1000()] {
         let knobs = Tpcc { warehouses: 2, customers: 30, items: 200, audit_every: 50, ..like };
         assert_holds(&knobs, 4, STEPS, |_, _| {});
@@ -68,7 +68,7 @@ fn no_update_of_a_customer_can_fail() {
 }
 
 #[test]
-fn without_inserts_nothing_is_inserted_and_damage_is_noticed() {
+fn tpcc_without_inserts_adds_no_row_and_finds_damage() {
     let damages: [(&str, Damage); 6] = [
         ("the districts have counted", |tx, tables| {
             tables.districts.modify(tx, &(1, 1), District::NEXT_ORDER, |next| *next += 1)
@@ -115,7 +115,7 @@ fn without_inserts_nothing_is_inserted_and_damage_is_noticed() {
 type Damage = fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>;
 
 #[test]
-fn conditions_hold_with_every_other_knob() {
+fn consistency_conditions_hold_with_every_other_knob() {
     let others = [
         Tpcc { order_ids: OrderIds::District, ..knobs() },
         Tpcc {
@@ -162,7 +162,7 @@ fn every_type_is_drawn_and_new_orders_roll_back() {
 }
 
 #[test]
-fn deliveries_that_are_left_over_are_made_before_the_check() {
+fn outstanding_deliveries_are_made_before_the_check() {
     let db = database(true, true);
     let knobs = Tpcc { warehouses: 4, ..knobs() };
     let tables = load(&db, &knobs, 1);
@@ -222,7 +222,7 @@ fn oldest_new(tx: &Tx<'_, Occ>, tables: &Tables<Occ>) -> Result<(u16, u8, u32), 
 }
 
 #[test]
-fn takings_that_do_not_add_up_are_noticed() {
+fn wrong_year_to_date_sums_are_noticed() {
     let damage_warehouse = |tx: &Tx<'_, Occ>, tables: &Tables<Occ>| {
         tables.warehouses.update(tx, 2, Warehouse::YTD.add(7))
     };
@@ -246,7 +246,7 @@ fn wrong_numbers_of_orders_are_noticed() {
 }
 
 #[test]
-fn wrong_numbers_are_noticed_where_there_may_be_holes() {
+fn wrong_order_numbers_are_noticed_where_gaps_are_allowed() {
     for order_ids in [OrderIds::Once, OrderIds::PerAttempt] {
         assert_noticed_with(order_ids, "2", "district (2, 2): the next order is", |tx, tables| {
             let order = tables.orders.read(tx, &(2, 2, 1), candide::Whole)?;
@@ -266,15 +266,15 @@ fn wrong_numbers_are_noticed_where_there_may_be_holes() {
 }
 
 #[test]
-fn orders_that_do_not_fit_together_are_noticed() {
-    assert_noticed("4", "district (2, 1): the orders have", |tx, tables| {
+fn orders_that_contradict_their_lines_are_noticed() {
+    assert_noticed("4", "district (2, 1): the orders state", |tx, tables| {
         tables.order_lines.delete(tx, &(2, 1, 1, 5))
     });
     assert_noticed("5", "order (1, 1, ", |tx, tables| {
         let key = oldest_new(tx, tables)?;
         tables.orders.update(tx, &key, Order::CARRIER.set(3))
     });
-    assert_noticed("6", "order (1, 2, 7) has", |tx, tables| {
+    assert_noticed("6", "order (1, 2, 7) states", |tx, tables| {
         let line = tables.order_lines.read(tx, &(1, 2, 7, 2), candide::Whole)?;
         tables.order_lines.delete(tx, &(1, 2, 7, 2))?;
         tables.order_lines.insert(tx, OrderLine { number: 16, ..line })
@@ -292,19 +292,19 @@ fn orders_that_do_not_fit_together_are_noticed() {
 }
 
 #[test]
-fn wrong_accounts_of_customers_are_noticed() {
+fn wrong_balances_of_customers_are_noticed() {
     let damage_balance = |tx: &Tx<'_, Occ>, tables: &Tables<Occ>| {
         tables.customers.update(tx, &(2, 9, 8), Customer::BALANCE.sub(1))
     };
     assert_noticed("10", "customer (2, 9, 8) has balance", damage_balance);
     assert_noticed("12", "customer (2, 9, 8) has balance", damage_balance);
-    assert_noticed("13", "customer (1, 1, 1) has paid", |tx, tables| {
+    assert_noticed("13", "customer (1, 1, 1) states", |tx, tables| {
         tables.customers.update(tx, &(1, 1, 1), Customer::PAYMENTS.add(1))
     });
-    assert_noticed("13", "customer (1, 1, 2) has paid", |tx, tables| {
+    assert_noticed("13", "customer (1, 1, 2) states", |tx, tables| {
         tables.customers.update(tx, &(1, 1, 2), Customer::DELIVERIES.add(1))
     });
-    assert_noticed("names", "customer (1, 1, 1) is found as", |tx, tables| {
+    assert_noticed("names", "customer (1, 1, 1) is in the list of the name", |tx, tables| {
         tables.customers.update(
             tx,
             &(1, 1, 1),
@@ -344,8 +344,11 @@ fn rows_that_no_key_leads_to_are_noticed() {
     });
     damage.unwrap();
     let consistency = check(&db, &tables);
-    assert_failed(&consistency, "read by raw iteration: condition rows: there is an item 201");
-    assert_failed(&consistency, "transactions and raw iteration do not read the same contents");
+    assert_failed(
+        &consistency,
+        "read by raw iteration: condition rows: there is an unexpected item 201",
+    );
+    assert_failed(&consistency, "transactions and raw iteration read different contents");
 }
 
 #[test]
@@ -388,7 +391,7 @@ fn rows_that_no_transaction_accounts_for_are_noticed() {
 }
 
 #[test]
-fn unaccounted_commits_are_noticed() {
+fn tpcc_check_finds_unaccounted_commits() {
     let (db, tables) = numbered(OrderIds::Once);
     run_unaccounted(&db, &tables, 100);
     assert_failed(&check(&db, &tables), "orders; 600 were loaded and");
@@ -412,7 +415,7 @@ fn audited(damage: impl Fn(&Tx<'_, Occ>, &Tables<Occ>) -> Result<(), Abort>, wor
 }
 
 #[test]
-fn audits_notice_what_is_wrong_while_others_work() {
+fn audits_beside_running_transactions_notice_damage() {
     audited(
         |tx, tables| tables.warehouses.update(tx, 1, Warehouse::YTD.add(7)),
         "condition 1 (audited): warehouse 1",
@@ -452,9 +455,9 @@ fn knobs_out_of_range_are_refused_with_the_range() {
 }
 
 #[test]
-fn what_is_not_as_the_standard_says_is_admitted() {
+fn tpcc_lists_its_departures_from_the_standard() {
     let standard = Tpcc { order_ids: OrderIds::District, audit_every: 0, ..Tpcc::strict() };
-    assert!(matches!(*standard.differences(), [how] if how.contains("what it leaves in stock")));
+    assert!(matches!(*standard.differences(), [how] if how.contains("the remaining stock")));
     let [ids, _, audits] = Tpcc::strict().differences().try_into().expect("three");
     assert!(
         ids.contains("a counter outside the database")
@@ -473,7 +476,7 @@ fn what_is_not_as_the_standard_says_is_admitted() {
 }
 
 #[test]
-fn a_company_is_loaded_as_large_as_it_says() {
+fn a_company_is_loaded_with_the_documented_number_of_rows() {
     let told = std::sync::atomic::AtomicU64::new(0);
     let db = database(true, true);
     let progress = |keys| {
@@ -489,7 +492,7 @@ fn a_company_is_loaded_as_large_as_it_says() {
 }
 
 #[test]
-fn loading_stops_when_it_is_told_to() {
+fn an_interrupt_ends_loading() {
     let told = std::sync::atomic::AtomicU64::new(0);
     let db = database(true, true);
     let progress = |keys| {
@@ -525,6 +528,6 @@ impl Remains<Tpcc> for Vec<String> {
 }
 
 #[test]
-fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
+fn one_thread_leaves_tpcc_in_the_same_state_under_every_protocol_and_option() {
     assert_same_remains::<_, Vec<_>>(&knobs(), 1_000);
 }

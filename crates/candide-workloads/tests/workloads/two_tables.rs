@@ -45,7 +45,7 @@ impl UnderEach for LongScansCount {
 }
 
 #[test]
-fn long_scans_hold_and_count_under_every_protocol_and_switch() {
+fn long_scans_are_consistent_under_every_protocol_and_option() {
     for for_update in [false, true] {
         let scans = LongScan { for_update, ..long_scan() };
         assert_holds(&scans, THREADS, 100, |committed, all| assert_eq!(committed, all));
@@ -150,12 +150,12 @@ impl UnderEach for ShiftsHold {
 }
 
 #[test]
-fn shifts_hold_under_every_protocol_and_switch() {
+fn shifting_is_consistent_under_every_protocol_and_option() {
     under_each(&ShiftsHold);
 }
 
 #[test]
-fn damage_beside_shifts_is_noticed() {
+fn damage_to_the_rows_of_shifting_is_noticed() {
     let db = database(true, true);
     let loaded = load(&db, &shifting(), 1);
     loaded.enter_phase(1);
@@ -181,7 +181,7 @@ fn phases_and_reads_out_of_range_are_refused_with_the_range() {
     let refused = [
         (Shifting { reads: 65, ..shifting() }, "from 1 to 64"),
         (Shifting { rows: 19, ..shifting() }, "rows must be from 20"),
-        (Shifting { slice: Duration::ZERO, ..shifting() }, "longer than nothing"),
+        (Shifting { slice: Duration::ZERO, ..shifting() }, "longer than zero"),
         (
             Shifting { slice: Duration::from_secs(1), ..shifting() },
             "no longer than the phase of 100ms",

@@ -29,14 +29,14 @@ fn knobs() -> Wikipedia {
 }
 
 #[test]
-fn everything_agrees_under_every_protocol_and_switch() {
+fn wikipedia_is_consistent_under_every_protocol_and_option() {
     assert_holds(&knobs(), THREADS, STEPS, |committed, all| {
         assert_eq!(committed, all, "nothing rolls back")
     });
 }
 
 #[test]
-fn everything_agrees_as_published() {
+fn published_wikipedia_is_consistent() {
     let published = Wikipedia { index_talk: false, hash_index: false, ..knobs() };
     assert!(published.differences().iter().any(|how| how.contains("for ever, as published")));
     let db = database(true, true);
@@ -68,12 +68,12 @@ fn assert_noticed(words: &str, damage: impl Fn(&Tables<Occ>, &Tx<'_, Occ>) -> Re
 }
 
 #[test]
-fn unaccounted_commits_are_noticed() {
+fn wikipedia_check_finds_unaccounted_commits() {
     let (db, tables) = honest(&knobs(), STEPS);
     run_unaccounted(&db, &tables, 50);
     let consistency = check(&db, &tables);
     assert_failed(&consistency, "were loaded or committed");
-    assert_failed(&consistency, "pages do not end in the last edit of a user");
+    assert_failed(&consistency, "pages name a last revision that is not the last edit of a user");
 }
 
 fn title(text: &str) -> Text<160> {
@@ -82,15 +82,18 @@ fn title(text: &str) -> Text<160> {
 
 #[test]
 fn damage_to_pages_and_texts_is_noticed_by_name() {
-    assert_noticed("1 pages do not end in a revision of theirs", |tables, tx| {
+    assert_noticed("1 pages name a last revision of another page or length", |tables, tx| {
         tables.pages.update(tx, 1, Page::LEN.add(1))
     });
-    assert_noticed("1 pages do not end in the last edit of a user", |tables, tx| {
-        // An edit of the page, but not the last one.
-        let latest = tables.pages.read(tx, 1, Page::LATEST)?;
-        let parent = tables.revisions.read(tx, &latest, Revision::PARENT)?;
-        tables.pages.update(tx, 1, Page::LATEST.set(parent))
-    });
+    assert_noticed(
+        "1 pages name a last revision that is not the last edit of a user",
+        |tables, tx| {
+            // An edit of the page, but not the last one.
+            let latest = tables.pages.read(tx, 1, Page::LATEST)?;
+            let parent = tables.revisions.read(tx, &latest, Revision::PARENT)?;
+            tables.pages.update(tx, 1, Page::LATEST.set(parent))
+        },
+    );
     assert_noticed("1 pages are not found by their names", |tables, tx| {
         tables.pages.update(tx, 1, Page::TITLE.set(title("else")))
     });
@@ -108,8 +111,8 @@ fn damage_to_lists_is_noticed_by_name() {
             Bytes::from_fn(|index| if index == 3 { 0 } else { part.bytes.as_bytes()[index] });
         tables.parts.put(tx, part)
     });
-    assert_noticed("parts of texts are there", |tables, tx| tables.parts.delete(tx, &(1, 0)));
-    assert_noticed("1 users have not as many revisions", |tables, tx| {
+    assert_noticed("parts of texts, and", |tables, tx| tables.parts.delete(tx, &(1, 0)));
+    assert_noticed("1 users have a number of revisions that differs", |tables, tx| {
         tables.users.update(tx, 3, User::EDIT_COUNT.add(1))
     });
     assert_noticed("1 recent changes have no text", |tables, tx| {
@@ -118,10 +121,10 @@ fn damage_to_lists_is_noticed_by_name() {
     assert_noticed("edits are in one of recent changes and log only", |tables, tx| {
         tables.log.delete(tx, 1)
     });
-    assert_noticed("1 watchers do not watch", |tables, tx| {
+    assert_noticed("1 entries of watchers have no watched page", |tables, tx| {
         tables.watchers.insert(tx, Watcher { key: WatcherKey { page: name, user: 1 } })
     });
-    assert_noticed("1 watched pages lack their watcher", |tables, tx| {
+    assert_noticed("1 watched pages are not in the list of their watchers", |tables, tx| {
         let notified = Bytes::new([b'0'; 14]);
         tables.watches.insert(tx, Watch { key: WatchKey { user: 1, page: name }, notified })
     });
@@ -129,19 +132,19 @@ fn damage_to_lists_is_noticed_by_name() {
         let (watch, ()) = tables.watches.iter(tx, ()).next().expect("watched pages")?;
         tables.users.delete(tx, &watch.user)
     });
-    assert_noticed("were entered and not struck", |tables, tx| {
+    assert_noticed("were added and not removed", |tables, tx| {
         let (key, ()) = tables.watches.iter(tx, ()).next().expect("watched pages")?;
         tables.watches.delete(tx, &key)?;
         tables.watchers.delete(tx, &WatcherKey { page: key.page, user: key.user })
     });
-    assert_noticed("do not read the same", |tables, tx| {
+    assert_noticed("read different contents", |tables, tx| {
         let text = Article { id: 1_000_000, flags: Text::new("").expect("fits"), page: 1, len: 0 };
         tables.texts.insert(tx, text)
     });
 }
 
 #[test]
-fn what_readers_find_misplaced_is_noticed() {
+fn misplaced_rows_that_readers_find_are_noticed() {
     let (db, site) = honest(&knobs(), STEPS);
     let tables = site.tables();
     let damage = db.run(|tx| {
@@ -153,7 +156,7 @@ fn what_readers_find_misplaced_is_noticed() {
     });
     damage.unwrap();
     run(&db, &site, 1, STEPS);
-    assert_failed(&check(&db, &site), "were read, at the time, that belong to another page");
+    assert_failed(&check(&db, &site), "texts or titles that belong to another page");
 }
 
 impl Remains<Wikipedia> for (Vec<Page>, Vec<User>) {
@@ -163,6 +166,6 @@ impl Remains<Wikipedia> for (Vec<Page>, Vec<User>) {
 }
 
 #[test]
-fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
+fn one_thread_leaves_wikipedia_in_the_same_state_under_every_protocol_and_option() {
     assert_same_remains::<_, (Vec<Page>, Vec<User>)>(&knobs(), STEPS);
 }

@@ -17,14 +17,14 @@ fn knobs(verify: Verify) -> Ycsb {
 }
 
 #[test]
-fn checks_hold_under_every_protocol_and_switch() {
+fn ycsb_is_consistent_under_every_protocol_and_option() {
     for verify in VERIFICATIONS {
         assert_holds(&knobs(verify), 2, 1_000, |_, _| {});
     }
 }
 
 #[test]
-fn every_shape_of_transaction_runs() {
+fn transactions_of_every_mode_run() {
     for operations in [1, 2, 3, 15, 16, 17, 39, 64] {
         for (sorted, distinct) in [(true, true), (false, true), (true, false), (false, false)] {
             let db = database(true, true);
@@ -51,14 +51,14 @@ fn put(db: &Database<Occ>, tables: &YcsbTables<Occ>, row: UserRow) {
 }
 
 #[test]
-fn unaccounted_commits_are_noticed() {
+fn ycsb_check_finds_unaccounted_commits() {
     let (db, tables) = honest(&knobs(Verify::Increment), STEPS);
     run_unaccounted(&db, &tables, 100);
     assert_failed(&check(&db, &tables), "the counters add up to");
 
     let (db, tables) = honest(&knobs(Verify::Tag), STEPS);
     run_unaccounted(&db, &tables, 100);
-    assert_failed(&check(&db, &tables), "no committed transaction left there");
+    assert_failed(&check(&db, &tables), "that no committed transaction left");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_write_that_outlives_a_later_one_is_noticed() {
     let before = hottest(&db, &tables);
     run(&db, &tables, 1, 100);
     put(&db, &tables, before);
-    assert_failed(&check(&db, &tables), "no committed transaction left there");
+    assert_failed(&check(&db, &tables), "that no committed transaction left");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn damage_to_values_and_missing_rows_are_noticed() {
 }
 
 #[test]
-fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
+fn one_thread_leaves_ycsb_in_the_same_state_under_every_protocol_and_option() {
     assert_same_remains::<_, Vec<_>>(&knobs(Verify::Values), 1_000);
 }
 

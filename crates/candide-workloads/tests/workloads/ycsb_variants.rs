@@ -25,7 +25,7 @@ fn hot(modifications: usize, verify: Verify) -> Ycsb<Joint> {
 }
 
 #[test]
-fn narrow_checks_hold_under_every_protocol_and_switch() {
+fn narrow_rows_are_consistent_under_every_protocol_and_option() {
     let kinds = [Contention::High, Contention::Medium, Contention::ReadOnly];
     let verifications = [Verify::Counts, Verify::Values, Verify::Increment, Verify::Tag];
     let workloads: Vec<_> = kinds
@@ -38,7 +38,7 @@ fn narrow_checks_hold_under_every_protocol_and_switch() {
 }
 
 #[test]
-fn checks_of_three_timestamps_hold_under_every_protocol_and_switch() {
+fn rows_with_three_timestamps_are_consistent_under_every_protocol_and_option() {
     assert_eq!(WideInThirds::GROUPS.len(), 3);
     for verify in [Verify::Increment, Verify::Tag] {
         let workload =
@@ -49,7 +49,7 @@ fn checks_of_three_timestamps_hold_under_every_protocol_and_switch() {
 }
 
 #[test]
-fn hot_checks_hold_under_every_protocol_and_switch() {
+fn hot_rows_are_consistent_under_every_protocol_and_option() {
     let mut workloads: Vec<_> =
         [0, 1, 5, 10].map(|modifications| hot(modifications, Verify::Increment)).into();
     workloads.push(hot(10, Verify::Tag));
@@ -62,7 +62,7 @@ fn hot_checks_hold_under_every_protocol_and_switch() {
 }
 
 #[test]
-fn a_hot_transaction_writes_as_often_as_it_should() {
+fn a_hot_transaction_writes_its_number_of_hot_rows() {
     for modifications in [0, 1, 3, 10] {
         let db = database(true, true);
         let tables = load(&db, &hot(modifications, Verify::Increment), 2);
@@ -103,7 +103,7 @@ fn damage_is_noticed<L: Layout>(workload: impl Fn(Verify) -> Ycsb<L>) {
 
     let (db, tables) = honest(&workload(Verify::Tag), STEPS);
     run_unaccounted(&db, &tables, 50);
-    assert_failed(&check(&db, &tables), "no committed transaction left there");
+    assert_failed(&check(&db, &tables), "that no committed transaction left");
 
     let (db, tables) = honest(&workload(Verify::Values), STEPS);
     let mut row = row_of(&db, &tables, 7);
@@ -131,7 +131,7 @@ impl<L: Layout> Remains<Ycsb<L>> for Vec<UserRow<L>> {
 }
 
 #[test]
-fn one_thread_leaves_the_same_state_under_every_protocol_and_switch() {
+fn one_thread_leaves_ycsb_variants_in_one_state_under_every_protocol() {
     assert_same_remains::<_, Vec<_>>(&narrow(Contention::High, Verify::Values), 500);
     assert_same_remains::<_, Vec<_>>(&hot(5, Verify::Increment), 500);
 }

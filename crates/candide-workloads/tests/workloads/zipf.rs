@@ -42,7 +42,7 @@ fn samples_match_the_exact_probabilities() {
 }
 
 #[test]
-fn the_hottest_of_ten_million_have_their_share() {
+fn the_hottest_of_ten_million_ranks_have_their_exact_share() {
     const RANKS: u64 = 10_000_000;
     let zipf = Zipf::new(RANKS, 0.99);
     let mut rng = stream(7, 0);
@@ -55,7 +55,7 @@ fn the_hottest_of_ten_million_have_their_share() {
 }
 
 #[test]
-fn one_rank_is_always_drawn() {
+fn a_distribution_of_one_rank_always_draws_it() {
     let zipf = Zipf::new(1, 0.99);
     let mut rng = stream(1, 1);
     assert!((0..1000).all(|_| zipf.sample(&mut rng) == 0));

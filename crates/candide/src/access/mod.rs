@@ -6,6 +6,7 @@ mod filter;
 mod item;
 mod operations;
 mod savepoint;
+pub(crate) mod steps;
 mod write_set;
 
 pub(crate) use by_address::{AddressMap, ByAddress};
@@ -17,4 +18,5 @@ pub(crate) use operations::Sums;
 #[cfg(test)]
 pub(crate) use operations::VISITS;
 pub(crate) use savepoint::Savepoint;
+pub(crate) use steps::Steps;
 pub use write_set::{Failure, WriteSet};

@@ -4,6 +4,7 @@
 
 use super::item::NONE;
 use super::item::{Mark, WriteItem};
+use super::steps;
 use crate::error::Abort;
 use crate::record::UserUpdate;
 use crate::record::delta::{DeltaSpace, PutOff};
@@ -21,6 +22,22 @@ struct Checkpoint {
     image: u32,
     /// The number of the item's previous checkpoint.
     before: u32,
+}
+
+/// The user's code of an operation over a whole unit.
+#[derive(Clone, Copy)]
+pub(super) enum UserCode {
+    Updater(UserUpdate),
+    /// The step with this number. Among the operands there is room for the words of its unit, from
+    /// `image` on.
+    Step {
+        number: u32,
+        image: u32,
+    },
+    /// A step that has run before the commit. It has left the words from `image` on.
+    Done {
+        image: u32,
+    },
 }
 
 #[cfg(test)]
@@ -50,7 +67,7 @@ pub(super) struct Operations {
     /// The operations, each with the number of the item's next operation.
     ops: Vec<(Op, u32)>,
     operands: Vec<u64>,
-    users: Vec<UserUpdate>,
+    users: Vec<UserCode>,
     checkpoints: Vec<Checkpoint>,
 }
 
@@ -120,13 +137,41 @@ impl Operations {
         &self.operands[first as usize..][..count]
     }
 
-    pub(super) fn push_user(&mut self, update: UserUpdate) -> u32 {
-        self.users.push(update);
+    pub(super) fn push_user(&mut self, code: UserCode) -> u32 {
+        self.users.push(code);
         self.users.len() as u32 - 1
     }
 
     pub(super) fn has_users(&self) -> bool {
         !self.users.is_empty()
+    }
+
+    /// Returns whether there is a step that has not run.
+    pub(super) fn has_steps(&self) -> bool {
+        self.users.iter().any(|code| matches!(code, UserCode::Step { .. }))
+    }
+
+    /// Returns whether one of an item's operations before a mark waits for a step that has not run.
+    pub(super) fn is_pending(&self, item: &WriteItem, mark: Mark) -> bool {
+        self.first_step(item).is_some_and(|(operation, _)| operation < mark.0)
+    }
+
+    /// Returns an item's first step that has not run: the numbers of the operation and of the step.
+    pub(super) fn first_step(&self, item: &WriteItem) -> Option<(u32, u32)> {
+        self.of(item).find_map(|(operation, op)| Some((operation, self.step(op)?)))
+    }
+
+    /// Returns the number of the step that an operation has to run, if any.
+    fn step(&self, op: &Op) -> Option<u32> {
+        match self.users.get(op.operand as usize) {
+            Some(&UserCode::Step { number, .. }) if op.is_user() => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Appends the numbers of an item's operations, each with the item's number, to `order`.
+    pub(super) fn list(&self, item: &WriteItem, index: u32, order: &mut Vec<(u32, u32)>) {
+        order.extend(self.of(item).map(|(number, _)| (number, index)));
     }
 
     /// Returns the operation with this number.
@@ -199,6 +244,48 @@ impl Operations {
         Ok(())
     }
 
+    /// Applies an item's operations that come before its first step to an image of its unit.
+    ///
+    /// # Errors
+    /// The number of the operation that failed, and its outcome.
+    pub(super) fn apply_before_steps(
+        &self,
+        item: &WriteItem,
+        image: &mut [u64],
+    ) -> Result<(), (u32, Abort)> {
+        for (number, op) in self.of(item).take_while(|(_, op)| self.step(op).is_none()) {
+            self.apply_one(item, op, image).map_err(|abort| (number, abort))?;
+        }
+        Ok(())
+    }
+
+    /// Applies one operation, which may be a step, to an image of its item's unit.
+    ///
+    /// # Errors
+    /// The outcome of the operation, if it has failed.
+    #[inline(never)]
+    pub(super) fn apply_or_run(
+        &self,
+        item: &WriteItem,
+        number: u32,
+        image: &mut [u64],
+    ) -> Result<(), Abort> {
+        let op = self.get(number);
+        match self.step(op) {
+            Some(step) => steps::run(step, image),
+            None => self.apply_one(item, op, image),
+        }
+    }
+
+    /// Notes that the step of an operation has run and has left `image` in its unit, so that the
+    /// operation has this result and the step does not run again.
+    pub(super) fn note_result(&mut self, number: u32, result: &[u64]) {
+        let user = &mut self.users[self.ops[number as usize].0.operand as usize];
+        let UserCode::Step { image, .. } = *user else { unreachable!("the operation is a step") };
+        *user = UserCode::Done { image };
+        self.operands[image as usize..][..result.len()].copy_from_slice(result);
+    }
+
     /// Applies the operations of an item before `mark`, beginning with the last checkpoint before
     /// `mark`. `newest` is the number of the item's newest checkpoint.
     ///
@@ -237,8 +324,8 @@ impl Operations {
             let &(op, after) = self.visit(next).expect("the list goes on");
             self.apply_one(item, &op, image).map_err(|abort| (next, abort))?;
             applied += 1;
-            // This number is not reached if a read at a later mark has already made a later
-            // checkpoint.
+            // The operation with this number is not reached if a read at a later mark has already
+            // made a later checkpoint.
             if applied == spacing {
                 let words = self.push_operands(image.iter().copied());
                 self.checkpoints.push(Checkpoint { last_op: next, image: words, before: *newest });
@@ -279,8 +366,10 @@ impl Operations {
     /// one of the operations may fail, or cannot be encoded in words.
     pub(super) fn delta_words(&self, item: &WriteItem) -> Option<usize> {
         self.of(item).try_fold(0, |words, (_, op)| {
-            let more =
-                if op.is_user() { self.user(op).words_put_off() } else { op.words_put_off() };
+            let more = match op.is_user() {
+                true => self.updater(op).and_then(UserUpdate::words_put_off),
+                false => op.words_put_off(),
+            };
             more.map(|more| words + more)
         })
     }
@@ -288,7 +377,7 @@ impl Operations {
     /// Writes an item's operations as a delta.
     pub(super) fn write_delta(&self, item: &WriteItem, room: DeltaSpace<'_>) {
         room.fill(self.of(item).map(|(_, op)| match op.is_user() {
-            true => PutOff::User(self.user(op)),
+            true => PutOff::User(self.updater(op).expect("a step is not put off")),
             false => PutOff::BuiltIn(*op, self.operands(op.operand, op.operands())),
         }));
     }
@@ -306,13 +395,17 @@ impl Operations {
         }));
     }
 
-    fn user(&self, op: &Op) -> &UserUpdate {
-        &self.users[op.operand as usize]
+    /// Returns the updater of a user's operation; `None` if the operation is a step.
+    fn updater(&self, op: &Op) -> Option<&UserUpdate> {
+        match &self.users[op.operand as usize] {
+            UserCode::Updater(update) => Some(update),
+            _ => None,
+        }
     }
 
     fn apply_one(&self, item: &WriteItem, op: &Op, image: &mut [u64]) -> Result<(), Abort> {
         if op.is_user() {
-            return self.user(op).apply(item.at.record(), image);
+            return self.apply_user(item, op, image);
         }
         let word = usize::from(op.word);
         if op.is_plain() {
@@ -320,6 +413,30 @@ impl Operations {
             image[word..word + count].copy_from_slice(self.operands(op.operand, count));
         } else {
             image[word] = op.compute(&self.operands[op.operand as usize..], image[word])?;
+        }
+        Ok(())
+    }
+
+    fn apply_user(&self, item: &WriteItem, op: &Op, image: &mut [u64]) -> Result<(), Abort> {
+        match &self.users[op.operand as usize] {
+            UserCode::Updater(update) => update.apply(item.at.record(), image),
+            &UserCode::Done { image: first } => {
+                image.copy_from_slice(self.operands(first, image.len()));
+                Ok(())
+            }
+            UserCode::Step { .. } => unreachable!("a step is run, not applied"),
+        }
+    }
+
+    /// Evaluates one operation of an item on `base`, as [`Operations::evaluate`] does.
+    ///
+    /// # Errors
+    /// The outcome of the operation, if it has failed.
+    pub(super) fn evaluate_one(&mut self, number: u32, base: Words<'_>) -> Result<(), Abort> {
+        let op = *self.get(number);
+        if !op.is_plain() {
+            let operands = &mut self.operands[op.operand as usize..];
+            operands[0] = op.compute(operands, base.get(usize::from(op.word)))?;
         }
         Ok(())
     }

@@ -42,7 +42,7 @@ impl WriteSet {
         Savepoint { mark, outer, items, saved, operands, users, checkpoints }
     }
 
-    /// Ends a part of the transaction whose writes stand.
+    /// Ends a part of the transaction whose writes are kept.
     pub(crate) fn leave_part(&mut self, savepoint: &Savepoint) {
         self.part_begin = savepoint.outer;
     }
@@ -61,11 +61,14 @@ impl WriteSet {
         &self.items[savepoint.items..]
     }
 
-    /// Returns the numbers of the items with an operation after the savepoint that may fail.
+    /// Returns the numbers of the items with an operation after the savepoint that may fail, except
+    /// for those with a step, since only the commit runs it.
     pub(crate) fn fallible_since(&self, savepoint: &Savepoint) -> Vec<usize> {
         let is_fallible = |index: usize, after: Option<u32>| {
             let item = &self.items[index];
-            !item.is_plain && self.operations.may_fail_after(item, after)
+            !item.is_plain
+                && self.operations.may_fail_after(item, after)
+                && !self.operations.is_pending(item, Mark::NOW)
         };
         let mut fallible: Vec<usize> = self.saved[savepoint.saved..]
             .iter()

@@ -15,7 +15,8 @@ use super::change::{Change, ChangeKind, ChangeSink};
 use super::filter::Filter;
 use super::item::NONE;
 use super::item::{Intent, Mark, SavedItem, WriteItem};
-use super::operations::{Operations, Sums};
+use super::operations::{Operations, Sums, UserCode};
+use super::steps;
 use crate::error::Abort;
 use crate::record::delta::DeltaSpace;
 use crate::record::{CellAt, UserUpdate};
@@ -59,6 +60,9 @@ pub struct WriteSet {
     /// The filter of the units of all items. Most lookups of other units end at this filter.
     filter: Filter,
     pub(super) places: ByAddress,
+    /// The operations of items that need evaluation, in the order of the program, each with the
+    /// number of its item. Only filled during an evaluation with steps.
+    order: Vec<(u32, u32)>,
 }
 
 /// The largest number of a unit's operations that are compared with a new operation for overlapping
@@ -130,7 +134,49 @@ impl WriteSet {
 
     /// Keeps a user's updater, and returns its number.
     pub(crate) fn push_user(&mut self, update: UserUpdate) -> u32 {
-        self.operations.push_user(update)
+        self.operations.push_user(UserCode::Updater(update))
+    }
+
+    /// Keeps the step with this number, whose unit has `words` words, and returns the number of its
+    /// code.
+    pub(crate) fn push_step(&mut self, number: u32, words: usize) -> u32 {
+        let image = self.push_operands(std::iter::repeat_n(0, words));
+        self.operations.push_user(UserCode::Step { number, image })
+    }
+
+    /// Returns whether there is a step that has not run.
+    pub(crate) fn has_steps(&self) -> bool {
+        self.operations.has_users() && self.operations.has_steps()
+    }
+
+    /// Runs the first step of an item's unit, which the attempt has observed, on `image`, the words
+    /// of the unit without the transaction's own writes. From then on, the operation replaces the
+    /// unit by the step's result.
+    ///
+    /// # Errors
+    /// The number of the operation that failed, and its outcome.
+    pub(crate) fn run_first_step(
+        &mut self,
+        index: usize,
+        image: &mut [u64],
+    ) -> Result<(), (u32, Abort)> {
+        let item = &self.items[index];
+        let Some((operation, step)) = self.operations.first_step(item) else { return Ok(()) };
+        self.operations.apply_before_steps(item, image)?;
+        steps::run(step, image).map_err(|abort| (operation, abort))?;
+        self.operations.note_result(operation, image);
+        Ok(())
+    }
+
+    /// Returns whether an item's unit was waiting for a step at a mark.
+    pub(crate) fn is_pending(&self, index: usize, mark: Mark) -> bool {
+        self.operations.has_users() && self.operations.is_pending(&self.items[index], mark)
+    }
+
+    /// Makes room for the evaluation of steps, so that it allocates nothing.
+    pub(crate) fn reserve_order(&mut self) {
+        self.order.clear();
+        self.order.reserve(self.operations.next() as usize);
     }
 
     /// Returns the number of the item of a unit; `None` if the unit has no item.
@@ -375,7 +421,8 @@ impl WriteSet {
     /// cannot fail.
     ///
     /// `base` returns these words: locked words, or those of the version that the new version
-    /// follows. It is not called for an item that replaces its unit.
+    /// follows. `version` returns their version, for the recorder of histories. Neither is called
+    /// for an item that replaces its unit.
     ///
     /// # Errors
     /// The first failure in program order, or the panic of a user's updater.
@@ -383,6 +430,7 @@ impl WriteSet {
     pub(crate) fn evaluate(
         &mut self,
         base: impl Fn(&WriteItem) -> Words<'_>,
+        version: impl Fn(&WriteItem) -> u64,
     ) -> Result<(), Failure> {
         if !self.needs_evaluation {
             return Ok(());
@@ -390,7 +438,11 @@ impl WriteSet {
         if !self.operations.has_users() {
             return self.evaluate_items(base).map_err(Failure::Outcome);
         }
-        match catch_unwind(AssertUnwindSafe(|| self.evaluate_items(base))) {
+        let evaluate = || match self.operations.has_steps() {
+            true => self.evaluate_in_program_order(base, version),
+            false => self.evaluate_items(base),
+        };
+        match catch_unwind(AssertUnwindSafe(evaluate)) {
             Ok(evaluated) => evaluated.map_err(Failure::Outcome),
             Err(panic) => Err(Failure::Panic(panic)),
         }
@@ -421,14 +473,57 @@ impl WriteSet {
         first_failure.map_or(Ok(()), |(_, abort)| Err(abort))
     }
 
-    /// Applies the operations to `images`, which hold the words of all items' units one after
-    /// another. Returns the first failure in program order; `None` if no operation fails.
+    /// Evaluates every item as [`WriteSet::evaluate_items`] does, one operation after the other in
+    /// the order of the program, so that a step can use the results of earlier steps, of other
+    /// units, too. Stops at the first failure.
+    #[cold]
+    fn evaluate_in_program_order(
+        &mut self,
+        base: impl Fn(&WriteItem) -> Words<'_>,
+        version: impl Fn(&WriteItem) -> u64,
+    ) -> Result<(), Abort> {
+        self.images.clear();
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        for (index, item) in self.items.iter_mut().enumerate() {
+            if !item.needs_evaluation || item.is_delta {
+                continue;
+            }
+            self.operations.list(item, index as u32, &mut order);
+            if item.needs_image {
+                let (first, words) = (self.images.len(), item.at.payload_words());
+                if self.operations.replaces_unit(item) {
+                    self.images.resize(first + words, 0);
+                } else {
+                    base(item).extend(words, &mut self.images);
+                    if self.operations.first_step(item).is_some() {
+                        steps::note_observed(item.at, || version(item));
+                    }
+                }
+                item.image = first as u32;
+            }
+        }
+        order.sort_unstable();
+        let evaluated = order.iter().try_for_each(|&(number, index)| {
+            let item = &self.items[index as usize];
+            if !item.needs_image {
+                return self.operations.evaluate_one(number, base(item));
+            }
+            let image = &mut self.images[item.image as usize..][..item.at.payload_words()];
+            self.operations.apply_or_run(item, number, image)
+        });
+        self.order = order;
+        evaluated
+    }
+
+    /// Applies the operations before steps to `images`, which hold the words of all items' units
+    /// one after another. Returns the first failure in program order; `None` if no operation fails.
     pub(crate) fn first_failure(&self, images: &mut [u64]) -> Option<Abort> {
         let (mut first, mut rest) = (None::<(u32, Abort)>, images);
         for item in &self.items {
             let (image, after) = std::mem::take(&mut rest).split_at_mut(item.at.payload_words());
             rest = after;
-            if let Err(failure) = self.operations.apply(item, image)
+            if let Err(failure) = self.operations.apply_before_steps(item, image)
                 && first.is_none_or(|(number, _)| failure.0 < number)
             {
                 first = Some(failure);

@@ -1,5 +1,5 @@
-//! What tables and indexes say about many rows at once: numbers of rows, sums, folds. The
-//! transaction observes every row that goes into an answer, as a scan does.
+//! Aggregates over many rows of tables and indexes: numbers of rows, sums, folds. The transaction
+//! observes every row that goes into an answer, as a scan does.
 
 #![forbid(unsafe_code)]
 

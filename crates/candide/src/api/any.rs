@@ -81,7 +81,8 @@ impl Database<Erased> {
     }
 
     /// Opens the database in the directory `path`, as [`Database::open`] does, under the protocol,
-    /// or the policy of a protocol, that is called `name`. It need not be that of the last opening.
+    /// or the policy of a protocol, that is called `name`. The protocol need not be that of the
+    /// last opening.
     ///
     /// # Errors
     /// [`Error::UnknownName`] if there is no such protocol; [`Error::Open`] with the reasons of

@@ -179,7 +179,7 @@ fn load<P: Protocol>(
     };
     let first_error = std::thread::scope(|scope| {
         let work = |mut session: Session<P>| work(&mut session, &report);
-        // This thread is one of the workers. The others are those that the system allows.
+        // This thread is one of the workers. The other workers are as many as the system allows.
         let others: Vec<_> = sessions
             .into_iter()
             .map_while(|session| Builder::new().spawn_scoped(scope, move || work(session)).ok())

@@ -1,4 +1,4 @@
-//! Closing a database, and what may prevent it.
+//! Closing a database, and the handles that may prevent it.
 
 #![forbid(unsafe_code)]
 
@@ -16,12 +16,13 @@ impl<P: Protocol> Database<P> {
     ///
     /// Handles are databases and their clones, tables, indexes, sequences, sessions, snapshots, and
     /// the [`Pending`](crate::Pending) of a database with a log. The sessions that threads keep for
-    /// [`Database::run`] are none. When the call has returned, everything that was committed, also at
-    /// [`Level::Memory`](crate::Level::Memory), is written and synced, another process can open the
-    /// directory, and no thread of this process touches it. A checkpoint that is being made ends
-    /// before. All this holds of the drop of the last handle, too, on whichever thread it is.
+    /// [`Database::run`] are not handles. When the call has returned, everything that was
+    /// committed, also at [`Level::Memory`](crate::Level::Memory), is written and synced, another
+    /// process can open the directory, and no thread of this process touches it. A checkpoint that
+    /// is being made ends before. All this holds of the drop of the last handle, too, on whichever
+    /// thread it is.
     ///
-    /// A database without files has nothing to write: only the other handles can be in the way.
+    /// A database without files has nothing to write: only other handles can prevent its closing.
     ///
     /// ```
     /// use candide::{CloseError, Database, Record};
@@ -66,8 +67,8 @@ pub enum CloseError<P: Protocol = DefaultProtocol> {
         database: Database<P>,
     },
     /// The last write or sync has failed, or the log had failed before. The database is closed.
-    /// Transactions that had not been acknowledged as durable may be lost: opening the database
-    /// again tells. The error is of the kind [`StorageFull`](io::ErrorKind::StorageFull) if only
+    /// Transactions that had not been acknowledged as durable may be lost: open the database again
+    /// to find out. The error is of the kind [`StorageFull`](io::ErrorKind::StorageFull) if only
     /// room on the disk was missing: [`Database::sync`] reports that before, while nothing is lost.
     Failed(Arc<io::Error>),
 }

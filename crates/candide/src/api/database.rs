@@ -136,13 +136,13 @@ impl<P: Protocol> Database<P> {
     }
 
     /// As [`Database::table`]. If the call creates the table, `options` apply to it. If the table
-    /// exists, it has to be as `options` say: [volatile](TableOptions::volatile) or not, and as
-    /// every other option says that is given. (The [capacity](TableOptions::capacity) of a table
-    /// from the files is not known, and is not compared; the policy is the table's
-    /// [present one](Table::policy).)
+    /// exists, it must have these options: [volatile](TableOptions::volatile) or not, and as every
+    /// other option says that is given. (The [capacity](TableOptions::capacity) of a table from the
+    /// files is not known, and is not compared; the policy is the table's [present
+    /// one](Table::policy).)
     ///
     /// # Errors
-    /// As [`Database::table`], and [`Error::TableOption`] if the table is not as `options` say.
+    /// As [`Database::table`], and [`Error::TableOption`] if the table differs from `options`.
     pub fn table_with<R: Record>(
         &self,
         name: &str,
@@ -263,8 +263,8 @@ pub struct MemoryUse {
     /// Bytes that the operating system has provided and that tables and indexes have not yet taken:
     /// the rest of the [reserve](Builder::reserve), and the stretch ahead of demand.
     pub ready_bytes: usize,
-    /// Bytes that were not ready when tables and indexes took them. This count only rises. The
-    /// first transaction that uses a page of them waits while the operating system clears the page.
+    /// Bytes that were not ready when tables and indexes took them. The count only rises. The first
+    /// transaction that uses a page of them waits while the operating system clears the page.
     pub fresh_bytes: usize,
     /// The number of deleted records and unlinked blocks that cannot be freed before the last
     /// transaction that could see them has ended.
@@ -347,10 +347,10 @@ impl<P: Protocol> Builder<P> {
 
 impl<P: Protocol> Builder<P> {
     /// Chooses the policy of a protocol that leaves a choice. For [`Occ`](crate::Occ), a
-    /// [`Policy`](crate::policy::Policy), or [`Policies`](crate::policy::Policies) by table, say
-    /// when rows are locked. For [`Serial`](crate::Serial), an
-    /// [`Exclusion`](crate::protocols::Exclusion) says how transactions are kept apart. For
-    /// [`Erased`](crate::any::Erased), a [`Chosen`](crate::any::Chosen) says which protocol runs.
+    /// [`Policy`](crate::policy::Policy), or [`Policies`](crate::policy::Policies) by table,
+    /// determine when rows are locked. For [`Serial`](crate::Serial), an
+    /// [`Exclusion`](crate::protocols::Exclusion) determines how transactions are kept apart. For
+    /// [`Erased`](crate::any::Erased), a [`Chosen`](crate::any::Chosen) names the protocol.
     #[must_use]
     pub fn policy(mut self, policy: impl Into<P::Policy>) -> Self {
         self.policy = policy.into();
@@ -378,7 +378,7 @@ impl<P: Protocol> Builder<P> {
     /// while the closure runs. Without revalidations, the closure of such an attempt may see values
     /// of different times and may panic because of such values. Neither the closure's result nor
     /// its panic reaches the caller then. The setting affects no other protocol;
-    /// [`Protocol::OPAQUE`] says which of these are opaque.
+    /// [`Protocol::OPAQUE`] is `true` for those that are opaque.
     #[must_use]
     pub fn opaque(mut self, on: bool) -> Self {
         self.options.opaque = on;
@@ -431,15 +431,15 @@ impl<P: Protocol> Builder<P> {
     }
 
     /// Gives the database epochs of its own, which begin at `first` and which only explicit calls
-    /// move. For tests that control time.
+    /// move. Such epochs are for tests that control time.
     #[cfg(test)]
     pub(crate) fn manual_epochs(mut self, first: Epoch) -> Self {
         self.own_epochs = Some(OwnEpochs::Manual(first));
         self
     }
 
-    /// Gives the database epochs of its own, which the clock advances. It is for tests whose
-    /// transactions wait for one another, and must not wait for transactions of other tests.
+    /// Gives the database epochs of its own, which the clock advances. These epochs are for tests
+    /// whose transactions wait for one another, and must not wait for transactions of other tests.
     #[cfg(test)]
     pub(crate) fn passing_epochs(mut self) -> Self {
         self.own_epochs = Some(OwnEpochs::Passing);
@@ -486,7 +486,7 @@ impl<P: Protocol> Builder<P> {
         let is_chosen = |factor: &Factor| self.options.factors.has(*factor);
         let chosen = Factor::ALL.into_iter().filter(is_chosen).find_map(Allocator::of);
         let memory = Memory::new(self.options.memory_limit_bytes);
-        // A sanitizer watches the system's allocations, and knows nothing of blocks within them.
+        // A sanitizer watches the system's allocations, and not the blocks within them.
         let default = cfg!(sanitized).then_some(Allocator::System);
         let memory = Arc::new(memory.by_allocator(chosen.or(default)));
         let (bytes, limit_bytes) = (self.reserve_bytes, self.options.memory_limit_bytes);

@@ -24,9 +24,9 @@ pub struct Health {
     /// small by a fiftieth.
     pub epoch_lag_ms: u64,
     /// The number of epochs of this process that a commit has ended because their 16,384 commit
-    /// numbers were used up. This happens only under a protocol that numbers commits in an epoch.
-    /// All other epochs, except those in `epochs_asked`, last for a millisecond or more. If every
-    /// epoch lasted for a millisecond, the epochs would suffice for eight years.
+    /// numbers were used up. Only protocols that number commits within an epoch end epochs so. All
+    /// other epochs, except those in `epochs_asked`, last for a millisecond or more. If every epoch
+    /// lasted for a millisecond, the epochs would suffice for eight years.
     pub epochs_used_up: u64,
     /// The number of epochs of this process that an attempt under `occ` has ended because it had
     /// read too many rows written since it began. Once the new epoch has begun, all these rows
@@ -90,7 +90,7 @@ pub struct TableUse {
 impl<P: Protocol> Database<P> {
     /// Returns the state of the database. Takes the lock that sessions take when they are made and
     /// dropped; no transaction waits for that lock. Also takes, for a moment, the lock of each
-    /// session's garbage. The figures are read one after another, while transactions go on.
+    /// session's garbage. The figures are read one after another, while transactions continue.
     ///
     /// ```
     /// use candide::Database;
@@ -159,18 +159,19 @@ impl<P: Protocol> Database<P> {
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns the number of versions of a row: the length of the longest version chain among its
     /// column groups. A chain begins at the version that a transaction beginning now sees, or at a
-    /// version that a commit under way has already linked. It ends at the oldest version that a
-    /// reader can still see or that has not been collected yet. The number is 1 under protocols
-    /// that keep one version. `None` if there is no row with this key.
+    /// version that a commit under way has already linked. The count ends at the oldest version
+    /// that a reader can still see or that has not been collected yet. The number is 1 under
+    /// protocols that keep one version. `None` if there is no row with this key.
     ///
     /// A reader of an old version walks down the chain to that version. Under `mvto`, each deferred
     /// update is a version too, and a reader of the row walks down these versions. So the length of
     /// the chain shows what slows reads of a hot row, and what an open snapshot costs.
     ///
     /// The call is no transaction: it observes nothing, changes nothing, and does not count in
-    /// [`Session::stats`]. It does not see uncommitted writes, and no writer makes it fail or wait.
-    /// But under a protocol that runs transactions one after another, the call waits for its turn.
-    /// It takes one lookup, and one step for each version; meanwhile no deleted row is freed.
+    /// [`Session::stats`]. The call does not see uncommitted writes, and no writer makes it fail or
+    /// wait. But under a protocol that runs transactions one after another, the call waits for its
+    /// turn. The call takes one lookup, and one step for each version; meanwhile no deleted row is
+    /// freed.
     ///
     /// ```
     /// use candide::{Database, Mvcc, Record};

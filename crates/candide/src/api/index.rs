@@ -24,8 +24,8 @@ use std::marker::PhantomData;
 ///
 /// An `Index` is a handle: its clones refer to the same index. After [`Table::drop_index`] every
 /// operation fails with [`Abort::NoIndex`](crate::Abort::NoIndex); if an index of the same name,
-/// columns and kind is created again, the handle refers to the new index. The other errors are
-/// [those of every operation](Table#errors-of-every-operation) of a table.
+/// columns and kind is created again, the handle refers to the new index. Further errors are [those
+/// of every operation](Table#errors-of-every-operation) of a table.
 pub struct Index<R, K, I, P: Protocol = DefaultProtocol> {
     table: Table<R, P>,
     number: usize,

@@ -45,7 +45,7 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Makes an index of a table, as [`Table::create_index`](super::table::Table::create_index) says;
+/// Makes an index of a table, for [`Table::create_index`](super::table::Table::create_index);
 /// returns the index's number.
 pub(crate) fn create<P: Protocol>(
     inner: &Handle<P>,
@@ -64,7 +64,7 @@ pub(crate) fn create<P: Protocol>(
     let built = catch_unwind(AssertUnwindSafe(|| work.build(&mut session, index)));
     let is_built = matches!(built, Ok(Ok(())));
     let may_have_refused = indexes.is_at(index, Stage::Enforced);
-    // If transactions must go on maintaining the index, the index stays.
+    // If transactions must continue maintaining the index, the index stays.
     let stays = |session: &mut Session<P>| {
         indexes.set(index, Stage::Enforced, false);
         epochs.wait_for_others().and_then(|()| work.part_from(session, index)).is_err()
@@ -80,8 +80,8 @@ pub(crate) fn create<P: Protocol>(
     }
 }
 
-/// Drops an index of a table, as [`Table::drop_index`](super::table::Table::drop_index) says. The
-/// first `built_in` indexes cannot be dropped.
+/// Drops an index of a table, for [`Table::drop_index`](super::table::Table::drop_index). The first
+/// `built_in` indexes cannot be dropped.
 pub(crate) fn drop_made<P: Protocol>(
     inner: &Handle<P>,
     table: &TableCore,
@@ -114,7 +114,7 @@ pub(crate) fn drop_made<P: Protocol>(
     Ok(())
 }
 
-/// Makes the error of a wait say the time for which the call has waited in all.
+/// Sets, in the error of a wait, the time for which the call has waited in all.
 fn waited_since(begun: Instant, error: Error) -> Error {
     match error {
         Error::Busy { .. } => Error::Busy { waited: begun.elapsed() },
@@ -166,20 +166,20 @@ impl<P: Protocol> Work<'_, P> {
         Ok(())
     }
 
-    /// Returns the timestamp by which all changes made to an index so far have happened. It matters
-    /// under protocols that keep timestamps in the data. There, a transaction that changed a row
-    /// without an entry has observed the missing entry, in a node or in a unit of the index, and
-    /// all later transactions find the entry. A transaction that deleted a row, without knowing of
-    /// the index, has left its timestamp in the table.
+    /// Returns the timestamp by which all changes made to an index so far have happened. The
+    /// timestamp matters under protocols that keep timestamps in the data. There, a transaction
+    /// that changed a row without an entry has observed the missing entry, in a node or in a unit
+    /// of the index, and all later transactions find the entry. A transaction that deleted a row,
+    /// without knowing of the index, has left its timestamp in the table.
     fn time_of(&self, session: &mut Session<P>, index: &IndexCore) -> u64 {
         let seen = session.seen_until(&index.entries).max(session.seen_until(self.table));
         seen.max(P::begin_ts_bound(&self.inner.engine.clock))
     }
 
     /// Ensures that transactions that no longer maintain an index serialize after all transactions
-    /// that have read the index. This is for protocols that keep timestamps in the data. Raises the
-    /// rts of all rows, and of all nodes (for absent keys), to the highest timestamp at which the
-    /// index has been read.
+    /// that have read the index. The function is for protocols that keep timestamps in the data.
+    /// Raises the rts of all rows, and of all nodes (for absent keys), to the highest timestamp at
+    /// which the index has been read.
     fn part_from(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
         let (core, time) = (self.table, session.seen_until(&index.entries));
         if time == 0 {

@@ -37,8 +37,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         self.scan_words(tx, range.word_range(), Direction::Forward, projection)
     }
 
-    /// Returns `scan(tx, range, projection).rev()`: the rows from the last to the first. This costs
-    /// a little less, since the scan is told its direction when it is made.
+    /// Returns `scan(tx, range, projection).rev()`: the rows from the last to the first. The call
+    /// costs a little less than `rev`, since the scan gets its direction when it is made.
     pub fn scan_rev<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -74,8 +74,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     }
 }
 
-/// Rows found through a secondary index, with some of their columns. All that [`Scan`](crate::Scan)
-/// says applies here too; a scan of an ordered index is a [`DoubleEndedIterator`].
+/// Rows found through a secondary index, with some of their columns. The documentation of
+/// [`Scan`](crate::Scan) applies here too; a scan of an ordered index is a [`DoubleEndedIterator`].
 pub struct IndexScan<'t, R: Record, K, I, P: Protocol, Pr> {
     index: &'t Index<R, K, I, P>,
     tx: &'t Tx<'t, P>,

@@ -75,7 +75,7 @@ impl LogOptions {
     }
 
     /// Sets the level for which [`Database::run`](crate::Database::run) and its like wait before
-    /// they return. The default is [`Level::Durable`]. A transaction can say otherwise by
+    /// they return. The default is [`Level::Durable`]. A transaction can choose another level by
     /// [`RunOptions::acknowledge`](crate::RunOptions::acknowledge).
     #[must_use]
     pub fn acknowledge(self, level: Level) -> LogOptions {

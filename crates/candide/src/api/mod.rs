@@ -5,12 +5,15 @@ mod any;
 mod bulk;
 mod close;
 mod database;
+mod deferred;
+mod deferred_run;
 mod health;
 mod index;
 mod index_changes;
 mod index_entry;
 mod index_lookup;
 mod index_scan;
+mod later;
 mod log_options;
 mod open;
 mod pending;
@@ -30,6 +33,7 @@ mod table_ranges;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
 mod table_writes;
+#[allow(dead_code, reason = "no program can name these tables yet")]
 mod value_table;
 mod way;
 
@@ -41,6 +45,7 @@ pub use database::{Builder, Database, MemoryUse};
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use index::{Index, IndexOptions};
 pub use index_scan::IndexScan;
+pub use later::{Arithmetic, Inputs, Later, Settle, Values};
 pub use log_options::LogOptions;
 pub use open::Durability;
 pub use pending::Pending;

@@ -25,8 +25,8 @@ impl Database<DefaultProtocol> {
     /// after a prefix of the serial order of all transactions.
     ///
     /// [`Database::run`] then waits until what it returns is durable: on the disk, so that it
-    /// survives a loss of power. That takes as long as the disk takes to write and sync, from some
-    /// microseconds to some milliseconds, while other threads go on and share the sync.
+    /// survives a loss of power. The wait lasts as long as the disk takes to write and sync, from
+    /// some microseconds to some milliseconds, while other threads continue and share the sync.
     /// [`Database::run_logged`] does not wait, and [`LogOptions::acknowledge`] changes the default.
     ///
     /// ```
@@ -166,7 +166,8 @@ pub struct Durability {
     pub log_bytes: u64,
     /// Whether the disk has no room for the log, so that transactions cannot write.
     pub is_full: bool,
-    /// What the last checkpoint that began by itself failed at; `None` if it has not failed.
+    /// The failure of the last checkpoint that began by itself; `None` if that checkpoint has not
+    /// failed.
     pub checkpoint_failure: Option<String>,
 }
 
@@ -187,7 +188,7 @@ impl<P: Protocol> Database<P> {
 
     /// Makes a checkpoint: writes all rows, as they are in the log up to now, and gives back the
     /// part of the log that is not needed any more. A later [`open`](Database::open) then reads
-    /// less. Transactions go on meanwhile. Checkpoints also begin by themselves
+    /// less. Transactions continue meanwhile. Checkpoints also begin by themselves
     /// ([`LogOptions::checkpoint_bytes`]).
     ///
     /// # Errors
@@ -206,7 +207,7 @@ impl<P: Protocol> Database<P> {
 
     /// Copies the database, while it is in use, to the directory `path`, which must be empty or not
     /// exist. The copy contains every transaction that has ended before the call, and is one moment
-    /// of the serial order. It can be opened like the original.
+    /// of the serial order. The copy can be opened like the original.
     ///
     /// # Errors
     /// As [`Database::checkpoint`], and [`Error::NoReadableCut`] under [`TicToc`](crate::TicToc).

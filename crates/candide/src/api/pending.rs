@@ -15,19 +15,19 @@ use std::task::{Context, Poll, Waker};
 /// The result of a transaction that has ended, and may not be durable yet: what
 /// [`Database::run_logged`](crate::Database::run_logged) returns.
 ///
-/// Other transactions already see what the transaction wrote. The result of a transaction that only
+/// Other transactions already see the transaction's writes. The result of a transaction that only
 /// read, and an error, are `Pending`, too: they may rest on writes of other transactions that are
 /// not durable yet, and after a crash might be untrue.
 ///
-/// A `Pending` is a [`Future`] that any executor can run. Dropping it changes nothing: the
-/// transaction becomes durable all the same. Of a database with a log, a `Pending` is a handle: it
+/// A `Pending` is a [`Future`] that any executor can run. Dropping a `Pending` changes nothing: the
+/// transaction becomes durable nevertheless. Of a database with a log, a `Pending` is a handle: it
 /// keeps the database open.
 #[must_use = "the transaction may not be durable before this is waited for"]
 pub struct Pending<T, E = Abort> {
     /// `None` once the future has returned it.
     result: Option<Result<T, E>>,
     stamp: u64,
-    /// The waker that the log knows.
+    /// The waker that is registered with the log.
     waker: Option<Waker>,
     /// Keeps the database open; `None` in a database without a log, where nothing becomes durable.
     open: Option<Arc<Open>>,
@@ -54,6 +54,12 @@ impl<T, E> Pending<T, E> {
         Pending { result: Some(result), stamp: stamp.unwrap_or(0), waker: None, open }
     }
 
+    /// Applies `change` to the value.
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Pending<U, E> {
+        let Pending { result, stamp, waker, open } = self;
+        Pending { result: result.map(|result| result.map(change)), stamp, waker, open }
+    }
+
     /// Returns the result, which a crash may still make untrue.
     ///
     /// # Panics
@@ -62,7 +68,8 @@ impl<T, E> Pending<T, E> {
         self.result.as_ref().expect("the future is not completed").as_ref()
     }
 
-    /// Returns whether the result has reached a level. In a database without a log it always has.
+    /// Returns whether the result has reached a level. In a database without a log every result
+    /// has.
     pub fn is_at(&self, level: Level) -> bool {
         self.open.as_ref().is_none_or(|open| open.log().progress.has_reached(self.stamp, level))
     }
@@ -87,9 +94,10 @@ impl<T, E: From<Abort>> Pending<T, E> {
     }
 
     /// Waits until the result has reached a level, but no longer than until `deadline`, and returns
-    /// it. A deadline that has passed already asks whether the result has reached the level.
+    /// it. With a deadline in the past, the call returns at once whether the result has reached the
+    /// level.
     ///
-    /// After a deadline that has passed the database goes on, and the transaction most probably
+    /// After a deadline that has passed the database continues, and the transaction most probably
     /// becomes durable: repeating it might do twice what it does.
     /// [`Database::sync`](crate::Database::sync) waits for it, too, and [`Pending::peek`] shows the
     /// result before the wait.

@@ -86,8 +86,8 @@ struct Visitor<'a, P: Protocol> {
 
 impl<'a, P: Protocol> Visitor<'a, P> {
     fn new(inner: &'a Inner<P>) -> Result<Visitor<'a, P>, Error> {
-        // Takes the lock only if it is free: an iteration further up the same stack may hold it.
-        // That iteration is pinned, so the check below fails.
+        // Takes the lock only if it is free: an iteration further up the same stack may hold it. An
+        // iteration further up is pinned, so the check below fails.
         let collector = loop {
             let collector = inner.try_stop_collector();
             if !inner.is_quiescent() {

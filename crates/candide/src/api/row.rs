@@ -25,8 +25,8 @@ pub(super) fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort
     }
 }
 
-/// Returns the words of keys. This function and the next one know neither the row type nor the
-/// protocol, so that what they call is compiled once for each type of keys.
+/// Returns the words of keys. This function and the next one depend neither on the row type nor on
+/// the protocol, so that their callees are compiled once for each type of keys.
 #[inline]
 fn words_of<K: Key, const N: usize>(keys: &[K; N]) -> [K::Words; N] {
     keys.map(|key| key.words())
@@ -143,7 +143,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         self.get(projection)?.ok_or(Abort::NotFound)
     }
 
-    /// Appends the bytes of a column to `to`. They are copied once; [`Row::read`] copies them
+    /// Appends the bytes of a column to `to`. The bytes are copied once; [`Row::read`] copies them
     /// several times, since it returns them by value. A closure that runs again appends again, so
     /// it should begin with an empty buffer.
     ///
@@ -335,7 +335,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// Calls `stage`, which stages changes of the key's record. If the key has no record, observes
     /// that and returns [`Abort::NotFound`].
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn staging(
+    pub(super) fn staging(
         &self,
         stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
@@ -427,11 +427,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &'t Tx<'_, P>,
         key: impl AsKey<R::Key>,
     ) -> Result<Row<'t, R, P>, Abort> {
-        let Some(key) = key.into_key() else {
-            let refusal = tx.state.borrow().admit_write().err();
-            return Err(refusal.unwrap_or_else(|| self.find_impossible(tx)));
-        };
+        let Some(key) = key.into_key() else { return Err(self.find_impossible_to_write(tx)) };
         self.find_key(tx, key.borrow())
+    }
+
+    /// Returns the error of [`Table::find_to_write`] for a key that no row can have.
+    #[cold]
+    pub(super) fn find_impossible_to_write(&self, tx: &Tx<'_, P>) -> Abort {
+        let refusal = tx.state.borrow().admit_write().err();
+        refusal.unwrap_or_else(|| self.find_impossible(tx))
     }
 
     /// Returns a handle on a record that has been found.

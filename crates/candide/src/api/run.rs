@@ -131,6 +131,77 @@ for inserted in pending {
 As [`run_logged`](crate::Database::run_logged), for a closure with an error type of its own.
 "#
     };
+    (run_deferred) => {
+        r#"
+Runs a transaction as [`run`](crate::Database::run) does, and returns the values of the
+[`Later`](crate::Later)s that `body` returns: of one, of a tuple of them, or of what else
+[`Settle`](crate::deferred::Settle) lists. The values are moved out of the `Later`s after the commit, when the
+effects have run that [`Tx::on_commit`](crate::Tx::on_commit) was given.
+
+```
+# use candide::{Database, Later, Record};
+# #[derive(Record, Clone, Copy)]
+# struct Counter { #[key] id: u64, hits: u64 }
+# let db = Database::new();
+# let counters = db.table::<Counter>("counters")?;
+# db.run(|tx| counters.insert(tx, Counter { id: 1, hits: 0 }))?;
+let hit = || {
+    db.run_deferred(|tx| {
+        let hits = counters.defer(tx, 1, Counter::HITS, (), |hits, ()| {
+            *hits += 1;
+            *hits
+        })?;
+        Ok((hits, Later::ready("known")))
+    })
+};
+assert_eq!(hit(), Ok((1, "known")));
+assert_eq!(hit(), Ok((2, "known")));
+# Ok::<(), candide::Error>(())
+```
+
+# Errors
+As [`run`](crate::Database::run); [`Abort::Overflow`] of an operator on which the result depends;
+the errors of [misuse](crate::Later#life) of a `Later` in the result, among them
+[`Abort::LaterTaken`] if one value is in the result twice. The transaction then has no effect.
+
+# Panics
+As [`run`](crate::Database::run), and with the panic of a step or a computation; the transaction
+then has no effect. Also if a transaction that `on_commit` has begun has returned the same `Later`.
+"#
+    };
+    (try_run_deferred) => {
+        r#"
+As [`run_deferred`](crate::Database::run_deferred), for a closure with an error type of its own, as
+[`try_run`](crate::Database::try_run).
+"#
+    };
+    (run_deferred_logged) => {
+        r#"
+As [`run_deferred`](crate::Database::run_deferred), but returns as soon as the transaction has ended
+in memory, as [`run_logged`](crate::Database::run_logged) does.
+
+```
+# use candide::{Database, Record, RunOptions};
+# #[derive(Record, Clone, Copy)]
+# struct Counter { #[key] id: u64, hits: u64 }
+# let db = Database::new();
+# let counters = db.table::<Counter>("counters")?;
+# db.run(|tx| counters.insert(tx, Counter { id: 1, hits: 7 }))?;
+let hits = db.with(RunOptions::new()).run_deferred_logged(|tx| {
+    counters.defer(tx, 1, Counter::HITS, (), |hits, ()| *hits)
+});
+assert_eq!(hits.peek(), Ok(&7));
+assert_eq!(hits.wait(), Ok(7));
+# Ok::<(), candide::Error>(())
+```
+"#
+    };
+    (try_run_deferred_logged) => {
+        r#"
+As [`run_deferred_logged`](crate::Runner::run_deferred_logged), for a closure with an error type of
+its own.
+"#
+    };
     (read_view) => {
         r#"
 Runs a transaction that only reads, under every protocol: in a snapshot under protocols with

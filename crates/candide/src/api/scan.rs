@@ -22,7 +22,7 @@ use std::iter::{FusedIterator, Rev};
 /// show, even in rows that the scan has not reached. The errors are [those of every
 /// operation](Table#errors-of-every-operation); after an error the scan returns nothing more.
 ///
-/// A scan looks for a row when the caller asks for that row. So a scan that is dropped after some
+/// A scan searches a row when the caller requests that row. So a scan that is dropped after some
 /// rows has observed the table up to the last of these rows and no further. These rows and the gaps
 /// between them belong to the read set of the transaction: at its place in the serial order, these
 /// gaps contain no row.
@@ -32,8 +32,8 @@ use std::iter::{FusedIterator, Rev};
 ///
 /// A scan of an ordered table is a [`DoubleEndedIterator`]: `scan(..).rev()` begins with the last
 /// row, and [`next`](Iterator::next) and [`next_back`](DoubleEndedIterator::next_back) can be
-/// mixed. They meet in the middle, and return each row once; what lies between them has not been
-/// observed. A step looks its place up again if the step before was at the other end.
+/// mixed. The two ends meet in the middle, and return each row once; rows between the ends have not
+/// been observed. A step looks its place up again if the step before was at the other end.
 ///
 /// The methods [`count`](Scan::count), [`sum`](Scan::sum), [`fold`](Scan::fold),
 /// [`for_each`](Scan::for_each) and [`try_for_each`](Scan::try_for_each) take rows, not results,
@@ -145,8 +145,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.scan_words(tx, self.kept_range(&range), Direction::Forward, projection)
     }
 
-    /// Returns `scan(tx, range, projection).rev()`: the rows from the last key to the first. This
-    /// costs a little less, since the scan is told its direction when it is made.
+    /// Returns `scan(tx, range, projection).rev()`: the rows from the last key to the first. The
+    /// call costs a little less than `rev`, since the scan gets its direction when it is made.
     #[inline]
     #[doc(alias = "range_rev")]
     pub fn scan_rev<'t, Pr: Projection<R>>(

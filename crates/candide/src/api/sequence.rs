@@ -125,16 +125,16 @@ impl<P: Protocol> Sequence<P> {
     /// Draws the next number: 1 or larger, at most [`i64::MAX`], so that it fits into an `i64`
     /// column, too.
     ///
-    /// No other call returns the same number, and the number is larger than all that had been
-    /// returned before the call began. The transaction observes nothing by it, and conflicts with
-    /// no other one because of it. If the closure runs again, it draws another number. A number
-    /// that is drawn in a [part](Tx::attempt) that is undone may be used after the part.
+    /// No other call returns the same number, and the number is larger than all numbers that had
+    /// been returned before the call began. By a draw the transaction observes nothing, and
+    /// conflicts with no other transaction. If the closure runs again, it draws another number. A
+    /// number that is drawn in a [part](Tx::attempt) that is undone may be used after the part.
     ///
-    /// In a database that is [open](Database::open), also no call after a later opening, or after a
-    /// crash, returns the number, if the transaction is recovered, or if [`run`](Database::run) has
+    /// In a database that is [open](Database::open), the number is also never returned after a
+    /// later opening or a crash, if the transaction is recovered, or if [`run`](Database::run) has
     /// returned at [`Level::Durable`]. The numbers of transactions that a crash has undone, or that
-    /// had not committed, may come again then, or may not; within one opening they never do. After
-    /// an opening, numbers begin above all that were used, with a gap of up to a thousand or a few.
+    /// had not committed, may be returned again then; within one opening no number is. After an
+    /// opening, numbers begin above all that were used, with a gap of up to a thousand or a few.
     ///
     /// A number that is drawn in an open database mostly costs what it costs in memory, where a
     /// sequence is an atomic counter. Some draws also raise the limit up to which the files let

@@ -38,6 +38,9 @@ pub struct Session<P: Protocol = DefaultProtocol> {
 
 impl<P: Protocol> Session<P> {
     pub(crate) fn new(inner: &Handle<P>) -> Result<Session<P>, Error> {
+        if InStep::is_begun() {
+            return Err(Abort::Nested.into());
+        }
         inner.admit()?;
         Ok(Session { inner: inner.clone(), core: Box::new(CachePadded::new(inner.join())) })
     }
@@ -101,7 +104,7 @@ impl<P: Protocol> Session<P> {
         Ok(value)
     }
 
-    /// Runs a transaction with a given read view. Its result may not be durable yet.
+    /// Runs a transaction with a given read view. The transaction's result may not be durable yet.
     pub(crate) fn run_as_logged<T, E: From<Abort>>(
         &mut self,
         options: &RunOptions<'_>,
@@ -115,8 +118,8 @@ impl<P: Protocol> Session<P> {
 
     /// Sets the level of durability for which this session's later transactions wait, in a database
     /// that is [open](crate::Database::open). Until then it is that of
-    /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge); a transaction can still say
-    /// otherwise by [`RunOptions::acknowledge`]. In a database without a log, the level has no
+    /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge); a transaction can still choose
+    /// another level by [`RunOptions::acknowledge`]. In a database without a log, the level has no
     /// effect.
     ///
     /// ```
@@ -257,8 +260,8 @@ impl<P: Protocol> Session<P> {
                     0 => P::is_present(attempt, at).then_some(1),
                     _ => P::Versions::chain_length(&engine.clock, attempt, at),
                 });
-                // The first unit says whether the row exists. The row may be deleted before the
-                // other units are read.
+                // The cell of the first unit shows whether the row exists. The row may be deleted
+                // before the other units are read.
                 lengths.next().flatten().map(|first| lengths.flatten().fold(first, usize::max))
             }
             // The key had no record at one moment of this call, and so no row.
@@ -312,8 +315,8 @@ impl<P: Protocol> std::fmt::Debug for Session<P> {
     }
 }
 
-/// A session that a thread keeps for `Database::run`. It has only a weak reference to its database,
-/// and is no handle: it keeps neither the database open nor its memory.
+/// A session that a thread keeps for `Database::run`. Such a session has only a weak reference to
+/// its database, and is no handle: it keeps neither the database open nor its memory.
 struct Cached<P: Protocol> {
     inner: Weak<Inner<P>>,
     core: Box<CachePadded<TxnRunner<P>>>,
@@ -324,7 +327,6 @@ impl<P: Protocol> Drop for Cached<P> {
         if let Some(inner) = self.inner.upgrade() {
             inner.leave(&mut self.core);
             inner.dismiss();
-            drop(inner.take_unwanted());
         }
     }
 }
@@ -341,10 +343,47 @@ struct List {
     entries: BTreeMap<u64, Entry>,
     /// The number of the database whose entry was last checked for being stale.
     looked_to: u64,
+    /// Whether the thread runs a step, and so must not begin a transaction.
+    is_in_step: bool,
 }
 
 thread_local! {
-    static CACHED: RefCell<List> = const { RefCell::new(List { entries: BTreeMap::new(), looked_to: 0 }) };
+    static CACHED: RefCell<List> = const {
+        RefCell::new(List { entries: BTreeMap::new(), looked_to: 0, is_in_step: false })
+    };
+}
+
+/// The time during which the thread runs a step. Meanwhile its sessions are out of reach, so that
+/// other transactions need not ask.
+pub(super) struct InStep {
+    entries: BTreeMap<u64, Entry>,
+    was_in_step: bool,
+}
+
+impl InStep {
+    pub(super) fn begin() -> Option<InStep> {
+        let take = |list: &RefCell<List>| {
+            let list = &mut *list.borrow_mut();
+            let entries = std::mem::take(&mut list.entries);
+            InStep { entries, was_in_step: std::mem::replace(&mut list.is_in_step, true) }
+        };
+        CACHED.try_with(take).ok()
+    }
+
+    fn is_begun() -> bool {
+        CACHED.try_with(|list| list.borrow().is_in_step).unwrap_or(false)
+    }
+}
+
+impl Drop for InStep {
+    fn drop(&mut self) {
+        // The list has got no entry meanwhile.
+        let _ = CACHED.try_with(|list| {
+            let list = &mut *list.borrow_mut();
+            list.entries = std::mem::take(&mut self.entries);
+            list.is_in_step = self.was_in_step;
+        });
+    }
 }
 
 /// The number of a thread's sessions that are examined after each transaction. A transaction adds
@@ -356,7 +395,7 @@ enum Place<P: Protocol> {
     Session(Box<Cached<P>>),
     Unknown,
     InUse,
-    /// The thread is ending and its list is gone.
+    /// The thread is ending and its list has been dropped.
     NoList,
 }
 
@@ -374,12 +413,12 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     run_cached_then(inner, options, read_view, body, end_at_once).0
 }
 
-/// Does nothing: what [`run_cached_then`] calls at the end. It is no closure, since each closure
-/// here would be of a type of its own for each `body`.
+/// Does nothing, as the function that [`run_cached_then`] calls at the end. This function is no
+/// closure, since each closure here would be of a type of its own for each `body`.
 #[inline]
 fn end_at_once<P: Protocol>(_: &mut TxnRunner<P>) {}
 
-/// Runs a transaction as [`Database::run_logged`](super::Database::run_logged) says.
+/// Runs a transaction as [`Database::run_logged`](super::Database::run_logged) does.
 pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
     inner: &Handle<P>,
     options: &RunOptions<'_>,
@@ -443,6 +482,9 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
 #[cold]
 #[inline(never)]
 fn new_cached<P: Protocol>(inner: &Arc<Inner<P>>) -> Result<Box<Cached<P>>, Abort> {
+    if InStep::is_begun() {
+        return Err(Abort::Nested);
+    }
     // Only a protocol that allows one session refuses another one. The first session exists
     // already, and may be in a transaction.
     inner.admit().map_err(|_| Abort::SecondSession)?;
@@ -491,7 +533,7 @@ fn announce<P: Protocol>(database: u64) {
 }
 
 /// Examines the next few sessions in the thread's list, and drops those whose databases have been
-/// dropped. It drops them after the borrow of the list has ended.
+/// dropped. The sessions are dropped after the borrow of the list has ended.
 #[inline(never)]
 fn drop_stale() {
     let stale = CACHED.try_with(|list| list.borrow_mut().next_stale());
@@ -527,14 +569,13 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_looks_at_few_sessions_of_its_thread_and_forgets_those_whose_databases_are_gone()
-     {
+    fn sessions_of_dropped_databases_leave_the_list_of_their_thread() {
         let is_alive = |session: &dyn Any| {
             LOOKED_AT_SO_FAR.set(LOOKED_AT_SO_FAR.get() + 1);
             session.downcast_ref() != Some(&"gone")
         };
         let entry = |session: &'static str| Entry { session: Some(Box::new(session)), is_alive };
-        let mut list = List { entries: BTreeMap::new(), looked_to: 0 };
+        let mut list = List { entries: BTreeMap::new(), looked_to: 0, is_in_step: false };
         list.entries.extend(
             (1..=1_000)
                 .map(|number| (number, entry(if number % 10 == 0 { "gone" } else { "there" }))),

@@ -18,24 +18,24 @@ use std::sync::Arc;
 /// The number of rows that [`Snapshot::for_each`] and similar functions read in one call of `run`.
 const ROWS_AT_ONCE: usize = 256;
 
-/// The database as it was when the snapshot was made: all tables and indexes, at one moment. It can
-/// be read until the snapshot is dropped.
+/// The database as it was when the snapshot was made: all tables and indexes, at one moment. This
+/// state can be read until the snapshot is dropped.
 ///
-/// A read in a snapshot never fails because of other transactions, and is never repeated. It may
-/// wait for a commit under way. It writes nothing that other transactions read, with one exception:
-/// if [`Mvto`](crate::Mvto) has deferred updates of a row, a reader that needs the row applies
-/// these updates, and for a moment other transactions cannot read the row. A snapshot shows every
-/// transaction that had ended when the snapshot was made, including those of the session that made
-/// it. Of each other transaction, it shows all effects or none. [`Table::drop_index`] removes an
-/// index from snapshots, too.
+/// A read in a snapshot never fails because of other transactions, and is never repeated. Such a
+/// read may wait for a commit in progress. A read in a snapshot writes nothing that other
+/// transactions read, with one exception: if [`Mvto`](crate::Mvto) has deferred updates of a row, a
+/// reader that needs the row applies these updates, and for a moment other transactions cannot read
+/// the row. A snapshot shows every transaction that had ended when the snapshot was made, including
+/// those of the session that made it. Of each other transaction, it shows all effects or none.
+/// [`Table::drop_index`] removes an index from snapshots, too.
 ///
-/// A snapshot keeps its database alive. It can be sent to another thread, and several threads can
-/// use it. While it exists, the versions that it sees are kept: at most one of each group of a row.
-/// (Under [`Mvcc`](crate::Mvcc) such a version may take three pieces of memory until the snapshot
-/// is dropped: for the first changes, for more changes, and for all columns.) While no thread reads
-/// in the snapshot, it holds nothing else back. Dropping it lets these versions be freed.
-/// [`Health::oldest_snapshot`](super::health::Health::oldest_snapshot) shows a snapshot that was
-/// forgotten.
+/// A snapshot keeps its database alive. A snapshot can be sent to another thread, and several
+/// threads can use it. While it exists, the versions that it sees are kept: at most one of each
+/// group of a row. (Under [`Mvcc`](crate::Mvcc) such a version may take three pieces of memory
+/// until the snapshot is dropped: for the first changes, for more changes, and for all columns.)
+/// While no thread reads in the snapshot, it holds nothing else back. After the drop of a snapshot
+/// these versions can be freed. [`Health::oldest_snapshot`](super::health::Health::oldest_snapshot)
+/// shows a snapshot that was forgotten.
 ///
 /// Only protocols with versions have snapshots, so this does not compile:
 ///

@@ -82,8 +82,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// every compiler. The texts are those of [`Record::FIELDS`], each followed by a newline; zeros
     /// fill the last word. In a stream that begins with `"candide\x02"`, the first line ends after
     /// its fourth word. Another format would begin with another word. A checksum covers all words
-    /// before it on its line. It begins with `sum = 0xcbf29ce484222325`; each word then sets `sum =
-    /// rotate_left((sum ^ word) * 0x100000001b3, 29)`, modulo 2<sup>64</sup>.
+    /// before it on its line. The checksum begins with `sum = 0xcbf29ce484222325`; each word then
+    /// sets `sum = rotate_left((sum ^ word) * 0x100000001b3, 29)`, modulo 2<sup>64</sup>.
     ///
     /// # Errors
     /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile, and errors of
@@ -106,9 +106,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// have been inserted.
     ///
     /// # Panics
-    /// If words of the stream are no value of the field's type. This can happen if the stream was
-    /// made by hand, or by a program in which types of the same names were different; the checksum
-    /// does not detect it. A damaged [`Text`](crate::Text) panics only when it is used.
+    /// If words of the stream are no value of the field's type. The error can occur if the stream
+    /// was made by hand, or by a program in which types of the same names were different; the
+    /// checksum does not detect it. A damaged [`Text`](crate::Text) panics only when it is used.
     pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
         let shape = Shape::of::<R>();
         let load = |row: &[u64]| {
@@ -165,7 +165,7 @@ impl Shape {
     }
 }
 
-/// Writes all rows of a table, as [`Table::export`] says.
+/// Writes all rows of a table, for [`Table::export`].
 fn export<P: Protocol>(
     inner: &Inner<P>,
     table: &TableCore,
@@ -236,9 +236,9 @@ fn import<P: Protocol>(
             let claimed = line[1];
             return match claimed == total {
                 true => Ok(total),
-                false => Err(StreamError::Format(format!(
-                    "it says it has {claimed} rows but had {total}"
-                ))),
+                false => {
+                    Err(StreamError::Format(format!("it states {claimed} rows but has {total}")))
+                }
             };
         }
         let inserted = session.run_body(&mut |tx| insert(tx, &line[1..]));
@@ -254,7 +254,7 @@ fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
     let fields = match head[0] {
         MAGIC => read_fields(from, &mut head)?,
         MAGIC_WITHOUT_FIELDS => String::new(),
-        _ => return Err(StreamError::Format("it does not begin like one".into())),
+        _ => return Err(StreamError::Format("it does not begin as an export does".into())),
     };
     let found = head[1];
     if found != shape.schema {

@@ -1,4 +1,4 @@
-//! Tables and rows: the layer that knows the row type.
+//! Tables and rows: the layer with the row type.
 
 #![forbid(unsafe_code)]
 
@@ -22,8 +22,8 @@ use std::sync::Arc;
 /// operation takes `tx`, the transaction to which the operation belongs.
 ///
 /// # Errors of every operation
-/// Every operation may return the following errors. Its own section *Errors* lists only further
-/// ones.
+/// Every operation may return the following errors. The section *Errors* of an operation lists only
+/// further errors.
 ///
 /// * conflicts, which `?` passes on to [`run`](super::session::Session::run);
 /// * [`Abort::ForeignTable`] if the transaction and the table belong to different databases;
@@ -113,7 +113,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Reads columns of a row in a transaction of its own; `None` if there is no row with this key.
     ///
-    /// This has the same effect as [`Session::run`] with a closure of one [`get`](Table::get).
+    /// The call has the same effect as [`Session::run`] with a closure of one [`get`](Table::get).
     /// Under [`Occ`](crate::Occ), [`TicToc`](crate::TicToc) and [`Mvcc`](crate::Mvcc) it is less
     /// work, if the row exists and the columns are of one group: then nothing has to begin or to
     /// commit. The columns that one call returns belong together, whatever other transactions do
@@ -207,7 +207,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// As [`Table::insert`], for the first row that is refused. The rows before the refused row
-    /// have been inserted, and stay inserted if the closure goes on after an outcome. So have the
+    /// have been inserted, and stay inserted if the closure continues after an outcome. So have the
     /// rows before one at which `rows` or a row's own code panics.
     pub fn insert_many(
         &self,
@@ -483,7 +483,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Returns the record of a key. If the key has no record, links an absent one.
-    fn record_for(
+    pub(super) fn record_for(
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,

@@ -72,7 +72,10 @@ fn set_policy<P: Protocol>(
     let _one_at_a_time = lock(&locks.policies.changes);
     locks.policies.set(table.number, policy);
     // Relaxed: a record that is linked meanwhile may have either flags.
-    table.new_record_flags.store(flags_of(policy, locks.policies.mocc()), Ordering::Relaxed);
+    table
+        .at_links
+        .new_record_flags
+        .store(flags_of(policy, locks.policies.mocc()), Ordering::Relaxed);
     let base = LockBase { engine: &engine.common, locks };
     let slot = engine.epochs.register();
     let pinned = engine.epochs.pinned(&slot);

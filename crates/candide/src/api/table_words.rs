@@ -1,4 +1,4 @@
-//! Rows as words: reads of tables whose row type the caller does not know.
+//! Rows as words: reads of tables for callers without the row type.
 
 #![forbid(unsafe_code)]
 
@@ -15,8 +15,8 @@ use crate::txn::Tx;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
-/// A function that a scan calls with the words of a key and the other words of the row. It returns
-/// whether the scan goes on.
+/// A function that a scan calls with the words of a key and the other words of the row. The
+/// function returns whether the scan continues.
 type Visit<'a> = dyn FnMut(&[u64], &[u64]) -> ControlFlow<()> + 'a;
 
 /// The rows of a table, as words. Its code is compiled once for each protocol, and not for each row

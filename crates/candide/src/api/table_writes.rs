@@ -130,7 +130,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Reads columns of a row, lets `change` change them, and writes them back; returns what
-    /// `change` returns. This is the way to change columns that indexes contain.
+    /// `change` returns. Columns that indexes contain are changed by this function.
     ///
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::MemoryLimit`] if there is no

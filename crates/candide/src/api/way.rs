@@ -27,7 +27,7 @@ impl Course {
 
 /// The position of a scan.
 ///
-/// A scan can take records from both ends of its range: each step says from which one. The cursor
+/// A scan can take records from both ends of its range: each step chooses the end. The cursor
 /// stands at one end. If a step wants a record from the other end, the scan *turns*: it begins
 /// again at that end, with the part of the range that it has not passed yet. So it returns each
 /// record once, and observes what it has passed from either end, and nothing between.
@@ -51,8 +51,8 @@ pub(crate) struct Way {
 /// Records that a scan at a mark in the past has found and not returned yet.
 #[derive(Debug, Default)]
 struct Past {
-    /// The next records of the index and of the index of deleted records. They are in reverse
-    /// order, so the record to be returned next is the last in the vector.
+    /// The next records of the index and of the index of deleted records. The records are in
+    /// reverse order, so the record to be returned next is the last in the vector.
     merged: Vec<RecordAt>,
     /// The records of the index that follow those of `merged`, in reverse order.
     waiting: Vec<RecordAt>,
@@ -387,10 +387,10 @@ impl Way {
     }
 
     /// For a scan that reads at a mark in the past, merges the records at hand with records of the
-    /// index of deleted records for which `is_older` returns `true`. The latter lie between the
-    /// last record returned and the last record at hand; their number is limited. Called when the
-    /// scan has reached a record of the index, or the end of the index. Returns the first record of
-    /// the result.
+    /// index of deleted records for which `is_older` returns `true`. Records of the index of
+    /// deleted records lie between the last record returned and the last record at hand; their
+    /// number is limited. Called when the scan has reached a record of the index, or the end of the
+    /// index. Returns the first record of the result.
     #[cold]
     #[inline(never)]
     fn merge(

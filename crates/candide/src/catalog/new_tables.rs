@@ -6,7 +6,7 @@ use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
 use super::{Catalog, Known, KnownRow, stored};
 use crate::engine::{
-    Common, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
+    AtLinks, Common, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
 };
 use crate::error::Error;
 use crate::factor::Factor;
@@ -17,7 +17,7 @@ use crate::policy::Policy;
 use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
 use crate::stats::Tally;
-use crate::sync::{AtomicU64, Ordering, lock};
+use crate::sync::{Ordering, lock};
 use candide_log::schema::TableSchema;
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
@@ -288,8 +288,7 @@ impl Catalog {
             show_key: ShowKey::new(plan.show_key),
             index,
             records,
-            new_record_flags: AtomicU64::new(new_record_flags),
-            watchers: AtomicU64::new(0),
+            at_links: AtLinks::new(new_record_flags),
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,

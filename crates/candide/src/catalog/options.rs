@@ -1,4 +1,4 @@
-//! The options of tables, and whether a table that exists is as they say.
+//! The options of tables, and the comparison of options with an existing table.
 
 #![forbid(unsafe_code)]
 
@@ -39,10 +39,11 @@ impl TableOptions {
     }
 
     /// Makes the table volatile, in a database that is [open](crate::Database::open): its rows are
-    /// in memory only, and gone when the database is opened again. Sessions and caches can be kept
-    /// in such tables at no cost for the log. A transaction may use both kinds of tables; what it
-    /// writes to a durable table should not depend on rows that a crash loses. Each call that asks
-    /// for the table says that it is volatile: no part of a program takes it for a durable one.
+    /// in memory only, and the table is empty when the database is opened again. Sessions and
+    /// caches can be kept in such tables at no cost for the log. A transaction may use both kinds
+    /// of tables; what it writes to a durable table should not depend on rows that a crash loses.
+    /// Each call that opens the table must give this option, so that no part of a program takes the
+    /// table for a durable one.
     #[must_use]
     pub fn volatile(self) -> TableOptions {
         TableOptions { volatile: true, ..self }
@@ -55,8 +56,8 @@ impl TableOptions {
         TableOptions { capacity: Some(rows), ..self }
     }
 
-    /// Keeps the keys in order even if the row type does not ask for order. This is a basis factor
-    /// for experiments.
+    /// Keeps the keys in order even if the row type does not require order. The option is a basis
+    /// factor for experiments.
     #[must_use]
     pub fn ordered(self) -> TableOptions {
         TableOptions { ordered: true, ..self }
@@ -112,7 +113,7 @@ impl TableOptions {
             || common.options.factors.has(Factor::ContendedKeys)
     }
 
-    /// Checks that a table that exists is as these options say. Options that were not given are not
+    /// Checks that an existing table has these options. Options that were not given are not
     /// compared; that a table is durable need not be given. `wanted_policy` is the policy that a
     /// table with these options has, if one was given; the table has `present_policy`.
     ///

@@ -22,12 +22,12 @@
 //! # Why recovery begins above every number of a recovered transaction
 //! Let a transaction T, which drew n, be recovered. If n was above the durable limit at the draw,
 //! T's own commit record has raised the limit above n (SQ2). Otherwise that limit was durable when
-//! T drew n, so before T committed, and is recovered wherever T is (SQ3). This compares neither
-//! stamps nor versions of two commits. So it holds under each protocol, also where the serial order
-//! differs from real time, and at each level: [`Level`] says for what a transaction waits, and not
-//! what is logged.
+//! T drew n, so before T committed, and is recovered wherever T is (SQ3). The argument compares
+//! neither stamps nor versions of two commits. So it holds under each protocol, also where the
+//! serial order differs from real time, and at each level: [`Level`] determines for what a
+//! transaction waits, and not what is logged.
 //!
-//! Recovery also begins above each number that a program has been told at [`Level::Durable`], even
+//! Recovery also begins above each number that a program has received at [`Level::Durable`], even
 //! if the transaction wrote nothing else. Above the durable limit, the transaction has written the
 //! row, and is told when that is durable; up to the durable limit, there is nothing to wait for. A
 //! limit that is only committed would not be enough for this: under `Occ`, a transaction without
@@ -53,8 +53,8 @@ pub(crate) const SEQUENCES: &str = "candide.sequences";
 /// The beginning of all names that programs cannot give to tables.
 const RESERVED: &str = "candide.";
 
-/// The largest number of a sequence. It fits into a signed column of 64 bits; and a counter that
-/// goes on from here, one for each failed call, does not wrap around.
+/// The largest number of a sequence. The number fits into a signed column of 64 bits; and a counter
+/// that continues from here, one for each failed call, does not wrap around.
 pub(crate) const NUMBER_MAX: u64 = i64::MAX as u64;
 
 /// The distance from a number to the limit that the number's transaction stages.

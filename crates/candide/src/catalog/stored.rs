@@ -53,7 +53,7 @@ pub(crate) fn files_error(error: StoreError) -> Error {
 /// Checks that rows of a program's type can be those of a table in the files.
 ///
 /// # Errors
-/// [`Error::Schema`], with what differs.
+/// [`Error::Schema`], with the difference.
 pub(super) fn check(schema: &TableSchema, row: &RowType) -> Result<(), Error> {
     let differs = |what: &str, there: &dyn fmt::Debug, here: &dyn fmt::Debug| {
         let difference = format!("{what} {there:?} in the files and {here:?} in the program");

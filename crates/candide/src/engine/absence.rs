@@ -40,8 +40,8 @@ pub trait Absence: Parts {
     #[doc(hidden)]
     fn divided(attempt: &mut Self::Attempt, change: &NodeChange);
 
-    /// Writes a cell of a record that is about to be linked. The cell says that the row is absent
-    /// and has always been absent. Readers can find the record before
+    /// Writes a cell of a record that is about to be linked. The cell's word is that of a row that
+    /// is absent and has always been absent. Readers can find the record before
     /// [`Absence::inherit_from_node`] has run. So a protocol that overrides that function keeps the
     /// cells locked until then. `flags` are those of the table's policy.
     #[doc(hidden)]
@@ -59,9 +59,9 @@ pub trait Absence: Parts {
     fn may_be_reaped(clock: &Self::Clock, first: CellAt) -> bool;
 
     /// Makes sure that the record with the first unit `first` stays in its index until the attempt
-    /// has ended, so that later lookups of the attempt find what it stages there. Called before a
-    /// row is put into or inserted in a record that the operation has found in the index, if the
-    /// record may be reaped. Returns `false` if the record is dead already.
+    /// has ended, so that later lookups of the attempt find its staged write. Called before a row
+    /// is put into or inserted in a record that the operation has found in the index, if the record
+    /// may be reaped. Returns `false` if the record is dead already.
     ///
     /// # Errors
     /// [`Abort::Locked`] if another session keeps the record locked.
@@ -98,7 +98,7 @@ pub trait Absence: Parts {
         0
     }
 
-    /// Raises a node's read timestamp to `ts`. Returns whether it was lower.
+    /// Raises a node's read timestamp to `ts`. Returns whether the timestamp was lower.
     #[doc(hidden)]
     #[inline(always)]
     fn raise_node_rts(_clock: &Self::Clock, _node: NodeAt, _ts: u64) -> bool {

@@ -84,7 +84,7 @@ pub(crate) struct Common {
     pub(crate) hot: SharedQueue,
     /// The names of transactions.
     pub(crate) names: Names,
-    /// The log, once recovery is over; empty if the database is not durable.
+    /// The log, once recovery has ended; empty if the database is not durable.
     pub(crate) log: OnceLock<Arc<Log>>,
 }
 

@@ -69,7 +69,7 @@ impl<'a, P: Parts> Context<'a, P> {
         Abort::Phantom
     }
 
-    /// Notes whether OCC would abort the commit at hand, if the database counts such commits. A
+    /// Notes whether OCC would abort the current commit, if the database counts such commits. A
     /// protocol that may commit what OCC would abort calls this for each attempt that it has
     /// validated.
     #[inline(always)]

@@ -52,7 +52,7 @@ impl Properties {
         self.commits_stale
     }
 
-    /// Returns whether updates that cannot fail may be put off, as deltas, in databases without a
+    /// Returns whether updates that cannot fail may be deferred, as deltas, in databases without a
     /// log.
     #[cfg(any(test, feature = "experiments"))]
     pub fn has_deltas(&self) -> bool {
@@ -84,7 +84,7 @@ pub trait Versioned: Protocol {}
 ///
 /// The trait is sealed, because its functions take internal types.
 ///
-/// A protocol chosen at run time ([`Erased`](crate::any::Erased)) cannot know some constants. For
+/// A protocol chosen at run time ([`Erased`](crate::any::Erased)) does not have some constants. For
 /// [`Erased`](crate::any::Erased), such a constant is true if it is true for at least one protocol.
 /// [`Protocol::properties`] returns the actual properties of one database.
 pub trait Protocol: Absence {
@@ -107,9 +107,8 @@ pub trait Protocol: Absence {
     /// closure (a value, an error or a panic) is never shown to the caller.
     const OPAQUE: bool;
 
-    /// Whether the protocol is opaque because it validates again and again what an attempt has
-    /// seen. A database can turn these validations off
-    /// ([`Builder::opaque`](crate::Builder::opaque)).
+    /// Whether the protocol is opaque because it validates repeatedly what an attempt has seen. A
+    /// database can turn these validations off ([`Builder::opaque`](crate::Builder::opaque)).
     #[doc(hidden)]
     const OPAQUE_BY_LOOKS: bool = false;
 
@@ -162,8 +161,7 @@ pub trait Protocol: Absence {
     #[doc(hidden)]
     fn clock(policy: &Self::Policy, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock;
 
-    /// Returns what the catalog has to know of the locks of tables; `None` if tables do not differ
-    /// in how they are locked.
+    /// Returns the catalog's data on the locks of tables; `None` if all tables are locked alike.
     #[doc(hidden)]
     fn table_locks(_clock: &Self::Clock) -> Option<Arc<dyn Any + Send + Sync>> {
         None
@@ -237,7 +235,7 @@ pub trait Protocol: Absence {
     /// default nothing is locked.
     ///
     /// # Errors
-    /// If the policy says that the attempt must abort. The attempt then goes on without the lock.
+    /// If the attempt must abort by the policy. The attempt then continues without the lock.
     #[doc(hidden)]
     fn lock_ahead(
         _context: &mut Context<'_, Self>,
@@ -249,8 +247,8 @@ pub trait Protocol: Absence {
     }
 
     /// Returns where sessions sleep until the lock of the unit `at` is released; `None` if no
-    /// session holds it, or one of the same thread, which cannot go on meanwhile. The session holds
-    /// nothing.
+    /// session holds it, or one of the same thread, which cannot continue meanwhile. The session
+    /// holds nothing.
     #[doc(hidden)]
     fn lock_place(
         context: &mut Context<'_, Self>,
@@ -267,8 +265,8 @@ pub trait Protocol: Absence {
     #[doc(hidden)]
     fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool;
 
-    /// Returns whether the closure can be told, without an observation of the row, that the row
-    /// exists (if `exists`) or is absent. If `false`, the caller has to observe the row.
+    /// Returns whether an operation may return, without observing the row, that the row exists (if
+    /// `exists`) or is absent. If `false`, the caller has to observe the row.
     #[doc(hidden)]
     #[inline(always)]
     fn assumes(
@@ -322,8 +320,8 @@ pub trait Protocol: Absence {
     }
 
     /// Notes the insertion of a row whose record the attempt has just linked; no unit of the record
-    /// is in the write set yet. `cells` are all units of the record. Their words are operands, unit
-    /// after unit. By default the insertion goes to the shared write set, as in
+    /// is in the write set yet. `cells` are all units of the record. The words of the units are
+    /// operands, unit after unit. By default the insertion goes to the shared write set, as in
     /// [`Protocol::stage`]; a protocol that overrides `stage` also overrides this function.
     #[doc(hidden)]
     #[inline(always)]
@@ -351,8 +349,8 @@ pub trait Protocol: Absence {
     /// After an error the attempt has ended as by [`Protocol::abort`] (C2).
     ///
     /// A commit that writes takes the session's turn to log (`turn`) after it has been granted its
-    /// last lock and before it takes its stamp. It does not wait for another transaction's closure
-    /// while it has the turn.
+    /// last lock and before it takes its stamp. The session does not wait for another transaction's
+    /// closure while it has the turn.
     #[doc(hidden)]
     fn commit(
         context: &mut Context<'_, Self>,
@@ -433,7 +431,7 @@ pub trait Protocol: Absence {
     /// protocol does so (WT5).
     ///
     /// # Errors
-    /// If the session must not sleep. It then need not be woken.
+    /// If the session must not sleep for the lock. Such a session need not be woken.
     #[doc(hidden)]
     fn watch(
         context: &mut Context<'_, Self>,

@@ -68,8 +68,8 @@ pub struct Due {
     pub(crate) is_parked: bool,
 }
 
-/// The largest number of versions that are removed from a chain at once. It is small because a
-/// writer of the unit has to wait meanwhile.
+/// The largest number of versions that are removed from a chain at once. The number is small
+/// because a writer of the unit has to wait meanwhile.
 pub(crate) const VERSIONS_AT_ONCE: usize = if MODELLED { 2 } else { 256 };
 
 /// The outcome of examining a queue entry.
@@ -87,6 +87,6 @@ pub enum GcOutcome {
     /// The chain has more old versions than are removed at once ([`VERSIONS_AT_ONCE`]). The entry
     /// is examined again after other entries.
     Unfinished,
-    /// The entry is [settled](super::settle) as the snapshots ask for.
+    /// The entry is [settled](super::settle) as the open snapshots require.
     OfSnapshots(SnapshotOutcome),
 }

@@ -92,7 +92,19 @@ pub trait InPlace<P: Parts> {
         false
     }
 
-    /// Undoes what has been applied since a moment. Records that the attempt has linked since stay
+    /// Notes that the next write is a step on this unit. The step runs when it is applied, and its
+    /// result is hidden until the commit: reads of the unit return [`Abort::NotYet`].
+    #[doc(hidden)]
+    fn hide(_attempt: &mut P::Attempt, _at: CellAt) {}
+
+    /// Notes that the closure has asked for the result of the first hidden step on this unit, which
+    /// is no longer hidden. Returns the step's outcome, if it has failed.
+    #[doc(hidden)]
+    fn show(_attempt: &mut P::Attempt, _at: CellAt) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Undoes the writes applied since a moment. Records that the attempt has linked since stay
     /// linked, without a row. A mark that was made since stands for that moment.
     #[doc(hidden)]
     fn undo_to(_attempt: &mut P::Attempt, _to: Applied) {}

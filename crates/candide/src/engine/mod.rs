@@ -38,12 +38,13 @@ pub(crate) use shared_queue::SharedQueue;
 pub use snapshot_outcome::SnapshotOutcome;
 pub use table_core::TableCore;
 pub(crate) use table_core::{
-    BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, ShowKey, Stage, VersionTable,
+    AtLinks, BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, ShowKey, Stage,
+    VersionTable,
 };
 pub use values::Replaced;
 pub(crate) use values::{Values, word_in};
 pub(crate) use versions::settle;
 pub use versions::{NoVersions, Versions};
 pub use watch::{Unwatched, Watch};
-pub(crate) use watchers::Watchers;
+pub(crate) use watchers::{EVERYWHERE, Watchers, class_of};
 pub(crate) use worker::{Local, Worker};

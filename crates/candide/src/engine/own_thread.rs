@@ -1,5 +1,6 @@
 //! Locks that the transactions of a thread hold while their closures run. If such a closure runs a
-//! transaction of another session, that inner transaction would wait for these locks in vain.
+//! transaction of another session, that inner transaction would wait for these locks without
+//! success.
 //!
 //! Most transactions hold no locks while their closures run, so they note nothing here.
 
@@ -44,7 +45,7 @@ impl Held {
         Held::Ahead(at.address(), session, false)
     }
 
-    /// Returns whether this is a lock on a unit. Such locks are held for one attempt only.
+    /// Returns whether this is a lock on a unit. Locks on units are held for one attempt only.
     fn is_unit(&self) -> bool {
         matches!(self, Held::Unit(..) | Held::Ahead(..))
     }
@@ -93,13 +94,24 @@ pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
     .unwrap_or(false)
 }
 
-/// Returns whether a transaction of this thread, but of another session than `session`, holds any
-/// unit.
+/// Returns whether another transaction of this thread holds any unit than the one that has noted
+/// the last `own` units. If all such units were only locked ahead, also notes that a transaction
+/// has failed on these locks.
 #[cold]
-pub(crate) fn is_in_another_that_holds(session: u64) -> bool {
-    let is_it =
-        |held: &Held| matches!(*held, Held::Unit(_, of) | Held::Ahead(_, of, _) if of != session);
-    with(|held| held.iter().any(is_it)).unwrap_or(false)
+pub(crate) fn is_in_another_that_holds(own: u32) -> bool {
+    with(|held| {
+        let units = held.iter_mut().rev().filter(|held| held.is_unit());
+        let mut others: Vec<&mut Held> = units.skip(own as usize).collect();
+        if others.iter().all(|held| matches!(held, Held::Ahead(..))) {
+            for held in &mut others {
+                if let Held::Ahead(_, _, refuses) = held {
+                    *refuses = true;
+                }
+            }
+        }
+        !others.is_empty()
+    })
+    .unwrap_or(false)
 }
 
 /// Returns whether one of the last `count` noted units was locked ahead and a transaction of

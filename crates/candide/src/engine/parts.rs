@@ -24,14 +24,14 @@ pub trait Parts: Sized + Send + Sync + Debug + 'static {
     /// A session's data about old versions that garbage collection needs, too.
     #[doc(hidden)]
     type SessionVersions: Default + Send + Debug;
-    /// The old versions in a session's garbage. They wait for the end of the attempts that may see
-    /// them.
+    /// The old versions in a session's garbage. Old versions wait for the end of the attempts that
+    /// may see them.
     #[doc(hidden)]
     type Backlog: Backlog;
 }
 
 /// Old versions that wait to be collected, and records and units that wait for snapshots to close.
-/// It is empty if the protocol keeps no versions.
+/// The type is empty if the protocol keeps no versions.
 pub trait Backlog: Default + Send + Debug {
     /// Returns whether nothing waits.
     #[doc(hidden)]

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 /// The outcome of examining a queue entry whose record or unit snapshots see or have seen.
-/// [`settle`](super::settle) does what it asks for.
+/// [`settle`](super::settle) acts on the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SnapshotOutcome {
     /// Nothing can be done before the open snapshot with this timestamp has closed.

@@ -7,7 +7,8 @@ use crate::memory::Slab;
 use crate::record::Layout;
 use crate::schema::{IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show};
 use crate::stats::Tally;
-use crate::sync::{AtomicU64, Ordering, fence_after_exchange};
+use crate::sync::{AtomicU64, Ordering};
+use crossbeam_utils::CachePadded;
 use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
@@ -28,10 +29,8 @@ pub struct TableCore {
     pub(crate) show_key: ShowKey,
     pub(crate) index: TableIndex,
     pub(crate) records: Arc<Slab>,
-    /// The flags of the TID words in new records, by the table's policy.
-    pub(crate) new_record_flags: AtomicU64,
-    /// The number of sessions that sleep until a record is linked.
-    pub(crate) watchers: AtomicU64,
+    /// Padded, because each link loads these words, which seldom change.
+    pub(crate) at_links: CachePadded<AtLinks>,
     pub(crate) indexes: Indexes,
     /// The number of records in the index.
     pub(crate) linked: Tally,
@@ -39,6 +38,22 @@ pub struct TableCore {
     pub(crate) versions: Option<VersionTable>,
     /// Whether each row is one word, which names a value (`record/value.rs`).
     pub(crate) has_values: bool,
+}
+
+/// The words that a session loads when it links a record.
+#[derive(Debug)]
+pub(crate) struct AtLinks {
+    /// The flags of the TID words in new records, by the table's policy.
+    pub(crate) new_record_flags: AtomicU64,
+    /// The number of sessions that sleep until a record is linked.
+    pub(crate) watchers: AtomicU64,
+}
+
+impl AtLinks {
+    pub(crate) fn new(new_record_flags: u64) -> CachePadded<AtLinks> {
+        let new_record_flags = AtomicU64::new(new_record_flags);
+        CachePadded::new(AtLinks { new_record_flags, watchers: AtomicU64::new(0) })
+    }
 }
 
 /// The function that formats the keys of a table. A recovered table gets it when the program names
@@ -75,8 +90,8 @@ impl TableCore {
     /// has locked the node by an exchange.
     #[inline(always)]
     pub(crate) fn is_watched(&self) -> bool {
-        fence_after_exchange(); // E30
-        self.watchers.load(Ordering::Relaxed) != 0 // WT3
+        // Relaxed: the exchange of the node's version orders this load (E30).
+        self.at_links.watchers.load(Ordering::Relaxed) != 0 // WT3
     }
 
     /// Returns the slab for versions of the given block size.
@@ -96,7 +111,7 @@ impl TableCore {
     }
 }
 
-/// A function that appends the index key of a row to a vector. The other arguments are the row's
+/// A function that appends the index key of a row to a vector. Further arguments are the row's
 /// primary key, as the table stores it, and the row's other words.
 type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
 
@@ -104,7 +119,7 @@ type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
 pub(crate) struct IndexCore {
     pub(crate) name: Box<str>,
     pub(crate) unique: bool,
-    /// Whether an ordered index was asked for. If not, the entries may be ordered nevertheless.
+    /// Whether an ordered index was requested. If not, the entries may be ordered nevertheless.
     ordered: bool,
     /// The columns of the index key.
     pub(crate) columns: Box<[Place]>,
@@ -238,7 +253,7 @@ pub(crate) const INDEXES_MAX: usize = 32;
 ///
 /// An index that is added to a table with rows goes through three stages. First, all writers *keep*
 /// the index. Then the index is *enforced*, if it is unique. Finally, the index can be *read*. Each
-/// stage begins only when every running transaction knows of the preceding stage.
+/// stage begins only when every running transaction has begun after the preceding stage did.
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     slots: [OnceLock<IndexCore>; INDEXES_MAX],
@@ -358,7 +373,7 @@ impl Indexes {
 pub(crate) struct VersionTable {
     pub(crate) whole: Arc<Slab>,
     /// The slab of versions with only a few words of a unit; `None` if the protocol has no such
-    /// versions. May be the same slab as `whole`.
+    /// versions. This slab may be the same as `whole`.
     pub(crate) short: Option<Arc<Slab>>,
     /// The index of deleted records; `None` if keys are not ordered or the protocol keeps no such
     /// index.

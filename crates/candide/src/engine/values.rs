@@ -124,3 +124,54 @@ pub(crate) fn word_in(payload: &[AtomicU64]) -> u64 {
     // Acquire, as all loads of a row's words (E3): the value was written before.
     payload[0].load(Ordering::Acquire)
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn staged(values: &mut Values) -> u64 {
+        values.note_write(7);
+        values.stage(Value::new("a value".to_owned()))
+    }
+
+    #[test]
+    fn a_value_that_stays_is_not_replaced() {
+        let mut values = Values::default();
+        let word = staged(&mut values);
+        values.replace(0, word, 3);
+        values.note_write(7);
+        values.replace(word, word, 4);
+        let replaced = values.replaced.len();
+        // Owned by the unit, as the install says.
+        std::mem::take(&mut values.replaced).into_iter().for_each(std::mem::forget);
+        values.end();
+        assert_eq!((replaced, values.unwanted.len()), (0, 0));
+        drop(Value::claim(word));
+    }
+
+    #[test]
+    fn what_a_commit_replaces_has_the_times_of_both_commits() {
+        let mut values = Values::default();
+        let word = staged(&mut values);
+        values.replace(0, word, 3);
+        values.end();
+        let next = staged(&mut values);
+        values.replace(word, next, 5);
+        let replaced = values.replaced.pop().unwrap();
+        assert_eq!((replaced.value.word(), replaced.value.born(), replaced.until), (word, 3, 5));
+        values.end();
+        assert!(!values.is_used() && values.unwanted.is_empty());
+        drop(Value::claim(next));
+    }
+
+    #[test]
+    fn what_is_not_installed_is_to_be_dropped() {
+        let mut values = Values::default();
+        let installed = staged(&mut values);
+        staged(&mut values);
+        values.replace(0, installed, 1);
+        values.end();
+        assert_eq!(values.unwanted.len(), 1);
+        drop(Value::claim(installed));
+    }
+}

@@ -159,8 +159,8 @@ pub trait Versions<P: Parts> {
     #[inline(always)]
     fn end_walk(_context: &mut Context<'_, P>) {}
 
-    /// Prefetches what [`Absence::reap`](super::Absence::reap) will read. The session is pinned,
-    /// and the entries belong to the session.
+    /// Prefetches the words that [`Absence::reap`](super::Absence::reap) will read. The session is
+    /// pinned, and the entries belong to the session.
     #[doc(hidden)]
     fn approach(_clock: &P::Clock, due: impl Iterator<Item = CellAt> + Clone) {
         due.for_each(|at| at.prefetch_cell());
@@ -180,8 +180,8 @@ pub trait Versions<P: Parts> {
     }
 }
 
-/// Does what `outcome`, the outcome of examining a queue entry, asks for. `due` has the time of
-/// this examination. Returns `false` if the entry must be examined again.
+/// Acts on `outcome`, the outcome of examining a queue entry. `due` has the time of this
+/// examination. Returns `false` if the entry must be examined again.
 pub(crate) fn settle<P: Absence, V: Versions<P> + ?Sized>(
     context: &mut Context<'_, P>,
     backlog: &mut P::Backlog,

@@ -2,20 +2,20 @@
 //! it has failed, the units that it wanted to lock, its retrospective lock list, its age, and its
 //! ticket. The next attempt locks the units *ahead*: before its closure runs.
 //!
-//! Attempts that lock rows in opposite orders fail again and again. So an attempt that fails at a
-//! read for update notes the units that it held and the unit for which it waited. The next attempt
-//! finds the cells of these units before its closure runs, and locks the cells in the order of
-//! their addresses, as a read for update locks a cell. All such attempts wait for one another in
-//! the same order, so they can sleep. Locking ahead is a hint: the locks are released at the end of
-//! the attempt, and a unit that is not found, or cannot be locked in time, is left out. Units are
-//! noted by their keys, since a record may be freed while no session is pinned.
+//! Attempts that lock rows in opposite orders fail repeatedly. So an attempt that fails at a read
+//! for update notes the units that it held and the unit for which it waited. The next attempt finds
+//! the cells of these units before its closure runs, and locks the cells in the order of their
+//! addresses, as a read for update locks a cell. All such attempts wait for one another in the same
+//! order, so they can sleep. Locking ahead is a hint: the locks are released at the end of the
+//! attempt, and a unit that is not found, or cannot be locked in time, is left out. Units are noted
+//! by their keys, since a record may be freed while no session is pinned.
 //!
 //! The *retrospective lock list* [WK16] has the locks by policy that would have spared the attempt
-//! its conflict. Policies that learn from conflicts make this list. It is noted and locked ahead
-//! like the units, with a mode for each.
+//! its conflict. Policies that learn from conflicts make this list. The list is noted and locked
+//! ahead like the units, with a mode for each lock.
 //!
 //! The closure may run a transaction of another session. This inner transaction must not fail
-//! because of a row for which the closure has not asked. If it does, the outer attempt ends in a
+//! because of a row that the closure has not accessed. If it does, the outer attempt ends in a
 //! conflict, whatever its closure does about the failure. The outer transaction then locks nothing
 //! ahead any more.
 
@@ -63,11 +63,11 @@ const SLEEP_WEIGHT: u32 = 8;
 /// locks.
 const FAILURES_MAX: u32 = 32;
 
-/// The bit of `marks` that says that the transaction takes no locks ahead.
+/// The bit of `marks` that is set if the transaction takes no locks ahead.
 const OFF: u64 = 1 << 63;
-/// The bit of `marks` that says that units are noted.
+/// The bit of `marks` that is set if units are noted.
 const NOTED: u64 = 1 << 62;
-/// The bit of `marks` that says that an attempt has failed on a lock.
+/// The bit of `marks` that is set if an attempt has failed on a lock.
 const AWAITED: u64 = 1 << 61;
 /// The bits of `marks` that do not belong to the age.
 const NO_AGE: u64 = OFF | NOTED | AWAITED;
@@ -207,7 +207,7 @@ impl Wanted {
     }
 }
 
-/// The tables of a database, with the table that was asked for last.
+/// The tables of a database, with the table that was requested last.
 struct Tables<'a> {
     engine: &'a Common,
     last: Option<Arc<TableCore>>,

@@ -5,8 +5,9 @@
 use super::common::Common;
 use super::table_core::TableCore;
 use super::watchers::{EVERYWHERE, class_of, class_of_links};
+use crate::index::NodeAt;
 use crate::record::{CellAt, Tid};
-use crate::sync::{Instant, Ordering, Signal, full_fence};
+use crate::sync::{Instant, Ordering, Signal};
 use std::sync::Arc;
 
 /// The reason why an attempt cannot sleep until something changes.
@@ -75,14 +76,20 @@ impl<'e> Watch<'e> {
         self.places |= class_of_links(table);
         if self.tables.iter().all(|counted| counted.number != table) {
             let table = self.engine.table(table);
-            table.watchers.fetch_add(1, Ordering::Relaxed); // WT3
+            table.at_links.watchers.fetch_add(1, Ordering::Relaxed); // WT3
             self.tables.push(table);
         }
     }
 
-    /// Orders the counting in tables before the caller's loads of the versions of nodes.
-    pub(crate) fn fence_before_nodes(&self) {
-        full_fence(); // E30
+    /// Adds the links of records at nodes: each with the table, and the version that was observed.
+    pub(crate) fn add_nodes(
+        &mut self,
+        mut nodes: impl Iterator<Item = (u16, NodeAt, u64)>,
+    ) -> Result<(), Unwatched> {
+        nodes.try_for_each(|(table, node, version)| {
+            self.add_links(table);
+            node.confirm_version(version).then_some(()).ok_or(Unwatched::Changed) // WT3
+        })
     }
 
     /// Adds all changes of the database. The caller excludes all other transactions.
@@ -106,7 +113,7 @@ impl Drop for Watch<'_> {
     fn drop(&mut self) {
         self.engine.watchers.leave(&self.woken);
         for table in &self.tables {
-            table.watchers.fetch_sub(1, Ordering::Relaxed);
+            table.at_links.watchers.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

@@ -17,10 +17,11 @@
 //!   releases the cell with the flag. (An owner that releases by a plain store would wipe out a
 //!   flag that is set under its lock. A watcher that finds a cell locked does not sleep for the
 //!   cell, but for the lock.) Under a latch, which its holder never keeps while it waits, WATCHED
-//!   is set and taken by the holder of the latch.
-//! * **WT3** A watcher that has observed a node, or an absent row, counts itself in the table.
-//!   After a full fence it finds each node unchanged. A session that links a record loads the count
-//!   under the node's lock, after the exchange that has taken the lock and a fence. So either the
+//!   is set if the newest version is the one that was observed. Each commit that has linked a
+//!   version under the flag takes the flag, and wakes, once that version is committed.
+//! * **WT3** A watcher that has observed a node, or an absent row, counts itself in the table. Then
+//!   it exchanges the version of each node for the same version. A session that links a record has
+//!   locked the node by an exchange of the same word, and then loads the count. So either the
 //!   session finds the count, or the watcher finds the node locked or changed. After the link, the
 //!   session wakes the watchers of the table. (An absent record may leave its index while it is
 //!   watched. An insert of its key then links a new record.)
@@ -29,20 +30,23 @@
 //! * **WT5** Everything is watched on which the attempt's `retry` rests: what the closure has read,
 //!   also in parts that were undone, and what its writes have assumed, which the end of the attempt
 //!   observes.
+//! * **WT6** A commit notes the places that it has changed, and its session wakes their watchers
+//!   when it has released all its locks, in the same attempt, before any user code runs. After a
+//!   link the watchers are woken at once, since other attempts may insert the row.
 //!
 //! # Cost
-//! An install tests a bit of a word that it has in a register, and a link loads the count of its
-//! table. A wake-up goes through the entries of all watchers; each entry names the places that it
-//! watches by one bit in 64.
+//! An install tests a bit of a word that it has in a register, a link loads the count of its table,
+//! and the end of an attempt tests the word of places that have changed. A wake-up goes through the
+//! entries of all watchers, if there are any; each entry names the places that it watches by one
+//! bit in 64.
 
 #![forbid(unsafe_code)]
 
-use crate::record::CellAt;
 use crate::sync::{AtomicU64, Mutex, Ordering, Signal, lock};
 use std::sync::Arc;
 
 /// The places of a watcher that is woken by every change.
-pub(super) const EVERYWHERE: u64 = u64::MAX;
+pub(crate) const EVERYWHERE: u64 = u64::MAX;
 
 /// The sessions of a database that sleep until something changes.
 #[derive(Debug, Default)]
@@ -59,14 +63,36 @@ struct Entry {
     places: u64,
     /// Whether the session has been woken.
     woken: Arc<Signal<bool>>,
+    /// Whether the entry has been limited to its places.
+    #[cfg(test)]
+    sleeps: bool,
+}
+
+/// The sessions that slept at one moment, for tests.
+#[cfg(test)]
+#[derive(Debug)]
+pub(crate) struct Asleep(Vec<Arc<Signal<bool>>>);
+
+#[cfg(test)]
+impl Asleep {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether all of these sessions have been woken.
+    pub(crate) fn are_woken(&self) -> bool {
+        self.0.iter().all(|woken| *woken.lock())
+    }
 }
 
 impl Watchers {
-    /// Wakes the sessions that watch the unit `at`.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn wake_for_cell(&self, at: CellAt) {
-        self.wake(class_of(at.address()));
+    /// Returns whether there is no entry. The caller has seen WATCHED or the count of a table, or
+    /// has excluded all other transactions, and so has each watcher while it added its entry.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        // Relaxed: the flag and the count come after the count here (E30), and the lock that excludes
+        // others orders the rest.
+        self.count.load(Ordering::Relaxed) == 0
     }
 
     /// Wakes the sessions that watch the links of a table.
@@ -76,17 +102,21 @@ impl Watchers {
         self.wake(class_of_links(table));
     }
 
-    /// Wakes all sessions that sleep until something changes. The caller has excluded all other
-    /// transactions, and so has each watcher while it added its entry.
-    #[inline]
-    pub(crate) fn wake_all(&self) {
-        if self.count.load(Ordering::Relaxed) > 0 {
-            self.wake(EVERYWHERE);
+    /// Wakes the sessions that watch one of `places`.
+    pub(crate) fn wake(&self, places: u64) {
+        if self.is_empty() {
+            // The watchers have left their flags.
+            return;
         }
+        self.wake_entries(places);
     }
 
-    #[cold]
-    fn wake(&self, places: u64) {
+    /// Wakes all sessions that sleep.
+    pub(crate) fn wake_all(&self) {
+        self.wake_entries(EVERYWHERE);
+    }
+
+    fn wake_entries(&self, places: u64) {
         for entry in lock(&self.entries).iter().filter(|entry| entry.places & places != 0) {
             entry.woken.call(|woken| *woken = true); // WT1
         }
@@ -96,7 +126,12 @@ impl Watchers {
     pub(super) fn enter(&self) -> Arc<Signal<bool>> {
         let woken = Arc::<Signal<bool>>::default();
         self.count.fetch_add(1, Ordering::Relaxed);
-        lock(&self.entries).push(Entry { places: EVERYWHERE, woken: woken.clone() });
+        lock(&self.entries).push(Entry {
+            places: EVERYWHERE,
+            woken: woken.clone(),
+            #[cfg(test)]
+            sleeps: false,
+        });
         woken
     }
 
@@ -104,7 +139,12 @@ impl Watchers {
     pub(super) fn limit(&self, woken: &Arc<Signal<bool>>, places: u64) {
         let mut entries = lock(&self.entries);
         let entry = entries.iter_mut().find(|entry| Arc::ptr_eq(&entry.woken, woken));
-        entry.expect("WT1: the entry is there").places = places;
+        let entry = entry.expect("WT1: the entry is there");
+        entry.places = places;
+        #[cfg(test)]
+        {
+            entry.sleeps = true;
+        }
     }
 
     /// Removes an entry.
@@ -118,10 +158,20 @@ impl Watchers {
     pub(crate) fn count(&self) -> usize {
         lock(&self.entries).len()
     }
+
+    /// Returns the sessions that sleep, or have been woken and are about to go on. Each change wakes
+    /// the sessions for which it matters before the call that makes it returns.
+    #[cfg(test)]
+    pub(crate) fn asleep(&self) -> Asleep {
+        let entries = lock(&self.entries);
+        Asleep(
+            entries.iter().filter(|entry| entry.sleeps).map(|entry| entry.woken.clone()).collect(),
+        )
+    }
 }
 
 /// Returns the bit of the class to which an address belongs.
-pub(super) fn class_of(address: u64) -> u64 {
+pub(crate) fn class_of(address: u64) -> u64 {
     1 << ((address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
 }
 

@@ -56,6 +56,9 @@ pub(crate) struct Local {
     pub(crate) retired_parts: Vec<Retire>,
     /// The nodes that the current index operation has divided.
     pub(crate) divided: Vec<NodeChange>,
+    /// The places that the attempt has changed and that sessions watch, one bit for each class of
+    /// places; their sessions are woken when the attempt has ended.
+    pub(crate) changed_places: u64,
     /// The values outside of records that the attempt writes.
     pub(crate) values: Values,
     /// The conflict of the running attempt; `None` if there was none. Taken when the attempt has
@@ -90,6 +93,7 @@ impl Local {
             retired: Vec::new(),
             retired_parts: Vec::new(),
             divided: Vec::new(),
+            changed_places: 0,
             values: Values::default(),
             conflict: None,
             has_yielded: false,
@@ -109,17 +113,24 @@ impl Local {
         cfg!(any(test, feature = "experiments")) && self.is_stale
     }
 
-    /// Notes whether OCC would have aborted the commit at hand.
+    /// Notes whether OCC would have aborted the current commit.
     #[cold]
     pub(crate) fn note_staleness(&mut self, is_stale: bool) {
         self.is_stale = is_stale;
     }
 
     /// Returns whether the session has left queue entries or memory that its garbage must take
-    /// over.
+    /// over, or has to wake other sessions.
     #[inline]
     pub(crate) fn leaves_some(&self) -> bool {
-        !self.reap_queue.is_empty() || !self.retired.is_empty()
+        !self.reap_queue.is_empty() || !self.retired.is_empty() || self.changed_places != 0
+    }
+
+    /// Notes that places have changed that sessions watch (WT6).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_changed(&mut self, places: u64) {
+        self.changed_places |= places;
     }
 
     /// Counts a record that has been linked in the index of a table (if `up`) or unlinked from that

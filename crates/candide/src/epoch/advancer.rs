@@ -52,7 +52,8 @@ impl Epochs {
         self.alarm.call(|calls| calls.woken = true);
     }
 
-    /// Checks that this thread is not inside a transaction, for which it would wait in vain.
+    /// Checks that this thread is not inside a transaction, for which it would wait without
+    /// success.
     ///
     /// # Errors
     /// [`Error::Transaction`] with [`Abort::Nested`].

@@ -46,8 +46,8 @@
 //! The scheme is that of "Opportunities for Optimism" (VLDB 2020), section 2, with one change. In
 //! the paper a stamp is the pin of the thread that unlinks. Such stamps cost a second word per
 //! session, a publication loop at the begin of every transaction, and a bound that must lag a pass
-//! behind. Here the thread reads the epoch again after unlinking. This costs one fence per
-//! transaction that unlinks.
+//! behind. Here the thread reads the epoch again after unlinking. The second reading costs one
+//! fence per transaction that unlinks.
 
 #![forbid(unsafe_code)]
 

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_tell_when_an_epoch_ended_and_are_few() {
+    fn marks_give_the_end_of_each_epoch_and_are_bounded() {
         let mut marks = Marks::default();
         let (passes, slow) = (100_000, 7);
         for epoch in 1..=passes {
@@ -94,7 +94,7 @@ mod tests {
         }
         for epoch in 1..passes {
             let (end, told) =
-                ((epoch + 1) * slow, marks.end_of(epoch).expect("later ones have begun"));
+                ((epoch + 1) * slow, marks.end_of(epoch).expect("later epochs have begun"));
             let age_max = passes * slow - end;
             assert!(told - end <= age_max / (MARKS_MAX as u64 - 1), "{epoch}: {told}, {end}");
         }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_that_lasted_until_a_session_came_ended_then() {
+    fn the_end_of_an_epoch_is_not_before_the_arrival_of_its_session() {
         let mut marks = Marks::default();
         (1..=10).for_each(|epoch| marks.push(epoch, epoch));
         // The advancer sleeps for an hour.

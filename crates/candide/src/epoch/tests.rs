@@ -2,7 +2,7 @@ use super::*;
 use crate::tests::waiting::eventually;
 
 #[test]
-fn a_pin_holds_the_bound_and_nothing_else_does() {
+fn only_a_pin_keeps_the_reclamation_bound() {
     let epochs = Epochs::manual(10);
     let (reader, idle) = (epochs.register(), epochs.register());
     epochs.pin(&reader);
@@ -18,7 +18,7 @@ fn a_pin_holds_the_bound_and_nothing_else_does() {
 }
 
 #[test]
-fn a_pin_for_memory_holds_the_bound_and_not_the_horizon() {
+fn a_pin_for_memory_keeps_the_reclamation_bound_and_not_the_horizon() {
     let epochs = Epochs::manual(10);
     let slots = [(); 2].map(|()| epochs.register());
     epochs.pin_for_memory(&slots[0]);

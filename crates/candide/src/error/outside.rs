@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::{fmt, io, mem};
 
 /// The reason why a call outside of transactions has failed. Nothing has changed, unless the call's
-/// documentation says otherwise.
+/// documentation states the contrary.
 ///
 /// All other errors of this crate convert to it, so `?` passes each of them on:
 ///
@@ -62,7 +62,7 @@ pub enum Error {
         /// The options of the table.
         existing: String,
     },
-    /// The row type cannot be stored. Its `Record` implementation has to change.
+    /// The row type cannot be stored. The implementation of `Record` has to change.
     RowType {
         /// The row type.
         row: &'static str,
@@ -168,11 +168,11 @@ pub enum Error {
     /// This build has no such allocator. Build with the cargo feature of the allocator's name.
     #[cfg(any(test, feature = "experiments"))]
     NoAllocator {
-        /// The allocator that was asked for.
+        /// The allocator that was requested.
         wanted: Factor,
     },
-    /// The protocol allows one session at a time, and one exists. Drop it first, or choose another
-    /// protocol.
+    /// The protocol allows one session at a time, and one exists. Drop that session first, or
+    /// choose another protocol.
     SecondSession {
         /// The protocol's name.
         protocol: &'static str,
@@ -228,7 +228,8 @@ pub enum Error {
         /// The difference.
         difference: String,
     },
-    /// The files of the database could not be read or written. What was there is still in force.
+    /// The files of the database could not be read or written. The former contents are still in
+    /// force.
     Files {
         /// The fault, and the file in which it was found.
         problem: String,
@@ -321,7 +322,7 @@ impl fmt::Display for Error {
             }
             #[cfg(any(test, feature = "experiments"))]
             Error::Timestamps { protocol, wanted } => {
-                write!(f, "protocol {protocol} draws no timestamps from the {wanted}; leave that to the protocol")
+                write!(f, "protocol {protocol} draws no timestamps from the {wanted}; leave the source to the protocol")
             }
             #[cfg(any(test, feature = "experiments"))]
             Error::TwoAllocators { first, second } => {
@@ -336,7 +337,7 @@ impl fmt::Display for Error {
                 write!(f, "table {table:?} has an index {index:?} already; choose another name or drop it first")
             }
             Error::NoIndex { table, index } => {
-                write!(f, "table {table:?} has no index {index:?} made by `create_index`; only such can be dropped")
+                write!(f, "table {table:?} has no index {index:?} made by `create_index`; other indexes cannot be dropped")
             }
             Error::TooManyIndexes => f.write_str(
                 "a table can have 32 secondary indexes, and dropped ones count; make an index with the name, columns and kind of a dropped one, which it replaces",
@@ -421,7 +422,7 @@ impl From<UnknownName> for Error {
 
 impl From<OpenError> for Error {
     /// Converts an error; returns the error of [`Builder::build`](crate::Builder::build) in
-    /// [`OpenError::Target`] as it is.
+    /// [`OpenError::Target`] unchanged.
     fn from(error: OpenError) -> Error {
         let OpenError::Target(cause) = error else { return Error::Open(Arc::new(error)) };
         match cause.downcast::<Error>() {
@@ -432,7 +433,7 @@ impl From<OpenError> for Error {
 }
 
 impl From<StreamError> for Error {
-    /// Converts an error; returns the error in [`StreamError::Refused`] as it is.
+    /// Converts an error; returns the error in [`StreamError::Refused`] unchanged.
     fn from(error: StreamError) -> Error {
         match error {
             StreamError::Refused(error) => error,

@@ -128,7 +128,7 @@ impl<B: Backlog> Garbage<B> {
 
     /// Unlinks and frees the garbage that no transaction can see any more, but not much more than
     /// was added since the last collection. In the shared queue, examines only entries queued
-    /// before `hot_before`. The caller is pinned and no longer uses what it has read.
+    /// before `hot_before`. The caller is pinned and no longer uses the words that it has read.
     pub(crate) fn collect<P: Protocol<Backlog = B>>(
         &mut self,
         engine: &Engine<P>,
@@ -146,7 +146,8 @@ impl<B: Backlog> Garbage<B> {
             if !self.has_free(engine) {
                 break;
             }
-            let (_, retired) = self.retired.pop_front().expect("it has just been seen");
+            let (_, retired) =
+                self.retired.pop_front().expect("the entry was seen under the same lock");
             retired.free(tables, &mut worker.local);
         }
         if !P::Versions::has_to_collect(&self.backlog, horizon)
@@ -240,7 +241,7 @@ impl<B: Backlog> Garbage<B> {
         }
     }
 
-    /// Examines an entry, and does what the outcome asks for.
+    /// Examines an entry, and acts on the outcome.
     fn examine<P: Protocol<Backlog = B>>(
         &mut self,
         engine: &Engine<P>,

@@ -1,5 +1,5 @@
-//! The index of deleted records of an ordered table. It holds the records of deleted rows that only
-//! snapshots can see.
+//! The index of deleted records of an ordered table. This index holds the records of deleted rows
+//! that only snapshots can see.
 //!
 //! In some tables, such as a queue, rows are inserted at one end and deleted at the other. While a
 //! snapshot is open, the records of all rows that were deleted since its opening lie before the

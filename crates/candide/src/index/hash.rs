@@ -1,5 +1,5 @@
-//! The hash index. It finds records, lets transactions observe absent keys, and grows without
-//! stopping writers.
+//! The hash index. The hash index finds records, lets transactions observe absent keys, and grows
+//! without stopping writers.
 //!
 //! # Shape
 //! An array of buckets, each one cache line: `| version | node words of the protocol | slots |
@@ -12,11 +12,11 @@
 //! * **HI1** A linked record keeps its slot until the record is unlinked. No record moves within a
 //!   bucket. So a lookup that finds its key needs no version.
 //! * **HI2** Every link of a record raises the bucket's version, under the bucket's lock and after
-//!   the slot is written. Let a lookup load the version first, and then find no record. Its result
-//!   stays right until the version changes.
+//!   the slot is written. Let a lookup load the version first, and then find no record. The
+//!   lookup's result stays right until the version changes.
 //! * **HI3** A moved bucket is never changed again. The flag MOVED is set in its version word. So a
 //!   reader that has observed an earlier version fails to validate, and a reader that comes later
-//!   goes on to the next array.
+//!   continues to the next array.
 //! * **HI4** Slots are written with Release and read with Acquire. So a reader that finds a record
 //!   sees the record's whole key and all cells (E4).
 //! * **HI5** Bucket locks are held for a few hundred instructions. No thread waits while it holds a
@@ -44,8 +44,8 @@ const VERSION_ONE: u64 = 4;
 const ADDRESS_BITS: u32 = 48;
 const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 
-/// The least number of buckets. A table whose size is not given begins with this number. It is one
-/// under a model, so that the model reaches growth.
+/// The least number of buckets. A table whose size is not given begins with this number. The number
+/// is one under a model, so that the model reaches growth.
 const BUCKETS_MIN: usize = if MODELLED { 1 } else { 16 };
 /// The average number of records per bucket in a table of known size. With this number, three in
 /// four lookups of absent keys read no overflow line.
@@ -107,12 +107,12 @@ struct Wanted {
 /// The index of one table.
 #[derive(Debug)]
 pub(crate) struct HashIndex {
-    /// The address of the array in which lookups begin. It is replaced when every bucket of the
-    /// previous array has been moved.
+    /// The address of the array in which lookups begin. The address is replaced when every bucket
+    /// of the previous array has been moved.
     current: AtomicU64,
     key_words: usize,
-    /// The number of leading words of a key that are hashed. It is less than `key_words` if keys
-    /// with a common prefix are looked up together.
+    /// The number of leading words of a key that are hashed. The number is less than `key_words` if
+    /// keys with a common prefix are looked up together.
     hashed_words: usize,
     /// The number of words that the protocol keeps in each bucket.
     node_words: usize,
@@ -431,7 +431,11 @@ impl HashIndex {
                 spin.wait();
             }
         };
-        debug_assert_eq!(node.version(), version | LOCK, "HI3: neither moved nor another's");
+        debug_assert_eq!(
+            node.version(),
+            version | LOCK,
+            "HI3: the bucket is not moved, and its lock is the caller's"
+        );
         merge_into_node(node);
         let mut cleared = None;
         self.each_slot(node, |line, slot, entry| {
@@ -604,7 +608,7 @@ impl HashIndex {
             let first = array.claimed.fetch_add(MOVES_PER_INSERT, Ordering::Relaxed);
             (first..(first + MOVES_PER_INSERT).min(array.buckets())).for_each(move_one);
         }
-        // AcqRel: all moves happen before the thread that counts the last bucket goes on (E11).
+        // AcqRel: all moves happen before the thread that counts the last bucket continues (E11).
         if moved > 0 && array.moved.fetch_add(moved, Ordering::AcqRel) + moved == array.buckets() {
             // The count reaches its end once, so the array is retired once.
             let moved = self.current.swap(array.next.load(Ordering::Acquire), Ordering::AcqRel); // E8
@@ -636,8 +640,8 @@ impl HashIndex {
             };
             // If the bucket has overflow lines, the two halves together need at most one line more
             // than the bucket. The lines are allocated before the bucket is locked for the move.
-            // They may exceed the memory limit, since a table that has begun to grow must be able
-            // to finish.
+            // The lines may exceed the memory limit, since a table that has begun to grow must be
+            // able to finish.
             let lines = match self.overflow_lines(node) {
                 0 => 0,
                 lines => lines + 1,

@@ -40,6 +40,14 @@ impl NodeAt {
         self.word(0).load(Ordering::Acquire) // E9
     }
 
+    /// Returns whether the node has a version, which is unlocked. A thread that locks the node later
+    /// sees what the caller has done before.
+    pub(crate) fn confirm_version(&self, version: u64) -> bool {
+        let word = self.word(0);
+        // Release pairs with the Acquire of an exchange that locks the node (E30).
+        word.compare_exchange(version, version, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
     /// Returns the overflow line that this line links to; `None` if this line is the last.
     #[inline(always)]
     pub(crate) fn overflow(&self) -> Option<NodeAt> {
@@ -120,8 +128,8 @@ pub(crate) enum Advance {
     /// The range has no more records, and the nodes that prove this have been observed.
     End,
     /// An observed node has changed, and will not change back, so the transaction will not
-    /// validate. A caller without a transaction can go on: the cursor has skipped no record that is
-    /// still linked.
+    /// validate. A caller without a transaction can continue: the cursor has skipped no record that
+    /// is still linked.
     Doomed,
 }
 
@@ -183,7 +191,7 @@ mod tests {
     use crate::memory::Block;
 
     #[test]
-    fn one_of_several_equal_observations_is_divided() {
+    fn splitting_a_node_divides_one_of_equal_observations() {
         let [old, left, right, other] =
             [64, 128, 192, 256].map(|address| NodeAt::new(Block::at(address).unwrap()));
         let change = NodeChange {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Checks that a key has the number of words that its type declares. Indexes rely on this.
 ///
 /// # Panics
-/// If the number of words differs. This is an error in an implementation of `Key`.
+/// If the number of words differs. The cause is an error in an implementation of `Key`.
 #[inline(always)]
 pub(crate) fn check_width(key: &[u64], width: usize) {
     assert!(key.len() == width, "`Key::words` gives another number of words than `Key::WORDS`");
@@ -28,11 +28,11 @@ pub(crate) enum TableIndex {
     Ordered(OrderedIndex),
 }
 
-/// A cursor through a range of keys. The variant says in which direction the cursor goes, so a step
+/// A cursor through a range of keys. The variant determines the direction of the cursor, so a step
 /// in one direction takes no records of a cursor in the other, and needs no further check.
 #[derive(Debug)]
 pub(crate) enum Cursor {
-    /// Goes through buckets, in no particular order. This counts as forward.
+    /// Goes through buckets, in no particular order. The direction counts as forward.
     Buckets(BucketCursor),
     Forward(ordered::Cursor),
     Reverse(ordered::Cursor),
@@ -120,7 +120,7 @@ impl TableIndex {
     ///
     /// Each key must have `width` words, as the index's keys have. A hash index compares as many
     /// words of a record as it is given, and each call of `as_ref` may return other words. So
-    /// exactly the words that it compares are checked.
+    /// exactly the compared words are checked.
     ///
     /// # Panics
     /// Panics as [`check_width`] does.
@@ -245,7 +245,7 @@ impl TableIndex {
         }
     }
 
-    /// Calls `each` with records that are linked in the same node as the key, or were a moment ago.
+    /// Calls `each` with records that are linked in the same node as the key, or were just before.
     /// The caller is pinned.
     pub(crate) fn for_each_beside(&self, key: &[u64], each: &mut dyn FnMut(RecordAt)) {
         match self {

@@ -20,7 +20,7 @@ pub(crate) fn queue<'a>(base: LockBase<'a>, at: &'a CellAt) -> QueueLock<'a> {
     QueueLock::new(words, &base.locks.queue_nodes, &base.engine.parking)
 }
 
-/// Returns the mode in which a queue lock is asked for.
+/// Returns the mode in which a queue lock is requested.
 #[inline]
 pub(crate) fn queue_mode(mode: Mode) -> queue_lock::Mode {
     match mode {

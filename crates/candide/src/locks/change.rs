@@ -1,4 +1,4 @@
-//! Changes of the flags that say whether readers and writers of a cell ask its table's policy.
+//! Changes of the flags that make readers and writers of a cell ask its table's policy.
 
 #![forbid(unsafe_code)]
 

@@ -7,9 +7,9 @@
 
 #![forbid(unsafe_code)]
 
-use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutex, Ordering, full_fence, lock};
+use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutex, Ordering, full_fence, lock, process};
 use crossbeam_utils::CachePadded;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The number of classes of desks. A desk belongs to the class of its number modulo this number.
 pub(crate) const CLASSES: usize = 32;
@@ -94,7 +94,7 @@ type Group = Box<[CachePadded<Desk>; CLASSES]>;
 
 /// The desks of a database, made when a session first joins.
 #[derive(Debug, Default)]
-pub(crate) struct Desks(OnceLock<Box<Made>>);
+pub(crate) struct Desks(OnceLock<Arc<Made>>);
 
 /// The desks of a database whose sessions lock.
 #[derive(Debug)]
@@ -109,6 +109,9 @@ struct Made {
     /// The number of cores that this process may use.
     cores: usize,
 }
+
+/// The desks of all databases of the process.
+static ALL: process::Mutex<Vec<Weak<Made>>> = process::Mutex::new(Vec::new());
 
 /// The desks that no session has.
 #[derive(Debug)]
@@ -128,8 +131,8 @@ impl Desks {
         self.0.get().expect("a session has joined")
     }
 
-    fn make() -> Box<Made> {
-        Box::new(Made {
+    fn make() -> Arc<Made> {
+        let made = Arc::new(Made {
             groups: (0..GROUPS).map(|_| OnceLock::new()).collect(),
             free: Mutex::new(Free { numbers: Vec::new(), next: 1 }),
             tickets: CachePadded::new(AtomicU64::new(0)),
@@ -138,7 +141,13 @@ impl Desks {
                 true => 2,
                 false => std::thread::available_parallelism().map_or(1, usize::from),
             },
-        })
+        });
+        if !MODELLED {
+            let mut all = process::lock(&ALL);
+            all.retain(|made| made.strong_count() > 0);
+            all.push(Arc::downgrade(&made));
+        }
+        made
     }
 
     /// Returns the number of a desk for a session. Returns `None` if all desks are taken; or if a
@@ -171,8 +180,9 @@ impl Desks {
 
     /// Returns the desk with a number that [`Desks::join`] has returned.
     pub(crate) fn desk(&self, number: u16) -> &Desk {
-        let group =
-            self.made().groups[usize::from(number) / CLASSES].get().expect("it was made to join");
+        let group = self.made().groups[usize::from(number) / CLASSES]
+            .get()
+            .expect("`join` has made the desk's group");
         &group[usize::from(number) % CLASSES]
     }
 
@@ -227,10 +237,22 @@ impl Desks {
         self.made().sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Draws a ticket: later ones are larger.
+    /// Draws a ticket, which is larger than all earlier tickets.
     pub(crate) fn draw_ticket(&self) -> u64 {
         self.made().tickets.fetch_add(1, Ordering::Relaxed) + 1
     }
+}
+
+/// Returns whether a transaction of a thread may hold locks by policy, in any database. `thread` is
+/// the number that desks show.
+#[cold]
+pub(super) fn thread_has_desk(thread: u64) -> bool {
+    let is_its = |desk: &CachePadded<Desk>| desk.is_in_attempt() && desk.thread() == thread;
+    let all = process::lock(&ALL).clone();
+    let mut made = all.iter().filter_map(Weak::upgrade);
+    made.any(|made| {
+        made.groups.iter().map_while(OnceLock::get).any(|group| group.iter().any(is_its))
+    })
 }
 
 /// Returns the bit of the class of desk `number`.
@@ -257,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_to_abort_is_for_one_attempt() {
+    fn a_request_to_abort_ends_with_the_attempt() {
         let desks = Desks::new();
         let number = desks.join(true).unwrap();
         let desk = desks.desk(number);
@@ -269,15 +291,15 @@ mod tests {
         desk.end();
         assert!(!desk.is_in_attempt());
         desk.begin(5, 0, 0);
-        assert!(!desk.is_doomed(), "the request was for the attempt before");
+        assert!(!desk.is_doomed(), "the request was for the earlier attempt");
         desk.doom(first);
-        assert!(!desk.is_doomed(), "the request came late");
+        assert!(!desk.is_doomed(), "the request came after the attempt");
         desk.end();
         desks.leave(number);
     }
 
     #[test]
-    fn waits_are_followed_in_a_circle_and_only_there() {
+    fn a_deadlock_is_found_exactly_in_a_circle_of_waits() {
         let desks = Desks::new();
         let [first, second, third, fourth] = [(); 4].map(|()| desks.join(true).unwrap());
         let wait = |from, to| desks.desk(from).set_waits_for(class_of(to));

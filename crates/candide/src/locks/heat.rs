@@ -81,7 +81,8 @@ fn make_hot(locker: &mut Locker<'_>, at: CellAt) {
 
 /// Makes writers of a row ask for its lock. If a commit has locked the cell, sleeps until that
 /// commit has ended (WA3). If a read for update has locked it, waits a few rounds only, since the
-/// attempt that has read may be waiting for this one (WA1). Returns whether writers ask now.
+/// attempt that has read may be waiting for this one (WA1). Returns whether writers now ask for the
+/// lock.
 pub(super) fn warm(base: LockBase<'_>, at: CellAt) -> bool {
     let mut spin = Spin::default();
     let mut wait: Option<Wait<'_>> = None;
@@ -124,9 +125,9 @@ pub(super) fn note_written(base: LockBase<'_>, at: CellAt, is_written: bool) {
     }
 }
 
-/// Lowers the temperature of a row whose lock is about to be released, and makes the row hot if it
-/// is not and its temperature says so. Returns whether the row's flags are to be cleared, once the
-/// attempt holds the lock alone (LK4).
+/// Lowers the temperature of a row whose lock is about to be released, and makes a cold row hot if
+/// its temperature has reached the threshold. Returns whether the row's flags are to be cleared,
+/// once the attempt holds the lock alone (LK4).
 pub(super) fn cools(locker: &mut Locker<'_>, at: CellAt) -> bool {
     if locker.locks.policies.at(at) != Policy::Mocc {
         return true;

@@ -11,8 +11,8 @@ use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, Wait, Waited, Wish, step};
 
 /// Begins to wait for the lock of a cell; asleep if `sleeps`. The attempt never sleeps for a lock
-/// that another transaction of the same thread holds: that transaction cannot go on before this one
-/// has ended.
+/// that another transaction of the same thread holds: that transaction cannot continue before this
+/// one has ended.
 pub(crate) fn wait_to_own<'e, P: Protocol>(
     context: &Context<'e, P>,
     at: CellAt,
@@ -61,7 +61,7 @@ impl HeldCells {
         self.cells.reserve(1);
     }
 
-    /// Adds a cell, for which there is room. Its word was `tid` before it was locked.
+    /// Adds a cell, for which there is room. The cell's word was `tid` before it was locked.
     #[inline]
     pub(crate) fn push(&mut self, at: CellAt, tid: Tid) {
         self.cells.push((at, tid));
@@ -215,7 +215,7 @@ pub(crate) trait Early<P: Protocol> {
 
     fn held(&mut self) -> &mut HeldCells;
 
-    /// Takes another lock, or does without it. Called at most once for each cell.
+    /// Takes another lock, or continues without one. Called at most once for each cell.
     ///
     /// # Errors
     /// [`Abort::Locked`] or [`Abort::RecordRemoved`] if the attempt must abort.

@@ -14,17 +14,17 @@
 //!
 //! While the closure runs, an attempt sleeps only if it then holds no lock, since others would wait
 //! for it meanwhile. If all that it holds is a few locks for reading, and they are in the way, it
-//! *restores* canonical mode: it releases them. It keeps a lock for writing, since what was read
-//! under it would be replaced. In all other cases it waits a few rounds, and then goes on without
-//! the lock. A commit does not wait for the lock of a row that it has read, since the lock's holder
-//! is about to replace what was read.
+//! *restores* canonical mode: it releases them. The attempt keeps a lock for writing, since another
+//! writer would replace what was read under the lock. In all other cases it waits a few rounds, and
+//! then continues without the lock. A commit does not wait for the lock of a row that it has read,
+//! since the lock's holder is about to replace what was read.
 //!
 //! # Waiting as in the paper
 //! With [`MoccOptions::paper_waiting`](crate::policy::MoccOptions::paper_waiting), an attempt
 //! restores canonical mode whenever that takes the release of few locks, locks for writing
 //! included. It sleeps in canonical mode whatever other locks of these policies it holds, also
 //! while its closure runs and at a commit for a row that it has read. Only with more locks in the
-//! way does it go on without the lock. No circle of sleepers arises, beside reads for update
+//! way does it continue without the lock. No circle of sleepers arises, beside reads for update
 //! either:
 //! * A sleeper for a lock of these policies holds only such locks, all before the one that it waits
 //!   for, and no TID word (`RowLocks::ask_in_order` lets no attempt with TID words sleep).
@@ -32,12 +32,12 @@
 //!   words that it holds come before the word that it waits for. A sleeper for a commit (WA3) waits
 //!   for a session that does not sleep.
 //! * So an attempt that holds locks of both kinds does not sleep for a lock of any kind. A chain of
-//!   sleepers has only one kind of sleepers, which wait for ever greater addresses. It ends at an
-//!   attempt that runs.
+//!   sleepers has only one kind of sleepers, which wait for ever greater addresses. The chain ends
+//!   at an attempt that runs.
 //!
-//! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue, goes
-//! on without the lock, and may find later that it was granted. Such a request counts as a lock
-//! that the attempt holds, since others wait behind it.
+//! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue,
+//! continues without the lock, and may find later that it was granted. Such a request counts as a
+//! lock that the attempt holds, since others wait behind it.
 //!
 //! An address belongs to one record for as long as any session that knows it is pinned, so two
 //! attempts that wait for one another agree on the order.
@@ -54,11 +54,11 @@
 //! # Source
 //! [WK16], section 3, and [TH98] for `hybrid`. There the retrospective list is consulted at each
 //! access, and the part of it that comes before a lock is taken along with that lock. Here it is
-//! taken before the closure runs, so that reads of rows that are not hot need not look at it. There
-//! a lock in the way is released at once, and an attempt in canonical mode waits whatever it holds;
-//! here it first tries to take the lock as it is, and then waits as said above.
-//! Which lock a read takes of a row that is often written is not in the paper, whose transactions
-//! say beforehand that they are going to write.
+//! taken before the closure runs, so that reads of rows that are not hot need not look at it. In
+//! the paper a lock in the way is released at once, and an attempt in canonical mode waits whatever
+//! it holds; here the attempt first tries to take the lock without waiting, and then waits by the
+//! rules above. The paper does not treat reads of rows that are often written, since its
+//! transactions declare beforehand that they are going to write.
 
 #![forbid(unsafe_code)]
 
@@ -83,9 +83,8 @@ use crate::sync::{Ordering, step};
 const RELEASED_MAX: usize = 8;
 /// The number of times that a commit looks which rows of its write set are to be locked.
 const LOOKS_MAX: usize = 4;
-/// The largest number of locks in a retrospective list. With more, only those stay that rest on
-/// what the attempt has found out: of rows that are hot, and of rows whose reads have failed to
-/// validate.
+/// The largest number of locks in a retrospective list. Of a longer list only the locks of hot
+/// rows, and of rows whose reads have failed to validate, are kept.
 const LISTED_MAX: usize = 256;
 /// The same for `hybrid`, whose list has all that an attempt has read.
 const LISTED_MAX_HYBRID: usize = 1 << 14;
@@ -197,7 +196,7 @@ impl RowLocks {
     }
 
     /// Waits for a queue lock: asleep if the attempt is in canonical mode. Otherwise leaves the
-    /// request in the queue, except before phase 1. Returns `None` if the attempt goes on without
+    /// request in the queue, except before phase 1. Returns `None` if the attempt continues without
     /// the lock.
     ///
     /// # Errors
@@ -243,9 +242,9 @@ impl RowLocks {
         Ok(None)
     }
 
-    /// Returns whether the attempt has a request in the queue of a cell's lock that serves the
-    /// wish. If the request was granted, lists the lock. A request that does not serve the wish
-    /// leaves the queue, and so does each one before phase 1.
+    /// Returns whether the attempt has a request of a sufficient mode in the queue of a cell's
+    /// lock. If the request was granted, lists the lock. A request of an insufficient mode leaves
+    /// the queue, and so does every request before phase 1.
     ///
     /// # Errors
     /// See [`RowLocks::look_again`].
@@ -301,13 +300,14 @@ impl RowLocks {
 
     /// Takes the locks of those rows of the write set whose writers must ask, in the order of
     /// addresses. The caller has not begun phase 1. While the attempt waits, other rows may become
-    /// such rows, and it may have to release locks that it holds. So it looks again, a few times.
+    /// such rows, and it may have to release locks that it holds. So the attempt looks again, a few
+    /// times.
     ///
     /// # Errors
-    /// The errors of [`RowLocks::ask`], with the cell. [`Abort::Locked`] at once for a row among
-    /// `reads` that another attempt has locked for writing: that attempt is about to replace the
-    /// version that was read. A transaction that must not fail because of locks does not get this
-    /// last error, and with the paper's waiting no transaction does.
+    /// As for [`RowLocks::ask`]; the errors come with the cell. [`Abort::Locked`] at once for a row
+    /// among `reads` that another attempt has locked for writing: that attempt is about to replace
+    /// the version that was read. A transaction that must not fail because of locks does not get
+    /// this last error, and with the paper's waiting no transaction does.
     pub(crate) fn lock_writes(
         &mut self,
         locker: &mut Locker<'_>,
@@ -352,8 +352,8 @@ impl RowLocks {
     }
 
     /// Brings the attempt into canonical mode with respect to a lock, by releasing the locks that
-    /// are in the way: at the commit always, and while the closure runs only as the module's
-    /// documentation says. Returns whether the attempt may sleep for the lock.
+    /// are in the way: at the commit always, and while the closure runs only under the conditions
+    /// in the module's documentation. Returns whether the attempt may sleep for the lock.
     fn make_canonical(&mut self, locker: &mut Locker<'_>, at: CellAt, when: When) -> bool {
         if self.holds_unordered {
             return false;

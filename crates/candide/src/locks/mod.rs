@@ -18,29 +18,29 @@
 //! # Invariants
 //! * **LK1** Locks are hints. Every write is installed under the lock in the TID word, which is set
 //!   before the fence, and every read is validated, whatever else was locked.
-//! * **LK2** The second word is changed as `word.rs` says: a reader's part by that reader, the rest
-//!   by the writer.
+//! * **LK2** The second word is changed by the rules of `word.rs`: a reader's part by that reader,
+//!   the rest by the writer.
 //! * **LK3** RASK and WASK are set only by an exchange of an unlocked TID word, by the owner of the
 //!   TID word as it releases the word, or before the record is linked. So no writer is between its
 //!   look at the flags and its lock.
 //! * **LK4** RASK and WASK are cleared only by a session that holds the second word for writing. A
 //!   change of the table's policy also clears them in a cell whose queue lock it has found free.
 //! * **LK5** A session that has been granted the second word looks at the TID word again. If it
-//!   need not ask any more, it gives the second word back and goes on without.
+//!   need not ask any more, it releases the second word and continues without it.
 //! * **LK6** A writer of a cell with WASK takes the second word for writing, and then locks the TID
-//!   word. It releases the TID word first, so the next holder sees the new version.
+//!   word. The writer releases the TID word first, so the next holder sees the new version.
 //!
 //! LK1 is what serializability rests on; LK3 to LK6 are what usually holds. By them a cell is not
 //! installed while a session holds its second word for reading (`tests/asking.rs` explores all
-//! interleavings of a model without the exceptions below). In these exceptions a writer does
-//! without the second word. The lock is held by a transaction of the
-//! writer's own thread, which cannot go on before the writer ends. Or the writer holds the
-//! starvation token, or its transaction has failed to get locks too often: the lock's holder may be
-//! stuck in its closure. Or the writer is a commit whose session has no desk: there is none left,
-//! or the session has only inserted so far. Or the writer has locked the TID word by a read for
-//! update just before the flags were set. Or the lock is a queue lock, and the row was not locked
-//! before phase 1, or the session has no node left. Also, a change of a table's policy clears the
-//! flags of a cell whose queue lock seems to be free, without taking the lock.
+//! interleavings of a model without the exceptions below). In these exceptions a writer does not
+//! take the second word. The lock is held by a transaction of the writer's own thread, which cannot
+//! continue before the writer ends. Or the writer holds the starvation token, or its transaction
+//! has failed to get locks too often: the lock's holder may be stuck in its closure. Or the writer
+//! is a commit whose session has no desk: there is none left, or the session has only inserted so
+//! far. Or the writer has locked the TID word by a read for update just before the flags were set.
+//! Or the lock is a queue lock, and the row was not locked before phase 1, or the session has no
+//! node left. Also, a change of a table's policy clears the flags of a cell whose queue lock seems
+//! to be free, without taking the lock.
 //!
 //! # Stamps and cuts
 //! Stamps and cuts are those of `protocols/occ/mod.rs`, and so are the proofs, which need no lock
@@ -55,11 +55,11 @@
 //! # Source
 //! [HU18], section 3.2, for the adaptive lock, the use of SwissTM [DR09], and the commit that all
 //! of these share; [WK16], section 5.1.1, for no-wait, dreadlock [KO08] and PCC; [RO78] for
-//! wait-die. `learning.rs` has the sources of `mocc` and `hybrid`. Where they skip the validation
-//! of what is locked, we validate. Where dreadlock's digests spread from waiter to waiter, ours
-//! name the holders only, and a waiter follows them: so the last waiter of a circle finds it at
-//! once, even if the others sleep. SwissTM's writer keeps its ticket from attempt to attempt here,
-//! and a request to abort names the attempt.
+//! wait-die. `learning.rs` has the sources of `mocc` and `hybrid`. The papers skip the validation
+//! of locked rows; this engine validates them. Where dreadlock's digests spread from waiter to
+//! waiter, ours name the holders only, and a waiter follows them: so the last waiter of a circle
+//! finds it at once, even if the others sleep. SwissTM's writer keeps its ticket from attempt to
+//! attempt here, and a request to abort names the attempt.
 
 #![forbid(unsafe_code)]
 
@@ -90,7 +90,7 @@ pub(crate) use learning::learn;
 pub(crate) use patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
 pub(crate) use row_locks::{Grant, RowLocks};
 pub(crate) use shared::{LockBase, Locker, SessionLocks, SharedLocks};
-pub(crate) use waiting::{When, lock_place};
+pub(crate) use waiting::{When, is_held_on_this_thread, lock_place};
 #[cfg(test)]
 pub(crate) use word::{Lock, LockWord};
 pub(crate) use word::{Mode, init_lock};

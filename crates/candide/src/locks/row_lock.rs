@@ -32,7 +32,7 @@ pub(super) struct Queueing(Option<Supply>);
 
 impl Queueing {
     /// Takes a node. Returns `None` if the session has no desk, or if all nodes are in use or were
-    /// until a moment ago.
+    /// until just before.
     pub(super) fn take(&mut self, locker: &Locker<'_>) -> Option<NodeId> {
         if locker.own.desk == 0 {
             return None;
@@ -58,7 +58,7 @@ impl Queueing {
             return taken.is_ok().then_some(RowLock { at, mode, node: None });
         }
         let lock = queue(locker.base(), &at);
-        // A node that is given back comes back late, even if it was in no queue.
+        // A node that is returned can be used again only later, even if it was in no queue.
         if !lock.looks_open(queue_mode(mode)) {
             return None;
         }
@@ -92,7 +92,7 @@ impl Queueing {
         None
     }
 
-    /// Releases a lock, and changes the cell's flags as the policy of its table says.
+    /// Releases a lock, and sets the cell's flags to those of its table's policy.
     #[inline]
     pub(super) fn release_by_policy(&mut self, locker: &mut Locker<'_>, mut lock: RowLock) {
         let RowLock { at, mode, .. } = lock;

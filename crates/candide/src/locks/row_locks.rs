@@ -22,7 +22,7 @@ use crate::sync::{Ordering, Patience, Wait, Waited, Wish, step};
 pub(crate) enum Grant {
     /// The attempt holds the lock.
     Held,
-    /// The attempt goes on without the lock.
+    /// The attempt continues without the lock.
     Without,
 }
 
@@ -30,8 +30,8 @@ pub(crate) enum Grant {
 #[derive(Debug, Default)]
 pub(crate) struct RowLocks {
     pub(super) list: Vec<RowLock>,
-    /// Requests for queue locks that were not granted at once. They count as locks that the attempt
-    /// holds, since other requests wait behind them.
+    /// Requests for queue locks that were not granted at once. Such requests count as locks that
+    /// the attempt holds, since other requests wait behind them.
     pub(super) requests: Vec<RowLock>,
     pub(super) queueing: Queueing,
     places: ByAddress,
@@ -45,7 +45,7 @@ pub(crate) struct RowLocks {
     is_shown: bool,
     /// Whether the attempt has waited for a lock since this was last asked.
     pub(super) has_waited: bool,
-    /// Whether the attempt has slept in vain for a lock without which it then went on.
+    /// Whether the attempt has slept without success for a lock without which it then continued.
     pub(super) has_slept_in_vain: bool,
     /// Whether the attempt has staged a write of a row whose writers ask.
     pub(super) has_staged: bool,
@@ -63,12 +63,12 @@ impl RowLocks {
     }
 
     /// Asks the policy of a cell's table for the lock in the cell's second word, and waits if the
-    /// policy says so. `holds_cells` says whether the attempt holds TID words.
+    /// policy lets the attempt wait. `holds_cells` is whether the attempt holds TID words.
     ///
     /// # Errors
-    /// [`Abort::Locked`] if the policy says that the attempt must abort, or another session has
-    /// asked it to; [`Abort::RecordRemoved`] if the record is dead. The locks that the attempt
-    /// holds already stay held.
+    /// [`Abort::Locked`] if the attempt must abort by the policy, or by the request of another
+    /// session; [`Abort::RecordRemoved`] if the record is dead. The locks that the attempt holds
+    /// already stay held.
     #[cold]
     #[inline(never)]
     pub(crate) fn ask(
@@ -230,7 +230,7 @@ impl RowLocks {
         false
     }
 
-    /// Takes the lock of a cell, and waits as the policy says.
+    /// Takes the lock of a cell, after a wait if the policy allows one.
     pub(super) fn take(
         &mut self,
         locker: &mut Locker<'_>,
@@ -296,7 +296,7 @@ impl RowLocks {
             return Ok(Grant::Without);
         }
         if asker.is_ahead() {
-            // The attempt goes on without the lock, whatever its policy.
+            // The attempt continues without the lock, whatever its policy.
             return Err(Abort::Locked);
         }
         locker.local.wanted.note_failure(verdict == Verdict::InVain);
@@ -304,8 +304,8 @@ impl RowLocks {
         Err(Abort::Locked)
     }
 
-    /// Looks at the TID word of a lock that was granted (LK5). Gives the lock back if the word
-    /// lacks `flag`, without which it is of no use.
+    /// Looks at the TID word of a lock that was granted (LK5). Releases the lock if the word lacks
+    /// `flag`, since the lock is then useless.
     ///
     /// # Errors
     /// [`Abort::RecordRemoved`] if the record is dead. The lock was then given back.
@@ -365,8 +365,8 @@ fn asks_for(policy: Policy, mode: Mode, when: When) -> bool {
     }
 }
 
-/// Answers by chance, for the policy that does so: pretends to grant, refuses, or says that the
-/// attempt must abort.
+/// Answers at random, for the policy of tests: grants without a lock, refuses, or makes the attempt
+/// abort.
 #[cfg(any(test, feature = "experiments"))]
 fn random(locker: &mut Locker<'_>, at: CellAt, mode: Mode) -> Result<Grant, Abort> {
     if Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::DEAD) {

@@ -31,7 +31,7 @@ impl SharedLocks {
         })
     }
 
-    /// Returns what [`Protocol::table_locks`](crate::engine::Protocol::table_locks) has returned.
+    /// Returns the result of [`Protocol::table_locks`](crate::engine::Protocol::table_locks).
     pub(crate) fn of(table_locks: Arc<dyn Any + Send + Sync>) -> Arc<SharedLocks> {
         table_locks.downcast().expect("the locks of tables are locks by policy")
     }

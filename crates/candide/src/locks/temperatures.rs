@@ -1,23 +1,23 @@
 //! How often reads of rows have failed to validate, counted approximately.
 //!
-//! A *temperature* `t` says that there were about `2^t` failures: each failure raises it by one
-//! with probability `2^-t` (Morris' counter). So rows that fail often seldom write their counters.
-//! Rows share a counter if their addresses have the same hash, and two threads that count at the
-//! same time may count once: temperatures are hints.
+//! A *temperature* `t` stands for about `2^t` failures: each failure raises it by one with
+//! probability `2^-t` (Morris' counter). So rows that fail often seldom write their counters. Rows
+//! share a counter if their addresses have the same hash, and two threads that count at the same
+//! time may count once: temperatures are hints.
 
 #![forbid(unsafe_code)]
 
 use crate::sync::{AtomicU64, MODELLED, Ordering, Random};
 use std::sync::OnceLock;
 
-/// The number of counters. Each takes one byte.
+/// The number of counters. Each counter takes one byte.
 const COUNTERS: usize = if MODELLED { 64 } else { 1 << 16 };
 /// The highest temperature.
 const MAX: u8 = 31;
 /// The binary logarithm of the number of releases of locks that weigh as much as one failure: a
 /// lock costs far less than an attempt.
 const RELEASES: u8 = 3;
-/// The bit of a counter that says that rows are read in order to be written.
+/// The bit of a counter that is set if rows are read in order to be written.
 const WRITTEN: u8 = 1 << 7;
 
 /// The temperatures of a database's rows. The temperatures take 64 KiB from the first failure on,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temperature_is_about_the_binary_logarithm_of_the_failures() {
+    fn a_temperature_approximates_the_binary_logarithm_of_the_failures() {
         for (temperature, expected) in [(1, 1), (3, 7), (5, 31), (10, 1023)] {
             let total: u32 = (1..=200).map(|seed| failures_until(temperature, seed)).sum();
             let mean = f64::from(total) / 200.0;

@@ -1,4 +1,4 @@
-//! Whether an attempt that meets a lock waits, aborts, or goes on without the lock.
+//! Whether an attempt that meets a lock waits, aborts, or continues without the lock.
 //!
 //! # Waiting and circles
 //! An attempt sleeps for a lock only if its policy excludes circles of sleepers, or finds them:
@@ -26,7 +26,7 @@
 #![forbid(unsafe_code)]
 
 use super::cell_queue::queue;
-use super::desks::{Desk, class_of};
+use super::desks::{Desk, class_of, thread_has_desk};
 use super::patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
 use super::shared::{LockBase, Locker};
 use super::word::{Lock, LockWord, Mode};
@@ -50,8 +50,8 @@ pub(crate) enum When {
     BeforeCommit,
     /// The attempt is reading, or reading for update.
     Now,
-    /// The attempt is in phase 1 of its commit. Such locks are not listed, since nothing may be
-    /// allocated then: they are found by the write set.
+    /// The attempt is in phase 1 of its commit. Locks taken in phase 1 are not listed, since
+    /// nothing may be allocated then: they are found by the write set.
     Commit,
 }
 
@@ -61,10 +61,10 @@ pub(super) enum Verdict {
     Wait(Patience),
     /// The attempt has the lock after all.
     Handed,
-    /// The attempt goes on without the lock.
+    /// The attempt continues without the lock.
     Without,
     Die,
-    /// The attempt aborts because it has slept in vain.
+    /// The attempt aborts because it has slept without success.
     InVain,
     /// Another attempt has asked this one to abort.
     Doomed,
@@ -86,7 +86,7 @@ pub(super) struct Asker {
     is_canonical: bool,
     /// Whether the attempt holds other locks.
     holds_others: bool,
-    /// Whether the session's desk says for which sessions it waits.
+    /// Whether the session's desk publishes for which sessions it waits.
     is_published: bool,
     /// Whether the session counts among those that hold locks and sleep.
     is_counted: bool,
@@ -120,7 +120,7 @@ impl Asker {
     }
 
     /// Notes whether the attempt holds locks in the order of locks. The wish comes from another
-    /// policy, which knows nothing of that order.
+    /// policy, which does not use that order.
     pub(super) fn beside_ordered(self, holds_ordered: bool) -> Asker {
         Asker { may_sleep: self.may_sleep && !holds_ordered, ..self }
     }
@@ -159,7 +159,8 @@ impl Asker {
         }
     }
 
-    /// Returns what the attempt does after a wait in vain, which was as long as `patience` says.
+    /// Returns what the attempt does after a wait without success, which was as long as `patience`
+    /// says.
     pub(super) fn in_vain(&self, patience: Patience) -> Verdict {
         match (self.policy, patience) {
             (Policy::Adaptive, _) if self.mode == Mode::Read => Verdict::Without,
@@ -169,7 +170,7 @@ impl Asker {
         }
     }
 
-    /// Returns whether the attempt goes on if it does not get the lock, because its policy learns
+    /// Returns whether the attempt continues if it does not get the lock, because its policy learns
     /// from conflicts and the commit has not begun.
     pub(super) fn is_hint(&self) -> bool {
         self.policy.learns() && !matches!(self.when, When::BeforeCommit | When::Commit)
@@ -200,7 +201,7 @@ pub(super) fn verdict(
     (lock, word): (Lock<'_>, LockWord),
     is_shown: bool,
 ) -> Verdict {
-    // A transaction of this thread cannot go on before this attempt ends.
+    // A transaction of this thread cannot continue before this attempt ends.
     if is_own_threads(locker.base(), locker.own.desk, word) {
         return Verdict::Without;
     }
@@ -253,7 +254,7 @@ fn others(locker: &Locker<'_>, word: LockWord) -> u64 {
 }
 
 /// Returns whether a transaction of this thread, in another session, may hold the lock. Of readers
-/// only the classes are known. So the answer may be wrongly yes, and the attempt then goes on
+/// only the classes are visible. So the answer may be wrongly yes, and the attempt then continues
 /// without a lock.
 fn is_own_threads(base: LockBase<'_>, me: u16, word: LockWord) -> bool {
     let thread = own_thread::number();
@@ -296,8 +297,16 @@ pub(super) fn runs_beside(base: LockBase<'_>, me: u16) -> bool {
     thread != 0 && base.locks.desks.in_classes(u64::from(u32::MAX)).any(is_own)
 }
 
+/// Returns whether a running transaction of this thread may hold locks by policy, in any database.
+/// The caller holds none.
+#[cold]
+pub(crate) fn is_held_on_this_thread() -> bool {
+    let thread = own_thread::number();
+    thread != 0 && thread_has_desk(thread)
+}
+
 /// Returns whether the attempt is older than all holders of a lock. Of readers only the classes are
-/// known. So the answer may be wrongly no.
+/// visible. So the answer may be wrongly no.
 fn is_older_than_all(locker: &Locker<'_>, word: LockWord) -> bool {
     let me = locker.own.desk;
     let age = locker.locks.desks.desk(me).age();

@@ -4,9 +4,10 @@
 //! | W: 1 | WANT: 1 | readers: 14 | owner: 16 | classes: 32 |
 //! ```
 //!
-//! W says that one session holds the lock for writing; its desk is `owner`. Otherwise `readers`
-//! sessions hold it for reading, and `classes` has the classes of their desks, one bit each. A bit
-//! stays set until the last reader leaves. WANT says that a writer waits for readers to leave.
+//! W is set while one session holds the lock for writing; the session's desk is `owner`. Otherwise
+//! `readers` sessions hold it for reading, and `classes` has the classes of their desks, one bit
+//! each. A bit stays set until the last reader leaves. WANT is set while a writer waits for readers
+//! to leave.
 //!
 //! All policies read and write this one format. So a table's policy can change while locks are
 //! held, and locks of different policies can meet in one transaction.
@@ -73,7 +74,7 @@ impl<'a> Lock<'a> {
     }
 
     fn exchange(self, from: u64, to: u64) -> Result<(), LockWord> {
-        // Acquire and Release: a holder sees what the holder before it has done (E21).
+        // Acquire and Release: a holder sees the writes of the holder before it (E21).
         let exchanged = self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
         exchanged.map(drop).map_err(LockWord)
     }

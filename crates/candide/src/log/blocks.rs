@@ -33,7 +33,7 @@ pub(crate) trait Blocks: Send + Debug {
     /// noticed.
     fn confirm(&mut self) -> Result<(), BlockError>;
 
-    /// Makes room for later blocks. [`BlockError::Full`] means that there is no room yet.
+    /// Makes room for later blocks. The result is [`BlockError::Full`] if there is no room yet.
     fn prepare(&mut self) -> Result<(), BlockError>;
 
     /// Confirms the last block, makes that durable, and ends the log.

@@ -7,8 +7,9 @@
 /// The levels are ordered: each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Level {
-    /// Other transactions see the effects. They survive nothing, but will be durable within
-    /// [`LogOptions::flush_every`](crate::LogOptions::flush_every) and the time of a write.
+    /// Other transactions see the effects. The effects do not survive the end of the process, but
+    /// will be durable within [`LogOptions::flush_every`](crate::LogOptions::flush_every) and the
+    /// time of a write.
     Memory,
     /// The operating system has the effects: they survive the end of the process, even by
     /// `kill -9`, but not the end of the machine.

@@ -26,11 +26,14 @@ use std::sync::Arc;
 
 /// The database, as the logger sees it: a source of cuts.
 pub(crate) trait Cuts: Send + Sync + Debug {
-    /// Returns a cut, as `Protocol::cut` does; `None` if the database is gone.
+    /// Returns a cut, as `Protocol::cut` does; `None` if the database has been dropped.
     fn cut(&self) -> Option<u64>;
 
     /// Notes that a block has been written.
     fn has_written(&self) {}
+
+    /// Notes that the log has failed.
+    fn has_failed(&self) {}
 }
 
 /// The part of a session's log that the logger and the session share.
@@ -74,8 +77,8 @@ impl Outbox {
 pub(crate) struct Log {
     pub(crate) progress: Arc<Progress>,
     outboxes: Mutex<Vec<Arc<Outbox>>>,
-    /// The number of words that the sessions put into their buffers that are forgotten by now. It
-    /// is changed under the mutex of the outboxes.
+    /// The number of words that the sessions put into their buffers that are forgotten by now. The
+    /// number is changed under the mutex of the outboxes.
     forgotten_words: AtomicU64,
     notifier: Notifier,
     /// Locked during a round.
@@ -83,7 +86,7 @@ pub(crate) struct Log {
     /// Whether the logger sleeps without end, so that the next commit must call it.
     is_idle: AtomicBool,
     flush_every: Duration,
-    /// The level for which transactions wait, unless they say otherwise.
+    /// The level for which transactions wait by default.
     pub(crate) acknowledge: Level,
 }
 
@@ -115,7 +118,7 @@ pub(crate) enum Round {
 /// models, where no time passes, the logger makes no round without a call.
 const EMPTY_ROUNDS_MAX: u32 = if MODELLED { 0 } else { 16 };
 
-/// The pause before a round is tried again for which the disk had no room.
+/// The pause before the logger repeats a round for which the disk had no room.
 const FULL_PAUSE: Duration = Duration::from_millis(50);
 
 impl Log {
@@ -173,8 +176,8 @@ impl Log {
         self.notifier.call(&self.progress, stamp, Box::new(then));
     }
 
-    /// Starts the logger's thread, which ends when [`Progress::stop`] says so or when the database
-    /// is gone. The thread can be joined, but it cannot join itself, and no thread for which a
+    /// Starts the logger's thread, which ends after [`Progress::stop`] or when the database has
+    /// been dropped. The thread can be joined, but it cannot join itself, and no thread for which a
     /// waker may wait can join it.
     pub(crate) fn start(self: &Arc<Log>, cuts: Box<dyn Cuts>) -> process::JoinHandle<()> {
         let log = self.clone();
@@ -235,6 +238,9 @@ impl Log {
         let Some(cut) = cuts.cut() else { return Round::Ended };
         let round = self.round_up_to(&mut lock(&self.writing), cut);
         self.progress.wake_due();
+        if round == Round::Ended {
+            cuts.has_failed();
+        }
         if round == Round::Written
             && let Some(writer) = &mut lock(&self.writing).writer
         {
@@ -247,8 +253,7 @@ impl Log {
     fn round_up_to(&self, writing: &mut Writing, cut: u64) -> Round {
         let Writing { writer, taken, is_unconfirmed } = writing;
         let Some(writer) = writer else { return Round::Ended };
-        // The records that an earlier round has left go first. The cut is older than this visit
-        // (LG3).
+        // The records left by an earlier round come first. The cut is older than this visit (LG3).
         self.empty_outboxes(taken);
         if taken.is_empty() && !writer.has_pending() {
             // LG4: everything up to the cut is in earlier blocks, which are durable, and the cut of

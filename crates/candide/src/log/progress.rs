@@ -13,8 +13,8 @@ use std::task::Waker;
 /// The progress of a log. A number of a commit is its stamp.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The cuts up to which commits are written, and durable. They are changed under the lock of
-    /// `signal`.
+    /// The cuts up to which commits are written, and durable. The cuts are changed under the lock
+    /// of `signal`.
     written: AtomicU64,
     durable: AtomicU64,
     /// Whether the log has failed; and, in `is_full`, whether the disk has no room for more.
@@ -200,8 +200,8 @@ impl Progress {
         self.signal.call(|state| state.stops = true);
     }
 
-    /// Waits, for the logger, until a round is wanted, the logger is to stop, or `patience` is
-    /// over; `None` waits without end.
+    /// Waits, for the logger, until a round is wanted, the logger is to stop, or `patience` has
+    /// ended; `None` waits without end.
     pub(super) fn await_call(&self, patience: Option<Duration>) -> Call {
         let until = patience.and_then(|patience| Instant::now().checked_add(patience));
         let call = |state: &mut State| {

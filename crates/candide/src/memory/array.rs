@@ -5,7 +5,7 @@ use crate::sync::AtomicU64;
 use std::sync::Arc;
 
 /// An array of words. The array begins on a cache line. All words are zero at first. The array's
-/// bytes count as memory of a database. Dropping the array frees them.
+/// bytes count as memory of a database. A dropped array frees its bytes.
 #[derive(Debug)]
 pub(crate) struct WordArray {
     first: Block,

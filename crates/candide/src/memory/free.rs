@@ -6,7 +6,7 @@
 struct Interface {
     /// The directory of the outermost group that the process can see.
     root: &'static str,
-    /// The names of the files of a group that say its limit and its use.
+    /// The names of the files of a group with its limit and its use.
     max: &'static str,
     used: &'static str,
     /// The name, in `memory.stat`, of the part of the use that caches files which no process has
@@ -28,8 +28,9 @@ const VERSION_2: Interface = Interface {
     inactive_file: "inactive_file ",
 };
 
-/// Returns the number of bytes of memory that are free: the smallest of what Linux calls available
-/// and what is left to the control groups of the process. `None` if nothing of both is known.
+/// Returns the number of bytes of free memory: the smallest of the memory that Linux reports as
+/// available and the remainders of the process's control groups. `None` if nothing of both is
+/// known.
 pub fn free_memory() -> Option<u64> {
     free(&|path| std::fs::read_to_string(path).ok())
 }
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn free_memory_is_that_of_the_narrowest_group_and_of_inactive_files() {
+    fn free_memory_is_that_of_the_smallest_control_group_plus_inactive_files() {
         let groups = [
             AVAILABLE,
             ("/proc/self/cgroup", "0::/outer/inner\n"),
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_a_container_and_of_version_1_are_seen() {
+    fn limits_of_control_groups_of_both_versions_are_read() {
         let container = [
             AVAILABLE,
             ("/proc/self/cgroup", "0::/\n"),

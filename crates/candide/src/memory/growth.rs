@@ -23,7 +23,8 @@ pub(super) struct Growth {
     taken: usize,
     /// The number of chunks taken since the last tick.
     taken_in_tick: usize,
-    /// The rate of growth, in chunks per [`RATE_UNITS`] ticks. It rises at once and falls slowly.
+    /// The rate of growth, in chunks per [`RATE_UNITS`] ticks. The rate rises at once and falls
+    /// slowly.
     rate: usize,
     quiet_ticks: u32,
     is_watched: bool,
@@ -32,7 +33,7 @@ pub(super) struct Growth {
 /// The demand on the provider after a chunk was taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Demand {
-    /// The provider need not be told.
+    /// The provider need not be woken.
     None,
     /// The provider has to watch this database from now on.
     Watch,
@@ -47,7 +48,7 @@ impl Growth {
         self.is_watched = true;
     }
 
-    /// Notes that the database has taken a chunk. `is_dry` says whether no touched chunk is left.
+    /// Notes that the database has taken a chunk. `is_dry` is whether no touched chunk is left.
     pub(super) fn take(&mut self, is_dry: bool) -> Demand {
         self.taken += 1;
         self.taken_in_tick += 1;
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_database_is_not_watched() {
+    fn growth_of_a_small_database_is_not_watched() {
         let mut growth = Growth::default();
         let demands: Vec<_> = (0..6).map(|chunk| growth.take(chunk == 5)).collect();
         use Demand::{Hurry, None, Watch};
@@ -111,7 +112,7 @@ mod tests {
         assert!((18..=25).contains(&after(100, 1).1), "{:?}", after(100, 1));
         assert!((54..=75).contains(&after(100, 3).1), "{:?}", after(100, 3));
         assert_eq!(after(100, 50).1, AHEAD_CHUNKS_MAX);
-        assert!(after(1, 8).1 <= 2, "a young database is not doubled");
+        assert!(after(1, 8).1 <= 2, "growth of a young database is not extrapolated");
     }
 
     #[test]

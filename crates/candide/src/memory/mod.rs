@@ -1,8 +1,8 @@
 //! The memory of records, index lines and versions.
 //!
 //! * [`Memory`]: one per database. Maps regions, cuts them into 2 MiB chunks and 64 KiB spans,
-//!   counts the bytes handed out, and enforces the memory limit. Its reserve is touched when the
-//!   database is built.
+//!   counts the bytes handed out, and enforces the memory limit. The supply's reserve is touched
+//!   when the database is built.
 //! * `provider`: the thread that touches chunks ahead of demand, by the rate of `growth`.
 //! * [`Slab`]: blocks of one size for one owner (a table's records, an index's overflow lines).
 //! * [`Cache`]: a session's few free blocks of one slab, so that most allocations use no shared

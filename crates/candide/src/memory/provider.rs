@@ -9,13 +9,14 @@ use crate::sync::Duration;
 use crate::sync::process::{Builder, Mutex, Thread, lock, park_timeout};
 use std::sync::Weak;
 
-/// The time between two looks at how much the databases have grown.
+/// The time between two measurements of the databases' growth.
 pub(super) const TICK: Duration = Duration::from_millis(5);
 
 /// The memory of a database, as the provider sees it.
 pub(super) trait Growing: Send + Sync {
-    /// Touches as much memory as the growth since the last call asks for. Returns whether to go on
-    /// calling; if not, the caller forgets this memory until the next [`watch`].
+    /// Touches an amount of memory that follows from the growth since the last call. Returns
+    /// whether to continue calling; if not, the caller forgets this memory until the next
+    /// [`watch`].
     fn provide(&self) -> bool;
 }
 

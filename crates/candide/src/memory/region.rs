@@ -10,7 +10,7 @@ pub(crate) const CHUNK_BYTES: usize = 2 << 20;
 const PAGE_BYTES: usize = 4 << 10;
 
 /// Zeroed memory that begins at a multiple of a chunk's size. The operating system is advised to
-/// use huge pages for it. Dropping the region unmaps it.
+/// use huge pages for it. A dropped region is unmapped.
 #[derive(Debug)]
 pub(super) struct Region {
     address: usize,
@@ -32,8 +32,8 @@ impl Region {
 /// range consists of whole pages.
 ///
 /// # Safety
-/// The range belongs to a region that is not dropped meanwhile. It contains only zeros, and no
-/// other thread uses it.
+/// The range belongs to a region that is not dropped meanwhile. The range contains only zeros, and
+/// no other thread uses it.
 pub(super) unsafe fn touch(addresses: Range<usize>) {
     const PAGE_WORDS: usize = PAGE_BYTES / WORD_BYTES;
     const { assert!(PAGE_WORDS >= LINE_WORDS) };

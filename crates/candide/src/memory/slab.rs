@@ -258,7 +258,7 @@ mod real {
         }
 
         /// Moves up to `wanted` blocks to `into`. If no block within the memory limit is left,
-        /// moves one from beyond the limit.
+        /// takes a block from beyond the limit.
         pub(super) fn take(&mut self, wanted: usize, block_words: usize, into: &mut Vec<Block>) {
             let kept = self.free.len().saturating_sub(wanted);
             let more = wanted - (self.free.len() - kept);
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_words_are_copied_as_are_asked_for() {
+    fn a_span_copies_the_given_number_of_words() {
         let slab = Slab::new(SlabId(0), 16, &Arc::new(Memory::new(usize::MAX)));
         let mut caches = Vec::new();
         let [new, old] = [7, 8].map(|value| {
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_waste_little() {
+    fn size_classes_waste_a_bounded_share() {
         assert_eq!([1, 16, 17, 33, 64, 65, 1080].map(block_bytes), [16, 16, 32, 48, 64, 128, 1088]);
     }
 }

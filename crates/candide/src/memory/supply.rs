@@ -153,7 +153,7 @@ impl Memory {
     }
 
     /// Returns the address of `bytes` bytes (a span or a chunk), which are not unmapped before
-    /// `self` is dropped. Their contents are arbitrary.
+    /// `self` is dropped. The bytes have arbitrary contents.
     ///
     /// # Errors
     /// If the operating system refuses the memory.
@@ -247,7 +247,7 @@ impl Memory {
         };
         let Some(chunk) = untouched else { return false };
         // SAFETY: the chunk belongs to a region of `self` and is in none of the lists, so this
-        // thread alone uses it. Its pages are new, or were given back.
+        // thread alone uses it. The chunk's pages are new, or were given back.
         unsafe { touch(chunk..chunk + CHUNK_BYTES) };
         let chunks = &mut *lock(&self.chunks);
         chunks.ahead.push(chunk);
@@ -256,7 +256,7 @@ impl Memory {
     }
 
     /// Gives the pages of the chunk that the provider has touched last back to the operating
-    /// system. Returns whether it has done so.
+    /// system. Returns whether a chunk was given back.
     fn return_last(&self) -> bool {
         let Some(chunk) = lock(&self.chunks).ahead.pop() else { return false };
         // SAFETY: the chunk belongs to a region of `self` and is in none of the lists, so this
@@ -281,7 +281,7 @@ impl Growing for Memory {
             return false;
         };
         self.touch_ahead(target);
-        // An array may have taken what the limit left.
+        // An array may have taken the last memory within the limit.
         while !self.has_room(0) && self.return_last() {}
         true
     }
@@ -326,7 +326,7 @@ mod tests {
     use crate::sync::AtomicBool;
 
     #[test]
-    fn the_limit_is_exact() {
+    fn memory_is_allocated_up_to_the_exact_limit() {
         let memory = Memory::new(100);
         assert_eq!(memory.reserve(60), Ok(()));
         assert_eq!(memory.reserve(41), Err(OutOfMemory));
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reserve_is_taken_first_and_arrays_return_what_they_had() {
+    fn the_reserve_is_used_first_and_arrays_return_their_chunks() {
         let memory = unwatched(usize::MAX);
         memory.touch_reserve(7 * CHUNK_BYTES + 1, &|| false).unwrap();
         assert_eq!(memory.ready_bytes(), 8 * CHUNK_BYTES);
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(memory.ready_bytes(), CHUNK_BYTES);
         memory.keep(array..array + 4 * CHUNK_BYTES);
         assert_eq!(memory.ready_bytes(), 5 * CHUNK_BYTES);
-        assert_eq!(memory.take_reserve(2 * CHUNK_BYTES), None, "what comes back is not zeroed");
+        assert_eq!(memory.take_reserve(2 * CHUNK_BYTES), None, "returned chunks are not zeroed");
         take(&memory, 5);
         assert_eq!((memory.ready_bytes(), memory.fresh_bytes()), (0, 0));
         take(&memory, 1);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserve_above_the_limit_or_above_what_is_free_is_refused() {
+    fn a_reserve_above_the_limit_or_above_free_memory_is_refused() {
         let memory = Memory::new(1 << 50);
         let reserve = |bytes| memory.touch_reserve(bytes, &|| false);
         assert_eq!(reserve((1 << 50) + 1), Err(NotReserved::AboveLimit));

@@ -1,5 +1,5 @@
-//! Blocks that come one by one from the system's allocator or another one. They exist to compare
-//! slabs with that allocator.
+//! Blocks that come one by one from the system's allocator or another one. Such blocks exist to
+//! compare slabs with that allocator.
 
 use super::{Allocator, Block, OutOfMemory, WORD_BYTES};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -17,7 +17,7 @@ impl Allocator {
     }
 }
 
-/// The blocks of one slab that come from an allocator. They are linked into a list, so that
+/// The blocks of one slab that come from an allocator. The blocks are linked into a list, so that
 /// dropping the list frees the blocks that are still in use.
 #[derive(Debug)]
 pub(super) struct SingleBlocks {

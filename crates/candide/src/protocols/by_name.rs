@@ -10,7 +10,7 @@ use std::str::FromStr;
 macro_rules! by_name {
     ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
         impl Chosen {
-            /// Returns the names that [`Chosen::from_str`] knows: those of the protocols, and of
+            /// Returns the names that [`Chosen::from_str`] accepts: those of the protocols, and of
             /// the policies of protocols that have several.
             ///
             /// ```

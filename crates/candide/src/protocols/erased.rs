@@ -351,7 +351,7 @@ fn inner<'a, P: Protocol>(context: &'a mut Context<'_, Erased>) -> Context<'a, P
     }
 }
 
-/// Expands to what the inner protocol is passed for a parameter of [`Base`] or [`Running`].
+/// Expands to the argument of the inner protocol for a parameter of [`Base`] or [`Running`].
 macro_rules! from_dyn {
     ($context:ident Context) => {
         &mut inner($context)
@@ -463,7 +463,7 @@ impl<P: Protocol> Running for RunningOf<P> {
     for_each_function!(all: call_by_running);
 }
 
-/// Expands to what is passed through the table of functions for a parameter of a protocol.
+/// Expands to the argument in the table of functions for a parameter of a protocol.
 macro_rules! to_dyn {
     ($clock:ident Clock) => {
         &**$clock
@@ -567,10 +567,8 @@ impl Versions<Erased> for Erased {
         replaced: &mut Vec<Replaced>,
         retired: &mut Vec<Retired>,
     ) {
-        // A session that has committed has its part.
-        if let Some(session) = session.0.as_mut() {
-            session.leave_values(replaced, retired);
-        }
+        let session = session.0.as_mut().expect("a session that has committed has its part");
+        session.leave_values(replaced, retired);
     }
 
     fn leave_behind(

@@ -8,8 +8,8 @@
 ///
 /// `$each` is given the type that has the function (`[P]` or `[P::Versions]`), the name of the
 /// function, three lists of parameters, and the result. The second list has the part of the
-/// protocol through which [`Erased`](super::Erased) finds the inner protocol. It is empty if that
-/// part is the clock of the context in the first list. The types of parameters are those that
+/// protocol through which [`Erased`](super::Erased) finds the inner protocol. This list is empty if
+/// that part is the clock of the context in the first list. The types of parameters are those that
 /// [`type_of`] knows.
 ///
 /// The lists leave out how a protocol's parts are made and described (`properties`, `policies`,
@@ -94,6 +94,8 @@ macro_rules! for_each_function {
             applied [] [attempt: Attempt] [] -> Applied;
             failure_since [] [attempt: AttemptMut] [since: Applied] -> Result<(), Failure>;
             fail [] [attempt: AttemptMut] [abort: Abort] -> bool;
+            hide [] [attempt: AttemptMut] [at: CellAt];
+            show [] [attempt: AttemptMut] [at: CellAt] -> Result<(), Failure>;
             undo_to [] [attempt: AttemptMut] [to: Applied];
             read_at_mark [context: Context] [attempt: AttemptMut]
                 [at: CellAt, mark: usize, copy: Copy] -> Result<Seen, Abort>;

@@ -30,9 +30,11 @@
 //!   recorded as begun at its own begin.
 //! * Ranges, as far as they were scanned. An unfinished scan of an unordered table is not recorded,
 //!   but the rows that it returned are.
+//! * Steps, as reads of the versions that their units have when they run. If the transaction fails
+//!   at the commit, the steps that have run are not recorded.
 //! * A read outside of transactions, as a transaction of one read.
-//! * Under serial protocols, which have no versions: versions that the recorder makes. This is
-//!   possible because no other transaction runs at the same time.
+//! * Under serial protocols, which have no versions: versions that the recorder makes. The recorder
+//!   can make versions because no other transaction runs at the same time.
 //!
 //! The following is not recorded, and so not checked:
 //! * The reads of raw iteration, alone or for an export. Raw iteration is no transaction, and no
@@ -46,7 +48,7 @@
 #![forbid(unsafe_code)]
 
 use super::forward::{for_each_function, type_of};
-use crate::access::{ChangeSink, Failure, Intent, WriteSet};
+use crate::access::{ChangeSink, Failure, Intent, WriteSet, steps};
 use crate::engine::{
     Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
     Protocol, ReadView, Replaced, Retired, Seen, TableCore, Unwatched, Versioned, Versions, Watch,
@@ -140,6 +142,8 @@ impl<C> Recorder<C> {
 #[derive(Debug)]
 pub struct Attempt<A> {
     inner: A,
+    /// Whether the protocol has versions.
+    has_versions: bool,
     begun: u64,
     /// The timestamp of the attempt's view, if the view is registered as a snapshot.
     registered: Cell<Option<u64>>,
@@ -153,7 +157,7 @@ pub struct Attempt<A> {
 #[derive(Debug)]
 struct Written {
     at: CellAt,
-    /// Whether the row is there afterwards.
+    /// Whether the row exists afterwards.
     present: bool,
     /// The number of entries in the undo log afterwards.
     entries: usize,
@@ -257,7 +261,7 @@ impl<C> Recorder<C> {
     /// timestamp see the same versions.
     fn opened(&self, ts: u64) -> Opened {
         let snapshots = lock(&self.snapshots);
-        *snapshots.iter().find(|snapshot| snapshot.ts == ts).expect("it is open while it is used")
+        *snapshots.iter().find(|snapshot| snapshot.ts == ts).expect("a snapshot in use is open")
     }
 
     /// Notes the end of an attempt that belongs to no transaction.
@@ -273,7 +277,7 @@ impl<C> Recorder<C> {
         share.events.push(Event::Transaction(transaction));
     }
 
-    /// Notes that the record of a deleted row is gone.
+    /// Notes that the record of a deleted row has been removed.
     fn forgets(&self, session: u64, table: u16, key: Key, version: u64) {
         let share = &mut *lock(self.share(session));
         share.events.push(Event::Forgotten(Forgotten { table, key, version, at: self.tick() }));
@@ -395,8 +399,8 @@ impl<P: Protocol> Recorded<P> {
         }
     }
 
-    /// Notes the versions of deletes, to be recorded when the records of the rows are gone. If the
-    /// protocol has no versions, also notes the versions of other writes.
+    /// Notes the versions of deletes, to be recorded when the records of the rows have been
+    /// removed. If the protocol has no versions, also notes the versions of other writes.
     fn note_deletes(context: &Context<'_, Self>, writes: &[Access]) {
         for write in writes {
             let (row, version) = ((write.table, write.key.clone()), write.version.unwrap_or(0));
@@ -417,7 +421,7 @@ impl<P: Protocol> Recorded<P> {
     }
 }
 
-/// Expands to what the inner protocol is passed for a parameter.
+/// Expands to the argument of the inner protocol for a parameter.
 macro_rules! inner_of {
     ($context:ident Context) => {
         &mut inner($context)
@@ -451,6 +455,7 @@ macro_rules! pass_on {
     ($of:tt absent $($shape:tt)*) => {};
     ($of:tt reap $($shape:tt)*) => {};
     ($of:tt undo_to $($shape:tt)*) => {};
+    ($of:tt hide $($shape:tt)*) => {};
     ($of:tt read_at_mark $($shape:tt)*) => {};
     ($of:tt detach_for_snapshots $($shape:tt)*) => {};
     ($of:tt open_snapshot $($shape:tt)*) => {};
@@ -506,6 +511,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         let inner = P::attempt(&clock.clock, counts);
         Attempt {
             inner,
+            has_versions: clock.has_versions,
             begun: 0,
             registered: Cell::new(None),
             reads: Vec::new(),
@@ -619,12 +625,16 @@ impl<P: Protocol> Protocol for Recorded<P> {
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
         let commit = || P::commit(&mut inner(context), &mut attempt.inner, writes, turn);
-        let result = catch_unwind(AssertUnwindSafe(commit)).unwrap_or_else(|panic| {
+        let (result, observed) = steps::observed_by(|| catch_unwind(AssertUnwindSafe(commit)));
+        let result = result.unwrap_or_else(|panic| {
             Self::end(context, attempt, true, std::iter::empty());
             resume_unwind(panic)
         });
         match result {
             Ok(Committed { version, .. }) if context.clock.has_versions => {
+                for (at, version) in observed {
+                    Self::note(attempt, at, Seen { present: true, version });
+                }
                 let made = writes.items().iter().filter(|item| !item.untouched);
                 Self::end(
                     context,
@@ -674,8 +684,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
         writes: &WriteSet,
         images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        // The closure's error also depends on the rows that its writes assumed. These rows are read
-        // only now.
+        // The closure's error also depends on the rows that its writes assumed. The assumed rows
+        // are read only now.
         for item in writes.items() {
             let seen = P::read(&mut inner(context), &mut attempt.inner, item.at, |_| {})?;
             Self::note(attempt, item.at, seen);
@@ -725,6 +735,14 @@ impl<P: Protocol> Absence for Recorded<P> {
 #[warn(clippy::missing_trait_methods)]
 impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
     const APPLIES_AT_ONCE: bool = P::InPlace::APPLIES_AT_ONCE;
+
+    fn hide(attempt: &mut Attempt<P::Attempt>, at: CellAt) {
+        if !attempt.has_versions {
+            // The step reads the unit at once.
+            Self::note(attempt, at, Seen { present: true, version: 0 });
+        }
+        P::InPlace::hide(&mut attempt.inner, at);
+    }
 
     fn undo_to(attempt: &mut Attempt<P::Attempt>, to: Applied) {
         attempt.applied.retain(|written| written.entries <= to.entries);

@@ -13,7 +13,8 @@
 //!
 //! # Phases
 //! An operation saves the old words and writes the new ones. A commit unlinks the records of
-//! deleted rows. An abort undoes the log backwards.
+//! deleted rows. An abort undoes the log backwards. A step runs when it is staged, in place; until
+//! the commit, reads of its unit are refused, as under every protocol.
 //!
 //! # Cell
 //! None. Timestamp splitting therefore has no effect; a record is one unit.
@@ -67,8 +68,8 @@ use crate::access::{
     AddressMap, ByAddress, Change, ChangeKind, ChangeSink, Failure, Intent, WriteSet,
 };
 use crate::engine::{
-    Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, NoVersions, Parts,
-    Properties, Protocol, Seen, TableCore, Unwatched, Values, Watch, word_in,
+    Absence, Applied, Committed, Context, Due, EVERYWHERE, GcOutcome, InPlace, Missing, NoVersions,
+    Parts, Properties, Protocol, Seen, TableCore, Unwatched, Values, Watch, word_in,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -114,7 +115,7 @@ pub struct Lock {
     /// `None` if the database has only one session.
     exclusive: Option<sync::Exclusive>,
     /// The number of commits so far that have changed something, which only a transaction changes
-    /// (SE1). It is the stamp of the last of them.
+    /// (SE1). The number is the stamp of the last of these commits.
     commits: AtomicU64,
 }
 
@@ -130,14 +131,68 @@ pub struct Attempt {
     words: Vec<u64>,
     /// Linked records that are no rows (SE2).
     deleted: Deleted,
-    /// The first failure of an update, after which the transaction cannot commit; `None` if no
-    /// update has failed.
+    /// The first failure of an update, after which the transaction cannot commit. If no update has
+    /// failed: [`Abort::NotYet`] if the attempt has run steps, and otherwise `None`.
     failed: Option<Abort>,
+    /// The length of the log at the first failure.
+    failed_at: usize,
+    hidden: Hidden,
     /// The first failed update of each record, by the record's address, with the length of the log
     /// at the failure.
     failures: AddressMap<(Abort, usize)>,
     /// The payload of the first panic of an updater. The commit resumes this panic.
     panic: Option<Box<dyn Any + Send>>,
+}
+
+/// The steps of an attempt, whose results are hidden until the commit.
+#[derive(Debug, Default)]
+struct Hidden {
+    /// The places in the log of the steps of each record, by the record's address.
+    places: AddressMap<Vec<usize>>,
+    /// The first failure of a step, or of an update of a record on which a step has run. Only the
+    /// commit looks at it.
+    failure: Option<HiddenFailure>,
+}
+
+/// A failure of which the closure does not know.
+#[derive(Debug)]
+struct HiddenFailure {
+    abort: Abort,
+    panic: Option<Box<dyn Any + Send>>,
+    /// The length of the log at the failure.
+    place: usize,
+}
+
+impl Hidden {
+    /// Returns whether a step has run on a record before place `mark` of the log.
+    fn has(&self, at: CellAt, mark: usize) -> bool {
+        let places = self.places.get(&at.address());
+        places.and_then(|places| places.first()).is_some_and(|&first| first < mark)
+    }
+
+    /// Shows what the first step on a record has done. Returns the step's place in the log.
+    fn show_first(&mut self, at: CellAt) -> Option<usize> {
+        let places = self.places.get_mut(&at.address())?;
+        let shown = places.remove(0);
+        if places.is_empty() {
+            self.places.remove(&at.address());
+        }
+        Some(shown)
+    }
+
+    /// Forgets everything from place `place` of the log on.
+    fn undo_to(&mut self, place: usize) {
+        self.places.retain(|_, places| {
+            places.retain(|&step| step < place);
+            !places.is_empty()
+        });
+        self.failure.take_if(|failure| failure.place >= place);
+    }
+
+    fn clear(&mut self) {
+        self.places.clear();
+        self.failure = None;
+    }
 }
 
 /// A set of records, in no order.
@@ -372,10 +427,14 @@ impl Protocol for Serial {
         writes: &mut WriteSet,
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
-        if let Some(abort) = attempt.failed {
-            let panic = attempt.panic.take();
+        if attempt.failed.is_some()
+            && let Err(failure) = attempt.verdict()
+        {
             Self::abort(context, attempt, writes);
-            return panic.map_or(Err(abort), |panic| resume_unwind(panic));
+            return match failure {
+                Failure::Outcome(abort) => Err(abort),
+                Failure::Panic(panic) => resume_unwind(panic),
+            };
         }
         turn.take();
         let mut stamp = 0;
@@ -383,7 +442,9 @@ impl Protocol for Serial {
             // Relaxed: no other transaction runs (SE1). The logger's load is ordered by the turn.
             stamp = context.clock.commits.load(Ordering::Relaxed) + 1;
             context.clock.commits.store(stamp, Ordering::Relaxed);
-            context.engine.watchers.wake_all();
+            if !context.engine.watchers.is_empty() {
+                context.local.note_changed(EVERYWHERE);
+            }
             if context.local.values.is_used() {
                 attempt.replace_values(&mut context.local.values, stamp);
             }
@@ -444,7 +505,7 @@ impl Protocol for Serial {
         _writes: &WriteSet,
         _images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        let (failed, panic) = (attempt.failed, attempt.panic.take());
+        let (failed, panic) = (attempt.failure(), attempt.panic.take());
         attempt.undo(context);
         match panic {
             None => Ok(failed),
@@ -533,7 +594,7 @@ impl InPlace<Serial> for Serial {
     fn applied(attempt: &Attempt) -> Applied {
         Applied {
             entries: attempt.log.len(),
-            has_failed: attempt.failed.is_some(),
+            has_failed: attempt.failure().is_some(),
             has_panicked: attempt.panic.is_some(),
         }
     }
@@ -542,15 +603,32 @@ impl InPlace<Serial> for Serial {
         if let Some(panic) = attempt.panic.take_if(|_| !since.has_panicked) {
             return Err(Failure::Panic(panic));
         }
-        match attempt.failed {
+        match attempt.failure() {
             Some(abort) if !since.has_failed => Err(Failure::Outcome(abort)),
             _ => Ok(()),
         }
     }
 
     fn fail(attempt: &mut Attempt, abort: Abort) -> bool {
-        attempt.failed.get_or_insert(abort);
+        attempt.note_failure(abort, attempt.log.len());
         true
+    }
+
+    fn hide(attempt: &mut Attempt, at: CellAt) {
+        attempt.failed.get_or_insert(Abort::NotYet);
+        attempt.hidden.places.entry(at.address()).or_default().push(attempt.log.len());
+    }
+
+    fn show(attempt: &mut Attempt, at: CellAt) -> Result<(), Failure> {
+        let Some(shown) = attempt.hidden.show_first(at) else { return Ok(()) };
+        match attempt.hidden.failure.take_if(|failure| failure.place == shown) {
+            None => Ok(()),
+            Some(HiddenFailure { panic: Some(panic), .. }) => Err(Failure::Panic(panic)),
+            Some(HiddenFailure { abort, place, .. }) => {
+                attempt.note_failure(abort, place);
+                Err(Failure::Outcome(abort))
+            }
+        }
     }
 
     fn undo_to(attempt: &mut Attempt, to: Applied) {
@@ -558,11 +636,18 @@ impl InPlace<Serial> for Serial {
         if !to.has_panicked {
             attempt.panic = None;
         }
+        let has_steps = !attempt.hidden.places.is_empty();
         if to.has_failed {
             attempt.failures.retain(|_, &mut (_, place)| place < to.entries);
         } else {
             attempt.failures.clear();
             attempt.failed = None;
+        }
+        if has_steps {
+            attempt.hidden.undo_to(to.entries);
+            if !attempt.hidden.places.is_empty() {
+                attempt.failed.get_or_insert(Abort::NotYet);
+            }
         }
     }
 
@@ -597,6 +682,7 @@ impl Attempt {
         self.deleted.clear();
         if self.failed.take().is_some() {
             self.failures.clear();
+            self.hidden.clear();
         }
         self.panic = None;
         if self.trail.is_some() {
@@ -620,19 +706,54 @@ impl Attempt {
         self.deleted.place(at).is_none()
     }
 
-    /// Keeps the failure of an update. Adds an entry without words to the log, so that the failure
-    /// has a place in the log.
-    fn fail(&mut self, at: CellAt, abort: Abort) {
-        self.failed.get_or_insert(abort);
-        self.failures.entry(at.address()).or_insert((abort, self.log.len()));
+    /// Returns the first failure of an update, apart from hidden ones.
+    fn failure(&self) -> Option<Abort> {
+        self.failed.filter(|&abort| abort != Abort::NotYet)
+    }
+
+    /// Returns the first failure, in program order, in which the attempt ends.
+    fn verdict(&mut self) -> Result<(), Failure> {
+        let known = self.failure();
+        let is_first = |hidden: &HiddenFailure| known.is_none() || hidden.place < self.failed_at;
+        if let Some(hidden) = self.hidden.failure.take_if(|hidden| is_first(hidden)) {
+            return Err(hidden.panic.map_or(Failure::Outcome(hidden.abort), Failure::Panic));
+        }
+        match (self.panic.take(), known) {
+            (Some(panic), _) => Err(Failure::Panic(panic)),
+            (None, Some(abort)) => Err(Failure::Outcome(abort)),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Notes that an operation at place `place` of the log has failed.
+    fn note_failure(&mut self, abort: Abort, place: usize) {
+        if self.failure().is_none() || place < self.failed_at {
+            (self.failed, self.failed_at) = (Some(abort), place);
+        }
+    }
+
+    /// Keeps the failure of an update or of a step. Adds an entry without words to the log, so that
+    /// the failure has a place in the log.
+    fn fail(&mut self, at: CellAt, abort: Abort, panic: Option<Box<dyn Any + Send>>) {
+        let place = self.log.len();
+        if self.hidden.has(at, usize::MAX) {
+            self.hidden.failure.get_or_insert(HiddenFailure { abort, panic, place });
+        } else {
+            self.note_failure(abort, place);
+            self.panic = self.panic.take().or(panic);
+        }
+        self.failures.entry(at.address()).or_insert((abort, place));
         self.note(at, Undo::Words { at, first: 0, count: 0, is_put: false });
     }
 
-    /// Returns the failure of an update of this record as an error, if the update came before place
-    /// `mark` of the log.
+    /// Returns an error if an update of this record has failed, or a step has run on it, before
+    /// place `mark` of the log.
     fn check(&self, at: CellAt, mark: usize) -> Result<(), Abort> {
         if self.failed.is_none() {
             return Ok(());
+        }
+        if self.hidden.has(at, mark) {
+            return Err(Abort::NotYet);
         }
         match self.failures.get(&at.address()) {
             Some(&(abort, place)) if place < mark => Err(abort),
@@ -761,7 +882,7 @@ impl Attempt {
     #[inline]
     fn apply(&mut self, writes: &mut WriteSet, at: CellAt, intent: Intent, op: Op) {
         let item = writes.stage(at, intent, op);
-        match writes.evaluate(|item| Words::Shared(item.at.payload())) {
+        match writes.evaluate(|item| Words::Shared(item.at.payload()), |_| 0) {
             Ok(()) => {
                 let range = usize::from(op.word)..usize::from(op.word + op.words);
                 self.words
@@ -770,11 +891,8 @@ impl Attempt {
                 self.note(at, Undo::Words { at, first: op.word, count: op.words, is_put });
                 writes.install(item, at.payload());
             }
-            Err(Failure::Outcome(abort)) => self.fail(at, abort),
-            Err(Failure::Panic(panic)) => {
-                self.fail(at, Abort::Guard);
-                self.panic.get_or_insert(panic);
-            }
+            Err(Failure::Outcome(abort)) => self.fail(at, abort, None),
+            Err(Failure::Panic(panic)) => self.fail(at, Abort::Guard, Some(panic)),
         }
         writes.clear();
     }

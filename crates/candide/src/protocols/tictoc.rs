@@ -60,7 +60,7 @@
 //! # Why it is serializable
 //! Let c(T) be T's commit timestamp.
 //! * wr: T reads what U installed. c(T) is at least the wts of that version, which is c(U).
-//! * ww: T replaces what U installed. By TT2, c(U) < c(T).
+//! * ww: T replaces a version that U installed. By TT2, c(U) < c(T).
 //! * rw: T has read x, and U replaces x. T saw an rts of at least c(T) on the version that it read:
 //!   when it read the version; or at validation, where T loaded rts and then found wts unchanged;
 //!   or by its own exchange. If U set INSTALL in that one word later, then c(T) < c(U) by TT2. If U
@@ -76,8 +76,9 @@
 //! in real time, so there is no cycle.
 //!
 //! # Stamps and cuts
-//! The stamp of a commit is the epoch that it loads when it has all its locks. Its version is its
-//! timestamp: recovery takes the commits up to a cut, and applies them in the order of timestamps.
+//! The stamp of a commit is the epoch that it loads when it has all its locks. The version of a
+//! commit is its timestamp: recovery takes the commits up to a cut, and applies them in the order
+//! of timestamps.
 //! * W: T reads or replaces what U wrote after U has released it (E3), so T loads its
 //!   epoch after U did, and the stamp of T is no smaller.
 //! * S: If U had ended when T began, then T loads the epoch after U did.
@@ -88,8 +89,8 @@
 //!   read a prefix (`READABLE_CUT`).
 //!
 //! # Experiments
-//! Three basis factors (`factor.rs`) add reasons to abort. They change nothing about what a commit
-//! does before it installs but that its timestamp may be larger, so the proof holds under each.
+//! Three basis factors (`factor.rs`) add reasons to abort. Under each factor a commit may get a
+//! larger timestamp, and is otherwise the same until it installs, so the proof holds.
 //!
 //! *Compressed timestamps.* [YU16], section 3.6, has both timestamps in one word, with 15 bits for
 //! rts - wts. A reader that extends a version further moves wts up by the smallest multiple of 2^15
@@ -104,12 +105,12 @@
 //! *Preemptive aborts.* [YU16], section 5.2. Before phase 1, a commit computes a lower bound of its
 //! timestamp from the rts that its write set has at that moment. By TT2 no rts falls, so the
 //! timestamp of phase 2 would not be smaller. The commit aborts if a version that is known to be
-//! valid only below this bound has been replaced: validation would fail, too. It also aborts if
-//! another commit is replacing such a version: validation would fail unless that commit did. A
-//! commit that does not abort here runs all phases, and validates everything again.
+//! valid only below this bound has been replaced: validation would fail, too. The commit also
+//! aborts if another commit is replacing such a version: validation would fail unless that commit
+//! did. A commit that does not abort here runs all phases, and validates everything again.
 //!
 //! *No wait.* [YU16], section 5.1. A commit that meets a locked cell in phase 1 aborts, as if it
-//! had waited in vain. The proof does not say how long a commit waits.
+//! had waited without success. The proof does not depend on the time that a commit waits.
 //!
 //! # Example
 //! T comes before U in the serial order, although U has replaced what T read, and has ended before
@@ -351,8 +352,8 @@ impl Protocol for TicToc {
         writes: &WriteSet,
     ) -> Result<(), Abort> {
         // The final commit timestamp will not be below the timestamp that `certify` chooses here.
-        // So a read that cannot be made valid at the present one dooms the attempt. An extension
-        // that proves needless does no harm.
+        // So a read that cannot be made valid at the present one dooms the attempt. A needless
+        // extension is harmless.
         let cts = certify(context, attempt, writes)?;
         if context.engine.options.factors.has(Factor::CompressedTimestamps) {
             // The reads have been extended to `cts`, so `is_moved` must not find that later.
@@ -395,15 +396,7 @@ impl Protocol for TicToc {
             // A commit stores a larger rts, so a first word that is the same is of the same wts.
             watch.add_lockable(read.at, |_| wts.load(Ordering::Relaxed) == read.wts)?;
         }
-        if attempt.nodes.is_empty() {
-            return Ok(());
-        }
-        attempt.nodes.iter().for_each(|read| watch.add_links(read.table));
-        watch.fence_before_nodes();
-        match attempt.nodes.iter().any(has_changed) {
-            true => Err(Unwatched::Changed), // WT3
-            false => Ok(()),
-        }
+        watch.add_nodes(attempt.nodes.iter().map(|read| (read.table, read.node, read.version)))
     }
 
     fn reach(
@@ -594,7 +587,8 @@ fn commit(
     context.note_staleness(|| is_stale(attempt, writes));
 
     // 4 evaluate
-    if let Err(failure) = evaluate(context.local, writes, cts) {
+    let replaced = |item: &WriteItem| item.at.cell_word(WTS).load(Ordering::Relaxed);
+    if let Err(failure) = evaluate(context.local, writes, cts, replaced) {
         // The outcome depends on the locked versions, so they count as read at `cts`.
         writes.items_mut().iter_mut().for_each(|item| item.note = raised(Tid(item.note), cts).0);
         return Err(fail(context, &mut attempt.held, writes, failure, release_held));
@@ -665,8 +659,14 @@ fn certify_from(
     for item in writes.items() {
         cts = cts.max(valid_until(item).checked_add(TICK).ok_or(Abort::VersionsExhausted)?);
     }
-    debug_assert!(is_above_replaced(cts, writes), "TT2: above the rts of all replaced");
-    debug_assert!(attempt.reads.iter().all(|read| read.wts <= cts), "TT2: not before a read's wts");
+    debug_assert!(
+        is_above_replaced(cts, writes),
+        "TT2: a commit timestamp is above the rts of all replaced versions"
+    );
+    debug_assert!(
+        attempt.reads.iter().all(|read| read.wts <= cts),
+        "TT2: a commit timestamp is not below the wts of any version read"
+    );
     for read in &attempt.reads {
         // The flags need no mask: their bits are below one `TICK`.
         if read.rts.0 < cts && !extend(read, writes, cts, limited) {
@@ -797,7 +797,7 @@ fn extend(read: &Read, writes: &WriteSet, cts: u64, limited: Option<&Attempt>) -
         if tid.has(Tid::INSTALL) {
             // If this session has locked the cell, the read is valid. If another session has locked
             // the cell, that session may replace the version at a timestamp below `cts`, or may
-            // have made the record dead at one.
+            // have made the record dead at such a timestamp.
             return writes.find(read.at).is_some();
         }
         // Relaxed: the order of this one word decides whether the extension or a lock came first

@@ -10,7 +10,7 @@
 //! | function: 48 | what the function has to know: 8 | USER: 8 |          | word of the value |   ...
 //! ```
 //!
-//! When an updater that is declared total fails all the same, its transaction has already
+//! When an updater that is declared total fails nevertheless, its transaction has already
 //! committed. The updater then has no effect on the row. The thread that applies the delta (to read
 //! the row or to collect garbage) continues after the failure. If the updater panicked, the panic
 //! hook has reported the panic.
@@ -183,7 +183,7 @@ pub(super) unsafe fn apply_in_place(
     }
 }
 
-/// An operation of a delta, as it is read.
+/// An operation that is read from a delta.
 enum Found<'a> {
     /// A built-in operation, with its operands.
     BuiltIn(Op, &'a [AtomicU64]),
@@ -273,7 +273,7 @@ mod tests {
             // SAFETY: the words have just been written, and are still ours.
             unsafe { apply(&words, &at, &mut later) };
             let stored = [0x55_0201; 4].map(AtomicU64::new);
-            // SAFETY: the same; and the stored words are ours.
+            // SAFETY: as above; and the stored words belong to this function.
             unsafe { apply_in_place(&words, &at, &stored, &mut Vec::new()) };
             assert_eq!(stored.map(|word| word.load(Ordering::Relaxed)), later[..]);
             for (op, operands) in &ops {

@@ -204,7 +204,7 @@ impl CellAt {
         self.place.unit()
     }
 
-    /// Returns the unit's number as a [`Unit`]. `split` says whether each group of the table is a
+    /// Returns the unit's number as a [`Unit`]. `split` is whether each group of the table is a
     /// separate unit.
     pub(super) fn unit_of(self, split: bool) -> Unit {
         Unit { split, index: self.place.unit() as u8 }
@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cell_guards_all_groups_when_not_split() {
+    fn one_cell_guards_all_groups_without_splitting() {
         let layout = Layout::new(0, 3, None, &GROUPS, false, 1).unwrap();
         assert_eq!(places(&layout), [(3, 7)]);
         assert_eq!(layout.total_words(), 11);
@@ -608,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn records_have_a_largest_size() {
+    fn records_above_the_largest_size_are_refused() {
         let groups = [Group::new("huge", 65_533)];
         assert!(Layout::new(0, 1, None, &groups, true, 1).is_ok());
         assert_eq!(Layout::new(0, 2, None, &groups, true, 1).unwrap_err(), 65_536);

@@ -157,7 +157,7 @@ fn total_updaters_apply_in_the_order_of_their_timestamps_however_they_are_linked
     for point in [Point::Unlocked, Point::Locked, Point::Validated] {
         let Scene { db, items, mut first, mut second } = scene();
         // The first session has drawn its timestamp. The second session draws a later one and
-        // commits before the first. Both succeed without a retry.
+        // commits before the first. Both transactions succeed without a retry.
         let rows = items.clone();
         let meanwhile = move || {
             run(&mut second, |tx| rows.update_with(tx, 1, Linear(3, 1)));
@@ -361,7 +361,7 @@ impl Updater<Shelf> for Stamp {
 }
 
 #[test]
-fn updaters_come_out_of_their_words_as_they_went_in() {
+fn updaters_are_unchanged_by_encoding_in_words() {
     static TABLE: [u64; 3] = [5, 6, u64::MAX];
     let key = (3, 0x1234);
     let padded = Padded { last: 1 << 63, by: 0xff, more: u32::MAX, place: 4 };
@@ -461,7 +461,7 @@ impl Updater<Item> for Breaks {
 type Finder = (&'static str, fn(&mut Scene));
 
 #[test]
-fn an_updater_that_breaks_its_promise_has_no_effect_wherever_it_is_evaluated() {
+fn a_total_updater_that_fails_has_no_effect_wherever_it_is_evaluated() {
     let finders: [Finder; 6] = [
         ("one who reads", |scene| assert_eq!(scene.row().count, 32)),
         ("a snapshot", |scene| {
@@ -518,7 +518,7 @@ fn an_updater_that_breaks_its_promise_has_no_effect_wherever_it_is_evaluated() {
 type Step = fn(&Tx<'_, Mvto>, &Items) -> Result<(), Abort>;
 
 #[test]
-fn a_broken_promise_fails_a_transaction_that_has_not_committed() {
+fn a_total_updater_that_fails_fails_its_uncommitted_transaction() {
     for how in [How::Refuses, How::Panics] {
         let mut scene = scene();
         let Scene { items, first, .. } = &mut scene;
@@ -542,7 +542,7 @@ fn a_broken_promise_fails_a_transaction_that_has_not_committed() {
     }
 }
 
-/// A number type. One of its values cannot be stored in a row.
+/// A number type. One value of the type cannot be stored in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Touchy(u64);
 
@@ -591,7 +591,7 @@ impl Updater<Pair> for Half {
 }
 
 #[test]
-fn an_updater_that_fails_half_way_leaves_nothing_behind() {
+fn an_updater_that_fails_half_way_leaves_the_row_unchanged() {
     let db = Database::<Mvto>::builder().manual_epochs(10).build().unwrap();
     let pairs = db.table::<Pair>("pairs").unwrap();
     let mut session = db.session().unwrap();
@@ -604,7 +604,7 @@ fn an_updater_that_fails_half_way_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_collector_in_the_background_survives_a_broken_promise() {
+fn the_background_collector_survives_a_total_updater_that_fails() {
     let db = Database::<Mvto>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap();
@@ -627,7 +627,7 @@ fn the_collector_in_the_background_survives_a_broken_promise() {
 }
 
 #[test]
-fn total_updaters_of_many_threads_lose_nothing() {
+fn total_updaters_of_many_threads_lose_no_update() {
     const THREADS: i64 = 4;
     const ROUNDS: i64 = 3_000;
     let db = Database::<Mvto>::builder().build().unwrap();
@@ -669,7 +669,7 @@ fn total_updaters_of_many_threads_lose_nothing() {
     });
     let row = db.run(|tx| items.read(tx, 1, Whole));
     assert_eq!(row, Ok(Item::new(1, THREADS * ROUNDS)));
-    assert!(told.into_inner() < (THREADS * ROUNDS) as u64 / 16, "none was put off");
+    assert!(told.into_inner() < (THREADS * ROUNDS) as u64 / 16, "no update was deferred");
 }
 
 /// The scenes of this file also pass with timestamps from the system's clock.
@@ -682,11 +682,11 @@ fn total_updaters_work_with_timestamps_of_the_clock() {
         a_transaction_sees_its_deferred_updates,
         a_row_is_not_deleted_below_a_total_updater,
         snapshots_between_total_updaters_see_the_updates_below_them,
-        updaters_come_out_of_their_words_as_they_went_in,
-        an_updater_that_breaks_its_promise_has_no_effect_wherever_it_is_evaluated,
-        a_broken_promise_fails_a_transaction_that_has_not_committed,
-        an_updater_that_fails_half_way_leaves_nothing_behind,
-        the_collector_in_the_background_survives_a_broken_promise,
+        updaters_are_unchanged_by_encoding_in_words,
+        a_total_updater_that_fails_has_no_effect_wherever_it_is_evaluated,
+        a_total_updater_that_fails_fails_its_uncommitted_transaction,
+        an_updater_that_fails_half_way_leaves_the_row_unchanged,
+        the_background_collector_survives_a_total_updater_that_fails,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));
 }

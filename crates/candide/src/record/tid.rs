@@ -27,12 +27,12 @@ impl Tid {
     pub(crate) const ABSENT: u64 = 1 << 2;
     /// The record is being removed from its index. No transaction writes the record again.
     pub(crate) const DEAD: u64 = 1 << 3;
-    /// The record is in a session's queue of records to be removed. This flag is used only in a
+    /// The record is in a session's queue of records to be removed. The flag is used only in a
     /// record's first cell. The flag is not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;
     /// The record's entry in a queue may be older than the deletion of the row, or than a write
-    /// that a running transaction has staged on the absent row. This flag is used only in a
-    /// record's first cell. The flag is not a state of the row.
+    /// that a running transaction has staged on the absent row. The flag is used only in a record's
+    /// first cell. The flag is not a state of the row.
     pub(crate) const REQUEUE: u64 = 1 << 5;
     /// A session sleeps until the cell's version is replaced. The flag is not a state of the row.
     pub(crate) const WATCHED: u64 = 1 << 6;
@@ -114,8 +114,9 @@ impl Tid {
     /// Returns the smallest version of `epoch` above `self`; `None` if the numbers of `epoch` are
     /// used up.
     ///
-    /// The epoch of `self` must not be later than `epoch`. This holds if the caller read `self`
-    /// from a cell before it read `epoch`: commits number versions by epochs that have begun.
+    /// The epoch of `self` must not be later than `epoch`. The condition holds if the caller read
+    /// `self` from a cell before it read `epoch`: commits number versions by epochs that have
+    /// begun.
     #[inline]
     pub(crate) fn next_in(self, epoch: Epoch) -> Option<Tid> {
         if self.epoch() < epoch {
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_grow_and_never_carry() {
+    fn tids_grow_without_carrying_into_the_epoch() {
         let mut tid = Tid::first_of(7);
         for _ in 0..SEQUENCE_MAX {
             let next = tid.next_in(7).unwrap();
@@ -166,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_version_has_no_successor() {
+    fn the_last_tid_has_no_successor() {
         let last = Tid(Tid::first_of(EPOCH_MAX).0 | SEQUENCE_MAX << FLAG_BITS);
         assert_eq!(last.next_in(EPOCH_MAX), None);
         assert_eq!(last.version(), !Tid::FLAGS);
     }
 
     #[test]
-    fn locks_and_queueing_do_not_change_the_version_but_existence_does() {
+    fn the_version_of_a_tid_depends_on_absence_and_not_on_locks() {
         let tid = Tid::first_of(3);
         assert!(tid.same_version(Tid(tid.0
             | Tid::LOCK

@@ -13,7 +13,7 @@
 //!
 //! # Invariants
 //! * **UR1** Let a cell or an undo have timestamp t. Its `older` is zero or the address of an undo.
-//!   That undo describes the next older version, which was replaced at t; or a still older version,
+//!   That undo describes the next older version, which was replaced at t; or an even older version,
 //!   if no reader can see the versions between any more.
 //! * **UR2** A thread follows the `older` of a cell or undo with timestamp t only if the thread may
 //!   read versions from before t, or knows an attempt or a snapshot that may read them. As long as
@@ -246,7 +246,7 @@ impl<'a> Undo<'a> {
     }
 
     fn words(self) -> &'a [AtomicU64] {
-        // SAFETY: as in `word`. The header tells the number of the words that follow it
+        // SAFETY: as in `word`. The header contains the number of the words that follow it
         // (`new_undo`).
         unsafe { self.block.words(UNDO_WORDS, self.place().len()) }
     }

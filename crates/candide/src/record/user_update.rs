@@ -43,7 +43,7 @@ pub(crate) struct UserUpdate {
 unsafe impl Send for UserUpdate {}
 
 impl UserUpdate {
-    /// Erases the type of `updater`, which will be applied to `unit` of records. `is_packed` says
+    /// Erases the type of `updater`, which will be applied to `unit` of records. `is_packed` is
     /// whether the keys of these records are packed.
     pub(crate) fn new<R: Record, U: Updater<R>>(
         updater: U,
@@ -144,7 +144,7 @@ impl UserUpdate {
     /// Applies the updater to `image`, which holds the words of the updater's unit in `record`.
     pub(crate) fn apply(&self, record: RecordAt, image: &mut [u64]) -> Result<(), Abort> {
         // SAFETY: `new` has instantiated `run` for the type of the value in `value`. Both fields
-        // are unchanged since `new`, or are what `write` wrote and `read` has read back.
+        // are unchanged since `new`, or were written by `write` and read back by `read`.
         unsafe { (self.run)(self, record, image) }
     }
 }

@@ -34,8 +34,8 @@
 //!   *merged*: the row takes over the delta's effect, timestamp and rts in its own memory, the
 //!   delta's state becomes ABORTED, and the delta leaves the chain. A thread merges only if no
 //!   other thread reads the row's payload or raises its rts, as long as the delta is in the chain;
-//!   the protocol says why that is known. A thread that has seen the delta finds it aborted, and
-//!   the row below with the delta's timestamp.
+//!   the protocol's page proves that. A thread that has seen the delta finds it aborted, and the
+//!   row below with the delta's timestamp.
 
 use super::delta::{self, DeltaSpace};
 use super::{CellAt, Tid};
@@ -71,7 +71,7 @@ const RTS: usize = 1;
 const OLDER: usize = 2;
 
 /// The number of bits by which an address is shifted in a cell's word, to leave room for the flags.
-/// This loses no bit of the address, since every block begins at a multiple of eight bytes.
+/// The shift loses no bit of the address, since every block begins at a multiple of eight bytes.
 const ADDRESS_SHIFT: u32 = 9;
 
 /// The timestamp and the state of a version.
@@ -290,7 +290,7 @@ impl CellAt {
         self.linked_in_record().block.prefetch(VERSION_WORDS + first, count);
     }
 
-    /// Returns whether `word`, the cell's word, says that the newest version is in the record.
+    /// Returns whether the newest version is in the record, by `word`, the cell's word.
     #[inline]
     pub(crate) fn is_newest_in_record(&self, word: Tid) -> bool {
         word.version() >> ADDRESS_SHIFT == self.linked_in_record().block.address()
@@ -456,8 +456,8 @@ impl<'a> Latched<'a> {
         self.at.newest_linked(self.word)
     }
 
-    /// Returns whether the record's room for a version is free (VC2). `is_free` says whether memory
-    /// with a stamp is free.
+    /// Returns whether the record's room for a version is free (VC2). `is_free` returns whether
+    /// memory with a stamp is free.
     pub(crate) fn has_room_in_record(&self, is_free: impl FnOnce(Epoch) -> bool) -> bool {
         // A reader of the version that has left may still raise this word. Then the room is not
         // used again.

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_given_by_value_and_by_reference() {
+    fn keys_are_accepted_by_value_and_by_reference() {
         assert_eq!(key::<u64>(1), Some(1));
         assert_eq!(key::<i64>(-1), Some(-1));
         assert_eq!((key::<u32>(&1), key::<u8>(&&1)), (Some(1), Some(1)));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn components_are_given_as_keys_are() {
+    fn components_of_keys_are_accepted_in_the_forms_of_keys() {
         let text = Text::<3>::new("abc").unwrap();
         assert_eq!(key::<(u8, Text<3>)>((7, "abc")), Some((7, text)));
         assert_eq!(key::<(Text<3>, u8)>(("abc", 7)), Some((text, 7)));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_another_number_are_no_keys() {
+    fn slices_of_another_length_are_no_keys() {
         let bytes = Bytes::new(*b"ab");
         assert_eq!(
             (key(*b"ab"), key(b"ab"), key(&b"ab"[..])),

@@ -17,8 +17,8 @@ use super::words::Words;
 use crate::error::Abort;
 use std::marker::PhantomData;
 
-/// The kind of a column, [`Free`] or [`Indexed`]. The kind says whether the column can be updated
-/// without being read.
+/// The kind of a column, [`Free`] or [`Indexed`]. The kind determines whether the column can be
+/// updated without being read.
 pub trait ColumnKind: private::SealedKind + 'static {
     #[doc(hidden)]
     const INDEXED: bool;
@@ -36,8 +36,9 @@ pub trait Updatable: ColumnKind {}
 #[derive(Debug, Clone, Copy)]
 pub enum Free {}
 
-/// The kind of a column that an index contains. Such a column has no commit-time updates. It is
-/// changed by [`modify`](crate::Table::modify) or [`put`](crate::Table::put), which read the row.
+/// The kind of a column that an index contains. Such a column has no commit-time updates. The
+/// column is changed by [`modify`](crate::Table::modify) or [`put`](crate::Table::put), which read
+/// the row.
 #[derive(Debug, Clone, Copy)]
 pub enum Indexed {}
 
@@ -194,7 +195,7 @@ impl<R: Record, T: Field, A: ColumnKind, const N: usize> Column<R, [T; N], A> {
 /// A component of the primary key of `R`, or the whole key. As a projection it reads no words of
 /// the row.
 ///
-/// A read of key columns alone observes the row's first group. So such a read, too, says whether
+/// A read of key columns alone observes the row's first group. So such a read, too, returns whether
 /// the row exists.
 pub struct KeyColumn<R: Record, K> {
     name: &'static str,
@@ -252,7 +253,7 @@ impl<R, T, A> Column<R, T, A> {
 #[derive(Debug, Clone, Copy)]
 pub struct Whole;
 
-/// The columns that a read asks for: a column, a part of the key, a tuple of projections, or
+/// The columns that a read returns: a column, a part of the key, a tuple of projections, or
 /// [`Whole`] rows.
 ///
 /// The groups of a projection are known before anything is loaded, and a read observes exactly
@@ -285,8 +286,8 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     fn column_groups(&self) -> u64;
 
-    /// Returns the set of groups that a read observes. The set has at least one group, since each
-    /// group says whether the row exists.
+    /// Returns the set of groups that a read observes. The set has at least one group, since the
+    /// cell of each group shows whether the row exists.
     #[doc(hidden)]
     #[inline(always)]
     fn groups(&self) -> u64 {
@@ -521,7 +522,8 @@ impl<R: Record> Projection<R> for Whole {
     }
 }
 
-/// The empty projection: a read says only whether the row exists. Scans that need only keys use it.
+/// The empty projection: a read returns only whether the row exists. Scans that need only keys use
+/// it.
 impl<R: Record> Projection<R> for () {
     type Value = ();
     type Words = ();

@@ -67,7 +67,8 @@ pub trait Field: Copy + Send + Sync + 'static {
     /// Whether the type is a number type with negative values.
     const SIGNED: bool = false;
     /// A number that differs between types with different layouts in words, even if they have the
-    /// same number of bits. It is a part of [`Record::SCHEMA`](super::record::Record::SCHEMA).
+    /// same number of bits. The number is a part of
+    /// [`Record::SCHEMA`](super::record::Record::SCHEMA).
     #[doc(hidden)]
     const LAYOUT: u64 = Self::BITS as u64;
     /// The buffer for the field's words until they are known to be of one version.
@@ -90,7 +91,7 @@ pub trait Number: Field + sealed::Sealed {
     /// The type of a sum of many numbers: `i64` for signed numbers, `u64` for others.
     type Sum: Number + TryFrom<i128>;
 
-    /// Returns the number itself.
+    /// Returns the number unchanged.
     #[doc(hidden)]
     fn widen(self) -> i128;
 }
@@ -246,9 +247,9 @@ impl<T: Field> Buffer for OptionBuffer<T> {
     }
 }
 
-/// A value of less than a word is shifted up by one bit, and the lowest bit says whether there is a
-/// value. A larger value follows a separate word that says whether there is a value. All bits of
-/// `None` are zero.
+/// A value of less than a word is shifted up by one bit, and the lowest bit is set if there is a
+/// value. A larger value follows a separate word that is 1 if there is a value. All bits of `None`
+/// are zero.
 impl<T: Field> Field for Option<T> {
     const BITS: u32 = if T::BITS < 64 { T::BITS + 1 } else { (T::WORDS as u32 + 1) * 64 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, T::LAYOUT]);
@@ -636,7 +637,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_bytes_are_what_they_are_made_of() {
+    fn texts_and_bytes_return_their_contents() {
         let text = Text::<5>::new("äbc").unwrap();
         assert_eq!((text.len(), text.is_empty(), text.as_ref()), (4, false, "äbc"));
         assert!(text == "äbc" && text != "äb" && text != "äbc\0");
@@ -647,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn values_survive_their_words() {
+    fn values_are_unchanged_by_encoding_in_words() {
         round_trip(i64::MIN);
         round_trip(-1i8);
         round_trip(u32::MAX);
@@ -666,7 +667,7 @@ mod tests {
     }
 
     #[test]
-    fn options_and_arrays_survive_their_words() {
+    fn options_and_arrays_are_unchanged_by_encoding_in_words() {
         round_trip(None::<bool>);
         round_trip(Some(false));
         round_trip(Some(Some(None::<u16>)));
@@ -686,7 +687,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_what_the_table_says() {
+    fn sizes_of_field_types_are_the_documented_ones() {
         assert_eq!((<Option<bool>>::BITS, <Option<u32>>::BITS, <Option<char>>::BITS), (2, 33, 22));
         assert_eq!((<Option<u64>>::BITS, <Option<[u8; 9]>>::BITS), (128, 192));
         assert_eq!((<[bool; 64]>::WORDS, <[bool; 65]>::WORDS, <[u8; 0]>::WORDS), (1, 2, 1));

@@ -8,7 +8,7 @@ use super::record::Record;
 use std::marker::PhantomData;
 
 /// The name of a secondary index of tables of `R`: the index with number `number` in
-/// [`Record::INDEXES`]. Its keys have type `K`.
+/// [`Record::INDEXES`]. The index's keys have type `K`.
 pub struct IndexOf<R, K, I> {
     pub(crate) number: usize,
     types: PhantomData<fn(R) -> (K, I)>,

@@ -23,13 +23,13 @@ pub trait InOrder: IndexKind {}
 
 impl InOrder for Ordered {}
 
-/// The kind of an index that finds keys by their hash. It is the fastest for equality, and has no
-/// order.
+/// The kind of an index that finds keys by their hash. Such an index is the fastest for equality,
+/// and has no order.
 #[derive(Debug, Clone, Copy)]
 pub enum Hashed {}
 
-/// The kind of an index that keeps keys in order. It finds keys by equality, and scans ranges of
-/// keys in both directions.
+/// The kind of an index that keeps keys in order. Such an index finds keys by equality, and scans
+/// ranges of keys in both directions.
 #[derive(Debug, Clone, Copy)]
 pub enum Ordered {}
 

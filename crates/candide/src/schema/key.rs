@@ -35,7 +35,7 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
     const WIDTHS: &'static [u32];
 
     /// A number that differs between types whose keys lie in words differently, even if the widths
-    /// are the same. It is a part of [`Record::SCHEMA`](crate::Record::SCHEMA).
+    /// are the same. The number is a part of [`Record::SCHEMA`](crate::Record::SCHEMA).
     #[doc(hidden)]
     const KEY_LAYOUT: u64 = layout_of_widths(Self::WIDTHS);
 
@@ -141,7 +141,7 @@ fn show_words<K: Key>(words: &[u64], f: &mut Formatter<'_>) -> fmt::Result {
     if words.len() < K::WORDS { list.finish_non_exhaustive() } else { list.finish() }
 }
 
-/// Writes a key in the way in which `Debug` shows its value.
+/// Writes the value of a key as `Debug` does.
 fn show_value<K: Key + Debug>(words: &[u64], f: &mut Formatter<'_>) -> fmt::Result {
     if words.len() < K::WORDS { f.write_str(MORE) } else { K::from_words(words).fmt(f) }
 }
@@ -270,7 +270,7 @@ pub(super) const fn joined_widths<A: Key, B: Key>() -> &'static [u32] {
     Widths::<A, B>::ALL.split_at(A::WORDS + B::WORDS).0
 }
 
-/// `None` comes before all values. The first word says whether there is a value.
+/// `None` comes before all values. The first word is 1 if there is a value.
 impl<K: Key> Key for Option<K>
 where
     [u64; 1]: Before<K::Words>,
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn words_have_the_order_of_their_keys() {
+    fn encoded_words_have_the_order_of_their_keys() {
         keeps_order(&[u64::MAX, 0, 1, 1 << 63]);
         keeps_order(&[i64::MIN, -1, 0, 1, i64::MAX]);
         keeps_order(&[-128i8, -1, 0, 127]);

@@ -7,7 +7,8 @@ use super::key_words::KeyWords;
 /// The words of a part of a key, behind which the words `Next` of another part can follow.
 ///
 /// Few words of integers stay an array of exactly their number: their copies are short, and
-/// comparing them is a few instructions. What has a text or bytes in it is a [`KeyWords`].
+/// comparing them is a few instructions. The words of a part with a text or bytes are a
+/// [`KeyWords`].
 #[diagnostic::on_unimplemented(
     message = "a struct of more than four words cannot be a component of a tuple, of an option, or of a key of several fields",
     label = "a key with a component of more than four words",
@@ -18,7 +19,7 @@ pub trait Before<Next>: AsRef<[u64]> {
     /// The words of both parts.
     type Both: ZeroWords;
 
-    /// Returns these words, and behind them the others.
+    /// Returns the words of `self`, followed by those of `next`.
     fn before(self, next: Next) -> Self::Both;
 }
 

@@ -5,8 +5,8 @@
 use super::key::Key;
 use super::key_words::KeyWords;
 
-/// The packing of a key's words into fewer words, for a table whose key components need no words of
-/// their own. The bits of the components follow one another, so that the order stays the same.
+/// The packing of a key's words into fewer words, for a table whose key components may share words.
+/// The bits of the components follow one another, so that the order stays the same.
 ///
 /// A component that begins a word of its own begins a layer of its own in an ordered index. Packed
 /// components share leaves, so transactions on neighbouring keys may conflict.
@@ -106,7 +106,7 @@ mod tests {
     type Compound = (u16, i8, u64, i32);
 
     #[test]
-    fn packed_keys_keep_their_order_and_come_back() {
+    fn packed_keys_keep_their_order_and_are_unpacked_unchanged() {
         let packing = KeyPacking::new(Compound::WIDTHS).unwrap();
         assert_eq!(packing.words(), 2);
         let mut keys = Vec::new();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_packed_that_would_not_shrink() {
+    fn keys_that_packing_would_not_shrink_are_not_packed() {
         assert!(
             KeyPacking::new(<(u64, u64)>::WIDTHS).is_none()
                 && KeyPacking::new(u8::WIDTHS).is_none()

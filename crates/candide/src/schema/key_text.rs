@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_shown_as_values() {
+    fn keys_are_displayed_as_values_of_their_types() {
         assert_eq!(
             [whole(7u64), whole(-1i64), whole(i8::MIN), whole(u128::MAX)].join(" "),
             format!("7 -1 -128 {}", u128::MAX)
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_truncated_key_are_shown() {
+    fn a_truncated_key_is_displayed_as_words() {
         let text = |text| Text::<20>::new(text).unwrap();
         assert_eq!(shown(text("Smith"), 3), r#""Smith".."#);
         assert_eq!(shown(text("Thunder-ten-tronckh"), 2), r#""Thunder-ten-tron".."#);

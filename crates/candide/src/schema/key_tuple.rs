@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn tuples_are_shown_as_values() {
+    fn tuple_keys_are_displayed_as_values() {
         let key = (7u8, text("x"), Some(text("y")), 1u128);
         assert_eq!(
             Shown::of::<(u8, Text<9>, Option<Text<9>>, u128)>(&key.words()).to_string(),

@@ -126,7 +126,7 @@ impl Op {
             Code::WrappingSub => self.widen((current >> self.shift).wrapping_sub(operands[0])),
             Code::Max => old.max(operand),
             Code::Min => old.min(operand),
-            Code::User | Code::Delete => unreachable!("neither computes one word"),
+            Code::User | Code::Delete => unreachable!("neither operation computes one word"),
         };
         // Guards are checked first: a bound of zero on an unsigned column also guards against
         // results below the column's range.

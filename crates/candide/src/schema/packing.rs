@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn room_that_a_large_column_leaves_is_used_by_smaller_ones() {
+    fn small_columns_fill_the_padding_of_large_ones() {
         let sizes = [<Option<u32>>::SIZE, <Option<u32>>::SIZE, <u16>::SIZE, <u16>::SIZE];
         let packing = Packing::new(sizes);
         assert_eq!(packing.places, [(0, 0), (1, 0), (0, 33), (1, 33)]);

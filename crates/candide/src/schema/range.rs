@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_of_a_text_may_end_anywhere_in_it() {
+    fn a_text_prefix_may_end_at_any_byte() {
         let text = |text: &str| Text::<16>::new(text).expect("it fits");
         let texts =
             ["", "\0", "abcdefg", "abcdefgh", "abcdefgh\0", "abcdefghi", "abcdefghijklmnop", "ü"];
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_does_not_begin_with_what_is_longer() {
+    fn a_prefix_longer_than_a_text_does_not_match() {
         let text = |text: &str| Text::<12>::new(text).expect("it is short");
         for (prefix, is_longer) in [("x\0", "x"), ("\0", ""), ("abcdefgh\0", "abcdefgh")] {
             assert!(!holds(Prefix(prefix), text(is_longer)), "{prefix:?}");
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_hold_what_they_say() {
+    fn ranges_contain_exactly_the_keys_between_their_bounds() {
         assert!(holds(3u64..5, 3) && holds(3u64..5, 4) && !holds(3u64..5, 5) && !holds(3u64..5, 2));
         assert!(holds(-3i32..=5, 5) && holds(-3i32..=5, -3) && !holds(-3i32..=5, -4));
         assert!(

@@ -172,8 +172,7 @@ impl<R, T: Number> ColumnUpdate<R, T> {
 impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
     #[inline(always)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
-        // These are the constants of `T`, which the place repeats. The compiler knows the
-        // constants.
+        // The place repeats the constants of `T`, so that the compiler knows them.
         let place = Place { words: T::WORDS as u16, mask: Column::<R, T>::MASK, ..self.place };
         if self.code == Code::Set && self.at_least.is_none() && self.at_most.is_none() {
             return sink.set(place, |index| self.operand.word(index));
@@ -217,13 +216,13 @@ pub struct Refused;
 ///
 /// `apply` runs when the transaction commits, on the row at that time; or earlier, if the
 /// transaction reads the updated columns; or later, on any thread that needs the row, if the
-/// updater is [total](Updater::TOTAL). `apply` may run more than once. It must depend on nothing
-/// but `self` and `value`, and must not use the database: the row is locked meanwhile. If `apply`
-/// panics before the transaction has ended, the transaction has no effect and the panic continues
-/// in the caller of `run`.
+/// updater is [total](Updater::TOTAL). `apply` may run more than once. `apply` must depend on
+/// nothing but `self` and `value`, and must not use the database: the row is locked meanwhile. If
+/// `apply` panics before the transaction has ended, the transaction has no effect and the panic
+/// continues in the caller of `run`.
 pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
-    /// The columns that the updater reads and writes. They lie in one group, and no index contains
-    /// any of them. The following compiles only without the attribute `#[index]`:
+    /// The columns that the updater reads and writes. The columns lie in one group, and no index
+    /// contains any of them. The following compiles only without the attribute `#[index]`:
     ///
     /// ```compile_fail,E0080
     /// use candide::schema::{Indexed, Refused, Updater};
@@ -267,14 +266,15 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// bytes.
     ///
     /// If a total updater fails nevertheless, that is an error in the program. If its transaction
-    /// has not committed yet, the transaction ends in a panic, without effect. This is always the
-    /// case under other protocols. Under `Mvto` it is the case in these situations:
+    /// has not committed yet, the transaction ends in a panic, without effect. Under other
+    /// protocols the transaction never has committed yet. Under `Mvto` it is the case in these
+    /// situations:
     /// * The transaction reads the updated columns, changes the same group in another way that may
     ///   fail, has inserted or put the row itself, or ends in an error of its closure.
     /// * There was no room, or many updates of the row had been deferred already.
     ///
     /// If the transaction has committed, the panic hook reports the panic on the thread that
-    /// applies the updater, and that thread goes on. The row is as if all other updates had been
+    /// applies the updater, and that thread continues. The row is as if all other updates had been
     /// made, but not this one. Neither the hook nor the updater may use the database.
     const TOTAL: bool = false;
 
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_stays_within_its_bits() {
+    fn updates_by_arithmetic_stay_within_their_column() {
         let add = op(Code::Add, true, 16, 16);
         let word = 0xaaaa_bbbb_7ffe_cccc;
         assert_eq!(add.compute(&[1, 0, 0], word), Ok(0xaaaa_bbbb_7fff_cccc));

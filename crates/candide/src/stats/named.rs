@@ -12,8 +12,7 @@ use std::sync::Arc;
 const NAMES_MAX: usize = 256;
 /// The name under which the transactions of all further names are counted.
 const OTHER: &str = "(other)";
-/// The number of addresses of names that a session remembers. One name can lie at several
-/// addresses.
+/// The number of addresses of names that a session remembers. A name can lie at several addresses.
 const ADDRESSES_MAX: usize = 4 * NAMES_MAX;
 
 /// Counts of the transactions that have been given one name, by
@@ -47,8 +46,8 @@ type Counts = [u64; 3];
 pub(crate) struct Names(Mutex<BTreeMap<&'static str, Counts>>);
 
 impl Names {
-    /// Returns the name under which transactions called `name` are counted. That is `name`, unless
-    /// the database has too many other names.
+    /// Returns the name under which transactions called `name` are counted. The result is `name`,
+    /// unless the database has too many other names.
     fn admit(&self, name: &'static str) -> &'static str {
         let mut past = lock(&self.0);
         let own = past.contains_key(name) || past.len() < NAMES_MAX;
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_apart_by_text_and_counted_together_when_there_are_too_many() {
+    fn names_are_distinguished_by_text_and_counted_together_beyond_the_maximum() {
         let (names, session) = (Names::default(), SessionNames::default());
         let mut by_address = NamesByAddress::default();
         let mut count = |name, what| by_address.count(&names, &session, name, what);
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_begins_another_one_at_the_same_address_has_counts_of_its_own() {
+    fn a_prefix_of_a_name_at_the_same_address_has_its_own_counts() {
         let (names, session) = (Names::default(), SessionNames::default());
         let mut by_address = NamesByAddress::default();
         let long = "payment";

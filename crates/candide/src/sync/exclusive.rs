@@ -65,6 +65,11 @@ fn count(held: &Cell<u32>, change: i32) {
 }
 
 impl Exclusive {
+    /// Returns the number of locks that the thread holds.
+    pub(crate) fn held_by_this_thread() -> u32 {
+        HELD.with(Cell::get)
+    }
+
     /// Waits for the lock, and takes it. Gives up at `until`; `None` means no time limit.
     #[inline]
     pub(crate) fn acquire(&self, until: Option<Instant>) -> Result<(), Refusal> {
@@ -335,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn shuttle_a_turn_has_one_owner() {
+    fn shuttle_a_turn_has_at_most_one_owner() {
         explore(|| {
             let (turns, parking) = (Turns::new(), Parking::new());
             by_turns(move |id, inside| {

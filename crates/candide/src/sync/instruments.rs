@@ -18,8 +18,8 @@ pub(crate) enum Point {
     Unlocked,
     /// Commit: the write set is locked, and nothing has been validated.
     Locked,
-    /// Commit: the attempt has failed to take a lock. It holds no lock, and has not waited for that
-    /// lock yet.
+    /// Commit: the attempt has failed to take a lock. The attempt holds no lock, and has not waited
+    /// for that lock yet.
     GivenUp,
     /// Commit: a lock has been handed over to the attempt. The attempt has not yet read the cell.
     HandedOver,
@@ -37,8 +37,8 @@ pub(crate) enum Point {
     LookedAgain,
     /// Read: the attempt's view has to move on, and the epoch has not been loaded.
     Moving,
-    /// Revalidation: one row of which the closure knows only the existence has been examined. Other
-    /// rows of this kind may still have to be examined.
+    /// Revalidation: one row of which the closure has learned only the existence has been examined.
+    /// Other rows of this kind may still have to be examined.
     Asked,
     /// Read: everything in the view has been found unchanged, and the view has not moved on.
     Looked,

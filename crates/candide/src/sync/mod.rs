@@ -35,19 +35,19 @@ pub(crate) use system_clock::{SystemClock, TICK_BITS};
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::{Mutex, MutexGuard},
-    thread,
+    thread, thread_local,
 };
 #[cfg(shuttle)]
 pub(crate) use shuttle::{
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Mutex, MutexGuard},
-    thread,
+    thread, thread_local,
 };
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Mutex, MutexGuard},
-    thread,
+    thread, thread_local,
 };
 #[cfg(loom)]
 pub(crate) use weaken::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
@@ -71,8 +71,8 @@ pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));
 
 /// Whether the processor makes each store visible to all other threads at the same time, and keeps
 /// loads by Acquire in order. If so, a commit needs no fence between the load of its epoch and its
-/// validation (edge E29 of `docs/memory-ordering.md`). The language's memory model does not promise
-/// this, and loom follows the model.
+/// validation (edge E29 of `docs/memory-ordering.md`). The language's memory model does not
+/// guarantee this order, and loom follows the model.
 pub(crate) const MULTI_COPY_ATOMIC: bool =
     cfg!(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(loom)));
 
@@ -114,19 +114,6 @@ pub(crate) fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
-/// Orders an exchange that this thread has just made before its later loads, as [`full_fence`]
-/// does.
-///
-/// On x86-64 the locked exchange itself is that barrier. The language's memory model promises less
-/// for an exchange than for a fence, so the models run a fence.
-#[inline(always)]
-#[cfg_attr(loom, track_caller)]
-pub(crate) fn fence_after_exchange() {
-    if !cfg!(all(target_arch = "x86_64", not(loom), not(shuttle))) {
-        full_fence();
-    }
-}
-
 /// Stores `value` and orders it before every later load of this thread: `store; full_fence`.
 ///
 /// On x86-64 one locked exchange is the same barrier at half the cost of `mfence`. The language's
@@ -143,8 +130,8 @@ pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
 }
 
 /// Writes `value` without converting it to an integer: some of its bits may be uninitialized, like
-/// a struct's padding, or belong to a pointer, whose provenance an integer would lose. This is not
-/// an atomic operation.
+/// a struct's padding, or belong to a pointer, whose provenance an integer would lose. The access
+/// is not atomic.
 ///
 /// # Safety
 /// No other thread accesses the word during the call: every such access happens before or after it.
@@ -162,8 +149,8 @@ pub(crate) unsafe fn write_as_is(word: &AtomicU64, value: MaybeUninit<u64>) {
     word.store(unsafe { value.assume_init() }, Ordering::Relaxed);
 }
 
-/// Reads a word that [`write_as_is`] has written, or a word that holds a number. This is not an
-/// atomic operation.
+/// Reads a word that [`write_as_is`] has written, or a word that holds a number. The access is not
+/// atomic.
 ///
 /// # Safety
 /// No other thread writes the word during the call: every such write happens before or after it.

@@ -3,7 +3,7 @@
 //! # Rules
 //! A waiter checks its lock for [`SPIN_ROUNDS`] rounds. Then the waiter *enters* the queue of the
 //! lock's bucket, checks the lock once more, and sleeps. A running thread may take a free lock
-//! although other threads sleep. This keeps a lock busy while sleepers wake up.
+//! although other threads sleep. So a lock is used while sleepers wake up.
 //!
 //! A release wakes the first sleeper that wants to own the lock, and the sleepers before it that
 //! only want to look. But in each bucket, releases wake at most one sleeper that wants to own a
@@ -22,8 +22,8 @@
 //! # Bounds
 //! The first of `n` sleepers at a lock is handed the lock at the first release after
 //! [`HANDED_AFTER`]. The last sleeper is handed the lock `n` times [`HANDED_EVERY`] later: 16 ms
-//! for 64 threads. This holds if the owners release the lock in time and the system runs threads
-//! once they are woken. If the last owner has left the engine, it may happen that no thread
+//! for 64 threads. The bound holds if the owners release the lock in time and the system runs
+//! threads once they are woken. If the last owner has left the engine, it may happen that no thread
 //! releases the lock again or goes to sleep. Then the first sleeper finds the lock free after
 //! [`SLICE_MAX`] at the latest.
 //!
@@ -225,7 +225,7 @@ impl Parking {
                 bucket.handed = Some(now);
                 let waiter = &mut bucket.waiters[index];
                 let Wish::Own(number) = waiter.wish else {
-                    unreachable!("one that wants to own it")
+                    unreachable!("a waiter that wants to own the lock")
                 };
                 free(Some(number));
                 waiter.state = State::Handed;
@@ -519,10 +519,7 @@ impl Drop for Wait<'_> {
         // A waiter may be handed the lock just before it stops waiting, and must then free the
         // lock. So the waiter has to call `give_up`, which returns whether the waiter was handed
         // the lock.
-        debug_assert!(
-            state != State::Handed || std::thread::panicking(),
-            "nothing owns the lock now"
-        );
+        debug_assert!(state != State::Handed || std::thread::panicking(), "the lock is free");
     }
 }
 
@@ -576,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_wakes_waiters_that_look_and_the_first_that_wants_to_own() {
+    fn a_release_wakes_all_readers_and_the_first_waiting_owner() {
         let parking = Parking::new();
         let looking = || Wait::new(&parking, PLACE, Wish::Look, Patience::Endless);
         let (mut before, mut behind) = (looking(), looking());
@@ -591,7 +588,7 @@ mod tests {
         assert_eq!(
             (awoken(&mut second), awoken(&mut behind)),
             (None, None),
-            "the first one has not been there yet"
+            "the first waiter has not entered the queue yet"
         );
         drop((before, first));
         wake_at(&parking, Instant::now(), 2);
@@ -601,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_that_has_lost_eight_times_is_handed_what_it_waits_for() {
+    fn a_waiter_that_has_lost_eight_times_is_handed_the_lock() {
         let parking = Parking::new();
         let (mut first, second) = (owner(&parking, 1), owner(&parking, 2));
         let begun = Instant::now();
@@ -609,7 +606,7 @@ mod tests {
             wake_at(&parking, begun, times);
             assert_eq!(awoken(&mut first), Some(Waited::Again));
         }
-        assert_eq!(release(&parking, false), None, "what cannot be handed over is freed");
+        assert_eq!(release(&parking, false), None, "a lock that cannot be handed over is freed");
         assert_eq!(release(&parking, true), Some(1));
         assert_eq!(awoken(&mut first), Some(Waited::Handed));
         assert!(parking.has_sleepers());
@@ -651,14 +648,14 @@ mod tests {
             assert_eq!(awoken(&mut first), Some(Waited::Again));
         }
         parking.wake_next(parking.bucket(PLACE), PLACE, begun + WOKEN_EVERY + WOKEN_EVERY / 2);
-        assert_eq!(awoken(&mut first), None, "it is too soon after the one before");
+        assert_eq!(awoken(&mut first), None, "the handover is too soon after the last one");
         parking.wake_unwoken();
         assert_eq!(
             [&mut first, &mut second, &mut elsewhere].map(awoken),
             [Some(Waited::Again), None, None]
         );
         parking.wake_unwoken();
-        assert_eq!(awoken(&mut first), None, "nothing was left asleep since");
+        assert_eq!(awoken(&mut first), None, "no waiter was left asleep since");
     }
 
     #[test]
@@ -673,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_handed_over_wakes_the_waiters_that_look() {
+    fn a_lock_that_is_handed_over_wakes_waiting_readers() {
         let parking = Parking::new();
         let mut looking = Wait::new(&parking, PLACE, Wish::Look, Patience::Endless);
         enter(&mut looking);
@@ -688,13 +685,13 @@ mod tests {
         assert_eq!(
             awoken(&mut looking),
             Some(Waited::Again),
-            "it may have waited for the commit that is over"
+            "the waiter may have waited for the commit that has ended"
         );
         assert_eq!(awoken(&mut first), Some(Waited::Handed));
     }
 
     #[test]
-    fn a_waiter_whose_time_is_over_has_waited_in_vain() {
+    fn a_waiter_whose_deadline_passes_returns_without_the_lock() {
         let parking = Parking::new();
         let mut wait = Wait::new(&parking, PLACE, Wish::Own(1), Patience::Until(Instant::now()));
         enter(&mut wait);
@@ -705,6 +702,6 @@ mod tests {
             [wait.wait(), wait.wait(), wait.wait()],
             [Waited::Again, Waited::Again, Waited::InVain]
         );
-        assert!(!parking.has_sleepers(), "it has never slept");
+        assert!(!parking.has_sleepers(), "the waiter has never slept");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A static outlives the executions of a model, whose locks belong to one execution each. A thread
 //! that the engine starts runs in real time, and the program that is modelled starts all its
-//! threads itself: it calls what the engine's thread would do.
+//! threads itself: it calls the functions that the engine's thread would call.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! A small random generator for each session. It serves for backoff, which needs no random numbers
-//! of high quality.
+//! A small random generator for each session. The generator serves for backoff, which needs no
+//! random numbers of high quality.
 
 use std::hash::{BuildHasher, RandomState};
 

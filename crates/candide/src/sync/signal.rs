@@ -1,8 +1,8 @@
 //! The state that a worker thread shares with other threads, and sleeping until it changes.
 //!
 //! Threads that wait for a lock sleep in a [`Parking`](super::Parking), where the word of the lock
-//! says which thread goes on. All other threads of the engine that sleep are workers without work,
-//! or wait for a worker: for the logger or for the advancer.
+//! determines which thread continues. All other threads of the engine that sleep are workers
+//! without work, or wait for a worker: for the logger or for the advancer.
 
 #![forbid(unsafe_code)]
 

@@ -9,8 +9,8 @@
 //! before and after fences. Under a model the clock is such a word. A reading does not order other
 //! threads' writes: only the fences do (edges E15 and E19 of `docs/memory-ordering.md`).
 //!
-//! The machine must keep the promise of `Instant`, that the clock never goes back on any core, and
-//! must read the clock in program order. Where Linux maps the clock into the program, a reading
+//! The machine must keep the guarantee of `Instant`, that the clock never goes back on any core,
+//! and must read the clock in program order. Where Linux maps the clock into the program, a reading
 //! begins and ends with loads. The fences order these loads, and barriers order the reading between
 //! them.
 
@@ -27,8 +27,8 @@ const TICK_SHIFT: u32 = 6;
 /// The number of bits of a tick's number.
 pub(crate) const TICK_BITS: u32 = 52;
 
-/// The system's clock. It counts ticks from the time when this value was made, beginning with tick
-/// one.
+/// The system's clock. The clock counts ticks from the time when this value was made, beginning
+/// with tick one.
 #[cfg(not(any(loom, shuttle)))]
 #[derive(Debug)]
 pub(crate) struct SystemClock {
@@ -55,7 +55,7 @@ impl SystemClock {
         tick
     }
 
-    /// Waits until `tick` is over. Usually `tick` is over already.
+    /// Waits until `tick` has ended. Usually `tick` has ended already.
     #[inline]
     pub(crate) fn await_end(&self, tick: u64) {
         let mut spin = Spin::default();
@@ -100,7 +100,7 @@ impl SystemClock {
         readings / READINGS
     }
 
-    /// Waits until `tick` is over.
+    /// Waits until `tick` has ended.
     pub(crate) fn await_end(&self, tick: u64) {
         self.readings.fetch_max((tick + 1) * READINGS, Ordering::Relaxed);
     }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tick_that_has_been_awaited_is_over_for_all_threads() {
+    fn a_tick_that_one_thread_awaited_is_over_for_all_threads() {
         let clock = SystemClock::new();
         std::thread::scope(|scope| {
             for _ in 0..2 {

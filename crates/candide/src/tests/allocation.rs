@@ -188,8 +188,8 @@ impl<P: Protocol> Tables<P> {
     }
 }
 
-protocol_tests!(overlapping: a_commit_asks_nothing_of_the_allocator_while_it_holds_locks);
-fn a_commit_asks_nothing_of_the_allocator_while_it_holds_locks<P: Protocol>() {
+protocol_tests!(overlapping: a_commit_does_not_allocate_while_it_holds_locks);
+fn a_commit_does_not_allocate_while_it_holds_locks<P: Protocol>() {
     for sorted in [false, true] {
         for many in [1, 5, 50] {
             let tables = Tables::<P>::new(sorted);
@@ -212,8 +212,8 @@ fn a_commit_asks_nothing_of_the_allocator_while_it_holds_locks<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: the_watch_sees_what_is_allocated_between_locks);
-fn the_watch_sees_what_is_allocated_between_locks<P: Protocol>() {
+protocol_tests!(overlapping: allocations_between_locking_and_unlocking_are_seen_by_the_watch);
+fn allocations_between_locking_and_unlocking_are_seen_by_the_watch<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     for point in [Point::Locked, Point::Validated] {

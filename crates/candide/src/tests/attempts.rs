@@ -1,5 +1,6 @@
-//! Tests of how often transactions try again while others hold what they need. The holder of a row
-//! stops until the others have slept for it, so that nothing depends on the time that it takes.
+//! Tests of the number of attempts of transactions while other transactions hold their rows. The
+//! holder of a row stops until the others have slept for it, so that nothing depends on the time
+//! that it takes.
 
 use super::properties;
 use super::rows::Item;

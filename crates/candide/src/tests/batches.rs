@@ -11,8 +11,8 @@ use candide_derive::Record;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// A line of an order. Its key has four words, so the index has a layer for each of them. It has
-/// two groups.
+/// A line of an order. The key of a line has four words, so the index has a layer for each word. A
+/// line has two groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate, ordered)]
 struct Line {
@@ -101,7 +101,11 @@ fn a_batch_has_the_effect_of_single_operations<P: Protocol>() {
                         whole + usize::from(wanted.is_none()),
                         refused + usize::from(wanted.is_some()),
                     );
-                    assert_eq!(rows(tx, &lines)?, after, "what the transaction sees, seed {seed}");
+                    assert_eq!(
+                        rows(tx, &lines)?,
+                        after,
+                        "the contents that the transaction sees, seed {seed}"
+                    );
                 }
                 if fails { Err(Abort::NotFound) } else { Ok(()) }
             });
@@ -122,9 +126,9 @@ fn a_batch_has_the_effect_of_single_operations<P: Protocol>() {
 
 protocol_tests!(
     #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
-    all: a_batch_that_meets_the_limit_keeps_the_rows_before
+    all: a_batch_that_meets_the_memory_limit_keeps_its_earlier_rows
 );
-fn a_batch_that_meets_the_limit_keeps_the_rows_before<P: Protocol>() {
+fn a_batch_that_meets_the_memory_limit_keeps_its_earlier_rows<P: Protocol>() {
     /// The number of rows of the batch. Each order has seven of the rows.
     const ROWS: u32 = 3_000;
     let key = |number: u32| (1, 1, number / 7, (number % 7) as u16);
@@ -151,7 +155,7 @@ fn a_batch_that_meets_the_limit_keeps_the_rows_before<P: Protocol>() {
                 Err(Abort::MemoryLimit) => {}
                 Err(abort) => return Err(abort),
             }
-            // The closure goes on. The refused row has no effect, and the rows before it are
+            // The closure continues. The refused row has no effect, and the rows before it are
             // inserted.
             let refused = taken.get() - 1;
             assert_eq!(lines.get(tx, &key(refused), Line::ITEM)?, None);
@@ -195,8 +199,8 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
         assert_eq!(seen, if whole_district { 30 } else { 0 });
         let mut disturb = || {
             inner = second.with(once()).run(|tx| {
-                // This read excludes a serial order of the two transactions: it does not see the
-                // first one's write.
+                // The read excludes a serial order of the two transactions, since it does not see
+                // the write of the first.
                 beside.read(tx, 0, Item::COUNT)?;
                 disturbing.map_or(Ok(()), |key| lines.insert(tx, line(key, 7)))
             });

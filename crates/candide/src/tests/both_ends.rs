@@ -1,9 +1,10 @@
-//! Tests of scans that are taken from both ends: each row comes once, and the transaction has
-//! observed what the scan has passed from either end, and nothing between.
+//! Tests of scans that are taken from both ends: each row is returned once, and the transaction has
+//! observed the rows passed from either end, and none between.
 
 use super::indexed_rows::{Filed, Parcel};
 use super::phantoms::{
-    Act, Scene, both_commit, drain, insert, is_not_noticed, is_noticed, is_noticed_by_index, scene,
+    Act, Scene, both_transactions_commit, drain, insert, insert_fails_validation,
+    insert_fails_validation_by_index, insert_passes_validation, scene,
 };
 use super::rows::Item;
 use super::snapshots::{Chained, collect, ok};
@@ -14,7 +15,7 @@ use std::collections::VecDeque;
 
 type Row<V> = Result<((u8, u16), V), Abort>;
 
-/// Takes up to `count` rows from each end by turns, the first one from the beginning.
+/// Takes up to `count` rows from each end alternately, the first one from the beginning.
 fn take_both<V>(
     scan: &mut impl DoubleEndedIterator<Item = Row<V>>,
     count: usize,
@@ -42,16 +43,16 @@ fn rows_between_the_ends_of_a_scan_are_not_observed<P: Protocol>() {
         parcels.update(tx, (1, 1_100), Parcel::WEIGHT.add(1))
     };
     for look in [both, last_first] {
-        is_not_noticed::<P>(tens(), look, in_the_middle);
+        insert_passes_validation::<P>(tens(), look, in_the_middle);
     }
     let from_the_end: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).rev().take(3));
-    is_not_noticed::<P>(tens(), from_the_end, |parcels, tx| insert(parcels, tx, 5));
+    insert_passes_validation::<P>(tens(), from_the_end, |parcels, tx| insert(parcels, tx, 5));
     let never_asked: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).rev().take(0));
-    is_not_noticed::<P>(tens(), never_asked, |parcels, tx| insert(parcels, tx, 5));
+    insert_passes_validation::<P>(tens(), never_asked, |parcels, tx| insert(parcels, tx, 5));
 }
 
-protocol_tests!(overlapping: rows_passed_from_either_end_of_a_scan_are_observed);
-fn rows_passed_from_either_end_of_a_scan_are_observed<P: Protocol>() {
+protocol_tests!(overlapping: rows_visited_from_either_end_of_a_scan_are_observed);
+fn rows_visited_from_either_end_of_a_scan_are_observed<P: Protocol>() {
     let tens: Vec<u16> = (1..200).map(|number| 10 * number).collect();
     let both: Act<P> = |parcels, tx| take_both(&mut parcels.scan(tx, Prefix((1,)), ()), 3);
     let from_the_end: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).rev().take(3));
@@ -63,30 +64,32 @@ fn rows_passed_from_either_end_of_a_scan_are_observed<P: Protocol>() {
     };
     let at_the_beginning: Act<P> = |parcels, tx| insert(parcels, tx, 25);
     let at_the_end: Act<P> = |parcels, tx| insert(parcels, tx, 1_975);
-    is_noticed::<P>(&tens, both, at_the_beginning);
-    is_noticed::<P>(&tens, both, at_the_end);
-    is_noticed::<P>(&tens, both, |parcels, tx| insert(parcels, tx, 1));
-    is_noticed::<P>(&tens, both, |parcels, tx| insert(parcels, tx, 2_000));
-    is_noticed::<P>(&tens, both, |parcels, tx| parcels.delete(tx, (1, 1_980)));
-    is_noticed::<P>(&tens, from_the_end, at_the_end);
-    is_noticed::<P>(&tens, turned_twice, at_the_beginning);
-    is_noticed::<P>(&tens, turned_twice, |parcels, tx| insert(parcels, tx, 35));
-    is_noticed::<P>(&tens, turned_twice, |parcels, tx| insert(parcels, tx, 1_985));
+    insert_fails_validation::<P>(&tens, both, at_the_beginning);
+    insert_fails_validation::<P>(&tens, both, at_the_end);
+    insert_fails_validation::<P>(&tens, both, |parcels, tx| insert(parcels, tx, 1));
+    insert_fails_validation::<P>(&tens, both, |parcels, tx| insert(parcels, tx, 2_000));
+    insert_fails_validation::<P>(&tens, both, |parcels, tx| parcels.delete(tx, (1, 1_980)));
+    insert_fails_validation::<P>(&tens, from_the_end, at_the_end);
+    insert_fails_validation::<P>(&tens, turned_twice, at_the_beginning);
+    insert_fails_validation::<P>(&tens, turned_twice, |parcels, tx| insert(parcels, tx, 35));
+    insert_fails_validation::<P>(&tens, turned_twice, |parcels, tx| insert(parcels, tx, 1_985));
     // Ends that have met have observed the whole range.
     let until_they_meet: Act<P> = |parcels, tx| take_both(&mut parcels.scan(tx, .., ()), 200);
-    is_noticed::<P>(&tens, until_they_meet, |parcels, tx| insert(parcels, tx, 1_005));
+    insert_fails_validation::<P>(&tens, until_they_meet, |parcels, tx| insert(parcels, tx, 1_005));
     let nothing: Act<P> = |parcels, tx| take_both(&mut parcels.scan(tx, Prefix((7,)), ()), 1);
-    is_noticed::<P>(&tens, nothing, |parcels, tx| parcels.insert(tx, Parcel::new(7, 1)));
+    insert_fails_validation::<P>(&tens, nothing, |parcels, tx| {
+        parcels.insert(tx, Parcel::new(7, 1))
+    });
 }
 
 protocol_tests!(overlapping: both_ends_of_a_scan_by_an_index_are_observed);
 fn both_ends_of_a_scan_by_an_index_are_observed<P: Protocol>() {
     // The rows 0 to 3 have the codes 1000 to 1003, and the same place.
-    is_noticed_by_index::<P>(
+    insert_fails_validation_by_index::<P>(
         |filed, tx| take_both(&mut filed.index(Filed::BY_PLACE).scan(tx, .., ()), 2),
         |filed, tx| filed.delete(tx, (1, 3)),
     );
-    is_noticed_by_index::<P>(
+    insert_fails_validation_by_index::<P>(
         |filed, tx| drain(filed.index(Filed::BY_PLACE).rows(tx, (1, 0), ()).rev().take(1)),
         |filed, tx| filed.insert(tx, Parcel::new(1, 9).into()),
     );
@@ -99,7 +102,7 @@ fn rows_between_the_ends_of_an_index_scan_are_not_observed<P: Protocol>() {
         scene.parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
     let look = |tx: &Tx<'_, P>| take_both(&mut by_code.scan(tx, .., ()), 3);
     let mut commits_beside = |is_in_a_circle, number| {
-        both_commit(
+        both_transactions_commit(
             scene,
             is_in_a_circle,
             |_, tx| look(tx),
@@ -110,8 +113,8 @@ fn rows_between_the_ends_of_an_index_scan_are_not_observed<P: Protocol>() {
     assert!(!commits_beside(true, 25) && !commits_beside(true, 1_975));
 }
 
-protocol_tests!(all: own_writes_do_not_show_in_a_scan_from_both_ends);
-fn own_writes_do_not_show_in_a_scan_from_both_ends<P: Protocol>() {
+protocol_tests!(all: a_scan_from_both_ends_does_not_show_later_own_writes);
+fn a_scan_from_both_ends_does_not_show_later_own_writes<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     ok(db.run(|tx| parcels.insert_many(tx, (0..100).map(|number| Parcel::new(1, 10 * number)))));
@@ -184,8 +187,8 @@ fn a_snapshot_is_scanned_from_both_ends<P: Chained>() {
     }
 }
 
-protocol_tests!(concurrent: a_scan_ends_at_both_ends_after_an_error);
-fn a_scan_ends_at_both_ends_after_an_error<P: Protocol>() {
+protocol_tests!(concurrent: after_an_error_a_scan_ends_at_both_ends);
+fn after_an_error_a_scan_ends_at_both_ends<P: Protocol>() {
     let Scene { db, parcels, mut first, .. } = scene::<P>(0..40);
     let by_shelf =
         parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();

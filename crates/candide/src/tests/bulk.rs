@@ -1,4 +1,4 @@
-//! Tests of the promises and refusals of loading, clearing, exporting and importing many rows.
+//! Tests of the guarantees and refusals of loading, clearing, exporting and importing many rows.
 
 use super::rows::Item;
 use crate::engine::Protocol;
@@ -57,8 +57,8 @@ fn an_import_that_is_refused_says_how_many_rows_there_are() {
 
 #[test]
 fn rows_deleted_while_a_table_grows_are_absent_in_batch_lookups() {
-    // The number of rows of a step. It is so small that no step moves a whole array of a table of
-    // this size.
+    // The number of rows of a step. The number is so small that no step moves a whole array of a
+    // table of this size.
     const STEP: u64 = 20;
     const FIRST: u64 = 2_000;
     let db = Database::<Occ>::builder().manual_epochs(1).build().unwrap();

@@ -25,7 +25,7 @@ protocol_tests!(all: a_row_has_a_version_and_an_absent_row_has_none);
 fn a_row_has_a_version_and_an_absent_row_has_none<P: Protocol>() {
     let ordered = TableOptions::default().ordered();
     for options in [TableOptions::default(), ordered, ordered.contention_aware_keys(false)] {
-        row_and_no_row::<P>(options);
+        row_and_absence::<P>(options);
     }
 }
 
@@ -36,7 +36,7 @@ fn a_recorded_row_has_a_version_and_an_absent_row_has_none() {
     a_row_has_a_version_and_an_absent_row_has_none::<Recorded<Serial>>();
 }
 
-fn row_and_no_row<P: Protocol>(options: TableOptions) {
+fn row_and_absence<P: Protocol>(options: TableOptions) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table_with::<Item>("items", options).unwrap();
     let mut session = db.session().unwrap();
@@ -49,7 +49,7 @@ fn row_and_no_row<P: Protocol>(options: TableOptions) {
         (Some(1), None)
     );
     run(&mut session, |tx| items.delete(tx, 1));
-    assert_eq!(versions(&items, &mut session, 1), None, "whatever is left of it");
+    assert_eq!(versions(&items, &mut session, 1), None, "the remains of the row");
     run(&mut session, |tx| items.insert(tx, Item::new(1, 11)));
     assert!(versions(&items, &mut session, 1).is_some_and(|versions| versions >= 1));
     let refused: Result<(), Abort> = session.run(|tx| {
@@ -64,11 +64,11 @@ fn row_and_no_row<P: Protocol>(options: TableOptions) {
     let stats = session.stats();
     versions(&items, &mut session, 1);
     assert_eq!(session.stats(), stats, "it is no transaction");
-    assert_eq!(db.health().oldest_pin, None, "nothing is held back");
+    assert_eq!(db.health().oldest_pin, None, "no garbage is kept");
 }
 
-protocol_tests!(concurrent: sessions_of_other_databases_and_transactions_around_it_are_told_apart);
-fn sessions_of_other_databases_and_transactions_around_it_are_told_apart<P: Protocol>() {
+protocol_tests!(concurrent: chain_lengths_are_refused_for_other_databases_and_within_transactions);
+fn chain_lengths_are_refused_for_other_databases_and_within_transactions<P: Protocol>() {
     let [db, other] = [(); 2].map(|()| Database::<P>::builder().build().unwrap());
     let items = db.table::<Item>("items").unwrap();
     let (mut session, mut inner) = (db.session().unwrap(), db.session().unwrap());
@@ -114,8 +114,8 @@ fn collect<P: Versioned>(db: &Database<P>, session: &mut Session<P>) {
     }
 }
 
-protocol_tests!(versioned: a_snapshot_keeps_what_it_sees);
-fn a_snapshot_keeps_what_it_sees<P: Versioned>() {
+protocol_tests!(versioned: a_snapshot_keeps_the_versions_that_it_sees);
+fn a_snapshot_keeps_the_versions_that_it_sees<P: Versioned>() {
     let (db, items, mut session) = by_hand::<P>(true);
     let snapshot = db.snapshot();
     for updates in 1..=3 {
@@ -192,11 +192,11 @@ fn protocols_without_versions_have_one<P: Protocol>() {
 }
 
 #[test]
-fn a_pending_version_is_counted_and_is_no_row_before_its_commit() {
+fn a_pending_version_is_counted_but_shows_no_row_before_its_commit() {
     let (db, items, mut session) = by_hand::<Mvto>(true);
     let (mut other, rows) = (db.session().unwrap(), items.clone());
     let amid = move || {
-        assert_eq!(versions(&rows, &mut other, 1), Some(2), "what may be in a reader's way");
+        assert_eq!(versions(&rows, &mut other, 1), Some(2), "a lock that a reader may meet");
         assert_eq!(versions(&rows, &mut other, 2), None, "it is not inserted yet");
     };
     acting(Point::Validated, amid, || {
@@ -217,8 +217,8 @@ fn a_pending_version_is_counted_and_is_no_row_before_its_commit() {
     assert_eq!((lost, versions(&items, &mut session, 1)), (CONFLICT, Some(3)));
 }
 
-protocol_tests!(versioned: no_writer_is_in_its_way);
-fn no_writer_is_in_its_way<P: Versioned>() {
+protocol_tests!(versioned: counting_versions_does_not_wait_for_a_writer);
+fn counting_versions_does_not_wait_for_a_writer<P: Versioned>() {
     const ROUNDS: u64 = 2_000;
     let db = Database::<P>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();

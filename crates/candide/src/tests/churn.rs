@@ -242,8 +242,8 @@ fn sums_and_indexes_hold_while_rows_come_and_go<P: Protocol>() {
     }
 }
 
-protocol_tests!(concurrent: ranges_are_filled_and_emptied_at_once);
-fn ranges_are_filled_and_emptied_at_once<P: Protocol>() {
+protocol_tests!(concurrent: concurrent_inserts_and_deletes_of_ranges_are_atomic);
+fn concurrent_inserts_and_deletes_of_ranges_are_atomic<P: Protocol>() {
     // Each thread fills and empties ranges of its own, so that leaves are split and removed, and
     // hash indexes grow. Meanwhile each scan of a range must find either all rows of the range or
     // none.

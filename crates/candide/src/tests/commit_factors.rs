@@ -131,7 +131,7 @@ fn a_row_is_inserted_where_its_absence_was_seen_for_longer_than_a_compressed_ver
 }
 
 #[test]
-fn a_commit_that_is_bound_to_fail_aborts_preemptively_before_it_locks() {
+fn a_commit_that_must_fail_aborts_preemptively_before_it_locks() {
     for (factor, another) in [
         (None, Err(Abort::Locked)), //
         (Some(Factor::PreemptiveAborts), Ok(())),
@@ -243,7 +243,7 @@ fn meets_a_locked_row<P: Protocol>(scene: &mut Scene<P>) -> (Result<(), Abort>, 
     (result, slept.get())
 }
 
-fn waits_unless_told_not_to<P: Protocol>() {
+fn commit_waits_unless_the_factor_forbids_it<P: Protocol>() {
     // If the processor is busy, a sleep may end before the lock is released. So the test repeats
     // rounds.
     let mut waiting = scene::<P>(None);
@@ -255,8 +255,8 @@ fn waits_unless_told_not_to<P: Protocol>() {
 }
 
 #[test]
-fn commits_do_not_wait_for_locked_rows_if_they_are_not_to() {
-    waits_unless_told_not_to::<Occ>();
-    waits_unless_told_not_to::<TicToc>();
-    waits_unless_told_not_to::<Mvcc>();
+fn commits_do_not_wait_for_locked_rows_without_that_factor() {
+    commit_waits_unless_the_factor_forbids_it::<Occ>();
+    commit_waits_unless_the_factor_forbids_it::<TicToc>();
+    commit_waits_unless_the_factor_forbids_it::<Mvcc>();
 }

@@ -16,8 +16,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::{Arc, Barrier};
 
-protocol_tests!(overlapping: write_skew_fails_one_of_the_two);
-fn write_skew_fails_one_of_the_two<P: Protocol>() {
+protocol_tests!(overlapping: write_skew_fails_one_of_two_commits);
+fn write_skew_fails_one_of_two_commits<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>();
     let mut inner = Ok(());
     let outer = first.with(ONCE()).run(|tx| {
@@ -52,7 +52,7 @@ fn a_lock_between_locking_and_validating_is_respected<P: Protocol>() {
 /// This test detects a validation that ignores locks of other transactions. Each of two commits
 /// stops between locking and validating until the other has locked, too.
 #[test]
-fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
+fn two_commits_that_have_locked_each_others_reads_do_not_both_succeed() {
     for _ in 0..200 {
         let Scene { table, mut first, mut second, .. } = scene::<Occ>();
         let (locked, read) = (Arc::new(Barrier::new(2)), Barrier::new(2));
@@ -192,7 +192,7 @@ fn a_torn_read_is_read_again() {
 
 /// Commits use up the sequence numbers of an epoch, and then the epochs.
 #[test]
-fn versions_never_carry_and_end_with_a_refusal() {
+fn versions_never_carry_and_are_refused_after_the_last() {
     let last = crate::epoch::EPOCH_MAX;
     let db = Database::<Occ>::builder().manual_epochs(last - 1).build().unwrap();
     let table = db.table::<Item>("rows").unwrap();

@@ -102,7 +102,7 @@ fn a_conflict_is_one_readable_line() {
 }
 
 #[test]
-fn limits_on_retrying_at_their_edges() {
+fn limits_on_attempts_and_time_hold_at_their_smallest_values() {
     let db = Database::new();
     let table = db.table::<Item>("rows").unwrap();
     unwrap(db.run(|tx| table.insert(tx, Item::new(1, 0))));
@@ -160,8 +160,8 @@ fn limits_on_retrying_at_their_edges() {
     // An error of the closure is returned even after the deadline.
     let late: Result<(), Abort> = session.with(none.deadline(past)).run(|_| Err(Abort::NotFound));
     assert_eq!(late, Err(Abort::NotFound));
-    // An attempt that gives way to the token counts as an attempt. The session does not wait for
-    // the token beyond the limits.
+    // An attempt that yields to the token counts as an attempt. The session does not wait for the
+    // token beyond the limits.
     db.inner.engine.token.try_take(999);
     let mut blocked =
         |options| session.with(options).run(|tx| table.update(tx, 1, Item::COUNT.add(1)));
@@ -171,8 +171,8 @@ fn limits_on_retrying_at_their_edges() {
     db.inner.engine.token.release(999);
 }
 
-protocol_tests!(all: health_tells_which_session_holds_memory_back);
-fn health_tells_which_session_holds_memory_back<P: Protocol>() {
+protocol_tests!(all: health_names_the_session_that_delays_reclamation);
+fn health_names_the_session_that_delays_reclamation<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(100).build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     let pass = |count: u32| (0..count).for_each(|_| db.inner.engine.epochs.pass());
@@ -225,8 +225,8 @@ fn the_oldest_of_several_pins_is_named() {
     }));
 }
 
-protocol_tests!(all: tables_tell_what_they_take);
-fn tables_tell_what_they_take<P: Protocol>() {
+protocol_tests!(all: sizes_of_tables_are_reported);
+fn sizes_of_tables_are_reported<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     assert_eq!(db.tables(), []);
     let small = db.table::<Item>("small").unwrap();
@@ -270,8 +270,8 @@ fn a_row_is_shown_by_its_table_and_key() {
     }));
 }
 
-protocol_tests!(all: databases_sessions_and_tables_are_shown_in_a_line);
-fn databases_sessions_and_tables_are_shown_in_a_line<P: Protocol>() {
+protocol_tests!(all: databases_sessions_and_tables_are_displayed_in_one_line);
+fn databases_sessions_and_tables_are_displayed_in_one_line<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let items = db.table::<Item>("rows").unwrap();
     let mut session = db.session().unwrap();
@@ -294,7 +294,7 @@ fn databases_sessions_and_tables_are_shown_in_a_line<P: Protocol>() {
 
 /// A database with many tables makes the next one as fast as the first: it reads no other name.
 #[test]
-fn making_a_table_reads_no_other_names() {
+fn making_a_table_does_not_read_the_names_of_others() {
     let db = Database::new();
     let reads = |name: &str| {
         let before = NAMES_READ.get();

@@ -59,7 +59,7 @@ fn exchange<P: Protocol>(
                 let code = parcels.read(tx, (1, others[0]), Parcel::CODE)?;
                 let twin = Parcel { code, ..Parcel::new(1, 99) };
                 undo(&|| {
-                    // Whether there is an index now is not known.
+                    // It is unknown whether the index exists now.
                     let refused = tx.attempt(|tx| parcels.insert(tx, twin));
                     refused.or_else(|abort| match abort {
                         Abort::NotUnique => Ok(()),

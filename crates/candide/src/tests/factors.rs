@@ -53,8 +53,8 @@ fn allocators() -> impl Iterator<Item = Factor> {
     allocators.into_iter().filter(|factor| factor.is_available())
 }
 
-protocol_tests!(all: allocators_get_their_memory_back);
-fn allocators_get_their_memory_back<P: Protocol>() {
+protocol_tests!(all: allocators_of_all_kinds_get_all_memory_back);
+fn allocators_of_all_kinds_get_all_memory_back<P: Protocol>() {
     for factor in std::iter::once(None).chain(allocators().map(Some)) {
         let mut scene = scene::<P>(factor, TableOptions::default().ordered());
         let before = scene.db.memory().reserved_bytes;
@@ -113,8 +113,8 @@ impl Drop for Witness<'_> {
     }
 }
 
-protocol_tests!(overlapping: conflicts_unwind_under_their_factor);
-fn conflicts_unwind_under_their_factor<P: Protocol>() {
+protocol_tests!(overlapping: conflicts_unwind_under_the_factor_of_unwinding);
+fn conflicts_unwind_under_the_factor_of_unwinding<P: Protocol>() {
     for factor in [None, Some(Factor::UnwindingAborts)] {
         let Scene { db, items, mut session } = scene::<P>(factor, TableOptions::default());
         let mut other = db.session().unwrap();
@@ -150,8 +150,8 @@ fn conflicts_unwind_under_their_factor<P: Protocol>() {
     }
 }
 
-/// Lets a read-only transaction read rows from two different times. So it fails at commit and runs
-/// again.
+/// Lets a read-only transaction read rows from two different times. So the transaction fails at
+/// commit and runs again.
 fn read_of_two_times<P: Protocol>() {
     for factor in [None, Some(Factor::UnwindingAborts)] {
         let mut scene = scene::<P>(factor, TableOptions::default());
@@ -178,8 +178,8 @@ fn a_doomed_reader_fails_at_commit_with_and_without_unwinding() {
     read_of_two_times::<TicToc>();
 }
 
-protocol_tests!(all: unordered_tables_have_an_order_under_their_factor);
-fn unordered_tables_have_an_order_under_their_factor<P: Protocol>() {
+protocol_tests!(all: tables_are_ordered_under_the_factor_of_ordered_indexes);
+fn tables_are_ordered_under_the_factor_of_ordered_indexes<P: Protocol>() {
     for factor in [None, Some(Factor::OrderedOnly)] {
         let mut scene = scene::<P>(factor, TableOptions::default());
         scene.insert(0..1_000);
@@ -193,7 +193,7 @@ fn unordered_tables_have_an_order_under_their_factor<P: Protocol>() {
 }
 
 #[test]
-fn indexes_that_are_dropped_and_made_again_are_the_same_whatever_their_order() {
+fn indexes_recreated_in_any_order_have_the_same_entries() {
     let scene = scene::<Occ>(Some(Factor::OrderedOnly), TableOptions::default());
     for _ in 0..40 {
         scene.items.create_index("by_count", Item::COUNT, IndexOptions::hashed()).unwrap();
@@ -201,8 +201,8 @@ fn indexes_that_are_dropped_and_made_again_are_the_same_whatever_their_order() {
     }
 }
 
-protocol_tests!(all: key_components_share_words_under_their_factor);
-fn key_components_share_words_under_their_factor<P: Protocol>() {
+protocol_tests!(all: key_components_share_words_under_the_factor_of_packed_keys);
+fn key_components_share_words_under_the_factor_of_packed_keys<P: Protocol>() {
     for factor in [None, Some(Factor::ContendedKeys)] {
         let db = Database::<P>::builder().factors(factor).build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
@@ -213,8 +213,8 @@ fn key_components_share_words_under_their_factor<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: a_hash_index_does_not_grow_under_its_factor);
-fn a_hash_index_does_not_grow_under_its_factor<P: Protocol>() {
+protocol_tests!(all: a_hash_index_does_not_grow_under_the_factor_of_fixed_size);
+fn a_hash_index_does_not_grow_under_the_factor_of_fixed_size<P: Protocol>() {
     for factor in [None, Some(Factor::FixedHash)] {
         let mut scene = scene::<P>(factor, TableOptions::default().capacity(100));
         let before = scene.db.tables()[0].index_bytes;

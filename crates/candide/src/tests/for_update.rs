@@ -131,8 +131,8 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass() {
 
 fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
-    // The reader begins while the row is held. It ends while the row is held, or when the row is
-    // free again.
+    // The reader begins while the row is held. The reader ends while the row is held, or when the
+    // row is free again.
     for ends_first in [true, false] {
         let reader = second.with(ONCE()).run(|tx| {
             let before = table.read(tx, 0, Item::COUNT)?;
@@ -212,7 +212,7 @@ fn a_holder_that_commits_stops_readers() {
 }
 
 /// Asserts that a commit also validates a read that its transaction made before it took the lock.
-fn a_lock_taken_later_does_not_make_an_earlier_read_true_under<P: Protocol>() {
+fn a_later_lock_does_not_make_an_earlier_stale_read_valid_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
     let result = first.with(ONCE()).run(|tx| {
         let before = table.read(tx, 0, Item::COUNT)?;
@@ -225,9 +225,9 @@ fn a_lock_taken_later_does_not_make_an_earlier_read_true_under<P: Protocol>() {
 }
 
 #[test]
-fn a_lock_taken_later_does_not_make_an_earlier_read_true() {
-    a_lock_taken_later_does_not_make_an_earlier_read_true_under::<Occ>();
-    a_lock_taken_later_does_not_make_an_earlier_read_true_under::<TicToc>();
+fn a_later_lock_does_not_make_an_earlier_stale_read_valid() {
+    a_later_lock_does_not_make_an_earlier_stale_read_valid_under::<Occ>();
+    a_later_lock_does_not_make_an_earlier_stale_read_valid_under::<TicToc>();
 }
 
 /// An updater that panics.
@@ -343,7 +343,7 @@ fn ends<P: Protocol>() -> [(&'static str, End<P>, Result<(), Abort>); 15] {
     ]
 }
 
-fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
+fn every_end_of_an_attempt_releases_its_held_rows_under<P: Protocol>() {
     for (name, end, expected) in ends::<P>() {
         for (splitting, sorted) in [(true, false), (true, true), (false, false)] {
             let Scene { db, table, mut first, mut second } = scene::<P>(splitting, sorted);
@@ -373,9 +373,9 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
 }
 
 #[test]
-fn every_end_of_an_attempt_gives_back_what_it_holds() {
-    every_end_of_an_attempt_gives_back_what_it_holds_under::<Occ>();
-    every_end_of_an_attempt_gives_back_what_it_holds_under::<TicToc>();
+fn every_end_of_an_attempt_releases_its_held_rows() {
+    every_end_of_an_attempt_releases_its_held_rows_under::<Occ>();
+    every_end_of_an_attempt_releases_its_held_rows_under::<TicToc>();
 }
 
 fn an_absent_row_is_observed_and_not_locked_under<P: Protocol>() {
@@ -405,7 +405,7 @@ fn an_absent_row_is_observed_and_not_locked() {
 
 /// Lets the garbage collector examine a queued record that holds a row again and is held by a read
 /// for update.
-fn a_held_row_in_a_burial_queue_is_left_alone_under<P: Protocol>() {
+fn a_held_row_in_a_burial_queue_is_not_buried_under<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     run(&mut second, |tx| table.delete(tx, 0));
     run(&mut second, |tx| table.insert(tx, Item::new(0, 5)));
@@ -441,14 +441,14 @@ fn a_held_row_in_a_burial_queue_is_left_alone_under<P: Protocol>() {
 }
 
 #[test]
-fn a_held_row_in_a_burial_queue_is_left_alone() {
-    a_held_row_in_a_burial_queue_is_left_alone_under::<Occ>();
-    a_held_row_in_a_burial_queue_is_left_alone_under::<TicToc>();
+fn a_held_row_in_a_burial_queue_is_not_buried() {
+    a_held_row_in_a_burial_queue_is_not_buried_under::<Occ>();
+    a_held_row_in_a_burial_queue_is_not_buried_under::<TicToc>();
 }
 
 /// Asserts that the holder of the token commits, though other transactions hold the rows that it
 /// wants, one after another.
-fn holders_give_way_to_the_token_under<P: Protocol>() {
+fn holders_of_rows_yield_to_the_holder_of_the_token_under<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     let id = first.number();
     let outer = second.with(ONCE()).run(|tx| {
@@ -470,14 +470,14 @@ fn holders_give_way_to_the_token_under<P: Protocol>() {
 }
 
 #[test]
-fn holders_give_way_to_the_token() {
-    holders_give_way_to_the_token_under::<Occ>();
-    holders_give_way_to_the_token_under::<TicToc>();
-    holders_give_way_to_the_token_under::<Mvto>();
+fn holders_of_rows_yield_to_the_holder_of_the_token() {
+    holders_of_rows_yield_to_the_holder_of_the_token_under::<Occ>();
+    holders_of_rows_yield_to_the_holder_of_the_token_under::<TicToc>();
+    holders_of_rows_yield_to_the_holder_of_the_token_under::<Mvto>();
 }
 
-protocol_tests!(overlapping: an_attempt_first_locks_what_the_one_before_wanted);
-fn an_attempt_first_locks_what_the_one_before_wanted<P: Protocol>() {
+protocol_tests!(overlapping: an_attempt_first_locks_the_row_on_which_the_last_one_failed);
+fn an_attempt_first_locks_the_row_on_which_the_last_one_failed<P: Protocol>() {
     let Scene { db, table, mut first, .. } = scene::<P>(true, false);
     let delete = |_: &Conflict| db.run(|tx| table.delete(tx, 2)).unwrap();
     let mut attempts = 0;
@@ -539,6 +539,28 @@ fn a_nested_transaction_passes_a_lock_taken_ahead_by_the_third_attempt<P: Protoc
         "the third attempt locks nothing ahead"
     );
     assert_eq!(locked(&table), [0; 0]);
+}
+
+protocol_tests!(overlapping: a_nested_wait_passes_a_lock_taken_ahead_by_the_third_attempt);
+fn a_nested_wait_passes_a_lock_taken_ahead_by_the_third_attempt<P: Protocol>() {
+    let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
+    let mut waits = Vec::new();
+    let result = first.run(|tx| {
+        // In its second attempt, this transaction holds row 0 from the beginning.
+        let nested = second
+            .with(RunOptions::new().attempts_max(1))
+            .run(|inner| inner.check(table.read(inner, 1, Item::COUNT)? == 7));
+        waits.push(nested);
+        if waits.len() == 1 {
+            while_held(&db, &table, 0, || {
+                assert_eq!(table.read_for_update(tx, 0, Item::COUNT), Err(Abort::Locked));
+            });
+        }
+        Ok(())
+    });
+    assert_eq!(result, Ok(()));
+    let sleeps = Err(Abort::AttemptsExhausted);
+    assert_eq!(waits, [sleeps, Err(Abort::Nested), sleeps], "the third attempt locks nothing");
 }
 
 protocol_tests!(overlapping: a_lock_taken_ahead_concerns_one_database);
@@ -641,8 +663,8 @@ fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
 }
 
 /// An insert waits for the lock of a row that was inserted meanwhile. When the insert is handed the
-/// lock, it fails. It must keep the extensions of the row's timestamp that readers have made until
-/// then.
+/// lock, it fails. The insert must keep the extensions of the row's timestamp that readers have
+/// made until then.
 #[test]
 fn an_insert_releases_a_useless_lock_with_the_extensions_of_readers() {
     let Scene { db, table, mut first, mut second } = scene::<TicToc>(false, false);
@@ -680,7 +702,7 @@ fn an_insert_releases_a_useless_lock_with_the_extensions_of_readers() {
                     super::waiting::eventually("a sleeper", || {
                         db.inner.engine.parking.has_sleepers()
                     });
-                    // This is longer than the time after which a waiter is handed its lock.
+                    // The pause is longer than the time after which a waiter is handed its lock.
                     std::thread::sleep(std::time::Duration::from_millis(1));
                     Ok(())
                 });

@@ -28,7 +28,7 @@ protocol_tests!(all: a_single_read_equals_a_read_in_a_transaction);
 fn a_single_read_equals_a_read_in_a_transaction<P: Protocol>() {
     let ordered = TableOptions::default().ordered();
     for options in [TableOptions::default(), ordered, ordered.contention_aware_keys(false)] {
-        reads_by_themselves::<P>(options);
+        single_reads_in_all_forms::<P>(options);
     }
 }
 
@@ -38,7 +38,7 @@ fn a_recorded_single_read_equals_a_read_in_a_transaction() {
     a_single_read_equals_a_read_in_a_transaction::<Recorded<Serial>>();
 }
 
-fn reads_by_themselves<P: Protocol>(options: TableOptions) {
+fn single_reads_in_all_forms<P: Protocol>(options: TableOptions) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table_with::<Item>("items", options).unwrap();
     let mut session = db.session().unwrap();
@@ -54,7 +54,7 @@ fn reads_by_themselves<P: Protocol>(options: TableOptions) {
     assert_eq!(now(&items, &mut session, 1), None, "an absent record");
     run(&mut session, |tx| items.insert(tx, Item::new(1, 12)));
     assert_eq!(now(&items, &mut session, 1), Some(Item::new(1, 12)));
-    assert_eq!(db.health().oldest_pin, None, "nothing is held back");
+    assert_eq!(db.health().oldest_pin, None, "no garbage is kept");
 }
 
 /// Asserts that a session that makes only single reads still collects its earlier garbage.
@@ -73,7 +73,7 @@ fn garbage_does_not_wait_under<P: Protocol>() {
 }
 
 #[test]
-fn garbage_does_not_wait_for_a_transaction() {
+fn single_reads_within_a_transaction_do_not_delay_reclamation() {
     garbage_does_not_wait_under::<Occ>();
     garbage_does_not_wait_under::<TicToc>();
     garbage_does_not_wait_under::<Mvcc>();

@@ -48,12 +48,12 @@ fn applied<P: Protocol>(
     (applied, result, db.run(|tx| items.read(tx, 1, Item::COUNT)).unwrap())
 }
 
-protocol_tests!(all: reads_between_updates_of_a_row_apply_each_a_few_times);
+protocol_tests!(all: reads_between_updates_of_a_row_apply_each_update_a_bounded_number_of_times);
 protocol_tests!(
     erased: reads_between_updates_apply_each_a_few_times_under_erased_protocols
-        = reads_between_updates_of_a_row_apply_each_a_few_times()
+        = reads_between_updates_of_a_row_apply_each_update_a_bounded_number_of_times()
 );
-fn reads_between_updates_of_a_row_apply_each_a_few_times<P: Protocol>() {
+fn reads_between_updates_of_a_row_apply_each_update_a_bounded_number_of_times<P: Protocol>() {
     let (applied, result, count) = applied::<P>(|tx, items| {
         for turn in 1..=TURNS {
             items.update_with(tx, 1, NO_LIMIT)?;
@@ -65,8 +65,8 @@ fn reads_between_updates_of_a_row_apply_each_a_few_times<P: Protocol>() {
     assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
 }
 
-protocol_tests!(all: scans_between_updates_of_a_row_apply_each_a_few_times);
-fn scans_between_updates_of_a_row_apply_each_a_few_times<P: Protocol>() {
+protocol_tests!(all: scans_between_updates_of_a_row_apply_each_update_a_bounded_number_of_times);
+fn scans_between_updates_of_a_row_apply_each_update_a_bounded_number_of_times<P: Protocol>() {
     let (applied, result, count) = applied::<P>(|tx, items| {
         for turn in 0..TURNS {
             // The scan sees the row before the update, and continues after it.
@@ -82,8 +82,8 @@ fn scans_between_updates_of_a_row_apply_each_a_few_times<P: Protocol>() {
     assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
 }
 
-protocol_tests!(all: reads_after_an_update_that_is_refused_apply_few);
-fn reads_after_an_update_that_is_refused_apply_few<P: Protocol>() {
+protocol_tests!(all: reads_after_a_refused_update_apply_a_bounded_number_of_updates);
+fn reads_after_a_refused_update_apply_a_bounded_number_of_updates<P: Protocol>() {
     let (applied, result, count) = applied::<P>(|tx, items| {
         let last = TURNS - 1;
         // The updates are staged without a read. The last one is refused: at once, or at the first
@@ -108,8 +108,8 @@ struct Line {
     amount: u64,
 }
 
-protocol_tests!(all: a_scan_that_looks_back_at_a_row_goes_through_its_own_changes);
-fn a_scan_that_looks_back_at_a_row_goes_through_its_own_changes<P: Protocol>() {
+protocol_tests!(all: a_scan_finds_own_changes_of_a_row_without_comparing_all);
+fn a_scan_finds_own_changes_of_a_row_without_comparing_all<P: Protocol>() {
     const ROWS: u64 = 500;
     let db = Database::<P>::builder().build().unwrap();
     let lines = db.table::<Line>("lines").unwrap();
@@ -191,15 +191,13 @@ fn a_row_that_is_locked_for_update_is_not_compared_with_all_others<P: Protocol>(
 
 protocol_tests!(
     all: an_insert_of_a_missed_key_goes_through_the_reads_of_its_bucket
-        = an_insert_of_a_key_that_was_missed_goes_through_the_reads_of_its_node(false)
+        = an_insert_of_a_missed_key_compares_only_the_reads_of_its_node(false)
 );
 protocol_tests!(
     all: an_insert_of_a_missed_key_goes_through_the_reads_of_its_leaf
-        = an_insert_of_a_key_that_was_missed_goes_through_the_reads_of_its_node(true)
+        = an_insert_of_a_missed_key_compares_only_the_reads_of_its_node(true)
 );
-fn an_insert_of_a_key_that_was_missed_goes_through_the_reads_of_its_node<P: Protocol>(
-    is_ordered: bool,
-) {
+fn an_insert_of_a_missed_key_compares_only_the_reads_of_its_node<P: Protocol>(is_ordered: bool) {
     const ROWS: u64 = 2_000;
     let db = Database::<P>::builder().build().unwrap();
     let options = TableOptions::default();

@@ -24,12 +24,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// The number of keys. The number is greater than the number of threads and of cores.
 const KEYS: u64 = 8;
 
-protocol_tests!(all: random_histories_are_what_protocols_promise);
+protocol_tests!(all: random_histories_satisfy_the_guarantees_of_protocols);
 protocol_tests!(
     by_the_clock: random_histories_are_what_protocols_promise_by_the_clock
         = random_histories_with_and_without_splitting()
 );
-fn random_histories_are_what_protocols_promise<P: Protocol>() {
+fn random_histories_satisfy_the_guarantees_of_protocols<P: Protocol>() {
     // The test of erased protocols has the other setting.
     random_histories::<P>(3_000, if is_short() { &SPLITTING[..1] } else { &SPLITTING });
 }
@@ -41,14 +41,14 @@ fn random_histories_with_and_without_splitting<P: Protocol>() {
 /// The settings without timestamp splitting, and with it.
 const SPLITTING: [(bool, Option<Factor>); 2] = [(false, None), (true, None)];
 
-protocol_tests!(erased: random_histories_of_erased_protocols_are_what_those_promise);
+protocol_tests!(erased: random_histories_of_erased_protocols_satisfy_their_guarantees);
 /// The recorder wraps a type-erased protocol, as in the command.
-fn random_histories_of_erased_protocols_are_what_those_promise<P: Protocol>() {
+fn random_histories_of_erased_protocols_satisfy_their_guarantees<P: Protocol>() {
     random_histories::<P>(3_000, &[(true, None)]);
 }
 
-protocol_tests!(all: bad_choices_change_no_promise);
-fn bad_choices_change_no_promise<P: Protocol>() {
+protocol_tests!(all: random_histories_with_extreme_options_satisfy_guarantees);
+fn random_histories_with_extreme_options_satisfy_guarantees<P: Protocol>() {
     let available = Factor::ALL.into_iter().filter(|factor| factor.is_available());
     // In a short run, each protocol is tested with every other factor, and some protocols with the
     // factors between these.
@@ -60,7 +60,7 @@ fn bad_choices_change_no_promise<P: Protocol>() {
 }
 
 #[test]
-fn leaps_of_time_change_no_promise_of_compressed_timestamps() {
+fn jumps_of_the_clock_keep_histories_of_compressed_timestamps_serializable() {
     /// 20,000 ticks. A compressed version lasts for 32,767 at most.
     const LEAP: u64 = 20_000 << 12;
     const LEASE_MAX: u64 = 32_767 << 12;
@@ -252,13 +252,13 @@ fn attempts_that_end_in_an_updater_s_panic_are_recorded<P: Protocol>() {
     assert!(transaction.reads.iter().any(|read| read.key[0] == 1), "{}", P::NAME);
 }
 
-protocol_tests!(all: raw_iteration_is_recorded_as_no_transaction);
+protocol_tests!(all: raw_iteration_is_not_recorded_as_a_transaction);
 protocol_tests!(
     erased: raw_iteration_is_recorded_as_no_transaction_under_erased_protocols
-        = raw_iteration_is_recorded_as_no_transaction()
+        = raw_iteration_is_not_recorded_as_a_transaction()
 );
 /// For each row, raw iteration makes an attempt that belongs to no transaction.
-fn raw_iteration_is_recorded_as_no_transaction<P: Protocol>() {
+fn raw_iteration_is_not_recorded_as_a_transaction<P: Protocol>() {
     let db = Database::<Recorded<P>>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();

@@ -1,5 +1,5 @@
-//! Tests of the promises of the layers above the protocols, where these layers meet the user's
-//! code, each other, and a protocol's serial order.
+//! Tests of the layers above the protocols: of their calls of the user's code, of indexes that come
+//! and go, and of a protocol's serial order.
 
 use super::indexed_rows::{Filed, Parcel};
 use super::refusals::{Step, at_waits, drop_slowly, wait_until};
@@ -58,7 +58,7 @@ impl std::io::Write for Slow<'_> {
 }
 
 #[test]
-fn a_transaction_that_ends_during_an_export_is_counted_before_it_is_out_of_sight() {
+fn a_transaction_that_ends_during_an_export_stays_visible_until_counted() {
     let db = Database::new();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let rows = (1..=2_000).map(|number| Parcel::new(1, number));
@@ -94,10 +94,10 @@ fn a_transaction_that_ends_during_an_export_is_counted_before_it_is_out_of_sight
     });
 }
 
-protocol_tests!(overlapping: a_refusal_to_write_rests_on_nothing);
+protocol_tests!(overlapping: a_write_that_an_index_refuses_observes_nothing);
 /// A write in a read-only transaction is refused. The refusal does not depend on the existence of
 /// the row.
-fn a_refusal_to_write_rests_on_nothing<P: Protocol>() {
+fn a_write_that_an_index_refuses_observes_nothing<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     assert_eq!(db.run(|tx| parcels.insert(tx, Parcel::new(1, 7))), Ok(()));
@@ -124,11 +124,11 @@ fn a_refusal_to_write_rests_on_nothing<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: a_reader_of_a_new_index_sees_nothing_from_before_it);
+protocol_tests!(overlapping: a_reader_by_a_new_index_is_ordered_after_its_creation);
 /// A transaction begins while an index is being filled. Another transaction changes two rows: the
 /// row that the first one reads, and an indexed column of a row without an entry. Then the first
 /// transaction reads the index.
-fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
+fn a_reader_by_a_new_index_is_ordered_after_its_creation<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let rows = (1..=100).map(|number| Parcel::new(1, number));
@@ -190,7 +190,7 @@ fn read_across<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>) {
 
 /// Runs a transaction that is refused because row 2 has its code. The transaction then waits, and
 /// then changes row 1.
-fn be_refused<P: Protocol>(
+fn write_is_refused<P: Protocol>(
     db: &Database<P>,
     parcels: &Table<Parcel, P>,
     step: &Step,
@@ -208,8 +208,8 @@ fn be_refused<P: Protocol>(
 }
 
 /// Reads row 1 when the index is no longer enforced and the drop of the index still waits for the
-/// refused transaction. Reads row 2 when the index is gone and row 2 has another code.
-fn look_in_between<P: Protocol>(
+/// refused transaction. Reads row 2 when the index has been dropped and row 2 has another code.
+fn read_between_two_writes<P: Protocol>(
     db: &Database<P>,
     parcels: &Table<Parcel, P>,
     step: &Step,
@@ -222,7 +222,7 @@ fn look_in_between<P: Protocol>(
         let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
         if !step.has_reached(4) {
             step.reach(4);
-            // The index is gone, but its entries still exist.
+            // The index has been dropped, but its entries still exist.
             wait_until(|| parcels.core().indexes.kept().count() == 0);
             other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(7)))?;
         }
@@ -243,12 +243,12 @@ fn assert_in_order<P: Protocol>(refused: Result<Result<(), Abort>, Abort>, seen:
 }
 
 protocol_tests!(
-    overlapping: a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen
+    overlapping: a_writer_refused_by_a_dropped_index_precedes_later_changes_of_the_key
 );
 /// Two transactions are about to commit. A unique index has refused the first; the second has read
 /// the row that the first is about to change. Then the index is dropped, and the row that caused
 /// the refusal changes.
-fn a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen<P: Protocol>() {
+fn a_writer_refused_by_a_dropped_index_precedes_later_changes_of_the_key<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let rows = (1..=3).map(|number| Parcel::new(1, number));
@@ -262,9 +262,9 @@ fn a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen<P:
         let refused = spawn(scope, || {
             waits.wait_for(1);
             assert_eq!(db.run(|tx| by_code.get(tx, 1_001, Parcel::CODE)), Err(Abort::NoIndex));
-            be_refused(&db, &parcels, &step)
+            write_is_refused(&db, &parcels, &step)
         });
-        let seen = look_in_between(&db, &parcels, &step, &waits);
+        let seen = read_between_two_writes(&db, &parcels, &step, &waits);
         assert_in_order::<P>(refused.join().unwrap(), seen);
     });
 }
@@ -276,7 +276,7 @@ thread_local! {
 
 const LAST: u16 = 300;
 
-/// A part of an index key. Its value is equal for all rows.
+/// A part of an index key. The part's value is equal for all rows.
 const NOTHING: KeyColumn<Parcel, u16> = KeyColumn::new("nothing", |&(_, number)| {
     if number == LAST
         && let Some(act) = AT_LAST.take()
@@ -287,11 +287,11 @@ const NOTHING: KeyColumn<Parcel, u16> = KeyColumn::new("nothing", |&(_, number)|
 });
 
 protocol_tests!(
-    overlapping: a_writer_that_an_unfinished_index_refused_comes_before_what_it_would_have_seen
+    overlapping: a_writer_refused_by_an_unfinished_index_precedes_later_changes_of_the_key
 );
 /// The scene of [`RefusedByADroppedIndex`], but with an index that is never completed, since the
 /// user's code panics at the last key.
-fn a_writer_that_an_unfinished_index_refused_comes_before_what_it_would_have_seen<P: Protocol>() {
+fn a_writer_refused_by_an_unfinished_index_precedes_later_changes_of_the_key<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table_with::<Parcel>("parcels", TableOptions::default().ordered()).unwrap();
     let rows = (1..=LAST).map(|number| Parcel::new(1, number));
@@ -321,9 +321,9 @@ fn a_writer_that_an_unfinished_index_refused_comes_before_what_it_would_have_see
         });
         let refused = spawn(scope, move || {
             step.wait_for(1);
-            be_refused(db, parcels, step)
+            write_is_refused(db, parcels, step)
         });
-        let seen = look_in_between(db, parcels, step, waits);
+        let seen = read_between_two_writes(db, parcels, step, waits);
         assert_in_order::<P>(refused.join().unwrap(), seen);
     });
 }
@@ -380,10 +380,10 @@ fn one_thread_alone_with_indexes_meets_no_conflict<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: a_reader_of_a_new_index_sees_nothing_from_before_it_was_known);
-/// A transaction that does not know of the index deletes a row before the builder makes the row's
+protocol_tests!(overlapping: a_reader_by_a_new_index_is_ordered_after_writers_that_did_not_know_it);
+/// A transaction that began before the index deletes a row before the builder makes the row's
 /// entry. The row is the only one in the last batch.
-fn a_reader_of_a_new_index_sees_nothing_from_before_it_was_known<P: Protocol>() {
+fn a_reader_by_a_new_index_is_ordered_after_writers_that_did_not_know_it<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let rows = (1..=129).map(|number| Parcel::new(1, number));
@@ -408,8 +408,8 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it_was_known<P: Protocol>() 
             let create = || parcels.create_index("by_code", Parcel::CODE, options).map(drop);
             with_hook(at_waits(&parcels, &waits), create).unwrap();
         });
-        // The builder waits for the transaction that does not know of the index. It does not wait
-        // for transactions that begin now.
+        // The builder waits for the transaction that began before the index. The builder does not
+        // wait for transactions that begin now.
         waits.wait_for(2);
         assert!(is_at(Stage::Kept));
         let by_code = Index::<Parcel, u32, Ordered, P>::new(parcels.clone(), 0);

@@ -2,8 +2,8 @@
 
 use candide_derive::Record;
 
-/// A row of three groups in an ordered table. Its key has two parts. Its type names no indexes:
-/// tests create them while they run, or use none.
+/// A row of three groups in an ordered table. The row's key has two parts. Its type names no
+/// indexes: tests create them while they run, or use none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate, ordered)]
 pub(crate) struct Parcel {

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Wake, Waker};
 use std::thread;
 
-/// A file whose sync tells that it has begun, and then waits for the test.
+/// A file whose sync signals its begin, and then waits for the test.
 #[derive(Debug)]
 struct Stopped {
     begun: Sender<()>,

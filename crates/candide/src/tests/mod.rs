@@ -1,10 +1,10 @@
 //! Tests of the engine as a whole. Most of them run under every protocol.
 //!
-//! They are inside the crate because they move epochs by hand, stop transactions at exact points,
-//! and include protocols that are not public yet.
+//! These tests are inside the crate because they move epochs by hand, stop transactions at exact
+//! points, and include protocols that are not public yet.
 //!
 //! Sanitizers (`cfg(sanitized)`) compile the modules that `cargo xtask sanitize` runs, and what
-//! these modules use. The other modules would take most of the time of such a build.
+//! these modules use. Other modules would take most of the time of such a build.
 
 /// Makes tests that each explore one scene under one protocol.
 #[cfg(loom)]

@@ -52,8 +52,8 @@ const OPERATIONS: [Operation; 15] = [
     Delete,
     UserTotal,
 ];
-/// The number of operations in the longest sequences. They omit the last operation, which within
-/// one transaction is much like the other updater.
+/// The number of operations in the longest sequences. The longest sequences omit the last
+/// operation, which within one transaction is much like the other updater.
 const OPERATIONS_OF_LONGEST: usize = 14;
 
 /// An updater that doubles the count, and refuses to go beyond 1,000.
@@ -123,7 +123,7 @@ impl Model {
             .map(|failed| failed.2)
     }
 
-    /// Applies one operation. `split` says whether each group is a unit, so that updates of groups
+    /// Applies one operation. `split` is whether each group is a unit, so that updates of groups
     /// fail separately.
     fn apply(&mut self, operation: Operation, key: u64, split: bool) -> Shown {
         let cold = u8::from(split);
@@ -184,7 +184,7 @@ impl Model {
                 Shown::Done(Ok(()))
             }
             SetGuarded => {
-                // The guard asks whether five is at most four, so it fails for every old value.
+                // The guard demands that five is at most four, so it fails for every old value.
                 row.count = check(None, Abort::Guard);
                 Shown::Done(Ok(()))
             }

@@ -33,7 +33,7 @@ fn a_transaction_nested_in_the_token_holder_is_refused<P: Protocol>() {
     let ended = outer.with(MANY.attempts_max(ATTEMPTS_MAX)).run(|tx| {
         attempts.set(attempts.get() + 1);
         let count = items.read(tx, 1, Item::COUNT)?;
-        // The inner transaction blocks the enclosing one, until other transactions give way to the
+        // The inner transaction blocks the enclosing one, until other transactions yield to the
         // enclosing one.
         let options = MANY.attempts_max(ATTEMPTS_MAX);
         inner.with(options).run(|tx| items.update(tx, 1, Item::COUNT.add(1)))?;

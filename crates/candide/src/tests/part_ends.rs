@@ -1,4 +1,4 @@
-//! Tests of what the parts of a transaction leave after their ends and after the transaction's end.
+//! Tests of the locks, values and panics that parts of a transaction leave after their ends.
 
 use super::entries::assert_entries_match_rows;
 use super::indexed_rows::{Filed, Parcel};
@@ -61,8 +61,8 @@ fn write_and_undo<P: Protocol>(filed: &Table<Filed, P>, tx: &Tx<'_, P>) -> Resul
     if undone == Err(Abort::Indexed) { Ok(()) } else { undone }
 }
 
-protocol_tests!(overlapping: nothing_of_an_undone_part_is_locked_after_the_transaction);
-fn nothing_of_an_undone_part_is_locked_after_the_transaction<P: Protocol>() {
+protocol_tests!(overlapping: rows_of_an_undone_part_are_unlocked_after_the_transaction);
+fn rows_of_an_undone_part_are_unlocked_after_the_transaction<P: Protocol>() {
     type End<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
     let ends: [End<P>; 5] = [
         |_, _| Ok(()),
@@ -108,10 +108,10 @@ impl<F: FnMut()> Drop for AtDrop<F> {
     }
 }
 
-protocol_tests!(all: a_value_that_a_refused_part_has_returned_is_dropped_within_it);
+protocol_tests!(all: the_value_of_a_refused_part_is_dropped_within_the_transaction);
 /// A part that fails at its end has returned a value that writes when it is dropped; that write is
 /// undone, too.
-fn a_value_that_a_refused_part_has_returned_is_dropped_within_it<P: Protocol>() {
+fn the_value_of_a_refused_part_is_dropped_within_the_transaction<P: Protocol>() {
     let mut scene = scene::<P>();
     let filed = scene.filed.clone();
     let drops = Cell::new(0);
@@ -147,8 +147,8 @@ fn assert_panics<T>(part: impl FnOnce() -> T) {
     assert!(catch_unwind(AssertUnwindSafe(part)).is_err());
 }
 
-protocol_tests!(all: panics_at_the_end_of_a_part_leave_the_transaction_whole);
-fn panics_at_the_end_of_a_part_leave_the_transaction_whole<P: Protocol>() {
+protocol_tests!(all: a_panic_at_the_end_of_a_part_leaves_the_transaction_consistent);
+fn a_panic_at_the_end_of_a_part_leaves_the_transaction_consistent<P: Protocol>() {
     let mut scene = scene::<P>();
     let filed = scene.filed.clone();
     let ran = Rc::new(RefCell::new(Vec::new()));

@@ -242,7 +242,8 @@ impl<'a, P: Protocol> Play<'a, P> {
             return Ok(());
         }
         let places = (self.random.below(count) as usize, self.random.below(count) as usize);
-        let row_at = |place| model.rows.iter().nth(place).expect("there are as many");
+        let row_at =
+            |place| model.rows.iter().nth(place).expect("both scans have the same number of rows");
         let ((&first, &(free, _)), (&second, &(code, _))) = (row_at(places.0), row_at(places.1));
         if first == second {
             return Ok(());
@@ -261,8 +262,8 @@ impl<'a, P: Protocol> Play<'a, P> {
     }
 }
 
-protocol_tests!(all: scans_from_both_ends_show_one_moment_whatever_is_undone);
-fn scans_from_both_ends_show_one_moment_whatever_is_undone<P: Protocol>() {
+protocol_tests!(all: scans_from_both_ends_are_of_one_moment_whichever_parts_are_undone);
+fn scans_from_both_ends_are_of_one_moment_whichever_parts_are_undone<P: Protocol>() {
     for seed in 0..share(40) {
         let db = Database::<P>::builder().build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();

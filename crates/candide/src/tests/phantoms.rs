@@ -45,11 +45,11 @@ pub(super) fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Resu
     scan.try_for_each(|row| row.map(drop))
 }
 
-/// Returns whether two transactions both commit. The first one runs `look`. Then the second one
-/// runs `disturb` and commits, and the first one commits a write. If `in_a_circle`, the second one
-/// has read the row that the first one writes. Then no serial order of the two exists if `disturb`
-/// changes what `look` saw.
-pub(super) fn both_commit<P: Protocol>(
+/// Returns whether two transactions both commit. The first transaction runs `look`. Then the second
+/// one runs `disturb` and commits, and the first one commits a write. If `in_a_circle`, the second
+/// one has read the row that the first one writes. Then no serial order of the two exists if
+/// `disturb` changes what `look` saw.
+pub(super) fn both_transactions_commit<P: Protocol>(
     scene: &mut Scene<P>,
     in_a_circle: bool,
     mut look: impl FnMut(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>,
@@ -74,26 +74,34 @@ pub(super) fn both_commit<P: Protocol>(
 }
 
 /// Asserts that `disturb` invalidates `look`.
-pub(super) fn is_noticed<P: Protocol>(numbers: &[u16], look: Act<P>, disturb: Act<P>) {
+pub(super) fn insert_fails_validation<P: Protocol>(numbers: &[u16], look: Act<P>, disturb: Act<P>) {
     let numbers = || numbers.iter().copied();
-    assert!(!both_commit(&mut scene::<P>(numbers()), true, look, disturb), "{}", P::NAME);
+    assert!(
+        !both_transactions_commit(&mut scene::<P>(numbers()), true, look, disturb),
+        "{}",
+        P::NAME
+    );
     if P::NAME == Occ::NAME {
         // Under certification in commit order a transaction with outdated reads fails.
-        assert!(!both_commit(&mut scene::<P>(numbers()), false, look, disturb));
+        assert!(!both_transactions_commit(&mut scene::<P>(numbers()), false, look, disturb));
     }
     assert!(
-        both_commit(&mut scene::<P>(numbers()), false, look, |_, _| Ok(())),
-        "by itself it commits"
+        both_transactions_commit(&mut scene::<P>(numbers()), false, look, |_, _| Ok(())),
+        "the transaction alone commits"
     );
 }
 
 /// Asserts that `disturb` does not invalidate `look`.
-pub(super) fn is_not_noticed<P: Protocol>(
+pub(super) fn insert_passes_validation<P: Protocol>(
     numbers: impl IntoIterator<Item = u16>,
     look: Act<P>,
     disturb: Act<P>,
 ) {
-    assert!(both_commit(&mut scene::<P>(numbers), false, look, disturb), "{}", P::NAME);
+    assert!(
+        both_transactions_commit(&mut scene::<P>(numbers), false, look, disturb),
+        "{}",
+        P::NAME
+    );
 }
 
 pub(super) fn insert<P: Protocol>(
@@ -104,80 +112,100 @@ pub(super) fn insert<P: Protocol>(
     table.insert(tx, Parcel::new(1, number))
 }
 
-protocol_tests!(overlapping: an_insert_into_what_was_scanned_is_noticed);
-fn an_insert_into_what_was_scanned_is_noticed<P: Protocol>() {
+protocol_tests!(overlapping: an_insert_into_a_scanned_range_fails_validation);
+fn an_insert_into_a_scanned_range_fails_validation<P: Protocol>() {
     const TENS: [u16; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
     let insert_45: Act<P> = |parcels, tx| insert(parcels, tx, 45);
     // These scans go in both directions, over ranges with rows and without rows.
-    is_noticed::<P>(
+    insert_fails_validation::<P>(
         &TENS,
         |parcels, tx| drain(parcels.scan(tx, (1, 20)..(1, 60), Whole)),
         insert_45,
     );
-    is_noticed::<P>(
+    insert_fails_validation::<P>(
         &TENS,
         |parcels, tx| drain(parcels.scan_rev(tx, (1, 20)..(1, 60), Whole)),
         insert_45,
     );
-    is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 41)..=(1, 49), ())), insert_45);
-    is_noticed::<P>(
+    insert_fails_validation::<P>(
+        &TENS,
+        |parcels, tx| drain(parcels.scan(tx, (1, 41)..=(1, 49), ())),
+        insert_45,
+    );
+    insert_fails_validation::<P>(
         &TENS,
         |parcels, tx| drain(parcels.scan_rev(tx, (1, 41)..=(1, 49), ())),
         insert_45,
     );
-    is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 45)..=(1, 45), ())), insert_45);
-    is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.iter(tx, ())), insert_45);
+    insert_fails_validation::<P>(
+        &TENS,
+        |parcels, tx| drain(parcels.scan(tx, (1, 45)..=(1, 45), ())),
+        insert_45,
+    );
+    insert_fails_validation::<P>(&TENS, |parcels, tx| drain(parcels.iter(tx, ())), insert_45);
     // The insert is at the edge of a range, or between two excluded keys.
     let open: Act<P> = |parcels, tx| {
         drain(parcels.scan(tx, (Bound::Excluded((1, 44)), Bound::Excluded((1, 46))), Parcel::NOTE))
     };
-    is_noticed::<P>(&TENS, open, insert_45);
-    is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 45)..(1, 60), ())), insert_45);
-    is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 20)..=(1, 45), ())), insert_45);
+    insert_fails_validation::<P>(&TENS, open, insert_45);
+    insert_fails_validation::<P>(
+        &TENS,
+        |parcels, tx| drain(parcels.scan(tx, (1, 45)..(1, 60), ())),
+        insert_45,
+    );
+    insert_fails_validation::<P>(
+        &TENS,
+        |parcels, tx| drain(parcels.scan(tx, (1, 20)..=(1, 45), ())),
+        insert_45,
+    );
     // These scans look into an index without a second layer, and into an empty index.
     let seven: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((7,)), Whole));
     let insert_7: Act<P> = |parcels, tx| parcels.insert(tx, Parcel::new(7, 1));
-    is_noticed::<P>(&TENS, seven, insert_7);
-    is_noticed::<P>(&[], seven, insert_7);
-    is_noticed::<P>(&[], |parcels, tx| drain(parcels.scan_rev(tx, .., ())), insert_7);
+    insert_fails_validation::<P>(&TENS, seven, insert_7);
+    insert_fails_validation::<P>(&[], seven, insert_7);
+    insert_fails_validation::<P>(&[], |parcels, tx| drain(parcels.scan_rev(tx, .., ())), insert_7);
     // The index has only one row, and so no second layer.
-    is_noticed::<P>(&[10], |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ())), insert_45);
+    insert_fails_validation::<P>(
+        &[10],
+        |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ())),
+        insert_45,
+    );
     // These scans look beyond the last key, and before the first key.
     let beyond: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 95).., ()));
-    is_noticed::<P>(&TENS, beyond, |parcels, tx| insert(parcels, tx, 200));
-    is_noticed::<P>(&TENS, beyond, insert_7);
+    insert_fails_validation::<P>(&TENS, beyond, |parcels, tx| insert(parcels, tx, 200));
+    insert_fails_validation::<P>(&TENS, beyond, insert_7);
     let before: Act<P> = |parcels, tx| drain(parcels.scan_rev(tx, ..(1, 15), ()));
-    is_noticed::<P>(&TENS, before, |parcels, tx| insert(parcels, tx, 1));
+    insert_fails_validation::<P>(&TENS, before, |parcels, tx| insert(parcels, tx, 1));
     // The scan takes three rows, and the insert comes before the third.
     let three: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(3));
-    is_noticed::<P>(&TENS, three, |parcels, tx| insert(parcels, tx, 25));
+    insert_fails_validation::<P>(&TENS, three, |parcels, tx| insert(parcels, tx, 25));
 }
 
-protocol_tests!(overlapping: an_insert_beside_what_was_scanned_is_not_noticed);
-fn an_insert_beside_what_was_scanned_is_not_noticed<P: Protocol>() {
+protocol_tests!(overlapping: an_insert_outside_a_scanned_range_passes_validation);
+fn an_insert_outside_a_scanned_range_passes_validation<P: Protocol>() {
     let tens = || (1..200).map(|number| 10 * number);
     let some: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 100)..(1, 140), ()));
-    is_not_noticed::<P>(tens(), some, |parcels, tx| insert(parcels, tx, 1_855));
+    insert_passes_validation::<P>(tens(), some, |parcels, tx| insert(parcels, tx, 1_855));
     // The insert is behind the rows that were taken, but within the range.
     let three: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(3));
-    is_not_noticed::<P>(tens(), three, |parcels, tx| insert(parcels, tx, 1_855));
+    insert_passes_validation::<P>(tens(), three, |parcels, tx| insert(parcels, tx, 1_855));
     let last_three: Act<P> = |parcels, tx| drain(parcels.scan_rev(tx, Prefix((1,)), ()).take(3));
-    is_not_noticed::<P>(tens(), last_three, |parcels, tx| insert(parcels, tx, 5));
+    insert_passes_validation::<P>(tens(), last_three, |parcels, tx| insert(parcels, tx, 5));
     // An insert in another district; and a scan that was made and never advanced.
     let one: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ()));
-    is_not_noticed::<P>(tens(), one, |parcels, tx| parcels.insert(tx, Parcel::new(2, 7)));
+    insert_passes_validation::<P>(tens(), one, |parcels, tx| parcels.insert(tx, Parcel::new(2, 7)));
     let none: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(0));
-    is_not_noticed::<P>(tens(), none, |parcels, tx| insert(parcels, tx, 5));
+    insert_passes_validation::<P>(tens(), none, |parcels, tx| insert(parcels, tx, 5));
     // Rows are observed group by group.
     let notes: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., Parcel::NOTE));
-    is_not_noticed::<P>(tens(), notes, |parcels, tx| {
+    insert_passes_validation::<P>(tens(), notes, |parcels, tx| {
         parcels.update(tx, &(1, 100), Parcel::WEIGHT.add(1))
     });
 }
 
 /// Scans in both directions find the same rows, wherever the boundaries of leaves are.
 #[test]
-fn both_ways_lead_over_the_same_rows() {
+fn scans_in_both_directions_visit_the_same_rows() {
     let Scene { parcels, mut first, .. } = scene::<Occ>(0..300);
     first
         .run(|tx| {
@@ -197,9 +225,9 @@ fn both_ways_lead_over_the_same_rows() {
         .unwrap();
 }
 
-protocol_tests!(overlapping: own_splits_keep_a_scan_and_others_inserts_spoil_it);
-fn own_splits_keep_a_scan_and_others_inserts_spoil_it<P: Protocol>() {
-    // The rows are in one leaf, which is nearly full. The transaction splits it into many leaves.
+protocol_tests!(overlapping: own_splits_keep_a_scan_valid_and_inserts_of_others_do_not);
+fn own_splits_keep_a_scan_valid_and_inserts_of_others_do_not<P: Protocol>() {
+    // The rows are in one leaf, which is nearly full. The transaction splits the leaf into many.
     const TENS: [u16; 12] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120];
     let scan_and_split: Act<P> = |parcels, tx| {
         drain(parcels.scan(tx, (1, 20)..(1, 120), ()))?;
@@ -212,12 +240,12 @@ fn own_splits_keep_a_scan_and_others_inserts_spoil_it<P: Protocol>() {
             .try_for_each(|number| insert(parcels, tx, number))
     };
     for look in [scan_and_split, look_and_split] {
-        is_not_noticed::<P>(TENS, look, |_, _| Ok(()));
+        insert_passes_validation::<P>(TENS, look, |_, _| Ok(()));
         // The insert is in the half that has moved to a new leaf.
-        is_noticed::<P>(&TENS, look, |parcels, tx| insert(parcels, tx, 115));
+        insert_fails_validation::<P>(&TENS, look, |parcels, tx| insert(parcels, tx, 115));
     }
-    is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 25));
-    is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 109));
+    insert_fails_validation::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 25));
+    insert_fails_validation::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 109));
     // Another session inserts before the transaction's own split.
     let Scene { parcels, mut first, mut second, beside, .. } = scene::<P>(TENS);
     let mut inner = Ok(());
@@ -261,8 +289,8 @@ fn an_uncommitted_insert_is_an_absence_that_a_scan_observes<P: Protocol>() {
     circle(true);
 }
 
-protocol_tests!(overlapping: a_row_reinserted_among_deleted_rows_is_noticed);
-fn a_row_reinserted_among_deleted_rows_is_noticed<P: Protocol>() {
+protocol_tests!(overlapping: a_row_reinserted_among_deleted_rows_fails_validation);
+fn a_row_reinserted_among_deleted_rows_fails_validation<P: Protocol>() {
     let looks: [Act<P>; 4] = [
         |parcels, tx| drain(parcels.scan(tx, .., ())),
         |parcels, tx| drain(parcels.scan_rev(tx, .., Parcel::NOTE)),
@@ -299,15 +327,15 @@ fn a_row_reinserted_among_deleted_rows_is_noticed<P: Protocol>() {
                 P::NAME
             );
             assert!(
-                both_commit(&mut some_gone(), false, look, |_, _| Ok(())),
-                "by itself it commits"
+                both_transactions_commit(&mut some_gone(), false, look, |_, _| Ok(())),
+                "the transaction alone commits"
             );
         }
     }
 }
 
-protocol_tests!(overlapping: a_count_is_true_in_the_serial_order);
-fn a_count_is_true_in_the_serial_order<P: Protocol>() {
+protocol_tests!(overlapping: a_count_is_right_in_the_serial_order);
+fn a_count_is_right_in_the_serial_order<P: Protocol>() {
     let tens: Vec<u16> = (1..200).map(|number| 10 * number).collect();
     let looks: [Act<P>; 5] = [
         |parcels, tx| parcels.len(tx).map(|rows| assert_eq!(rows, 199)),
@@ -317,18 +345,20 @@ fn a_count_is_true_in_the_serial_order<P: Protocol>() {
         |parcels, tx| parcels.for_each(tx, (), drop),
     ];
     for look in looks {
-        is_noticed::<P>(&tens, look, |parcels, tx| insert(parcels, tx, 1_005));
+        insert_fails_validation::<P>(&tens, look, |parcels, tx| insert(parcels, tx, 1_005));
     }
     // The search for any row ends at the first one.
     let is_empty: Act<P> = |parcels, tx| parcels.is_empty(tx).map(|is_empty| assert!(!is_empty));
-    is_not_noticed::<P>(tens.iter().copied(), is_empty, |parcels, tx| insert(parcels, tx, 1_005));
-    is_noticed::<P>(&tens, is_empty, |parcels, tx| parcels.delete(tx, (1, 10)));
+    insert_passes_validation::<P>(tens.iter().copied(), is_empty, |parcels, tx| {
+        insert(parcels, tx, 1_005)
+    });
+    insert_fails_validation::<P>(&tens, is_empty, |parcels, tx| parcels.delete(tx, (1, 10)));
     let is_empty: Act<P> = |parcels, tx| parcels.is_empty(tx).map(|is_empty| assert!(is_empty));
-    is_noticed::<P>(&[], is_empty, |parcels, tx| insert(parcels, tx, 1_005));
+    insert_fails_validation::<P>(&[], is_empty, |parcels, tx| insert(parcels, tx, 1_005));
 }
 
-protocol_tests!(overlapping: a_delete_is_noticed_by_scans_of_every_group);
-fn a_delete_is_noticed_by_scans_of_every_group<P: Protocol>() {
+protocol_tests!(overlapping: a_delete_fails_validation_of_scans_of_every_group);
+fn a_delete_fails_validation_of_scans_of_every_group<P: Protocol>() {
     let delete: Act<P> = |parcels, tx| parcels.delete(tx, &(1, 20));
     let looks: [Act<P>; 6] = [
         |parcels, tx| drain(parcels.scan(tx, .., ())),
@@ -339,15 +369,15 @@ fn a_delete_is_noticed_by_scans_of_every_group<P: Protocol>() {
         |parcels, tx| parcels.read(tx, &(1, 20), Parcel::NOTE).map(drop),
     ];
     for look in looks {
-        is_noticed::<P>(&[10, 20, 30], look, delete);
+        insert_fails_validation::<P>(&[10, 20, 30], look, delete);
         // The change is also noticed if the row exists again when the first transaction commits.
-        is_noticed::<P>(&[10, 20, 30], look, |parcels, tx| {
+        insert_fails_validation::<P>(&[10, 20, 30], look, |parcels, tx| {
             parcels.delete(tx, &(1, 20))?;
             insert(parcels, tx, 20)
         });
     }
     let beyond: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 21).., ()));
-    is_not_noticed::<P>([10, 20, 30], beyond, delete);
+    insert_passes_validation::<P>([10, 20, 30], beyond, delete);
 }
 
 /// A table with the indexes that its type names, in a scene with rows (1, 0..4).
@@ -356,7 +386,7 @@ struct FiledScene<P: Protocol> {
     scene: Scene<P>,
 }
 
-fn filed_scene<P: Protocol>() -> FiledScene<P> {
+fn scene_with_index<P: Protocol>() -> FiledScene<P> {
     let mut scene = scene::<P>([]);
     let filed = scene.db.table::<Filed>("filed").unwrap();
     scene
@@ -370,12 +400,15 @@ fn filed_scene<P: Protocol>() -> FiledScene<P> {
 pub(super) type FiledAct<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 /// Asserts that `disturb` invalidates `look`. `look` reads by indexes.
-pub(super) fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: FiledAct<P>) {
+pub(super) fn insert_fails_validation_by_index<P: Protocol>(
+    look: FiledAct<P>,
+    disturb: FiledAct<P>,
+) {
     for in_a_circle in [true, false] {
         if !in_a_circle && P::NAME != Occ::NAME {
             continue;
         }
-        let FiledScene { filed, scene } = filed_scene::<P>();
+        let FiledScene { filed, scene } = scene_with_index::<P>();
         let Scene { mut first, mut second, beside, .. } = scene;
         let mut inner = Ok(());
         let outer = first.with(ONCE()).run(|tx| {
@@ -398,8 +431,8 @@ fn another() -> Filed {
     Parcel { code: 5, shelf: 3, owner: 3, colour: 3, ..Parcel::new(1, 9) }.into()
 }
 
-protocol_tests!(overlapping: an_insert_of_a_key_missing_from_an_index_is_noticed);
-fn an_insert_of_a_key_missing_from_an_index_is_noticed<P: Protocol>() {
+protocol_tests!(overlapping: an_insert_of_a_key_missed_in_an_index_fails_validation);
+fn an_insert_of_a_key_missed_in_an_index_fails_validation<P: Protocol>() {
     let looks: [FiledAct<P>; 6] = [
         |filed, tx| filed.index(Filed::BY_CODE).get(tx, 5, ()).map(|none| assert_eq!(none, None)),
         |filed, tx| filed.index(Filed::BY_CODE).find(tx, 5).map(|none| assert!(none.is_none())),
@@ -409,9 +442,11 @@ fn an_insert_of_a_key_missing_from_an_index_is_noticed<P: Protocol>() {
         |filed, tx| drain(filed.index(Filed::BY_PLACE).scan_rev(tx, Prefix((3,)), ())),
     ];
     for look in looks {
-        is_noticed_by_index::<P>(look, |filed, tx| filed.insert(tx, another()));
-        is_noticed_by_index::<P>(look, |filed, tx| filed.put(tx, Filed { number: 2, ..another() }));
-        is_noticed_by_index::<P>(look, |filed, tx| {
+        insert_fails_validation_by_index::<P>(look, |filed, tx| filed.insert(tx, another()));
+        insert_fails_validation_by_index::<P>(look, |filed, tx| {
+            filed.put(tx, Filed { number: 2, ..another() })
+        });
+        insert_fails_validation_by_index::<P>(look, |filed, tx| {
             let columns = (Filed::CODE, (Filed::SHELF, Filed::OWNER), Filed::COLOUR);
             filed.modify(tx, &(1, 3), columns, |columns| *columns = (5, (3, 3), 3))
         });
@@ -429,18 +464,18 @@ fn a_reader_by_an_index_notices_that_the_indexed_column_changes<P: Protocol>() {
         |filed, tx| drain(filed.index(Filed::BY_PLACE).scan_rev(tx, .., Filed::NOTE)),
     ];
     for look in looks {
-        is_noticed_by_index::<P>(look, |filed, tx| {
+        insert_fails_validation_by_index::<P>(look, |filed, tx| {
             let columns = (Filed::CODE, Filed::SHELF, Filed::COLOUR);
             filed.modify(tx, &(1, 2), columns, |columns| *columns = (5, 3, 3))
         });
-        is_noticed_by_index::<P>(look, |filed, tx| filed.delete(tx, &(1, 2)));
+        insert_fails_validation_by_index::<P>(look, |filed, tx| filed.delete(tx, &(1, 2)));
     }
 }
 
 protocol_tests!(overlapping: a_reader_by_an_index_does_not_notice_other_columns);
 fn a_reader_by_an_index_does_not_notice_other_columns<P: Protocol>() {
     // The entry stays. A transaction that has read only other groups does not conflict.
-    let FiledScene { filed, scene } = filed_scene::<P>();
+    let FiledScene { filed, scene } = scene_with_index::<P>();
     let Scene { mut first, mut second, beside, .. } = scene;
     first
         .with(ONCE())
@@ -462,7 +497,7 @@ fn a_unique_key_is_given_to_one_of_two<P: Protocol>() {
         |filed, tx| filed.modify(tx, &(1, 3), Filed::CODE, |code| *code = 5),
     ];
     for change in changes {
-        let FiledScene { filed, scene } = filed_scene::<P>();
+        let FiledScene { filed, scene } = scene_with_index::<P>();
         let Scene { mut first, mut second, .. } = scene;
         let mut inner = Ok(());
         let outer = first.with(ONCE()).run(|tx| {
@@ -482,9 +517,9 @@ fn a_unique_key_is_given_to_one_of_two<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: a_row_that_goes_while_an_index_leads_to_it_is_never_half_there);
-fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there<P: Protocol>() {
-    let FiledScene { filed, scene } = filed_scene::<P>();
+protocol_tests!(overlapping: a_row_deleted_during_a_lookup_by_index_is_found_whole_or_not);
+fn a_row_deleted_during_a_lookup_by_index_is_found_whole_or_not<P: Protocol>() {
+    let FiledScene { filed, scene } = scene_with_index::<P>();
     let Scene { mut first, mut second, beside, .. } = scene;
     let by_code = filed.index(Filed::BY_CODE);
     let outer = first.with(ONCE()).run(|tx| {
@@ -512,13 +547,13 @@ fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there<P: Protocol>()
     assert_entries_match_rows(&mut first, &filed);
 }
 
-protocol_tests!(concurrent: an_index_is_right_whatever_old_transactions_did_meanwhile);
-fn an_index_is_right_whatever_old_transactions_did_meanwhile<P: Protocol>() {
+protocol_tests!(concurrent: an_index_is_complete_after_transactions_from_before_its_creation);
+fn an_index_is_complete_after_transactions_from_before_its_creation<P: Protocol>() {
     let Scene { parcels, mut first, .. } = scene::<P>(0..10);
     let mut maker = None;
     first
         .run(|tx| {
-            // No transaction knows of the index yet.
+            // No transaction has begun since the index was added.
             insert(&parcels, tx, 20)?;
             parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 7)?;
             parcels.delete(tx, &(1, 2))?;
@@ -533,7 +568,7 @@ fn an_index_is_right_whatever_old_transactions_did_meanwhile<P: Protocol>() {
             while parcels.core().indexes.is_empty() {
                 std::thread::yield_now();
             }
-            // Now this transaction knows of the index. Some of its earlier changes are not in the
+            // The next transaction maintains the index. Some of its earlier changes are not in the
             // index.
             insert(&parcels, tx, 21)?;
             parcels.modify(tx, &(1, 3), Parcel::SHELF, |shelf| *shelf = 7)?;
@@ -544,21 +579,21 @@ fn an_index_is_right_whatever_old_transactions_did_meanwhile<P: Protocol>() {
             Ok(())
         })
         .unwrap();
-    maker.expect("made by the first attempt").join().unwrap();
+    maker.expect("the first attempt made the row").join().unwrap();
     assert_entries_match_rows(&mut first, &parcels);
     let error = parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).map(drop);
     assert!(matches!(error, Err(Error::IndexExists { .. })), "{error:?}");
 }
 
-protocol_tests!(concurrent: a_failed_unique_index_leaves_nothing);
-fn a_failed_unique_index_leaves_nothing<P: Protocol>() {
+protocol_tests!(concurrent: a_unique_index_that_fails_leaves_no_entries);
+fn a_unique_index_that_fails_leaves_no_entries<P: Protocol>() {
     let Scene { parcels, mut first, .. } = scene::<P>(0..200);
     first.run(|tx| parcels.modify(tx, &(1, 150), Parcel::CODE, |code| *code = 1_020)).unwrap();
     let make = || parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique());
     for _ in 0..3 {
         assert!(matches!(make(), Err(Error::NotUnique { .. })));
         assert!(parcels.core().indexes.is_empty());
-        let left = parcels.core().indexes.get(0).expect("its place is kept");
+        let left = parcels.core().indexes.get(0).expect("the failed index keeps its slot");
         assert_eq!(entries_left(&mut first, left), 0);
     }
     // The index never took effect. Operations that it would have refused succeed, and its columns
@@ -580,8 +615,8 @@ fn entries_left<P: Protocol>(session: &mut Session<P>, index: &crate::engine::In
     super::entries::entries_of(session, index).len()
 }
 
-protocol_tests!(concurrent: a_dropped_index_refuses_and_one_of_its_name_begins_anew);
-fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
+protocol_tests!(concurrent: lookups_by_a_dropped_index_fail_and_its_name_can_be_reused);
+fn lookups_by_a_dropped_index_fail_and_its_name_can_be_reused<P: Protocol>() {
     let Scene { db, parcels, mut first, .. } = scene::<P>(0..40);
     let make = || parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered());
     let old = make().unwrap();
@@ -598,7 +633,10 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
     assert_eq!(refused, Err(Abort::NoIndex));
     assert!(matches!(parcels.drop_index("by_shelf"), Err(Error::NoIndex { .. })));
     let filed = db.table::<Filed>("filed").unwrap();
-    assert!(matches!(filed.drop_index("by_code"), Err(Error::NoIndex { .. })), "its type names it");
+    assert!(
+        matches!(filed.drop_index("by_code"), Err(Error::NoIndex { .. })),
+        "the row type declares the index"
+    );
     // The columns can be updated again. The next index of this name has to contain the rows that
     // are changed meanwhile.
     first
@@ -614,7 +652,7 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
 
 /// A doomed transaction refuses every operation. A scan returns the error once.
 #[test]
-fn a_scan_gives_nothing_after_an_error() {
+fn a_scan_ends_after_an_error() {
     let Scene { db, parcels, mut first, .. } = scene::<Occ>(0..3);
     let by_shelf =
         parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();
@@ -636,7 +674,7 @@ fn a_scan_gives_nothing_after_an_error() {
 /// A blind update that includes a forbidden column is refused as a whole, before any column is
 /// changed.
 #[test]
-fn an_update_that_is_refused_leaves_nothing_behind() {
+fn a_refused_update_has_no_effect() {
     let Scene { parcels, mut first, .. } = scene::<Occ>(0..3);
     parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();
     first

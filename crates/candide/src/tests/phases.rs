@@ -33,7 +33,7 @@ fn versions_written(db: &Database<Recorded<Occ>>) -> Vec<Tid> {
 }
 
 #[test]
-fn a_commit_that_builds_on_another_has_the_greater_version() {
+fn a_commit_has_a_greater_version_than_the_commits_it_read() {
     let Scene { db, table, mut first, mut second } = scene::<Recorded<Occ>>();
     for _ in 0..5 {
         run(&mut first, |tx| table.update(tx, 0, Item::COUNT.add(1)));
@@ -86,8 +86,8 @@ type Look<P> = fn(&Scene<P>, &Table<Parcel, P>, &Tx<'_, P>) -> Result<bool, Abor
 
 fn an_absent_key_is_observed_as_of_its_search_under<P: Protocol>() {
     // A transaction has searched for missing rows, in a hash index, in an ordered index, and by
-    // scans of both. The rows are inserted before the transaction has noted the nodes. It must not
-    // commit with the rows' absence and the nodes' new versions.
+    // scans of both. The rows are inserted before the transaction has noted the nodes. The
+    // transaction must not commit with the rows' absence and the nodes' new versions.
     let looks: [Look<P>; 4] = [
         |scene, _, tx| Ok(scene.table.get(tx, 9, Item::COUNT)?.is_some()),
         |scene, _, tx| Ok(scene.table.iter(tx, ()).collect::<Result<Vec<_>, _>>()?.len() == 5),
@@ -127,7 +127,7 @@ fn an_absent_key_is_observed_as_of_its_search() {
     an_absent_key_is_observed_as_of_its_search_under::<Mvcc>();
 }
 
-fn an_attempt_that_does_not_validate_has_stored_nothing_under<P: Protocol>() {
+fn an_attempt_that_fails_validation_has_stored_nothing_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>();
     let failed = first.with(ONCE()).run(|tx| {
         let count = table.read(tx, 0, Item::COUNT)?;
@@ -147,10 +147,10 @@ fn an_attempt_that_does_not_validate_has_stored_nothing_under<P: Protocol>() {
 }
 
 #[test]
-fn an_attempt_that_does_not_validate_has_stored_nothing() {
-    an_attempt_that_does_not_validate_has_stored_nothing_under::<Occ>();
-    an_attempt_that_does_not_validate_has_stored_nothing_under::<TicToc>();
-    an_attempt_that_does_not_validate_has_stored_nothing_under::<Mvcc>();
+fn an_attempt_that_fails_validation_has_stored_nothing() {
+    an_attempt_that_fails_validation_has_stored_nothing_under::<Occ>();
+    an_attempt_that_fails_validation_has_stored_nothing_under::<TicToc>();
+    an_attempt_that_fails_validation_has_stored_nothing_under::<Mvcc>();
 }
 
 #[test]
@@ -190,8 +190,8 @@ impl Updater<Item> for Ends {
     }
 }
 
-protocol_tests!(concurrent: an_updater_that_fails_leaves_no_half_of_its_commit);
-fn an_updater_that_fails_leaves_no_half_of_its_commit<P: Protocol>() {
+protocol_tests!(concurrent: an_updater_that_fails_leaves_no_part_of_its_commit);
+fn an_updater_that_fails_leaves_no_part_of_its_commit<P: Protocol>() {
     for end in [Ends::InAPanic, Ends::Refusing] {
         // In one of the rounds the unit that fails is not the one installed first.
         for failing in [1, 2] {

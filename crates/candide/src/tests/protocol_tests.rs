@@ -63,10 +63,10 @@ const fn contains(text: &[u8], words: &[u8], from: usize, to: usize) -> bool {
 /// a function `no_skew<P: Protocol>()`. The function may have parameters. Then the call is given
 /// behind the name of the tests: `protocol_tests!(all: no_skew_in_trees = no_skew(true))`.
 ///
-/// The word before the colon selects the protocols. `all` selects all of them. `concurrent` selects
-/// those that allow several sessions, `overlapping` those whose transactions can overlap, and
-/// `versioned` those that keep versions. `erased` selects all protocols, called through the table
-/// of functions of `Erased`. `concurrent` and `overlapping` also run with timestamps from the
+/// The word before the colon selects the protocols. `all` selects all protocols. `concurrent`
+/// selects those that allow several sessions, `overlapping` those whose transactions can overlap,
+/// and `versioned` those that keep versions. `erased` selects all protocols, called through the
+/// table of functions of `Erased`. `concurrent` and `overlapping` also run with timestamps from the
 /// clock; `by_the_clock` runs only with these. Unless `CANDIDE_FULL` is set, a test runs under one
 /// of the ten locking policies of `Occ`, chosen by the test's name. A test that is not compiled
 /// ([`is_compiled`]) fails.

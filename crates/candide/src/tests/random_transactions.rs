@@ -1,4 +1,4 @@
-//! Random transactions of every kind. Their histories are checked.
+//! Random transactions of every kind. The histories of the transactions are checked.
 
 use super::indexed_rows::Parcel;
 use super::rows::Item;
@@ -11,7 +11,7 @@ use crate::{
 };
 use candide_check::{Checker, Options, Verdict};
 
-/// An ordered table with two indexes, and a hash table. Both have few keys.
+/// An ordered table with two indexes, and a hash table. Both tables have few keys.
 pub(crate) struct Mix<P: Protocol> {
     pub(crate) db: Database<Recorded<P>>,
     pub(crate) items: Table<Item, Recorded<P>>,
@@ -135,7 +135,7 @@ impl<P: Protocol> Mix<P> {
         }
     }
 
-    /// Carries out operations, as a part of the transaction if `part` says so.
+    /// Carries out operations, as a part of the transaction if `part` is set.
     fn carry_out_part(
         &self,
         tx: &Tx<'_, Recorded<P>>,

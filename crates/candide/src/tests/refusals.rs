@@ -56,9 +56,9 @@ pub(super) fn at_waits<P: Protocol>(
         if point == Point::Awaiting
             && let Some(index) = indexes.get(0)
         {
-            // The change waits for every transaction of the epoch in which its wait began. That
-            // epoch may be the current one, since a pass may have begun it before the wait and
-            // ended during the wait.
+            // The change waits for every transaction of the epoch in which its wait began. The
+            // epoch of the wait may be the current one, since a pass may have begun it before the
+            // wait and ended during the wait.
             let epochs = &parcels.inner().engine.epochs;
             epochs.advance_past(epochs.now());
             waits.reach(if indexes.is_at(index, Stage::Enforced) { 1 } else { 2 });
@@ -66,7 +66,7 @@ pub(super) fn at_waits<P: Protocol>(
     }
 }
 
-/// Waits until `is_so` returns `true`. Fails if this does not happen.
+/// Waits until `is_so` returns `true`. Fails if it never does.
 pub(super) fn wait_until(is_so: impl Fn() -> bool) {
     eventually("another thread's step", is_so);
 }
@@ -97,12 +97,12 @@ fn a_row_is_not_refused_for_a_key_of_its_own<P: Protocol>() {
 }
 
 #[test]
-fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
+fn an_index_entry_older_than_the_build_refuses_no_row() {
     refuses_no_row::<Mvcc>();
 }
 
 #[test]
-fn an_entry_from_before_an_index_was_looked_over_refuses_no_row_of_an_earlier_timestamp() {
+fn an_index_entry_older_than_the_build_refuses_no_row_of_an_earlier_timestamp() {
     refuses_no_row::<Mvto>();
 }
 
@@ -112,8 +112,9 @@ fn refuses_no_row<P: Protocol>() {
     let is_enforced = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Enforced));
     let step = Arc::new(Step::default());
     thread::scope(|scope| {
-        // Two transactions write row 1: the first does not know of the index, and the second does.
-        // The first transaction commits last, so the entry of the second, for code 101, is wrong.
+        // Two transactions write row 1: the first began before the index was added, the second
+        // after. The first transaction commits last, so the entry of the second, for code 101, is
+        // wrong.
         spawn(scope, || {
             let put = db.session().unwrap().run(|tx| {
                 parcels.put(tx, row(1, 102))?;

@@ -42,8 +42,8 @@ fn undo_some<P: Protocol>(wide: &Table<Wide, P>, tx: &Tx<'_, P>) {
     assert_eq!(undone, Err(Abort::Indexed));
 }
 
-protocol_tests!(versioned: a_refusal_from_before_a_part_ends_the_transaction);
-fn a_refusal_from_before_a_part_ends_the_transaction<P: Protocol>() {
+protocol_tests!(versioned: a_refusal_before_a_part_fails_the_transaction);
+fn a_refusal_before_a_part_fails_the_transaction<P: Protocol>() {
     let Full { wide, mut session, .. } = full::<P>();
     let ended = session.run(|tx| {
         exhaust(&wide, tx);

@@ -74,8 +74,8 @@ fn halve(count: &mut i64) -> Result<(), Refused> {
     Ok(())
 }
 
-protocol_tests!(all: writes_of_a_failed_part_are_undone);
-fn writes_of_a_failed_part_are_undone<P: Protocol>() {
+protocol_tests!(all: writes_of_a_part_that_fails_are_undone);
+fn writes_of_a_part_that_fails_are_undone<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     run(&mut scene.session, |tx| {
@@ -231,12 +231,12 @@ fn an_update_that_fails_fails_its_part<P: Protocol>() {
     assert_eq!(scene.counts().len(), 10);
 }
 
-protocol_tests!(all: a_failure_that_a_part_has_seen_ends_with_the_part);
-fn a_failure_that_a_part_has_seen_ends_with_the_part<P: Protocol>() {
+protocol_tests!(all: a_failure_within_a_part_is_undone_with_the_part);
+fn a_failure_within_a_part_is_undone_with_the_part<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     run(&mut scene.session, |tx| {
-        // The part goes on after its update has failed, and still fails.
+        // The part continues after its update has failed, and still fails.
         let swallowed = tx.attempt(|tx| {
             items.update(tx, 1, Item::COUNT.sub(11).at_least(0))?;
             assert_eq!(items.get(tx, 1, Item::COUNT), Err(Abort::Guard));
@@ -254,8 +254,8 @@ fn a_failure_that_a_part_has_seen_ends_with_the_part<P: Protocol>() {
     assert_eq!(scene.counts()[1], (1, 0), "{}", P::NAME);
 }
 
-protocol_tests!(all: a_failure_from_before_a_part_ends_the_transaction);
-fn a_failure_from_before_a_part_ends_the_transaction<P: Protocol>() {
+protocol_tests!(all: a_failure_before_a_part_fails_the_transaction);
+fn a_failure_before_a_part_fails_the_transaction<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     let ends = scene.session.run(|tx| {
@@ -310,8 +310,8 @@ fn a_part_that_panics_is_undone<P: Protocol>() {
     assert_eq!(scene.counts()[1], (1, 13), "{}", P::NAME);
 }
 
-protocol_tests!(all: the_panic_of_an_update_ends_with_its_part);
-fn the_panic_of_an_update_ends_with_its_part<P: Protocol>() {
+protocol_tests!(all: the_panic_of_an_update_is_undone_with_its_part);
+fn the_panic_of_an_update_is_undone_with_its_part<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     let ended = scene.session.run(|tx| {
@@ -373,8 +373,8 @@ fn parts_of_large_transactions_are_undone<P: Protocol>() {
     assert_eq!(scene.counts().len(), 10);
 }
 
-protocol_tests!(overlapping: a_part_that_writes_nothing_that_may_fail_observes_nothing);
-fn a_part_that_writes_nothing_that_may_fail_observes_nothing<P: Protocol>() {
+protocol_tests!(overlapping: a_part_of_blind_writes_observes_nothing);
+fn a_part_of_blind_writes_observes_nothing<P: Protocol>() {
     let mut scene = scene::<P>();
     let (items, mut other) = (scene.items.clone(), scene.db.session().unwrap());
     let added = scene.session.with(ONCE()).run(|tx| {
@@ -466,7 +466,7 @@ fn a_conflict_in_a_part_dooms_the_attempt<P: Protocol>() {
         }
         part
     });
-    // Under a policy that locks what is read, the other transaction has failed.
+    // Under a policy that locks reads, the other transaction has failed.
     let count = if changed.is_ok() { 21 } else { 20 };
     assert_eq!((result, scene.counts()[1]), (Ok(()), (1, count)), "{}: {changed:?}", P::NAME);
 }
@@ -523,8 +523,8 @@ fn visits_in_parts<P: Protocol>(
     VISITS.get() - before
 }
 
-protocol_tests!(all: parts_cost_as_much_as_their_own_operations);
-fn parts_cost_as_much_as_their_own_operations<P: Protocol>() {
+protocol_tests!(all: the_cost_of_a_part_depends_on_its_own_operations_only);
+fn the_cost_of_a_part_depends_on_its_own_operations_only<P: Protocol>() {
     let changes: [ActInPart<P>; 3] = [
         |items, tx, _| items.update(tx, 1, Item::COUNT.add(1)),
         |items, tx, number| items.update(tx, 1, Item::COUNT.set(number as i64)),

@@ -181,8 +181,8 @@ fn memory_is_flat_while_a_snapshot_is_kept<P: Chained>() {
     );
 }
 
-protocol_tests!(versioned: deleted_rows_and_younger_ones_are_as_they_were);
-fn deleted_rows_and_younger_ones_are_as_they_were<P: Chained>() {
+protocol_tests!(versioned: a_snapshot_shows_deleted_rows_and_hides_younger_ones);
+fn a_snapshot_shows_deleted_rows_and_hides_younger_ones<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let before = session.snapshot();
     ok(session.run(|tx| items.delete(tx, 1)));
@@ -214,8 +214,8 @@ fn deleted_rows_and_younger_ones_are_as_they_were<P: Chained>() {
     );
 }
 
-protocol_tests!(versioned: ranges_and_indexes_are_of_the_same_moment);
-fn ranges_and_indexes_are_of_the_same_moment<P: Chained>() {
+protocol_tests!(versioned: ranges_and_indexes_of_a_snapshot_are_of_one_moment);
+fn ranges_and_indexes_of_a_snapshot_are_of_one_moment<P: Chained>() {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let mut session = db.session().unwrap();
@@ -274,8 +274,8 @@ fn ranges_and_indexes_are_of_the_same_moment<P: Chained>() {
     assert!(!found.is_empty() && found == ok(db.run(by_present)));
 }
 
-protocol_tests!(versioned: rows_come_in_parts_by_indexes_and_of_hashed_tables_too);
-fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too<P: Chained>() {
+protocol_tests!(versioned: snapshots_of_indexes_and_hashed_tables_are_read_in_parts);
+fn snapshots_of_indexes_and_hashed_tables_are_read_in_parts<P: Chained>() {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let (parcels, items) =
         (db.table::<Parcel>("parcels").unwrap(), db.table::<Item>("items").unwrap());
@@ -343,7 +343,7 @@ fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too<P: Chained>() {
 /// While `each` works on the rows of a part, the reading session is not pinned. So a long iteration
 /// does not hold back epochs.
 #[test]
-fn nothing_is_pinned_between_two_parts() {
+fn no_epoch_is_pinned_between_two_parts_of_a_snapshot() {
     let (db, items, mut session) = by_hand::<Mvcc>();
     let snapshot = db.snapshot();
     let counted = snapshot.for_each_unordered(&items, (), |_, ()| {
@@ -356,8 +356,8 @@ fn nothing_is_pinned_between_two_parts() {
     add(&mut session, &items, 1);
 }
 
-protocol_tests!(versioned: a_transaction_that_only_reads_writes_nothing);
-fn a_transaction_that_only_reads_writes_nothing<P: Chained>() {
+protocol_tests!(versioned: a_read_only_transaction_writes_nothing);
+fn a_read_only_transaction_writes_nothing<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let snapshot = db.snapshot();
     let attempts = std::cell::Cell::new(0);
@@ -387,8 +387,8 @@ fn a_transaction_that_only_reads_writes_nothing<P: Chained>() {
     assert_eq!(count(&snapshot, &items, 1), Some(0));
 }
 
-protocol_tests!(versioned: health_tells_of_the_oldest_snapshot);
-fn health_tells_of_the_oldest_snapshot<P: Chained>() {
+protocol_tests!(versioned: health_names_the_oldest_snapshot);
+fn health_names_the_oldest_snapshot<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     assert_eq!(db.health().oldest_snapshot, None);
     let old = db.snapshot();

@@ -22,8 +22,8 @@ use std::sync::{Arc, Barrier};
 /// The key of the rows that come and go.
 const KEY: (u8, u16) = (1, 5);
 
-/// A database whose epochs are moved by explicit calls. Its garbage is collected by `other`, the
-/// session that has deleted the rows.
+/// A database whose epochs are moved by explicit calls. The garbage of the database is collected by
+/// `other`, the session that has deleted the rows.
 struct Scene<P: Protocol> {
     db: Database<P>,
     items: Table<Item, P>,
@@ -166,8 +166,7 @@ fn parcel_writes<P: Protocol>() -> [Write<P>; 3] {
     ]
 }
 
-/// The fate of the writes: they are a whole transaction, a part that stands, or a part that is
-/// undone.
+/// The kind of the writes: a whole transaction, a part that is kept, or a part that is undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Whole,
@@ -229,8 +228,8 @@ fn a_row_that_was_staged_where_one_was_deleted_is_found<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: records_of_deleted_rows_come_back_within_a_few_epochs);
-fn records_of_deleted_rows_come_back_within_a_few_epochs<P: Protocol>() {
+protocol_tests!(overlapping: records_of_deleted_rows_are_reused_within_a_few_epochs);
+fn records_of_deleted_rows_are_reused_within_a_few_epochs<P: Protocol>() {
     // Two rows, and the two entries of the second one, are there at the end.
     const ROWS: usize = 4;
     let scene = Scene::<P>::new();
@@ -269,8 +268,8 @@ fn records_of_deleted_rows_come_back_within_a_few_epochs<P: Protocol>() {
 }
 
 protocol_tests!(overlapping: a_row_is_found_that_was_staged_while_a_delete_was_committing);
-/// A delete takes its epoch or timestamp, and stops. Then an attempt begins, puts the row, and goes
-/// on beside the collector when the delete has ended. The record's entry is older than both.
+/// A delete takes its epoch or timestamp, and stops. Then an attempt begins, puts the row, and
+/// continues beside the collector when the delete has ended. The record's entry is older than both.
 fn a_row_is_found_that_was_staged_while_a_delete_was_committing<P: Protocol>() {
     for point in [Point::Unlocked, Point::Locked, Point::Validated, Point::Installing] {
         let scene = Scene::<P>::new();
@@ -320,8 +319,8 @@ fn a_row_is_found_that_was_staged_while_a_delete_was_committing<P: Protocol>() {
 
 protocol_tests!(overlapping: a_row_is_found_that_was_staged_before_its_record_became_absent_again);
 /// A commit that will leave a queued record absent stops. Then an attempt begins, puts the row, and
-/// goes on beside the collector when the commit has ended. The entry is older than the attempt, and
-/// its time may be later than the commit's timestamp.
+/// continues beside the collector when the commit has ended. The entry is older than the attempt,
+/// and its time may be later than the commit's timestamp.
 fn a_row_is_found_that_was_staged_before_its_record_became_absent_again<P: Protocol>() {
     let delete: Change<P> = |wide, _, _, tx| wide.delete(tx, KEY_OF_WIDE);
     let fail: Change<P> = |wide, items, _, tx| {
@@ -516,10 +515,10 @@ fn a_staged_row_is_found_while_a_snapshot_of_the_deleted_one_closes<P: Versioned
     }
 }
 
-protocol_tests!(overlapping: histories_of_fast_epochs_are_what_protocols_promise);
+protocol_tests!(overlapping: histories_with_fast_epochs_satisfy_the_guarantees_of_protocols);
 /// Epochs pass fifty times as fast as usual, so that rows are collected early. Transactions
 /// look for the rows that they have put, in parts and outside of parts.
-fn histories_of_fast_epochs_are_what_protocols_promise<P: Protocol>() {
+fn histories_with_fast_epochs_satisfy_the_guarantees_of_protocols<P: Protocol>() {
     let Properties { name, strict, opaque, .. } = properties::<P>();
     let db = Database::<Recorded<P>>::builder().manual_epochs(10).build().unwrap();
     let mix = Mix::new(db, 3);

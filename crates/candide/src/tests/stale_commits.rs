@@ -32,7 +32,7 @@ fn scene<P: Protocol>(counts: bool) -> Scene<P> {
     Scene { table, first, second }
 }
 
-fn commits_stale<P: Protocol>() -> bool {
+fn counts_stale_commits<P: Protocol>() -> bool {
     [TicToc::NAME, Mvcc::NAME, Mvto::NAME].contains(&P::NAME)
 }
 
@@ -49,13 +49,13 @@ fn overtaken<P: Protocol>(
     table.read(tx, 1, Item::COUNT).map(drop)
 }
 
-protocol_tests!(overlapping: a_reader_that_is_overtaken_is_counted_if_that_was_asked_for);
-fn a_reader_that_is_overtaken_is_counted_if_that_was_asked_for<P: Protocol>() {
+protocol_tests!(overlapping: a_stale_read_only_commit_is_counted_with_the_option);
+fn a_stale_read_only_commit_is_counted_with_the_option<P: Protocol>() {
     for (counts, read_only) in [(true, false), (true, true), (false, false), (false, true)] {
         let Scene { table, mut first, mut second, .. } = scene::<P>(counts);
         let options = if read_only { RunOptions::new().read_only() } else { RunOptions::new() };
         first.with(options).run(|tx| overtaken(tx, &table, &mut second)).unwrap();
-        let expected = u64::from(counts && commits_stale::<P>());
+        let expected = u64::from(counts && counts_stale_commits::<P>());
         let stats = first.stats();
         assert_eq!(stats.stale_commits, expected, "{} {counts} {read_only}", P::NAME);
         assert_eq!(stats.retries, 0, "{}", P::NAME);
@@ -65,8 +65,8 @@ fn a_reader_that_is_overtaken_is_counted_if_that_was_asked_for<P: Protocol>() {
     }
 }
 
-protocol_tests!(versioned: a_reader_of_an_old_version_is_counted);
-fn a_reader_of_an_old_version_is_counted<P: Protocol>() {
+protocol_tests!(versioned: a_commit_that_read_an_old_version_is_counted_as_stale);
+fn a_commit_that_read_an_old_version_is_counted_as_stale<P: Protocol>() {
     for read_only in [false, true] {
         let Scene { table, mut first, mut second, .. } = scene::<P>(true);
         let options = if read_only { RunOptions::new().read_only() } else { RunOptions::new() };
@@ -83,8 +83,8 @@ fn a_reader_of_an_old_version_is_counted<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: own_writes_and_the_writes_of_others_elsewhere_are_not_counted);
-fn own_writes_and_the_writes_of_others_elsewhere_are_not_counted<P: Protocol>() {
+protocol_tests!(overlapping: own_writes_and_writes_to_other_rows_are_not_counted_as_stale);
+fn own_writes_and_writes_to_other_rows_are_not_counted_as_stale<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true);
     run(&mut first, |tx| {
         table.modify(tx, 0, Item::COUNT, |count| *count += 1)?;
@@ -96,8 +96,8 @@ fn own_writes_and_the_writes_of_others_elsewhere_are_not_counted<P: Protocol>() 
     assert_eq!((first.stats().stale_commits, first.stats().retries), (0, 0), "{}", P::NAME);
 }
 
-protocol_tests!(overlapping: a_writer_is_counted_if_it_commits_before_the_one_that_overtook_it);
-fn a_writer_is_counted_if_it_commits_before_the_one_that_overtook_it<P: Protocol>() {
+protocol_tests!(overlapping: a_writer_ordered_before_the_overwriter_of_its_read_is_counted_as_stale);
+fn a_writer_ordered_before_the_overwriter_of_its_read_is_counted_as_stale<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true);
     let inner = table.clone();
     // The first has drawn its timestamp, under `mvto`, and has locked row 1.

@@ -1,5 +1,5 @@
 //! Tests of a long transaction beside short transactions that keep changing its rows, and of the
-//! way in which others give way to a transaction that has failed too often.
+//! way in which others yield to a transaction that has failed too often.
 
 use super::indexed_rows::Parcel;
 use super::properties;
@@ -12,12 +12,12 @@ use crate::sync::size::share;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random, with_patience};
 use crate::{Abort, Database, RunOptions};
 
-/// The number of rows that the long transaction reads. Unless `CANDIDE_FULL` is set, it reads a
-/// third.
+/// The number of rows that the long transaction reads. Unless `CANDIDE_FULL` is set, the
+/// transaction reads a third of them.
 const ROWS: u64 = 10_000;
-/// The number of threads that update the rows. It is greater than the number of cores.
+/// The number of threads that update the rows. The number is greater than that of cores.
 const WRITERS: u64 = 8;
-/// The number of attempts after which a transaction asks for the token, to which new commits yield;
+/// The number of attempts after which a transaction requests the token, to which new commits yield;
 /// and some more attempts, for commits in progress and until the token is free. Writers wait for
 /// the token without a limit, since the time depends on the machine.
 const ATTEMPTS_MAX: u32 = 32 + 64;
@@ -124,11 +124,7 @@ fn a_scan_step_yields_to_the_token_and_dooms_its_attempt<P: Protocol>() {
     });
     db.inner.engine.token.release(999);
     let over = Some(Err(Abort::Yielded));
-    assert_eq!(
-        told,
-        [Some(Ok(())), over, over, None],
-        "what it has at hand is not given out any more"
-    );
+    assert_eq!(told, [Some(Ok(())), over, over, None], "a doomed scan returns no more rows");
     assert_eq!(
         (yielded, parcels.len_estimate()),
         (CONFLICT, 10),

@@ -38,8 +38,8 @@ fn scan<R: Record, P: Protocol>(
     Ok(rows)
 }
 
-protocol_tests!(all: a_row_of_words_is_the_row);
-fn a_row_of_words_is_the_row<P: Protocol>() {
+protocol_tests!(all: a_row_read_as_words_equals_the_row);
+fn a_row_read_as_words_equals_the_row<P: Protocol>() {
     for splitting in [false, true] {
         let db = Database::<P>::builder().timestamp_splitting(splitting).build().unwrap();
         let items = db.table_with("items", TableOptions::default().ordered()).unwrap();

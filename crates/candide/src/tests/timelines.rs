@@ -112,7 +112,7 @@ fn under_tictoc_a_transaction_commits_before_one_that_has_replaced_what_it_read(
 }
 
 #[test]
-fn under_mvcc_old_versions_serve_a_reader_and_no_writer() {
+fn under_mvcc_old_versions_are_read_by_readers_and_not_by_writers() {
     let sets_both = |items: &Table<Item, Mvcc>, tx: &Tx<'_, Mvcc>| {
         sets(X, 1)(items, tx)?;
         sets(Y, 1)(items, tx)
@@ -132,7 +132,7 @@ fn under_mvcc_old_versions_serve_a_reader_and_no_writer() {
 }
 
 #[test]
-fn under_mvto_a_version_does_not_come_below_a_later_read() {
+fn under_mvto_no_version_is_inserted_below_a_later_read() {
     let Scene { items, mut first, mut second } = scene::<Mvto>(());
     let table = items.clone();
     let mut read = Some(move || once(&mut second, |tx| reads(X, 0)(&table, tx)).unwrap());

@@ -2,7 +2,7 @@
 
 use super::indexed_rows::{Filed, Parcel};
 use super::transactions::{ONCE, run};
-use super::unique_keys::{Act, give};
+use super::unique_keys::{Act, set_unique_key};
 use crate::engine::Protocol;
 use crate::{Abort, Database, Whole};
 
@@ -13,7 +13,7 @@ struct Case<P: Protocol> {
     remedy: Act<P>,
 }
 
-/// The row that tells whether a transaction comes before the remedy or after it.
+/// The row that shows whether a transaction comes before the remedy or after it.
 const WITNESS: (u8, u16) = (1, 5);
 
 fn row(number: u16, code: u32) -> Filed {
@@ -26,10 +26,10 @@ fn cases<P: Protocol>() -> Vec<Case<P>> {
         Case {
             part: |filed, tx| filed.insert(tx, row(9, 1)),
             error: Abort::NotUnique,
-            remedy: |filed, tx| give(filed, tx, 1, 20),
+            remedy: |filed, tx| set_unique_key(filed, tx, 1, 20),
         },
         Case {
-            part: |filed, tx| give(filed, tx, 1, 2),
+            part: |filed, tx| set_unique_key(filed, tx, 1, 2),
             error: Abort::NotUnique,
             remedy: |filed, tx| filed.delete(tx, (1, 2)),
         },
@@ -42,13 +42,13 @@ fn cases<P: Protocol>() -> Vec<Case<P>> {
         Case {
             // The row that waits for a key gets it, and another one waits.
             part: |filed, tx| {
-                give(filed, tx, 1, 3)?;
-                give(filed, tx, 2, 3)?;
-                give(filed, tx, 3, 4)?;
-                give(filed, tx, 1, 10)
+                set_unique_key(filed, tx, 1, 3)?;
+                set_unique_key(filed, tx, 2, 3)?;
+                set_unique_key(filed, tx, 3, 4)?;
+                set_unique_key(filed, tx, 1, 10)
             },
             error: Abort::NotUnique,
-            remedy: |filed, tx| give(filed, tx, 4, 20),
+            remedy: |filed, tx| set_unique_key(filed, tx, 4, 20),
         },
         Case {
             part: |filed, tx| filed.update(tx, (1, 3), Filed::WEIGHT.sub(11).at_least(0)),
@@ -106,8 +106,8 @@ fn cases<P: Protocol>() -> Vec<Case<P>> {
         },
         Case {
             part: |filed, tx| {
-                give(filed, tx, 1, 2)?;
-                give(filed, tx, 2, 1)?;
+                set_unique_key(filed, tx, 1, 2)?;
+                set_unique_key(filed, tx, 2, 1)?;
                 filed.delete(tx, (1, 3))?;
                 Err(Abort::Indexed)
             },
@@ -117,11 +117,11 @@ fn cases<P: Protocol>() -> Vec<Case<P>> {
     ]
 }
 
-protocol_tests!(overlapping: an_error_of_a_part_is_true_where_the_transaction_stands);
+protocol_tests!(overlapping: an_error_of_a_part_is_right_at_the_time_of_the_transaction);
 /// Another transaction makes the error of a part untrue, and writes a row that the first
 /// transaction reads afterwards. If the first one sees that, it comes after the other, and must not
 /// have seen the error.
-fn an_error_of_a_part_is_true_where_the_transaction_stands<P: Protocol>() {
+fn an_error_of_a_part_is_right_at_the_time_of_the_transaction<P: Protocol>() {
     let mut committed = 0;
     for (number, Case { part, error, remedy }) in cases::<P>().into_iter().enumerate() {
         for writes in [false, true] {

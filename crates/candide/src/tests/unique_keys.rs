@@ -48,7 +48,7 @@ impl<P: Protocol> Scene<P> {
 }
 
 /// Gives the row with this number another code.
-pub(super) fn give<P: Protocol>(
+pub(super) fn set_unique_key<P: Protocol>(
     filed: &Table<Filed, P>,
     tx: &Tx<'_, P>,
     number: u16,
@@ -67,8 +67,8 @@ fn rows_exchange_their_keys<P: Protocol>() {
     let swaps: [(Act<P>, Codes); 10] = [
         (
             |filed, tx| {
-                give(filed, tx, 1, 2)?;
-                give(filed, tx, 2, 1)
+                set_unique_key(filed, tx, 1, 2)?;
+                set_unique_key(filed, tx, 2, 1)
             },
             &[(1, 2), (2, 1), (3, 3)],
         ),
@@ -81,11 +81,11 @@ fn rows_exchange_their_keys<P: Protocol>() {
             &[(1, 2), (2, 3), (3, 1)],
         ),
         (
-            // The other way round, so that two rows wait at the same time.
+            // The keys are exchanged in the opposite order, so that two rows wait at the same time.
             |filed, tx| {
-                give(filed, tx, 1, 3)?;
-                give(filed, tx, 2, 1)?;
-                give(filed, tx, 3, 2)
+                set_unique_key(filed, tx, 1, 3)?;
+                set_unique_key(filed, tx, 2, 1)?;
+                set_unique_key(filed, tx, 3, 2)
             },
             &[(1, 3), (2, 1), (3, 2)],
         ),
@@ -108,26 +108,26 @@ fn rows_exchange_their_keys<P: Protocol>() {
                 // A row that waits is changed, and then deleted.
                 filed.insert(tx, row(7, 1))?;
                 filed.delete(tx, &(1, 7))?;
-                give(filed, tx, 2, 1)?;
-                give(filed, tx, 2, 5)
+                set_unique_key(filed, tx, 2, 1)?;
+                set_unique_key(filed, tx, 2, 5)
             },
             &[(1, 1), (2, 5), (3, 3)],
         ),
         (
             |filed, tx| {
                 // Row 1 takes back its own key, which it had given up.
-                give(filed, tx, 1, 2)?;
-                give(filed, tx, 1, 1)
+                set_unique_key(filed, tx, 1, 2)?;
+                set_unique_key(filed, tx, 1, 1)
             },
             &[(1, 1), (2, 2), (3, 3)],
         ),
         (
             |filed, tx| {
                 // Two rows wait for one key; the second row gets it.
-                give(filed, tx, 1, 3)?;
-                give(filed, tx, 2, 3)?;
-                give(filed, tx, 1, 4)?;
-                give(filed, tx, 3, 1)
+                set_unique_key(filed, tx, 1, 3)?;
+                set_unique_key(filed, tx, 2, 3)?;
+                set_unique_key(filed, tx, 1, 4)?;
+                set_unique_key(filed, tx, 3, 1)
             },
             &[(1, 4), (2, 3), (3, 1)],
         ),
@@ -156,7 +156,7 @@ fn rows_exchange_their_keys<P: Protocol>() {
         let filed = scene.filed.clone();
         run(&mut scene.session, |tx| swap(&filed, tx));
         scene.assert_codes(wanted);
-        // The same as a part of a transaction.
+        // The exchange of keys as a part of a transaction.
         let mut scene = self::scene::<P>();
         let filed = scene.filed.clone();
         run(&mut scene.session, |tx| tx.attempt(|tx| swap(&filed, tx)));
@@ -164,16 +164,16 @@ fn rows_exchange_their_keys<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: a_key_that_two_rows_have_at_the_end_is_refused);
-fn a_key_that_two_rows_have_at_the_end_is_refused<P: Protocol>() {
+protocol_tests!(all: a_unique_key_of_two_rows_at_commit_is_refused);
+fn a_unique_key_of_two_rows_at_commit_is_refused<P: Protocol>() {
     let mut scene = scene::<P>();
     let (filed, by_code) = (scene.filed.clone(), scene.by_code.clone());
     let refused: [Act<P>; 5] = [
         |filed, tx| filed.insert(tx, row(7, 1)),
-        |filed, tx| give(filed, tx, 1, 2),
+        |filed, tx| set_unique_key(filed, tx, 1, 2),
         |filed, tx| {
-            give(filed, tx, 1, 2)?;
-            give(filed, tx, 2, 3)
+            set_unique_key(filed, tx, 1, 2)?;
+            set_unique_key(filed, tx, 2, 3)
         },
         |filed, tx| {
             filed.put(tx, row(7, 1))?;
@@ -204,24 +204,24 @@ fn a_key_that_two_rows_have_at_the_end_is_refused<P: Protocol>() {
     }
     // The index finds the row that had the key, until that row gives it up.
     run(&mut scene.session, |tx| {
-        give(&filed, tx, 1, 2)?;
+        set_unique_key(&filed, tx, 1, 2)?;
         assert_eq!(by_code.get(tx, 2, Filed::NUMBER)?, Some(2));
         assert_eq!(by_code.get(tx, 1, ())?, None);
         assert_eq!(filed.read(tx, &(1, 1), Filed::CODE)?, 2);
-        give(&filed, tx, 2, 1)?;
+        set_unique_key(&filed, tx, 2, 1)?;
         assert_eq!(by_code.get(tx, 2, Filed::NUMBER)?, Some(1));
         Ok(())
     });
     scene.assert_codes(&[(1, 2), (2, 1), (3, 3)]);
 }
 
-protocol_tests!(all: an_error_of_the_closure_comes_before_a_key_that_two_rows_have);
-fn an_error_of_the_closure_comes_before_a_key_that_two_rows_have<P: Protocol>() {
+protocol_tests!(all: an_error_of_the_closure_takes_precedence_over_a_duplicate_key);
+fn an_error_of_the_closure_takes_precedence_over_a_duplicate_key<P: Protocol>() {
     let mut scene = scene::<P>();
     let filed = scene.filed.clone();
     let with_end = |session: &mut Session<P>, act: Act<P>| {
         session.run(|tx| {
-            give(&filed, tx, 1, 2)?;
+            set_unique_key(&filed, tx, 1, 2)?;
             act(&filed, tx)
         })
     };
@@ -233,8 +233,8 @@ fn an_error_of_the_closure_comes_before_a_key_that_two_rows_have<P: Protocol>() 
     };
     assert_eq!(with_end(session, guard), Err(Abort::Guard), "{}", P::NAME);
     assert_eq!(with_end(session, |_, _| Ok(())), Err(Abort::NotUnique), "{}", P::NAME);
-    // The next transaction finds nothing of the failed ones.
-    run(session, |tx| give(&filed, tx, 1, 9));
+    // The next transaction finds no writes of the failed ones.
+    run(session, |tx| set_unique_key(&filed, tx, 1, 9));
     scene.assert_codes(&[(1, 9), (2, 2), (3, 3)]);
 }
 
@@ -248,36 +248,36 @@ fn parts_around_exchanged_keys_are_undone<P: Protocol>() {
     };
     run(&mut scene.session, |tx| {
         // A row waits for a key within an undone part.
-        fail(tx, |filed, tx| give(filed, tx, 1, 2));
+        fail(tx, |filed, tx| set_unique_key(filed, tx, 1, 2));
         // A row waits since before an undone part, and the wait ends within the part: the key
         // becomes free, or the row changes again.
-        give(&filed, tx, 1, 2)?;
-        fail(tx, |filed, tx| give(filed, tx, 2, 1));
+        set_unique_key(&filed, tx, 1, 2)?;
+        fail(tx, |filed, tx| set_unique_key(filed, tx, 2, 1));
         fail(tx, |filed, tx| filed.delete(tx, &(1, 2)));
-        fail(tx, |filed, tx| give(filed, tx, 1, 7));
+        fail(tx, |filed, tx| set_unique_key(filed, tx, 1, 7));
         assert_eq!(by_code.get(tx, 2, Filed::NUMBER)?, Some(2));
         // A part is not refused for a row that has waited before it.
-        tx.attempt(|tx| give(&filed, tx, 3, 8))?;
-        tx.attempt(|tx| give(&filed, tx, 2, 1))
+        tx.attempt(|tx| set_unique_key(&filed, tx, 3, 8))?;
+        tx.attempt(|tx| set_unique_key(&filed, tx, 2, 1))
     });
     scene.assert_codes(&[(1, 2), (2, 1), (3, 8)]);
     let still_waits = scene.session.run(|tx| {
-        give(&filed, tx, 1, 1)?;
-        fail(tx, |filed, tx| give(filed, tx, 2, 5));
+        set_unique_key(&filed, tx, 1, 1)?;
+        fail(tx, |filed, tx| set_unique_key(filed, tx, 2, 5));
         Ok(())
     });
     assert_eq!(still_waits, Err(Abort::NotUnique), "{}", P::NAME);
 }
 
-protocol_tests!(overlapping: a_key_that_is_given_up_is_taken_by_one_of_two);
-fn a_key_that_is_given_up_is_taken_by_one_of_two<P: Protocol>() {
+protocol_tests!(overlapping: a_released_unique_key_is_taken_by_one_of_two_transactions);
+fn a_released_unique_key_is_taken_by_one_of_two_transactions<P: Protocol>() {
     let others: [Act<P>; 4] = [
         |filed, tx| filed.insert(tx, row(9, 2)),
-        |filed, tx| give(filed, tx, 3, 1),
+        |filed, tx| set_unique_key(filed, tx, 3, 1),
         |filed, tx| filed.delete(tx, &(1, 2)),
         |filed, tx| {
-            give(filed, tx, 2, 3)?;
-            give(filed, tx, 3, 2)
+            set_unique_key(filed, tx, 2, 3)?;
+            set_unique_key(filed, tx, 3, 2)
         },
     ];
     for other_act in others {
@@ -285,11 +285,11 @@ fn a_key_that_is_given_up_is_taken_by_one_of_two<P: Protocol>() {
         let (filed, mut other) = (scene.filed.clone(), scene.db.session().unwrap());
         let mut inner = Ok(());
         let outer = scene.session.with(ONCE()).run(|tx| {
-            give(&filed, tx, 1, 2)?;
+            set_unique_key(&filed, tx, 1, 2)?;
             if tx.attempt_number() == 1 {
                 inner = other.with(ONCE()).run(|tx| other_act(&filed, tx));
             }
-            give(&filed, tx, 2, 1)
+            set_unique_key(&filed, tx, 2, 1)
         });
         // The other transaction may have been first, or second, or have met a conflict.
         let is_served = |end: Result<(), Abort>| {
@@ -301,16 +301,16 @@ fn a_key_that_is_given_up_is_taken_by_one_of_two<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: a_refusal_at_the_end_is_true);
+protocol_tests!(overlapping: a_duplicate_key_reported_at_commit_exists_in_the_serial_order);
 /// A transaction is about to be refused for a key that another transaction gives up meanwhile.
-fn a_refusal_at_the_end_is_true<P: Protocol>() {
+fn a_duplicate_key_reported_at_commit_exists_in_the_serial_order<P: Protocol>() {
     let mut scene = scene::<P>();
     let (filed, mut other) = (scene.filed.clone(), scene.db.session().unwrap());
     let mut inner = Ok(());
     let outer = scene.session.run(|tx| {
-        give(&filed, tx, 1, 2)?;
+        set_unique_key(&filed, tx, 1, 2)?;
         if tx.attempt_number() == 1 {
-            inner = other.with(ONCE()).run(|tx| give(&filed, tx, 2, 20));
+            inner = other.with(ONCE()).run(|tx| set_unique_key(&filed, tx, 2, 20));
         }
         // Read after the change, so that the refused transaction cannot come before it.
         filed.read(tx, &(1, 2), Filed::CODE).map(drop)
@@ -328,8 +328,8 @@ fn snapshots_see_keys_before_and_after_an_exchange<P: Versioned>() {
     let (filed, by_code) = (scene.filed.clone(), scene.by_code.clone());
     let before = scene.db.snapshot();
     run(&mut scene.session, |tx| {
-        give(&filed, tx, 1, 2)?;
-        give(&filed, tx, 2, 1)?;
+        set_unique_key(&filed, tx, 1, 2)?;
+        set_unique_key(&filed, tx, 2, 1)?;
         filed.insert(tx, row(4, 3))?;
         filed.delete(tx, &(1, 3))
     });
@@ -395,7 +395,8 @@ struct Play<'a, P: Protocol> {
 }
 
 impl<P: Protocol> Play<'_, P> {
-    /// Plays random operations, and returns how they end: as the closure says, and as they must.
+    /// Plays random operations, and returns the result of the closure and the expected result of
+    /// the part.
     fn play(&mut self, tx: &Tx<'_, P>, model: &mut Model, level: u32) -> (End, End) {
         let before = model.waiting.clone();
         for _ in 0..self.random.below(7) {
@@ -431,7 +432,7 @@ impl<P: Protocol> Play<'_, P> {
             }
             3 | 4 => {
                 let wanted = if old.is_some() { Ok(()) } else { Err(Abort::NotFound) };
-                assert_eq!(give(filed, tx, number, code), wanted);
+                assert_eq!(set_unique_key(filed, tx, number, code), wanted);
                 if let Some((before, weight)) = old {
                     model.rows.insert(number, (code, weight));
                     model.change(number, Some(before), Some(code));
@@ -496,10 +497,10 @@ impl<P: Protocol> Play<'_, P> {
     }
 }
 
-protocol_tests!(all: parts_are_undone_like_copies_of_a_map);
+protocol_tests!(all: undone_parts_agree_with_copies_of_a_map);
 /// Runs random operations on a table with a unique index, in parts within parts, and on a model
 /// that is copied at the begin of each part.
-fn parts_are_undone_like_copies_of_a_map<P: Protocol>() {
+fn undone_parts_agree_with_copies_of_a_map<P: Protocol>() {
     let mut committed = 0;
     for seed in 0..share(60) {
         let mut scene = scene::<P>();

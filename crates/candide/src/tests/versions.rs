@@ -123,7 +123,7 @@ fn add(session: &mut Session<Mvcc>, items: &Items, id: u64) {
 }
 
 #[test]
-fn a_transaction_that_only_reads_sees_the_time_it_began_and_never_fails() {
+fn a_read_only_transaction_sees_the_moment_of_its_begin_and_never_fails() {
     let (db, items) = database(true);
     let both =
         |tx: &Tx<'_, Mvcc>| Ok((items.read(tx, 1, Item::COUNT)?, items.read(tx, 2, Item::COUNT)?));
@@ -288,7 +288,7 @@ fn a_commit_stops_exactly_the_readers_that_may_have_to_see_it() {
 }
 
 #[test]
-fn a_reader_that_moves_on_to_still_newer_versions_misses_none_in_between() {
+fn a_reader_that_moves_to_newer_versions_validates_those_in_between() {
     let (db, items) = database(true);
     assert_eq!(db.run(|tx| items.insert(tx, Item::new(3, 0))), Ok(()));
     let (mut reader, mut other) = (db.session().unwrap(), db.session().unwrap());
@@ -335,7 +335,7 @@ fn assumptions_of_a_write_hold_at_the_newer_time_of_its_attempt() {
         (db.session().unwrap(), db.session().unwrap(), db.session().unwrap());
     let (own, mut is_first) = (items.clone(), true);
     let hook = move |point| {
-        // At the new time row 1 is deleted. It is inserted again before the attempt checks it.
+        // At the new time row 1 is deleted. The row is inserted again before the attempt checks it.
         if point == Point::LookedAgain && std::mem::take(&mut is_first) {
             let back = second.run(|tx| {
                 own.insert(tx, Item::new(1, 7))?;
@@ -402,8 +402,8 @@ fn versions_stay_as_long_as_a_reader_can_come_to_see_them() {
 
 #[test]
 fn versions_stay_in_chains_as_long_as_a_reader_can_come_to_see_them() {
-    // Two more versions stay. They are older than the version that the reader sees, but were
-    // replaced in the same epoch as the collected version.
+    // Two more versions stay. These versions are older than the version that the reader sees, but
+    // were replaced in the same epoch as the collected version.
     versions_stay_under::<Mvto>(2);
 }
 
@@ -469,7 +469,7 @@ fn a_deleted_row_is_buried_when_no_reader_can_come_to_see_it() {
 }
 
 #[test]
-fn a_lookup_of_a_row_that_is_buried_meanwhile_finds_none() {
+fn a_lookup_of_a_row_that_is_being_buried_finds_no_row() {
     let (db, items, mut session) = by_hand();
     assert_eq!(session.run(|tx| items.delete(tx, 1)), Ok(()));
     let mut reader = db.session().unwrap();
@@ -484,10 +484,10 @@ fn a_lookup_of_a_row_that_is_buried_meanwhile_finds_none() {
     assert_eq!((looked, reader.stats().retries), (Ok(None), 0));
 }
 
-protocol_tests!(versioned: memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing);
-fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing<P: Chained>() {
+protocol_tests!(versioned: memory_is_constant_under_steady_updates);
+fn memory_is_constant_under_steady_updates<P: Chained>() {
     use super::rows::Item;
-    /// The number of rows. One of them is hot.
+    /// The number of rows. One row is hot.
     const ROWS: u64 = 1_000;
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -522,7 +522,7 @@ fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing<P: Cha
 }
 
 #[test]
-fn a_limit_on_memory_is_an_outcome_and_nothing_is_lost() {
+fn the_memory_limit_fails_a_transaction_and_loses_no_row() {
     let limit = 1 << 20;
     let db = Database::<Mvcc>::builder().memory_limit(limit).manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();

@@ -1,5 +1,5 @@
-//! Functions that wait for other threads. They wait for the condition itself, and their time limits
-//! count passes, since a busy machine schedules threads unpredictably.
+//! Functions that wait for other threads. These functions wait for the condition itself, and their
+//! time limits count passes, since a busy machine schedules threads unpredictably.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -11,7 +11,7 @@ const PASS: Duration = Duration::from_millis(1);
 /// the load of the machine.
 const PASSES_MAX: u32 = 60_000;
 
-/// Waits until `is_so` returns `true`. Fails with `what` if this does not happen.
+/// Waits until `is_so` returns `true`. Fails with `what` if it never does.
 pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
     eventually_with(what, || (), is_so);
 }

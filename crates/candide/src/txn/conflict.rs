@@ -19,7 +19,7 @@ pub struct Conflict {
     /// The name of the transaction that had the conflict, if it has
     /// [one](crate::RunOptions::named).
     pub transaction: Option<&'static str>,
-    /// The table's name; `None` if the conflict was about no table: the transaction gave way to
+    /// The table's name; `None` if the conflict was about no table: the transaction yielded to
     /// another transaction that had failed too often.
     pub table: Option<String>,
     /// The column group; `"*"` without timestamp splitting. `None` if the conflict was about an

@@ -1,12 +1,12 @@
 //! Deferred entries of unique indexes: a row may be given a key that another row still has, if that
 //! row gives it up before the end.
 //!
-//! An operation that would enter a key for a second row leaves the entry as it is, and makes the
-//! row wait for it. Until the transaction deletes the entry, the index finds the row that had the
-//! key. Then the first row that waits for the entry takes its place. If a row still waits at the
-//! end of the closure, or at the end of the part of the transaction in which it began to wait, that
-//! is the outcome [`Abort::NotUnique`](crate::Abort::NotUnique). The attempt has observed that the
-//! entry was there, so the outcome is validated like any other.
+//! An operation that would enter a key for a second row leaves the entry unchanged, and makes the
+//! row wait for the entry. Until the transaction deletes the entry, the index finds the row that
+//! had the key. Then the first row that waits for the entry takes its place. If a row still waits
+//! at the end of the closure, or at the end of the part of the transaction in which it began to
+//! wait, that is the outcome [`Abort::NotUnique`](crate::Abort::NotUnique). The attempt has
+//! observed that the entry was there, so the outcome is validated like any other.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +24,7 @@ pub(super) struct Deferred {
 }
 
 /// A wait for an entry, by the address of the entry's record, which belongs to another row, and by
-/// the number of the wait: of those who wait for one entry, the first comes first.
+/// the number of the wait: of the waits for one entry, the first has the smallest number.
 type Wait = (u64, u64);
 
 /// A change of the rows that wait.

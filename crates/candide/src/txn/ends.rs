@@ -124,10 +124,14 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    /// Commits, or ends the attempt without effect and returns the reason.
+    /// Commits, or ends the attempt without effect and returns the reason. Returns
+    /// [`Abort::NotYet`], and has done nothing, if [`State::commit_steps`] is needed.
     #[inline]
     pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
         if self.doomed.is_some() || self.failed.is_some() {
+            if self.doomed.is_none() && self.failed == Some(Abort::NotYet) {
+                return Err(Abort::NotYet);
+            }
             let outcome = self.end_without_effect(engine, true)?;
             return Err(outcome.expect("a failed attempt has an outcome"));
         }
@@ -157,8 +161,8 @@ impl<P: Protocol> State<P> {
         Ok(committed)
     }
 
-    /// Notes, in a database with a log, that the result of the attempt rests on what the attempt
-    /// has seen. The attempt has been validated, and has written nothing.
+    /// Notes, in a database with a log, that the result of the attempt depends on the commits that
+    /// the attempt has seen. The attempt has been validated, and has written nothing.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn note_seen(&mut self) {
         if let Some(log) = &mut self.log {
@@ -176,7 +180,7 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Ends the attempt without effect, after validating what the closure saw. Returns the outcome
+    /// Ends the attempt without effect, after validating the closure's reads. Returns the outcome
     /// of an operation that failed before the closure's error; `None` if no operation failed.
     ///
     /// # Errors
@@ -269,22 +273,30 @@ impl<P: Protocol> State<P> {
     /// Notes that an operation has ended in a panic, and may have been staged in part. A conflict
     /// that unwinds the stack is noted already.
     pub(super) fn note_panic(&mut self) {
+        self.fail(Abort::Panicked);
+    }
+
+    /// Notes that the transaction can only end in `abort`, an outcome that belongs to no operation
+    /// of a row.
+    #[cold]
+    pub(crate) fn fail(&mut self, abort: Abort) {
         if self.doomed.is_some() {
             return;
         }
         // Numbers of operations do not ascend where each is applied at once and then forgotten.
-        if !P::InPlace::fail(&mut self.attempt, Abort::Panicked) {
-            // The panic may have come before the first part of the operation was staged.
+        if !P::InPlace::fail(&mut self.attempt, abort) {
+            // The operation may have failed before any part of it was staged.
             let number = self.writes.push_nothing();
-            self.note_failure(number, Abort::Panicked);
+            self.note_failure(number, abort);
         }
     }
 
     /// Makes sure that a commit ends in an outcome exactly if an operation has failed or there are
-    /// deferred entries. Called after each change of these.
+    /// deferred entries, and that it notices steps. Called after each change of these.
     pub(super) fn note_deferred(&mut self) {
         if self.failed.is_none() || self.failed_at == AT_COMMIT {
-            self.failed = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
+            let is_refused = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
+            self.failed = is_refused.or_else(|| self.writes.has_steps().then_some(Abort::NotYet));
             self.failed_at = AT_COMMIT;
         }
     }
@@ -292,7 +304,7 @@ impl<P: Protocol> State<P> {
     /// Notes the conflict in which the attempt has ended.
     #[cold]
     pub(crate) fn note_conflict(&mut self, cause: Abort) {
-        // A conflict without a note concerned no row; usually the attempt gave way to the token.
+        // A conflict without a note concerned no row; usually the attempt yielded to the token.
         let noted = self.worker.local.conflict.take().filter(|note| note.cause == cause);
         self.last_conflict = noted.or(Some(ConflictNote::nowhere(cause)));
         self.has_waited = false;

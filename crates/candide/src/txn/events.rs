@@ -1,6 +1,6 @@
 //! Events for the `tracing` crate, under the feature of that name. A subscriber is the user's code,
-//! which may panic. So a caller is between two attempts, and holds no lock and no pin. It may hold
-//! the token, but no wait for the token is endless.
+//! which may panic. So a caller is between two attempts, and holds no lock and no pin. The caller
+//! may hold the token, but no wait for the token is endless.
 
 #![forbid(unsafe_code)]
 

@@ -158,7 +158,7 @@ impl<P: Protocol> State<P> {
             changes.push(Change { number: index.number, old, new });
         }
         for change in changes.iter() {
-            let index = table.indexes.get(change.number).expect("it was there a moment ago");
+            let index = table.indexes.get(change.number).expect("the entry was found before");
             if let Some((begin, end)) = change.old {
                 self.delete_entry(engine, table, index, &keys[begin..end], primary)?;
             }

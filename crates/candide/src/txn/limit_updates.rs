@@ -11,8 +11,8 @@ use crate::record::CellAt;
 use crate::schema::{Code, NUMBER_OPERANDS, Op};
 
 impl<P: Protocol> State<P> {
-    /// Stages a new limit in the row with this key, which exists. Observes nothing, as other
-    /// updates.
+    /// Stages a new limit in the row with this key, which exists. Like other updates, observes
+    /// nothing.
     #[inline(never)]
     pub(crate) fn stage_limit(
         &mut self,

@@ -1,5 +1,6 @@
-//! Limits of sequences in the write set. They stay staged when a part of the transaction is undone:
-//! the number for which a limit was staged cannot be drawn again, and may be used after the part.
+//! Limits of sequences in the write set. Limits stay staged when a part of the transaction is
+//! undone: the number for which a limit was staged cannot be drawn again, and may be used after the
+//! part.
 
 #![forbid(unsafe_code)]
 

@@ -13,15 +13,16 @@ use crate::schema::KeyPacking;
 use crate::sync::{MODELLED, Ordering, Point, Spin, pass};
 
 /// The number of rounds for which a put or an insert waits until the collector, which has marked
-/// the key's record as dead, has unlinked it.
+/// the key's record as dead, has unlinked the record.
 const UNLINK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 
 /// The target record of an insert or put.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InsertTarget {
     pub(crate) record: RecordAt,
-    /// Whether this transaction has just linked the record and not written it yet. Such a record
-    /// holds no row, but has room for one. For any other record, the writer first makes room.
+    /// Whether this transaction has just linked the record and not written it yet. A record just
+    /// linked holds no row, but has room for one. For any other record, the writer first makes
+    /// room.
     pub(crate) is_new: bool,
 }
 
@@ -54,7 +55,7 @@ impl<P: Protocol> State<P> {
         self.find(engine, table, packing.pack(words).as_slice())
     }
 
-    /// Looks up again a key that had no record a moment ago. If the key still has no record,
+    /// Looks up again a key that had no record just before. If the key still has no record,
     /// observes its absence.
     #[cold]
     #[inline(never)]
@@ -246,7 +247,7 @@ impl<P: Protocol> State<P> {
         };
         let cells = table.layout.cells(record);
         // Relaxed: a new record may have the flags of the old policy or of the new one.
-        let flags = table.new_record_flags.load(Ordering::Relaxed);
+        let flags = table.at_links.new_record_flags.load(Ordering::Relaxed);
         cells.clone().for_each(|at| P::init_absent_cell(&engine.clock, at, flags));
         let mut is_watched = false;
         match place.link_near(record, key, &mut |node| {

@@ -48,9 +48,9 @@ impl<'a> RunOptions<'a> {
         }
     }
 
-    /// Names the transaction, after what it does: `"pay"`. Its [conflicts](Conflict) say the name,
-    /// [`Database::named_stats`](crate::Database::named_stats) counts the transactions of each
-    /// name, and the events of the feature `tracing` have it as the field `transaction`.
+    /// Names the transaction, after its effect: `"pay"`. Its [conflicts](Conflict) contain the
+    /// name, [`Database::named_stats`](crate::Database::named_stats) counts the transactions of
+    /// each name, and the events of the feature `tracing` have it as the field `transaction`.
     ///
     /// A database counts 256 names apart. Transactions of all further names are counted together,
     /// under `"(other)"`. A transaction without a name costs nothing more; one with a name costs a
@@ -146,7 +146,7 @@ impl<'a> RunOptions<'a> {
     /// pinned meanwhile. So `tell` may use the database, but not this session:
     /// [`Database::run`](crate::Database::run), which would need the session, returns
     /// [`Abort::Nested`]. If `tell` panics, the transaction ends in that panic, without effect.
-    /// `tell` should be short: after 32 conflicts of a transaction, other transactions give way to
+    /// `tell` should be short: after 32 conflicts of a transaction, other transactions yield to
     /// this one for at most 100 ms, and the time of `tell` counts. Without conflicts this option
     /// costs nothing.
     ///

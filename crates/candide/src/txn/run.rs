@@ -5,6 +5,7 @@
 use super::ends::Unwound;
 use super::options::RunOptions;
 use super::session_log::SessionLog;
+use super::state::WRITES_VALUES;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
 use crate::engine::own_thread::{self, Held};
@@ -17,13 +18,14 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::gc::Garbage;
 use crate::index::Found;
+use crate::locks;
 use crate::log::Level;
 use crate::record::{CellAt, PlacedUnit};
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
-    Duration, Instant, MODELLED, Mutex, Point, Random, Turn, Turns, Wait, Waited, Wish, lock, pass,
-    patience, sleep, thread,
+    Duration, Exclusive, Instant, MODELLED, Mutex, Point, Random, Turn, Turns, Wait, Waited, Wish,
+    lock, pass, patience, sleep, thread,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -31,7 +33,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// The number of failed attempts in a row after which a session asks for the token. By then,
+/// The number of failed attempts in a row after which a session requests the token. By then,
 /// backoff alone has not helped.
 const TOKEN_ATTEMPTS: u32 = 32;
 /// The longest time that a transaction waits for the holder of the token. The holder may be stuck
@@ -83,9 +85,8 @@ enum Verdict<'e> {
     Outcome(Abort),
     /// The attempt has no effect and is repeated.
     Conflict(Abort),
-    /// The attempt has no effect and is repeated when something has changed; at once if there is
-    /// nothing to sleep on.
-    Retry(Option<Box<Watch<'e>>>),
+    /// The attempt has no effect and is repeated when something has changed.
+    Retry(Change<'e>),
     /// An updater has panicked.
     Panic(Panic),
 }
@@ -93,7 +94,18 @@ enum Verdict<'e> {
 /// The reason for another attempt.
 enum Again<'e> {
     Conflict(Abort),
-    Retry(Option<Box<Watch<'e>>>),
+    Retry(Change<'e>),
+}
+
+/// The change that an attempt awaits which has called [`Tx::retry`].
+enum Change<'e> {
+    /// A change of what is watched.
+    Watched(Box<Watch<'e>>),
+    /// A change that has come already.
+    Made,
+    /// None: a unit that the attempt has observed was locked, and the session has waited for that
+    /// lock instead.
+    Unknown,
 }
 
 type Panic = Box<dyn Any + Send>;
@@ -160,8 +172,7 @@ impl<P: Protocol> TxnRunner<P> {
         if !local.wanted.is_as_new() {
             local.wanted.clear();
         }
-        let mut starvation =
-            StarvationGuard { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
+        let mut starvation = StarvationGuard::new(&engine.common, local.id);
         let mut failed = 0;
         loop {
             if let Some(log) = &mut self.state.get_mut().log {
@@ -192,8 +203,8 @@ impl<P: Protocol> TxnRunner<P> {
                 Again::Conflict(cause) => {
                     self.after_conflict(engine, options, cause, failed, &mut starvation)
                 }
-                Again::Retry(watch) => {
-                    self.await_change(engine, options, watch, failed, &mut starvation)
+                Again::Retry(change) => {
+                    self.await_change(engine, options, change, failed, &mut starvation)
                 }
             };
             if let Some(refusal) = refusal {
@@ -202,8 +213,8 @@ impl<P: Protocol> TxnRunner<P> {
         }
     }
 
-    /// Sets the level for which transactions wait that do not say otherwise. In a database without
-    /// a log, that has no effect.
+    /// Sets the level for which transactions wait by default. In a database without a log, that has
+    /// no effect.
     pub(crate) fn set_acknowledge(&mut self, level: Level) {
         if let Some(log) = &mut self.state.get_mut().log {
             log.acknowledge = level;
@@ -310,7 +321,7 @@ impl<P: Protocol> TxnRunner<P> {
         if let (Some(tell), Some(note)) = (options.on_conflict, state.last_conflict) {
             tell(&Conflict::named(engine, note));
         }
-        if let Some(refusal) = options.refusal(failed) {
+        if let Some(refusal) = options.refusal(failed - starvation.uncounted) {
             self.public.counters.aborted(refusal);
             return Some(refusal);
         }
@@ -368,7 +379,7 @@ impl<P: Protocol> TxnRunner<P> {
     #[inline(never)]
     fn watch<'e>(&mut self, engine: &'e Engine<P>, options: &RunOptions<'_>) -> Verdict<'e> {
         let state = self.state.get_mut();
-        let State { worker, attempt, has_observed, .. } = state;
+        let State { worker, attempt, has_observed, held, .. } = state;
         if worker.local.read_view != ReadView::Current || engine.properties.one_session {
             return Verdict::Outcome(Abort::NothingToAwait);
         }
@@ -379,14 +390,14 @@ impl<P: Protocol> TxnRunner<P> {
         pass(Point::Watching);
         match watched {
             Ok(()) if !*has_observed => Verdict::Outcome(Abort::NothingToAwait),
-            Ok(()) if own_thread::is_in_another_that_holds(session) => {
+            Ok(()) if is_in_another_that_holds(engine, *held & !WRITES_VALUES) => {
                 Verdict::Outcome(Abort::Nested)
             }
             Ok(()) => {
                 watch.begin_sleep();
-                Verdict::Retry(Some(watch))
+                Verdict::Retry(Change::Watched(watch))
             }
-            Err(Unwatched::Changed) => Verdict::Retry(None),
+            Err(Unwatched::Changed) => Verdict::Retry(Change::Made),
             Err(Unwatched::Locked(at)) if own_thread::is_held_by_another(at, session) => {
                 Verdict::Outcome(Abort::Nested)
             }
@@ -395,7 +406,7 @@ impl<P: Protocol> TxnRunner<P> {
                 if !MODELLED {
                     await_free(engine, options, context, attempt, at);
                 }
-                Verdict::Retry(None)
+                Verdict::Retry(Change::Unknown)
             }
         }
     }
@@ -408,21 +419,27 @@ impl<P: Protocol> TxnRunner<P> {
         &mut self,
         engine: &Engine<P>,
         options: &RunOptions<'_>,
-        watch: Option<Box<Watch<'_>>>,
+        change: Change<'_>,
         failed: u32,
         starvation: &mut StarvationGuard<'_>,
     ) -> Option<Abort> {
-        let refusal = options.refusal(failed).or_else(|| {
+        if let Change::Unknown = change {
+            starvation.uncounted += 1;
+        }
+        let State { worker, log, .. } = self.state.get_mut();
+        let log_failure = || log.as_ref().filter(|log| log.has_failed()).map(|_| Abort::LogFailed);
+        let refusal = options.refusal(failed - starvation.uncounted).or_else(|| {
             starvation.end_early(); // WT4
             engine.parking.wake_unwoken();
-            match watch {
-                Some(watch) if watch.sleep(options.deadline) => None,
-                Some(_) => Some(Abort::DeadlinePassed),
-                None => {
-                    pause(&mut self.state.get_mut().worker.local.random, BACKOFF_FIRST);
-                    None
-                }
-            }
+            let Change::Watched(watch) = change else {
+                pause(&mut worker.local.random, BACKOFF_FIRST);
+                return log_failure();
+            };
+            // The logger notes that the log has failed, and then wakes all watchers.
+            log_failure().or_else(|| match watch.sleep(options.deadline) {
+                true => log_failure(),
+                false => Some(Abort::DeadlinePassed),
+            })
         });
         match refusal {
             Some(refusal) => self.public.counters.aborted(refusal),
@@ -489,6 +506,10 @@ impl<P: Protocol> TxnRunner<P> {
                     self.end(engine, effects, Counters::committed);
                     return Ok(value);
                 }
+                Verdict::Outcome(Abort::NotYet) => match self.commit_steps(engine, effects) {
+                    Verdict::Stands => return Ok(value),
+                    verdict => (verdict, Ok(Ok(value))),
+                },
                 verdict => (verdict, Ok(Ok(value))),
             },
             // An error or a panic that results from inconsistent reads is discarded.
@@ -500,6 +521,26 @@ impl<P: Protocol> TxnRunner<P> {
         };
         self.end_otherwise(engine, effects, &ended.0);
         Err(ended)
+    }
+
+    /// Commits an attempt that has steps. If it stands, ends the attempt.
+    #[cold]
+    #[inline(never)]
+    fn commit_steps(&mut self, engine: &Engine<P>, effects: &Effects) -> Verdict<'static> {
+        let state = self.state.get_mut();
+        let verdict = unless_unwound(|| match state.commit_steps(engine, effects.steps()) {
+            Ok(_) => Ok(()),
+            Err(abort) => state.unwind_at_commit(abort),
+        });
+        if matches!(verdict, Verdict::Stands) {
+            let (read_set, write_set) = state.set_sizes();
+            self.public.counters.observed_and_wrote(read_set, write_set);
+            if state.worker.local.is_stale() {
+                self.public.counters.stale_commit();
+            }
+            self.end(engine, effects, Counters::committed);
+        }
+        verdict
     }
 
     /// Ends an attempt whose verdict is known: collects garbage, counts, and unpins.
@@ -543,8 +584,9 @@ impl<P: Protocol> TxnRunner<P> {
             && engine.epochs.progress() != self.collected_at
     }
 
-    /// Takes over the attempt's garbage, and collects some garbage if epochs have advanced. The
-    /// attempt has ended, but its session is still pinned.
+    /// Takes over the attempt's garbage, and collects some garbage if epochs have advanced. Also
+    /// wakes the sessions that watch what the attempt has changed. The attempt has ended, but its
+    /// session is still pinned.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn collect_garbage(&mut self, engine: &Engine<P>, effects: &Effects) {
         let Worker { local, versions } = &self.state.get_mut().worker;
@@ -557,6 +599,10 @@ impl<P: Protocol> TxnRunner<P> {
     #[inline(never)]
     fn collect_some(&mut self, engine: &Engine<P>, effects: &Effects) {
         let worker = &mut self.state.get_mut().worker;
+        let changed = std::mem::take(&mut worker.local.changed_places);
+        if changed != 0 {
+            engine.watchers.wake(changed); // WT6
+        }
         let mut garbage = lock(&self.public.garbage);
         garbage.take_from(engine, worker);
         let progress = engine.epochs.progress();
@@ -612,10 +658,10 @@ fn settle<'e, T, E: From<Abort>>(
             drop(unwanted);
             ControlFlow::Continue(Again::Conflict(cause))
         }
-        Verdict::Retry(watch) => {
+        Verdict::Retry(change) => {
             drop(result);
             drop(unwanted);
-            ControlFlow::Continue(Again::Retry(watch))
+            ControlFlow::Continue(Again::Retry(change))
         }
         Verdict::Outcome(abort) => {
             drop(result);
@@ -634,8 +680,8 @@ fn settle<'e, T, E: From<Abort>>(
     }
 }
 
-/// Ends a transaction whose result is not shown, since the log has failed before what the result
-/// rests on was durable.
+/// Ends a transaction without a result, since the log has failed before the commits that the result
+/// depends on were durable.
 #[cold]
 fn end_unacknowledged<T, E: From<Abort>>(
     unshown: impl Sized,
@@ -671,7 +717,16 @@ struct StarvationGuard<'a> {
     engine: &'a Common,
     session: u64,
     conflicts: u32,
+    /// The number of failed attempts that do not count for the limit on attempts.
+    uncounted: u32,
     turn: Option<(Turn<'a>, Held)>,
+}
+
+impl<'a> StarvationGuard<'a> {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn new(engine: &'a Common, session: u64) -> StarvationGuard<'a> {
+        StarvationGuard { engine, session, conflicts: 0, uncounted: 0, turn: None }
+    }
 }
 
 impl StarvationGuard<'_> {
@@ -785,6 +840,17 @@ fn commit_error<P: Protocol>(
         Ok(Err(abort)) => Verdict::Conflict(abort),
         Err(panic) => Verdict::Panic(panic),
     }
+}
+
+/// Returns whether another transaction of this thread holds a lock that a change may need for which
+/// this transaction is about to sleep: a unit, a lock by policy, or a global lock, in any database.
+/// This transaction has noted `held` units.
+#[cold]
+fn is_in_another_that_holds(engine: &Common, held: u32) -> bool {
+    let own_global_locks = u32::from(engine.properties.applies_at_once);
+    own_thread::is_in_another_that_holds(held)
+        || locks::is_held_on_this_thread()
+        || Exclusive::held_by_this_thread() > own_global_locks
 }
 
 /// Sleeps until the lock of the unit `at` is free, but for a limited time. The session is pinned

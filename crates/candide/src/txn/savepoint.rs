@@ -88,7 +88,7 @@ impl<P: Protocol> State<P> {
         self.limits.leave_part();
         self.observe_assumptions(engine, savepoint);
         if self.doomed.is_some() {
-            // Nothing of the attempt will stand.
+            // The attempt will have no effect.
             return retries;
         }
         P::InPlace::undo_to(&mut self.attempt, savepoint.applied);
@@ -102,17 +102,17 @@ impl<P: Protocol> State<P> {
         retries
     }
 
-    /// Notes that a part has ended whose writes stand.
+    /// Notes that a part has ended whose writes are kept.
     pub(super) fn leave_part(&mut self, savepoint: &Savepoint) {
         self.writes.leave_part(&savepoint.writes);
         self.limits.leave_part();
     }
 
-    /// Observes whether the rows exist of which the writes since a savepoint assumed it. If such an
+    /// Observes whether the rows exist of which the writes since a savepoint assumed it. If an
     /// assumption has failed, dooms the attempt.
     fn observe_assumptions(&mut self, engine: &Engine<P>, savepoint: &Savepoint) {
         for item in self.writes.added_since(&savepoint.writes) {
-            // Limits are staged again, with what they assume.
+            // Limits are staged again, with their assumptions.
             if self.doomed.is_some() || item.expects.is_none() || self.limits.has(item.at) {
                 continue;
             }
@@ -122,7 +122,8 @@ impl<P: Protocol> State<P> {
                 Ok(_) => context.conflict(Abort::ExistenceChanged, item.at),
                 Err(abort) => abort,
             };
-            // The stack is not unwound: the part's own panic may be on its way.
+            // The stack is not unwound by a further panic: the part's own panic may be unwinding
+            // it.
             self.doomed = Some(conflict);
             self.until_revalidation = 1;
         }

@@ -19,7 +19,7 @@ const BACKLOG_WORDS_MAX: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct SessionLog {
     pub(crate) log: Arc<Log>,
-    /// The level for which the session's transactions wait, unless they say otherwise.
+    /// The level for which the session's transactions wait by default.
     pub(crate) acknowledge: Level,
     outbox: Arc<Outbox>,
     /// The tables of the database by number, as far as the session has met them.
@@ -29,12 +29,12 @@ pub(crate) struct SessionLog {
     pub(crate) stamp: u64,
 }
 
-/// The stamp of a transaction that has written nothing. The protocol can tell its stamp from what
-/// the attempt has seen, which only matters if something waits for it.
+/// The stamp of a transaction that has written nothing. The protocol computes the stamp from the
+/// versions that the attempt has seen, and only if a call waits for the stamp.
 pub(crate) const SEEN: u64 = u64::MAX;
 
-/// The stamp of a transaction that has failed at the commit, or whose updater has panicked. It
-/// rests on what it has seen at the commit, too: on any commit so far.
+/// The stamp of a transaction that has failed at the commit, or whose updater has panicked. Such a
+/// transaction also depends on what it has seen at the commit: on any commit so far.
 pub(crate) const NOW: u64 = u64::MAX - 1;
 
 impl SessionLog {
@@ -46,6 +46,11 @@ impl SessionLog {
             tables: Vec::new(),
             stamp: 0,
         }
+    }
+
+    /// Returns whether the log has failed: no transaction can write any more.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.log.progress.admit() == Err(Abort::LogFailed)
     }
 
     /// Begins an attempt: waits until the session may add to its buffer. The session is not pinned,

@@ -30,7 +30,7 @@ use crate::schema::{NumberRange, Op, Words};
 use crate::stats::LockCounters;
 use std::sync::Arc;
 
-/// The number of operations after which a running transaction is first revalidated. This number
+/// The number of operations after which a running transaction is first revalidated. The number
 /// doubles with each revalidation, so that revalidation costs a constant share.
 pub(super) const FIRST_REVALIDATION: u32 = 64;
 
@@ -45,7 +45,8 @@ pub(crate) struct State<P: Protocol> {
     /// The conflict that dooms this attempt.
     pub(super) doomed: Option<Abort>,
     /// The outcome of a pending update that was returned to the closure. The attempt can only end
-    /// in this outcome. [`Abort::NotUnique`] if none was returned and there are `deferred` entries.
+    /// in this outcome. If none was returned: [`Abort::NotUnique`] if there are `deferred` entries,
+    /// and otherwise [`Abort::NotYet`] if the commit has to run steps.
     pub(super) failed: Option<Abort>,
     /// The number of the operation to which `failed` belongs, or [`AT_COMMIT`].
     pub(super) failed_at: u32,
@@ -53,7 +54,7 @@ pub(crate) struct State<P: Protocol> {
     pub(super) deferred: Deferred,
     /// The limits of sequences that parts of the transaction have staged.
     pub(super) limits: StagedLimits,
-    scratch: Vec<u64>,
+    pub(super) scratch: Vec<u64>,
     pub(super) index_scratch: IndexScratch,
     /// The number of operations that the attempt will have made at the next revalidation.
     pub(super) operations: u32,
@@ -146,7 +147,7 @@ impl<P: Protocol> State<P> {
     /// Observes a unit in the database, without the transaction's own writes. Returns whether the
     /// row exists.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn observe(
+    pub(super) fn observe(
         &mut self,
         engine: &Engine<P>,
         at: CellAt,
@@ -249,7 +250,7 @@ impl<P: Protocol> State<P> {
         if !self.writes.items()[item].present {
             return Ok(false);
         }
-        if !self.writes.replaces_unit(item) {
+        if !self.writes.replaces_unit(item) && !self.writes.is_pending(item, access::Mark::NOW) {
             // If the row has been deleted, the read below notices this.
             match self.observe_for_update(engine, at, |_| {}) {
                 Err(abort) if abort.is_conflict() => return Err(abort),
@@ -291,6 +292,9 @@ impl<P: Protocol> State<P> {
         mark: access::Mark,
         copy: &mut dyn FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
+        if self.writes.is_pending(index, mark) {
+            return Err(Abort::NotYet);
+        }
         let item = self.writes.items()[index];
         let mut image = std::mem::take(&mut self.scratch);
         image.clear();

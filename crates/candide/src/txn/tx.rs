@@ -5,18 +5,20 @@
 use super::conflict::Conflict;
 use super::savepoint::Savepoint;
 use super::state::State;
+use super::step_list::{OwnedList, Phase, StepList};
 use crate::engine::{Engine, Protocol};
 use crate::error::Abort;
 use crate::protocols::DefaultProtocol;
 use crate::record::value::Value;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
 
 /// A running transaction, the argument of the closure of [`Session::run`](crate::Session::run).
 ///
 /// A `Tx` belongs to one attempt and one thread: it is neither `Send` nor `Sync`, so it cannot be
-/// held across an `.await`. Every operation takes the `Tx` by shared reference. None of its
-/// internals are borrowed while user code runs.
+/// held across an `.await`. Every operation takes the `Tx` by shared reference. No internal of the
+/// `Tx` is borrowed while user code runs.
 #[doc(alias = "transaction")]
 #[doc(alias = "atomically")]
 #[doc(alias = "begin")]
@@ -28,58 +30,100 @@ pub struct Tx<'s, P: Protocol = DefaultProtocol> {
     effects: &'s Effects,
 }
 
-/// What is left to do when a transaction has ended and its session is free again: calls to be made
-/// after the commit, and values to be dropped. Both are code of the user's.
+/// What is kept beside a transaction: calls to be made after it has committed, the steps of the
+/// current attempt, and values to be dropped when the session is free. `None` if there is nothing,
+/// as in the usual transaction.
 #[derive(Default)]
-pub(crate) struct Effects(RefCell<Vec<Effect>>);
+pub(crate) struct Effects(RefCell<Option<Box<Kept>>>);
 
-enum Effect {
-    /// A call that is made only after a commit.
-    Call(Box<dyn FnOnce()>),
+#[derive(Default)]
+struct Kept {
+    calls: Vec<Box<dyn FnOnce()>>,
+    steps: Option<OwnedList>,
     /// Values to be dropped, whatever becomes of the transaction.
-    Drop(Vec<Value>),
+    values: Vec<Value>,
+}
+
+/// The numbers of calls and of entries in the list of steps.
+#[derive(Clone, Copy)]
+struct Kinds {
+    calls: usize,
+    steps: usize,
 }
 
 impl Effects {
-    /// Runs all effects of a committed transaction.
+    /// Runs all effects of a committed transaction, and drops what its steps have held.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn run_all(self) {
-        let effects = self.0.into_inner();
-        if effects.capacity() == 0 {
-            // Nothing is to be dropped, and the usual transaction does not call the destructor.
-            std::mem::forget(effects);
-        } else {
-            effects.into_iter().for_each(|effect| match effect {
-                Effect::Call(effect) => effect(),
-                Effect::Drop(values) => drop(values),
-            });
+        if let Some(kept) = self.0.into_inner() {
+            kept.run_all();
         }
     }
 
     /// Drops values when the session is free.
-    pub(crate) fn drop_later(&self, values: Vec<Value>) {
-        self.0.borrow_mut().push(Effect::Drop(values));
+    pub(crate) fn drop_later(&self, mut values: Vec<Value>) {
+        self.0.borrow_mut().get_or_insert_default().values.append(&mut values);
     }
 
-    /// Returns the calls of an attempt that has not committed. The caller drops them. Values stay,
-    /// since the session is not free yet.
+    /// Returns the effects and steps of an attempt that has not committed. The caller drops them.
+    /// Values stay, since the session is not free yet.
     #[inline]
     pub(crate) fn discard(&self) -> impl Sized {
-        let mut effects = self.0.borrow_mut();
-        let is_value = |effect: &Effect| matches!(effect, Effect::Drop(_));
-        let (values, calls): (Vec<_>, Vec<_>) = effects.drain(..).partition(is_value);
-        *effects = values;
-        calls
+        let mut kept = self.0.take();
+        if let Some(kept) = &mut kept {
+            if let Some(steps) = &kept.steps {
+                steps.end(Phase::Failed);
+            }
+            if !kept.values.is_empty() {
+                self.drop_later(std::mem::take(&mut kept.values));
+            }
+        }
+        kept
     }
 
-    fn len(&self) -> usize {
-        self.0.borrow().len()
+    /// Returns the list of steps of this attempt, and makes it if there is none.
+    pub(super) fn steps(&self) -> Rc<StepList> {
+        let mut kept = self.0.borrow_mut();
+        let steps = &mut kept.get_or_insert_default().steps;
+        steps.get_or_insert_with(OwnedList::new).list().clone()
     }
 
-    /// Returns the effects from number `first` on, which a part of the transaction has left that is
-    /// undone. The caller drops them.
-    fn discard_from(&self, first: usize) -> impl Sized + use<> {
-        self.0.borrow_mut().split_off(first)
+    /// Returns the list of steps of this attempt, if there is one.
+    fn known_steps(&self) -> Option<Rc<StepList>> {
+        let kept = self.0.borrow();
+        Some(kept.as_ref()?.steps.as_ref()?.list().clone())
+    }
+
+    fn sizes(&self) -> Kinds {
+        let kept = self.0.borrow();
+        let Some(kept) = &*kept else { return Kinds { calls: 0, steps: 0 } };
+        let steps = kept.steps.as_ref().map_or(0, |steps| steps.list().len());
+        Kinds { calls: kept.calls.len(), steps }
+    }
+
+    /// Undoes what a part of the transaction has left since there were so many calls and steps.
+    /// Returns its calls, which the caller drops. What its steps hold stays until the end of the
+    /// transaction.
+    fn undo(&self, to: Kinds) -> impl Sized + use<> {
+        let mut kept = self.0.borrow_mut();
+        let kept = kept.as_mut()?;
+        if let Some(steps) = &kept.steps {
+            steps.list().undo_to(to.steps);
+        }
+        Some(kept.calls.split_off(to.calls))
+    }
+}
+
+impl Kept {
+    #[cold]
+    fn run_all(self: Box<Kept>) {
+        let Kept { calls, steps, values: _values } = *self;
+        if let Some(steps) = &steps {
+            steps.end(Phase::Committed);
+        }
+        // Values, and what the steps hold, are dropped last, so that no panic of a drop keeps a call
+        // from being made.
+        calls.into_iter().for_each(|call| call());
     }
 }
 
@@ -93,22 +137,54 @@ impl<'s, P: Protocol> Tx<'s, P> {
         Tx { engine, state, effects }
     }
 
+    /// Returns the list of this attempt's steps.
+    pub(crate) fn steps(&self) -> Rc<StepList> {
+        self.effects.steps()
+    }
+
+    /// Returns whether `list` is that of this attempt.
+    pub(crate) fn has_steps_in(&self, list: &Rc<StepList>) -> bool {
+        self.effects.known_steps().is_some_and(|steps| Rc::ptr_eq(&steps, list))
+    }
+
+    /// Evaluates the entries of this attempt's list up to `number`. Runs their steps for this, so
+    /// that the attempt observes the units.
+    ///
+    /// # Errors
+    /// The outcome or conflict in which the attempt ends then.
+    pub(crate) fn evaluate(&self, list: &Rc<StepList>, number: usize) -> Result<(), Abort> {
+        while let Some(at) = list.next_unit(number) {
+            let (state, evaluated) = (&mut *self.state.borrow_mut(), list.evaluated());
+            state.enter(self.engine)?;
+            state.whole_or_failed(|state| state.run_step(self.engine, at, list.clone()))?;
+            assert!(list.evaluated() > evaluated, "the unit has the step");
+        }
+        Ok(())
+    }
+
+    /// Notes that the transaction can only end in this outcome, and returns it.
+    #[cold]
+    pub(crate) fn fail(&self, outcome: Abort) -> Abort {
+        self.state.borrow_mut().fail(outcome);
+        outcome
+    }
+
     /// Returns the number of this attempt, counted from one.
     #[inline]
     pub fn attempt_number(&self) -> u32 {
         self.state.borrow().attempt_number
     }
 
-    /// Runs a part of the transaction that is undone if it fails: if `part` returns an error, what
-    /// it has written is undone, with entries of indexes and calls of [`on_commit`](Tx::on_commit),
-    /// and the transaction goes on. If `part` returns a value, its writes belong to the transaction
+    /// Runs a part of the transaction that is undone if it fails: if `part` returns an error, its
+    /// writes are undone, with entries of indexes and calls of [`on_commit`](Tx::on_commit), and
+    /// the transaction continues. If `part` returns a value, its writes belong to the transaction
     /// like any others. Parts can be nested.
     ///
     /// The outcomes that otherwise come only at the end of the transaction come at the end of the
     /// part, as its error, if they are due to writes of the part: [`Abort::Guard`] and
     /// [`Abort::Overflow`] of updates (for which the rows that they change are observed, as by a
-    /// read), and [`Abort::NotUnique`]. So here they can be handled as values. The caller's other
-    /// writes are not examined.
+    /// read), and [`Abort::NotUnique`]. So the closure can handle these outcomes as values. The
+    /// caller's other writes are not examined.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -151,12 +227,12 @@ impl<'s, P: Protocol> Tx<'s, P> {
     ///
     /// A conflict dooms the whole attempt, whatever the part makes of it: the operations after the
     /// part return the conflict. If `part` or an updater panics, the part is undone, and the panic
-    /// goes on. A scan that an undone part has made, and left to its caller, shows the rows as they
-    /// were before the part.
+    /// continues. A scan that an undone part has made, and left to its caller, shows the rows as
+    /// they were before the part.
     ///
-    /// A part that calls [`retry`](Tx::retry) fails like any other: the transaction goes on, and
-    /// does not wait, unless the closure calls `retry` itself. [`or_else`](Tx::or_else) says that
-    /// shortly.
+    /// A part that calls [`retry`](Tx::retry) fails like any other: the transaction continues, and
+    /// does not wait, unless the closure calls `retry` itself. [`or_else`](Tx::or_else) is shorter
+    /// for this.
     ///
     /// # Errors
     /// The error of `part`, which has been undone. Also [`Abort::Guard`], [`Abort::Overflow`],
@@ -194,9 +270,9 @@ impl<'s, P: Protocol> Tx<'s, P> {
         (result.unwrap_or_else(|panic| resume_unwind(panic)), retries)
     }
 
-    /// Begins a part. Returns its savepoint, and the number of effects before it.
-    fn begin_part(&self) -> (Savepoint, usize) {
-        (self.state.borrow_mut().savepoint(), self.effects.len())
+    /// Begins a part. Returns its savepoint, and the numbers of effects and steps before it.
+    fn begin_part(&self) -> (Savepoint, Kinds) {
+        (self.state.borrow_mut().savepoint(), self.effects.sizes())
     }
 
     fn end_part(&self, savepoint: &Savepoint) -> Result<(), Abort> {
@@ -204,10 +280,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
     }
 
     /// Undoes a part. Returns whether the part has called [`retry`](Tx::retry).
-    fn undo_part(&self, savepoint: &Savepoint, effects: usize) -> bool {
+    fn undo_part(&self, savepoint: &Savepoint, effects: Kinds) -> bool {
         let retries = self.state.borrow_mut().undo(self.engine, savepoint);
         // Dropped last, when nothing is borrowed: it is the user's.
-        drop(self.effects.discard_from(effects));
+        drop(self.effects.undo(effects));
         retries
     }
 
@@ -237,23 +313,28 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// ```
     ///
     /// *Observed* is what the closure has read or scanned, in parts that were undone, too, and what
-    /// its writes assume (that a row exists, for [`update`](crate::Table::update)). The session
-    /// does not poll. It may wake up although nothing has changed that matters: if a key was
-    /// absent, any insert into its table wakes the session. While the session sleeps, it holds no
-    /// lock, and delays no collection of garbage.
-    /// [`RunOptions::deadline`](crate::RunOptions::deadline) limits the sleep, and each attempt
-    /// that ends here counts for [`attempts_max`](crate::RunOptions::attempts_max).
+    /// its writes assume (that a row exists, for [`update`](crate::Table::update)). A commit that
+    /// changes one of these rows wakes the session; if a key was absent, so does any insert into
+    /// its table; under `global-lock`, any commit that writes. If another transaction has locked
+    /// such a row, for its commit or [for update](crate::Table::get_for_update), the session sleeps
+    /// until the lock is released, for 10 ms at most, and the closure runs again. While the session
+    /// sleeps, it holds no lock, and delays no collection of garbage.
+    /// [`RunOptions::deadline`](crate::RunOptions::deadline) limits the sleep. Each attempt that
+    /// ends here counts for [`attempts_max`](crate::RunOptions::attempts_max), unless a row was
+    /// locked.
     ///
-    /// If the closure goes on nevertheless, and returns a value or an error of its own, the attempt
-    /// still has no effect and sleeps. Only a part ([`Tx::attempt`], [`Tx::or_else`]) takes back
-    /// the `retry` of its own closure. If an update before the `retry` fails, that outcome ends the
-    /// transaction. A panic goes on.
+    /// If the closure continues nevertheless, and returns a value or an error of its own, the
+    /// attempt still has no effect and sleeps. Only a part ([`Tx::attempt`], [`Tx::or_else`]) takes
+    /// back the `retry` of its own closure. If an update before the `retry` fails, that outcome
+    /// ends the transaction. A panic continues.
     ///
     /// # Errors
     /// [`Abort::Retry`]; the conflict, if the attempt is doomed. The transaction itself ends in
     /// [`Abort::DeadlinePassed`] at its deadline, in [`Abort::NothingToAwait`] if it has observed
-    /// nothing that can change, and in [`Abort::Nested`] if it would wait for a transaction of the
-    /// same thread.
+    /// nothing that can change, in [`Abort::LogFailed`] once the log has failed, and in
+    /// [`Abort::Nested`] in the closure of another transaction of the same thread that holds a
+    /// lock. (Whether such a transaction is only going to write what this one waits for cannot be
+    /// seen: this one then sleeps until its deadline.)
     #[doc(alias = "wait")]
     #[doc(alias = "block")]
     #[cold]
@@ -285,8 +366,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
         if condition { Ok(()) } else { self.retry() }
     }
 
-    /// Runs `first`, or `second` if `first` calls [`retry`](Tx::retry). Both are parts of the
-    /// transaction, as of [`attempt`](Tx::attempt): a part that returns an error is undone.
+    /// Runs `first`, or `second` if `first` calls [`retry`](Tx::retry). Both closures are parts of
+    /// the transaction, as of [`attempt`](Tx::attempt): a part that returns an error is undone.
     ///
     /// If `first` calls `retry`, its writes are undone, and `second` runs. What `first` has read
     /// stays observed, since `second` runs because of it. So if both call `retry`, the transaction
@@ -374,7 +455,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
     ///
     /// # Errors
     /// A conflict, if a row that was read has changed, or a row that is to be written has been
-    /// inserted or deleted. Return it from the closure: the attempt is repeated.
+    /// inserted or deleted. Return the error from the closure: the attempt is repeated.
     #[inline]
     pub fn validate(&self) -> Result<(), Abort> {
         self.state.borrow_mut().validate(self.engine)
@@ -385,7 +466,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// without running.
     #[inline]
     pub fn on_commit(&self, effect: impl FnOnce() + 'static) {
-        self.effects.0.borrow_mut().push(Effect::Call(Box::new(effect)));
+        self.effects.0.borrow_mut().get_or_insert_default().calls.push(Box::new(effect));
     }
 }
 

@@ -34,7 +34,7 @@ fn account(id: u64, owner: &str, cents: i64) -> Account {
     Account { id, owner: Text::new(owner).expect("a short name"), cents }
 }
 
-/// A database with accounts 1 to 9, which belong to Ann and Bob by turns.
+/// A database with accounts 1 to 9, which belong to Ann and Bob alternately.
 fn bank() -> (Database, Table<Account>) {
     let db = Database::new();
     let accounts = db.table::<Account>("accounts").expect("a new table");
@@ -68,7 +68,7 @@ fn a_table_is_used_as_a_map() -> Result<(), Abort> {
 }
 
 #[test]
-fn texts_are_looked_up_by_what_they_say() -> Result<(), Abort> {
+fn texts_are_looked_up_by_their_contents() -> Result<(), Abort> {
     let db = Database::new();
     let members = db.table::<Member>("members").expect("a new table");
     let name = Text::new("Ann").expect("a short name");
@@ -173,7 +173,7 @@ fn sessions_and_handles_go_from_thread_to_thread() {
 }
 
 #[test]
-fn tables_and_indexes_have_names_that_a_program_makes() {
+fn tables_and_indexes_may_have_computed_names() {
     let db = Database::new();
     let tables: Vec<Table<Account>> = (0..200)
         .map(|number| db.table(&format!("accounts of branch {number}")).expect("a new table"))

@@ -14,6 +14,7 @@ mod protocol_tests;
 mod api;
 mod bulk;
 mod common;
+mod deferred;
 mod durable;
 mod first_attempts;
 mod indexes;

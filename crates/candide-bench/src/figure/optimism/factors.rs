@@ -38,7 +38,7 @@ fn about(factor: Factor) -> Option<&'static str> {
     }
 }
 
-/// Returns what the paper says of a factor under OCC.
+/// Returns the paper's statement about a factor under OCC.
 fn published(factor: Factor, panel: usize) -> Option<Published> {
     match (factor, panel) {
         (Factor::NoBackoff, TPCC_ONE) => {
@@ -86,8 +86,8 @@ fn claim(factor: Factor, panel: usize, line: usize, base: usize) -> Option<Claim
 const DRAWN: [Factor; 4] =
     [Factor::NoBackoff, Factor::SystemAllocator, Factor::UnwindingAborts, Factor::OrderedOnly];
 
-/// Returns the claim that a factor of Figure 4 is worth to a protocol what it is to OCC, or more
-/// for the memory allocation of MVTO.
+/// Returns the claim that a factor of Figure 4 has the same effect on a protocol as on OCC, or a
+/// greater one for the memory allocation of MVTO.
 fn similar(protocol: &str, factor: Factor, line: usize, occ: usize) -> Claim {
     let (compared, accepted, what) = if (protocol, factor) == ("mvto", Factor::SystemAllocator) {
         (Compared::RatioTo(vec![occ]), at_most(1.0), "costs more than under occ (at most 1 of it)")
@@ -150,8 +150,7 @@ fn differences(outline: &mut Outline) {
         [
             "mimalloc, jemalloc, contended-keys, sorted-locks, fixed-hash, no-wait, compressed-timestamps and preemptive-aborts are not in \
              Figure 4; its text has jemalloc, as an option of Silo. tictoc and mvto are in the text only",
-            "Figure 7 grades systems by the choices that they made; here each of the engine's protocols is graded by each choice that it \
-             could have made. The factor `transaction internals` is not here",
+            "Figure 7 grades systems by their choices; here each protocol of the engine is graded by each possible choice. The factor `transaction internals` is not here",
             "system-allocator, mimalloc and jemalloc leave the arrays of hash indexes where they are, and threads take blocks of \
              one table one after the other; unwinding-aborts unwinds as Rust's panics do, where C++ exceptions were thrown",
         ]

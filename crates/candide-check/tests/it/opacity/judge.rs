@@ -1,4 +1,4 @@
-//! What is asked of a run that is over.
+//! What is asked of a run that has ended.
 
 use super::memory::{Id, Ids, Look};
 use super::state::{State, World};
@@ -26,7 +26,7 @@ struct Judge<'a> {
     writers: Vec<Id>,
 }
 
-/// Returns the gravest fault of a run that is over.
+/// Returns the gravest fault of a run that has ended.
 pub fn fault(world: &World<'_>, state: &State) -> Option<Fault> {
     let committed = |id: &&Id| state.past.committed.has(**id);
     let commits: Vec<Id> = state.past.locked.iter().filter(committed).copied().collect();

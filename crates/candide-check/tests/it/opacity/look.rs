@@ -64,7 +64,7 @@ pub fn reread(world: &World<'_>, state: &State, out: &mut Vec<State>) {
     out.push(next);
 }
 
-/// Looks at one of all; then goes on, or stops.
+/// Looks at one of all; then continues, or stops.
 pub fn look_at(world: &World<'_>, next: &mut State, number: usize) {
     match due(world, &next.reader).get(number) {
         None => conclude(world, next),
@@ -150,7 +150,7 @@ fn base_after(world: &World<'_>, state: &State) -> Epoch {
     }
 }
 
-/// Returns whether the new epoch is loaded only when the look is over, which is too late.
+/// Returns whether the new epoch is loaded only when the look has ended, which is too late.
 pub fn is_epoch_late(world: &World<'_>) -> bool {
     world.is(Mutant::EpochAfterLook) || world.is(Mutant::TickAfterLook)
 }

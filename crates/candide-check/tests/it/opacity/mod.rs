@@ -74,12 +74,12 @@ fn assert_holds(scene: &Scene, rule: Rule) {
 }
 
 #[test]
-fn the_rule_holds_in_every_scene() {
+fn the_rule_of_views_implies_opacity_in_every_scene() {
     scenes::all().iter().for_each(|scene| assert_holds(scene, Rule::AsItIs));
 }
 
 #[test]
-fn the_rule_holds_in_scenes_of_all_kinds() {
+fn the_rule_of_views_implies_opacity_in_drawn_scenes_of_all_kinds() {
     let times = if slice::is_short() { 8_000 } else { 200 };
     let variants = Variant::ALL.iter().cycle();
     for (scene, variant) in slice::one_in(times, families::all()).zip(variants) {
@@ -89,7 +89,7 @@ fn the_rule_holds_in_scenes_of_all_kinds() {
 }
 
 #[test]
-fn sound_variants_hold() {
+fn sound_variants_of_the_rule_of_views_imply_opacity() {
     let scenes = scenes::all();
     let pairs =
         Variant::ALL.iter().flat_map(|variant| scenes.iter().map(move |scene| (scene, variant)));
@@ -99,7 +99,7 @@ fn sound_variants_hold() {
 }
 
 #[test]
-fn each_mutant_is_broken_by_some_scene() {
+fn each_unsound_variant_of_the_rule_of_views_fails_in_some_scene() {
     let scenes = scenes::all();
     // Another order of the commits is no harm by itself.
     let is_broken = |mutant: Mutant, scene: &Scene| {

@@ -200,7 +200,7 @@ fn read(world: &World<'_>, state: &State, at: At, out: &mut Vec<State>) {
     out.push(next);
 }
 
-/// Adds what was read, and decides how it goes on when the operation has read all.
+/// Adds what was read, and decides how it continues when the operation has read all.
 fn add(world: &World<'_>, next: &mut State, look: Look) {
     let reader = &mut next.reader;
     reader.fresh.push(look);

@@ -160,8 +160,7 @@ impl Tables {
             let count = (1..=last).filter(|number| number % CELLS == row.cell).count() as u64;
             if row.count != count {
                 return Err(format!(
-                    "cell {} of worker {} has {} transactions, and there should be {count} after \
-                     transaction {last}",
+                    "cell {} of worker {} has {} transactions, and should have {count} after transaction {last}",
                     row.cell, row.worker, row.count
                 ));
             }
@@ -182,7 +181,7 @@ impl Tables {
             .map_err(|abort: Abort| abort.to_string())?;
         let expected = ACCOUNTS as i64 * AMOUNT;
         if sum != expected {
-            return Err(format!("the accounts have {sum} together, and it should be {expected}"));
+            return Err(format!("the accounts add up to {sum}, and should add up to {expected}"));
         }
         Ok(found)
     }

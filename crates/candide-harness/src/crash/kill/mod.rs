@@ -1,8 +1,8 @@
 //! Processes that are killed: one after another opens a database in files, checks it, runs
-//! transactions and tells which are acknowledged, until it is killed at a random moment.
+//! transactions and reports which are acknowledged, until it is killed at a random moment.
 //!
-//! The end of a process leaves what the operating system has: so this checks the level
-//! [`Written`](candide::Level::Written), which the level `Durable` includes.
+//! The writes that a process has handed to the operating system survive the process, so this checks
+//! the level [`Written`](candide::Level::Written), which the level `Durable` includes.
 
 mod child;
 mod told;
@@ -56,8 +56,7 @@ const EARLY: usize = 8;
 pub fn run(order: &Order) -> Result<Finding, Failure> {
     if order.level == Level::Memory {
         return Err(Failure::Usage(
-            "a process that is killed takes with it what is only in memory; use --ack written or \
-             --ack durable"
+            "a killed process loses commits that are only in memory; use --ack written or --ack durable"
                 .to_string(),
         ));
     }
@@ -106,7 +105,7 @@ pub fn run(order: &Order) -> Result<Finding, Failure> {
         writeln!(
             out,
             "{} processes killed in {took:.1} s, {:.1} a second; {} transactions acknowledged as \
-             {}; at most {} of a process were there and not acknowledged",
+             {}; at most {} of a process were found without acknowledgement",
             grouped(told.killed as f64),
             told.killed as f64 / took,
             grouped(told.acknowledged as f64),
@@ -172,7 +171,7 @@ fn kill_one(
     Ok(told.hear(&lines).err().map(|what| format!("process {number}: {what}")))
 }
 
-/// Opens the database once more, and only looks at it.
+/// Opens the database once more, and only checks it.
 fn look(order: &Order, place: &Path, told: &mut Told) -> Result<Option<String>, String> {
     if told.killed == 0 {
         return Ok(None);

@@ -68,13 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_must_be_found_by_the_next_process() {
+    fn a_lost_acknowledged_transaction_is_found_by_the_next_process() {
         let mut told = Told::default();
         hear(&mut told, "opened\ndone 0 1.\ndone 1 1.\ndone 0 2.\ndone 0 31").unwrap();
         assert_eq!(told.acknowledged, 3, "the last line is cut off");
         hear(&mut told, "found 0 4.\nfound 1 1.\nopened\ndone 0 5.").unwrap();
         assert_eq!(told.in_flight_max, 2);
-        hear(&mut told, "found 0 3.").expect("it was killed before it had told everything");
+        hear(&mut told, "found 0 3.")
+            .expect("the process was killed before it had printed everything");
         let lost = hear(&mut told, "found 0 4.\nfound 1 1.\nopened").unwrap_err();
         assert!(lost.contains("transaction 5 of worker 0 was acknowledged"), "{lost}");
         let lost = hear(&mut told, "found 0 5.\nopened").unwrap_err();

@@ -22,8 +22,7 @@ const HEADER: [&str; 8] = [
 ];
 
 /// The explanation of ratios, for figures that have ratios.
-const RATIOS: &str = "Ratios are to the line of the same panel that has none, with as many threads: the median of those within each \
-                      round.";
+const RATIOS: &str = "Each ratio is to the line of the same panel that has no ratio, with as many threads: the median of the ratios within each round.";
 
 /// Returns the section; `None` if the report reproduces no figure.
 pub(crate) fn figure(report: &Report) -> Option<String> {

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_from_outside_is_markup() {
+    fn texts_from_outside_are_escaped_in_markup() {
         assert_eq!(
             escape("<a href=\"x\" b='y'>&"),
             "&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp;"
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn json_cannot_leave_its_script() {
+    fn json_cannot_end_its_script_element() {
         let json = in_script("[\"</script><!--<script>\"]");
         assert!(
             !json.contains("</") && !json.contains("<!--") && !json.contains("<script"),

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn points_of_all_protocols_are_nearer_to_their_number_of_threads_than_to_another() {
+    fn points_of_all_protocols_lie_nearest_to_their_own_number_of_threads() {
         let Choices(all) = "all".parse().expect("the list of all");
         let of = |threads: usize| {
             (0..all.len()).map(move |protocol| Sample { protocol, threads, ..SAMPLE })
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn gains_are_drawn_where_there_is_something_to_compare_with() {
+    fn gains_are_drawn_if_there_is_a_base_to_compare_with() {
         let with = |cu: bool, ts: bool, tps: f64| Sample { cu, ts, tps, ..SAMPLE };
         let page_of_three = page(&[
             with(true, true, 2500.0),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn workloads_have_sections_of_their_own_and_names_that_tell_them_apart() {
+    fn each_workload_has_a_section_and_a_distinct_name() {
         let mut other = measurement("ycsb-a", Sample { tps: 10.0, ..SAMPLE });
         other.params["theta"] = 0.5.into();
         let results = vec![measurement("ycsb-a", SAMPLE), other, measurement("predicate", SAMPLE)];
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_outside_is_no_markup() {
+    fn texts_of_results_are_escaped_on_the_page() {
         let page = page(&[SAMPLE]);
         let (shown, _) = page.split_once("<script type=\"application/json\"").expect("the JSON");
         assert!(!shown.contains("<kind>") && !shown.contains("<note>"));

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_for_people() {
+    fn numbers_are_rounded_and_grouped() {
         assert_eq!(
             [0.0, 0.14, 9.9996, 12.34, 123_456.7].map(decimal),
             ["0", "0.140", "10.000", "12.3", "123,457"]

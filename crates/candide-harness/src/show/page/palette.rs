@@ -1,5 +1,5 @@
-//! The colour, the marker and the dashes of each protocol, by its place in the registry. They are
-//! the same in every chart.
+//! The colour, the marker and the dashes of each protocol, by its place in the registry. A protocol
+//! has the same marks in every chart.
 //!
 //! The colours themselves are in `style.css`, for light and dark: one for each protocol and policy
 //! of the list, and a few for policies with settings. Further protocols have the colours of
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_with_settings_have_free_colours_and_then_those_at_the_end_of_the_list() {
+    fn policies_with_settings_take_unused_colours_before_used_ones() {
         let listed = COLOURS - 2;
         let colours: Vec<usize> =
             (0..COLOURS + 3).map(|place| super::colour(place, listed)).collect();
@@ -168,7 +168,7 @@ mod tests {
     ];
 
     #[test]
-    fn protocols_can_be_told_apart_by_colour_blind_people_and_from_the_paper() {
+    fn colours_of_protocols_are_distinct_for_colour_blind_readers() {
         for theme in [0, 1] {
             let colours: Vec<_> =
                 (0..COLOURS).map(|place| colour(&format!("--p{place}"), theme)).collect();

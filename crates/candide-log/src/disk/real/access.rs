@@ -7,10 +7,9 @@ pub(super) enum Access {
     Read,
     /// The file is opened for reading and writing, if it exists.
     Change,
-    /// The file is opened for reading and writing. It is created if it is missing. That is how
-    /// `LOCK` is opened.
+    /// The file is opened for reading and writing. A missing file is created. `LOCK` is opened so.
     ChangeOrCreate,
-    /// The file is opened for reading and writing. It is created if it is missing, or else becomes
-    /// empty.
+    /// The file is opened for reading and writing. A missing file is created, and an existing one
+    /// becomes empty.
     Replace,
 }

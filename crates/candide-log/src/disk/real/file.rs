@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct RealFile {
     file: File,
-    /// The directory in which it was opened.
+    /// The directory in which the file was opened.
     directory: Arc<Handle>,
 }
 

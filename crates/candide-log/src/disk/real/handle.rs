@@ -1,4 +1,4 @@
-//! An open directory, of the operating system at hand.
+//! An open directory, of this operating system.
 
 #[cfg(unix)]
 pub(super) use super::unix::Handle;

@@ -54,7 +54,8 @@ impl DirectoryLock {
             #[cfg(unix)]
             directory: Arc::clone(directory),
         };
-        // A full disk may have no room for the number. The opening goes on, since it may make room.
+        // A full disk may have no room for the number. The opening continues, since it may make
+        // room.
         _ = lock.name_process();
         Ok(lock)
     }
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_file_only_a_file_system_that_cannot_be_written_needs_no_lock() {
+    fn only_a_read_only_file_system_needs_no_lock_file() {
         assert!(open_where(false, ErrorKind::ReadOnlyFilesystem).unwrap().is_none());
         let error = open_where(false, ErrorKind::PermissionDenied).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn other_failures_are_those_of_the_first_attempt() {
+    fn failures_other_than_missing_permission_are_returned_unchanged() {
         let error = open_where(true, ErrorKind::StorageFull).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StorageFull);
     }

@@ -66,8 +66,8 @@ impl Handle {
         Ok(())
     }
 
-    /// Does nothing: the directory cannot be removed, and the standard library does not tell
-    /// whether a file was.
+    /// Does nothing: the directory cannot be removed, and the standard library has no function that
+    /// finds whether a file was.
     pub(super) fn check_file(&self, _: &File) -> io::Result<()> {
         Ok(())
     }

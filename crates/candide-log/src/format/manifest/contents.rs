@@ -3,8 +3,8 @@
 use crate::format::Uuid;
 use crate::schema::TableSchema;
 
-/// The largest number of bytes of a base. A length above that is not believed, so a damaged one
-/// takes no memory.
+/// The largest number of bytes of a base. A greater length is refused, so a damaged length takes no
+/// memory.
 pub const BASE_BYTES_MAX: u64 = 256 << 20;
 /// The number of bytes of the checksum at the end.
 pub(super) const CRC_BYTES: usize = 4;
@@ -35,7 +35,7 @@ pub struct Checkpoint {
     pub number: u64,
     /// The generation up to which the checkpoint contains the log, from 1.
     pub generation: u64,
-    /// The cut up to which it contains the generation.
+    /// The cut up to which the checkpoint contains the generation.
     pub cut: u64,
     /// The parts, in order.
     pub parts: Vec<Part>,

@@ -18,18 +18,18 @@ const HEADER_BYTES: usize = 16;
 const TABLE: u64 = 1;
 const LAST_SEGMENT: u64 = 2;
 
-/// The checksum of any bytes that end with their own checksum, as a base and an entry do. It does
-/// not depend on these bytes, so an entry's checksum protects only the entry.
+/// The checksum of any bytes that end with their own checksum, as a base and an entry do. This
+/// checksum does not depend on these bytes, so an entry's checksum protects only the entry.
 const CRC_BEFORE: u32 = 0x4867_4bc7;
 
 /// A change that is appended to MANIFEST.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// A table. Its number is larger than the numbers of all earlier tables, and no earlier table
-    /// has its name.
+    /// A table. The table's number is larger than the numbers of all earlier tables, and no earlier
+    /// table has its name.
     Table(TableSchema),
-    /// The number of the last segment that is known to contain a durable block. It is larger than
-    /// the previous number.
+    /// The number of the last segment that is known to contain a durable block. The number is
+    /// larger than the previous one.
     LastSegment(u64),
 }
 
@@ -73,7 +73,7 @@ impl Entry {
 /// Returns the entry with which `bytes` begin. The bytes follow a base or an entry.
 ///
 /// # Errors
-/// It is cut off, or its checksum is another one than it says.
+/// The entry is cut off, or its checksum is not the one that it states.
 pub(super) fn whole(bytes: &[u8]) -> Result<&[u8], Malformed> {
     let short = |what: String| LENGTH.wrong(what).with(Fault::Short);
     let left = bytes.len();
@@ -89,7 +89,8 @@ pub(super) fn whole(bytes: &[u8]) -> Result<&[u8], Malformed> {
     let found = Field::new("", 0, CRC_BYTES).get_u32(crc);
     let is = crc32c::crc32c_append(CRC_BEFORE, contents);
     if found != is {
-        let what = format!("the checksum of an entry is {is:#010x}, not {found:#010x} as it says");
+        let what =
+            format!("the checksum of an entry is {is:#010x}, and the entry states {found:#010x}");
         return Err(Malformed::new(contents.len() as u64, what));
     }
     Ok(&bytes[..length])

@@ -1,5 +1,5 @@
-//! Reading `MANIFEST`, or its copy when it is damaged. `docs/file-format.md` says which of the two
-//! is in force, and why no crash leads to another answer.
+//! Reading `MANIFEST`, or its copy when it is damaged. `docs/file-format.md` defines which of the
+//! two is in force, and why no crash changes that.
 
 use crate::checkpoint::read::{PartReader, parts};
 use crate::disk::{Disk, DiskFile};
@@ -78,8 +78,8 @@ fn what_is_lost(front: &Front, bytes: &[u8], copy: &State) -> Option<OpenError> 
     }
 }
 
-/// Returns whether one of the two files is older than a crash leaves it: each change is made in
-/// both before the next one.
+/// Returns whether one of the two files is older than a crash can leave it: each change is made in
+/// both files before the next change.
 fn is_older(one: &Manifest, other: &Manifest) -> bool {
     one.uuid == other.uuid && other.sequence.saturating_sub(one.sequence) > 1
 }
@@ -169,7 +169,7 @@ impl State {
     }
 }
 
-/// Reads a file of `length` bytes, unless its first bytes say that it cannot be as long.
+/// Reads a file of `length` bytes, unless its first bytes state a smaller length.
 fn contents(file: &dyn DiskFile, length: u64) -> io::Result<Result<Vec<u8>, Malformed>> {
     let mut bytes = vec![0; length.min(HEADER_BYTES as u64) as usize];
     file.read_at(0, &mut bytes)?;

@@ -5,7 +5,7 @@ use crate::log::replay::Step;
 use crate::names::DIRECTORY;
 use crate::target::Loader;
 
-/// Has a loader complete what it has collected.
+/// Has a loader complete its collected changes.
 pub(super) fn finish(loader: &mut dyn Loader) -> Result<(), OpenError> {
     loader.finish().map_err(|error| OpenError::load(error, DIRECTORY, 0))
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 pub(crate) struct Disk {
     /// The directory that was given.
     pub(crate) directory: PathBuf,
-    /// The type of the file system, such as `ext4`; `None` if the system does not tell.
+    /// The type of the file system, such as `ext4`; `None` if the system does not report it.
     pub(crate) file_system: Option<String>,
     /// The device or other source of the file system.
     pub(crate) device: Option<String>,

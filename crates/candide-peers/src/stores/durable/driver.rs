@@ -181,7 +181,8 @@ impl Share {
     }
 }
 
-/// Begins transactions until the time is over, at least one, and waits until all are acknowledged.
+/// Begins transactions until the time has ended, at least one, and waits until all are
+/// acknowledged.
 fn spend<'r, R: Writing<i64, Output = ()> + 'r>(
     committer: &mut impl Committer,
     next: &mut impl FnMut() -> &'r R,

@@ -16,7 +16,7 @@ const BLOCK: usize = 4096;
 const BLOCKS: u64 = 1024;
 
 /// Writes single blocks to a file whose blocks have all been written before, and syncs after each
-/// write, until the time is over, at least once.
+/// write, until the time has ended, at least once.
 pub(crate) fn measure(directory: &Path, duration: Duration) -> Result<Sample, Failure> {
     let folder = Scratch::below(directory)?;
     let mut file = File::create_new(folder.path().join("floor"))?;

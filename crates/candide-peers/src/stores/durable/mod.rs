@@ -32,13 +32,13 @@
 //! - *Latency* is the time from the beginning of a transaction to its acknowledgement, repetitions
 //!   after conflicts included, for all transactions that began in the measured time.
 //! - The *floor* is the time of a plain write of 4 KiB and an `fdatasync`, by one thread, to a file
-//!   whose blocks have been written before. It takes its turn in each round, too. On an idle
+//!   whose blocks have been written before. The floor takes its turn in each round, too. On an idle
 //!   machine, a store that syncs once for each commit is hardly faster; a store whose commits share
 //!   a sync can be.
 //!
 //! # What is equal
 //! - **Durability**: each acknowledged transaction has been synced. The list that the command
-//!   prints says how each store is told so. Whether a sync also flushes a volatile cache of the
+//!   prints names the setting of each store. Whether a sync also flushes a volatile cache of the
 //!   disk depends on the system, and is the same for all stores.
 //! - **Isolation**: every transaction is serializable.
 //! - **Threads** are not bound to cores, unlike in `stores`. Threads of `surrealmx` poll for
@@ -58,7 +58,7 @@
 //!   so only on request, so its log grows without end.
 //! - A thread sleeps during a sync, and needs a core afterwards. If other programs hold the cores,
 //!   the thread waits for the scheduler: for milliseconds, while a fast disk takes a tenth of a
-//!   millisecond. This hits stores in different ways. So the machine must be idle; the command
+//!   millisecond. The delay affects stores differently. So the machine must be idle; the command
 //!   notes its load.
 //! - The store is closed before it is opened again. So the check finds transactions that were never
 //!   written, but not those that were never synced.

@@ -25,7 +25,7 @@ pub(crate) struct Report {
     pub(crate) seed: u64,
     pub(crate) stores: Vec<About>,
     pub(crate) results: Vec<Figure>,
-    /// The facts that a reader of the figures must know.
+    /// The notes on the figures.
     pub(crate) notes: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Report {
 }
 
 /// Returns the number of threads that wanted a core in the last minute, on average; `None` if the
-/// system does not tell.
+/// system does not report it.
 fn load() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
 }
@@ -86,7 +86,7 @@ mod tests {
     use super::load_note;
 
     #[test]
-    fn a_loaded_machine_is_noted() {
+    fn the_report_notes_load_by_other_processes() {
         assert_eq!(load_note(0.4, 2), None);
         assert!(load_note(9.44, 2).is_some_and(|note| note.contains("load 9.44 on 2 cores")));
     }

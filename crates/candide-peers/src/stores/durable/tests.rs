@@ -15,7 +15,7 @@ use crate::stores::driver::{Lots, Turn};
 use crate::stores::tests::broken::Each;
 use crate::stores::{Durable, Failure, Size, Store, Waiting};
 
-/// The number of rows. It is so small that transactions conflict.
+/// The number of rows. The number is so small that transactions conflict.
 const ROWS: u64 = 100;
 
 const SHAPES: [Shape; 2] = [Shape::Counter, Shape::Transfer];
@@ -126,7 +126,7 @@ fn a_store_that_loses_commits_fails_and_the_others_are_compared() {
 }
 
 #[test]
-fn bad_arguments_say_what_would_be_right() {
+fn bad_arguments_of_the_durable_comparison_are_refused_with_valid_values() {
     let here = std::env::temp_dir();
     let here = here.to_str().unwrap();
     let error = |arguments: &[&str]| {

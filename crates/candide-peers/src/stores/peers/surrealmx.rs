@@ -49,7 +49,7 @@ impl Durable for SurrealMx {
 }
 
 /// The pause after a conflict of durable transactions. The other transaction stays in the way until
-/// its sync has ended. Without a pause, it is met again and again until then.
+/// its sync has ended. Without a pause, it is met repeatedly until then.
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// A database.

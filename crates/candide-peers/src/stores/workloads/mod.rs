@@ -36,7 +36,7 @@ pub(crate) trait Workload: Sync {
     /// Draws the inputs of a transaction.
     fn draw(&self, rng: &mut Rng) -> Self::Request;
 
-    /// Runs a transaction. Its result is the growth of the sum over all rows.
+    /// Runs a transaction. The transaction's result is the growth of the sum over all rows.
     fn carry_out<S: Session<Self::Value>>(
         &self,
         request: &Self::Request,
@@ -72,7 +72,7 @@ pub(crate) fn examine<W: Workload>(
     }
     if sum != expected {
         return Err(
-            format!("the rows add up to {sum}, but what has committed makes {expected}").into()
+            format!("the rows add up to {sum}, but the committed transactions to {expected}").into()
         );
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Tests of rows that are written all the time. Their chains stay short, whichever session wrote
-//! the rows first, and whatever transactions read them meanwhile.
+//! Tests of rows that are written all the time. The chains of such rows stay short, whichever
+//! session wrote the rows first, and whatever transactions read them meanwhile.
 
 use crate::engine::{Due, SharedQueue, VERSIONS_AT_ONCE};
 use crate::epoch::Collect;
@@ -15,8 +15,8 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
-protocol_tests!(versioned: a_row_that_is_written_all_the_time_is_collected_by_its_writers);
-fn a_row_that_is_written_all_the_time_is_collected_by_its_writers<P: Chained>() {
+protocol_tests!(versioned: versions_of_a_constantly_written_row_are_collected_by_its_writers);
+fn versions_of_a_constantly_written_row_are_collected_by_its_writers<P: Chained>() {
     let (db, items, mut first) = by_hand::<P>();
     let mut second = db.session().unwrap();
     for _ in 0..8 {
@@ -42,7 +42,7 @@ fn a_row_that_is_written_all_the_time_is_collected_by_its_writers<P: Chained>() 
 /// A reader may have reached a version before that version left its chain. The reader may continue
 /// from there as long as it is pinned.
 #[test]
-fn a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain() {
+fn an_inline_version_is_unchanged_until_no_reader_can_see_it() {
     let (db, items, mut session) = by_hand::<Mvto>();
     let epochs = &db.inner.engine.epochs;
     let core = items.core();
@@ -70,8 +70,8 @@ fn a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain() {
     assert_eq!(count(&db.snapshot(), &items, 1), Some(52));
 }
 
-protocol_tests!(versioned: a_long_report_holds_back_memory_and_no_version_but_its_own);
-fn a_long_report_holds_back_memory_and_no_version_but_its_own<P: Chained>() {
+protocol_tests!(versioned: a_long_snapshot_keeps_only_the_versions_that_it_sees);
+fn a_long_snapshot_keeps_only_the_versions_that_it_sees<P: Chained>() {
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
     let (mut reader, busy) = (db.session().unwrap(), epochs.register());
@@ -123,8 +123,8 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own<P: Chained>() {
     );
 }
 
-protocol_tests!(versioned: a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot);
-fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot<P: Chained>() {
+protocol_tests!(versioned: a_long_read_only_transaction_keeps_no_more_versions_than_a_snapshot);
+fn a_long_read_only_transaction_keeps_no_more_versions_than_a_snapshot<P: Chained>() {
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
     let mut reader = db.session().unwrap();
@@ -184,8 +184,8 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot<P: Chai
     assert_eq!((versions(&db, &items, 1), db.memory().garbage), (1, 0));
 }
 
-protocol_tests!(versioned: short_transactions_that_only_read_write_nothing_that_others_look_at);
-fn short_transactions_that_only_read_write_nothing_that_others_look_at<P: Chained>() {
+protocol_tests!(versioned: short_read_only_transactions_write_no_shared_memory);
+fn short_read_only_transactions_write_no_shared_memory<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let mut read = |passes: u64| {
         ok(session.read_view(|tx| {
@@ -221,8 +221,8 @@ fn garbage_kept_for_snapshots_does_not_delay_garbage_of_hot_rows<P: Chained>() {
     assert!((2..COLD).all(|id| versions(&db, &items, id) == 3));
 }
 
-protocol_tests!(versioned: a_long_chain_is_taken_apart_little_by_little);
-fn a_long_chain_is_taken_apart_little_by_little<P: Chained>() {
+protocol_tests!(versioned: a_long_chain_is_collected_in_bounded_steps);
+fn a_long_chain_is_collected_in_bounded_steps<P: Chained>() {
     const LONG: usize = 5_000;
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
@@ -263,10 +263,10 @@ fn a_long_chain_is_taken_apart_little_by_little<P: Chained>() {
     assert_eq!((versions(&db, &items, 1), db.memory().garbage), (1, 0));
 }
 
-protocol_tests!(versioned: the_longest_chain_has_its_turn_among_many);
+protocol_tests!(versioned: the_longest_of_many_chains_is_collected);
 /// Among many hot rows, one is written far more often than the others. Within an epoch, more
 /// versions are added to its chain than are removed at once. The chain is collected nevertheless.
-fn the_longest_chain_has_its_turn_among_many<P: Chained>() {
+fn the_longest_of_many_chains_is_collected<P: Chained>() {
     const HOT: u64 = 40;
     const TIMES: usize = 2 * VERSIONS_AT_ONCE;
     let (db, items, mut writer) = by_hand::<P>();
@@ -323,7 +323,7 @@ fn unfinished_garbage_comes_before_garbage_that_is_not_due() {
 /// The garbage stays bounded, even if each transaction changes more rows than one collection
 /// examines.
 #[test]
-fn garbage_that_large_transactions_set_aside_does_not_pile_up() {
+fn garbage_set_aside_by_large_transactions_is_bounded() {
     const ROWS: u64 = 9_000;
     let (db, items, mut session) = by_hand::<Mvcc>();
     ok(session.run(|tx| (4..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
@@ -355,7 +355,7 @@ fn a_snapshot_opened_during_a_collection_keeps_its_versions_under<P: Chained>(sh
             db.inner.engine.epochs.pass();
         }
     };
-    // These are more rows than are examined under one pin.
+    // The number of rows exceeds the number examined under one pin.
     (4..ROWS).for_each(|id| add(&mut collector, &items, id));
     // This snapshot also keeps a version. Otherwise only the version of the later snapshot would
     // remain, and that version would be parked.

@@ -1,5 +1,5 @@
-//! Tests of parked garbage: garbage that is kept only for an open snapshot. It is not examined
-//! until the snapshot closes, delays nothing, and is all freed in the end.
+//! Tests of parked garbage: garbage that is kept only for an open snapshot. Parked garbage is not
+//! examined until the snapshot closes, delays no other garbage, and is all freed in the end.
 
 use crate::epoch::Collect;
 use crate::index::Found;
@@ -22,12 +22,12 @@ pub(crate) fn looks(body: impl FnOnce()) -> usize {
     looks.get()
 }
 
-fn is_linked<P: Chained>(items: &Items<P>, id: u64) -> bool {
+fn record_is_linked<P: Chained>(items: &Items<P>, id: u64) -> bool {
     matches!(items.core().index.find(&[id]), Found::Record(_))
 }
 
-protocol_tests!(versioned: rows_that_a_snapshot_keeps_are_left_alone_until_it_closes);
-fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes<P: Chained>() {
+protocol_tests!(versioned: rows_that_a_snapshot_sees_are_not_buried_before_it_closes);
+fn rows_that_a_snapshot_sees_are_not_buried_before_it_closes<P: Chained>() {
     /// `COLD` is the number of rows that are each written once while a snapshot is open; `HOT` is
     /// the number of writes of a hot row.
     const COLD: u64 = 2_000;
@@ -61,7 +61,7 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes<P: Chained>() {
                 && count(&snapshot, &items, id) == Some(round - 1))
         );
         drop(snapshot);
-        // In every other round, a session goes on writing.
+        // In every other round, a session continues writing.
         let last = looks(|| {
             for _ in 0..10 {
                 if round % 2 == 0 {
@@ -83,8 +83,8 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes<P: Chained>() {
     assert!(reserved[2..].iter().all(|&bytes| bytes == reserved[1]), "{reserved:?}");
 }
 
-protocol_tests!(versioned: a_session_that_ends_leaves_nothing_parked_for_ever);
-fn a_session_that_ends_leaves_nothing_parked_for_ever<P: Chained>() {
+protocol_tests!(versioned: parked_records_of_an_ended_session_are_collected);
+fn parked_records_of_an_ended_session_are_collected<P: Chained>() {
     // Epochs pass, and the advancer collects for idle and ended sessions.
     let db = Database::<P>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -116,7 +116,7 @@ fn a_session_that_ends_leaves_nothing_parked_for_ever<P: Chained>() {
         drop(snapshot);
         eventually("nothing is left", &|| db.memory().garbage == 0);
         assert!((0..1_000).all(|id| versions(&db, &items, id) == usize::from(id % 4 != 0)));
-        assert!((0..1_000).all(|id| is_linked(&items, id) == (id % 4 != 0)));
+        assert!((0..1_000).all(|id| record_is_linked(&items, id) == (id % 4 != 0)));
         drop(session);
     }
 }
@@ -142,17 +142,17 @@ fn a_snapshot_keeps_only_its_own_version_of_a_deleted_row<P: Chained>() {
     assert_eq!(ok(snapshot.run(|tx| items.get(tx, 1, Item::OTHER))), Some(100));
     drop(snapshot);
     (0..3).for_each(|_| collect(&db, &mut session));
-    assert!(!is_linked(&items, 1) && db.memory().garbage == 0);
+    assert!(!record_is_linked(&items, 1) && db.memory().garbage == 0);
 }
 
 #[test]
 fn a_record_with_a_parked_version_is_not_buried() {
     // Under `Mvcc`, the record is reaped, since a parked entry does not read the record again.
-    a_record_with_a_parked_version_is_buried_or_not::<Mvcc>(true);
-    a_record_with_a_parked_version_is_buried_or_not::<Mvto>(false);
+    a_record_with_a_parked_version_is_buried_only_if_unlinked::<Mvcc>(true);
+    a_record_with_a_parked_version_is_buried_only_if_unlinked::<Mvto>(false);
 }
 
-fn a_record_with_a_parked_version_is_buried_or_not<P: Chained>(is_reaped: bool) {
+fn a_record_with_a_parked_version_is_buried_only_if_unlinked<P: Chained>(is_reaped: bool) {
     let (db, items, mut session) = by_hand::<P>();
     let mut other = db.session().unwrap();
     let snapshot = db.snapshot();
@@ -162,10 +162,10 @@ fn a_record_with_a_parked_version_is_buried_or_not<P: Chained>(is_reaped: bool) 
     drop(snapshot);
     ok(other.run(|tx| items.delete(tx, 1)));
     (0..3).for_each(|_| collect(&db, &mut other));
-    assert_eq!(is_linked(&items, 1), !is_reaped);
+    assert_eq!(record_is_linked(&items, 1), !is_reaped);
     (0..3).for_each(|_| collect(&db, &mut session));
     (0..3).for_each(|_| collect(&db, &mut other));
-    assert!(!is_linked(&items, 1));
+    assert!(!record_is_linked(&items, 1));
     assert_eq!(db.memory().garbage, 0);
 }
 
@@ -190,7 +190,7 @@ fn a_row_that_an_old_snapshot_has_never_seen_is_not_kept_for_it() {
     (0..4).for_each(|_| collect(&db, &mut deleting));
     (0..4).for_each(|_| collect(&db, &mut writing));
     (0..4).for_each(|_| collect(&db, &mut deleting));
-    assert_eq!((is_linked(&items, 10), db.memory().garbage), (false, 0));
+    assert_eq!((record_is_linked(&items, 10), db.memory().garbage), (false, 0));
     drop(old);
 }
 
@@ -220,11 +220,11 @@ fn garbage_parked_by_one_session_and_queued_by_another_is_collected_once<P: Chai
     ok(other.run(|tx| items.delete(tx, 1)));
     collect(&db, &mut other);
     (0..2).for_each(|_| collect(&db, &mut other));
-    assert_eq!((is_linked(&items, 1), db.memory().garbage), (false, 0));
+    assert_eq!((record_is_linked(&items, 1), db.memory().garbage), (false, 0));
 }
 
-protocol_tests!(versioned: the_number_of_versions_is_that_which_snapshots_see);
-fn the_number_of_versions_is_that_which_snapshots_see<P: Chained>() {
+protocol_tests!(versioned: the_number_of_versions_is_the_number_that_snapshots_see);
+fn the_number_of_versions_is_the_number_that_snapshots_see<P: Chained>() {
     for seed in 0..150 {
         Walk::<P>::new(seed).run();
     }
@@ -266,7 +266,7 @@ impl<P: Chained> Walk<P> {
         }
         self.open.clear();
         self.collect_all();
-        let linked = (0..Self::ROWS).filter(|&id| is_linked(&self.items, id)).count();
+        let linked = (0..Self::ROWS).filter(|&id| record_is_linked(&self.items, id)).count();
         assert_eq!((linked, self.db.memory().garbage), (self.rows.len(), 0), "seed {}", self.seed);
     }
 

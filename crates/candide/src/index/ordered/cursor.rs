@@ -5,10 +5,10 @@
 //! If that value is a record, and the ends of the range do not cut through the leaf's keys, the
 //! step reads nothing but the hand. A layer that is one leaf of few records needs no frame: its
 //! records are put into the hand in its place, as an *inlined layer*. The next leaf of a layer is
-//! the leaf of the slice beyond the last leaf's fence. It is the next child of the last leaf's
-//! parent, if there is a next child and the parent still has the version at which it was passed.
-//! Otherwise the next leaf is found from the layer's root. So the tree may change freely between
-//! two steps, and leaves need no links to their neighbours.
+//! the leaf of the slice beyond the last leaf's fence. That leaf is the next child of the last
+//! leaf's parent, if there is a next child and the parent still has the version at which it was
+//! passed. Otherwise the next leaf is found from the layer's root. So the tree may change freely
+//! between two steps, and leaves need no links to their neighbours.
 //!
 //! # Why the next child is the next leaf
 //! As long as a node keeps its version, it keeps the slices between the fences that it was found
@@ -77,7 +77,7 @@ impl Part {
 
 impl WordRange {
     /// Returns the part of layer `depth` that belongs to the range; `None` if it is empty.
-    /// `lower_cuts` and `upper_cuts` say whether the range's ends cut through the keys with the
+    /// `lower_cuts` and `upper_cuts` are whether the range's ends cut through the keys with the
     /// layer's prefix.
     fn part(&self, depth: usize, lower_cuts: bool, upper_cuts: bool) -> Option<Part> {
         let from = if lower_cuts {
@@ -168,8 +168,8 @@ impl Values {
         Some(version)
     }
 
-    /// Leaves the inlined layer, which is over, for the values behind it. Returns whether there was
-    /// such a layer.
+    /// Leaves the inlined layer, which has ended, for the values behind it. Returns whether there
+    /// was such a layer.
     fn leave_inlined_layer(&mut self) -> bool {
         let is_twig = self.next >= ROOM;
         if is_twig {
@@ -235,8 +235,8 @@ impl Parent {
         if !is_at_hand {
             Node::prefetch(next);
         } else if !MODELLED && next != 0 && self.node.is_still(self.version) {
-            // OI5: the child was the next leaf when the parent had this version. That is enough for
-            // a prefetch.
+            // OI5: the child was the next leaf when the parent had this version. This knowledge is
+            // enough for a prefetch.
             Node::at(next).prefetch_values(WIDTH);
             self.rank = rank;
             if let Some(rank) = self.next_rank::<FORWARD>() {
@@ -374,7 +374,7 @@ impl Cursor {
     }
 
     /// Loads the leaf that `target` belongs to, in the current layer. Returns the leaf and its
-    /// version; `None` if the layer is over.
+    /// version; `None` if the layer has ended.
     #[inline(always)]
     fn load(&mut self, target: u64) -> Option<(Node, u64)> {
         let frame = self.frame.as_mut()?;
@@ -392,7 +392,7 @@ impl Cursor {
         }
     }
 
-    /// Leaves a layer that is over. Returns whether one of its leaves had been observed.
+    /// Leaves a layer that has ended. Returns whether one of its leaves had been observed.
     #[cold]
     fn leave_ended_layer(&mut self) -> bool {
         let has_observed = self.frame.is_some_and(|frame| frame.has_observed);
@@ -472,7 +472,7 @@ impl Frame {
     }
 
     /// Returns the leaf that `target` belongs to, and whether it was the next child of the last
-    /// leaf's parent. Returns `None` if the layer is over.
+    /// leaf's parent. Returns `None` if the layer has ended.
     #[inline(always)]
     fn next_leaf<const FORWARD: bool>(&mut self, target: u64) -> Option<(Spot, bool)> {
         if let Some(parent) = &mut self.parent
@@ -489,7 +489,7 @@ impl Frame {
     }
 
     /// Copies to the hand the values in the range of the leaf that `target` belongs to. Returns the
-    /// leaf and the version of the copy; `None` if the layer is over.
+    /// leaf and the version of the copy; `None` if the layer has ended.
     #[inline(always)]
     fn load<const FORWARD: bool>(&mut self, target: u64, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
@@ -497,9 +497,9 @@ impl Frame {
         loop {
             let (Spot { leaf, version, low, high }, is_next_child) =
                 self.next_leaf::<FORWARD>(target)?;
-            // The leaf may hold slices on the near side of the target, which have been scanned. It
-            // may also hold inherited slices beyond its fences; the next target leads to it again
-            // for these.
+            // The leaf may hold slices on the near side of the target, which have been scanned. The
+            // leaf may also hold inherited slices beyond its fences; the next target leads to it
+            // again for these.
             let (first, last) =
                 if FORWARD { (target, to.min(high)) } else { (from.max(low), target) };
             let permutation = leaf.permutation();

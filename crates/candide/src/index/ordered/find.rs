@@ -75,7 +75,7 @@ impl OrderedIndex {
     }
 }
 
-/// Does the same as [`OrderedIndex::find_slices`], for a key of one word. Its arguments and its
+/// Does the same as [`OrderedIndex::find_slices`], for a key of one word. The arguments and the
 /// result are in registers, so the short path needs no stack.
 #[inline(never)]
 fn find_slice(root: Node, slice: u64, missed: &mut Missed) -> Option<RecordAt> {

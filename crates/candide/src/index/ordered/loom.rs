@@ -232,8 +232,8 @@ fn loom_ordered_layer_against_find() {
     });
 }
 
-/// Two neighbouring keys are linked; the second turns the slot of the first into a layer. They stay
-/// in order.
+/// Two neighbouring keys are linked; the second turns the slot of the first into a layer. The two
+/// keys stay in order.
 #[test]
 fn loom_ordered_run_against_find() {
     explore(2, || {

@@ -6,7 +6,7 @@
 //! a trie of layers, one per word. Each layer is a B+tree over that word, the *slice*. The value of
 //! a leaf's slot is either a record, the only one with this prefix, or, if several keys share the
 //! prefix, the root of the next layer. Nodes have 256 bytes, and no links to siblings or parents.
-//! They are read without locks, from the layer's root down: a reader loads the version, then the
+//! Nodes are read without locks, from the layer's root down: a reader loads the version, then the
 //! contents, then the version again. A lookup of a one-word key touches one node per level and does
 //! not touch the record. Prefixes of whole words have layers of their own, so ranges under
 //! different prefixes share no leaf.
@@ -23,7 +23,7 @@
 //!   belong to the leaf while it keeps that version. More slices may belong to the leaf, since it
 //!   inherits those of removed neighbours, and its version need not be raised for this.
 //! * **OI4** A layer's root never moves; it changes between leaf and inner node in place. Once the
-//!   root is dead, the layer is over, and all its nodes are dead.
+//!   root is dead, the layer has ended, and all its nodes are dead.
 //! * **OI5** Words loaded from a node are followed only after the node's version has been
 //!   validated. A child's version counts only if the parent's version is validated after the
 //!   child's was loaded.
@@ -160,8 +160,8 @@ struct Taken {
 }
 
 impl Place {
-    /// Links a record in the leaf of this place. This succeeds if the key belongs to the leaf, the
-    /// leaf has not changed since, and a free slot is enough. Otherwise returns where
+    /// Links a record in the leaf of this place. The link succeeds if the key belongs to the leaf,
+    /// the leaf has not changed since, and a free slot is enough. Otherwise returns where
     /// [`OrderedIndex::link`] has to begin. The record's key and cells are written.
     #[inline(always)]
     pub(crate) fn link_near(
@@ -228,8 +228,8 @@ impl Trail for () {
     fn pass(&mut self, _node: Node, _rank: usize, _version: u64, _low: u64, _high: u64) {}
 }
 
-/// Descends a layer to the leaf of `slice`. Returns `None` if the layer is over. The fences in the
-/// result are narrowed only if `FENCES` is true.
+/// Descends a layer to the leaf of `slice`. Returns `None` if the layer has ended. The fences in
+/// the result are narrowed only if `FENCES` is true.
 #[inline(always)]
 fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -> Option<Spot> {
     let mut spin = Spin::default();
@@ -267,7 +267,7 @@ fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -
     }
 }
 
-/// Looks a slice up in a layer. Returns `None` if the layer is over.
+/// Looks a slice up in a layer. Returns `None` if the layer has ended.
 #[inline(always)]
 fn look<const FENCES: bool>(root: Node, slice: u64) -> Option<(Spot, Value)> {
     let mut spin = Spin::default();
@@ -343,7 +343,7 @@ impl OrderedIndex {
                     place.0 = Some(Near { spot: own, depth, record: None });
                     return Found::Nothing { node: spot.leaf.handle(), version: spot.version };
                 }
-                // The layer is over; the thread that ended it is about to clear its slot.
+                // The layer has ended; the thread that ended it is about to clear its slot.
                 None => {
                     spin.wait();
                     (root, depth) = (self.root(), 0);
@@ -377,10 +377,10 @@ impl OrderedIndex {
     /// Links `record`, whose key and cells are written, unless another record with its key is
     /// linked. The caller is pinned, and has called [`Place::link_near`], which returned the start.
     ///
-    /// The call adds its splits and new layers to `changes`. They come before the step from one
-    /// version to the next that [`Linked::New`] reports. `inherit_from_node` runs under the lock of
-    /// the record's leaf, or before that leaf can be found. In it, a protocol lets the record
-    /// inherit what the leaf recorded about the absent key.
+    /// The call adds its splits and new layers to `changes`. These changes come before the step
+    /// from one version to the next that [`Linked::New`] reports. `inherit_from_node` runs under
+    /// the lock of the record's leaf, or before that leaf can be found. In it, a protocol lets the
+    /// record inherit what the leaf recorded about the absent key.
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node; the index then contains the same records as

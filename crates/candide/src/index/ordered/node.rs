@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The protocol's words stay unused in an inner node, since a layer's root changes from a leaf to
-//! an inner node and back. Readers of the former leaf may go on raising timestamps in these words.
+//! an inner node and back. Readers of the former leaf may continue raising timestamps in these
+//! words.
 //!
 //! Child `i` of an inner node holds the slices above key `i - 1`, up to and including key `i`.
 //! Unused keys have the largest word as their value. No separator is that large, since no slice is
@@ -40,7 +41,7 @@ const _: () = assert!(SLICES + WIDTH <= VALUES && VALUES + WIDTH <= NODE_WORDS);
 const _: () = assert!(INNER_KEYS + KEYS <= CHILDREN && CHILDREN + KEYS < NODE_WORDS);
 const _: () = assert!(KEYS < STRIDE || KEYS % STRIDE == STRIDE - 1);
 
-/// The bit of a version that says that the node is out of the tree for ever.
+/// The bit of a version that is set once the node has left the tree for ever.
 pub(super) const DEAD: u64 = MOVED;
 pub(super) const INNER: u64 = 4;
 pub(super) const VERSION_ONE: u64 = 8;
@@ -244,10 +245,10 @@ impl Node {
     }
 
     /// Locks the node if its version is still `version`, which is the version of a live node.
-    /// Returns whether it has done so.
+    /// Returns whether the node is now locked.
     #[inline(always)]
     pub(super) fn lock_at(self, version: u64) -> bool {
-        debug_assert!(version & (LOCK | DEAD) == 0, "OI4: what is dead stays so");
+        debug_assert!(version & (LOCK | DEAD) == 0, "OI4: a dead node stays dead");
         // Acquire: this thread sees the changes of the last holder before it changes the node
         // (E16).
         let locked = self
@@ -379,7 +380,7 @@ impl Node {
     }
 
     /// Returns whether all live slices of a leaf that the caller has locked are smaller than
-    /// `slice`. This is usual where keys ascend.
+    /// `slice`. Usually the result is true where keys ascend.
     #[inline(always)]
     pub(super) fn is_beyond(self, permutation: Permutation, slice: u64) -> bool {
         let count = permutation.count();
@@ -573,7 +574,7 @@ impl Node {
     }
 
     /// Gives the root of a layer the contents of its last child. The caller has locked both.
-    /// Returns the version bit that says which kind of node the root now is.
+    /// Returns the version bit for the present kind of the root.
     pub(super) fn take_over(self, child: Node, child_version: u64, node_words: usize) -> u64 {
         (PERMUTATION..NODE_WORDS).for_each(|word| self.set(word, child.get(word)));
         self.copy_words(child, node_words);

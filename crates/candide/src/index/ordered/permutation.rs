@@ -2,7 +2,8 @@
 
 use crate::sync::MODELLED;
 
-/// The number of slots of a leaf. It is small under a model, so that the model reaches splits.
+/// The number of slots of a leaf. The number is small under a model, so that the model reaches
+/// splits.
 pub(super) const WIDTH: usize = if MODELLED { 3 } else { 14 };
 
 /// Bits of the count and of each slot number.
@@ -29,8 +30,8 @@ impl Permutation {
         Permutation(SLOTS | count as u64)
     }
 
-    /// Returns the number of live slots. It is never above the number of slots, even if the word
-    /// had another meaning when it was loaded.
+    /// Returns the number of live slots. The result is never above the number of slots, even if the
+    /// word had another meaning when it was loaded.
     #[inline(always)]
     pub(super) fn count(self) -> usize {
         (self.0 as usize & 15).min(WIDTH)
@@ -72,7 +73,7 @@ impl Permutation {
         Permutation((kept | moved << NIBBLE | slot << shift(rank)) + 1)
     }
 
-    /// Makes the first free slot live, as the last in order. Its number is at that position
+    /// Makes the first free slot live, as the last in order. The slot's number is at that position
     /// already, so only the count changes.
     #[inline(always)]
     pub(super) fn append(self) -> Permutation {
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_come_and_go_in_order() {
+    fn slots_of_a_permutation_are_inserted_and_removed_in_order() {
         let three = Permutation::first(0).insert(0).insert(0).insert(1);
         assert_eq!(live(three), [1, 2, 0]);
         let two = three.remove(1);

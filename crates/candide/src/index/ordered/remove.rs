@@ -69,7 +69,7 @@ impl OrderedIndex {
                 {
                     let rank = leaf
                         .rank_of_value(Value::Record(record))
-                        .expect("it has just been seen here");
+                        .expect("the child was found in the parent");
                     return (leaf, version, rank, depth);
                 }
                 // The leaf has changed since, or the record is being moved into a new layer.

@@ -1,5 +1,4 @@
-//! Tests of the index against a map, under many threads, and of each promise that its versions
-//! make.
+//! Tests of the index against a map, under many threads, and of each guarantee of its versions.
 
 use crate::index::node::{Advance, Retire};
 use crate::index::ordered::*;
@@ -74,8 +73,8 @@ impl KeyRange {
     }
 }
 
-/// An index and what its records need. Nothing that is unlinked is used again, as under a pin that
-/// never ends.
+/// An index, and the memory for its records. Nothing that is unlinked is used again, as under a pin
+/// that never ends.
 struct Rows {
     index: OrderedIndex,
     layout: Layout,

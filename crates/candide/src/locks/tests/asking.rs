@@ -21,7 +21,7 @@ const HOT: Cell = Cell { rask: true, ..WARM };
 /// The place of a thread in its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Thread {
-    // A writer. Its commit looks at the flags, and locks the TID word.
+    // A writer. The writer's commit looks at the flags, and locks the TID word.
     Writer,
     /// The writer has seen an unlocked TID word without WASK, and is about to exchange it.
     Exchanges,
@@ -38,7 +38,8 @@ enum Thread {
     Installs {
         asked: bool,
     },
-    /// The thread has released the TID word, and holds the second word. It may change the flags.
+    /// The thread has released the TID word, and holds the second word. The thread may change the
+    /// flags.
     Tosses,
 
     // The thread reads a row of a table with a policy.
@@ -145,22 +146,22 @@ fn steps(thread: Thread, cell: Cell, without: Option<Rule>) -> Vec<(Thread, Cell
     }
 }
 
-/// Returns what is wrong with a state.
+/// Returns the rule that a state breaks.
 fn faults(threads: &[Thread], is_last: bool) -> impl Iterator<Item = &'static str> {
     let count = |is: fn(&Thread) -> bool| threads.iter().filter(|thread| is(thread)).count();
     let installing = count(|thread| matches!(thread, Installs { .. }));
     let protected = count(|thread| *thread == Protected);
     let done = count(|thread| *thread == Done);
     let faults = [
-        (installing > 0 && protected > 0, "it is installed under a reader"),
+        (installing > 0 && protected > 0, "a version is installed under a reader"),
         (installing > 1, "two install"),
-        (is_last && done < threads.len(), "one waits for ever"),
+        (is_last && done < threads.len(), "a thread waits for ever"),
     ];
     faults.into_iter().filter_map(|(is_so, fault)| is_so.then_some(fault))
 }
 
 /// Explores all interleavings of threads that begin at the places `threads`. Returns the number of
-/// states, and what goes wrong.
+/// states, and the broken rule.
 fn explore(
     cell: Cell,
     threads: &[Thread],
@@ -219,9 +220,9 @@ fn nothing_is_installed_under_a_reader_that_holds_the_second_word() {
 }
 
 #[test]
-fn no_rule_about_the_flags_can_be_left_out() {
-    const INSTALLED: &str = "it is installed under a reader";
-    const WAITS: &str = "one waits for ever";
+fn leaving_out_any_rule_about_the_flags_fails_the_model() {
+    const INSTALLED: &str = "a version is installed under a reader";
+    const WAITS: &str = "a thread waits for ever";
     for (rule, fault) in [
         (Rule::ExchangeWithFlags, INSTALLED),
         (Rule::SetUnlocked, INSTALLED),

@@ -39,8 +39,8 @@ impl Meeting {
         Meeting { db, me, own, owner, row }
     }
 
-    /// Returns what the attempt does after `written` writes. It has seen the lock held, and in the
-    /// meantime `then` happens.
+    /// Returns the decision of an attempt with `written` writes that has found the lock held, while
+    /// `then` happens.
     fn meets(
         &mut self,
         written: usize,
@@ -89,7 +89,7 @@ fn an_attempt_that_has_written_much_asks_the_other_to_abort_and_sleeps() {
 }
 
 #[test]
-fn the_older_ticket_wins() {
+fn the_attempt_with_the_younger_ticket_aborts() {
     let mut meeting = Meeting::new();
     let draw = |locks: &SharedLocks, owner| {
         locks.desks.desk(owner).set_ticket(locks.desks.draw_ticket());
@@ -109,11 +109,11 @@ fn a_session_that_has_released_the_lock_is_not_asked_to_abort() {
         locks.desks.desk(owner).end();
         locks.desks.desk(owner).begin(3, 0, 0);
     });
-    assert!(!meeting.is_doomed(), "its next attempt is meant");
+    assert!(!meeting.is_doomed(), "the request is for the next attempt");
 }
 
 #[test]
-fn an_attempt_that_was_asked_to_abort_does_so_when_it_meets_a_lock() {
+fn an_attempt_that_was_asked_to_abort_aborts_at_its_next_lock() {
     let mut meeting = Meeting::new();
     let me = meeting.own.desk;
     let doomed = meeting.meets(0, |locks, _, _| {

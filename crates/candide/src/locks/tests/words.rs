@@ -5,7 +5,7 @@ use super::super::word::Lock;
 use crate::sync::AtomicU64;
 
 #[test]
-fn readers_share_a_lock_and_leave_its_classes_until_the_last_one() {
+fn the_class_of_a_lock_stays_until_its_last_reader_leaves() {
     let word = AtomicU64::new(0);
     let lock = Lock(&word);
     for (desk, readers) in [(3, 1), (35, 2), (4, 3)] {
@@ -78,7 +78,7 @@ fn a_writer_that_waits_keeps_out_new_readers() {
 }
 
 #[test]
-fn a_lock_has_room_for_so_many_readers_and_refuses_more() {
+fn a_lock_refuses_readers_above_its_maximum() {
     const MAX: u64 = (1 << 14) - 1;
     let word = AtomicU64::new(0);
     let lock = Lock(&word);

@@ -2,13 +2,13 @@
 //! removes the records of deleted rows from their indexes.
 //!
 //! An undo record has an *entry* in one queue: that of its commit's session or, later, that of a
-//! snapshot that sees it. An entry is due when its epoch is behind the horizon. It was queued after
-//! its commit had drawn its timestamp, and every transaction that runs now has pinned later. So
-//! each of these either reads at that timestamp or a later one (`epoch/mod.rs` has the proof:
-//! reading a timestamp is loading a link), or sees only versions that an open snapshot keeps. If no
-//! open snapshot is older than that commit, no reader will follow a link to the undo record (UR2),
-//! and it is freed at once, without reading the undo record or its unit. The unit's record may be
-//! freed by then.
+//! snapshot that sees it. An entry is due when its epoch is behind the horizon. The entry was
+//! queued after its commit had drawn its timestamp, and every transaction that runs now has pinned
+//! later. So each of these either reads at that timestamp or a later one (`epoch/mod.rs` has the
+//! proof: reading a timestamp is loading a link), or sees only versions that an open snapshot
+//! keeps. If no open snapshot is older than that commit, no reader will follow a link to the undo
+//! record (UR2), and it is freed at once, without reading the undo record or its unit. The unit's
+//! record may be freed by then.
 //!
 //! If open snapshots are older than the commit, and one of them sees the version of the undo
 //! record, the entry waits until that snapshot has closed. If none of them sees the version, the
@@ -25,20 +25,20 @@
 //! all its undo records have been taken out of their chains. Undo records that no snapshot sees are
 //! taken out soon, by their entries. If a snapshot sees the record, and the table is ordered, the
 //! record moves to the index of deleted records until the snapshots that see it have closed.
-//! Otherwise all other scans would have to pass it.
+//! Otherwise all other scans would have to pass the record.
 //!
 //! # Why no freed undo record is read
 //! A reader follows the link of a version with timestamp t only if it sees a version from before t;
 //! and no undo record of a version that is seen is freed. Pruning stops at the version that the
 //! oldest snapshot of the session's list sees. A session that frees undo records after that list
-//! was copied may not know of that snapshot any more. Therefore pruning sessions are counted, under
-//! the lock under which the list is copied (as are sessions that count versions, or search for the
-//! snapshots that see a deleted row). While one is counted, other sessions retire the undo records
-//! that they could free. A pruning session has been pinned since before it was counted, so retired
-//! undo records stay; if it pinned anew, it would have to copy the list again. A session that has
-//! copied the list earlier cannot free a version that a snapshot opened meanwhile sees: such a
-//! snapshot is no older than the time that all attempts had reached when the session's entries were
-//! due.
+//! was copied may no longer have that snapshot in its list. Therefore pruning sessions are counted,
+//! under the lock under which the list is copied (as are sessions that count versions, or search
+//! for the snapshots that see a deleted row). While one is counted, other sessions retire the undo
+//! records that they could free. A pruning session has been pinned since before it was counted, so
+//! retired undo records stay; if it pinned anew, it would have to copy the list again. A session
+//! that has copied the list earlier cannot free a version that a snapshot opened meanwhile sees:
+//! such a snapshot is no older than the time that all attempts had reached when the session's
+//! entries were due.
 //!
 //! A record is not freed while a session reads its undo records: it is neither reaped nor removed
 //! from the index of deleted records while one of them is in its chain and a snapshot older than
@@ -72,7 +72,7 @@ const TAKEN_AT_ONCE: usize = if MODELLED { 2 } else { 32 };
 
 /// The largest number of undo records that one collection examines, unless more have been added
 /// since the last collection; also the most that it examines of those kept for a closed snapshot.
-/// Others are left to the next collection.
+/// Further entries are left to the next collection.
 const UNDO_BATCH_MAX: usize = 4_096;
 
 /// The outcome of examining an undo record.
@@ -201,7 +201,8 @@ pub(super) fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
 /// prunes its chain.
 fn prune(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
     let mut chain = std::mem::take(&mut context.versions.walk.chain);
-    let oldest = *context.versions.snapshots.last().expect("one is open that sees something below");
+    let oldest =
+        *context.versions.snapshots.last().expect("an open snapshot sees an older version");
     let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
     pass(Point::LookingBack);
     chain.clear();
@@ -279,8 +280,8 @@ fn take_out(
 }
 
 /// Replaces the undo record `old`, which follows the removed undo records `gone`, by an undo record
-/// with the words of all of them. Does nothing if the chain has changed meanwhile; returns the new
-/// undo record. The version above it was written at `until`.
+/// with the words of all these records. Does nothing if the chain has changed meanwhile; returns
+/// the new undo record. The version above it was written at `until`.
 fn replace<'a>(
     context: &mut Context<'_, Mvcc>,
     table: &TableCore,
@@ -308,7 +309,8 @@ fn replace<'a>(
     let new = at.larger_undo(block, old, words.clone(), &image[words]);
     context.versions.walk.image = image;
 
-    let last = at.undo_in(*gone.last().expect("some go, of which it lacks words"));
+    let last =
+        at.undo_in(*gone.last().expect("removed undo records have words that the new one lacks"));
     let replaced = with_lock(context, at, || {
         let is_so = !last.is_out() && at.is_chain(Some(last), [Some(old)].into_iter());
         if is_so {
@@ -362,7 +364,7 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
 pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> GcOutcome {
     let cell = due.at.cell_word(0);
     let word = Tid(cell.load(Ordering::Acquire)); // E3
-    debug_assert!(word.has(Tid::QUEUED), "MV6: so is the first unit of an absent record");
+    debug_assert!(word.has(Tid::QUEUED), "MV6: the first unit of an absent record is absent");
     let seen = || seen_before(&context.versions.snapshots, word, units);
     if word.has(Tid::DEAD) {
         return match seen() {

@@ -7,7 +7,8 @@
 //! its end, and writes nothing that other sessions read. When it meets a newer version, it may
 //! validate what it has read, to move its time on; if that fails, it reads at its old time.
 //! Concurrent writes do not make it fail, unless a commit in its way takes too long, or an ordered
-//! index is restructured under its scan. In a snapshot, and under `read_view`, it waits instead.
+//! index is restructured under its scan. In a snapshot, and under `read_view`, a read waits
+//! instead.
 //!
 //! # Source
 //! Timestamps are those of MSTO [HU20], section 2.2, after Cicada [LI17]: one counter, and one draw
@@ -25,7 +26,7 @@
 //!
 //! # Phases
 //! Executing, an attempt reads at its *time*. If it meets a newer version and may still write, it
-//! validates its read set and moves its time on; if that fails, it goes on as a reader of old
+//! validates its read set and moves its time on; if that fails, it continues as a reader of old
 //! versions, or fails if it has written.
 //!
 //! 1 lock the write set, checking each item's expectation - 2 draw the timestamp - 3 validate reads
@@ -100,7 +101,8 @@
 //!   than they have drawn their timestamps, and a reader between the two sees the second one alone.
 //!
 //! # Example
-//! T reads what U replaces meanwhile (`tests/timelines`). Rows are shown as *value of timestamp*.
+//! T reads a version that U replaces meanwhile (`tests/timelines`). Rows are shown as *value of
+//! timestamp*.
 //! ```text
 //! T                                         U                             x        y
 //! begins at time 1, reads x: 0                                            0 of 1   0 of 1
@@ -125,8 +127,8 @@
 //! too large for a cell. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
-//! One counter, which every begin reads and every writing commit changes. A commit copies the words
-//! of a unit from the first to the last that it changes; the copies take memory for one or two
+//! A counter that every begin reads and every writing commit changes. A commit copies the words of
+//! a unit from the first to the last that it changes; the copies take memory for one or two
 //! milliseconds, or as long as a snapshot sees them. The newest version is read as under `occ`; a
 //! reader of an older version copies the unit, and applies the undo records of all later versions.
 //!
@@ -175,7 +177,7 @@ use std::sync::Arc;
 
 /// The largest number of reads with which an attempt that has written nothing moves its time
 /// forward. An attempt that reads much and writes nothing needs no newer time, and would validate
-/// its read set again and again.
+/// its read set repeatedly.
 const MOVED_READS_MAX: usize = 32;
 
 /// The number of attempts that take newer times from the beginning, after an attempt that had read
@@ -190,7 +192,7 @@ impl Attempt {
 }
 
 impl Attempt {
-    /// Returns whether the attempt notes what it reads.
+    /// Returns whether the attempt notes its reads.
     #[inline(always)]
     fn notes_reads(&self) -> bool {
         !self.only_reads || self.keeps_reads
@@ -795,7 +797,8 @@ fn commit(
     context.note_staleness(|| false);
 
     // 4 evaluate
-    if let Err(failure) = evaluate(context.local, writes, ts) {
+    let replaced = |item: &WriteItem| Tid(item.note).ts();
+    if let Err(failure) = evaluate(context.local, writes, ts, replaced) {
         return Err(fail(context, &mut attempt.held, writes, failure, release_cell));
     }
 
@@ -809,8 +812,8 @@ fn commit(
 
 /// Raises INSTALL in a held cell.
 fn install_held(at: CellAt, word: Tid) -> Tid {
-    // Release, for readers that go on to the undo records without waiting (E3): this store ends the
-    // release sequence of the store that installed the version.
+    // Release, for readers that continue to the undo records without waiting (E3): this store ends
+    // the release sequence of the store that installed the version.
     raise_install(word, |owned| at.cell_word(0).store(owned, Ordering::Release))
 }
 

@@ -15,8 +15,8 @@ use crate::record::undo_record::{SHORT_WORDS, UNDO_WORDS};
 use crate::record::{CellAt, Tid};
 
 /// Multi-version concurrency control, after MSTO and HyPer: commits keep undo records of the words
-/// that they change, and a read-only transaction sees the database as it was at one moment. Its
-/// databases have [snapshots](crate::Snapshot).
+/// that they change, and a read-only transaction sees the database as it was at one moment.
+/// Databases under this protocol have [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvcc;
 
@@ -45,7 +45,7 @@ pub struct Attempt {
     /// Whether the attempt has read a replaced version, so that it can commit only without writes.
     /// Such an attempt notes no further reads, unless `keeps_reads` is set.
     pub(super) only_reads: bool,
-    /// Whether the attempt goes on to note reads although it only reads, because the database
+    /// Whether the attempt continues to note reads although it only reads, because the database
     /// counts commits that OCC would abort. Meaningful only if `only_reads`.
     pub(super) keeps_reads: bool,
     /// The number of attempts, this one included, that still prefer a newer time to reading old
@@ -53,8 +53,8 @@ pub struct Attempt {
     pub(super) refresh_attempts_left: u8,
     /// The blocks reserved for undo records.
     pub(super) room: VersionReservation,
-    /// The units that this attempt is going to write for the first time ever. They need no undo
-    /// record.
+    /// The units that this attempt is going to write for the first time ever. Writes of these units
+    /// need no undo record.
     pub(super) inserted: Vec<CellAt>,
     /// Buffer in which an older version of a unit is rebuilt for a read.
     pub(super) image: Vec<u64>,
@@ -91,8 +91,8 @@ pub(super) struct Walk {
     /// A timestamp that all running attempts have reached, except attempts that see only what an
     /// open snapshot sees.
     pub(super) reached: u64,
-    /// The addresses of the units whose chains another session was changing. This collection does
-    /// not try these chains again.
+    /// The addresses of the units whose chains another session was changing. The current collection
+    /// does not try these chains again.
     pub(super) busy_units: Vec<u64>,
     /// The blocks of the chain that is being walked.
     pub(super) chain: Vec<Block>,

@@ -202,7 +202,7 @@ impl<P: Chained> Walk<P> {
 }
 
 #[test]
-fn a_reader_of_old_versions_sees_no_part_of_a_write_under_way() {
+fn readers_of_old_versions_see_no_unfinished_write() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
     let rows = db.table::<Wide>("rows").unwrap();
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
@@ -241,7 +241,7 @@ fn thinning_a_chain_stops_writers_and_no_readers() {
 }
 
 #[test]
-fn the_end_of_thinning_wakes_what_waits_for_the_unit() {
+fn the_end_of_thinning_wakes_waiters_for_the_unit() {
     let (db, items, mut session) = by_hand::<Mvcc>();
     let _snapshot = db.snapshot();
     (0..5).for_each(|_| add(&mut session, &items, 1));
@@ -277,9 +277,10 @@ fn the_end_of_thinning_wakes_what_waits_for_the_unit() {
 }
 
 /// One session prunes a chain and keeps the versions that an open snapshot needs. The snapshot
-/// closes meanwhile. Another session has an entry of the same chain, and knows of no open snapshot.
+/// closes meanwhile. Another session has an entry of the same chain, and no open snapshot in its
+/// list.
 #[test]
-fn a_version_that_a_reader_walks_over_is_not_freed() {
+fn a_version_on_the_path_of_a_reader_is_not_freed() {
     let (db, items, mut session) = by_hand::<Mvcc>();
     let mut other = db.session().unwrap();
     let snapshot = db.snapshot();
@@ -306,7 +307,7 @@ fn a_version_that_a_reader_walks_over_is_not_freed() {
 /// An undo record of a few words stays for a snapshot. The undo records above it, which hold other
 /// words, are collected.
 #[test]
-fn versions_that_stay_take_over_the_words_of_removed_ones() {
+fn remaining_versions_take_over_the_words_of_removed_ones() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
     let rows = db.table::<Wide>("rows").unwrap();
     let mut session = db.session().unwrap();
@@ -354,8 +355,8 @@ fn versions_younger_than_a_snapshot_are_not_kept_for_it<P: Chained>() {
     assert_eq!((db.memory().garbage, versions(&db, &items, 1)), (0, 0));
 }
 
-/// A thread asks for a table while a collection prunes a chain. The collection has no block ready
-/// for the undo record that replaces another one.
+/// A thread opens a table while a collection prunes a chain. The collection has no block ready for
+/// the undo record that replaces another one.
 #[test]
 fn thinning_a_chain_does_not_wait_for_a_waiter_for_the_list_of_tables() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -400,8 +401,8 @@ fn a_version_replaced_while_its_chain_is_thinned_stays() {
     assert_eq!(counts, [Some(0), Some(3), Some(4)]);
 }
 
-/// A transaction may change many words of a row any number of times. It makes only one undo record
-/// for the row.
+/// A transaction may change many words of a row any number of times. The transaction makes only one
+/// undo record for the row.
 #[test]
 fn a_transaction_makes_one_undo_record_for_each_unit() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -423,7 +424,7 @@ fn a_transaction_makes_one_undo_record_for_each_unit() {
 /// Many rows are inserted and deleted at once. Their records wait until their undo records have
 /// been examined, but not for the snapshot.
 #[test]
-fn a_burst_of_rows_is_not_kept_for_a_snapshot_either() {
+fn versions_of_a_burst_are_not_kept_for_a_snapshot() {
     const ROWS: std::ops::Range<u64> = 10..9_000;
     let (db, items, mut session) = by_hand::<Mvcc>();
     let snapshot = db.snapshot();

@@ -35,8 +35,8 @@ pub struct UndoQueue {
     /// The entries whose versions open snapshots see. The key is the timestamp of the newest such
     /// snapshot.
     kept: BTreeMap<u64, Vec<UndoEntry>>,
-    /// The entries that were kept for a snapshot that has closed. They are due, whatever their
-    /// epochs.
+    /// The entries that were kept for a snapshot that has closed. Such entries are due, whatever
+    /// their epochs.
     released: VecDeque<Vec<UndoEntry>>,
     /// The records of deleted rows that wait for snapshots to close.
     pub(super) parked: Parked,
@@ -110,7 +110,7 @@ impl UndoQueue {
         !self.kept.is_empty() || !self.released.is_empty()
     }
 
-    /// Adds entries to the queue. Their commits ended before `epoch`.
+    /// Adds entries to the queue. The commits of the entries ended before `epoch`.
     pub(super) fn extend(&mut self, epoch: Epoch, more: &mut Vec<UndoEntry>) {
         let Some(until) = more.iter().map(|entry| entry.until).max() else { return };
         let count = more.len();

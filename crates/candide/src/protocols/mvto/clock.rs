@@ -25,7 +25,7 @@ pub struct Clock {
     /// The system's clock, which no session writes; `None` if timestamps come from the counter
     /// `last`.
     ticks: Option<Ticks>,
-    /// One part for each open session; a new session takes over the part of a closed one.
+    /// The parts, one for each open session; a new session takes over the part of a closed session.
     parts: Mutex<Vec<Arc<Part>>>,
     /// The number of parts.
     parts_made: CachePadded<AtomicU64>,
@@ -43,7 +43,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Notes that the session's commit is over.
+    /// Notes that the session's commit has ended.
     #[inline(always)]
     pub(super) fn rest(&self) {
         // Release: a thread that acquires this value sees the outcome of the commit's versions
@@ -157,7 +157,7 @@ impl Clock {
         part
     }
 
-    /// Waits until no commit at or before `time` is going on. `time` was taken from the clock.
+    /// Waits until no commit at or before `time` is in progress. `time` was taken from the clock.
     pub(super) fn await_settled(&self, others: &mut Others, time: u64) {
         let mut spin = Spin::default();
         while !self.is_settled(others, time) {
@@ -166,7 +166,7 @@ impl Clock {
         }
     }
 
-    /// Returns whether no commit at or before `time` is going on. If so, the outcome of all such
+    /// Returns whether no commit at or before `time` is in progress. If so, the outcome of all such
     /// commits is visible. `time` was taken from the clock.
     pub(super) fn is_settled(&self, others: &mut Others, time: u64) -> bool {
         if others.0.len() as u64 != self.parts_made.load(Ordering::Relaxed) {

@@ -27,24 +27,24 @@
 //! # Phases
 //! While it executes, an attempt reads at its *time*: the clock's time when the attempt began. If
 //! the attempt meets a newer version and may still write, it validates its read set and moves its
-//! time on. If the validation fails, an attempt that has written fails, too; any other goes on as a
-//! reader of old versions.
+//! time on. If the validation fails, an attempt that has written fails, too; any other continues as
+//! a reader of old versions.
 //!
 //! 1 draw the timestamp - 2 link pending versions - 3 raise the rts of the read set, and of the
-//! versions below the linked ones, to the timestamp - 4 wait until the timestamp's tick is over
+//! versions below the linked ones, to the timestamp - 4 wait until the timestamp's tick has ended
 //! (`ticks.rs`), fence, and validate the read set and those versions - 5 evaluate updaters - 6 fill
 //! the versions in, and commit them. If an attempt wrote nothing and no commit at its time or
-//! before is going on, the attempt only validates its read set. If such a commit is going on, the
-//! attempt does phases 3 and 4 instead of waiting, but fails if another session holds the token.
-//! Keys that the attempt has not found in an index need no validation: their inserts have later
-//! timestamps.
+//! before is in progress, the attempt only validates its read set. If such a commit is in progress,
+//! the attempt does phases 3 and 4 instead of waiting, but fails if another session holds the
+//! token. Keys that the attempt has not found in an index need no validation: their inserts have
+//! later timestamps.
 //!
 //! An update that cannot fail becomes a *delta*: a version that holds an operation on the row
 //! below. (A database with a log has no deltas, since the log takes results; see Stamps and cuts.)
-//! A delta becomes a row when it is read (`flatten.rs`). A delta waits for no other commit,
-//! and depends only on the existence of a row. Any other update of a row that has one version
-//! becomes a delta in phase 6: its version then holds the words that it changes instead of a copy
-//! of the row (`holds_changes`). Such a delta has read the row. If the row is not read soon, the
+//! A delta becomes a row when it is read (`flatten.rs`). A delta waits for no other commit, and
+//! depends only on the existence of a row. Any other update of a row that has one version becomes a
+//! delta in phase 6: its version then holds the words that it changes instead of a copy of the row
+//! (`holds_changes`). A delta that holds changes has read the row. If the row is not read soon, the
 //! collector applies the delta to the row in place. A user's updater declares by `TOTAL` that it
 //! cannot fail. If such an updater fails nevertheless, its transaction has already committed, and
 //! another transaction is applying the updater. The updater then has no effect on the row, and only
@@ -61,8 +61,8 @@
 //! | newest: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED REQUEUE WATCHED INLINE_USED ON_SNAPSHOT_LIST VACATED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
 //! The word `seen until` is the rts of the row's existence. The first version of a unit lies beside
-//! the unit's cell, in the record. Each other version has a block of its own. LOCK says that a read
-//! for update holds the unit, INSTALL that the chain is being changed, ABSENT that the newest
+//! the unit's cell, in the record. Each other version has a block of its own. LOCK is set while a
+//! read for update holds the unit, INSTALL while the chain is being changed, ABSENT if the newest
 //! version, pending or not, is the row's absence.
 //!
 //! # Invariants
@@ -115,7 +115,7 @@
 //! `v`. If T's fence comes before U's, then U sees after its fence that T has raised the rts of
 //! `v`, and U fails (TO2). If U's fence comes first, then T sees after its fence that `w` is
 //! linked, and T fails (TO3). If T found instead that no commit at `t` or before was going on, then
-//! U's commit was over before T validated, so T saw `w`. The absence of a row counts as a version,
+//! U's commit had ended before T validated, so T saw `w`. The absence of a row counts as a version,
 //! whose rts is the cell's second word. A reader of a delta has read, in the sense of TO3, all
 //! versions from which the row is made. A writer that links below the delta afterwards, under the
 //! latch, finds the rts of those versions raised (TO8). No commit in between deletes the row on
@@ -130,11 +130,11 @@
 //! and then read the epoch (E10). Each running transaction outside of snapshots was pinned in a
 //! later epoch, so it has found the delta committed, and its time is not before the delta's
 //! timestamp. So it has read the delta, as a row, or a later version; but then the delta is not a
-//! delta or not the newest version any more. It has not read the row below, nor raised its rts.
-//! Commits that depend on the delta without reading it have linked a version above it. An attempt
-//! in a snapshot sees the delta or a later version, or versions below the row. It goes past the
-//! row, whose new timestamp is later than the snapshot, too. The row takes over the greater rts of
-//! the two, so nothing is linked below a read of either.
+//! delta or not the newest version any more. The delta has not read the row below, nor raised its
+//! rts. Commits that depend on the delta without reading it have linked a version above it. An
+//! attempt in a snapshot sees the delta or a later version, or versions below the row. It goes past
+//! the row, whose new timestamp is later than the snapshot, too. The row takes over the greater rts
+//! of the two, so nothing is linked below a read of either.
 //!
 //! When a record is reaped, its read timestamps are lost. But each of its readers has found, in
 //! phase 4 or at the read, that the record was not dead. A later insert of the key draws a later
@@ -150,9 +150,9 @@
 //! * W: T reads only what is committed, at or before its own timestamp; and versions of a
 //!   unit that T follows have smaller timestamps, though they may have been linked later.
 //! * S: If U had ended when T began, then T's timestamp is later (TO5).
-//! * R: The order of timestamps is the serial order, so Prefix(c) is what a reader at time c
-//!   sees, once all commits up to c are over. The logger has waited for them: each has its turn to
-//!   log from before its draw to its end.
+//! * R: The order of timestamps is the serial order, so Prefix(c) is what a reader at time c sees,
+//!   once all commits up to c have ended. The logger has waited for them: each has its turn to log
+//!   from before its draw to its end.
 //!
 //! A commit that is logged evaluates its operations instead of linking deltas, since the log takes
 //! results. It has its turn while it waits for a cell, but only for the few rounds in which other
@@ -191,10 +191,10 @@
 //! commit then also waits for the rest of a tick of 64 ns, while its versions are pending. A
 //! writing commit raises the rts of its read set, which writes to the cache line of each row read.
 //! A version costs three words and two spare words; a cell costs five words. A commit that fails
-//! has linked versions in vain. The first reader of a delta makes it a row, in a block, where it
-//! stays until the collector or a later update brings it back to the record. At most sixteen deltas
-//! may lie on one another. While a user's deferred updater is applied, no other thread links a
-//! version of that unit, or makes a delta of the unit a row.
+//! has linked versions without success. The first reader of a delta makes it a row, in a block,
+//! where it stays until the collector or a later update brings it back to the record. At most
+//! sixteen deltas may lie on one another. While a user's deferred updater is applied, no other
+//! thread links a version of that unit, or makes a delta of the unit a row.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -218,7 +218,7 @@ pub use parts::Mvto;
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::engine::{
     Absence, BlockSize, Committed, Context, Deferred, Due, GcOutcome, Missing, Protocol, ReadView,
-    Seen, TableCore, Unwatched, Watch, own_thread,
+    Seen, TableCore, Unwatched, Watch, class_of, own_thread,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -244,7 +244,7 @@ use std::sync::Arc;
 
 /// The largest read set with which an attempt that has written nothing moves its time on. An
 /// attempt that reads much and writes nothing needs no newer time. Moving its time on would
-/// validate a large read set again and again.
+/// validate a large read set repeatedly.
 const MOVED_READS_MAX: usize = 32;
 
 /// The largest number of pending versions of a unit for which a commit waits that needs the row
@@ -254,8 +254,8 @@ const MOVED_READS_MAX: usize = 32;
 /// queue.
 const PENDING_MAX: usize = 1;
 
-/// The number of attempts that prefer a newer time to old versions from their beginning. They
-/// follow an attempt that had read old versions and then wanted to write.
+/// The number of attempts that prefer a newer time to old versions from their beginning. The first
+/// of these attempts follows one that had read old versions and then wanted to write.
 const REFRESH_ATTEMPTS: u8 = 4;
 
 /// The note of an item for which no block has been reserved. When the item was staged, the record's
@@ -263,11 +263,11 @@ const REFRESH_ATTEMPTS: u8 = 4;
 /// is zero until its version is linked. Then the note names that version.
 const NO_BLOCK: u64 = 1;
 
-/// The bit of an item's note that says that the link of the item's version has queued the unit.
+/// The bit of an item's note that is set if the link of the item's version has queued the unit.
 /// Versions begin at multiples of eight bytes.
 const HAS_QUEUED: u64 = 2;
 
-/// The bit of an item's note that says that sessions watched the unit when the item's version was
+/// The bit of an item's note that is set if sessions watched the unit when the item's version was
 /// linked.
 const IS_WATCHED: u64 = 4;
 
@@ -277,7 +277,7 @@ impl Attempt {
         self.has_staged || self.refresh_attempts_left > 0 || !self.held.is_empty()
     }
 
-    /// Returns whether the attempt notes what it reads.
+    /// Returns whether the attempt notes its reads.
     #[inline(always)]
     fn notes_reads(&self) -> bool {
         !self.reads_settled || self.keeps_reads
@@ -682,8 +682,8 @@ fn keep(context: &mut Context<'_, Mvto>, first: CellAt) -> Result<bool, Abort> {
     }
 }
 
-/// Notes in a latched cell whether the newest version, which has just changed, says that the row is
-/// absent. If so, and the record has an entry, that entry is older (TO11).
+/// Notes in a latched cell whether the newest version, which has just changed, is the row's
+/// absence. If so, and the record has an entry, that entry is older (TO11).
 #[inline(always)]
 fn note_absence(cell: &mut Latched<'_>, at: &CellAt, is_absent: bool) {
     if !is_absent {
@@ -695,8 +695,8 @@ fn note_absence(cell: &mut Latched<'_>, at: &CellAt, is_absent: bool) {
     }
 }
 
-/// Begins an attempt in a snapshot or under `read_view`. Under the latter, waits until no
-/// commit at the attempt's time or before is going on.
+/// Begins an attempt in a snapshot or under `read_view`. Under the latter, waits until no commit at
+/// the attempt's time or before is in progress.
 #[cold]
 fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
     (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
@@ -953,7 +953,7 @@ fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> R
 }
 
 /// Validates that every version read is still the last one before the timestamp `before`; pending
-/// versions count. `later` says whether `before` is later than the time of the reads. If so, dead
+/// versions count. `later` is whether `before` is later than the time of the reads. If so, dead
 /// records and missed keys are validated, too: their rows may have been inserted since.
 fn look_at_all(
     context: &mut Context<'_, Mvto>,
@@ -1167,12 +1167,18 @@ fn evaluate(
         return Ok(());
     }
     // The room in the record is not read here: another commit may be copying a row into it.
-    writes.evaluate(|item| Words::Shared(row_below(item).expect("it was looked at").payload()))?;
+    let version = |item: &WriteItem| looked_at_below(item).stamp().ts();
+    writes.evaluate(|item| Words::Shared(looked_at_below(item).payload()), version)?;
     if context.local.values.is_used() {
         // The values below belong to their versions, which stay for a while (TO12).
         context.local.values.replace_all(writes, ts, &|_| 0);
     }
     Ok(())
+}
+
+/// Returns the row below an item's version, which the commit has looked at.
+fn looked_at_below(item: &WriteItem) -> Version<'_> {
+    row_below(item).expect("the version was read")
 }
 
 /// Commits one item's version, or unlinks that version if it changes nothing: phase 6.
@@ -1188,8 +1194,19 @@ fn finish(context: &mut Context<'_, Mvto>, item: &mut WriteItem) {
         None => {}
     }
     if item.note & IS_WATCHED != 0 {
-        context.engine.watchers.wake_for_cell(item.at); // WT2
+        end_watch(context, item.at);
     }
+}
+
+/// Takes WATCHED from a unit of which a commit has just committed a version. The commit's version
+/// keeps the record alive.
+#[cold]
+#[inline(never)]
+fn end_watch(context: &mut Context<'_, Mvto>, at: CellAt) {
+    let mut cell = latch_own(&at);
+    cell.clear(Tid::WATCHED); // WT2
+    cell.release();
+    context.local.note_changed(class_of(at.address()));
 }
 
 /// Returns the version that a commit has linked for an item; `None` if none is linked.
@@ -1265,8 +1282,7 @@ fn link(
     }
     let mut note = version.id().word();
     if cell.word().has(Tid::WATCHED) {
-        cell.clear(Tid::WATCHED); // WT2
-        note |= IS_WATCHED;
+        note |= IS_WATCHED; // WT2
     }
     if !is_first
         && (item.present || at.is_first() || cell.word().has(ON_SNAPSHOT_LIST))
@@ -1556,9 +1572,6 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
     match item.at.block_of_linked(version) {
         Some(block) => collect::retire_block(context, &item.at, block),
         None => vacate(context, &item.at),
-    }
-    if item.note & IS_WATCHED != 0 {
-        context.engine.watchers.wake_for_cell(item.at); // WT2
     }
 }
 

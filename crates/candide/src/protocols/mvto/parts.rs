@@ -15,7 +15,8 @@ use crate::record::version_chain::VersionId;
 use std::sync::Arc;
 
 /// Multi-version timestamp ordering, after MSTO and Cicada: a commit links its versions, in the
-/// order of timestamps, before it is validated. Its databases have [snapshots](crate::Snapshot).
+/// order of timestamps, before it is validated. Databases under this protocol have
+/// [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvto;
 
@@ -46,7 +47,7 @@ pub struct Attempt {
     /// Whether the attempt reads at a time before which all commits have ended. Such an attempt
     /// keeps no read set, unless `keeps_reads` is set.
     pub(super) reads_settled: bool,
-    /// Whether the attempt notes reads all the same, because the database counts commits that OCC
+    /// Whether the attempt notes reads nevertheless, because the database counts commits that OCC
     /// would abort. Meaningful only if `reads_settled`.
     pub(super) keeps_reads: bool,
     /// The number of attempts, this one included, that still prefer a newer time to reading old

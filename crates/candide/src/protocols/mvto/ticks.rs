@@ -8,9 +8,9 @@
 //!   timestamp. So if a thread does not see, after its fence, what a committer did before the
 //!   committer's fence, the committer reads the clock no earlier than the thread. The committer's
 //!   timestamp is then later than the thread's time.
-//! * **TK2** The tick of a commit's timestamp is over before the fence of phase 4. So if committer
-//!   A does not see, after that fence, what committer B did before the fence of B's draw, B draws
-//!   in a later tick than A. B's timestamp is then later, whatever the sessions' numbers.
+//! * **TK2** The tick of a commit's timestamp has ended before the fence of phase 4. So if
+//!   committer A does not see, after that fence, what committer B did before the fence of B's draw,
+//!   B draws in a later tick than A. B's timestamp is then later, whatever the sessions' numbers.
 //! * **TK3** No commit ends before the tick of its timestamp. So an attempt that begins after the
 //!   commit's end has a time that is not below the commit's timestamp, and draws a later timestamp.
 //! * **TK4** No two commits have one timestamp. A session has a number of its own, and draws at
@@ -22,11 +22,11 @@
 use crate::sync::{AtomicU64, MODELLED, Ordering, SystemClock, TICK_BITS, full_fence};
 use crossbeam_utils::CachePadded;
 
-/// The number of bits of a timestamp below its tick. They hold the session's number. Small in
+/// The number of bits of a timestamp below its tick. These bits hold the session's number. Small in
 /// models, so that few sessions suffice to share a number.
 const NUMBER_BITS: u32 = if MODELLED { 1 } else { 8 };
 
-/// The number shared by all sessions that have no number of their own.
+/// The number shared by all sessions without a separate number.
 const SHARED: u64 = (1 << NUMBER_BITS) - 1;
 
 /// A version has room for a timestamp of 60 bits. A read timestamp needs one bit more, since it
@@ -50,8 +50,8 @@ impl Ticks {
         Ticks { clock: SystemClock::new(), shared: CachePadded::new(AtomicU64::new(0)) }
     }
 
-    /// Returns a time that is not below the timestamp of any commit that was over at the call (TK1,
-    /// TK3).
+    /// Returns a time that is not below the timestamp of any commit that had ended at the call
+    /// (TK1, TK3).
     #[inline(never)]
     pub(super) fn time(&self) -> u64 {
         let tick = self.clock.now();
@@ -79,7 +79,7 @@ impl Ticks {
         }
     }
 
-    /// Waits until the tick of the timestamp `ts` is over.
+    /// Waits until the tick of the timestamp `ts` has ended.
     #[inline(never)]
     pub(super) fn pass(&self, ts: u64) {
         self.clock.await_end(tick_of(ts));

@@ -1,8 +1,8 @@
 //! The locks that an attempt takes before phase 1 of its commit: cells that reads for update hold,
 //! and locks by the policies of tables. This file is the only door of `occ` to the policies.
 //!
-//! Two flags in a cell's TID word say that a policy is asked before a read ([`READER_ASKS`]) or
-//! before a write. Without these flags a cell is read and written as the other files of `occ` say.
+//! Two flags in a cell's TID word make a reader ([`READER_ASKS`]) or a writer of the cell ask a
+//! policy first. Without these flags a cell is read and written as in the other files of `occ`.
 //! Locks by policy are hints (LK1): no proof needs them.
 
 #![forbid(unsafe_code)]
@@ -60,7 +60,7 @@ impl EarlyLocks {
     /// Asks the policy of a cell's table for the lock for reading.
     ///
     /// # Errors
-    /// The conflict, if the policy says that the attempt must abort.
+    /// The conflict, if the attempt must abort by the policy.
     pub(super) fn before_read<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
@@ -69,12 +69,12 @@ impl EarlyLocks {
         self.ask(context, at, (Mode::Read, When::Now))
     }
 
-    /// Asks the policy of a cell's table for the lock for writing, if the cell says so. `reads` is
-    /// the read set.
+    /// Asks the policy of a cell's table for the lock for writing, if the cell's flag is set.
+    /// `reads` is the read set.
     ///
     /// # Errors
-    /// The conflict, if the policy says that the attempt must abort, or if the attempt has waited
-    /// and the cell does not have the version that was read.
+    /// The conflict, if the attempt must abort by the policy, or if the attempt has waited and the
+    /// cell does not have the version that was read.
     #[inline(always)]
     pub(super) fn before_write<P: Protocol<Clock = Shared>>(
         &mut self,
@@ -102,8 +102,8 @@ impl EarlyLocks {
         // Other writers are about to wait for this attempt.
         context.yield_to_token()?;
         self.ask(context, at, (Mode::Write, when))?;
-        // A closure that goes on with a row that has changed while the attempt waited would run in
-        // vain.
+        // A closure that continues with a row that has changed while the attempt waited would run
+        // without success.
         let seen = || reads.iter().rev().find(|(read, _)| read.address() == at.address());
         if self.by_policy.has_waited()
             && let Some(&(_, seen)) = seen()

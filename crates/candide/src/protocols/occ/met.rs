@@ -17,14 +17,14 @@
 use crate::epoch::Epoch;
 use crate::record::{CellAt, Tid};
 
-/// The logarithm of the number of places in the table. They take 32 KiB, and suffice for most
+/// The logarithm of the number of places in the table. The places take 32 KiB, and suffice for most
 /// writes of a session between two passes of the advancer.
 const PLACES_LOG2: u32 = 12;
 /// The number of bits of an address without its last three, which are zero. A cell with a greater
 /// address is never met.
 const ADDRESS_BITS: u32 = 48 - 3;
 const TAG_BITS: u32 = ADDRESS_BITS - PLACES_LOG2;
-/// The number of bits of an entry that hold the epoch. One more bit of the entry says that the row
+/// The number of bits of an entry that hold the epoch. One more bit of the entry is set if the row
 /// is absent.
 const EPOCH_BITS: u32 = 64 - TAG_BITS - Tid::SEQUENCE_BITS - 1;
 
@@ -76,8 +76,8 @@ impl Met {
         if is_out_of_range || tid.has(Tid::DEAD) {
             return None;
         }
-        // The product is one to one, since the factor is odd. It puts neighbouring addresses far
-        // from one another.
+        // The product is one to one, since the factor is odd. The multiplication puts neighbouring
+        // addresses far from one another.
         let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) & ((1 << ADDRESS_BITS) - 1);
         let (place, tag) = (mixed >> TAG_BITS, mixed & ((1 << TAG_BITS) - 1));
         let absent = u64::from(tid.has(Tid::ABSENT));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_met_if_it_was_noted_and_no_other_is() {
+    fn exactly_the_noted_versions_count_as_met() {
         let db = Database::<Occ>::builder().manual_epochs(1).build().unwrap();
         let table = db.table::<Item>("items").unwrap();
         db.run(|tx| table.insert(tx, Item { id: 1 })).unwrap();
@@ -123,7 +123,7 @@ mod tests {
         };
         let mut met = Met::default();
         let first = 1 << 20;
-        assert!(!met.has(at, version(first, 3)), "nothing is noted yet");
+        assert!(!met.has(at, version(first, 3)), "no version is noted yet");
         for epoch in [
             first,
             first + 1,
@@ -149,6 +149,6 @@ mod tests {
                 "{epoch}"
             );
         }
-        assert!(!met.has(at, version(first, 3)), "it has begun anew since");
+        assert!(!met.has(at, version(first, 3)), "the filter has been cleared since");
     }
 }

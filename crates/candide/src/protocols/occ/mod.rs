@@ -59,7 +59,7 @@
 //! # Why it is serializable
 //! The fences of all commits are in one order. For a T that writes, let s(T) be the place of T's
 //! fence in that order.
-//! * wr: T reads what U installed. U installs after its fence, so s(U) < s(T).
+//! * wr: T reads a version that U installed. U installs after its fence, so s(U) < s(T).
 //! * ww: T locks a cell after U has released it, so s(U) < s(T).
 //! * rw: T has read x, and U replaces x. Suppose that s(U) < s(T). U set INSTALL before its fence,
 //!   and T validates after its own fence. So T finds INSTALL or a new version in x, and fails.

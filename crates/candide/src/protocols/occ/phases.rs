@@ -4,7 +4,7 @@
 
 use super::early::{self, install_held};
 use super::{Attempt, Occ};
-use crate::access::WriteSet;
+use crate::access::{WriteItem, WriteSet};
 use crate::engine::{Committed, Context};
 use crate::error::Abort;
 use crate::log::LogTurn;
@@ -54,7 +54,8 @@ pub(super) fn commit(
         .inspect_err(|_| release(context, writes.items()))?;
 
     // 4 evaluate
-    if let Err(failure) = evaluate(context.local, writes, version.version()) {
+    let replaced = |item: &WriteItem| Tid(item.note).version();
+    if let Err(failure) = evaluate(context.local, writes, version.version(), replaced) {
         return Err(fail(context, &mut attempt.early, writes, failure, release_cell));
     }
     let stamp = version.epoch(); // OC4
@@ -146,7 +147,10 @@ fn choose_version(
         context.check_stamp(epoch)?;
         debug_assert!(Tid(floor).epoch() <= epoch, "OC4: epochs of versions have begun");
         if let Some(version) = Tid(floor).next_in(epoch) {
-            debug_assert!(is_above(version, attempt, writes), "OC2: above read, replaced and last");
+            debug_assert!(
+                is_above(version, attempt, writes),
+                "OC2: the version is above those read, those replaced and the session's last"
+            );
             return Ok(version);
         }
         // The version numbers of this epoch are used up, so the next epoch is begun. The loop loads

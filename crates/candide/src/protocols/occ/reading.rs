@@ -97,8 +97,9 @@ fn look(at: CellAt, unless: u64, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid
     if same { Ok(before) } else { Err(before) }
 }
 
-/// Reads a cell that could not be read at once: takes early locks if the TID word `tid` says so,
-/// and waits for a commit to the cell that is going on. Returns what `look` then sees.
+/// Reads a cell that could not be read at once: takes early locks if a flag of the TID word `tid`
+/// is set, and waits for a commit to the cell that is in progress. Returns the result of `look`
+/// after that.
 #[cold]
 #[inline(never)]
 fn read_slowly(
@@ -150,8 +151,8 @@ impl Attempt {
         Seen { present, version: tid.version() }
     }
 
-    /// Returns the TID word of a cell, for operations that tell the transaction's closure whether
-    /// the row exists and nothing else.
+    /// Returns the TID word of a cell, for operations that return to the closure only whether the
+    /// row exists.
     #[inline(always)]
     fn ask(&self, at: CellAt) -> Tid {
         // Acquire: if the view moves forward, everything that the writer stored before it released
@@ -159,8 +160,8 @@ impl Attempt {
         Tid(at.cell_word(0).load(Ordering::Acquire))
     }
 
-    /// Returns whether the closure can be told, without an observation of the row, that the row
-    /// exists (if `exists`) or is absent. If so, the answer belongs to the attempt's view.
+    /// Returns whether an operation may return, without observing the row, that the row exists (if
+    /// `exists`) or is absent. If so, the answer belongs to the attempt's view.
     #[inline(always)]
     pub(super) fn assumes(
         &mut self,

@@ -72,7 +72,7 @@ fn read_and_replaced<'a>(
 }
 
 #[test]
-fn a_closure_never_sees_two_rows_of_different_times() {
+fn opacity_shows_a_closure_rows_of_one_time() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     told_nothing(&mut reader, read_and_replaced(&items, &mut writer), |tx| count(tx, &items, 1));
 }
@@ -137,7 +137,7 @@ fn an_accepted_update_and_a_row_are_of_one_time() {
 /// During a look, a commit deletes a row that the look has passed, and inserts again a row that the
 /// look has not reached.
 #[test]
-fn rows_that_go_and_come_back_during_a_look_are_noticed() {
+fn rows_changed_and_restored_during_a_look_are_noticed() {
     let Scene { items, mut reader, mut writer, db } = scene();
     let other = RefCell::new(db.session().unwrap());
     let again = items.clone();
@@ -198,7 +198,7 @@ fn own_writes_and_held_rows_cause_no_conflict() {
 
 /// Runs a commit that sets the counts of rows 1 and 0 to 1, in a thread of its own. When only row 1
 /// is installed, the commit waits at the first barrier and then at the second.
-fn half_a_commit<P: Protocol>(
+fn with_half_installed_commit<P: Protocol>(
     mut writer: Session<P>,
     items: &Table<Item, P>,
     barriers: [&Arc<Barrier>; 2],
@@ -221,13 +221,13 @@ fn half_a_commit<P: Protocol>(
 }
 
 #[test]
-fn a_commit_that_has_installed_only_half_is_noticed() {
+fn a_half_installed_commit_is_noticed() {
     let Scene { items, mut reader, writer, .. } = scene();
     let (half, done) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let writer = RefCell::new(Some(writer));
     let between = |tx: &Tx<'_, Occ>| {
         assert_eq!(count(tx, &items, 0), Ok(0));
-        half_a_commit(writer.take().expect("once"), &items, [&half, &done]);
+        with_half_installed_commit(writer.take().expect("once"), &items, [&half, &done]);
         half.wait();
         Ok(())
     };
@@ -237,7 +237,7 @@ fn a_commit_that_has_installed_only_half_is_noticed() {
 
 /// Asserts that validation notices another session's commit in progress on a row that the attempt
 /// has also staged. The database is not opaque.
-fn validation_notices_half_a_commit<P: Protocol>() {
+fn validation_notices_a_half_installed_commit<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(1).opaque(false).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let (mut reader, mut writer) = (db.session().unwrap(), db.session().unwrap());
@@ -247,7 +247,7 @@ fn validation_notices_half_a_commit<P: Protocol>() {
     let result = reader.with(ONCE()).run(|tx| {
         let first = items.read(tx, 0, Item::COUNT)?;
         items.update(tx, 0, Item::COUNT.add(1))?;
-        half_a_commit(writer.take().expect("once"), &items, [&half, &done]);
+        with_half_installed_commit(writer.take().expect("once"), &items, [&half, &done]);
         half.wait();
         seen.set(Some((first, items.read(tx, 1, Item::COUNT))));
         tx.validate()
@@ -257,13 +257,13 @@ fn validation_notices_half_a_commit<P: Protocol>() {
 }
 
 #[test]
-fn validation_of_written_rows_notices_half_a_commit() {
-    validation_notices_half_a_commit::<Occ>();
-    validation_notices_half_a_commit::<TicToc>();
+fn validation_of_written_rows_notices_a_half_installed_commit() {
+    validation_notices_a_half_installed_commit::<Occ>();
+    validation_notices_a_half_installed_commit::<TicToc>();
 }
 
 #[test]
-fn a_thread_alone_meets_no_conflict() {
+fn transactions_of_one_thread_alone_never_conflict() {
     const ROWS: u64 = 200;
     let db = Database::new();
     let items = db.table::<Item>("items").unwrap();
@@ -278,9 +278,9 @@ fn a_thread_alone_meets_no_conflict() {
 }
 
 /// The reader has read the cell that makes its view move. Then another commit changes this cell and
-/// a third row. The commit's epoch is over before the reader loads the epoch.
+/// a third row. The commit's epoch has ended before the reader loads the epoch.
 #[test]
-fn the_cell_that_makes_the_view_move_is_looked_at_again() {
+fn moving_the_view_checks_its_cell_again() {
     let Scene { db, items, mut reader, mut writer } = scene();
     set(&mut writer, &items, &[1], 1);
     let (again, writer) = (items.clone(), RefCell::new(writer));
@@ -306,7 +306,7 @@ fn the_cell_that_makes_the_view_move_is_looked_at_again() {
 /// Between the look and the end of the view's move, another commit changes a third row and a row
 /// that has been read. Then the commit's epoch ends.
 #[test]
-fn the_epoch_of_a_look_is_read_before_the_look() {
+fn the_epoch_of_a_look_is_read_before_its_cells() {
     let Scene { db, items, mut reader, mut writer } = scene();
     set(&mut writer, &items, &[1], 1);
     let (again, writer) = (items.clone(), RefCell::new(writer));
@@ -324,11 +324,11 @@ fn the_epoch_of_a_look_is_read_before_the_look() {
         });
         (result, seen.get())
     });
-    assert_eq!(seen, (CONFLICT, Some([0, 1, 0])), "the third row is not told");
+    assert_eq!(seen, (CONFLICT, Some([0, 1, 0])), "the third row is not returned");
 }
 
 #[test]
-fn rows_of_one_epoch_cost_a_few_looks_each() {
+fn the_number_of_looks_for_rows_of_one_epoch_is_bounded() {
     const ROWS: u64 = 2_000;
     let Scene { db, items, mut reader, mut writer } = scene();
     run(&mut writer, |tx| (4..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
@@ -380,7 +380,7 @@ fn a_version_that_the_session_has_met_needs_no_look() {
             });
         })
     });
-    assert_eq!(others, [2, 0], "one look at each, when it is met first");
+    assert_eq!(others, [2, 0], "each row is looked at once, on its first read");
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn a_version_that_a_row_never_had_is_not_met() {
 }
 
 #[test]
-fn validation_within_a_closure_tells_whether_all_reads_are_current() {
+fn explicit_validation_tells_whether_all_reads_are_current() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     let between = |tx: &Tx<'_, Occ>| {
         count(tx, &items, 0)?;

@@ -4,8 +4,8 @@
 //! # Rule
 //! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is the set of all
 //! observations on which the closure depends: cells that it has read, and nodes that prove the
-//! absence of keys. It also contains cells of which the closure knows only whether the row exists
-//! (from an update, an insert or a delete). A *look* is a revalidation of the look-set.
+//! absence of keys. The set also contains cells of which the closure has learned only whether the
+//! row exists (from an update, an insert or a delete). A *look* is a revalidation of the look-set.
 //! * A read accepts a version without a look if the version's epoch is before the base and the cell
 //!   has no INSTALL. It also accepts a version that the session has *met*: a version that the
 //!   session has installed itself, or that was read in a move of the view, in this attempt or an
@@ -13,13 +13,13 @@
 //! * At any other version the view *moves forward* before the closure sees the version. The move
 //!   loads the epoch, and issues a full fence if that epoch is not the base. Then it looks at the
 //!   look-set and the new cell: each cell must have the same version and no INSTALL, and each node
-//!   the same version. If they do, the loaded epoch becomes the base. A cell of which only the
-//!   row's existence is known may have another version than before. The look reads the version of
-//!   such a cell before and after it examines all other cells, and the two must be equal. So the
-//!   look validates these cells as phase 3 of `occ` validates the reads of a transaction that has
-//!   read them just before; the moment of the view lies between the two reads. (One read is not
-//!   enough: during the look the row may be deleted and inserted again, by commits that change the
-//!   new cell and cells that the look has passed.)
+//!   the same version. If all do, the loaded epoch becomes the base. A cell of which only the row's
+//!   existence is known may have another version than before. The look reads the version of such a
+//!   cell before and after it examines all other cells, and the two must be equal. So the look
+//!   validates these cells as phase 3 of `occ` validates the reads of a transaction that has read
+//!   them just before; the moment of the view lies between the two reads. (One read is not enough:
+//!   during the look the row may be deleted and inserted again, by commits that change the new cell
+//!   and cells that the look has passed.)
 //! * If a look finds a change, the attempt ends in a conflict.
 //! * An absent key needs no epoch: its node is in the look-set.
 //!
@@ -65,13 +65,13 @@
 //! # Cost
 //! A version that a session meets costs one look. The looks of an attempt may examine eight times
 //! as many observations as the attempt has made, and [`SPARE`] more. To examine [`SPARE`]
-//! observations takes some 50 us. Beyond that, the attempt asks for one tick of the epoch. After
-//! the tick, all versions committed until then are older than the base. One such tick is allowed
-//! between two passes of the advancer. Without a tick, looks go on up to [`MOST`] observations,
-//! which takes less than the time between two passes. Then the attempt ends in a conflict, and the
-//! next attempt may spend twice as much. In the end the token keeps writers away. (With a few
-//! hundred in place of [`SPARE`] and no second bound, a session that read back a hundred of its own
-//! rows had conflicts, and took ten times as long.)
+//! observations takes some 50 us. Beyond that number, the attempt requests one tick of the epoch.
+//! After the tick, all versions committed until then are older than the base. A single such tick is
+//! allowed between two passes of the advancer. Without a tick, looks continue up to [`MOST`]
+//! observations, which takes less than the time between two passes. Then the attempt ends in a
+//! conflict, and the next attempt may spend twice as much. In the end the token keeps writers away.
+//! (With a few hundred in place of [`SPARE`] and no second bound, a session that read back a
+//! hundred of its own rows had conflicts, and took ten times as long.)
 
 #![forbid(unsafe_code)]
 
@@ -101,7 +101,7 @@ pub(super) struct View {
     /// The first version of the base's epoch; greater than all versions if the attempt need not be
     /// opaque.
     base: u64,
-    /// Cells of which the closure knows whether their rows exist.
+    /// Cells of which the closure has learned whether their rows exist.
     known: Vec<KnownExistence>,
     /// The number of observations that revalidations have examined.
     spent: usize,
@@ -114,7 +114,7 @@ pub(super) struct View {
     epochs: Arc<Epochs>,
 }
 
-/// A cell of which the closure knows whether its row exists.
+/// A cell of which the closure has learned whether its row exists.
 #[derive(Debug)]
 struct KnownExistence {
     at: CellAt,

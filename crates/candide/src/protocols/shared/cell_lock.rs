@@ -2,7 +2,7 @@
 //! install at commit.
 //!
 //! # Invariants
-//! * **CL1** LOCK is the right to change the cell. It is set by one exchange. INSTALL means that
+//! * **CL1** LOCK is the right to change the cell. LOCK is set by one exchange. INSTALL means that
 //!   the lock's owner is committing. Phase 1 sets both flags together; or a read for update sets
 //!   LOCK, and its owner sets INSTALL in phase 1. In both cases, words change only between INSTALL
 //!   and the release. A cell with LOCK but not INSTALL still has the words of its version. Readers
@@ -21,9 +21,9 @@
 //!   the attempt's list. If the cell has a write item, phase 1 moves it from the list to the item.
 //! * **CL6** The epoch of a record's queue entry is a stamp (EP2): it was read after the record
 //!   became absent and QUEUED, and after a full fence. A commit that deletes the row of a queued
-//!   record sets REQUEUE. So does an attempt that is about to stage a put or an insert on an
-//!   absent record which is queued. The collector clears REQUEUE, passes a full fence, and gives
-//!   the entry a new epoch. It makes a record dead only if REQUEUE is clear, and the entry's epoch
+//!   record sets REQUEUE. So does an attempt that is about to stage a put or an insert on an absent
+//!   record which is queued. The collector clears REQUEUE, passes a full fence, and gives the entry
+//!   a new epoch. The collector makes a record dead only if REQUEUE is clear, and the entry's epoch
 //!   is behind the horizon.
 //!
 //! # Why no record dies under a staged write
@@ -38,7 +38,7 @@
 //! word. If the attempt's exchange comes first, `kill` fails. Otherwise the attempt finds the cell
 //! locked or dead, and in the end looks for another record of the key.
 //!
-//! So a later lookup of the attempt finds the record, and in its write set what it has staged. The
+//! So a later lookup of the attempt finds the record, and in its write set the staged write. The
 //! same holds for a transaction that has seen the row, or its absence, in the record: it has ended
 //! before the record is unlinked.
 //!
@@ -48,8 +48,8 @@
 //! conflict. A session waits for the starvation token only between attempts, when it holds no cell.
 //! A read for update yields to the token like a commit.
 //!
-//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)) for 10 ms at most. It does so only in
-//! waits that cannot be part of a circle:
+//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)) for 10 ms at most. An attempt sleeps
+//! only in waits that cannot be part of a cycle:
 //! * **WA1** A read for update sleeps if all cells that its attempt holds have smaller addresses
 //!   than the cell it waits for, and the attempt holds no lock by policy. A chain of such sleepers
 //!   waits for ever greater addresses.
@@ -63,15 +63,15 @@
 //!
 //! All other waits take a few rounds, about as long as a commit in progress. If a read for update
 //! fails, the next attempt locks the cells that the failed attempt held and waited for
-//! (`engine/wanted.rs`). It does so before its closure begins and in the order of addresses, so by
-//! WA1 it can sleep for all of them. A lock may be *handed over* to a sleeper: LOCK stays set,
-//! without INSTALL (CL1), and the sleeper becomes the owner. A row whose lock is handed over exists
-//! (CL4).
+//! (`engine/wanted.rs`). These locks are taken before the closure begins and in the order of
+//! addresses, so by WA1 it can sleep for all of them. A lock may be *handed over* to a sleeper:
+//! LOCK stays set, without INSTALL (CL1), and the sleeper becomes the owner. A row whose lock is
+//! handed over exists (CL4).
 
 #![forbid(unsafe_code)]
 
 use crate::access::{Failure, WriteItem, WriteSet};
-use crate::engine::{Context, GcOutcome, Local, Protocol, own_thread, word_in};
+use crate::engine::{Context, GcOutcome, Local, Protocol, class_of, own_thread, word_in};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::locks::{Early, HeldCells, patience, wait_to_own};
@@ -140,8 +140,7 @@ pub(crate) fn acquire<P: Protocol, E: Early<P>>(
     Ok(())
 }
 
-/// Returns whether an item's note says that the attempt owns the item's cell as a writer (CL1,
-/// CL5).
+/// Returns whether the attempt owns the item's cell as a writer, by the item's note (CL1, CL5).
 pub(crate) fn is_owned(item: &WriteItem) -> bool {
     let tid = Tid(item.note);
     tid.has(Tid::LOCK) && tid.has(Tid::INSTALL)
@@ -184,12 +183,13 @@ pub(crate) fn evaluate(
     local: &mut Local,
     writes: &mut WriteSet,
     timestamp: u64,
+    version: impl Fn(&WriteItem) -> u64,
 ) -> Result<(), Failure> {
     pass(Point::Validated);
     if !writes.needs_evaluation() {
         return Ok(());
     }
-    writes.evaluate(|item| Words::Shared(item.at.payload()))?;
+    writes.evaluate(|item| Words::Shared(item.at.payload()), version)?;
     if local.values.is_used() {
         // Values: the words of an absent row mean nothing.
         local.values.replace_all(writes, timestamp, &|item| {
@@ -436,7 +436,8 @@ pub(crate) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt
 }
 
 /// Releases a cell in which a commit has installed a version, by storing the unlocked word `tid`,
-/// which has not WATCHED. `was` was the cell's word before. Wakes the sessions that watch the cell.
+/// which has not WATCHED. `was` was the cell's word before. If sessions watch the cell, notes that
+/// the end of the attempt has to wake them.
 #[inline(always)]
 pub(crate) fn release_installed<P: Protocol>(
     context: &mut Context<'_, P>,
@@ -447,7 +448,7 @@ pub(crate) fn release_installed<P: Protocol>(
     debug_assert!(!tid.has(Tid::WATCHED), "WT2: the flag goes with the version");
     release_cell(context, at, tid);
     if was.has(Tid::WATCHED) {
-        context.engine.watchers.wake_for_cell(at); // WT2
+        context.local.note_changed(class_of(at.address())); // WT2
     }
 }
 

@@ -23,8 +23,8 @@ pub(crate) struct NodeSet {
     chains: Chains,
 }
 
-/// An index of the reads by node. It is built once the set is large and the attempt links records
-/// itself, since each link would otherwise search all reads.
+/// An index of the reads by node. The index is built once the set is large and the attempt links
+/// records itself, since each link would otherwise search all reads.
 #[derive(Debug, Default)]
 struct Chains {
     /// The last read of each node, by the node's address.
@@ -190,12 +190,7 @@ impl NodeSet {
 
     /// Watches the nodes.
     pub(crate) fn watch(&self, watch: &mut Watch<'_>) -> Result<(), Unwatched> {
-        if self.is_empty() {
-            return Ok(());
-        }
-        self.reads.iter().for_each(|read| watch.add_links(read.table));
-        watch.fence_before_nodes();
-        self.first_changed().map_or(Ok(()), |_| Err(Unwatched::Changed)) // WT3
+        watch.add_nodes(self.reads.iter().map(|read| (read.table, read.node, read.version)))
     }
 
     /// Validates that no node's version has changed.

@@ -1,5 +1,5 @@
-//! Records and units that cannot be collected while a snapshot is open. They cost nothing until the
-//! snapshot closes.
+//! Records and units that cannot be collected while a snapshot is open. Parked garbage costs
+//! nothing until the snapshot closes.
 
 #![forbid(unsafe_code)]
 

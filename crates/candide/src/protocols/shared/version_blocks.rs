@@ -8,8 +8,7 @@ use crate::memory::{Block, Cache, OutOfMemory, SlabId};
 /// The slabs from which a session takes blocks for versions.
 #[derive(Debug, Default)]
 pub struct VersionBlocks {
-    /// The slabs, by table and size; `None` until the session asks for a block of that table and
-    /// size.
+    /// The slabs, by table and size; `None` until the session needs a block of that table and size.
     slabs: Vec<[Option<SlabId>; 2]>,
 }
 
@@ -101,6 +100,6 @@ where
     /// before; nothing is allocated.
     #[inline]
     pub(crate) fn version_block(&mut self, table: u16, size: BlockSize) -> Block {
-        self.version_cache(table, size).expect("it has been made ready").take_ready()
+        self.version_cache(table, size).expect("the block was reserved before").take_ready()
     }
 }

@@ -39,8 +39,8 @@ impl QueueLock<'_> {
         self.looks_open(mode) && (self.request(id, mode) || !self.cancel(id))
     }
 
-    /// Returns whether a request of this mode would be granted at once. May be wrong by the time it
-    /// returns.
+    /// Returns whether a request of this mode would be granted at once. The result may be out of
+    /// date when the function returns.
     pub(crate) fn looks_open(self, mode: Mode) -> bool {
         // Acquire: sees that the node was made (E23).
         match (NodeId::named_by(self.tail.load(Ordering::Acquire)), mode) {

@@ -68,7 +68,8 @@ impl QueueLock<'_> {
         }
     }
 
-    /// Marks that the node leaves, in the word of its predecessor. Returns false if it cannot.
+    /// Marks that the node leaves, in the word of its predecessor. Returns false if the node cannot
+    /// leave.
     fn mark_leaving(self, id: NodeId, mode: Mode, pred: NodeId) -> bool {
         let before = self.nodes.node(pred);
         let back = Back(before.back.load(Ordering::Relaxed));
@@ -94,7 +95,7 @@ impl QueueLock<'_> {
                 Successor::None if self.take_from_tail(id, pred.map_or(0, NodeId::word)) => {
                     if let Some(pred) = pred {
                         let before = self.nodes.node(pred);
-                        // Relaxed: it carries nothing.
+                        // Relaxed: the word carries no data.
                         before.back.fetch_and(!Back::SUCCESSOR, Ordering::Relaxed);
                     }
                     return None;

@@ -7,15 +7,15 @@ use super::words::{Back, Front, Mode, NodeId, Successor};
 use crate::sync::{Ordering, full_fence, store_then_full_fence};
 
 impl QueueLock<'_> {
-    /// Grants the lock to `first`, and if it reads, to the readers that stand directly behind it.
-    /// The caller has claimed the link to `first` (QL2), or it is the caller's own node.
+    /// Grants the lock to `first`, and if it reads, to the readers directly behind it. The caller
+    /// has claimed the link to `first` (QL2), or it is the caller's own node.
     pub(super) fn grant(self, first: NodeId) {
         let mut next = Some(first);
         while let Some(id) = next {
             let node = self.nodes.node(id);
             let mode = node.mode();
             if mode == Mode::Read {
-                // Counted before it is granted (QL5). Relaxed: see E24.
+                // The reader is counted before it is granted the lock (QL5). Relaxed: see E24.
                 self.readers.fetch_add(1, Ordering::Relaxed);
             }
             // By this exchange, the caller claims the link to a reader behind a reader (QL4).
@@ -25,7 +25,7 @@ impl QueueLock<'_> {
                 _ => None,
             };
             let address = node.address();
-            // Release: what the lock's last holders did (E25).
+            // Release: the writes of the lock's last holders (E25).
             node.front.store(Front::granted(mode).0, Ordering::Release);
             // From here on the node may be released.
             if self.parking.has_sleepers() {
@@ -50,7 +50,7 @@ impl QueueLock<'_> {
                 before.back.fetch_or(Back::NO_SUCCESSOR, Ordering::Release); // E24
                 return true;
             }
-            // Release: what `next` is, and that it stands here. Acquire: E24.
+            // Release: the node `next`, and its place behind this node. Acquire: E24.
             match before.back.compare_exchange(
                 back.0,
                 back.before(next, mode).0,
@@ -69,14 +69,14 @@ impl QueueLock<'_> {
         // The fence orders this store before the load below. The last reader has a fence in the
         // same place (E26). Release: its words.
         store_then_full_fence(self.next_writer, writer.word());
-        // Acquire: what the readers did (E25).
+        // Acquire: the writes of the readers (E25).
         self.readers.load(Ordering::Acquire) == 0 && self.is_no_longer_next(writer)
     }
 
     /// Takes the next writer out. Returns whether it was `writer`; then the caller has claimed the
     /// link to it.
     pub(super) fn is_no_longer_next(self, writer: NodeId) -> bool {
-        // Acquire: what the thread that made it the next writer did (E25).
+        // Acquire: the writes of the thread that made it the next writer (E25).
         let exchange = self.next_writer.compare_exchange(
             writer.word(),
             0,
@@ -88,7 +88,7 @@ impl QueueLock<'_> {
 
     /// Counts a reader out. The last one grants the lock to the next writer.
     pub(super) fn count_out(self) {
-        // Release: what this reader did (E25).
+        // Release: the writes of this reader (E25).
         if self.readers.fetch_sub(1, Ordering::Release) != 1 {
             return;
         }
@@ -97,9 +97,9 @@ impl QueueLock<'_> {
         // (E26).
         let next = self.next_writer.load(Ordering::Acquire);
         let Some(writer) = NodeId::named_by(next) else { return };
-        // Acquire: what other readers did (E25). There may be others: this reader was the last one
-        // when it was counted out, and the writer may have come later. From then on no reader is
-        // counted (QL5).
+        // Acquire: the writes of other readers (E25). There may be others: this reader was the last
+        // one when it was counted out, and the writer may have come later. From then on no reader
+        // is counted (QL5).
         if self.readers.load(Ordering::Acquire) == 0 && self.is_no_longer_next(writer) {
             self.grant(writer);
         }

@@ -16,8 +16,8 @@ impl HandShake {
     /// Waits one round.
     pub(super) fn wait(&mut self) {
         self.spin.wait();
-        // Two threads that yield to each other have endlessly many schedules in which a third one
-        // does not go on. Waits are loads, so a long wait shows no more than a short one: the
+        // If two threads yield to each other, there are infinitely many schedules in which a third
+        // thread makes no step. Waits are loads, so a long wait shows no more than a short one: the
         // executions after a long wait are explored once.
         #[cfg(loom)]
         {
@@ -29,6 +29,6 @@ impl HandShake {
     }
 }
 
-/// The longest wait after which loom explores what follows.
+/// The longest wait after which loom explores further steps.
 #[cfg(loom)]
 const ROUNDS_EXPLORED: u32 = 3;

@@ -32,7 +32,7 @@ impl<'a> QueueLock<'a> {
     /// Takes the node out of the queue if it is the last one; `before` is the node before it, or
     /// zero.
     pub(super) fn take_from_tail(self, id: NodeId, before: u64) -> bool {
-        // Release: what this thread did (E23).
+        // Release: the writes of this thread (E23).
         self.tail.compare_exchange(id.word(), before, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 

@@ -6,12 +6,12 @@
 //! is cancelled first.
 //!
 //! # Words
-//! The lock has three words, which are zero while it is free: the *tail* (the last request's
-//! node), the number of *readers* that hold the lock, and the *next writer* (the node of a writer
-//! at the head of the queue that waits for those readers). Requests are nodes of a list that is
-//! linked both ways (`words.rs`). A node's front word tells it whether it has been granted the
-//! lock, and behind which node it stands. Its back word says what stands behind it, and what has
-//! become of the node itself, for its successor.
+//! The lock has three words, which are zero while it is free: the *tail* (the last request's node),
+//! the number of *readers* that hold the lock, and the *next writer* (the node of a writer at the
+//! head of the queue that waits for those readers). Requests are nodes of a list that is linked
+//! both ways (`words.rs`). A node's front word contains whether the node has been granted the lock,
+//! and the node before it. Its back word contains the node behind it, and the node's own state, for
+//! its successor.
 //!
 //! ```text
 //!              next writer                          tail
@@ -24,9 +24,9 @@
 //! * **QL1** A node is in at most one queue, and stands there once. The list is in the order of the
 //!   exchanges of the tail.
 //! * **QL2** A link from a node to its successor is used by one thread at a time: the thread that
-//!   has *claimed* it. It is claimed by an exchange of the node's back word (busy: by the node, to
-//!   pass the lock on; granted: by the thread that grants, if both read; leaving: by the node,
-//!   which leaves, unless it is granted the lock; SUCCESSOR_LEAVING: by the successor, which
+//!   has *claimed* it. The link is claimed by an exchange of the node's back word (busy: by the
+//!   node, to pass the lock on; granted: by the thread that grants, if both read; leaving: by the
+//!   node, which leaves, unless it is granted the lock; SUCCESSOR_LEAVING: by the successor, which
 //!   leaves). One word decides, so one claim comes first. At the head of the queue, the link is
 //!   that from the next writer's word, and claimed by the exchange that takes the writer out.
 //! * **QL3** A node that finds the link to its successor claimed by that successor waits. A node
@@ -47,14 +47,14 @@
 //! A request that waits spins a short time on its own node, and then sleeps (`parking.rs`). Only
 //! [`QueueLock::wait`] waits for holders. All other functions wait at most for steps of neighbours:
 //! until a request that has drawn its place has linked itself, or until a leaving request has left.
-//! Such a step is a few instructions, but the neighbour may wait for one of its own, and its thread
-//! may not be running. So these functions are not wait-free, and `cancel` may go from neighbour to
-//! neighbour.
+//! A step of a neighbour is a few instructions, but the neighbour may wait for one of its own, and
+//! its thread may not be running. So these functions are not wait-free, and `cancel` may go from
+//! neighbour to neighbour.
 //!
 //! # Memory
 //! Nodes belong to desks (`nodes.rs`). A session has 1,023 nodes, each of which comes back when all
 //! sessions have been unpinned that were pinned at its release: after two epochs, or when a long
-//! transaction ends. A session that takes more locks than that in this time goes on without.
+//! transaction ends. A session that takes more locks than that in this time continues without.
 //!
 //! # Source
 //! [WK16], section 4 (MQL), and the full algorithm in its extended version, HPE-2016-58. The part

@@ -39,7 +39,7 @@ impl NodeId {
     }
 }
 
-/// The kind of lock that a request asks for, which is the class of the request's node.
+/// The kind of lock that a request wants, which is the class of the request's node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Read,
@@ -55,8 +55,8 @@ const SUCCESSOR_LEAVING: u64 = LINK - 1;
 /// The successor of a node that has nothing left to do for a successor.
 const NO_SUCCESSOR: u64 = LINK;
 
-/// The word of a node that its predecessor changes. It is written by one thread at a time: the
-/// node's own before it has linked itself, then the one that has claimed the link to it (QL2).
+/// The word of a node that its predecessor changes. The word is written by one thread at a time:
+/// the node's own before it has linked itself, then the one that has claimed the link to it (QL2).
 ///
 /// ```text
 /// bit 33: class (1: writer) | 32: granted | 31..0: predecessor, ACQUIRED or 0
@@ -111,7 +111,7 @@ pub(super) struct Back(pub(super) u64);
 /// The successor of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Successor {
-    /// No node has linked itself. One may have taken its place behind this node already.
+    /// No node has linked itself. A request may have taken its place behind this node already.
     None,
     /// A node that has claimed the link, to leave the queue.
     Leaving,
@@ -127,9 +127,9 @@ impl Back {
     pub(super) const GRANTED: u64 = 1 << 34;
     pub(super) const LEAVING: u64 = 1 << 35;
     pub(super) const BUSY: u64 = 1 << 36;
-    /// The bits that, set in any word, say that the node has nothing to do for a successor.
+    /// The bits that, set in any word, show that the node has nothing to do for a successor.
     pub(super) const NO_SUCCESSOR: u64 = NO_SUCCESSOR;
-    /// The bits that say what stands behind the node.
+    /// The bits with the node behind this node.
     pub(super) const SUCCESSOR: u64 = CLASS | LINK;
 
     pub(super) fn successor(self) -> Successor {

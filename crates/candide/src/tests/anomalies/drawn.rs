@@ -10,7 +10,7 @@ use Ending::{Both, First, InTurn, Second};
 
 /// "Timestamp Granularity in OCC", Figure 1, as its section 3.4 finds it in TPC-C: an order reads
 /// the tax of a district (the cold value of row 1), while a payment changes the district's balance
-/// (the value of row 1). Row 2 stands for the tables that only the order writes.
+/// (the value of row 1). Row 2 represents the tables that only the order writes.
 const GRANULARITY: &[(Who, Op)] = &[
     (T1, Op::ReadCold(1)),
     (T2, Op::Add(1, 5)),
@@ -104,7 +104,7 @@ macro_rules! all_endings {
 }
 
 #[test]
-fn drawn_schedules_end_as_their_papers_say() {
+fn drawn_schedules_end_as_the_papers_of_the_protocols_predict() {
     let found = crate::for_each_protocol!(all_endings);
     assert_eq!(found.as_slice(), ENDINGS, "{found:#?}");
     assert!(found.contains(&by_the_clock(endings::<crate::Mvto>)));

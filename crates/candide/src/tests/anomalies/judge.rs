@@ -1,9 +1,9 @@
-//! The judge, which decides whether a run has kept a promise. It tries all serial orders.
+//! The judge, which decides whether a run has kept a promise, by trying all serial orders.
 
 use super::script::{COLD, End, Op, Part, Promise, Rows, Run, Seen};
 
 impl Op {
-    /// Does a step on `rows`, which no other transaction uses. Returns what the step saw.
+    /// Does a step on `rows`, which no other transaction uses. Returns the result of the step.
     pub(super) fn alone(self, rows: &mut Rows) -> Seen {
         let found = |rows: &Rows, holds: &dyn Fn(u64, i64) -> bool| {
             let all = rows.iter().map(|(&key, &(value, _))| (key, value));
@@ -51,9 +51,10 @@ impl Op {
     }
 }
 
-/// Returns whether a run keeps a promise. It does if some serial order of its transactions explains
-/// all that they saw and the rows that they left. Transactions that were rolled back leave nothing.
-/// Attempts that failed leave nothing either, and only [`Promise::Opaque`] covers what they saw.
+/// Returns whether a run keeps a promise. A run keeps a promise if some serial order of its
+/// transactions explains their reads and the final rows. Transactions that were rolled back leave
+/// nothing. Attempts that failed leave nothing either, and only [`Promise::Opaque`] covers what
+/// they saw.
 pub(super) fn keeps(run: &Run, before: &Rows, promise: Promise) -> bool {
     let parts =
         run.parts.iter().filter(|part| promise == Promise::Opaque || part.end != End::Conflict);

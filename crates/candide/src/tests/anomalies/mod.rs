@@ -139,7 +139,7 @@ macro_rules! columns {
 }
 
 #[test]
-fn each_protocol_prevents_what_it_promises_to_and_nothing_else() {
+fn each_protocol_prevents_exactly_its_documented_anomalies() {
     let columns = crate::for_each_protocol!(columns);
     table::compare(ANOMALIES, &columns);
     // The results are the same when the timestamps come from the clock.
@@ -150,7 +150,7 @@ fn each_protocol_prevents_what_it_promises_to_and_nothing_else() {
 /// Without concurrency control, the anomaly of each script appears in at least one of the
 /// uncontrolled ways of running it, and the judge notices it.
 #[test]
-fn each_anomaly_appears_where_nothing_prevents_it() {
+fn each_anomaly_appears_under_protocols_that_do_not_prevent_it() {
     for anomaly in ANOMALIES {
         let before = rows_of(anomaly.rows);
         let runs = Uncontrolled::ALL.map(|uncontrolled| uncontrolled.run(anomaly));

@@ -100,8 +100,9 @@ fn run_with<P: Protocol, R: Row>(
 struct Stage {
     actors: Vec<Actor>,
     heard: Receiver<(usize, Said)>,
-    /// Reports that arrived from other transactions than the awaited one. This happens because a
-    /// waiting transaction can begin before the transaction that it awaited has reported its end.
+    /// Reports that arrived from other transactions than the awaited one. Such reports arrive
+    /// because a waiting transaction can begin before the transaction that it awaited has reported
+    /// its end.
     early: Vec<(usize, Said)>,
     /// The number of events so far.
     time: usize,

@@ -3,8 +3,9 @@
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, T3, T4, T5, T6, value};
 
-/// The first three transactions matter only under protocols that order by timestamps. They extend
-/// the validity of row 1's version beyond the timestamp that the last transaction's commit gets.
+/// The first three transactions matter only under protocols that order by timestamps. These
+/// transactions extend the validity of row 1's version beyond the timestamp that the last
+/// transaction's commit gets.
 pub(super) const STALE_READ: Anomaly = Anomaly {
     name: "stale read in real time",
     about: "a transaction sees one update, and not another one that had ended before that one began",

@@ -1,5 +1,5 @@
-//! Three ways to run transactions without concurrency control, each in a few lines. They show that
-//! a script's anomaly can appear: a test that cannot fail proves nothing.
+//! Three ways to run transactions without concurrency control, each in a few lines. These models
+//! show that a script's anomaly can appear: a test that cannot fail proves nothing.
 
 use super::script::{Anomaly, End, Op, Part, Rows, Run, Seen, rows_of};
 use std::collections::BTreeMap;

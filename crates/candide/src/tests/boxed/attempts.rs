@@ -19,6 +19,7 @@ fn a_reference_outlives_what_the_attempt_does_to_its_row<P: Protocol>() {
         assert!(values.get(tx, 1)?.is_none());
         values.put(tx, 1, ledger.probe())?;
         let fourth = values.get_for_update(tx, 1)?.unwrap();
+        assert_eq!(ledger.alive().len(), 4);
         let numbers = [first, second, third, fourth].map(super::Probe::number);
         assert!(numbers.is_sorted() && numbers[0] == 0);
         Ok(())
@@ -44,9 +45,10 @@ fn a_reference_outlives_the_part_that_staged_its_value<P: Protocol>() {
             assert_eq!(undone, Err(Abort::Guard));
             assert!(values.get(tx, 2)?.is_none());
         }
+        assert_eq!(ledger.alive().len(), 7);
         let numbers: Vec<usize> = kept.iter().map(|value| value.number()).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
         assert_eq!(values.read(tx, 1)?.number(), 0);
-        assert_eq!(numbers.len(), 6);
         // A part that stands, after one that does not.
         tx.attempt(|_| values.insert(tx, 2, ledger.probe()))?;
         let _ = tx.attempt(|_| values.delete(tx, 2).and(Err::<(), _>(Abort::Guard)));

@@ -1,6 +1,6 @@
 //! Where values are dropped: at the ends of transactions, sessions and databases.
 
-use super::{Ledger, Probe, scene, settle, table};
+use super::{Ledger, scene, settle, table};
 use crate::engine::Protocol;
 use crate::tests::rows::Item;
 use crate::tests::waiting::eventually;
@@ -149,13 +149,4 @@ fn values_can_be_of_any_type<P: Protocol>() {
         Ok(())
     })
     .unwrap();
-}
-
-#[test]
-fn a_probe_counts_its_drops() {
-    let ledger = Ledger::default();
-    let probe: Probe = ledger.probe();
-    assert_eq!(ledger.alive().len(), 1);
-    drop(probe);
-    assert_eq!(ledger.alive().len(), 0);
 }

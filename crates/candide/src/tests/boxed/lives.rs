@@ -5,6 +5,10 @@ use crate::engine::Protocol;
 use crate::{Abort, Tx};
 
 protocol_tests!(all: a_value_is_dropped_once_when_it_is_replaced_or_deleted);
+protocol_tests!(
+    erased: a_value_is_dropped_once_under_a_protocol_chosen_at_run_time =
+        a_value_is_dropped_once_when_it_is_replaced_or_deleted()
+);
 fn a_value_is_dropped_once_when_it_is_replaced_or_deleted<P: Protocol>() {
     let (db, values, ledger) = scene::<P>();
     db.run(|tx| (0..8).try_for_each(|key| values.insert(tx, key, ledger.probe()))).unwrap();

@@ -1,9 +1,23 @@
 //! Values that open snapshots see.
 
-use super::{scene, settle};
-use crate::Abort;
+use super::{Ledger, Values, scene, settle};
 use crate::tests::snapshots::Chained;
 use crate::tests::waiting::eventually;
+use crate::{Abort, Snapshot};
+
+/// Checks that snapshots still see the values that they saw when they were opened.
+fn check<P: Chained>(
+    values: &Values<P>,
+    ledger: &Ledger,
+    snapshots: &[(Snapshot<P>, Option<usize>)],
+) {
+    let seen = snapshots.iter().filter_map(|(_, seen)| *seen);
+    assert!(seen.into_iter().all(|seen| ledger.is_alive(seen)), "a snapshot sees what is gone");
+    for (snapshot, seen) in snapshots {
+        let now = snapshot.run(|tx| Ok(values.get(tx, 1)?.map(|value| value.number())));
+        assert_eq!(now, Ok(*seen));
+    }
+}
 
 protocol_tests!(versioned: a_snapshot_keeps_the_values_that_it_sees_and_no_others);
 fn a_snapshot_keeps_the_values_that_it_sees_and_no_others<P: Chained>() {
@@ -22,10 +36,7 @@ fn a_snapshot_keeps_the_values_that_it_sees_and_no_others<P: Chained>() {
             }
         }
         eventually("the drop of what no snapshot sees", || {
-            for (snapshot, seen) in &snapshots {
-                let now = snapshot.run(|tx| Ok(values.get(tx, 1)?.map(|value| value.number())));
-                assert_eq!(now, Ok(*seen));
-            }
+            check(&values, &ledger, &snapshots);
             db.run(|_| Ok(())).unwrap();
             let newest = db.run(|tx| Ok(values.get(tx, 1)?.map(|value| value.number()))).unwrap();
             let mut seen: Vec<usize> =
@@ -39,10 +50,7 @@ fn a_snapshot_keeps_the_values_that_it_sees_and_no_others<P: Chained>() {
     for place in [3, 0, 2, 2, 0, 0] {
         let (snapshot, _) = snapshots.remove(place);
         drop(snapshot);
-        for (snapshot, seen) in &snapshots {
-            let now = snapshot.run(|tx| Ok(values.get(tx, 1)?.map(|value| value.number())));
-            assert_eq!(now, Ok(*seen));
-        }
+        check(&values, &ledger, &snapshots);
         db.run(|_| Ok(())).unwrap();
     }
     settle(&db, &values, &ledger);

@@ -228,8 +228,8 @@ impl<P: Protocol> Shelf<P> {
     }
 }
 
-protocol_tests!(all: a_panic_in_any_function_of_a_row_type_leaves_nothing_of_the_transaction);
-fn a_panic_in_any_function_of_a_row_type_leaves_nothing_of_the_transaction<P: Protocol>() {
+protocol_tests!(all: a_panic_in_any_function_of_a_row_type_undoes_the_transaction);
+fn a_panic_in_any_function_of_a_row_type_undoes_the_transaction<P: Protocol>() {
     let (watchdog, mut sample) = (Watchdog::new(), Sample::one_in(3));
     for options in [TableOptions::default(), TableOptions::default().ordered()] {
         let shelf = Shelf::<P>::new(options);
@@ -260,10 +260,10 @@ fn a_panic_in_any_function_of_a_row_type_leaves_nothing_of_the_transaction<P: Pr
     }
 }
 
-protocol_tests!(all: a_panic_that_a_closure_catches_leaves_no_half_of_a_row);
-/// Operations on whole rows ask the row type for all words before they change anything, and those
-/// in a part are undone. After a panic of others, the transaction has no effect.
-fn a_panic_that_a_closure_catches_leaves_no_half_of_a_row<P: Protocol>() {
+protocol_tests!(all: a_panic_caught_by_a_closure_leaves_no_partial_row);
+/// Operations on whole rows get all words from the row type before they change a record, and
+/// operations in a part are undone. After a panic of others, the transaction has no effect.
+fn a_panic_caught_by_a_closure_leaves_no_partial_row<P: Protocol>() {
     type Operation<P> = fn(&Table<Brittle, P>, &Tx<'_, P>) -> Result<(), Abort>;
     let operations: [Operation<P>; 10] = [
         |table, tx| table.insert(tx, Brittle::new(10)),
@@ -337,7 +337,7 @@ impl<P: Protocol> Tally<P> {
     }
 
     /// Counts row 1, and then updates its value. A call of the row's code panics after `calls`
-    /// others. Returns whether that is so.
+    /// others. Returns whether the call has panicked.
     fn panics(&self, tx: &Tx<'_, P>, calls: usize) -> bool {
         let update = (Brittle::COUNT.add(1), Brittle::VALUE.set(Fragile(7)));
         let done = with_fuse(calls, || self.table.update(tx, Fragile(1), update));
@@ -365,8 +365,8 @@ impl<P: Protocol> Tally<P> {
     }
 }
 
-protocol_tests!(all: a_part_that_catches_a_panic_has_no_half_of_an_operation);
-fn a_part_that_catches_a_panic_has_no_half_of_an_operation<P: Protocol>() {
+protocol_tests!(all: a_panic_caught_within_a_part_leaves_no_partial_operation);
+fn a_panic_caught_within_a_part_leaves_no_partial_operation<P: Protocol>() {
     let mut refused = 0;
     for calls in 0.. {
         let tally = Tally::<P>::new();
@@ -399,8 +399,8 @@ fn a_part_that_catches_a_panic_has_no_half_of_an_operation<P: Protocol>() {
     assert!(refused > 0);
 }
 
-protocol_tests!(all: a_part_that_ends_in_a_panic_does_not_spoil_the_transaction);
-fn a_part_that_ends_in_a_panic_does_not_spoil_the_transaction<P: Protocol>() {
+protocol_tests!(all: a_part_that_panics_leaves_the_transaction_usable);
+fn a_part_that_panics_leaves_the_transaction_usable<P: Protocol>() {
     for calls in 0.. {
         let tally = Tally::<P>::new();
         let mut panicked = false;
@@ -424,11 +424,11 @@ fn a_part_that_ends_in_a_panic_does_not_spoil_the_transaction<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: a_transaction_that_catches_a_panic_has_no_half_of_an_operation);
-fn a_transaction_that_catches_a_panic_has_no_half_of_an_operation<P: Protocol>() {
+protocol_tests!(all: a_panic_caught_within_a_transaction_leaves_no_partial_operation);
+fn a_panic_caught_within_a_transaction_leaves_no_partial_operation<P: Protocol>() {
     let mut refused = 0;
     for calls in 0.. {
-        // The closure goes on, returns an error, or panics.
+        // The closure continues, returns an error, or panics.
         let end = |end: fn() -> Result<(), Abort>| {
             let tally = Tally::<P>::new();
             let mut panicked = false;
@@ -463,10 +463,10 @@ fn a_transaction_that_catches_a_panic_has_no_half_of_an_operation<P: Protocol>()
     assert!(refused > 0);
 }
 
-protocol_tests!(overlapping: a_conflict_comes_before_a_panic_that_the_closure_catches);
+protocol_tests!(overlapping: a_conflict_is_reported_rather_than_a_caught_panic);
 /// Another transaction changes a row that was read before the panic, or after it. So the attempt is
 /// repeated, and the panic counts only if it comes again.
-fn a_conflict_comes_before_a_panic_that_the_closure_catches<P: Protocol>() {
+fn a_conflict_is_reported_rather_than_a_caught_panic<P: Protocol>() {
     for (comes_again, changes_before) in
         [(false, false), (false, true), (true, false), (true, true)]
     {
@@ -499,8 +499,8 @@ fn a_conflict_comes_before_a_panic_that_the_closure_catches<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: effects_and_counts_of_a_refused_panic_are_those_of_an_outcome);
-fn effects_and_counts_of_a_refused_panic_are_those_of_an_outcome<P: Protocol>() {
+protocol_tests!(all: effects_and_counts_of_a_panic_that_is_not_validated_are_those_of_a_retry);
+fn effects_and_counts_of_a_panic_that_is_not_validated_are_those_of_a_retry<P: Protocol>() {
     let tally = Tally::<P>::new();
     let before = tally.db.stats();
     let effects = std::rc::Rc::new(Cell::new(0));
@@ -555,8 +555,8 @@ fn effects_and_counts_of_a_refused_panic_are_those_of_an_outcome<P: Protocol>() 
     assert_eq!(after.retries, before.retries);
 }
 
-protocol_tests!(all: a_deferred_key_does_not_hide_a_panic_nor_the_panic_the_key);
-fn a_deferred_key_does_not_hide_a_panic_nor_the_panic_the_key<P: Protocol>() {
+protocol_tests!(all: a_duplicate_key_and_a_panic_in_one_transaction_are_both_reported);
+fn a_duplicate_key_and_a_panic_in_one_transaction_are_both_reported<P: Protocol>() {
     let (id, value) = (Fragile, Brittle::VALUE);
     // Row 1 waits for the key of row 2 while an operation panics, and gets it or not.
     for (in_part, gets_it) in [(true, true), (true, false), (false, true), (false, false)] {
@@ -662,7 +662,7 @@ fn a_panic_in_a_single_read_leaves_no_pin<P: Protocol>() {
     while with_fuse(calls, || shelf.table.get_now(&mut session, &Fragile(3), Brittle::VALUE))
         .is_none()
     {
-        // This is checked while the session still exists.
+        // The check runs while the session still exists.
         assert_eq!(shelf.db.health().oldest_pin, None, "after call {calls} under {}", P::NAME);
         calls += 1;
     }

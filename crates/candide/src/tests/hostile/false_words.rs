@@ -24,7 +24,7 @@ fn refused<T>(message: &str, body: impl FnOnce() -> T) {
     assert!(text.contains(message), "{text}");
 }
 
-/// A range or a prefix of keys. Its keys have the given number of words.
+/// A range or a prefix of keys. The keys of the range have the given number of words.
 #[derive(Clone, Copy)]
 struct OfWords(usize);
 
@@ -70,8 +70,8 @@ impl Record for Pair {
     }
 }
 
-protocol_tests!(all: a_range_of_other_words_is_refused);
-fn a_range_of_other_words_is_refused<P: Protocol>() {
+protocol_tests!(all: a_range_of_keys_of_another_width_is_refused);
+fn a_range_of_keys_of_another_width_is_refused<P: Protocol>() {
     let _watchdog = Watchdog::new();
     let db = Database::<P>::builder().build().expect("a database");
     let pairs = db.table::<Pair>("pairs").expect("a table");
@@ -146,7 +146,7 @@ fn a_derived_column_beyond_its_group_is_not_updated() {
     );
 }
 
-/// An image that has fewer words with each call that asks for them.
+/// An image that has fewer words with each call.
 #[derive(Clone, Copy)]
 struct Shrinking {
     words: [u64; 2],
@@ -194,8 +194,8 @@ impl Record for Shrunk {
     }
 }
 
-protocol_tests!(all: an_image_of_other_words_is_refused);
-fn an_image_of_other_words_is_refused<P: Protocol>() {
+protocol_tests!(all: a_row_of_another_number_of_words_is_refused);
+fn a_row_of_another_number_of_words_is_refused<P: Protocol>() {
     let _watchdog = Watchdog::new();
     let db = Database::<P>::builder().build().expect("a database");
     let rows = db.table::<Shrunk>("rows").expect("a table");
@@ -355,10 +355,10 @@ impl Record for OfUnsteady {
     }
 }
 
-protocol_tests!(all: words_that_become_more_are_not_compared_with_records);
+protocol_tests!(all: row_types_that_return_more_words_are_not_compared_beyond_their_group);
 /// An index compares as many words of a record as the key gives, so it must compare the same words
 /// whose number was checked.
-fn words_that_become_more_are_not_compared_with_records<P: Protocol>() {
+fn row_types_that_return_more_words_are_not_compared_beyond_their_group<P: Protocol>() {
     let _watchdog = Watchdog::new();
     let db = Database::<P>::builder().build().expect("a database");
     for options in [TableOptions::default(), TableOptions::default().ordered()] {
@@ -367,7 +367,7 @@ fn words_that_become_more_are_not_compared_with_records<P: Protocol>() {
         let mut session = db.session().expect("a session");
         commits(&mut session, |tx| rows.insert_many(tx, [1, 2].map(OfUnsteady)));
         let keys = [Unsteady(1), Unsteady(2)];
-        // A hash index asks for the words of each key first to hash them, and then to compare them.
+        // A hash index requests the words of each key first to hash them, and then to compare them.
         let asked = if rows.core().index.is_ordered() { 2 } else { 4 };
         for honest in 0..6 {
             HONEST.set(honest);
@@ -400,7 +400,7 @@ fn words_that_become_more_are_not_compared_with_records<P: Protocol>() {
 }
 
 #[test]
-fn words_that_become_more_are_refused_in_snapshots() {
+fn row_types_that_return_more_words_are_refused_in_snapshots() {
     let _watchdog = Watchdog::new();
     let db = Database::<crate::Mvcc>::builder().manual_epochs(1).build().expect("a database");
     let options = TableOptions::default().ordered();
@@ -419,7 +419,7 @@ fn words_that_become_more_are_refused_in_snapshots() {
     assert_eq!(snapshot.run(|tx| rows.contains(tx, Unsteady(1))), Ok(true));
 }
 
-/// A pair of numbers. Its functions demand exactly its words.
+/// A pair of numbers. The functions of the pair accept exactly its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Exact(u32, u32);
 
@@ -459,7 +459,7 @@ struct OfExact {
 }
 
 #[test]
-fn components_receive_their_words_and_no_others() {
+fn components_of_keys_receive_exactly_their_words() {
     fn check<K: Key + PartialEq + std::fmt::Debug>(key: K, text: &str) {
         let words = key.words();
         assert_eq!(K::from_words(words.as_ref()), key);

@@ -42,7 +42,7 @@ struct Step {
     place: (u8, i8),
 }
 
-/// Returns the script. It is the same for every limit.
+/// Returns the script. The script is the same for every limit.
 fn script() -> Vec<Step> {
     let mut random = Random::seeded(7);
     let mut key = |number: u64| -> Key {
@@ -191,9 +191,9 @@ fn model(rows: &mut Model, step: &Step) {
 
 protocol_tests!(
     #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
-    all: every_memory_limit_refuses_whole_and_leaks_nothing
+    all: operations_refused_at_any_memory_limit_have_no_effect_and_leak_nothing
 );
-fn every_memory_limit_refuses_whole_and_leaks_nothing<P: Protocol>() {
+fn operations_refused_at_any_memory_limit_have_no_effect_and_leak_nothing<P: Protocol>() {
     let watchdog = Watchdog::new();
     let script = script();
     let mut room = LimitedStore::<P>::new(usize::MAX).unwrap();
@@ -247,11 +247,11 @@ fn every_memory_limit_refuses_whole_and_leaks_nothing<P: Protocol>() {
 
 protocol_tests!(
     #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
-    all: deletes_past_the_limit_leave_no_room_for_inserts
+    all: deletes_above_the_memory_limit_leave_no_room_for_inserts
 );
 /// No epoch passes, so the memory of deleted rows is not freed, and deletes take memory beyond the
 /// limit. Inserts must not use that memory.
-fn deletes_past_the_limit_leave_no_room_for_inserts<P: Protocol>() {
+fn deletes_above_the_memory_limit_leave_no_room_for_inserts<P: Protocol>() {
     let limit = 1 << 20;
     let db = Database::<P>::builder().manual_epochs(1).memory_limit(limit).build().unwrap();
     let items = db.table::<Item>("items").unwrap();

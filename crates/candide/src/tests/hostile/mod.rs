@@ -45,14 +45,15 @@ fn demand_panic<T: std::fmt::Debug>(what: &str, body: impl FnOnce() -> T) {
 /// The time between two looks of the watchdog.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The number of looks in one step of a test after which the step counts as hanging. They take two
-/// minutes, and longer on a busy machine.
+/// The number of looks in one step of a test after which the step counts as hanging. So many looks
+/// take two minutes, and longer on a busy machine.
 const LOOKS_MAX: u32 = 600;
 
-/// A watchdog. It ends the process if a step takes too long, since a test that hangs reports
-/// nothing.
+/// A watchdog. The watchdog ends the process if a step takes too long, since a test that hangs
+/// reports nothing.
 pub(crate) struct Watchdog {
-    /// The current step, and the number of looks that have found it; `None` when the test is over.
+    /// The current step, and the number of looks that have found it; `None` when the test has
+    /// ended.
     step: Arc<Mutex<Option<(String, u32)>>>,
 }
 

@@ -159,8 +159,8 @@ fn places<P: Protocol>() -> usize {
     passed.get()
 }
 
-protocol_tests!(all: a_panic_anywhere_in_a_transaction_leaves_nothing_of_it);
-fn a_panic_anywhere_in_a_transaction_leaves_nothing_of_it<P: Protocol>() {
+protocol_tests!(all: a_panic_at_any_place_of_a_transaction_undoes_it);
+fn a_panic_at_any_place_of_a_transaction_undoes_it<P: Protocol>() {
     let watchdog = Watchdog::new();
     let (scene, places) = (Scene::<P>::new(), places::<P>());
     assert!(places > 20);
@@ -191,8 +191,8 @@ fn a_panic_anywhere_in_a_transaction_leaves_nothing_of_it<P: Protocol>() {
     scene.assert_unharmed(&after, "the script");
 }
 
-protocol_tests!(all: the_panic_of_an_updater_is_not_lost_behind_an_error);
-fn the_panic_of_an_updater_is_not_lost_behind_an_error<P: Protocol>() {
+protocol_tests!(all: the_panic_of_an_updater_takes_precedence_over_an_error);
+fn the_panic_of_an_updater_takes_precedence_over_an_error<P: Protocol>() {
     let _watchdog = Watchdog::new();
     let scene = Scene::<P>::new();
     let rows = scene.rows();
@@ -331,8 +331,8 @@ fn an_effect_that_panics_undoes_no_commit<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: a_report_of_a_conflict_that_panics_does_no_harm);
-fn a_report_of_a_conflict_that_panics_does_no_harm<P: Protocol>() {
+protocol_tests!(overlapping: a_panic_in_the_callback_of_a_conflict_leaves_the_database_usable);
+fn a_panic_in_the_callback_of_a_conflict_leaves_the_database_usable<P: Protocol>() {
     let watchdog = Watchdog::new();
     let scene = Scene::<P>::new();
     let mut rows = scene.rows();
@@ -371,13 +371,13 @@ fn a_report_of_a_conflict_that_panics_does_no_harm<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: a_result_whose_drop_panics_does_no_harm);
-fn a_result_whose_drop_panics_does_no_harm<P: Protocol>() {
+protocol_tests!(overlapping: a_result_that_panics_when_dropped_leaves_the_database_usable);
+fn a_result_that_panics_when_dropped_leaves_the_database_usable<P: Protocol>() {
     let _watchdog = Watchdog::new();
     let scene = Scene::<P>::new();
     let mut rows = scene.rows();
     let mut other = scene.db.session().unwrap();
-    // The result of a failed attempt is dropped when the attempt is over.
+    // The result of a failed attempt is dropped when the attempt has ended.
     demand_panic("the drop of a result", || {
         scene.db.run(|tx| {
             let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
@@ -398,8 +398,8 @@ fn a_result_whose_drop_panics_does_no_harm<P: Protocol>() {
     scene.assert_unharmed(&rows, "a dropped result");
 }
 
-protocol_tests!(all: a_load_that_panics_leaves_what_it_had_committed);
-fn a_load_that_panics_leaves_what_it_had_committed<P: Protocol>() {
+protocol_tests!(all: a_load_that_panics_keeps_its_committed_rows);
+fn a_load_that_panics_keeps_its_committed_rows<P: Protocol>() {
     let watchdog = Watchdog::new();
     for workers in [1, 2] {
         watchdog.step(format!("a load by {workers}"));
@@ -424,7 +424,7 @@ fn a_load_that_panics_leaves_what_it_had_committed<P: Protocol>() {
 }
 
 #[test]
-fn a_deliberate_panic_is_told_from_a_failed_assertion() {
+fn deliberate_panics_are_distinguished_from_failed_assertions() {
     let caught = catch_unwind(|| demand_panic("nothing", || 1));
     assert!(
         caught

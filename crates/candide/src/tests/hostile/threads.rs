@@ -15,8 +15,8 @@ fn join_panicking(thread: JoinHandle<()>) {
     assert!(thread.join().expect_err("the thread panics").is::<Deliberate>());
 }
 
-protocol_tests!(all: a_thread_that_unwinds_leaves_nothing_of_its_transaction);
-fn a_thread_that_unwinds_leaves_nothing_of_its_transaction<P: Protocol>() {
+protocol_tests!(all: a_thread_that_unwinds_undoes_its_transaction);
+fn a_thread_that_unwinds_undoes_its_transaction<P: Protocol>() {
     let watchdog = Watchdog::new();
     let scene = Scene::<P>::new();
     let rows = scene.rows();
@@ -84,8 +84,8 @@ fn a_session_survives_the_threads_that_panic_with_it<P: Protocol>() {
     scene.assert_unharmed(&rows, "a session that moved on from panics");
 }
 
-protocol_tests!(concurrent: a_forgotten_session_holds_nothing_back);
-fn a_forgotten_session_holds_nothing_back<P: Protocol>() {
+protocol_tests!(concurrent: a_forgotten_session_does_not_delay_reclamation);
+fn a_forgotten_session_does_not_delay_reclamation<P: Protocol>() {
     let watchdog = Watchdog::new();
     let scene = Scene::<P>::new();
     let rows = scene.rows();
@@ -182,8 +182,8 @@ fn sessions_work_to_the_end_of_a_thread_that_unwinds<P: Protocol>() {
     }
 }
 
-protocol_tests!(concurrent: many_threads_that_panic_leave_one_another_unharmed);
-fn many_threads_that_panic_leave_one_another_unharmed<P: Protocol>() {
+protocol_tests!(concurrent: panics_of_many_threads_do_not_affect_other_threads);
+fn panics_of_many_threads_do_not_affect_other_threads<P: Protocol>() {
     let watchdog = Watchdog::new();
     watchdog.step(format!("threads that panic beside one another under {}", P::NAME));
     let scene = Scene::<P>::new();

@@ -61,7 +61,7 @@ impl<P: Protocol> Scene<P> {
         (ended, session.rests_on())
     }
 
-    /// Lets epochs pass until the record of a deleted row is gone.
+    /// Lets epochs pass until the record of a deleted row has been removed.
     fn bury(&mut self, id: u64) {
         for _ in 0..20 {
             self.logged.db.inner.engine.epochs.pass();
@@ -89,7 +89,7 @@ protocol_tests!(
     erased: every_outcome_waits_for_the_commits_that_it_shows_under_erased_protocols
         = every_outcome_waits_for_the_commits_that_it_shows()
 );
-/// Row 1 has count 1 since a commit that is not durable. All ends tell of that.
+/// Row 1 has count 1 since a commit that is not durable. All results depend on that commit.
 fn every_outcome_waits_for_the_commits_that_it_shows<P: Protocol>() {
     let looks: [Look<P>; 13] = [
         (|items, tx| items.get(tx, 1, Item::COUNT).map(drop), Ok(())),
@@ -111,7 +111,7 @@ fn every_outcome_waits_for_the_commits_that_it_shows<P: Protocol>() {
             |items, tx| items.update(tx, 1, Item::COUNT.add(1)).and(Err(Abort::NotFound)),
             Err(Abort::NotFound),
         ),
-        // These outcomes are found by the commit.
+        // The commit finds these outcomes.
         (|items, tx| items.update(tx, 1, Item::COUNT.sub(5).at_least(0)), Err(Abort::Guard)),
         (|items, tx| items.update(tx, 1, Item::COUNT.sub(i64::MIN)), Err(Abort::Overflow)),
         (|items, tx| items.update_with(tx, 1, OfCount(breaks)), Err(Abort::Nested)),

@@ -1,5 +1,5 @@
 //! Cuts in the midst of commits: one of two transactions has read a row that the other replaces,
-//! and the tests look at what a prefix contains of the two.
+//! and the tests check which of the two a prefix contains.
 
 use super::super::interleaving::acting;
 use super::super::rows::Item;
@@ -53,14 +53,14 @@ impl Cuts for Taken {
 
 /// Plays two transactions: the first one reads row 1 and writes row 2; at a point of its commit,
 /// the second one replaces row 1, and a cut is taken. A round is made with that cut once the first
-/// one has ended. Returns the story, and whether the first one has committed.
+/// one has ended. Returns the history, and whether the first transaction has committed.
 fn overtaken<P: Protocol>(at: Point) -> (Logged<Recorded<P>>, Story, bool) {
     let Scene { logged, items, mut first, mut second, mut witness } = scene::<P>();
     let (cuts, rows) = (logged.cuts(), items.clone());
     let came = Rc::new(RefCell::new((None, Witness::default())));
     let comes = came.clone();
     let meanwhile = move || {
-        // Under a policy that locks what is read, this may fail.
+        // Under a policy that locks reads, the commit may fail.
         let _ = second.with(ONCE()).run(|tx| rows.update(tx, 1, Item::COUNT.add(10)));
         let (cut, witness) = &mut *comes.borrow_mut();
         witness.note(&mut second);
@@ -91,7 +91,7 @@ fn a_prefix_is_closed_under_anti_dependencies<P: Protocol>() {
 
 /// `TicToc` has no readable cuts because a commit may come before commits of an earlier epoch.
 #[test]
-fn under_tictoc_a_reader_of_a_prefix_may_see_what_no_serial_order_shows() {
+fn under_tictoc_a_durable_prefix_need_not_be_a_serial_prefix() {
     let (logged, story, has_committed) = overtaken::<TicToc>(Point::Unlocked);
     assert!(has_committed, "by its timestamp it comes before the other one");
     story.assert_recoverable();

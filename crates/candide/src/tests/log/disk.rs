@@ -116,7 +116,8 @@ impl Blocks for Disk {
     }
 }
 
-/// A database with a log in memory. Its transactions do not wait for the log, unless they say so.
+/// A database with a log in memory. Transactions of the database do not wait for the log by
+/// default.
 #[derive(Debug)]
 pub(crate) struct Logged<P: Protocol> {
     pub(crate) db: Database<P>,
@@ -152,12 +153,12 @@ impl<P: Protocol> Logged<P> {
         assert!(written < 3, "blocks are written though nothing commits");
     }
 
-    /// Returns the stamp up to which commits are durable, as programs are told.
+    /// Returns the stamp up to which commits are reported as durable.
     pub(crate) fn durable(&self) -> u64 {
         self.log.progress.cut(Level::Durable)
     }
 
-    /// Returns what programs are told now.
+    /// Returns the cuts that are reported at present.
     pub(crate) fn told(&self) -> Told {
         Told { durable: self.durable(), blocks: self.disk.written().synced }
     }

@@ -8,7 +8,7 @@ use crate::epoch::EPOCH_MAX;
 use crate::protocols::{Occ, TicToc};
 use crate::{Abort, Database};
 
-fn nothing_is_committed_that_no_cut_will_contain<P: Protocol>() {
+fn commits_beyond_the_last_possible_cut_are_refused<P: Protocol>() {
     let logged = Logged::new(Database::<P>::builder().manual_epochs(EPOCH_MAX - 1));
     let items = logged.db.table::<Item>("items").unwrap();
     let mut session = logged.db.session().unwrap();
@@ -23,10 +23,10 @@ fn nothing_is_committed_that_no_cut_will_contain<P: Protocol>() {
 
 #[test]
 fn no_commit_is_beyond_the_last_cut_under_occ() {
-    nothing_is_committed_that_no_cut_will_contain::<Occ>();
+    commits_beyond_the_last_possible_cut_are_refused::<Occ>();
 }
 
 #[test]
 fn no_commit_is_beyond_the_last_cut_under_tictoc() {
-    nothing_is_committed_that_no_cut_will_contain::<TicToc>();
+    commits_beyond_the_last_possible_cut_are_refused::<TicToc>();
 }

@@ -36,7 +36,7 @@ fn stamps(disk: &Disk) -> Vec<(usize, u64)> {
     (1..blocks.len()).flat_map(stamps).collect()
 }
 
-/// A commit, and a round beside it. If the commit's stamp is not above the cut, its record is in
+/// A commit and a concurrent round. If the commit's stamp is not above the cut, its record is in
 /// the round.
 fn a_round_against_a_commit<P: Protocol>() {
     let (logged, items) = logged::<P>(1);
@@ -107,7 +107,7 @@ fn beside_a_cut<P: Protocol>(racers: [Racer<P>; 2]) -> [Option<(u64, i64)>; 2] {
 fn a_reader_of_a_prefix<P: Protocol>(preemptions: usize) {
     let assert_in_order = |copied: Option<(u64, i64)>, replaced: Option<(u64, i64)>| {
         if let (Some((copied, 0)), Some((replaced, _))) = (copied, replaced) {
-            assert!(copied <= replaced, "what comes before {replaced} has stamp {copied}");
+            assert!(copied <= replaced, "the commit before {replaced} has stamp {copied}");
         }
     };
     explore_as_it_is(preemptions, move || {
@@ -165,7 +165,7 @@ impl Cuts for OneBlock {
 /// A logger that has nothing to do goes to sleep, while a session leaves a record for which no
 /// thread waits. The logger wakes up.
 #[test]
-fn loom_an_idle_logger_hears_of_a_commit() {
+fn loom_an_idle_logger_is_woken_by_a_commit() {
     explore_as_it_is(3, || {
         let logged = Logged::new(Database::<Occ>::builder());
         let items = logged.db.table::<Item>("rows").unwrap();
@@ -180,9 +180,9 @@ fn loom_an_idle_logger_hears_of_a_commit() {
 }
 
 /// A session waits for the logger to empty its buffer, while the logger finds that the disk is
-/// full. The session goes on.
+/// full. The session continues.
 #[test]
-fn loom_a_session_that_waits_for_room_hears_that_there_is_none() {
+fn loom_a_session_that_waits_for_room_is_told_of_a_full_disk() {
     explore_as_it_is(3, || {
         let progress = Arc::new(Progress::default());
         let full = progress.clone();

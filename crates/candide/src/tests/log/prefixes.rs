@@ -14,7 +14,7 @@ use crate::tests::properties;
 use crate::{Database, Session};
 use std::thread;
 
-/// The number of keys. It is greater than the number of threads, and small enough for conflicts.
+/// The number of keys. The number is greater than that of threads, and small enough for conflicts.
 const KEYS: u64 = 8;
 const THREADS: u64 = 4;
 /// The number of times that all threads stop, and the database is compared with the log.
@@ -78,7 +78,11 @@ fn random_rounds<P: Protocol>(splitting: bool) {
         replay.assert_is(&logged);
     }
     let story = Story::of(&logged, sessions.into_iter().map(|(_, _, witness)| witness));
-    assert!(story.len() as u64 >= threads * steps * PAUSES / 2, "{}: little was told", P::NAME);
+    assert!(
+        story.len() as u64 >= threads * steps * PAUSES / 2,
+        "{}: few results were acknowledged",
+        P::NAME
+    );
     story.assert_recoverable();
     story.assert_in_order_of_sessions();
     let states = story.assert_prefixes(&logged, &told);
@@ -89,7 +93,7 @@ fn random_rounds<P: Protocol>(splitting: bool) {
     }
 }
 
-/// Makes a round, and notes what programs are told afterwards.
+/// Makes a round, and notes the cuts that are reported afterwards.
 fn round<P: Protocol>(logged: &Logged<P>, told: &mut Vec<Told>) {
     logged.round();
     let now = logged.told();

@@ -1,13 +1,15 @@
 //! Rounds of the logger, one by one.
 
 use super::super::rows::Item;
+use super::super::threads::spawn;
+use super::super::waiting::eventually;
 use super::disk::{Block, Fault, Logged, Told};
 use super::replay::Replay;
 use crate::durable::DatabaseCuts;
 use crate::engine::Protocol;
 use crate::log::{Cuts, Level, Round};
-use crate::sync::Instant;
-use crate::{Abort, Database, RunOptions, Session, Table};
+use crate::sync::{Duration, Instant};
+use crate::{Abort, Database, RunOptions, Session, Table, Tx};
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Mutex;
 
@@ -56,7 +58,7 @@ fn acknowledged_commits_are_synced<P: Protocol>() {
         assert!(scene.logged.durable() >= stamp, "{}: durable too late", P::NAME);
         assert_eq!(scene.recovered().len() as u64, id + 1);
     }
-    // While a block was being written, programs were told of the blocks before it.
+    // While a block was being written, the commits of earlier blocks were reported as durable.
     let told = std::mem::take(&mut scene.logged.disk.written().told);
     let blocks = scene.logged.disk.written().blocks.clone();
     assert_eq!(told.len(), 5);
@@ -139,15 +141,15 @@ fn a_record_above_the_cut_of_its_block_is_durable_with_the_next_block<P: Protoco
     assert_eq!(logged.disk.written().confirmed, 1);
 }
 
-protocol_tests!(all: a_full_disk_loses_nothing_and_goes_on_when_there_is_room);
-fn a_full_disk_loses_nothing_and_goes_on_when_there_is_room<P: Protocol>() {
+protocol_tests!(all: commits_delayed_by_a_full_disk_are_written_when_there_is_room);
+fn commits_delayed_by_a_full_disk_are_written_when_there_is_room<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let stamps = [0, 1].map(|id| scene.insert(id));
     scene.logged.disk.fail_by(Some(Fault::Full));
     assert_eq!(scene.logged.round(), Round::Full);
     let refused = insert(&scene.items, &mut scene.session, 2);
     assert_eq!(refused, Err(Abort::DiskFull), "{}", P::NAME);
-    // The refusal shows nothing about rows. So it need not wait for room.
+    // The refusal shows nothing about rows. So a refusal need not wait for room.
     assert_eq!(scene.session.rests_on(), 0, "{}", P::NAME);
     let read = scene.session.run(|tx| scene.items.get(tx, 1, Item::COUNT));
     assert_eq!(read, Ok(Some(1)), "{}: reads go on", P::NAME);
@@ -161,10 +163,10 @@ fn a_full_disk_loses_nothing_and_goes_on_when_there_is_room<P: Protocol>() {
     assert_eq!(scene.recovered(), [0, 1, 3]);
 }
 
-/// The disk is found to be full when room is made for blocks to come. No record waits, and no
+/// The logger finds the disk full when it makes room for later blocks. No record waits, and no
 /// commit may leave one.
 #[test]
-fn a_disk_that_has_room_again_is_noticed_though_nothing_is_to_be_written() {
+fn free_space_is_noticed_although_no_round_is_due() {
     let mut scene = Scene::<crate::Occ>::new();
     scene.insert(0);
     scene.logged.settle();
@@ -180,8 +182,8 @@ fn a_disk_that_has_room_again_is_noticed_though_nothing_is_to_be_written() {
     assert_eq!(insert(&scene.items, &mut scene.session, 1), Ok(()));
 }
 
-protocol_tests!(all: after_a_failure_nothing_is_written_or_acknowledged);
-fn after_a_failure_nothing_is_written_or_acknowledged<P: Protocol>() {
+protocol_tests!(all: a_failed_log_writes_and_acknowledges_no_commit);
+fn a_failed_log_writes_and_acknowledges_no_commit<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     scene.insert(0);
     scene.logged.settle();
@@ -202,6 +204,28 @@ fn after_a_failure_nothing_is_written_or_acknowledged<P: Protocol>() {
     assert_eq!(scene.recovered(), [0], "{}", P::NAME);
 }
 
+protocol_tests!(concurrent: a_failure_ends_waits_for_changes);
+fn a_failure_ends_waits_for_changes<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    scene.insert(0);
+    scene.insert(1);
+    let (db, mut other) = (&scene.logged.db, scene.logged.db.session().unwrap());
+    std::thread::scope(|scope| {
+        let items = &scene.items;
+        let wait = move || {
+            let deadline = RunOptions::new().deadline(Instant::now() + Duration::from_secs(60));
+            let read = |tx: &Tx<'_, P>| tx.check(items.read(tx, 0, Item::COUNT)? == 2);
+            [other.with(deadline).run(read), other.with(deadline).run(read)]
+        };
+        let waiter = spawn(scope, wait);
+        eventually("the session sleeps", || db.inner.engine.watchers.count() == 1);
+        scene.logged.disk.fail_by(Some(Fault::Broken));
+        assert_eq!(scene.logged.round(), Round::Ended);
+        // The second transaction begins after the failure.
+        assert_eq!(waiter.join().unwrap(), [Err(Abort::LogFailed); 2], "{}", P::NAME);
+    });
+}
+
 protocol_tests!(all: records_of_an_ended_session_are_written);
 fn records_of_an_ended_session_are_written<P: Protocol>() {
     let Scene { logged, items, mut session } = Scene::<P>::new();
@@ -218,9 +242,9 @@ fn records_of_an_ended_session_are_written<P: Protocol>() {
     assert_eq!(Replay::of(&logged).rows.len(), 2, "{}", P::NAME);
 }
 
-protocol_tests!(all: a_wait_for_durability_ends_at_its_deadline_and_the_database_goes_on);
+protocol_tests!(all: a_wait_for_durability_that_times_out_leaves_the_database_usable);
 /// No logger runs, so a wait without a deadline would not end.
-fn a_wait_for_durability_ends_at_its_deadline_and_the_database_goes_on<P: Protocol>() {
+fn a_wait_for_durability_that_times_out_leaves_the_database_usable<P: Protocol>() {
     let Scene { logged, items, mut session } = Scene::<P>::new();
     let now = RunOptions::new().acknowledge(Level::Durable).deadline(Instant::now());
     let put =
@@ -228,7 +252,7 @@ fn a_wait_for_durability_ends_at_its_deadline_and_the_database_goes_on<P: Protoc
     let get =
         |session: &mut Session<P>, id| session.with(now).run(|tx| items.get(tx, id, Item::COUNT));
     assert_eq!(put(&mut session, 1), Err(Abort::OutcomeUnknown), "{}", P::NAME);
-    // The row is there, and what has been read of it is not known to be durable either.
+    // The row exists, and its version is not known to be durable either.
     assert_eq!(get(&mut session, 1), Err(Abort::OutcomeUnknown), "{}", P::NAME);
     let pending = session.run_logged(|tx| items.put(tx, Item::new(2, 1)));
     let read = session.run_logged(|tx| items.read(tx, 1, Item::COUNT));

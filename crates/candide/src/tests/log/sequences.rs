@@ -121,8 +121,8 @@ fn transactions_whose_parts_were_undone_do_not_conflict<P: Protocol>() {
     assert_eq!(Scene { logged, numbers }.recovered(), 2 + BLOCK);
 }
 
-protocol_tests!(all: few_draws_write_to_the_log_unless_it_is_slow);
-fn few_draws_write_to_the_log_unless_it_is_slow<P: Protocol>() {
+protocol_tests!(all: most_draws_of_a_sequence_write_no_log);
+fn most_draws_of_a_sequence_write_no_log<P: Protocol>() {
     let scene = Scene::<P>::new();
     assert_eq!(scene.draw_and_look(), (1, true));
     scene.logged.settle();

@@ -46,7 +46,7 @@ struct Write {
     present: bool,
 }
 
-/// A run that is over.
+/// A run that has ended.
 pub(crate) struct Story {
     name: &'static str,
     events: Vec<Event>,
@@ -98,7 +98,7 @@ impl Story {
         story
     }
 
-    /// Returns the number of transactions that are told of.
+    /// Returns the number of transactions in the history.
     pub(crate) fn len(&self) -> usize {
         self.ended.len()
     }
@@ -183,8 +183,8 @@ impl Story {
     }
 
     /// Asserts that the recovery of the first blocks is the state of exactly the commits up to the
-    /// cut of the last of these blocks, for each number of blocks. Asserts, too, that it contains
-    /// all commits that programs were told to be durable. Returns the states.
+    /// cut of the last of these blocks, for each number of blocks. Asserts, too, that the prefix
+    /// contains all commits that were reported as durable. Returns the states.
     pub(crate) fn assert_prefixes<P: Protocol>(
         &self,
         logged: &Logged<P>,

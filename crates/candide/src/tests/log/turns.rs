@@ -24,11 +24,11 @@ fn two_rows<P: Protocol>() -> (Logged<P>, Table<Item, P>) {
     (logged, items)
 }
 
-protocol_tests!(overlapping: a_commit_that_gets_no_lock_does_not_keep_its_turn);
+protocol_tests!(overlapping: a_commit_that_fails_to_lock_gives_back_its_turn);
 /// One thread plays three sessions. The first one holds row 1, the second one has committed a
 /// change of row 2, and the third one fails to lock row 1. The logger comes at each point of that
 /// failure.
-fn a_commit_that_gets_no_lock_does_not_keep_its_turn<P: Protocol>() {
+fn a_commit_that_fails_to_lock_gives_back_its_turn<P: Protocol>() {
     let (logged, items) = two_rows::<P>();
     let [mut holder, mut second, mut third] = [0; 3].map(|_| logged.db.session().unwrap());
     let rounds = Rc::new(Cell::new(0));
@@ -37,7 +37,8 @@ fn a_commit_that_gets_no_lock_does_not_keep_its_turn<P: Protocol>() {
         run(&mut second, |tx| items.update(tx, 2, Item::COUNT.add(1)));
         let (log, cuts, made) = (logged.log.clone(), logged.cuts(), rounds.clone());
         let visit = move |point| {
-            // `Mvto` takes its timestamp before it finds the lock. It gives up its turn, and waits.
+            // `Mvto` takes its timestamp before it finds the lock. The commit gives up its turn,
+            // and waits.
             if P::NAME == "mvto" && point != Point::GivenUp {
                 return;
             }
@@ -55,8 +56,8 @@ fn a_commit_that_gets_no_lock_does_not_keep_its_turn<P: Protocol>() {
     assert!(rounds.get() == 1 || !asks, "{}: nothing was visited", P::NAME);
 }
 
-protocol_tests!(concurrent: a_round_is_made_while_others_wait_for_a_lock);
-fn a_round_is_made_while_others_wait_for_a_lock<P: Protocol>() {
+protocol_tests!(concurrent: a_round_is_written_while_commits_wait_for_a_lock);
+fn a_round_is_written_while_commits_wait_for_a_lock<P: Protocol>() {
     let (logged, items) = two_rows::<P>();
     let [mut holder, mut second] = [0; 2].map(|_| logged.db.session().unwrap());
     run(&mut second, |tx| items.update(tx, 2, Item::COUNT.add(1)));

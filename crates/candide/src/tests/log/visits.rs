@@ -45,6 +45,6 @@ fn a_logger_that_visits_at_every_point_misses_no_commit<P: Protocol>() {
     logged.settle();
     Replay::of(&logged).assert_is(&logged);
     let told = told.take();
-    assert!(told.len() > 100, "{}: the logger has seldom come", P::NAME);
+    assert!(told.len() > 100, "{}: the logger has visited too seldom", P::NAME);
     Story::of(&logged, [witness]).assert_all(&logged, &told);
 }

@@ -45,15 +45,15 @@ scenes! {
 /// Puts a row in a record while another session collects garbage. The attempt finds its own row.
 /// The row that was there before is deleted by the other session, before the attempt begins or
 /// beside it.
-fn burial_against_put<P: Protocol>(deletes_beside: bool) {
+fn burial_against_upsert<P: Protocol>(deletes_beside: bool) {
     let (db, table) = database::<P>(1);
     let (mut gravedigger, mut other) = (db.session().unwrap(), db.session().unwrap());
     if !deletes_beside {
         assert!(attempt(&mut gravedigger, |tx| table.delete(tx, 0)));
         (0..2).for_each(|_| db.inner.engine.epochs.pass());
     }
-    // The test checks outside of the closure what the closure has seen: the panic of an attempt
-    // that is going to fail would be discarded.
+    // The test checks the closure's reads outside of the closure: the panic of an attempt that is
+    // going to fail would be discarded.
     let found = Arc::new(std::sync::Mutex::new(Some(5)));
     let (inner, seen) = (table.clone(), found.clone());
     let other = thread::spawn(move || {
@@ -80,12 +80,12 @@ fn burial_against_put<P: Protocol>(deletes_beside: bool) {
 }
 
 scenes! {
-    loom_burial_against_put = explore_as_it_is(2, || burial_against_put::<Occ>(false));
+    loom_burial_against_put = explore_as_it_is(2, || burial_against_upsert::<Occ>(false));
     loom_burial_against_put_in_timestamp_order =
-        explore_as_it_is(2, || burial_against_put::<TicToc>(false));
+        explore_as_it_is(2, || burial_against_upsert::<TicToc>(false));
     loom_burial_against_put_by_timestamps =
-        explore_as_it_is(2, || burial_against_put::<Mvto>(false));
-    loom_delete_against_put = explore_as_it_is(2, || burial_against_put::<Occ>(true));
+        explore_as_it_is(2, || burial_against_upsert::<Mvto>(false));
+    loom_delete_against_put = explore_as_it_is(2, || burial_against_upsert::<Occ>(true));
     loom_delete_against_put_in_timestamp_order =
-        explore_as_it_is(2, || burial_against_put::<TicToc>(true));
+        explore_as_it_is(2, || burial_against_upsert::<TicToc>(true));
 }

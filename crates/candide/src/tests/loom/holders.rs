@@ -24,7 +24,7 @@ fn held_write_skew<P: Protocol>() {
         },
     );
     let rows = count(&db, &table, [0, 1]);
-    assert_ne!(rows, [1, 1], "both committed on what the other replaced");
+    assert_ne!(rows, [1, 1], "both committed after reading what the other replaced");
 }
 
 scenes! {
@@ -33,8 +33,8 @@ scenes! {
     loom_held_write_skew_in_timestamp_order = explore(4, held_write_skew::<TicToc>);
 }
 
-/// Runs a read for update, followed by a write, against a blind update of the same row. Both writes
-/// take effect.
+/// Runs a read for update, followed by a write, against a blind update of the same row. The writes
+/// of both transactions take effect.
 fn held_against_a_blind_update<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let (first, second) = race(
@@ -55,7 +55,7 @@ scenes! {
         explore(4, held_against_a_blind_update::<TicToc>);
 }
 
-/// Lets two sessions hold one row, one after the other. One of them releases the row without
+/// Lets two sessions hold one row, one after the other. One session releases the row without
 /// writing it, and writes another row. The second holder sees the first holder's write.
 fn two_holders_of_one_row<P: Protocol>() {
     let (db, table) = database::<P>(2);

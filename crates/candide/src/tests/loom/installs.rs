@@ -67,7 +67,7 @@ fn single_reads_against_installs<P: Protocol>() {
             assert!(columns == (1, 1) || columns == (old.count, old.other), "{columns:?}");
             columns.0
         });
-        assert!(!P::STRICT || second <= first, "what was over first is seen first");
+        assert!(!P::STRICT || second <= first, "installs are seen in their order");
         drop(there);
     });
     let update = (Item::COUNT.set(1), Item::OTHER.set(1));

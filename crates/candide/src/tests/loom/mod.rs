@@ -1,4 +1,4 @@
-//! Small scenes. They run under every interleaving and every reordering that the memory model
+//! Small scenes. The scenes run under every interleaving and every reordering that the memory model
 //! allows (`--cfg loom`).
 //!
 //! Each scene states its preemption bound: loom explores all executions with at most that many

@@ -41,7 +41,8 @@ fn all_tickets(db: &Database<Occ>, table: &Table<Ticket, Occ>) -> Vec<(u64, i64)
 }
 
 /// One transaction sums a range and writes the sum to another row. The other transaction reads that
-/// sum and inserts into the range. It is impossible that each comes before the other.
+/// sum and inserts into the range. Neither transaction can come before the other, so one of them
+/// fails.
 #[test]
 fn loom_scan_against_insert() {
     explore(4, || {
@@ -103,7 +104,8 @@ fn loom_scan_against_delete() {
     });
 }
 
-/// Two rows are inserted for one seat. One insert commits, and the index has an entry for that row.
+/// Two rows are inserted for one seat. Exactly one insert commits, and the index has an entry for
+/// that row.
 #[test]
 fn loom_two_inserts_of_one_unique_key() {
     explore_as_it_is(2, || {

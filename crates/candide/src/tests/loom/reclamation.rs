@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 scenes! {
     /// A reader holds a block under its pin. Another thread unlinks the block, reads a stamp, and
-    /// asks whether the block is free.
+    /// tests whether the block is free.
     loom_pin_against_reclaim = pin_against_reclaim(Epochs::pin);
     loom_pin_of_a_snapshot_against_reclaim = pin_against_reclaim(Epochs::pin_for_memory);
 }
@@ -91,7 +91,7 @@ fn loom_reader_unlinker_advancer() {
 
 /// A reader begins its second transaction at once after its first. An advancer that does not see
 /// the end of the first pin sees the second pin. With that pin, the advancer also sees that the
-/// first transaction is over.
+/// first transaction has ended.
 #[test]
 fn loom_reader_that_pins_again() {
     struct Cell(loom::cell::UnsafeCell<u64>);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A read-only transaction that commits has seen one moment: all or nothing of a concurrent commit.
 #[test]
-fn loom_committed_reads_by_timestamps() {
+fn loom_reads_of_committed_versions_by_timestamps() {
     explore(3, || {
         let (db, table) = database::<Mvto>(2);
         let seen = Arc::new(std::sync::Mutex::new([0, 0]));
@@ -50,14 +50,14 @@ fn loom_report_against_commits_by_timestamps() {
             };
             assert!(
                 attempt(&mut first, |tx| both(tx, 1)),
-                "no transaction reads what would stand in its way"
+                "no transaction is in conflict with the write"
             );
             drop(first);
             is_over.store(1, Ordering::Release);
             let mut second = again.session().unwrap();
             assert!(
                 attempt(&mut second, |tx| both(tx, 2)),
-                "no transaction reads what would stand in its way"
+                "no transaction is in conflict with the write"
             );
             drop(second);
         });
@@ -87,7 +87,7 @@ fn report_against_a_commit(commits: bool, reports_here: bool) {
         let both = |tx: &Tx<'_, Mvto>| {
             [0, 1].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(1)))
         };
-        assert!(attempt(&mut other, both), "no transaction reads what would stand in its way");
+        assert!(attempt(&mut other, both), "no transaction is in conflict with the write");
         drop(other);
     };
     let items = table.clone();
@@ -97,7 +97,7 @@ fn report_against_a_commit(commits: bool, reports_here: bool) {
             assert_eq!(
                 items.read(tx, 2, Item::COUNT)?,
                 4 + i64::from(commits),
-                "what has been committed is there"
+                "committed rows are visible"
             );
             Ok([items.read(tx, 0, Item::COUNT)?, items.read(tx, 1, Item::COUNT)?])
         });
@@ -115,7 +115,11 @@ fn report_against_a_commit(commits: bool, reports_here: bool) {
         other
     };
     other.join().unwrap();
-    assert_eq!(count(&db, &table, [0, 1]), [1, 1], "who begins after a commit sees it");
+    assert_eq!(
+        count(&db, &table, [0, 1]),
+        [1, 1],
+        "a transaction that begins after a commit sees it"
+    );
 }
 
 #[test]

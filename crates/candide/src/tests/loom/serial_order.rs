@@ -25,7 +25,7 @@ fn write_skew<P: Protocol>() {
         },
     );
     let rows = count(&db, &table, [0, 1]);
-    assert_ne!(rows, [1, 1], "both committed on what the other replaced");
+    assert_ne!(rows, [1, 1], "both committed after reading what the other replaced");
 }
 
 /// A view that moves on to an epoch after that of a commit in progress notices the commit at the

@@ -14,10 +14,10 @@ use crate::sync::{Ordering, with_patience};
 use std::cell::Cell;
 
 /// Runs a transaction whose first attempt fails. Before the second attempt begins, a session
-/// without a thread has locked the TID word of row 0 by `flags`. Returns what the closure of the
-/// second attempt finds: how often the session has slept ahead, and whether it holds the lock of
-/// row 0 by policy. If `ends`, the session without a thread releases the word once an attempt
-/// sleeps for it.
+/// without a thread has locked the TID word of row 0 by `flags`. Returns the findings of the second
+/// attempt's closure: how often the session has slept ahead, and whether it holds the lock of row 0
+/// by policy. If `ends`, the session without a thread releases the word once an attempt sleeps for
+/// it.
 fn lock_ahead_beside(scene: &mut Scene, flags: u64, ends: bool) -> (u64, bool) {
     let Scene { db, table, sessions: [session, other, _] } = scene;
     let (table, parking) = (&*table, &db.inner.engine.parking);
@@ -77,7 +77,7 @@ fn an_attempt_sleeps_ahead_for_a_commit_and_not_for_a_read_for_update() {
 }
 
 #[test]
-fn a_long_list_keeps_what_is_hot_and_what_has_failed() {
+fn a_long_list_of_locks_keeps_hot_and_failed_rows() {
     for kind in KINDS {
         let Scene { db, table, sessions: [mut session, mut other, _] } = scene(kind(5));
         run(&mut session, |tx| (100..500).try_for_each(|id| table.insert(tx, Item::new(id, 0))));
@@ -111,7 +111,7 @@ fn as_in_the_paper() -> impl Iterator<Item = Policies> {
 /// In the order of locks, the attempt holds a lock for reading before the awaited lock, and a lock
 /// for writing behind it.
 #[test]
-fn with_the_paper_s_waiting_an_attempt_sleeps_holding_locks_and_gives_back_those_in_the_way() {
+fn with_waiting_of_the_paper_an_attempt_sleeps_holding_locks_in_order() {
     for policies in as_in_the_paper() {
         let scene = scene(policies);
         let (db, table) = (&scene.db, &scene.table);
@@ -139,7 +139,7 @@ fn with_the_paper_s_waiting_an_attempt_sleeps_holding_locks_and_gives_back_those
 /// A read for update of a row in another table sleeps only if its attempt has no lock by policy, so
 /// an attempt that holds such a row must not sleep for a lock by policy.
 #[test]
-fn with_the_paper_s_waiting_an_attempt_does_not_sleep_beside_a_row_read_for_update() {
+fn with_waiting_of_the_paper_an_attempt_with_a_held_row_does_not_sleep() {
     for policies in as_in_the_paper() {
         let scene = scene(policies);
         let (db, table) = (&scene.db, &scene.table);

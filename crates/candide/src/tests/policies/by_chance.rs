@@ -15,13 +15,13 @@ use candide_check::Options;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// The number of keys. It is greater than the number of threads.
+/// The number of keys. The number is greater than that of threads.
 const KEYS: u64 = 16;
 const THREADS: u64 = 6;
 /// The number of locks that are granted without being taken, and the number of those that are
 /// refused, in a full run.
 const ANSWERS: u64 = 1_000_000;
-/// The number of rounds of a test in which two transactions meet. In each of them the policy gives
+/// The number of rounds of a test in which two transactions meet. In each round the policy gives
 /// other answers.
 const ROUNDS: u32 = 200;
 
@@ -101,7 +101,7 @@ fn never_both(at: Point, first: Body, second: Body) {
 }
 
 #[test]
-fn a_row_that_is_said_to_be_locked_is_validated() {
+fn a_row_that_a_policy_claims_to_have_locked_is_validated() {
     never_both(
         Point::Unlocked,
         |table, tx| read_then_write(table, tx, 0, 1),

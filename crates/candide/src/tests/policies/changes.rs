@@ -98,8 +98,8 @@ fn flags_are_not_set_while_a_commit_has_locked_the_row() {
     }
 }
 
-/// A writer waits for a lock, and the lock's holder clears the flags (LK4). The writer then does
-/// without the lock (LK5).
+/// A writer waits for a lock, and the lock's holder clears the flags (LK4). The writer then
+/// continues without the lock (LK5).
 #[test]
 fn a_lock_that_is_granted_too_late_is_given_back() {
     let Scene { db, table, sessions: [mut session, ..] } = scene(Policy::Dreadlock);

@@ -114,7 +114,7 @@ fn an_attempt_that_meets_a_conflict_releases_all_second_words() {
 }
 
 #[test]
-fn tables_of_all_policies_are_free_after_one_transaction() {
+fn locks_in_tables_of_all_policies_are_free_after_one_transaction() {
     let db = crate::Database::<Occ>::builder().policy(Policies::mixed()).build().unwrap();
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
     let tables = names.map(|name| db.table::<Item>(name).unwrap());
@@ -128,7 +128,7 @@ fn tables_of_all_policies_are_free_after_one_transaction() {
 }
 
 #[test]
-fn rows_of_all_policies_are_free_after_one_transaction() {
+fn locks_on_rows_of_all_policies_are_free_after_one_transaction() {
     let Scene { db, table, sessions: [mut session, ..] } = scene(Policies::mixed_rows());
     assert_eq!(db.properties().name, "mixed");
     let more = 100..356;

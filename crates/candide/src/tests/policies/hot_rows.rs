@@ -92,7 +92,7 @@ fn a_long_transaction_commits_beside_many_short_ones() {
                         updates.fetch_add(1, Ordering::Relaxed);
                     }
                 };
-                // The writers give way to the token without a limit, since the time depends on the
+                // The writers yield to the token without a limit, since the time depends on the
                 // machine.
                 scope.spawn(move || with_patience(work));
             }
@@ -109,7 +109,7 @@ fn a_long_transaction_commits_beside_many_short_ones() {
                             0 => table.read(tx, &id, Item::COUNT).map(drop)?,
                             _ => table.update(tx, &id, Item::OTHER.add(1))?,
                         }
-                        // The others run, however few cores there are.
+                        // The other threads run, however few cores there are.
                         if id % 20 == 0 {
                             std::thread::yield_now();
                         }

@@ -18,7 +18,7 @@ pub(super) fn mocc(threshold: u8) -> Policies {
     Policies::of(Policy::Mocc).mocc(MoccOptions::new().threshold(threshold))
 }
 
-/// Returns the same with queue locks.
+/// Returns the policy with queue locks.
 pub(super) fn in_queues(threshold: u8) -> Policies {
     let options = MoccOptions::new().threshold(threshold).queue_locks(true);
     Policies::of(Policy::Mocc).mocc(options)
@@ -78,7 +78,7 @@ pub(super) fn heat(scene: &mut Scene) -> u32 {
 }
 
 #[test]
-fn a_row_whose_reads_fail_becomes_hot_and_cools_when_its_locks_are_of_no_use() {
+fn a_row_is_heated_by_failed_reads_and_cooled_by_useless_locks() {
     for (threshold, kind) in
         [1, 3, 5].into_iter().flat_map(|threshold| KINDS.map(|kind| (threshold, kind)))
     {
@@ -170,7 +170,7 @@ fn the_next_attempt_locks_the_rows_of_the_conflict() {
 }
 
 #[test]
-fn rows_that_vanish_are_left_out_of_the_list() {
+fn buried_rows_are_left_out_of_the_list_of_locks() {
     for policy in [Policy::Mocc, Policy::Hybrid] {
         for is_reaped in [false, true] {
             let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
@@ -194,7 +194,7 @@ fn rows_that_vanish_are_left_out_of_the_list() {
 }
 
 #[test]
-fn a_transaction_forgets_its_list_when_it_ends() {
+fn the_list_of_locks_ends_with_its_transaction() {
     let Scene { db, table, sessions: [mut session, mut other, _] } = scene(Policy::Mocc);
     let mut conflict_once = |session: &mut crate::Session<Occ>, give_up: bool| {
         let options = if give_up { ONCE() } else { crate::RunOptions::new() };
@@ -215,7 +215,7 @@ fn a_transaction_forgets_its_list_when_it_ends() {
 }
 
 #[test]
-fn a_lock_in_the_way_is_given_back_before_an_attempt_waits() {
+fn locks_out_of_order_are_released_before_an_attempt_waits() {
     for kind in KINDS {
         let scene = scene(kind(0));
         let (db, table) = (&scene.db, &scene.table);
@@ -244,7 +244,7 @@ fn a_lock_in_the_way_is_given_back_before_an_attempt_waits() {
 }
 
 #[test]
-fn with_many_locks_in_the_way_an_attempt_goes_on_without_the_lock() {
+fn an_attempt_with_many_locks_out_of_order_continues_without_the_lock() {
     let scene = scene(mocc(0));
     let Scene { db, table, .. } = &scene;
     run(&mut db.session().unwrap(), |tx| {
@@ -325,7 +325,7 @@ fn commit_writes_in_order(kind: Kind) {
 
 /// A row that transactions read and then write is locked for writing by the read.
 #[test]
-fn reads_learn_whether_their_rows_are_written() {
+fn reads_note_whether_their_rows_are_written() {
     KINDS.into_iter().for_each(read_and_write_by_turns);
 }
 
@@ -469,7 +469,7 @@ fn a_row_that_others_have_locked_stays_hot() {
 
 /// The lock's holder may be stuck in its closure.
 #[test]
-fn a_transaction_commits_beside_a_lock_that_is_never_released() {
+fn a_transaction_commits_although_a_lock_is_never_released() {
     for kind in KINDS {
         let scene = scene(kind(0));
         let stuck = Stuck::on(&scene, 0, Mode::Write);
@@ -484,9 +484,9 @@ fn a_transaction_commits_beside_a_lock_that_is_never_released() {
     }
 }
 
-/// The inner transaction ends before the outer one can go on.
+/// The inner transaction ends before the outer one can continue.
 #[test]
-fn a_transaction_writes_what_another_one_of_its_thread_has_locked() {
+fn a_nested_transaction_writes_a_row_that_the_outer_one_has_locked() {
     for kind in KINDS {
         let Scene { table, sessions: [mut outer, mut inner, _], .. } = scene(kind(0));
         let ended = outer.with(ONCE()).run(|tx| {

@@ -1,5 +1,5 @@
-//! Tests of the edges of the policies that learn from conflicts: of their waits, their counts, and
-//! what they leave behind.
+//! Tests of the policies that learn from conflicts, in rare cases: of waits, counts, and locks that
+//! are left.
 
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
@@ -29,7 +29,7 @@ fn insert_many(scene: &Scene, count: u64) -> Vec<u64> {
     keys
 }
 
-/// Others wait behind the request, so the attempt that has made it must not sleep (WA1).
+/// Other attempts wait behind the request, so the attempt that has made it must not sleep (WA1).
 #[test]
 fn an_attempt_with_a_request_in_a_queue_does_not_sleep_for_a_cell() {
     let scene = scene(in_queues(0));
@@ -57,9 +57,9 @@ fn an_attempt_with_a_request_in_a_queue_does_not_sleep_for_a_cell() {
     assert_free(&scene.table, "at the end");
 }
 
-/// The lock's holder may wait for the outer transaction, which cannot go on.
+/// The lock's holder may wait for the outer transaction, which cannot continue.
 #[test]
-fn a_transaction_inside_another_one_does_not_sleep_for_a_lock() {
+fn a_nested_transaction_does_not_sleep_for_a_lock() {
     for kind in KINDS {
         let scene = scene(kind(0));
         let (db, table) = (&scene.db, &scene.table);
@@ -78,7 +78,7 @@ fn a_transaction_inside_another_one_does_not_sleep_for_a_lock() {
 }
 
 #[test]
-fn an_attempt_sleeps_in_vain_for_a_row_once() {
+fn an_attempt_sleeps_without_success_for_a_row_at_most_once() {
     for kind in KINDS {
         let scene = scene(kind(0));
         let stuck = Stuck::on(&scene, 0, Mode::Write);
@@ -92,7 +92,7 @@ fn an_attempt_sleeps_in_vain_for_a_row_once() {
     }
 }
 
-/// A transaction that its closure ends with an error has meant to write what it has written.
+/// A transaction that its closure ends with an error is not read-only if it has staged writes.
 #[test]
 fn an_attempt_that_ends_in_an_error_counts_for_no_policy_as_read_only() {
     for kind in KINDS {
@@ -167,7 +167,7 @@ fn a_try_that_never_stood_in_a_queue_uses_up_no_node() {
     assert_free(table, "at the end");
 }
 
-/// Under `pcc` a read takes a lock if the lock is free, and otherwise goes on without the lock.
+/// Under `pcc` a read takes a lock if the lock is free, and otherwise continues without the lock.
 #[test]
 fn a_policy_that_does_not_wait_leaves_no_request_in_a_queue() {
     let scene = scene(in_queues(0));
@@ -409,7 +409,7 @@ fn a_commit_keeps_the_lock_that_its_request_was_granted_meanwhile() {
         let count = table.read(tx, &many[0], Item::COUNT)?;
         table.update(tx, &many[0], Item::COUNT.set(count + 1))
     };
-    // From then on the read asks for the lock for writing.
+    // From then on the read takes the lock for writing.
     run(&mut session, change);
     let mut stuck = Some(Stuck::on(&scene, many[0], Mode::Write));
     let before = db.stats().locks;
@@ -424,7 +424,7 @@ fn a_commit_keeps_the_lock_that_its_request_was_granted_meanwhile() {
 }
 
 /// The nodes of all sessions come back only when the longest transaction has ended. Until then a
-/// session whose nodes are used up goes on without locks.
+/// session whose nodes are used up continues without locks.
 #[test]
 fn a_session_without_nodes_goes_on_without_locks_until_a_long_transaction_has_ended() {
     let scene = scene(in_queues(0));

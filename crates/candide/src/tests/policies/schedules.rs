@@ -1,4 +1,4 @@
-//! Small schedules that have gone wrong: waits in the wrong place, wishes of other sessions,
+//! Small schedules of former defects: waits in the wrong place, WANT flags of other sessions,
 //! changes of a policy by several threads.
 
 use super::base;
@@ -231,7 +231,7 @@ fn a_writer_that_aborts_leaves_the_want_flag_of_a_sleeping_one() {
     }
 }
 
-/// Lets a younger writer die while an older one sleeps. Returns whether the older one was seen to
+/// Lets a younger writer abort while an older one sleeps. Returns whether the older one was seen to
 /// sleep until the younger one had died; its WANT must then still be set.
 fn is_seen_to_leave_the_wish() -> bool {
     let db = database();
@@ -284,7 +284,7 @@ fn changes_of_a_policy_by_two_threads_leave_one_policy() {
             let at = core.layout.cells(record).next().unwrap();
             others += u32::from(tid(at).0 & (RASK | WASK) != wanted);
         });
-        let new = core.new_record_flags.load(Ordering::Relaxed);
+        let new = core.at_links.new_record_flags.load(Ordering::Relaxed);
         assert_eq!((others, new), (0, wanted), "rows of another policy than {}", rows.policy());
     }
 }
@@ -308,7 +308,7 @@ fn a_row_that_was_locked_during_a_change_of_the_policy_follows_later() {
 }
 
 #[test]
-fn a_transaction_that_does_without_locks_does_not_wait_for_them() {
+fn a_transaction_without_locks_does_not_wait_for_locks() {
     let db = database();
     let rows = table(&db, "rows", Policy::WaitDie);
     let at_end = AtomicU64::new(0);

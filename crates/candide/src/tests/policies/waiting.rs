@@ -1,5 +1,5 @@
-//! Tests of what attempts do about locks that they do not get. Locks of sessions that do nothing
-//! are set by hand, so that the answers do not depend on time.
+//! Tests of attempts that do not get a lock. Locks of sessions that do nothing are set by hand, so
+//! that the answers do not depend on time.
 
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
@@ -21,7 +21,7 @@ fn update(scene: &Scene, passes: bool) -> LockStats {
 }
 
 #[test]
-fn locks_are_counted() {
+fn locks_of_policies_are_counted_in_statistics() {
     for policy in locking() {
         let scene = scene(policy);
         let none = LockStats::default();
@@ -36,7 +36,7 @@ fn locks_are_counted() {
 }
 
 #[test]
-fn a_reader_that_meets_a_writer_s_lock_waits_aborts_or_does_without() {
+fn a_reader_at_a_write_lock_waits_aborts_or_reads_without_lock() {
     for policy in locking() {
         let scene = scene(policy);
         let _stuck = Stuck::on(&scene, 0, Mode::Write);
@@ -84,7 +84,7 @@ fn the_only_reader_becomes_the_writer() {
             table.read(tx, 0, Item::COUNT)?;
             assert_eq!((word().readers(), word().is_written()), (1, false), "{policy}");
             table.update(tx, 0, Item::COUNT.add(1))?;
-            // This policy locks what it writes at the commit.
+            // The policy locks the write set at the commit.
             let is_late = policy == Policy::Pessimistic;
             assert_eq!(word().is_written(), !is_late, "{policy}");
             Ok(())
@@ -95,7 +95,7 @@ fn the_only_reader_becomes_the_writer() {
 }
 
 #[test]
-fn a_writer_that_gives_up_leaves_no_trace_in_the_lock() {
+fn a_writer_that_stops_waiting_leaves_the_lock_unchanged() {
     for policy in locking() {
         let scene = scene(policy);
         let _stuck = Stuck::on(&scene, 0, Mode::Read);
@@ -106,9 +106,9 @@ fn a_writer_that_gives_up_leaves_no_trace_in_the_lock() {
     }
 }
 
-/// The holder of a row waits for the session that asks for the row.
+/// The holder of a row waits for the session that requests the row.
 #[test]
-fn a_circle_is_seen_before_the_wait() {
+fn a_deadlock_is_found_before_the_wait() {
     let scene = scene(Policy::Dreadlock);
     let stuck = Stuck::on(&scene, 0, Mode::Write);
     let (table, mut session) = (&scene.table, scene.db.session().unwrap());
@@ -124,7 +124,7 @@ fn a_circle_is_seen_before_the_wait() {
 }
 
 #[test]
-fn attempts_of_one_run_have_one_age_and_the_next_run_another() {
+fn attempts_of_one_transaction_share_an_age() {
     for policy in locking() {
         let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
         let engine = &db.inner.engine;
@@ -164,9 +164,9 @@ fn an_older_transaction_waits_and_a_younger_one_aborts() {
     }
 }
 
-/// The inner transaction would wait for the outer one, which goes on only after the inner one.
+/// The inner transaction would wait for the outer one, which continues only after the inner one.
 #[test]
-fn a_transaction_within_one_that_locks_its_rows_does_without_locks() {
+fn a_nested_transaction_on_rows_locked_by_the_outer_one_takes_no_locks() {
     for (outer_policy, inner_policy) in
         locking().flat_map(|outer| locking().map(move |inner| (outer, inner)))
     {
@@ -235,14 +235,14 @@ fn meet<const N: usize>(
             assert_free(&table, name);
         }
         let locks = db.stats().locks;
-        // A lock is asked for by each attempt at most three times.
+        // A lock is requested by each attempt at most three times.
         let waits_max = rounds * N as u64 * u64::from(ATTEMPTS_MAX);
         assert!(locks.waited < waits_max, "{name}: {locks:?}");
     }
 }
 
 #[test]
-fn transactions_that_read_a_row_and_then_write_it_end() {
+fn transactions_that_read_and_then_write_one_row_all_end() {
     meet::<2>(
         Policy::ALL.into_iter().filter(|policy| policy.locks()).map(Into::into),
         |table, tx, _| table.read(tx, 0, Item::COUNT).map(drop),
@@ -252,7 +252,7 @@ fn transactions_that_read_a_row_and_then_write_it_end() {
 }
 
 #[test]
-fn transactions_that_lock_three_rows_in_a_circle_end() {
+fn transactions_that_lock_three_rows_in_a_circle_all_end() {
     meet::<3>(
         locking().map(Into::into),
         |table, tx, number| table.update(tx, &number, Item::COUNT.add(1)),

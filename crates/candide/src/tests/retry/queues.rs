@@ -11,7 +11,7 @@ use crate::{Abort, Database, RunOptions, Session, Table, Tx};
 const ITEMS: u64 = 200;
 /// The largest number of items in the queue.
 const ROOM: i64 = 3;
-/// The keys of the rows that count what has come and what has gone.
+/// The keys of the rows that count pushed and popped items.
 const COME: u64 = 1 << 40;
 const GONE: u64 = COME + 1;
 
@@ -41,8 +41,8 @@ fn run<P: Protocol, T>(
     session.with(options).run(body).unwrap_or_else(|abort| panic!("{}: {abort}", P::NAME))
 }
 
-protocol_tests!(concurrent: a_bounded_queue_passes_everything_on);
-fn a_bounded_queue_passes_everything_on<P: Protocol>() {
+protocol_tests!(concurrent: a_bounded_queue_delivers_every_item_once);
+fn a_bounded_queue_delivers_every_item_once<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let queue = db.table::<Item>("queue").unwrap();
     let mut session = db.session().unwrap();

@@ -7,13 +7,15 @@ use super::super::waiting::eventually;
 use super::{LOST_AFTER, Line, Scene};
 use crate::engine::Protocol;
 use crate::epoch::Collect;
+use crate::protocols::Mvto;
 use crate::sync::{Instant, Point, with_hook};
 use crate::{Abort, Database, RunOptions};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::mpsc::channel;
 
-protocol_tests!(concurrent: a_change_of_a_row_wakes);
-fn a_change_of_a_row_wakes<P: Protocol>() {
+protocol_tests!(concurrent: a_change_of_a_watched_row_wakes_the_sleeper);
+fn a_change_of_a_watched_row_wakes_the_sleeper<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (result, runs) = scene.wake(
         |tables, tx| {
@@ -34,8 +36,8 @@ fn a_change_of_a_row_wakes<P: Protocol>() {
     assert_eq!(retries, runs - 1, "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: a_delete_wakes);
-fn a_delete_wakes<P: Protocol>() {
+protocol_tests!(concurrent: a_delete_of_a_watched_row_wakes_the_sleeper);
+fn a_delete_of_a_watched_row_wakes_the_sleeper<P: Protocol>() {
     let (result, _) = Scene::<P>::new().wake(
         |tables, tx| tx.check(tables.items.get(tx, 1, Item::OTHER)?.is_none()),
         &[&|tables, tx| tables.items.delete(tx, 1)],
@@ -43,8 +45,8 @@ fn a_delete_wakes<P: Protocol>() {
     assert_eq!(result, Ok(()), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: an_insert_of_a_missing_key_wakes);
-fn an_insert_of_a_missing_key_wakes<P: Protocol>() {
+protocol_tests!(concurrent: an_insert_of_a_missed_key_wakes_the_sleeper);
+fn an_insert_of_a_missed_key_wakes_the_sleeper<P: Protocol>() {
     let (result, _) = Scene::<P>::new().wake(
         |tables, tx| tables.items.get(tx, 9, Item::COUNT)?.map_or_else(|| tx.retry(), Ok),
         &[&|tables, tx| tables.items.insert(tx, Item::new(9, 90))],
@@ -57,8 +59,8 @@ fn an_insert_of_a_missing_key_wakes<P: Protocol>() {
     assert_eq!(result, Ok(90), "{}, sorted", P::NAME);
 }
 
-protocol_tests!(concurrent: an_insert_into_a_range_wakes);
-fn an_insert_into_a_range_wakes<P: Protocol>() {
+protocol_tests!(concurrent: an_insert_into_a_scanned_range_wakes_the_sleeper);
+fn an_insert_into_a_scanned_range_wakes_the_sleeper<P: Protocol>() {
     let (result, _) = Scene::<P>::new().wake(
         |tables, tx| {
             let found = tables.sorted.scan(tx, 10..20, Line::COUNT).next();
@@ -69,9 +71,9 @@ fn an_insert_into_a_range_wakes<P: Protocol>() {
     assert_eq!(result, Ok(10), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: an_insert_of_a_deleted_row_wakes);
+protocol_tests!(concurrent: a_reinsert_of_a_deleted_row_wakes_the_sleeper);
 /// The record of a deleted row is still linked, or is unlinked while the session sleeps.
-fn an_insert_of_a_deleted_row_wakes<P: Protocol>() {
+fn a_reinsert_of_a_deleted_row_wakes_the_sleeper<P: Protocol>() {
     for is_reaped in [false, true] {
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let items = db.table::<Item>("items").unwrap();
@@ -100,8 +102,8 @@ fn an_insert_of_a_deleted_row_wakes<P: Protocol>() {
     }
 }
 
-protocol_tests!(concurrent: what_a_write_assumes_is_watched);
-fn what_a_write_assumes_is_watched<P: Protocol>() {
+protocol_tests!(concurrent: assumptions_of_writes_are_watched);
+fn assumptions_of_writes_are_watched<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (result, _) = scene.wake(
         |tables, tx| {
@@ -121,8 +123,8 @@ fn what_a_write_assumes_is_watched<P: Protocol>() {
     assert_eq!(result, Err(Abort::Duplicate), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: what_an_undone_part_has_observed_is_watched);
-fn what_an_undone_part_has_observed_is_watched<P: Protocol>() {
+protocol_tests!(concurrent: observations_of_an_undone_part_are_watched);
+fn observations_of_an_undone_part_are_watched<P: Protocol>() {
     let (result, _) = Scene::<P>::new().wake(
         |tables, tx| {
             let part = tx.attempt(|tx| match tables.items.read(tx, 1, Item::COUNT)? {
@@ -136,8 +138,8 @@ fn what_an_undone_part_has_observed_is_watched<P: Protocol>() {
     assert_eq!(result, Ok(5), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: writes_of_attempts_that_wait_have_no_effect);
-fn writes_of_attempts_that_wait_have_no_effect<P: Protocol>() {
+protocol_tests!(concurrent: writes_of_attempts_that_retry_have_no_effect);
+fn writes_of_attempts_that_retry_have_no_effect<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (result, runs) = scene.wake(
         |tables, tx| {
@@ -145,7 +147,7 @@ fn writes_of_attempts_that_wait_have_no_effect<P: Protocol>() {
             tables.items.put(tx, Item::new(8, 80))?;
             tables.items.delete(tx, 3)?;
             let count = tables.items.read(tx, 1, Item::COUNT)?;
-            // The closure goes on, which does not change that the attempt waits.
+            // The closure continues, which does not change that the attempt waits.
             let _ = tx.check(count > 0);
             tables.items.update(tx, 2, Item::COUNT.add(1))?;
             Ok(count)
@@ -165,9 +167,9 @@ fn writes_of_attempts_that_wait_have_no_effect<P: Protocol>() {
     assert_eq!(counts, Ok([Some(1), Some(5), Some(1), None, Some(80)]), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: a_failed_commit_and_a_lock_leave_the_flag);
+protocol_tests!(concurrent: a_failed_commit_and_a_lock_keep_the_watch_flag);
 /// Another session locks the watched row and does not change it. The next change wakes.
-fn a_failed_commit_and_a_lock_leave_the_flag<P: Protocol>() {
+fn a_failed_commit_and_a_lock_keep_the_watch_flag<P: Protocol>() {
     let scene = Scene::<P>::new();
     let (db, items) = (scene.db.clone(), scene.items.clone());
     let mut other = db.session().unwrap();
@@ -191,19 +193,24 @@ fn a_failed_commit_and_a_lock_leave_the_flag<P: Protocol>() {
     });
 }
 
-protocol_tests!(concurrent: a_change_between_the_flags_and_the_sleep_wakes);
-fn a_change_between_the_flags_and_the_sleep_wakes<P: Protocol>() {
+protocol_tests!(concurrent: a_change_after_the_watch_flags_and_before_the_sleep_wakes_the_sleeper);
+fn a_change_after_the_watch_flags_and_before_the_sleep_wakes_the_sleeper<P: Protocol>() {
     // Under a global lock nothing changes before the session has left the lock.
     let is_exclusive = super::super::properties::<P>().applies_at_once;
     let scene = Scene::<P>::new();
     let mut other = scene.db.session().unwrap();
     let (mut session, items) = (scene.session, scene.items.clone());
-    let mut is_left = true;
+    let (db, mut is_left, mut sleeps) = (scene.db.clone(), true, false);
     let hook = move |point| {
         let there = if is_exclusive { Point::Unpinned } else { Point::Watching };
         if point == there && std::mem::take(&mut is_left) {
             session.run(|tx| items.update(tx, 1, Item::COUNT.set(1))).unwrap();
             session.run(|tx| items.insert(tx, Item::new(9, 0))).unwrap();
+            sleeps = true;
+        }
+        // The session is about to sleep, if it has not been woken.
+        if point == Point::Unpinned && std::mem::take(&mut sleeps) {
+            assert!(db.inner.engine.watchers.asleep().are_woken(), "{}: not woken", P::NAME);
         }
     };
     let options = RunOptions::new().deadline(Instant::now() + LOST_AFTER);
@@ -213,40 +220,39 @@ fn a_change_between_the_flags_and_the_sleep_wakes<P: Protocol>() {
     assert_eq!(woken, Ok(()), "{}", P::NAME);
 }
 
-protocol_tests!(overlapping: a_row_that_is_locked_is_not_watched_but_awaited);
+protocol_tests!(overlapping: a_locked_row_is_awaited_rather_than_watched);
 /// The holder of the row stops until the other session waits, and only then changes the row.
-fn a_row_that_is_locked_is_not_watched_but_awaited<P: Protocol>() {
+fn a_locked_row_is_awaited_rather_than_watched<P: Protocol>() {
     let scene = Scene::<P>::new();
-    let (db, items) = (&scene.db, &scene.items);
-    let mut holder = db.session().unwrap();
-    let mut other = db.session().unwrap();
-    std::thread::scope(|scope| {
-        let (begin, begun) = channel();
-        let (table, deadline) = (items.clone(), Instant::now() + LOST_AFTER);
-        let waiter = spawn(scope, move || {
-            begun.recv().unwrap();
-            other
-                .with(RunOptions::new().deadline(deadline))
-                .run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1))
-        });
-        let is_first = Cell::new(true);
-        let changed = holder.run(|tx| {
-            items.read_for_update(tx, 1, Item::COUNT)?;
-            if is_first.take() {
-                begin.send(()).unwrap();
-                let parking = &db.inner.engine.parking;
-                let waits = || db.inner.engine.watchers.count() > 0 || parking.entered() > 0;
-                eventually("the other session waits", waits);
-            }
-            items.update(tx, 1, Item::COUNT.set(1))
-        });
-        assert_eq!(changed, Ok(()), "{}", P::NAME);
-        assert_eq!(waiter.join().unwrap(), Ok(()), "{}", P::NAME);
+    let (watchers, parking) = (&scene.db.inner.engine.watchers, &scene.db.inner.engine.parking);
+    let [mut holder, mut other] = [(); 2].map(|()| scene.db.session().unwrap());
+    let (begin, begun) = channel();
+    let (table, deadline) = (scene.items.clone(), Instant::now() + LOST_AFTER);
+    // Not joined if the wake-up is lost.
+    let waiter = std::thread::spawn(move || {
+        begun.recv().unwrap();
+        other
+            .with(RunOptions::new().deadline(deadline))
+            .run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1))
     });
+    let (is_first, asleep) = (Cell::new(true), RefCell::new(None));
+    let changed = holder.run(|tx| {
+        scene.items.read_for_update(tx, 1, Item::COUNT)?;
+        if is_first.take() {
+            begin.send(()).unwrap();
+            let waits = || watchers.asleep().len() > 0 || parking.entered() > 0;
+            eventually("the other session waits", waits);
+            *asleep.borrow_mut() = Some(watchers.asleep());
+        }
+        scene.items.update(tx, 1, Item::COUNT.set(1))
+    });
+    assert_eq!(changed, Ok(()), "{}", P::NAME);
+    assert!(asleep.take().unwrap().are_woken(), "{}: the change has woken no session", P::NAME);
+    assert_eq!(waiter.join().unwrap(), Ok(()), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: a_sleeping_session_holds_nothing_back);
-fn a_sleeping_session_holds_nothing_back<P: Protocol>() {
+protocol_tests!(concurrent: a_sleeping_session_does_not_delay_reclamation);
+fn a_sleeping_session_does_not_delay_reclamation<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
@@ -271,8 +277,8 @@ fn a_sleeping_session_holds_nothing_back<P: Protocol>() {
     });
 }
 
-protocol_tests!(concurrent: a_new_entry_of_an_index_wakes);
-fn a_new_entry_of_an_index_wakes<P: Protocol>() {
+protocol_tests!(concurrent: a_new_entry_in_a_watched_index_wakes_the_sleeper);
+fn a_new_entry_in_a_watched_index_wakes_the_sleeper<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let filed = db.table::<Filed>("filed").unwrap();
     let mut session = db.session().unwrap();
@@ -291,4 +297,34 @@ fn a_new_entry_of_an_index_wakes<P: Protocol>() {
         session.run(|tx| filed.modify(tx, (1, 2), Filed::COLOUR, |colour| *colour = 1)).unwrap();
         assert_eq!(waiter.join().unwrap().map(|(key, ())| key), Ok((1, 2)), "{}", P::NAME);
     });
+}
+
+/// A commit whose version is pending has found the flag first. Another one links its version above
+/// the pending one, and commits.
+#[test]
+fn a_commit_above_a_pending_version_wakes() {
+    let Scene { db, items, session, .. } = Scene::<Mvto>::new();
+    let [mut pending, mut other] = [(); 2].map(|()| db.session().unwrap());
+    let (table, deadline) = (items.clone(), Instant::now() + LOST_AFTER);
+    let waiter = std::thread::spawn(move || {
+        other
+            .with(RunOptions::new().deadline(deadline))
+            .run(|tx| tx.check(table.read(tx, 1, Item::COUNT)? == 1))
+    });
+    eventually("the session sleeps", || db.inner.engine.watchers.asleep().len() == 1);
+    let asleep = db.inner.engine.watchers.asleep();
+    let woken = Rc::new(Cell::new(None));
+    let (table, answer) = (items.clone(), woken.clone());
+    let mut at_hand = Some((session, waiter));
+    let hook = move |point| {
+        if point == Point::Locked
+            && let Some((mut session, waiter)) = at_hand.take()
+        {
+            session.run(|tx| table.put(tx, Item::new(1, 1))).unwrap();
+            assert!(asleep.are_woken(), "the commit has woken no session");
+            answer.set(Some(waiter.join().unwrap()));
+        }
+    };
+    let committed = with_hook(hook, || pending.run(|tx| items.put(tx, Item::new(1, 2))));
+    assert_eq!((committed, woken.get()), (Ok(()), Some(Ok(()))));
 }

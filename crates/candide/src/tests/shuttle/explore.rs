@@ -12,8 +12,8 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of steps after which a schedule counts as one that does not end. It is fifty times
-/// the number that scenes take.
+/// The number of steps after which a schedule counts as one that does not end. The number is fifty
+/// times that of the scenes' steps.
 const STEPS_MAX: usize = 200_000;
 /// The size of a task's stack. A checker runs on such a stack.
 const STACK_BYTES: usize = 256 << 10;
@@ -83,8 +83,8 @@ impl std::fmt::Display for Choices {
     }
 }
 
-/// The record of the executions. It is not part of the explored program, so its lock is that of the
-/// standard library.
+/// The record of the executions. The record is not part of the explored program, so its lock is
+/// that of the standard library.
 #[derive(Debug, Default)]
 struct Log {
     run: u64,
@@ -160,7 +160,7 @@ impl Scheduler for Watch {
     }
 }
 
-/// A scheduler that chooses tasks at random. It draws a patience for each schedule.
+/// A scheduler that chooses tasks at random. The scheduler draws a patience for each schedule.
 struct Patient {
     random: Random,
     patience: u64,
@@ -309,7 +309,7 @@ fn run(
 }
 
 #[test]
-fn shuttle_choices_are_what_their_text_says() {
+fn shuttle_choices_are_parsed_from_their_text() {
     let choices = Choices { seed: 7, steps: vec![0, 0, 0, 1, 2, 2, 1, 25] };
     assert_eq!(choices.to_string(), "7:a3bc2bz");
     assert_eq!(Choices::parse("7:a3bc2bz"), Some(choices));

@@ -31,8 +31,8 @@ fn look_twice<P: Protocol>(me: &mut Actor<'_, P>, key: u64, note: u64) {
         let first = row.get(Whole)?;
         stage.pass();
         let seen = [first, row.get(Whole)?];
-        // This is also checked for attempts that are going to fail: they may see the row as it was
-        // at another time, but never another row.
+        // The check includes attempts that are going to fail: they may see the row as it was at
+        // another time, but never another row.
         other = seen.into_iter().flatten().find(|row| row.count != count_of(key)).or(other);
         items.put(tx, Item::new(note, seen.iter().flatten().count() as i64))?;
         Ok(seen)
@@ -51,7 +51,7 @@ pub(super) fn reuse<P: Protocol>() -> Scene<P> {
                 me.remember_place(key);
                 delete(me, key);
                 (0..2).for_each(|_| me.pass());
-                // This key never had a record. So if its record is where another record was, the
+                // A key that never had a record. So if its record is where another record was, the
                 // insert has not taken over a deleted row's record.
                 insert(me, 10 + key);
                 me.remember_place(10 + key);
@@ -92,8 +92,8 @@ pub(super) fn stale_handle<P: Protocol>() -> Scene<P> {
                 let row = items.find(tx, 0)?;
                 let first = row.get(Whole)?;
                 (0..3).try_for_each(|_| items.get(tx, 1, ()).map(drop))?;
-                // This is also checked for attempts that are going to fail: they may see the row as
-                // it was at another time, but never another row.
+                // The check includes attempts that are going to fail: they may see the row as it
+                // was at another time, but never another row.
                 other = first.or(row.get(Whole)?).filter(|row| row.count != count_of(0)).or(other);
                 Ok(())
             });

@@ -1,4 +1,4 @@
-//! Scenes of databases with a log. Their prefixes are judged.
+//! Scenes of databases with a log. The prefixes of the logs are judged.
 
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};

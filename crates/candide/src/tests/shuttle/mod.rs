@@ -9,10 +9,11 @@
 //! * `CANDIDE_SCENE` and `CANDIDE_PROTOCOL` select a scene and a protocol by name.
 //! * `CANDIDE_SCHEDULES` is the number of schedules of each scene and protocol, and `CANDIDE_SEED`
 //!   is the seed that determines them.
-//! * `CANDIDE_SECONDS` is the time for all schedules. If it is set, there is no other limit.
+//! * `CANDIDE_SECONDS` is the time for all schedules. If the variable is set, there is no other
+//!   limit.
 //! * `CANDIDE_TRACE` makes the tests print the number of each distinct schedule before it runs.
 //!
-//! `cargo xtask verify` sets them.
+//! `cargo xtask verify` sets these variables.
 
 mod explore;
 mod life;
@@ -258,7 +259,7 @@ impl ForVersioned for Again {
 }
 
 #[test]
-fn shuttle_scenes_are_what_protocols_promise() {
+fn shuttle_scenes_satisfy_the_guarantees_of_protocols() {
     if let Some(text) = variable("CANDIDE_REPLAY") {
         let mut parts = text.splitn(3, ':');
         let mut part = || parts.next().expect("CANDIDE_REPLAY is scene:protocol:seed:steps");

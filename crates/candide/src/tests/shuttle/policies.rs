@@ -127,8 +127,8 @@ pub(super) fn three_cycle<P: Protocol>() -> Scene<P> {
         .shows("lock refused")
 }
 
-/// A transaction that has written much asks another one to abort, whose session may have begun the
-/// next transaction. That transaction meets no other, so it commits at once.
+/// A transaction that has written much requests the abort of another one, whose session may have
+/// begun the next transaction. That transaction meets no other, so it commits at once.
 pub(super) fn killed_late<P: Protocol>() -> Scene<P> {
     const FIRST: u64 = 20;
     const TURNS: u64 = 8;

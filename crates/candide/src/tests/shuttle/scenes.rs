@@ -24,8 +24,8 @@ pub(super) fn random_mix<P: Protocol>() -> Scene<P> {
     Scene::new("mix").before(steps).part(steps).part(steps).part(steps).shows("burial")
 }
 
-/// Transactions move the whole count of a row to another row, which they may have to insert. One of
-/// the threads reads for update. The sum stays the same.
+/// Transactions move the whole count of a row to another row, which they may have to insert. A
+/// thread of the scene reads for update. The sum stays the same.
 pub(super) fn moves<P: Protocol>() -> Scene<P> {
     fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -322,8 +322,8 @@ pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
     fn remove<P: Protocol>(me: &mut Actor<'_, P>, from: u16, to: u16) {
         let (parcels, items) = (me.parcels(), me.items());
         me.run(|tx| {
-            // The delete depends on the count that the other thread has written. That count depends
-            // on the existing rows.
+            // The delete depends on the count that the other thread has written. The other thread's
+            // count depends on the existing rows.
             items.get(tx, 9, Item::COUNT)?;
             let Some(weight) = parcels.get(tx, &(1, from), Parcel::WEIGHT)? else { return Ok(()) };
             parcels.delete(tx, &(1, from))?;
@@ -484,7 +484,7 @@ impl Updater<Item> for Breaks {
 }
 
 /// Two rows must always have equal contents. Each transaction makes the same update on both. The
-/// updates are total, so they may be deferred, but they do not commute. One of them is declared
+/// updates are total, so they may be deferred, but they do not commute. One updater is declared
 /// total and panics. Meanwhile the rows are deleted, inserted and read, and garbage is collected.
 pub(super) fn put_off<P: Protocol>() -> Scene<P> {
     type Change<P> = fn(&Table<Item, Recorded<P>>, &Tx<'_, Recorded<P>>, u64) -> Result<(), Abort>;

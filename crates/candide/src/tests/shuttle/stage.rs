@@ -31,8 +31,8 @@ pub(super) type Seen = Arc<Mutex<BTreeMap<&'static str, u64>>>;
 /// The part of one thread in a scene.
 pub(super) type Part<P> = fn(&mut Actor<'_, P>);
 
-/// A scene: a small program of a few threads. Its history is judged. The scene itself asserts all
-/// other properties.
+/// A scene: a small program of a few threads. The history of a scene is judged. The scene itself
+/// asserts all other properties.
 pub(super) struct Scene<P: Protocol> {
     pub(super) name: &'static str,
     before: Part<P>,
@@ -48,7 +48,7 @@ pub(super) struct Scene<P: Protocol> {
 }
 
 impl<P: Protocol> Scene<P> {
-    /// Makes a scene without parts. Its schedules must show at least a conflict.
+    /// Makes a scene without parts. The schedules of the scene must show at least a conflict.
     pub(super) fn new(name: &'static str) -> Scene<P> {
         Scene::peaceful(name).shows("conflict")
     }
@@ -195,7 +195,7 @@ impl<P: Protocol> Stage<P> {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() += 1;
     }
 
-    /// Asserts that the history keeps the promises of the protocol.
+    /// Asserts that the history has the guarantees of the protocol.
     fn judge(&self, name: &str) {
         let stats = self.db.stats();
         for (what, times) in [
@@ -291,8 +291,8 @@ impl<'a, P: Protocol> Actor<'a, P> {
         self.witness.note(&mut self.session);
     }
 
-    /// Lets the logger make a round, and notes what programs are told then. Returns whether a block
-    /// was written.
+    /// Lets the logger make a round, and notes the cuts that are reported then. Returns whether a
+    /// block was written.
     pub(super) fn round(&self) -> bool {
         let (logged, notes) = self.stage.logged.as_ref().expect("the scene has a log");
         let is_written = logged.round() == Round::Written;

@@ -1,7 +1,7 @@
 //! A scene of random transactions of updates, whose values are judged. Some serial order of the
 //! transactions that agrees with real time must explain all values that each of them has seen.
-//! Histories show which transaction saw whose version. They do not show the contents of a version
-//! that several deferred updates have made.
+//! Histories show which transaction saw whose version. Histories do not show the contents of a
+//! version that several deferred updates have made.
 
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
@@ -25,7 +25,7 @@ pub(super) struct Step {
     by: i64,
 }
 
-/// The number of kinds of steps that only read. They have the lowest numbers.
+/// The number of kinds of steps that only read. Such steps have the lowest numbers.
 const READS: u64 = 3;
 const STEPS: u64 = 15;
 

@@ -77,8 +77,8 @@ pub(super) fn snapshots<P: Versioned>() -> Scene<P> {
         .shows("burial")
 }
 
-/// Garbage is parked for snapshots that may close at any time. It is queued again, collected by
-/// other sessions, and freed. All of it must be freed, and each part once.
+/// Garbage is parked for snapshots that may close at any time. Such garbage is queued again,
+/// collected by other sessions, and freed. All of it must be freed, and each part once.
 pub(super) fn parked<P: Versioned>() -> Scene<P> {
     fn churn<P: Versioned>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -151,14 +151,14 @@ pub(super) fn stowed<P: Versioned>() -> Scene<P> {
                     me.stage.pass();
                     let mut back = parcels.scan_rev(tx, .., ()).collect::<Result<Vec<_>, _>>()?;
                     back.reverse();
-                    assert_eq!(back, forward, "the other way other rows are seen");
+                    assert_eq!(back, forward, "scans in the two directions see different rows");
                     for of in 0..2 {
                         for number in 0..3 {
                             let is_there = parcels.get(tx, &(of, number), ())?.is_some();
                             assert_eq!(
                                 is_there,
                                 forward.contains(&((of, number), ())),
-                                "by its key it is not the same"
+                                "a lookup by key sees another row"
                             );
                         }
                     }
@@ -309,7 +309,7 @@ pub(super) fn reports<P: Versioned>() -> Scene<P> {
                 counts(&items, tx)
             });
             assert_whole(&counts.unwrap());
-            assert_eq!(runs, 1, "it met a conflict");
+            assert_eq!(runs, 1, "the transaction met a conflict");
             me.advance();
         }
     }

@@ -12,7 +12,7 @@ use std::ops::Bound;
 
 /// Row types with the columns of a [`Parcel`].
 pub(super) trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
-    /// The kind of the columns that an index may keep. It determines whether updates of these
+    /// The kind of the columns that an index may keep. The kind determines whether updates of these
     /// columns compile.
     type Kind: ColumnKind;
     const CODE: Column<Self, u32, Self::Kind>;

@@ -93,7 +93,8 @@ fn scripts() -> usize {
     if is_short() { SCRIPTS / 4 } else { SCRIPTS }
 }
 
-/// Runs random scripts on parcels. Their table is ordered, and its indexes are added and dropped.
+/// Runs random scripts on parcels. The table of parcels is ordered, and its indexes are added and
+/// dropped.
 fn random_scripts_on_parcels<P: Protocol>(parity: u32) {
     for_each_setting(&[parity], |setting, seed| {
         if !setting.ordered {
@@ -116,14 +117,14 @@ protocol_tests!(
         = random_scripts_on_parcels(0)
 );
 
-protocol_tests!(erased: random_scripts_under_erased_protocols_mean_what_a_map_says);
-fn random_scripts_under_erased_protocols_mean_what_a_map_says<P: Protocol>() {
+protocol_tests!(erased: random_scripts_under_erased_protocols_agree_with_a_map);
+fn random_scripts_under_erased_protocols_agree_with_a_map<P: Protocol>() {
     random_scripts_on_filed_parcels::<P>(&[0, 1]);
     random_scripts_on_parcels::<P>(1);
 }
 
 #[test]
-fn random_scripts_that_are_recorded_mean_what_a_map_says() {
+fn recorded_random_scripts_agree_with_a_map() {
     random_scripts_on_parcels::<Recorded<Occ>>(1);
     let on_filed_parcels = || random_scripts_on_filed_parcels::<Erased>(&[1]);
     under_erased::<Recorded<Occ>, _>(Policies::default(), on_filed_parcels);

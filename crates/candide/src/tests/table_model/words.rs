@@ -70,7 +70,7 @@ impl Look {
         }
     }
 
-    /// Calls `what` with the projection of this part.
+    /// Calls `what` with the projection onto the part.
     pub(super) fn with<G: Goods, W: WithProjection<G>>(self, what: W) -> W::Output {
         match self {
             Look::Whole => what.with(Whole, |row| whole(row.into())),
@@ -120,7 +120,7 @@ pub(super) enum Order {
     Forward,
     /// By `scan_rev`.
     Reverse,
-    /// From both ends: the bits say which rows are taken from the end, by turns of eight.
+    /// From both ends: the bits choose, in groups of eight, which rows are taken from the end.
     BothEnds(u8),
 }
 
@@ -238,8 +238,8 @@ pub(super) enum Operation {
     Clear,
     /// Makes a scan and reads some of its rows.
     Take(Reading, usize),
-    /// Makes a scan that stays open during the following operations. It is read to its end after
-    /// all of them.
+    /// Makes a scan that stays open during the following operations. The scan is read to its end
+    /// after all these operations.
     Open(Reading),
     /// Reads some more rows of an open scan.
     Step(usize, usize),

@@ -20,7 +20,8 @@ use candide_check::Options;
 use std::sync::Barrier;
 use untimed::Untimed;
 
-/// A database in which time stands still. Its items 1, 2 and 3 have the count zero.
+/// A database whose clock does not advance. The items 1, 2 and 3 of the database have the count
+/// zero.
 struct Scene<P: Protocol> {
     db: Database<P>,
     items: Table<Item, P>,
@@ -91,7 +92,7 @@ struct Script<P: Protocol> {
 }
 
 /// Returns whether T3 commits although it has seen the write of T2.
-fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
+fn commits_below<P: Protocol>(script: &Script<P>) -> bool {
     let scene = Scene::<P>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     for step in &script.before {
@@ -348,8 +349,8 @@ fn read_row<P: Protocol>() -> Script<P> {
 
 /// Asserts that TicToc prevents T3's commit, and that without timestamps in nodes T3 commits.
 fn assert_stopped(timed: Script<TicToc>, untimed: Script<Untimed>) {
-    assert!(!slips_below(&timed), "{}", timed.name);
-    assert!(slips_below(&untimed), "{}: the script shows nothing", untimed.name);
+    assert!(!commits_below(&timed), "{}", timed.name);
+    assert!(commits_below(&untimed), "{}: the script shows nothing", untimed.name);
 }
 
 /// Makes tests that each call [`assert_stopped`] for some scripts.
@@ -373,7 +374,7 @@ stopped! {
 
 #[test]
 fn no_update_commits_below_a_reader_of_its_row() {
-    assert!(!slips_below::<TicToc>(&read_row()));
+    assert!(!commits_below::<TicToc>(&read_row()));
 }
 
 /// T2 holds the row when T1 reads it. T1's timestamp is far above the timestamp that T2 would have
@@ -400,7 +401,7 @@ fn no_holder_commits_below_a_reader_of_its_row() {
 
 /// The failure of a guard shows T1 the row's value, so it counts as a read.
 #[test]
-fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
+fn no_update_commits_below_an_outcome_that_depends_on_it() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     scene.age_item_1(&mut session);
@@ -420,7 +421,7 @@ fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
 
 /// Here T1 inserts and deletes the row within its transaction.
 #[test]
-fn no_insert_slips_below_one_that_was_taken_back() {
+fn no_insert_commits_below_an_undone_insert() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     scene.age_item_1(&mut session);
@@ -440,8 +441,8 @@ fn no_insert_slips_below_one_that_was_taken_back() {
 
 /// Transaction T finds a key absent after the key's row was deleted, so T comes after the delete.
 /// Only the node's nwts still shows the delete. W has read a row that the deleting transaction
-/// replaces, so W comes before the delete. T does not see W's write, so T comes before W. This is a
-/// cycle.
+/// replaces, so W comes before the delete. T does not see W's write, so T comes before W. The three
+/// orders form a cycle.
 #[test]
 fn a_reader_that_misses_a_key_comes_after_the_delete() {
     let scene = Scene::<TicToc>::new();
@@ -576,7 +577,7 @@ fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)
 /// The schedule of the third figure of "Opportunities for Optimism": one transaction ends later
 /// than the other, but comes first in the serial order.
 #[test]
-fn a_reader_of_a_row_that_was_overwritten_since_may_come_first() {
+fn a_reader_of_an_overwritten_row_may_be_ordered_first() {
     assert_eq!(attempts_after_overwrite::<Occ>(Scene::age_item_1), 2);
     assert_eq!(attempts_after_overwrite::<TicToc>(Scene::age_item_1), 1);
     assert_eq!(attempts_after_overwrite::<Occ>(Scene::extend_item_1), 2);

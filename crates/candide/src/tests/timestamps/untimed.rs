@@ -1,8 +1,9 @@
 //! TicToc without timestamps for absence. Buckets and leaves have only versions, which are in
 //! commit order.
 //!
-//! Such mixtures have been published as serializable. They are not, as this protocol shows: each
-//! script of the neighbouring tests that TicToc prevents commits under this protocol.
+//! Such mixtures have been published as serializable. Such mixtures are not serializable, as this
+//! protocol shows: each script of the neighbouring tests that TicToc prevents commits under this
+//! protocol.
 
 use crate::Abort;
 use crate::access::{Intent, WriteSet};

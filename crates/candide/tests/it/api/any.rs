@@ -6,7 +6,7 @@ use candide::policy::Policy;
 use candide::{Abort, Error};
 
 #[test]
-fn each_name_chooses_the_protocol_that_has_it() {
+fn each_protocol_name_opens_that_protocol() {
     for name in Chosen::names() {
         let db = AnyDatabase::choose(name).unwrap();
         assert_eq!(db.properties().name, name);
@@ -19,7 +19,7 @@ fn each_name_chooses_the_protocol_that_has_it() {
 }
 
 #[test]
-fn all_names_are_different_and_policies_are_among_them() {
+fn protocol_names_are_distinct_and_include_policies() {
     let names = Chosen::names();
     assert!(Policy::ALL.iter().all(|policy| names.contains(&policy.name())));
     assert!(
@@ -30,7 +30,7 @@ fn all_names_are_different_and_policies_are_among_them() {
 }
 
 #[test]
-fn an_unknown_name_is_refused_and_those_that_exist_are_listed() {
+fn an_unknown_protocol_name_is_refused_with_a_list_of_names() {
     for name in ["", "OCC", "mvcc ", "silo"] {
         let Err(Error::UnknownName(unknown)) = AnyDatabase::choose(name).map(drop) else {
             panic!("{name:?} is no protocol");

@@ -36,7 +36,7 @@ fn program(name: &str, protocol: &str, bytes: &[u8]) -> Result<u64, Error> {
 }
 
 #[test]
-fn a_program_passes_every_error_on_by_the_question_mark() {
+fn the_question_mark_converts_every_error() {
     let ended = |name, protocol, bytes| program(name, protocol, bytes).unwrap_err();
     assert!(matches!(ended("ann", "silo", b""), Error::UnknownName(_)));
     let long = ended("annabel", "mvcc", b"");
@@ -78,7 +78,7 @@ fn an_error_names_its_cause_where_it_has_one() {
 }
 
 #[test]
-fn an_error_within_another_one_comes_out_as_itself() {
+fn an_error_within_another_one_is_recovered_by_downcasting() {
     let busy = || Error::NotQuiescent;
     assert_eq!(Error::from(StreamError::Refused(busy())), busy());
     assert_eq!(Error::from(OpenError::Target(Box::new(busy()))), busy());

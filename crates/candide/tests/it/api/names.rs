@@ -49,7 +49,7 @@ fn transactions_are_counted_by_name_in_present_and_past_sessions<P: Protocol>() 
 }
 
 #[test]
-fn conflicts_are_counted_and_say_the_name() {
+fn conflicts_are_counted_by_transaction_name() {
     let (db, items) = database_with::<Item, Occ>("items");
     ok(db.run(|tx| items.insert(tx, Item::new(1, 0))));
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());

@@ -81,7 +81,7 @@ fn the_options_of_a_runner_apply_to_each_of_its_transactions<P: Protocol>() {
 }
 
 #[test]
-fn a_callback_made_for_one_call_can_be_given_in_it() {
+fn a_callback_may_borrow_from_the_calling_function() {
     let (db, items) = scene::<Mvcc>();
     let mut other = db.session().unwrap();
     let conflicts = std::cell::Cell::new(0);

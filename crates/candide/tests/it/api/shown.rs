@@ -19,8 +19,8 @@ fn shown(value: &dyn Debug) -> String {
     text
 }
 
-protocol_tests!(all: handles_show_names_and_no_internals);
-fn handles_show_names_and_no_internals<P: Protocol>() {
+protocol_tests!(all: debug_output_of_handles_shows_names_and_no_internals);
+fn debug_output_of_handles_shows_names_and_no_internals<P: Protocol>() {
     let (db, parcels) = database_with::<Parcel, P>("parcels");
     let index = parcels.create_index("by_note", Parcel::NOTE, IndexOptions::ordered()).unwrap();
     let name = db.properties().name;
@@ -50,7 +50,7 @@ fn handles_show_names_and_no_internals<P: Protocol>() {
 }
 
 #[test]
-fn options_and_values_show_what_they_were_given() {
+fn debug_output_of_options_and_values_shows_their_contents() {
     let db = Database::<Mvcc>::default();
     shown(&db.snapshot());
     shown(&AnyDatabase::choose("mvto").unwrap());

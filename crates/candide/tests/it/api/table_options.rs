@@ -19,9 +19,9 @@ fn pair(existing: &str, wanted: &str) -> (String, String) {
     (existing.to_owned(), wanted.to_owned())
 }
 
-protocol_tests!(all: options_that_are_given_must_be_those_of_the_table);
+protocol_tests!(all: options_must_equal_those_of_the_existing_table);
 
-fn options_that_are_given_must_be_those_of_the_table<P: Protocol>() {
+fn options_must_equal_those_of_the_existing_table<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let none = TableOptions::default();
     let items = db.table::<Item>("items").unwrap();
@@ -45,9 +45,9 @@ fn options_that_are_given_must_be_those_of_the_table<P: Protocol>() {
     drop(items);
 }
 
-protocol_tests!(all: a_call_that_is_repeated_finds_the_table_that_it_has_made);
+protocol_tests!(all: a_repeated_call_returns_the_existing_table);
 
-fn a_call_that_is_repeated_finds_the_table_that_it_has_made<P: Protocol>() {
+fn a_repeated_call_returns_the_existing_table<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let options = TableOptions::default()
         .ordered()
@@ -63,7 +63,7 @@ fn a_call_that_is_repeated_finds_the_table_that_it_has_made<P: Protocol>() {
 }
 
 #[test]
-fn the_policy_that_is_given_must_be_the_tables_present_one() {
+fn an_option_of_policy_must_equal_the_present_policy_of_the_table() {
     let db = Database::<Occ>::builder().build().unwrap();
     let of = |policy| TableOptions::default().policy(policy);
     let items = db.table_with::<Item>("items", of(Policy::WaitDie)).unwrap();

@@ -25,7 +25,7 @@ fn loading_inserts_every_row_once_and_reports_it<P: Protocol>() {
 }
 
 #[test]
-fn loading_ends_where_the_iterator_does() {
+fn loading_ends_at_the_end_of_the_iterator() {
     for workers in [NonZeroUsize::MIN, THREE] {
         let (_db, table) = filled::<Occ>(0);
         let rows = (0..1_000).map_while(|id| (id != 100).then(|| Item::new(id, 0)));
@@ -34,7 +34,7 @@ fn loading_ends_where_the_iterator_does() {
 }
 
 #[test]
-fn a_load_of_which_one_worker_panics_is_over_for_all() {
+fn a_panic_of_one_worker_ends_the_load() {
     let (_db, table) = filled::<Occ>(0);
     let is_first = AtomicBool::new(true);
     let progress = |_: usize| {
@@ -49,7 +49,7 @@ fn a_load_of_which_one_worker_panics_is_over_for_all() {
 }
 
 #[test]
-fn loading_ends_at_the_first_refusal_and_says_how_far_it_came() {
+fn loading_ends_at_the_first_refused_row_and_counts_the_inserted_ones() {
     let (_db, table) = filled::<Occ>(0);
     let rows = (0..5_000).map(|number| Item::new(if number == 3_000 { 7 } else { number }, 0));
     match table.load(rows, LoadOptions::new()) {
@@ -62,7 +62,7 @@ fn loading_ends_at_the_first_refusal_and_says_how_far_it_came() {
 }
 
 #[test]
-fn a_panic_of_the_iterator_is_the_callers() {
+fn a_panic_of_the_iterator_is_passed_to_the_caller() {
     let (db, table) = filled::<Occ>(0);
     let rows =
         (0..1_000).map(|number| if number == 600 { panic!("mine") } else { Item::new(number, 0) });
@@ -103,8 +103,8 @@ fn clearing_is_part_of_its_transaction<P: Protocol>() {
     assert_eq!(rows(&table).len(), 0);
 }
 
-protocol_tests!(all: insert_many_refuses_like_insert);
-fn insert_many_refuses_like_insert<P: Protocol>() {
+protocol_tests!(all: insert_many_has_the_errors_of_insert);
+fn insert_many_has_the_errors_of_insert<P: Protocol>() {
     let (db, table) = filled::<P>(3);
     let refused = db.run(|tx| table.insert_many(tx, [5, 6, 1, 7].map(|id| Item::new(id, 9))));
     assert_eq!(refused, Err(Abort::Duplicate));
@@ -123,7 +123,7 @@ fn insert_many_refuses_like_insert<P: Protocol>() {
 }
 
 #[test]
-fn more_workers_than_the_largest_number_are_an_error() {
+fn more_loading_workers_than_the_maximum_are_refused() {
     let (_db, table) = filled::<Occ>(0);
     let load = |workers| {
         let workers = NonZeroUsize::new(workers).unwrap();

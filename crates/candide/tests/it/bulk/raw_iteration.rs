@@ -6,9 +6,9 @@ use std::thread;
 
 // Tests of iteration outside of transactions.
 
-protocol_tests!(overlapping: raw_iteration_stays_right_when_the_table_is_restructured_meanwhile);
+protocol_tests!(overlapping: raw_iteration_is_complete_while_the_table_is_restructured);
 /// An iteration whose callback changes the table.
-fn raw_iteration_stays_right_when_the_table_is_restructured_meanwhile<P: Protocol>() {
+fn raw_iteration_is_complete_while_the_table_is_restructured<P: Protocol>() {
     for ordered in [false, true] {
         let db = builder::<P>().seed(5).build().unwrap();
         let options =
@@ -89,8 +89,8 @@ fn an_export_has_every_row_once_or_is_refused() {
     assert_eq!(table.export(&mut Vec::new()).unwrap(), 3_000, "undisturbed");
 }
 
-protocol_tests!(all: raw_iteration_is_not_disturbed_by_the_advancer);
-fn raw_iteration_is_not_disturbed_by_the_advancer<P: Protocol>() {
+protocol_tests!(all: raw_iteration_is_complete_beside_the_advancer);
+fn raw_iteration_is_complete_beside_the_advancer<P: Protocol>() {
     let (db, table) = database_with::<Item, P>("rows");
     for round in 0..200 {
         db.run(|tx| (0..50).try_for_each(|key| table.put(tx, Item::new(key, round)))).unwrap();

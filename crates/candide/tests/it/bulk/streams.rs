@@ -19,7 +19,7 @@ impl std::io::Write for Closed {
 }
 
 #[test]
-fn an_export_that_cannot_be_written_says_so() {
+fn a_write_error_of_an_export_is_returned() {
     let (_db, table) = filled::<Occ>(5_000);
     assert!(matches!(table.export(&mut Closed(100_000)), Err(StreamError::Io(_))));
 }
@@ -74,7 +74,7 @@ fn the_stream_has_the_bytes_of_its_format() {
 }
 
 #[test]
-fn a_damaged_stream_is_refused_wherever_it_is_damaged() {
+fn a_stream_damaged_at_any_byte_is_refused() {
     let exported = |rows| {
         let mut stream = Vec::new();
         filled::<Occ>(rows).1.export(&mut stream).unwrap();
@@ -119,7 +119,7 @@ fn a_damaged_stream_is_refused_wherever_it_is_damaged() {
 }
 
 #[test]
-fn rows_of_another_type_and_rows_that_are_there_are_refused() {
+fn an_import_refuses_rows_of_another_type_and_existing_rows() {
     #[derive(Record, Debug, Clone, Copy)]
     struct Other {
         #[key]

@@ -10,9 +10,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-protocol_tests!(all: run_returns_when_the_transaction_is_durable);
+protocol_tests!(all: run_returns_after_the_transaction_is_durable);
 
-fn run_returns_when_the_transaction_is_durable<P: Protocol>() {
+fn run_returns_after_the_transaction_is_durable<P: Protocol>() {
     let (disk, db, items) = new_items::<P>();
     for id in 0..20 {
         insert(&db, &items, id, 5).unwrap();
@@ -21,9 +21,9 @@ fn run_returns_when_the_transaction_is_durable<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: a_result_is_pending_until_it_is_durable);
+protocol_tests!(all: a_result_stays_pending_until_its_commit_is_durable);
 
-fn a_result_is_pending_until_it_is_durable<P: Protocol>() {
+fn a_result_stays_pending_until_its_commit_is_durable<P: Protocol>() {
     let disk = SimDisk::new();
     // The logger begins no round unless it is asked to.
     let options = options().flush_every(Duration::from_secs(3600));
@@ -98,7 +98,7 @@ fn a_pending_result_is_a_future_and_takes_a_callback() {
 }
 
 #[test]
-fn a_database_without_a_log_has_nothing_to_wait_for() {
+fn waits_for_durability_return_at_once_without_a_log() {
     let (db, items) = database_with::<Item, Occ>("items");
     let pending = db.run_logged(|tx| items.insert(tx, Item::new(1, 5)));
     assert!(pending.is_at(Level::Durable));
@@ -110,7 +110,7 @@ fn a_database_without_a_log_has_nothing_to_wait_for() {
 }
 
 #[test]
-fn the_level_is_that_of_the_call_or_else_of_the_database() {
+fn the_durability_level_of_a_call_overrides_that_of_the_database() {
     let disk = SimDisk::new();
     let options = LogOptions::new()
         .segment_bytes(64 << 10)

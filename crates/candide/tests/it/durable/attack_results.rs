@@ -30,9 +30,9 @@ fn rows_after_crash<P: Protocol>(disk: &SimDisk) -> usize {
     contents(&open_items::<P>(&crashed(disk)).1).len()
 }
 
-protocol_tests!(all: raw_iteration_shows_what_is_durable);
+protocol_tests!(all: raw_iteration_shows_only_durable_rows);
 
-fn raw_iteration_shows_what_is_durable<P: Protocol>() {
+fn raw_iteration_shows_only_durable_rows<P: Protocol>() {
     let disk = SimDisk::new();
     let (_db, items) = open_with_pending_item::<P>(&disk);
     let mut shown = 0;
@@ -43,9 +43,9 @@ fn raw_iteration_shows_what_is_durable<P: Protocol>() {
     assert_eq!((rows.unwrap(), shown), (1, 1));
 }
 
-protocol_tests!(all: an_export_contains_what_is_durable);
+protocol_tests!(all: an_export_contains_only_durable_rows);
 
-fn an_export_contains_what_is_durable<P: Protocol>() {
+fn an_export_contains_only_durable_rows<P: Protocol>() {
     let disk = SimDisk::new();
     let (_db, items) = open_with_pending_item::<P>(&disk);
     assert_eq!(items.export(&mut Vec::new()).unwrap(), 1);

@@ -71,11 +71,11 @@ fn changes_of_many_threads_are_repeated_in_their_order<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: every_crash_keeps_what_threads_were_told_and_a_prefix_of_what_each_did);
+protocol_tests!(all: every_crash_keeps_acknowledged_commits_and_a_prefix_of_each_thread);
 
 /// Each thread inserts rows of its own, one after another, and notes the position of the disk after
 /// each acknowledgement.
-fn every_crash_keeps_what_threads_were_told_and_a_prefix_of_what_each_did<P: Protocol>() {
+fn every_crash_keeps_acknowledged_commits_and_a_prefix_of_each_thread<P: Protocol>() {
     let (disk, db, items) = new_items::<P>();
     let threads = if properties::<P>().one_session { 1 } else { 3 };
     let told: Vec<Vec<usize>> = std::thread::scope(|scope| {

@@ -133,7 +133,7 @@ fn a_waker_that_panics_does_not_end_the_logger() {
 }
 
 #[test]
-fn a_call_that_is_wanted_after_the_failure_of_the_log_is_made() {
+fn a_callback_registered_after_the_failure_of_the_log_is_called() {
     let (disk, db, items) = new_items::<Occ>();
     insert(&db, &items, 1, 5).unwrap();
     disk.fail(1, Fault::SyncLoses);

@@ -57,7 +57,7 @@ fn the_last_handle_of_any_kind_writes_everything_and_unlocks_the_directory() {
 }
 
 #[test]
-fn closing_counts_the_other_handles_and_closes_nothing() {
+fn closing_with_other_handles_is_refused_with_their_number() {
     let disk = SimDisk::new();
     let (db, items) = open_lazily::<Mvcc>(&disk);
     let mut handles: Vec<_> = KINDS.iter().map(|(_, make)| make(&db, &items)).collect();

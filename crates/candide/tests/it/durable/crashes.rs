@@ -6,12 +6,12 @@ use candide::{Abort, Protocol, Whole};
 use candide_log_testing::{CrashOptions, SimDisk};
 use std::collections::BTreeMap;
 
-protocol_tests!(all: every_crash_leaves_a_prefix_with_all_that_was_acknowledged);
+protocol_tests!(all: every_crash_leaves_a_prefix_with_all_acknowledged_commits);
 
 /// Runs transactions one after another, and notes after each of them the contents and the position
 /// of the disk. Each state that a crash can leave must have contents that were noted, no earlier
 /// than the last that was acknowledged before the crash.
-fn every_crash_leaves_a_prefix_with_all_that_was_acknowledged<P: Protocol>() {
+fn every_crash_leaves_a_prefix_with_all_acknowledged_commits<P: Protocol>() {
     let disk = SimDisk::new();
     let mut noted: Vec<(usize, BTreeMap<u64, Item>)> = vec![(0, BTreeMap::new())];
     for opening in 0..2 {

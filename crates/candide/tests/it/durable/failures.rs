@@ -5,9 +5,9 @@ use crate::common::Item;
 use candide::{Abort, Level, Occ, Protocol, Whole};
 use candide_log_testing::Fault;
 
-protocol_tests!(all: a_failed_sync_ends_all_writing_and_no_reading);
+protocol_tests!(all: after_a_failed_sync_writes_fail_and_reads_succeed);
 
-fn a_failed_sync_ends_all_writing_and_no_reading<P: Protocol>() {
+fn after_a_failed_sync_writes_fail_and_reads_succeed<P: Protocol>() {
     let (disk, db, items) = new_items::<P>();
     insert(&db, &items, 1, 5).unwrap();
     disk.fail(1, Fault::SyncLoses);

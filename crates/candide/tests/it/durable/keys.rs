@@ -152,9 +152,9 @@ struct Brittle {
     value: Unwritable,
 }
 
-protocol_tests!(all: half_of_an_operation_is_not_recovered);
+protocol_tests!(all: a_partial_operation_is_not_recovered);
 
-fn half_of_an_operation_is_not_recovered<P: Protocol>() {
+fn a_partial_operation_is_not_recovered<P: Protocol>() {
     let disk = SimDisk::new();
     let db = open::<P>(&disk).unwrap();
     let table = db.table::<Brittle>("brittle").unwrap();

@@ -99,7 +99,7 @@ fn schema() -> TableSchema {
 }
 
 #[test]
-fn every_crash_leaves_what_the_laboratory_expects() {
+fn every_crash_leaves_a_state_that_the_laboratory_expects() {
     let states = if std::env::var_os("CANDIDE_FULL").is_none() { 3_000 } else { 100_000 };
     let plan = Plan { engine_share: 0.01, ..Plan::new(schema()) };
     let engine = InTurn::new();

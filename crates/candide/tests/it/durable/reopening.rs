@@ -138,7 +138,7 @@ fn a_session_that_has_ended_leaves_its_last_commit_to_the_logger() {
 }
 
 #[test]
-fn nothing_is_written_by_transactions_that_change_nothing() {
+fn transactions_without_changes_write_no_log() {
     let (disk, db, items) = new_items::<Occ>();
     insert(&db, &items, 1, 1).unwrap();
     db.sync().unwrap();

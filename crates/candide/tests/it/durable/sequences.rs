@@ -28,9 +28,9 @@ fn draw_many<P: Protocol>(db: &Database<P>, numbers: &Sequence<P>, count: u64) -
     last
 }
 
-protocol_tests!(all: numbers_go_on_when_a_database_is_opened_again);
+protocol_tests!(all: a_sequence_continues_after_reopening);
 
-fn numbers_go_on_when_a_database_is_opened_again<P: Protocol>() {
+fn a_sequence_continues_after_reopening<P: Protocol>() {
     let disk = SimDisk::new();
     let (mut orders_last, mut bills_last) = (0, 0);
     for count in [1, 3, 700, 0, 2_000, 1] {
@@ -53,12 +53,12 @@ fn numbers_go_on_when_a_database_is_opened_again<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: no_crash_lets_a_number_come_again);
+protocol_tests!(all: a_sequence_repeats_no_number_after_a_crash);
 
 /// Each opening draws few or many numbers, in transactions of several kinds, and notes what it has
 /// been told, with the position of the disk. In each state that a crash can leave, a new number
 /// must be above those of all rows, and above those of which the program had been told.
-fn no_crash_lets_a_number_come_again<P: Protocol>() {
+fn a_sequence_repeats_no_number_after_a_crash<P: Protocol>() {
     let disk = SimDisk::new();
     let mut told: Vec<(usize, u64)> = Vec::new();
     for _ in 0..2 {
@@ -138,7 +138,7 @@ fn threads_share_a_sequence_that_outlives_them<P: Protocol>() {
 }
 
 #[test]
-fn numbers_go_on_under_another_protocol() {
+fn a_sequence_continues_under_another_protocol() {
     let protocols = [
         Chosen::of::<Occ>(Default::default()),
         Chosen::of::<TicToc>(()),
@@ -172,9 +172,9 @@ fn a_copy_has_the_limits_of_sequences() {
     assert!(draw(&copied, &numbers) > last);
 }
 
-protocol_tests!(all: a_new_name_is_refused_within_a_transaction_and_a_known_one_is_not);
+protocol_tests!(all: a_new_sequence_is_refused_within_a_transaction_and_an_existing_one_is_not);
 
-fn a_new_name_is_refused_within_a_transaction_and_a_known_one_is_not<P: Protocol>() {
+fn a_new_sequence_is_refused_within_a_transaction_and_an_existing_one_is_not<P: Protocol>() {
     let db = open::<P>(&SimDisk::new()).unwrap();
     let known = db.sequence("known").unwrap();
     ok(db.run(|tx| {

@@ -41,9 +41,9 @@ fn declared_indexes_are_made_again<P: Protocol>() {
     assert_eq!(of_one.len(), 6);
 }
 
-protocol_tests!(all: exchanged_keys_and_undone_parts_are_recovered_as_they_stand);
+protocol_tests!(all: exchanged_keys_and_undone_parts_are_recovered_as_committed);
 
-fn exchanged_keys_and_undone_parts_are_recovered_as_they_stand<P: Protocol>() {
+fn exchanged_keys_and_undone_parts_are_recovered_as_committed<P: Protocol>() {
     let disk = SimDisk::new();
     let db = open::<P>(&disk).unwrap();
     let cars = db.table::<Car>("cars").unwrap();
@@ -114,7 +114,7 @@ fn a_volatile_table_is_empty_again() {
 
 /// A commit that is acknowledged as durable must not be in a table whose rows are lost.
 #[test]
-fn no_call_takes_a_volatile_table_for_a_durable_one() {
+fn opening_a_volatile_table_as_durable_is_refused() {
     let disk = SimDisk::new();
     let volatile = TableOptions::default().volatile();
     let (db, items) = open_items::<Occ>(&disk);
@@ -165,7 +165,7 @@ fn options_of_a_table_from_the_files_are_compared_if_the_files_have_them() {
 }
 
 #[test]
-fn tables_that_are_not_named_stay_in_the_files() {
+fn tables_that_a_program_does_not_open_stay_in_the_files() {
     let (disk, db, items) = new_items::<Occ>();
     insert(&db, &items, 1, 1).unwrap();
     drop((db, items));

@@ -85,8 +85,8 @@ fn a_row_changed_while_its_index_is_built_leaves_no_wrong_entry<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: an_index_may_be_made_of_the_primary_key_alone);
-fn an_index_may_be_made_of_the_primary_key_alone<P: Protocol>() {
+protocol_tests!(all: an_index_may_consist_of_the_primary_key);
+fn an_index_may_consist_of_the_primary_key<P: Protocol>() {
     for splitting in [false, true] {
         let db = builder::<P>().timestamp_splitting(splitting).build().unwrap();
         let table = db.table::<Seat>("seats").unwrap();
@@ -116,8 +116,8 @@ fn an_index_may_be_made_of_the_primary_key_alone<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: an_index_made_again_has_the_key_it_is_given);
-fn an_index_made_again_has_the_key_it_is_given<P: Protocol>() {
+protocol_tests!(all: a_recreated_index_has_its_new_key);
+fn a_recreated_index_has_its_new_key<P: Protocol>() {
     let (db, table) = scene::<P>();
     ok(db.run(|tx| table.insert(tx, seat(1, 5, 0))));
     table.create_index("by_part", Seat::HALL, IndexOptions::ordered()).unwrap();

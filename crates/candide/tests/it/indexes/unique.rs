@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Two rows with the same value are inserted while a unique index is built. Then either the index
 /// or one of the rows must be refused.
 #[test]
-fn no_duplicate_slips_into_a_unique_index_that_is_being_made() {
+fn a_unique_index_under_construction_admits_no_duplicate() {
     let db = Database::new();
     let table = db.table::<Seat>("seats").unwrap();
     ok(db.run(|tx| table.insert_many(tx, (0..200).map(|id| seat(id / 40, id % 40, id)))));

@@ -40,8 +40,8 @@ fn rows_are_counted_and_summed_as_the_transaction_sees_them<P: Protocol>() {
     }));
 }
 
-protocol_tests!(all: rows_are_folded_one_by_one);
-fn rows_are_folded_one_by_one<P: Protocol>() {
+protocol_tests!(all: a_fold_visits_each_row_once);
+fn a_fold_visits_each_row_once<P: Protocol>() {
     let (db, parcels) = database_with::<Parcel, P>("parcels");
     let filed = db.table::<Filed>("filed").unwrap();
     ok(db.run(|tx| parcels.insert_many(tx, (0..40).map(|number| Parcel::new(1, number)))));
@@ -100,7 +100,7 @@ fn a_closure_over_rows_may_fail_with_an_error_of_its_own<P: Protocol>() {
         };
         let mut scan = parcels.scan(tx, .., Parcel::WEIGHT);
         assert_eq!(scan.try_for_each(&mut each), Err(Refusal::Heavy(20)));
-        // The scan goes on behind the row that was refused.
+        // The scan continues behind the row that was refused.
         assert_eq!(scan.try_for_each(&mut each), Ok(()));
         let refused = by_code.scan(tx, 1_020.., Parcel::WEIGHT).try_for_each(&mut each);
         assert_eq!(refused, Err(Refusal::Heavy(20)));
@@ -158,7 +158,7 @@ fn a_sum_overflows_only_if_its_result_does() {
         assert_eq!(sizes.sum(tx, Sizes::SIZE), Err(Abort::Overflow));
         sizes.insert(tx, row(4, 1, i64::MIN))?;
         assert_eq!(sizes.sum(tx, Sizes::LARGE), Err(Abort::Overflow));
-        // An overflow is an outcome of the operation; the transaction can go on.
+        // An overflow is an outcome of the operation; the transaction can continue.
         assert_eq!(sizes.sum(tx, Sizes::LEAST)?, -2);
         sizes.delete(tx, 4)
     }));

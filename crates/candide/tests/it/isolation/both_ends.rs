@@ -143,8 +143,8 @@ impl Drop for OnDrop<'_> {
     }
 }
 
-protocol_tests!(concurrent: both_ends_of_a_scan_see_all_of_a_transaction_or_nothing);
-fn both_ends_of_a_scan_see_all_of_a_transaction_or_nothing<P: Protocol>() {
+protocol_tests!(concurrent: both_ends_of_a_scan_see_a_transaction_whole_or_not_at_all);
+fn both_ends_of_a_scan_see_a_transaction_whole_or_not_at_all<P: Protocol>() {
     let yard = Yard::<P>::new();
     yard.play(|session, random| {
         let only_reads = random.below(2) == 0;
@@ -156,8 +156,8 @@ fn both_ends_of_a_scan_see_all_of_a_transaction_or_nothing<P: Protocol>() {
     });
 }
 
-protocol_tests!(versioned: both_ends_of_a_snapshot_see_all_of_a_transaction_or_nothing);
-fn both_ends_of_a_snapshot_see_all_of_a_transaction_or_nothing<P: Versioned>() {
+protocol_tests!(versioned: both_ends_of_a_snapshot_see_a_transaction_whole_or_not_at_all);
+fn both_ends_of_a_snapshot_see_a_transaction_whole_or_not_at_all<P: Versioned>() {
     let yard = Yard::<P>::new();
     yard.play(|session, random| {
         let snapshot = yard.db.snapshot();

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 // Tests of iterators after an error.
 
-protocol_tests!(all: a_scan_gives_one_error_and_then_nothing);
-fn a_scan_gives_one_error_and_then_nothing<P: Protocol>() {
+protocol_tests!(all: a_scan_returns_one_error_and_ends);
+fn a_scan_returns_one_error_and_ends<P: Protocol>() {
     let (db, table) = scene::<P>();
     let other = builder::<P>().build().unwrap();
     let foreign = other.table::<Seat>("seats").unwrap();
@@ -118,7 +118,12 @@ fn step<P: Protocol>(
 
 const STEPS: [Step; 5] = [Step::Insert, Step::Put, Step::Add, Step::Modify, Step::Delete];
 
-fn scans_see_their_creation<P: Protocol>(splitting: bool, updates: bool, indexed: bool, seed: u64) {
+fn a_scan_sees_the_state_at_its_creation<P: Protocol>(
+    splitting: bool,
+    updates: bool,
+    indexed: bool,
+    seed: u64,
+) {
     let mut random = Random::seeded(seed);
     let mut below = move |bound: u64| random.below(bound);
     let builder = builder::<P>().timestamp_splitting(splitting);
@@ -200,13 +205,13 @@ protocol_tests!(all: scans_of_one_transaction_see_it_as_it_was_when_each_was_mad
 fn scans_of_one_transaction_see_it_as_it_was_when_each_was_made<P: Protocol>() {
     for seed in 0..share(60) {
         let bit = |number: u64| seed >> number & 1 == 1;
-        scans_see_their_creation::<P>(bit(0), bit(1), bit(2), seed);
+        a_scan_sees_the_state_at_its_creation::<P>(bit(0), bit(1), bit(2), seed);
     }
 }
 
-protocol_tests!(concurrent: scans_count_every_moving_row);
+protocol_tests!(concurrent: scans_see_every_row_that_moves_once);
 /// Tokens move between halls. Scans, forwards, backwards and by an index, must count all tokens.
-fn scans_count_every_moving_row<P: Protocol>() {
+fn scans_see_every_row_that_moves_once<P: Protocol>() {
     const TOKENS: u64 = 40;
     let (db, table) = database_with::<Seat, P>("seats");
     let by_owner = table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
@@ -282,9 +287,9 @@ fn scans_count_every_moving_row<P: Protocol>() {
     });
 }
 
-protocol_tests!(concurrent: a_scan_of_a_hash_table_bears_its_own_growth);
+protocol_tests!(concurrent: a_scan_of_a_hash_table_is_complete_while_the_table_grows);
 /// A transaction scans a hash table and makes it grow more than once by its own inserts.
-fn a_scan_of_a_hash_table_bears_its_own_growth<P: Protocol>() {
+fn a_scan_of_a_hash_table_is_complete_while_the_table_grows<P: Protocol>() {
     let (db, table) = database_with::<Coat, P>("coats");
     let coat = |id| Coat { id, owner: 1, price: 2 };
     ok(db.run(|tx| (0..50).try_for_each(|id| table.insert(tx, coat(id)))));

@@ -38,8 +38,8 @@ fn a_single_read_refuses_a_foreign_table_and_sees_no_uncommitted_row<P: Protocol
     assert_eq!(items.get_now(&mut inner, &1, Item::COUNT), Ok(Some(4)));
 }
 
-protocol_tests!(concurrent: columns_read_by_themselves_belong_together);
-fn columns_read_by_themselves_belong_together<P: Protocol>() {
+protocol_tests!(concurrent: columns_of_a_single_read_are_of_one_version);
+fn columns_of_a_single_read_are_of_one_version<P: Protocol>() {
     let (db, items) = database_with::<Item, P>("items");
     db.run(|tx| items.insert(tx, Item { small: 0, other: 0, ..Item::new(1, 0) })).unwrap();
     let (done, reads) = (AtomicBool::new(false), AtomicU64::new(0));

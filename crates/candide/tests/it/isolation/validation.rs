@@ -22,7 +22,7 @@ fn scene<P: Protocol>() -> Scene<P> {
 }
 
 #[test]
-fn own_inserts_keep_own_absent_reads_and_others_spoil_them() {
+fn own_inserts_keep_absent_reads_valid_and_inserts_of_others_do_not() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
     // The transaction's own inserts do not invalidate its reads of absent keys, neither of the same
     // key nor of another key in the same bucket.
@@ -107,7 +107,7 @@ fn a_delete_is_seen_by_readers_of_every_group() {
 }
 
 #[test]
-fn existence_is_checked_when_an_update_commits() {
+fn existence_of_an_updated_row_is_validated_at_commit() {
     // A blind update observes nothing, but its row must exist when the update commits. An insert's
     // row must not exist when the insert commits.
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
@@ -210,8 +210,8 @@ impl Updater<Item> for Panics {
     }
 }
 
-protocol_tests!(concurrent: a_panic_leaves_the_database_as_if_the_transaction_had_never_been);
-fn a_panic_leaves_the_database_as_if_the_transaction_had_never_been<P: Protocol>() {
+protocol_tests!(concurrent: a_panic_undoes_the_transaction);
+fn a_panic_undoes_the_transaction<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         first.run(|tx| {

@@ -106,7 +106,7 @@ fn a_key_that_no_row_can_have_is_not_observed<P: Protocol>() {
 }
 
 #[test]
-fn misuse_is_refused_also_with_a_key_that_no_row_can_have() {
+fn misuse_is_refused_even_with_a_key_that_no_row_can_have() {
     let (_db, users, mut first, _) = users::<Mvcc>();
     let (_other, foreign, ..) = self::users::<Mvcc>();
     ok(first.run(|tx| {

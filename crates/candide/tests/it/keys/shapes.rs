@@ -297,8 +297,8 @@ fn check_prefix<P: Protocol, K: Shape>(
     Ok(())
 }
 
-protocol_tests!(erased: prefixes_find_the_keys_that_begin_so);
-fn prefixes_find_the_keys_that_begin_so<P: Protocol>() {
+protocol_tests!(erased: prefix_scans_find_exactly_the_keys_with_the_prefix);
+fn prefix_scans_find_exactly_the_keys_with_the_prefix<P: Protocol>() {
     let tuples = pairs(
         &pairs(&[0u8, 1, u8::MAX], &["", "\0", "a", "a\0", "ab"].map(text::<9>)),
         &pairs(&[None, Some(0u16), Some(u16::MAX)], &[i8::MIN, -1, i8::MAX]),
@@ -344,9 +344,9 @@ fn prefixes_find_the_keys_that_begin_so<P: Protocol>() {
     }
 }
 
-protocol_tests!(concurrent: keys_are_given_in_every_form);
+protocol_tests!(concurrent: lookups_accept_keys_in_every_form);
 /// The forms in which the components of a key can be given. All of them name the same row.
-fn keys_are_given_in_every_form<P: Protocol>() {
+fn lookups_accept_keys_in_every_form<P: Protocol>() {
     type Key = (u8, Text<4>, Option<Text<4>>);
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Row<Key, Ordered>>("rows").unwrap();

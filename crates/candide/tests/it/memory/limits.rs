@@ -49,15 +49,15 @@ fn an_operation_that_a_limit_refuses_has_no_effect<P: Protocol>() {
     check_index(&mut session, &table, &first);
 }
 
-protocol_tests!(all: the_limit_holds_for_other_allocators_too);
-fn the_limit_holds_for_other_allocators_too<P: Protocol>() {
+protocol_tests!(all: the_memory_limit_holds_for_all_allocators);
+fn the_memory_limit_holds_for_all_allocators<P: Protocol>() {
     let allocators = [Factor::SystemAllocator, Factor::Mimalloc, Factor::Jemalloc];
     for allocator in allocators.into_iter().filter(|factor| factor.is_available()) {
-        the_limit_holds_for::<P>(allocator);
+        memory_limit_holds_for::<P>(allocator);
     }
 }
 
-fn the_limit_holds_for<P: Protocol>(allocator: Factor) {
+fn memory_limit_holds_for<P: Protocol>(allocator: Factor) {
     let limit = 1 << 20;
     // A hash table that has begun to grow must finish, and may exceed the limit for that. Each of
     // the nine buckets that an insert moves may take a line of 64 bytes more than it returns later.

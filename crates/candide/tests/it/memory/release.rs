@@ -35,9 +35,9 @@ fn deleted_rows_are_freed_while_their_session_idles<P: Protocol>() {
 
 protocol_tests!(
     #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
-    all: a_queue_has_a_flat_footprint
+    all: the_memory_of_a_table_used_as_queue_is_bounded
 );
-fn a_queue_has_a_flat_footprint<P: Protocol>() {
+fn the_memory_of_a_table_used_as_queue_is_bounded<P: Protocol>() {
     let (db, table) = database_with::<Item, P>("queue");
     let mut session = db.session().unwrap();
     let mut reserved = 0;
@@ -66,8 +66,8 @@ fn a_queue_has_a_flat_footprint<P: Protocol>() {
     );
 }
 
-protocol_tests!(concurrent: sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back);
-fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protocol>() {
+protocol_tests!(concurrent: sessions_that_idle_panic_or_end_do_not_delay_reclamation);
+fn sessions_that_idle_panic_or_end_do_not_delay_reclamation<P: Protocol>() {
     let (db, table) = database_with::<Item, P>("rows");
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap();
     // One session is idle, one is dropped by a panic, one is dropped at the end of its thread, and

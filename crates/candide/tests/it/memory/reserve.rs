@@ -24,7 +24,7 @@ fn insert(db: &Database, ids: std::ops::Range<u64>) -> Result<(), Abort> {
 }
 
 #[test]
-fn tables_and_indexes_take_the_reserve_first() {
+fn tables_and_indexes_use_the_reserve_first() {
     let db = Database::<Occ>::builder().reserve(31 * MIB).build().unwrap();
     let before = db.memory();
     assert_eq!((before.ready_bytes, before.reserved_bytes), (32 * MIB, 0));
@@ -55,7 +55,7 @@ fn a_reserve_that_is_too_large_is_refused() {
 }
 
 #[test]
-fn reserving_can_be_stopped() {
+fn an_interrupt_ends_reserving() {
     let asked = AtomicUsize::new(0);
     let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= 10;
     let built = Database::<Occ>::builder().reserve(64 * MIB).build_unless(&stopped);

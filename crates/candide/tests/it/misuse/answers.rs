@@ -39,8 +39,8 @@ mod elsewhere {
     }
 }
 
-protocol_tests!(all: misuse_is_answered_precisely_and_changes_nothing);
-fn misuse_is_answered_precisely_and_changes_nothing<P: Protocol>() {
+protocol_tests!(all: misuse_is_refused_with_a_precise_error_and_without_effect);
+fn misuse_is_refused_with_a_precise_error_and_without_effect<P: Protocol>() {
     let (db, table) = database_with::<Item, P>("rows");
     assert!(db.table::<Item>("rows").is_ok());
     assert_eq!(
@@ -89,7 +89,7 @@ fn a_serial_database_has_one_session() {
 }
 
 #[test]
-fn row_types_are_checked() {
+fn a_table_opened_with_another_row_type_is_refused() {
     #[derive(Clone, Copy)]
     struct WrongImage;
     impl Record for WrongImage {
@@ -114,7 +114,7 @@ fn row_types_are_checked() {
 }
 
 #[test]
-fn an_index_of_nothing_is_refused() {
+fn an_index_without_columns_is_refused() {
     #[derive(Record, Clone, Copy)]
     struct Nothing {
         #[key]

@@ -16,9 +16,10 @@ impl From<Abort> for Bomb {
     }
 }
 
-protocol_tests!(all: a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction);
-fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction<P: Protocol>() {
-    // The conversion of an outcome is the user's code, and may panic. The attempt is over by then.
+protocol_tests!(all: a_panic_in_a_conversion_or_updater_leaves_later_transactions_unaffected);
+fn a_panic_in_a_conversion_or_updater_leaves_later_transactions_unaffected<P: Protocol>() {
+    // The conversion of an outcome is the user's code, and may panic. The attempt has ended by
+    // then.
     let (db, table) = database_with::<Item, P>("rows");
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap();
     let caught = catch_unwind(AssertUnwindSafe(|| {
@@ -45,7 +46,7 @@ fn boom(_: &mut i64) -> Result<(), Refused> {
 }
 
 #[test]
-fn a_load_asks_no_iterator_again_after_its_panic() {
+fn a_load_does_not_call_an_iterator_after_its_panic() {
     let db = Database::new();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let asked = AtomicUsize::new(0);

@@ -5,8 +5,8 @@ use candide::schema::{Refused, Updater};
 use candide::{Abort, Column, IndexOptions, Protocol};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-protocol_tests!(all: a_refused_update_has_no_part_that_counts);
-fn a_refused_update_has_no_part_that_counts<P: Protocol>() {
+protocol_tests!(all: a_refused_update_has_no_partial_effect);
+fn a_refused_update_has_no_partial_effect<P: Protocol>() {
     let (db, table) = scene::<P>();
     ok(db.run(|tx| table.insert(tx, seat(1, 5, 0))));
     table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
@@ -37,8 +37,8 @@ impl Updater<Item> for Bold {
     }
 }
 
-protocol_tests!(all: an_updater_is_held_to_being_total);
-fn an_updater_is_held_to_being_total<P: Protocol>() {
+protocol_tests!(all: an_updater_declared_total_that_fails_is_refused);
+fn an_updater_declared_total_that_fails_is_refused<P: Protocol>() {
     let (db, table) = database_with::<Item, P>("items");
     let count = || db.run(|tx| table.read(tx, 1, Item::COUNT));
     assert_eq!(db.run(|tx| table.insert(tx, Item::new(1, 0))), Ok(()));

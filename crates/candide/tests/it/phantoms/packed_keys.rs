@@ -10,7 +10,7 @@ const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// Returns whether one transaction can scan a district while another transaction inserts an order
 /// into the next district.
-fn districts_are_apart<P: Protocol>(
+fn districts_do_not_conflict<P: Protocol>(
     aware: bool,
     other: u32,
     reverse: bool,
@@ -50,23 +50,23 @@ fn adjacent_districts_conflict_only_with_packed_keys() {
         for in_next in [&[][..], &[7], &[7, 9], &[0, u32::MAX]] {
             for other in [1, 8, 1_000_000] {
                 assert!(
-                    districts_are_apart::<Occ>(true, other, reverse, in_next),
+                    districts_do_not_conflict::<Occ>(true, other, reverse, in_next),
                     "{in_next:?} {other}"
                 );
                 assert!(
-                    districts_are_apart::<TicToc>(true, other, reverse, in_next),
+                    districts_do_not_conflict::<TicToc>(true, other, reverse, in_next),
                     "{in_next:?} {other}"
                 );
                 assert!(
-                    districts_are_apart::<Mvcc>(true, other, reverse, in_next),
+                    districts_do_not_conflict::<Mvcc>(true, other, reverse, in_next),
                     "{in_next:?} {other}"
                 );
                 assert!(
-                    districts_are_apart::<Mvto>(true, other, reverse, in_next),
+                    districts_do_not_conflict::<Mvto>(true, other, reverse, in_next),
                     "{in_next:?} {other}"
                 );
                 assert!(
-                    !districts_are_apart::<Occ>(false, other, reverse, in_next),
+                    !districts_do_not_conflict::<Occ>(false, other, reverse, in_next),
                     "{in_next:?} {other}"
                 );
             }

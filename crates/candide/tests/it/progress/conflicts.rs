@@ -10,7 +10,7 @@ fn unwrap<T>(result: Result<T, Abort>) -> T {
 }
 
 #[test]
-fn a_closure_sees_why_its_last_attempt_failed() {
+fn the_closure_is_told_why_its_last_attempt_failed() {
     let db = Database::new();
     let table = db.table::<Item>("rows").unwrap();
     unwrap(db.run(|tx| (0..2).try_for_each(|id| table.insert(tx, Item::new(id, 0)))));
@@ -50,7 +50,7 @@ fn a_closure_sees_why_its_last_attempt_failed() {
 }
 
 #[test]
-fn a_conflict_names_the_key_however_the_table_keeps_it() {
+fn a_conflict_names_the_key_in_ordered_and_hashed_tables() {
     for aware in [true, false] {
         let db = Database::new();
         let options = TableOptions::default().contention_aware_keys(aware);
@@ -73,7 +73,7 @@ fn a_conflict_names_the_key_however_the_table_keeps_it() {
 }
 
 #[test]
-fn every_conflict_is_told_at_once_and_before_the_refusal() {
+fn the_callback_is_called_for_every_conflict_before_the_run_fails() {
     for cached in [true, false] {
         let db = Database::new();
         let table = db.table::<Item>("rows").unwrap();

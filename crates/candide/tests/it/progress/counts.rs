@@ -31,7 +31,7 @@ fn causes(
 }
 
 #[test]
-fn attempts_are_counted_by_what_they_ended_in() {
+fn attempts_are_counted_by_their_outcome() {
     let db = builder::<Occ>().build().unwrap();
     let (items, foreign) = (db.table::<Item>("items").unwrap(), builder::<Occ>().build().unwrap());
     let foreign = foreign.table::<Item>("items").unwrap();
@@ -107,7 +107,7 @@ fn attempts_are_counted_by_what_they_ended_in() {
 }
 
 #[test]
-fn counts_of_a_session_that_ends_are_neither_lost_nor_doubled() {
+fn counts_of_an_ended_session_are_added_once() {
     const ROUNDS: u64 = 2_000;
     let db = builder::<Occ>().build().unwrap();
     let done = AtomicBool::new(false);

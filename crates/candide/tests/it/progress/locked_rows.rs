@@ -87,8 +87,8 @@ fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
     }
 }
 
-protocol_tests!(concurrent: rows_locked_in_opposite_orders_stop_no_commit_for_ever);
-fn rows_locked_in_opposite_orders_stop_no_commit_for_ever<P: Protocol>() {
+protocol_tests!(concurrent: rows_locked_in_opposite_orders_do_not_deadlock);
+fn rows_locked_in_opposite_orders_do_not_deadlock<P: Protocol>() {
     const THREADS: u64 = 4;
     const ROUNDS: u64 = 200;
     let (db, table) = database_with::<Item, P>("rows");

@@ -7,14 +7,14 @@ use std::sync::{Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 #[test]
-fn attempts_and_deadlines_end_retrying() {
+fn limits_on_attempts_and_time_end_a_transaction() {
     let db = Database::new();
     let table = db.table::<Item>("rows").unwrap();
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap();
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let mut hopeless = |options: RunOptions<'_>| {
         session.with(options).run(|tx| {
-            // The deadline passes before other transactions give way.
+            // The deadline passes before other transactions yield.
             std::thread::sleep(Duration::from_millis(1));
             table.read(tx, 1, Item::COUNT)?;
             other.run(|tx| table.update(tx, 1, Item::COUNT.add(1)))?;
@@ -38,7 +38,7 @@ fn attempts_and_deadlines_end_retrying() {
 }
 
 #[test]
-fn a_thread_that_would_wait_for_itself_is_told() {
+fn a_nested_transaction_that_would_wait_for_its_own_thread_is_refused() {
     let db = builder::<Serial>().policy(Exclusion::GlobalLock).build().unwrap();
     let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
     let result: Result<(), Abort> = outer.run(|_| inner.run(|_| Ok(())));
@@ -47,7 +47,7 @@ fn a_thread_that_would_wait_for_itself_is_told() {
 }
 
 #[test]
-fn threads_that_would_wait_for_one_another_are_told() {
+fn nested_transactions_that_would_wait_for_one_another_are_refused() {
     let database = || builder::<Serial>().policy(Exclusion::GlobalLock).build().unwrap();
     let (one, two) = (database(), database());
     let (both, ended) = (Barrier::new(2), mpsc::channel());
@@ -72,7 +72,7 @@ fn threads_that_would_wait_for_one_another_are_told() {
 }
 
 #[test]
-fn a_deadline_passes_while_another_transaction_has_the_database_to_itself() {
+fn a_deadline_ends_a_wait_for_the_exclusive_token() {
     let db = builder::<Serial>().policy(Exclusion::GlobalLock).build().unwrap();
     let ended = mpsc::channel();
     std::thread::scope(|scope| {

@@ -9,8 +9,8 @@ fn draw<P: Protocol>(db: &Database<P>, numbers: &Sequence<P>) -> u64 {
     ok(db.run(|tx| numbers.next(tx)))
 }
 
-protocol_tests!(all: numbers_begin_at_one_and_the_same_name_is_the_same_sequence);
-fn numbers_begin_at_one_and_the_same_name_is_the_same_sequence<P: Protocol>() {
+protocol_tests!(all: a_sequence_begins_at_one_and_is_identified_by_its_name);
+fn a_sequence_begins_at_one_and_is_identified_by_its_name<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let (orders, bills) = (db.sequence("orders").unwrap(), db.sequence("bills").unwrap());
     let again = db.clone().sequence("orders").unwrap();
@@ -50,8 +50,8 @@ fn no_number_is_drawn_twice<P: Protocol>() {
     assert!(all.last() < Some(&next), "{}: {next} after {all:?}", P::NAME);
 }
 
-protocol_tests!(all: an_attempt_without_effect_leaves_a_gap);
-fn an_attempt_without_effect_leaves_a_gap<P: Protocol>() {
+protocol_tests!(all: an_aborted_attempt_leaves_a_gap_in_the_sequence);
+fn an_aborted_attempt_leaves_a_gap_in_the_sequence<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let numbers = db.sequence("orders").unwrap();
     let refused = db.run(|tx| {
@@ -63,7 +63,7 @@ fn an_attempt_without_effect_leaves_a_gap<P: Protocol>() {
 }
 
 #[test]
-fn an_attempt_that_conflicts_uses_its_number_up() {
+fn a_conflicting_attempt_uses_up_its_sequence_number() {
     draw_again::<Occ>();
     draw_again::<TicToc>();
     draw_again::<Mvcc>();
@@ -88,7 +88,7 @@ fn draw_again<P: Protocol>() {
 }
 
 #[test]
-fn names_that_cannot_be_are_refused_with_what_would_be_right() {
+fn invalid_sequence_names_are_refused_with_the_valid_form() {
     let db = Database::new();
     let empty = db.sequence("").unwrap_err();
     assert_eq!(empty, Error::EmptyTableName);
@@ -109,15 +109,15 @@ fn names_that_cannot_be_are_refused_with_what_would_be_right() {
 }
 
 #[test]
-fn a_transaction_of_another_database_draws_nothing() {
+fn drawing_in_a_transaction_of_another_database_is_refused() {
     let (db, other) = (Database::new(), Database::new());
     let numbers = db.sequence("orders").unwrap();
     assert_eq!(other.run(|tx| numbers.next(tx)), Err(Abort::ForeignTable));
     assert_eq!(draw(&db, &numbers), 1);
 }
 
-protocol_tests!(versioned: a_transaction_that_only_reads_draws_nothing);
-fn a_transaction_that_only_reads_draws_nothing<P: Versioned>() {
+protocol_tests!(versioned: drawing_in_a_read_only_transaction_is_refused);
+fn drawing_in_a_read_only_transaction_is_refused<P: Versioned>() {
     let db = builder::<P>().build().unwrap();
     let numbers = db.sequence("orders").unwrap();
     let refused = db.snapshot().run(|tx| numbers.next(tx));

@@ -99,8 +99,8 @@ fn no_increment_is_lost<P: Protocol>() {
     assert_eq!((counts as u64, others), (2 * 500 * THREADS, 500 * THREADS));
 }
 
-protocol_tests!(concurrent: rows_that_move_between_tables_are_always_in_one);
-fn rows_that_move_between_tables_are_always_in_one<P: Protocol>() {
+protocol_tests!(concurrent: a_row_that_moves_between_tables_is_always_in_exactly_one);
+fn a_row_that_moves_between_tables_is_always_in_exactly_one<P: Protocol>() {
     const KEYS: u64 = 64;
     let db = builder::<P>().build().unwrap();
     // A row is always in exactly one of the two tables.
@@ -140,8 +140,8 @@ fn rows_that_move_between_tables_are_always_in_one<P: Protocol>() {
     assert!(seen.iter().all(|&count| count == 1), "{seen:?}");
 }
 
-protocol_tests!(concurrent: a_growing_index_loses_and_repeats_nothing);
-fn a_growing_index_loses_and_repeats_nothing<P: Protocol>() {
+protocol_tests!(concurrent: a_growing_index_loses_and_repeats_no_row);
+fn a_growing_index_loses_and_repeats_no_row<P: Protocol>() {
     const PER_THREAD: u64 = 4_000;
     let db = builder::<P>().build().unwrap();
     let table = db.table_with::<Item>("growing", TableOptions::default()).unwrap();
@@ -190,8 +190,8 @@ fn each_key_is_inserted_by_exactly_one_thread<P: Protocol>() {
     assert_eq!(wins.into_inner(), 300);
 }
 
-protocol_tests!(concurrent: a_long_transaction_gets_through_among_short_ones);
-fn a_long_transaction_gets_through_among_short_ones<P: Protocol>() {
+protocol_tests!(concurrent: a_long_transaction_commits_among_short_ones);
+fn a_long_transaction_commits_among_short_ones<P: Protocol>() {
     const ROWS: u64 = 2_000;
     let (db, table) = database_with::<Item, P>("rows");
     for id in 0..ROWS {

@@ -104,7 +104,7 @@ fn reasons(comparison: &Comparison<'_>) -> String {
     };
     let what =
         format!("{}: aborted attempts by reason, per cent of all attempts", comparison.title);
-    by_protocol(comparison, &what, "As the engine tells them", |entry| {
+    by_protocol(comparison, &what, "Reasons as the engine reports them", |entry| {
         let mut reasons: Vec<(&str, u64)> =
             entry.result.abort_reasons.iter().map(|(&name, &count)| (name, count)).collect();
         reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
@@ -117,12 +117,11 @@ fn causes(comparison: &Comparison<'_>) -> String {
         return String::new();
     }
     let what = format!(
-        "{}: who met whom when an attempt was aborted, per cent of all attempts",
+        "{}: aborted attempts by the types of both transactions, per cent of all attempts",
         comparison.title
     );
     let finding = format!(
-        "The {CAUSES_DRAWN} most frequent of each protocol; all are in the table. Met: who was writing there at the same time. Finding that \
-         out takes time, so throughput is lower than without --causes"
+        "The {CAUSES_DRAWN} most frequent of each protocol; all are in the table. Met: the type of the transaction that was writing there at the same time. Recording causes lowers the throughput"
     );
     by_protocol(comparison, &what, &finding, |entry| {
         // Another chart shows the reasons. Causes that differ only in the reason are drawn as one

@@ -26,7 +26,7 @@ pub(crate) struct Bar {
     pub(crate) value: f64,
     /// The smallest and the largest value of the runs; `None` if the runs are not shown.
     pub(crate) range: Option<(f64, f64)>,
-    /// The number as it is written behind the bar.
+    /// The text of the number behind the bar.
     pub(crate) words: String,
     /// Further HTML attributes of the bar.
     pub(crate) attributes: String,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_broken_between_words_where_they_can_be() {
+    fn labels_of_bars_are_broken_between_words() {
         assert_eq!(broken("one two three", 7), ["one two", "three"]);
         assert_eq!(broken("one two three", 6), ["one", "two", "three"]);
         assert_eq!(broken("one", 3), ["one"]);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_several_lines_keep_clear_of_bars() {
+    fn labels_of_several_lines_do_not_overlap_bars() {
         let long =
             "order-status met new-order or payment or delivery at customer_orders, absent key";
         let block = Block { heading: String::new(), bars: vec![bar(long, 1.0), bar("short", 1.0)] };

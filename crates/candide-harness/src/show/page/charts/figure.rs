@@ -24,8 +24,8 @@ pub(crate) fn chart(report: &Report, lines: &[MeasuredLine]) -> String {
     let mut threads: Vec<usize> = points().map(|(_, point)| point.threads).collect();
     threads.sort_unstable();
     threads.dedup();
-    // Only lines that are compared count here. The ratio of the line with which others are compared
-    // is always 1.
+    // Only the lines with a base are drawn here. The ratio of the line with which others are
+    // compared is always 1.
     let compared = points().filter(|(line, _)| !is_ratio || line.base.is_some());
     let Some((best, point)) = compared.max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)))
     else {

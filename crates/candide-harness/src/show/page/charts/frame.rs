@@ -2,7 +2,7 @@
 
 use super::super::markup::escape;
 
-/// The width for which panels are drawn. They are shown as wide as there is room.
+/// The width for which panels are drawn. The page scales panels to the available width.
 pub(super) const WIDTH: f64 = 400.0;
 
 /// Returns the charts of one kind, under the heading `title` and the sentence `finding` on what

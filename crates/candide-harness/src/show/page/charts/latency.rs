@@ -78,7 +78,7 @@ fn panels(what: &str, entries: &[Entry<'_>]) -> String {
     PERCENTILES.iter().map(|percentile| one(what, entries, percentile)).collect()
 }
 
-/// Returns the panel of a percentile. It has a row for each transaction type, in which each
+/// Returns the panel of a percentile. The panel has a row for each transaction type, in which each
 /// protocol has a line from zero to its marker.
 fn one(what: &str, entries: &[Entry<'_>], percentile: &Percentile) -> String {
     let mut kinds: Vec<&str> =

@@ -1,5 +1,5 @@
-//! Charts: inline SVG that fills the width of the page. They are drawn for the width of a phone, so
-//! that they can also be read on a phone.
+//! Charts: inline SVG that fills the width of the page. Charts are drawn for the width of a phone,
+//! so that they can also be read on a phone.
 //!
 //! Each mark that is drawn for a number has attributes with that number. `data-mark` is the
 //! direction in which the mark's position counts, and `data-value` is the number. Ticks have

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_at_all_has_a_scale_as_well() {
+    fn a_scale_of_zeros_alone_is_valid() {
         assert_eq!(Scale::new(0.0, 0.0, 100.0, 4).place(0.0), 0.0);
     }
 }

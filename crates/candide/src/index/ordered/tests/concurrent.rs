@@ -10,7 +10,7 @@ const THREADS: usize = 4;
 const STEPS: usize = 90_000;
 
 /// Raises a flag at the end of a scope, even after a panic, so that no other thread waits for this
-/// one in vain.
+/// one without success.
 struct Raise<'a>(&'a AtomicBool);
 
 impl Drop for Raise<'_> {
@@ -19,8 +19,8 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// Scans again and again until the flag is raised; checks that keys that stay are always seen, and
-/// that all keys are in order and in range.
+/// Scans repeatedly until the flag is raised; checks that keys that stay are always seen, and that
+/// all keys are in order and in range.
 fn scan_until(
     done: &AtomicBool,
     begin: &Barrier,
@@ -55,7 +55,7 @@ fn scan_until(
     scans
 }
 
-/// Threads come and go with keys while others scan. The thread that links a key owns it until it
+/// Threads insert and delete keys while others scan. The thread that links a key owns it until it
 /// unlinks it; where keys are shared, links of the same key compete.
 fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool) {
     let rows = Rows::new(key_words, node_words);
@@ -132,7 +132,7 @@ fn come_and_go(key_words: usize, node_words: usize, domain: Domain, shared: bool
 }
 
 #[test]
-fn threads_with_keys_of_their_own() {
+fn threads_with_disjoint_keys_find_all_their_keys() {
     for (key_words, domain) in
         [(1, Domain::Small), (1, Domain::Huge), (2, Domain::Small), (3, Domain::Huge)]
     {
@@ -141,7 +141,7 @@ fn threads_with_keys_of_their_own() {
 }
 
 #[test]
-fn threads_that_compete_for_keys() {
+fn each_contended_key_is_inserted_by_one_thread() {
     for (key_words, domain) in
         [(1, Domain::Small), (2, Domain::Tiny), (2, Domain::Small), (4, Domain::Tiny)]
     {
@@ -150,7 +150,7 @@ fn threads_that_compete_for_keys() {
 }
 
 #[test]
-fn leaves_that_keep_timestamps() {
+fn timestamps_of_leaves_survive_concurrent_splits() {
     for (key_words, domain) in [(1, Domain::Huge), (2, Domain::Tiny), (2, Domain::Small)] {
         come_and_go(key_words, 2, domain, true);
     }
@@ -158,7 +158,7 @@ fn leaves_that_keep_timestamps() {
 
 /// Threads that remember their places fill the same leaves, below the first layer.
 #[test]
-fn places_that_others_fill() {
+fn remembered_places_stay_right_while_other_threads_insert() {
     const ROWS: u64 = 40_000;
     let rows = Rows::new(3, 0);
     thread::scope(|scope| {

@@ -11,11 +11,11 @@ use crate::tests::transactions::{ONCE, run};
 const LEAF: u16 = 14;
 const LEAVES: u16 = 13;
 
-protocol_tests!(overlapping: a_scan_does_not_go_twice_through_what_a_leaf_inherits);
+protocol_tests!(overlapping: a_scan_visits_entries_inherited_by_a_leaf_once);
 /// A leaf beside an inner node is removed under a scan. A leaf below that node takes over its keys,
 /// one of which is inserted and committed: the scan, which has not reached it, returns it once or
 /// not at all.
-fn a_scan_does_not_go_twice_through_what_a_leaf_inherits<P: Protocol>() {
+fn a_scan_visits_entries_inherited_by_a_leaf_once<P: Protocol>() {
     for backwards in [false, true] {
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();

@@ -21,9 +21,9 @@ fn unlink(
     gone
 }
 
-/// A leaf dies beside an inner node. Its slices fall to the last leaf below that node, or to the
-/// first, and the node does not change. A key that is then inserted there is beyond the fences that
-/// the node had when the cursor passed it; the cursor returns the key once.
+/// A leaf dies beside an inner node. The dead leaf's slices fall to the last leaf below that node,
+/// or to the first, and the node does not change. A key that is then inserted there is beyond the
+/// fences that the node had when the cursor passed it; the cursor returns the key once.
 fn goes_once(node_words: usize, direction: Direction) {
     let rows = Rows::new(1, node_words);
     let (mut own, ahead) = (Own::default(), direction == Direction::Forward);
@@ -60,7 +60,7 @@ fn goes_once(node_words: usize, direction: Direction) {
 }
 
 #[test]
-fn a_cursor_does_not_go_twice_through_what_a_leaf_inherits() {
+fn a_cursor_visits_entries_inherited_by_a_leaf_once() {
     for node_words in [0, 2] {
         goes_once(node_words, Direction::Forward);
         goes_once(node_words, Direction::Reverse);

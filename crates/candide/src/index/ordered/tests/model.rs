@@ -198,7 +198,7 @@ fn a_place_finds_the_next_leaf() {
 }
 
 /// Lets several sessions link ascending keys in turn, each session next to its last key. In
-/// between, the others link keys, split leaves and empty them; all the same, each session links its
+/// between, the others link keys, split leaves and empty them; nevertheless, each session links its
 /// key at the right place.
 fn fill_together(key_words: usize, node_words: usize, seed: u64) {
     let rows = Rows::new(key_words, node_words);
@@ -237,7 +237,7 @@ fn fill_together(key_words: usize, node_words: usize, seed: u64) {
 }
 
 #[test]
-fn a_place_is_not_believed_when_others_have_been_there() {
+fn a_remembered_place_is_searched_anew_after_changes_by_others() {
     for seed in 0..60 {
         fill_together(1, 0, seed);
         fill_together(1, 2, seed);

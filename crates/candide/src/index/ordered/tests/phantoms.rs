@@ -1,5 +1,4 @@
-//! The promise of the versions: no key enters what has been observed without changing an
-//! observation.
+//! The guarantee of the versions: no key enters an observed range without changing an observation.
 
 use crate::index::ordered::tests::*;
 
@@ -108,7 +107,7 @@ fn observations_tell(key_words: usize, domain: Domain, rounds: usize, seed: u64)
 }
 
 #[test]
-fn a_foreign_link_is_noticed_and_an_own_one_is_not() {
+fn validation_fails_by_links_of_others_and_not_by_own_ones() {
     for key_words in 1..=4 {
         observations_tell(key_words, Domain::Tiny, 300, key_words as u64);
         observations_tell(key_words, Domain::Small, 300, 10 + key_words as u64);
@@ -119,7 +118,7 @@ fn a_foreign_link_is_noticed_and_an_own_one_is_not() {
 /// A missed key is linked by another session, which is noticed, or by the session itself, which is
 /// not.
 #[test]
-fn a_foreign_link_of_a_missed_key_is_noticed() {
+fn validation_of_a_missed_key_fails_by_a_link_of_another_transaction() {
     for key_words in 1..=3 {
         let rows = Rows::new(key_words, 0);
         let (mut own, mut random) = (Own::default(), Random::seeded(key_words as u64));
@@ -147,7 +146,7 @@ fn a_foreign_link_of_a_missed_key_is_noticed() {
 
 /// A scan of a prefix has nothing to do with inserts under other prefixes.
 #[test]
-fn prefixes_do_not_disturb_each_other() {
+fn observations_of_different_prefixes_are_independent() {
     let rows = Rows::new(3, 0);
     let mut own = Own::default();
     let prefixes = (0..40u64).map(|prefix| [prefix / 7, prefix % 7]);
@@ -189,8 +188,8 @@ fn an_empty_range_observes_nothing() {
     }
 }
 
-/// A cursor goes on while the tree changes. It returns, in order, all keys that are linked all the
-/// time; and if its observations still hold at the end, it has missed no key.
+/// A cursor continues while the tree changes. The cursor returns, in order, all keys that are
+/// linked all the time; and if its observations still hold at the end, it has missed no key.
 #[test]
 fn a_cursor_survives_changes_between_its_steps() {
     let (mut valid, mut doomed) = (0, 0);
@@ -278,7 +277,7 @@ fn a_cursor_survives_changes_between_its_steps() {
 /// Timestamps that absent readers have left in a leaf reach every record linked later where they
 /// looked (OI8).
 #[test]
-fn timestamps_follow_their_slices() {
+fn timestamps_of_key_slices_move_with_them_in_splits() {
     for (key_words, domain) in [
         (1, Domain::Small),
         (1, Domain::Huge),

@@ -156,7 +156,7 @@ fn a_list_of_keys_has_every_key_that_stayed() {
 
 /// A layer that is removed during a listing of keys does not end the list.
 #[test]
-fn a_list_of_keys_goes_on_behind_a_layer_that_ends() {
+fn a_list_of_keys_continues_after_a_layer_that_is_removed() {
     let (db, table) = scene::<Occ>();
     let epochs = &db.inner.engine.epochs;
     let mut owner = db.session().unwrap();
@@ -181,9 +181,9 @@ fn a_list_of_keys_goes_on_behind_a_layer_that_ends() {
     assert!((1..40).contains(&count(1)), "the layer has not ended meanwhile: {}", count(1));
 }
 
-protocol_tests!(concurrent: one_thread_alone_meets_no_conflict);
+protocol_tests!(concurrent: inserts_and_deletes_of_one_thread_alone_meet_no_conflict);
 /// One thread looks for keys and inserts them. No other thread runs, so it never meets a conflict.
-fn one_thread_alone_meets_no_conflict<P: Protocol>() {
+fn inserts_and_deletes_of_one_thread_alone_meet_no_conflict<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let table = db.table::<Coat>("coats").unwrap();
     let coat = |id| Coat { id, owner: 1, price: 2 };
@@ -201,10 +201,10 @@ fn one_thread_alone_meets_no_conflict<P: Protocol>() {
     assert_eq!(session.stats().retries, 0, "{}", P::NAME);
 }
 
-protocol_tests!(overlapping: a_batch_insert_bears_concurrent_changes);
+protocol_tests!(overlapping: a_batch_insert_is_complete_beside_concurrent_changes);
 /// `insert_many` keeps its place in a node, and must check the place when other sessions, or the
 /// iterator of the rows, change the node.
-fn a_batch_insert_bears_concurrent_changes<P: Protocol>() {
+fn a_batch_insert_is_complete_beside_concurrent_changes<P: Protocol>() {
     for seed in 0..100 {
         let mut random = Random::seeded(seed);
         let (db, table) = scene::<P>();

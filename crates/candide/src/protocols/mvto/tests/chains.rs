@@ -40,7 +40,7 @@ fn add_to_both(tx: &Tx<'_, Mvto>, items: &Items) -> Result<(), Abort> {
 }
 
 #[test]
-fn a_write_below_a_reader_starts_over() {
+fn a_write_below_a_read_timestamp_restarts_its_transaction() {
     for writes in [false, true] {
         let (db, items) = database();
         let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
@@ -102,7 +102,7 @@ fn a_read_just_before_a_version_is_linked_below_is_noticed() {
 /// The second transaction replaces a row after the first one has read that row, and commits before
 /// the first one does.
 #[test]
-fn reads_are_validated_at_the_timestamp_of_the_commit() {
+fn reads_are_validated_at_the_commit_timestamp() {
     let (db, items) = database();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let lost = first.with(ONCE()).run(|tx| {
@@ -132,14 +132,17 @@ fn a_version_linked_below_a_commit_fails_the_commit() {
     has_drawn.recv().unwrap();
     // The other thread draws the first timestamp, `late` the second, and `middle` the third. When
     // `middle` has found the version below its own, the other thread links a version between the
-    // two. Afterwards `late` tries to do the same. No addition may be lost.
+    // two. Afterwards `late` tries to link one, too. No addition may be lost.
     let rows = items.clone();
     let (result, of_middle): (Sender<bool>, Receiver<bool>) = channel();
     let meanwhile = move || {
         let mut slips = Some(slips);
         let slip = move || {
             go.send(()).unwrap();
-            assert!(slips.take().unwrap().join().unwrap(), "nothing is in its way");
+            assert!(
+                slips.take().unwrap().join().unwrap(),
+                "no transaction is in conflict with the write"
+            );
         };
         let committed =
             acting(Point::Following, slip, || middle.with(ONCE()).run(|tx| add(tx, &rows, 0)));
@@ -156,14 +159,14 @@ fn a_version_linked_below_a_commit_fails_the_commit() {
 fn telling<T: Default + 'static>(told: Sender<T>) -> impl FnMut(Point) + 'static {
     move |point| {
         if point == Point::Awaiting {
-            // Only the first message is needed. The receiver may be gone afterwards.
+            // Only the first message is needed. The receiver may have been dropped afterwards.
             let _ = told.send(T::default());
         }
     }
 }
 
 /// Runs a commit that writes both rows. When the commit has drawn its timestamp, a reader begins.
-/// It reads the second row only after the commit's end.
+/// The reader reads the second row only after the commit's end.
 fn looks_amid_a_commit(
     look: impl FnOnce(Database<Mvto>, Items, Box<dyn FnMut() + Send>) -> Result<[i64; 2], Abort>
     + Send
@@ -184,8 +187,8 @@ fn looks_amid_a_commit(
         });
         *kept.borrow_mut() =
             Some(thread::spawn(move || with_hook(telling(waits), || look(there, rows, between))));
-        // The reader sends a message when it waits for the commit, as it should. It also sends one
-        // if it has read the first row, so that the test goes on.
+        // The reader sends a message when it waits for the commit, as it should. The reader also
+        // sends a message if it has read the first row, so that the test continues.
         receive("it waits, or looks", &has_looked);
     };
     acting(Point::Unlocked, meanwhile, || run(&mut writer, |tx| add_to_both(tx, &items)));
@@ -238,7 +241,7 @@ fn a_transaction_without_writes_is_validated_against_pending_commits() {
 }
 
 #[test]
-fn sessions_that_are_gone_leave_their_places_to_others() {
+fn numbers_of_ended_sessions_are_reused() {
     let (db, items) = database();
     for round in 1..=50 {
         let mut sessions: Vec<_> = (0..4).map(|_| db.session().unwrap()).collect();
@@ -251,9 +254,9 @@ fn sessions_that_are_gone_leave_their_places_to_others() {
 }
 
 /// Two sessions are made after others have ended. One of them commits during the other's commit.
-/// This must not make the other's commit appear to have ended.
+/// The commit of the one session must not make that of the other appear to have ended.
 #[test]
-fn sessions_do_not_share_a_place_that_was_left() {
+fn a_reused_session_number_has_one_session() {
     let (db, items) = database();
     run(&mut db.session().unwrap(), |tx| add(tx, &items, 0));
     let [mut first, mut second] = [(); 2].map(|()| db.session().unwrap());
@@ -275,7 +278,7 @@ fn sessions_do_not_share_a_place_that_was_left() {
 }
 
 #[test]
-fn more_sessions_than_there_are_numbers_for_lose_nothing() {
+fn sessions_beyond_the_numbers_of_sessions_lose_no_commit() {
     const THREADS: u64 = 4;
     const SESSIONS: u64 = 80;
     const ROUNDS: u64 = 10;
@@ -302,18 +305,18 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
 
 /// Runs the tests of this file with timestamps from the system's clock.
 #[test]
-fn chains_by_the_clock() {
+fn chains_are_ordered_with_timestamps_of_the_clock() {
     let all: [fn(); 10] = [
-        reads_are_validated_at_the_timestamp_of_the_commit,
-        a_write_below_a_reader_starts_over,
+        reads_are_validated_at_the_commit_timestamp,
+        a_write_below_a_read_timestamp_restarts_its_transaction,
         a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it,
         a_version_linked_below_a_commit_fails_the_commit,
         a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it,
         a_reader_does_not_begin_amid_a_commit_that_belongs_to_it,
         a_transaction_without_writes_is_validated_against_pending_commits,
-        sessions_that_are_gone_leave_their_places_to_others,
-        sessions_do_not_share_a_place_that_was_left,
-        more_sessions_than_there_are_numbers_for_lose_nothing,
+        numbers_of_ended_sessions_are_reused,
+        a_reused_session_number_has_one_session,
+        sessions_beyond_the_numbers_of_sessions_lose_no_commit,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));
 }

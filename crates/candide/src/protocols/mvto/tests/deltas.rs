@@ -154,7 +154,7 @@ fn a_reader_waits_for_versions_that_are_pending_below() {
     let meanwhile = move || {
         run(&mut second, |tx| add(tx, &rows, 5));
         let read = other.with(ONCE()).run(|tx| rows.read(tx, 1, Item::COUNT).map(drop));
-        assert_eq!(read, CONFLICT, "whether the first stands is not known");
+        assert_eq!(read, CONFLICT, "the outcome of the first version is unknown");
         assert_eq!(chain(&rows), [true, true, false]);
     };
     acting(Point::Validated, meanwhile, || run(&mut first, |tx| add(tx, &items, 1)));
@@ -252,7 +252,7 @@ fn an_update_does_not_rest_on_a_row_that_is_being_deleted() {
 }
 
 #[test]
-fn deltas_do_not_pile_up() {
+fn the_number_of_deltas_of_a_row_is_bounded() {
     let Scene { db, items, mut first, .. } = scene();
     for round in 1..=100 {
         run(&mut first, |tx| add(tx, &items, 1));
@@ -271,7 +271,7 @@ fn deltas_do_not_pile_up() {
 
 /// A pending version may become a delta when deltas already lie on it.
 #[test]
-fn deltas_do_not_pile_up_on_a_pending_version() {
+fn the_number_of_deltas_on_a_pending_version_is_bounded() {
     let Scene { db, items, mut first, mut second } = scene();
     let rows = items.clone();
     let meanwhile = move || {
@@ -320,7 +320,7 @@ fn snapshots_between_deltas_see_the_deltas_below_them() {
 }
 
 #[test]
-fn counters_of_many_threads_lose_nothing_and_abort_nothing() {
+fn counters_of_many_threads_lose_no_update_and_never_abort() {
     const THREADS: i64 = 4;
     const ROUNDS: i64 = 5_000;
     let db = Database::<Mvto>::builder().build().unwrap();
@@ -347,7 +347,7 @@ fn counters_of_many_threads_lose_nothing_and_abort_nothing() {
 
 /// Runs the tests of this file with timestamps from the system's clock.
 #[test]
-fn deltas_by_the_clock() {
+fn deferred_updates_work_with_timestamps_of_the_clock() {
     let all: [fn(); 11] = [
         updates_are_deferred_until_the_row_is_read,
         updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_linked,
@@ -356,10 +356,10 @@ fn deltas_by_the_clock() {
         a_failed_update_leaves_the_deltas_above_it_unchanged,
         a_row_is_not_deleted_below_a_delta_that_rests_on_it,
         an_update_does_not_rest_on_a_row_that_is_being_deleted,
-        deltas_do_not_pile_up,
-        deltas_do_not_pile_up_on_a_pending_version,
+        the_number_of_deltas_of_a_row_is_bounded,
+        the_number_of_deltas_on_a_pending_version_is_bounded,
         snapshots_between_deltas_see_the_deltas_below_them,
-        counters_of_many_threads_lose_nothing_and_abort_nothing,
+        counters_of_many_threads_lose_no_update_and_never_abort,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));
 }

@@ -46,9 +46,9 @@ fn a_guard_before_a_delete_is_evaluated_on_the_row() {
 
 /// A commit has drawn its timestamp but linked nothing yet. A transaction whose time is not before
 /// this timestamp sees one row from before the commit and the other from after it, and reads again
-/// while the two differ. It must end in a conflict, while it runs or at its end.
+/// while the two differ. The attempt must end in a conflict, while it runs or at its end.
 #[test]
-fn a_transaction_that_only_reads_fails_on_rows_of_different_times() {
+fn a_read_only_transaction_fails_on_rows_of_different_times() {
     for looks_max in [1, 10_000] {
         let Scene { items, mut first, mut second } = scene();
         let rows = items.clone();
@@ -78,7 +78,7 @@ fn a_transaction_that_only_reads_fails_on_rows_of_different_times() {
         });
         writer.join().unwrap();
         assert_eq!(read, Err(Abort::AttemptsExhausted), "{looks_max}");
-        assert!(looks_max == 1 || looks < looks_max, "it would not have ended");
+        assert!(looks_max == 1 || looks < looks_max, "the closure's loop ends before its bound");
     }
 }
 
@@ -86,7 +86,7 @@ fn a_transaction_that_only_reads_fails_on_rows_of_different_times() {
 /// that is to be replaced. After enough failed attempts, the writer takes the token, and so commits
 /// nevertheless.
 #[test]
-fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
+fn a_writer_of_constantly_read_rows_commits() {
     let Scene { items, mut first, mut second } = scene();
     let rows = items.clone();
     let read_each_time = move |point| {
@@ -109,10 +109,10 @@ fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
     assert!(attempts > 32, "{attempts}: no reader has read");
 }
 
-/// A read-only transaction does not find a key, and the key is inserted later. This does not
-/// disturb the transaction.
+/// A read-only transaction does not find a key, and the key is inserted later. The insert does not
+/// affect the transaction.
 #[test]
-fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
+fn a_read_only_transaction_is_unaffected_by_later_commits() {
     let Scene { items, mut first, mut second } = scene();
     let rows = RefCell::new(Vec::new());
     run(&mut first, |tx| {
@@ -138,7 +138,7 @@ fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
 }
 
 /// A read for update precedes a write. So it fails if the attempt could see only a replaced
-/// version. It must not lock the row and return that version.
+/// version. The read must not lock the row and return that version.
 #[test]
 fn a_holder_of_a_row_is_not_shown_an_old_version_of_it() {
     let Scene { items, mut first, mut second } = scene();
@@ -160,13 +160,13 @@ protocol_tests!(overlapping: a_buried_record_proves_no_absence_at_later_timestam
 /// valid at the new time.
 fn a_buried_record_proves_no_absence_at_later_timestamps<P: Protocol>() {
     for looks_before in [false, true] {
-        looks_at_the_buried::<P>(looks_before);
+        read_buried_rows::<P>(looks_before);
     }
 }
 
 /// Reads the deleted row by its old record: before the key is inserted again, if `looks_before`;
 /// otherwise after the other row has been read.
-fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
+fn read_buried_rows<P: Protocol>(looks_before: bool) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
@@ -193,12 +193,12 @@ fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
 
 /// Runs the tests of this file with timestamps from the system's clock.
 #[test]
-fn attacks_by_the_clock() {
+fn attacks_on_linking_fail_with_timestamps_of_the_clock() {
     let all: [fn(); 5] = [
         a_guard_before_a_delete_is_evaluated_on_the_row,
-        a_transaction_that_only_reads_fails_on_rows_of_different_times,
-        a_writer_whose_rows_are_read_again_and_again_gets_through,
-        a_transaction_that_only_reads_is_not_disturbed_by_later_commits,
+        a_read_only_transaction_fails_on_rows_of_different_times,
+        a_writer_of_constantly_read_rows_commits,
+        a_read_only_transaction_is_unaffected_by_later_commits,
         a_holder_of_a_row_is_not_shown_an_old_version_of_it,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));

@@ -36,7 +36,7 @@ fn update(session: &mut Session<Mvto>, items: &Items, how: usize) {
 }
 
 #[test]
-fn a_row_that_is_updated_now_and_then_stays_in_its_record() {
+fn a_rarely_updated_row_stays_inline() {
     let Scene { db, items, mut first, .. } = scene();
     for how in (0..3).cycle().take(30) {
         update(&mut first, &items, how);
@@ -48,7 +48,7 @@ fn a_row_that_is_updated_now_and_then_stays_in_its_record() {
 }
 
 #[test]
-fn a_row_that_has_left_its_record_returns() {
+fn a_row_returns_inline_into_its_record() {
     for how in 0..3 {
         let Scene { db, items, mut first, .. } = scene();
         // A delta that is read in between becomes a row in its place.
@@ -83,7 +83,7 @@ fn a_snapshot_keeps_a_delta_from_being_merged() {
 /// its delta when a third transaction has begun and has read the row below. The delta is committed
 /// later than the entry was queued, so the reader may still be copying that row.
 #[test]
-fn a_row_is_not_changed_under_a_reader_from_before_the_delta() {
+fn merging_a_delta_does_not_change_the_row_of_an_earlier_reader() {
     let Scene { db, items, mut first, mut second } = scene();
     run(&mut first, |tx| items.insert(tx, Item::new(2, 0)));
     collect(&db, &mut first);

@@ -57,7 +57,7 @@ fn a_reader_waits_behind_a_writer_that_waits() {
 }
 
 #[test]
-fn a_writer_comes_to_an_empty_queue_while_a_reader_holds_the_lock() {
+fn a_writer_waits_in_an_empty_queue_while_a_reader_holds_the_lock() {
     let lock = Guarded::queue(&[Read, Read]);
     lock.release(1);
     assert!(lock.lock().tail.load(Ordering::Relaxed) == 0 && !lock.lock().is_free());
@@ -116,7 +116,7 @@ fn leave_and_check(queue: &[Mode], first: usize, second: usize) {
 }
 
 #[test]
-fn a_writer_that_leaves_lets_the_readers_behind_it_in() {
+fn a_writer_that_leaves_the_queue_lets_readers_behind_it_in() {
     let lock = Guarded::queue(&[Read, Write, Read, Read, Write]);
     assert!(lock.cancel(1));
     assert_eq!(lock.granted(5), [0, 2, 3]);
@@ -143,7 +143,7 @@ fn the_next_writer_lets_the_readers_behind_it_in_as_it_leaves() {
 }
 
 #[test]
-fn a_try_that_fails_leaves_no_trace() {
+fn a_failed_try_leaves_the_lock_unchanged() {
     let lock = Guarded::queue(&[Write]);
     for mode in [Read, Write] {
         assert!(!lock.lock().try_acquire(lock.ids[1], mode));
@@ -165,7 +165,7 @@ fn a_try_that_fails_leaves_no_trace() {
 }
 
 #[test]
-fn a_wait_ends_with_its_patience_or_with_the_grant() {
+fn a_wait_ends_at_its_bound_or_with_the_grant() {
     let lock = Guarded::queue(&[Write, Write]);
     for patience in [Patience::Rounds(3), Patience::Lasting(Duration::from_micros(50))] {
         assert!(!lock.lock().wait(lock.ids[1], patience));

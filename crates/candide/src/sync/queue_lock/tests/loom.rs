@@ -1,5 +1,5 @@
-//! Small scenes of three threads. They run under every interleaving and every reordering that the
-//! memory model allows (`--cfg loom`), with at most as many forced switches as each states.
+//! Small scenes of three threads. The scenes run under every interleaving and every reordering that
+//! the memory model allows (`--cfg loom`), with at most as many forced switches as each states.
 
 use super::Guarded;
 use crate::sync::queue_lock::Mode::{Read, Write};
@@ -24,7 +24,7 @@ fn request_and_cancel(lock: &Guarded, id: NodeId, mode: Mode) {
 }
 
 /// Plays three acts, of one request each, on three threads. The requests with a mode in `queued`
-/// were made before, in this order. The others are made by their acts.
+/// were made before, in this order. The other requests are made by their acts.
 fn play(preemptions: usize, queued: &'static [Mode], acts: [Act; 3]) {
     play_from(preemptions, acts, move |lock| {
         queued.iter().enumerate().for_each(|(request, &mode)| _ = lock.request(request, mode));
@@ -125,7 +125,7 @@ fn loom_the_last_of_two_readers_releases_beside_a_writer() {
 }
 
 #[test]
-fn loom_a_reader_that_was_the_last_one_beside_another_and_a_writer() {
+fn loom_a_reader_that_was_the_last_beside_another_reader_and_a_writer() {
     play_from(3, [RELEASE, ACQUIRE_READ, ACQUIRE_WRITE], read_behind_an_empty_queue);
 }
 

@@ -1,4 +1,4 @@
-//! A lock with a few requests, and what it guards.
+//! A lock with a few requests, and the data that the lock guards.
 
 #[cfg(not(any(loom, shuttle)))]
 mod by_hand;
@@ -23,7 +23,7 @@ struct Guarded {
     ids: Vec<NodeId>,
     left: AtomicU64,
     right: AtomicU64,
-    /// The writes done. Not part of what models explore.
+    /// The writes done. The count is not part of the explored state.
     writes: std::sync::atomic::AtomicU64,
 }
 

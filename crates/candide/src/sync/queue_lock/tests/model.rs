@@ -1,6 +1,6 @@
 //! A model of the lock. The tests explore all interleavings of the requests of four threads, in a
-//! memory that has one order; a step is one access of a shared word. Loom's scenes know weaker
-//! memory, but have three threads and few forced switches.
+//! memory that has one order; a step is one access of a shared word. Loom's scenes have weaker
+//! memory, but only three threads and few forced switches.
 //!
 //! The tests find more than wrong grants. From every state, all requests can end; and if the
 //! holders stop, all other threads can reach the point at which they wait for the holders. So
@@ -230,8 +230,8 @@ impl Model<'_> {
         Links(id, before, back)
     }
 
-    /// Does the next step of a thread. `cancels` says what a thread does that may cancel its
-    /// request.
+    /// Does the next step of a thread. `cancels` is whether a thread that may cancel its request
+    /// does so.
     fn step(&self, state: &mut State, me: Id, cancels: bool) -> Result<(), Fault> {
         let place = state.places[node(me)];
         state.places[node(me)] = match place {
@@ -484,7 +484,7 @@ impl Model<'_> {
         })
     }
 
-    /// Returns what is wrong with a state.
+    /// Returns the rule that a state breaks.
     fn fault(&self, state: &State) -> Option<Fault> {
         let holds = |&id: &Id| state.places[usize::from(id)] == Holds;
         let holders = || (0..self.acts.len() as Id).filter(holds);
@@ -597,7 +597,7 @@ fn requests_of_four_threads_exclude_one_another_and_end_in_every_interleaving() 
 }
 
 #[test]
-fn no_part_of_the_lock_can_be_left_out() {
+fn leaving_out_any_part_of_the_queue_lock_fails_the_model() {
     let [reads, writes] = LEAVES;
     let mixed = [WRITES, reads, writes, reads];
     for (part, acts, queued, fault) in [

@@ -59,7 +59,7 @@ impl Epochs {
 
 /// Runs `threads` threads that make `requests` requests each.
 fn run(threads: usize, requests: usize, seed: u64) {
-    // The last node is for the end. The others are of desks that no thread has.
+    // The last node is for the end. The other nodes are of desks that no thread has.
     let lock = Arc::new(Guarded::new(1));
     let pins = (0..threads).map(|_| AtomicU64::new(0)).collect();
     let epochs = Arc::new(Epochs { now: AtomicU64::new(1), pins });

@@ -1,0 +1,102 @@
+//! Steps: the user's code that a commit runs on the words of a unit.
+//!
+//! A step is an operation like an updater, but it may use what earlier steps have returned, of
+//! other units, too. So a write set with steps is evaluated in the order of the program. The write
+//! set has the numbers of steps only; the steps themselves, with what they have captured, lie in
+//! the frame of the function that runs the transaction, since they need not be `Send`. While an
+//! operation or a commit may run steps, the thread knows their list.
+
+#![forbid(unsafe_code)]
+
+use crate::error::Abort;
+use crate::record::CellAt;
+use crate::sync::thread_local;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// The steps of an attempt.
+pub(crate) trait Steps {
+    /// Runs the step with this number on the words of its unit, to which all earlier operations of
+    /// the attempt have been applied, and keeps its result. For a row that is to be inserted, the
+    /// words are those of all units, one after another, and are zero. A step is run at most once,
+    /// and after all steps with smaller numbers. No step runs after one that has failed.
+    ///
+    /// # Errors
+    /// The outcome with which the transaction ends.
+    ///
+    /// # Panics
+    /// With the panic of the step.
+    fn run(&self, step: u32, words: &mut [u64]) -> Result<(), Abort>;
+}
+
+thread_local! {
+    /// The list of the attempt that may run steps now.
+    static LIST: RefCell<Option<Rc<dyn Steps>>> = const { RefCell::new(None) };
+    /// Whether a step runs.
+    static RUNS: Cell<bool> = const { Cell::new(false) };
+}
+
+#[cfg(any(test, feature = "history"))]
+thread_local! {
+    /// The units on whose words steps have run, with the versions of these words; `None` if they
+    /// are not recorded.
+    static OBSERVED: RefCell<Option<Vec<(CellAt, u64)>>> = const { RefCell::new(None) };
+}
+
+/// Calls `act`. Also returns the units on whose words `act` has run steps, with the versions of
+/// these words.
+#[cfg(any(test, feature = "history"))]
+pub(crate) fn observed_by<T>(act: impl FnOnce() -> T) -> (T, Vec<(CellAt, u64)>) {
+    OBSERVED.with(|observed| observed.replace(Some(Vec::new())));
+    let result = act();
+    (result, OBSERVED.with(RefCell::take).unwrap_or_default())
+}
+
+/// Notes, if a history is recorded, that a step runs on the words of a unit, of this version.
+pub(super) fn note_observed(at: CellAt, version: impl FnOnce() -> u64) {
+    #[cfg(any(test, feature = "history"))]
+    OBSERVED.with(|observed| {
+        if let Some(observed) = &mut *observed.borrow_mut() {
+            observed.push((at, version()));
+        }
+    });
+    #[cfg(not(any(test, feature = "history")))]
+    let _ = (at, version);
+}
+
+/// Calls `act`, which may run steps of `list`.
+pub(crate) fn with_list<T>(list: Rc<dyn Steps>, act: impl FnOnce() -> T) -> T {
+    let _outer = Outer(LIST.with(|current| current.replace(Some(list))));
+    act()
+}
+
+/// The list of an enclosing attempt, which is put back when the inner call has ended.
+struct Outer(Option<Rc<dyn Steps>>);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        LIST.with(|current| current.replace(self.0.take()));
+    }
+}
+
+/// Runs a step of the current list.
+pub(super) fn run(step: u32, words: &mut [u64]) -> Result<(), Abort> {
+    let list = LIST.with(|current| current.borrow().clone()).expect("a commit knows its steps");
+    let _running = Running(RUNS.with(|runs| runs.replace(true)));
+    list.run(step, words)
+}
+
+/// The note that a step runs, until it is dropped. Holds what was noted before.
+struct Running(bool);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNS.with(|runs| runs.set(self.0));
+    }
+}
+
+/// Returns whether this thread is inside a step.
+#[cold]
+pub(crate) fn is_running() -> bool {
+    RUNS.try_with(Cell::get).unwrap_or(false)
+}

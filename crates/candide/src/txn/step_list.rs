@@ -1,0 +1,215 @@
+//! The list of an attempt's deferred work: steps, and computations on their results.
+//!
+//! An entry is evaluated once. Entries are evaluated in their order, which is that of the program:
+//! so the inputs of an entry are known when its turn comes, however long the chain of entries is.
+//! A *step* has a unit, and is evaluated when the engine gives it the unit's words: by a commit,
+//! after the validation; earlier, if the transaction asks for its result, or if the protocol
+//! applies operations at once. All other entries are *computations*, which are evaluated as soon as
+//! everything before them is. So the first entry that is not evaluated is always a step.
+//!
+//! The list lies in the frame of the function that runs the transaction, beside the effects. When
+//! the transaction has ended, the list releases what its entries hold, which is the user's: in a
+//! loop, since each entry may hold the one before it, and outside of the transaction.
+
+#![forbid(unsafe_code)]
+
+use crate::access::Steps;
+use crate::error::Abort;
+use crate::record::CellAt;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::thread;
+
+/// A step or a computation, with its result.
+pub(crate) trait Entry {
+    /// Returns the unit of a step; `None` for a computation.
+    fn unit(&self) -> Option<CellAt>;
+
+    /// Evaluates the entry and keeps the result. A step gets the words of its unit, and a
+    /// computation gets none.
+    ///
+    /// # Errors
+    /// The outcome with which the transaction ends. A computation that has no result, and is not
+    /// needed by the transaction, is no error.
+    fn evaluate(&self, words: &mut [u64]) -> Result<(), Abort>;
+
+    /// Notes that the entry has been undone, with its part of the transaction.
+    fn undo(&self);
+
+    /// Drops the user's code, and what that code holds.
+    fn release(&self);
+}
+
+/// The life of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The attempt runs.
+    Open,
+    /// The attempt has committed.
+    Committed,
+    /// The attempt has ended without effect, or its result is not known to be durable.
+    Failed,
+}
+
+/// The steps and computations of one attempt.
+pub(crate) struct StepList {
+    entries: RefCell<Vec<Rc<dyn Entry>>>,
+    /// The number of entries that have been evaluated. These are the first ones.
+    evaluated: Cell<usize>,
+    /// The entries of parts that were undone, which are kept until the transaction has ended.
+    undone: RefCell<Vec<Rc<dyn Entry>>>,
+    phase: Cell<Phase>,
+}
+
+impl StepList {
+    fn new() -> StepList {
+        StepList {
+            entries: RefCell::default(),
+            evaluated: Cell::new(0),
+            undone: RefCell::default(),
+            phase: Cell::new(Phase::Open),
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase.get()
+    }
+
+    /// Returns the number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.borrow().len()
+    }
+
+    /// Returns the number of entries that have been evaluated.
+    pub(crate) fn evaluated(&self) -> usize {
+        self.evaluated.get()
+    }
+
+    /// Adds an entry, and returns its number.
+    pub(crate) fn add(&self, entry: Rc<dyn Entry>) -> usize {
+        let mut entries = self.entries.borrow_mut();
+        entries.push(entry);
+        entries.len() - 1
+    }
+
+    /// Adds a computation, which is evaluated at once if everything before it is. Returns its
+    /// number.
+    ///
+    /// # Errors
+    /// The outcome of the computation, if it is evaluated and has failed.
+    ///
+    /// # Panics
+    /// If the computation is evaluated and panics.
+    pub(crate) fn compute(&self, entry: Rc<dyn Entry>) -> Result<usize, Abort> {
+        let number = self.add(entry);
+        if self.evaluated.get() == number {
+            self.evaluate_computations()?;
+        }
+        Ok(number)
+    }
+
+    /// Evaluates the computations before the next step.
+    fn evaluate_computations(&self) -> Result<(), Abort> {
+        while let Some(entry) = self.next()
+            && entry.unit().is_none()
+        {
+            self.evaluated.update(|evaluated| evaluated + 1);
+            entry.evaluate(&mut [])?;
+        }
+        Ok(())
+    }
+
+    /// Returns the next entry that is to be evaluated.
+    fn next(&self) -> Option<Rc<dyn Entry>> {
+        self.entries.borrow().get(self.evaluated.get()).cloned()
+    }
+
+    /// Returns the unit of the next step, if that step is among the entries up to `number`.
+    pub(crate) fn next_unit(&self, number: usize) -> Option<CellAt> {
+        let entry = self.next().filter(|_| self.evaluated.get() <= number)?;
+        entry.unit()
+    }
+
+    /// Takes the list back to its first `count` entries.
+    pub(crate) fn undo_to(&self, count: usize) {
+        let undone = self.entries.borrow_mut().split_off(count);
+        undone.iter().for_each(|entry| entry.undo());
+        self.undone.borrow_mut().extend(undone);
+        self.evaluated.set(self.evaluated.get().min(count));
+    }
+
+    /// Returns what the list holds, for the caller to drop.
+    fn empty(&self) -> Held {
+        let mut entries = self.undone.take();
+        entries.append(&mut self.entries.borrow_mut());
+        Held(entries)
+    }
+}
+
+impl Steps for StepList {
+    /// Evaluates a step, and the computations behind it.
+    fn run(&self, step: u32, words: &mut [u64]) -> Result<(), Abort> {
+        let entry = self.next().expect("a step runs once");
+        assert_eq!(self.evaluated.get(), step as usize, "steps run in their order");
+        self.evaluated.set(step as usize + 1);
+        entry.evaluate(words)?;
+        self.evaluate_computations()
+    }
+}
+
+/// The list of a running transaction. Its drop ends the list, and drops what it holds.
+pub(crate) struct OwnedList(Rc<StepList>);
+
+impl OwnedList {
+    pub(crate) fn new() -> OwnedList {
+        OwnedList(Rc::new(StepList::new()))
+    }
+
+    pub(crate) fn list(&self) -> &Rc<StepList> {
+        &self.0
+    }
+
+    /// Notes how the attempt has ended. What the list holds is dropped with `self`.
+    pub(crate) fn end(&self, phase: Phase) {
+        self.0.phase.set(phase);
+    }
+}
+
+impl Drop for OwnedList {
+    fn drop(&mut self) {
+        if self.0.phase.get() == Phase::Open {
+            self.0.phase.set(Phase::Failed);
+        }
+        drop(self.0.empty());
+    }
+}
+
+/// What a list has held: the user's closures, what they have captured, and results.
+struct Held(Vec<Rc<dyn Entry>>);
+
+impl Drop for Held {
+    /// Drops everything, one entry after another, although drops may panic. No drop goes from one
+    /// entry to another, since the list holds all of them until their closures are gone.
+    fn drop(&mut self) {
+        let mut first_panic = None;
+        let mut guarded = |release: &mut dyn FnMut()| {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(release)) {
+                first_panic.get_or_insert(panic);
+            }
+        };
+        for entry in &self.0 {
+            guarded(&mut || entry.release());
+        }
+        // A result may hold a handle on an earlier one.
+        while let Some(entry) = self.0.pop() {
+            let mut entry = Some(entry);
+            guarded(&mut || drop(entry.take()));
+        }
+        if let Some(panic) = first_panic
+            && !thread::panicking()
+        {
+            resume_unwind(panic);
+        }
+    }
+}

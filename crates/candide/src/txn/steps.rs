@@ -1,0 +1,97 @@
+//! Steps of a transaction: staging them, running one before the commit, and the commit that runs
+//! them.
+
+#![forbid(unsafe_code)]
+
+use super::state::State;
+use crate::access::{Failure, Intent, Steps, steps};
+use crate::engine::{Committed, Context, Engine, InPlace, Protocol};
+use crate::error::Abort;
+use crate::record::CellAt;
+use crate::schema::{Code, Op};
+use std::panic::resume_unwind;
+use std::rc::Rc;
+
+impl<P: Protocol> State<P> {
+    /// Stages a step on a unit, as an update of the unit. The caller has been admitted to update
+    /// the unit ([`State::admit_update`]). `step` is the step's number in `list`, which ascends
+    /// from step to step. A protocol that applies writes at once runs the step now.
+    ///
+    /// # Errors
+    /// [`Abort::ReadOnly`], a conflict, or [`Abort::MemoryLimit`]. The step is not staged then, and
+    /// has not run.
+    #[cold]
+    pub(crate) fn stage_step(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        list: Rc<dyn Steps>,
+        step: u32,
+    ) -> Result<(), Abort> {
+        self.admit_write()?;
+        let words = at.payload_words();
+        let operand = self.writes.push_step(step, words);
+        let op = Op { code: Code::User, operand, ..Op::set_words(0, words as u16) };
+        P::InPlace::hide(&mut self.attempt, at);
+        steps::with_list(list, || self.stage_admitted(engine, at, Intent::Update, op))?;
+        self.note_deferred();
+        Ok(())
+    }
+
+    /// Runs the first step of a unit that has not run, on what the transaction sees in the unit
+    /// just before it. The unit is observed. A protocol that has run the step already shows what
+    /// the step has done.
+    ///
+    /// # Errors
+    /// The outcome of the step or of an earlier operation on the unit, in which the transaction
+    /// ends then; or a conflict.
+    ///
+    /// # Panics
+    /// With the panic of the step.
+    #[cold]
+    pub(crate) fn run_step(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        list: Rc<dyn Steps>,
+    ) -> Result<(), Abort> {
+        let Some(index) = self.writes.find(at) else {
+            return match P::InPlace::show(&mut self.attempt, at) {
+                Ok(()) => Ok(()),
+                Err(Failure::Outcome(abort)) => Err(abort),
+                Err(Failure::Panic(panic)) => resume_unwind(panic),
+            };
+        };
+        let mut image = vec![0; at.payload_words()];
+        if !self.writes.replaces_unit(index) {
+            let count = image.len();
+            let present = self.observe(engine, at, |words| {
+                words.copy(0, count, |word, value| image[word] = value)
+            })?;
+            if !self.writes.items()[index].accepts(present) {
+                let context = &mut Context::new(engine, &mut self.worker);
+                let abort = context.conflict(Abort::ExistenceChanged, at);
+                return Err(self.doom(abort));
+            }
+        }
+        let run = steps::with_list(list, || self.writes.run_first_step(index, &mut image));
+        let result = run.map_err(|(number, abort)| {
+            self.note_failure(number, abort);
+            abort
+        });
+        self.note_deferred();
+        result
+    }
+
+    /// Commits an attempt with steps of `list`, as [`State::commit`] does.
+    #[cold]
+    pub(super) fn commit_steps(
+        &mut self,
+        engine: &Engine<P>,
+        list: Rc<dyn Steps>,
+    ) -> Result<Committed, Abort> {
+        self.failed = None;
+        self.writes.reserve_order();
+        steps::with_list(list, || self.commit(engine))
+    }
+}
