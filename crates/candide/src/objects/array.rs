@@ -7,7 +7,7 @@ use super::cell::Cell;
 use super::cells::Cells;
 use super::directory::{ObjectType, named_cells, unnamed_cells};
 use super::stored::Stored;
-use crate::api::{Database, Row};
+use crate::api::{Database, Inputs, Later, Row, Values};
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::protocols::DefaultProtocol;
@@ -170,6 +170,21 @@ impl<V: Field, P: Protocol> TArray<V, P> {
         change: impl FnOnce(&mut V) -> T,
     ) -> Result<T, Abort> {
         self.row(tx, index)?.modify(Cell::<V>::VALUE, change)
+    }
+
+    /// Defers a step, which changes an element when the transaction commits, as
+    /// [`Table::defer`](crate::Table::defer).
+    ///
+    /// # Errors
+    /// As [`Table::defer`](crate::Table::defer); [`Abort::OutOfBounds`].
+    pub fn defer<I: Inputs, T: 'static>(
+        &self,
+        tx: &Tx<'_, P>,
+        index: usize,
+        inputs: I,
+        step: impl FnMut(&mut V, Values<'_, I>) -> T + 'static,
+    ) -> Result<Later<T>, Abort> {
+        self.row(tx, index)?.defer(Cell::<V>::VALUE, inputs, step)
     }
 
     /// Exchanges two elements.

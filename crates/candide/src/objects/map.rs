@@ -8,7 +8,7 @@ use super::maps::MapTable;
 use super::owner::{Owned, Owner, run_internal};
 use super::stored::Stored;
 use super::words::short_name;
-use crate::api::{Database, Row, Scan};
+use crate::api::{Database, Inputs, Later, Row, Scan, Values};
 use crate::catalog::{OBJECT_TABLES, TableOptions};
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
@@ -58,7 +58,7 @@ use std::sync::Arc;
 /// # Cost
 /// A map is a table of its own. A handle has the size of a few words. The table of a map that ended
 /// is emptied and used by the next map of the same type. So the values of a map are the fields of a
-/// row, and a map is as fast as a [`Table`] of the same shape. Under [`Mvto`](crate::Mvto) a `put`
+/// row, and a map is as fast as a [`Table`](crate::Table) of the same shape. Under [`Mvto`](crate::Mvto) a `put`
 /// links a version of the value.
 ///
 /// # Errors of every operation
@@ -168,7 +168,7 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     }
 
     /// Returns the approximate number of entries, without a transaction
-    /// ([`Table::len_estimate`]).
+    /// ([`Table::len_estimate`](crate::Table::len_estimate)).
     pub fn len_estimate(&self) -> u64 {
         self.table.shared_core().linked.sum()
     }
@@ -186,7 +186,7 @@ impl<K: Key, V: Field, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     }
 
     /// As [`TMap::get`], for a transaction that is going to write the entry
-    /// ([`Table::get_for_update`]).
+    /// ([`Table::get_for_update`](crate::Table::get_for_update)).
     ///
     /// # Errors
     /// [Those of every operation](TMap#errors-of-every-operation).
@@ -306,6 +306,21 @@ impl<K: Key, V: Field, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
         Ok(result)
     }
 
+    /// Defers a step, which changes the value of a key when the transaction commits, as
+    /// [`Table::defer`](crate::Table::defer).
+    ///
+    /// # Errors
+    /// As [`Table::defer`](crate::Table::defer): [`Abort::NotFound`] if the key is not there.
+    pub fn defer<J: Inputs, T: 'static>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: impl AsKey<K>,
+        inputs: J,
+        step: impl FnMut(&mut V, Values<'_, J>) -> T + 'static,
+    ) -> Result<Later<T>, Abort> {
+        self.table.defer(tx, key, Entry::<K, V, I>::VALUE, inputs, step)
+    }
+
     /// Returns all entries: in the order of their keys if the map has one, otherwise in no
     /// particular order. The transaction observes the whole map.
     pub fn iter<'t>(&'t self, tx: &'t Tx<'_, P>) -> Entries<'t, K, V, P, I> {
@@ -340,7 +355,7 @@ impl<K: Key, V: Number, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     }
 
     /// Returns whether the value of a key is in `range`, and observes only that, as
-    /// [`Table::is_within`]; `None` if the key is not there.
+    /// [`Table::is_within`](crate::Table::is_within); `None` if the key is not there.
     ///
     /// # Errors
     /// [Those of every operation](TMap#errors-of-every-operation).
@@ -361,7 +376,7 @@ impl<K: Key, V: Number, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
 
 /// Maps of fields in the order of keys.
 impl<K: Key, V: Field, P: Protocol, I: InOrder> TMap<K, V, P, I> {
-    /// Returns the entries of a range of keys, in their order ([`Table::scan`]).
+    /// Returns the entries of a range of keys, in their order ([`Table::scan`](crate::Table::scan)).
     pub fn range<'t>(
         &'t self,
         tx: &'t Tx<'_, P>,

@@ -7,7 +7,7 @@ use super::cell::Cell;
 use super::cells::Cells;
 use super::directory::{ObjectType, named_cells, unnamed_cells, unnamed_cells_in};
 use super::stored::Stored;
-use crate::api::Database;
+use crate::api::{Database, Inputs, Later, Values};
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::protocols::DefaultProtocol;
@@ -176,6 +176,48 @@ impl<V: Field, P: Protocol> TBox<V, P> {
     /// [Those of every operation](TBox#errors-of-every-operation).
     pub fn modify<T>(&self, tx: &Tx<'_, P>, change: impl FnOnce(&mut V) -> T) -> Result<T, Abort> {
         self.cells.row(tx, 0)?.modify(Cell::<V>::VALUE, change)
+    }
+
+    /// Defers a step, which changes the value when the transaction commits, as
+    /// [`Table::defer`](crate::Table::defer). Until then, the transaction cannot read the box
+    /// ([`Abort::NotYet`]).
+    ///
+    /// ```
+    /// # use candide::objects::TBox;
+    /// # use candide::Database;
+    /// let db = Database::new();
+    /// let (from, to) = (TBox::new(&db, 500i64)?, TBox::new(&db, 0i64)?);
+    /// let paid = db.run_deferred(|tx| {
+    ///     let half = from.defer(tx, (), |cents, ()| {
+    ///         let half = *cents / 2;
+    ///         *cents -= half;
+    ///         half
+    ///     })?;
+    ///     to.defer(tx, &half, |cents, half| *cents += half)?;
+    ///     Ok(half)
+    /// });
+    /// assert_eq!((paid, db.run(|tx| to.get(tx))), (Ok(250), Ok(250)));
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::defer`](crate::Table::defer).
+    pub fn defer<I: Inputs, T: 'static>(
+        &self,
+        tx: &Tx<'_, P>,
+        inputs: I,
+        step: impl FnMut(&mut V, Values<'_, I>) -> T + 'static,
+    ) -> Result<Later<T>, Abort> {
+        self.cells.row(tx, 0)?.defer(Cell::<V>::VALUE, inputs, step)
+    }
+
+    /// Sets the value when the transaction commits, and returns the one before, which is known
+    /// then. Observes nothing, unlike [`TBox::replace`].
+    ///
+    /// # Errors
+    /// As [`TBox::defer`].
+    pub fn replace_later(&self, tx: &Tx<'_, P>, value: V) -> Result<Later<V>, Abort> {
+        self.defer(tx, (), move |present, ()| std::mem::replace(present, value))
     }
 }
 
