@@ -134,7 +134,7 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
             }
         };
         let owner = Owner::new(inner, table.shared_core(), Owned::Table(row));
-        let map = TMap { table, owner: Some(Arc::new(owner)) };
+        let map: TMap<K, V, P, I> = TMap { table, owner: Some(Arc::new(owner)) };
         while run_internal(inner, |tx| map.table.delete_some(tx))? {}
         Ok(map)
     }
