@@ -76,7 +76,7 @@ impl Dresser<'_, '_> {
     fn dress(&mut self, plain: &str) -> String {
         let is_enclosed = self.choices.below(4) == 0;
         let mut dressed = String::from(if is_enclosed { "^:all [" } else { "" });
-        // What closes the brackets that are open.
+        // The brackets that close the open ones.
         let mut open = Vec::new();
         for word in words(plain) {
             self.space(&mut dressed, 2);

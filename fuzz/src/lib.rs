@@ -1,5 +1,5 @@
-//! What the fuzz targets do with the bytes that they are given. Each is a plain function, so that
-//! `cargo test` runs it, too.
+//! The bodies of the fuzz targets, as functions of bytes. Each is a plain function, so that `cargo
+//! test` runs it, too.
 
 #![forbid(unsafe_code)]
 

@@ -8,7 +8,7 @@ use candide_log::schema::{IndexSchema, TableSchema};
 /// Reads the bytes, and a manifest with contents that the bytes choose.
 pub fn run(bytes: &[u8]) {
     again(bytes);
-    // The same bytes behind what a MANIFEST begins with.
+    // The same bytes behind the first fields of a MANIFEST.
     let mut whole = vec![0; 24];
     whole.extend_from_slice(bytes);
     again(&with_length(whole));

@@ -109,7 +109,7 @@ fn parse(path: &str, text: &str) -> Result<Vec<Defect>, String> {
     let mut defects: Vec<Defect> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let wrong = |what: &str| format!("{path}:{number}: {what}");
-        // What a defect breaks may take several lines.
+        // The sentence about a defect may take several lines.
         let is_comment = line.is_empty() || line.starts_with(['#', ' ']);
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let last = defects.last_mut();
@@ -210,7 +210,8 @@ pub(crate) fn edit(file: &str, text: &str, defects: &[Defect]) -> Result<String,
             }
         }
     }
-    // What contains others comes before them; of equal ranges, the first in the list is innermost.
+    // A range that contains others comes before them; of equal ranges, the first in the list is
+    // innermost.
     edits.reverse();
     edits.sort_by_key(|edit| (edit.range.start, usize::MAX - edit.range.end));
     let mut rendered = Rendered { text, edits: &edits, defects, problems };
@@ -249,8 +250,8 @@ impl Rendered<'_> {
         rendered + &self.text[at.min(range.end)..range.end]
     }
 
-    /// Returns the text that takes the place of `before`. What is only there because of the defect
-    /// is between marks, and has no line of its own.
+    /// Returns the text that takes the place of `before`. The text of a defect is between marks,
+    /// and has no line of its own.
     fn changed(&self, edit: &Edit<'_>, before: &str) -> String {
         let mut after = edit.place.after.replace('\n', " ");
         for (number, defect) in (1..).zip(self.defects) {

@@ -1,5 +1,5 @@
-//! A check that what documents name in backticks exists: files, and names of the source that have a
-//! `::` or a `_`.
+//! A check that files and names that documents have in backticks exist: names of the source that
+//! have a `::` or a `_`.
 //!
 //! A name exists if each of its words is in some code; comments do not count. After the name of a
 //! type, a word must be in a file that defines or implements the type. So a name that was changed
@@ -50,7 +50,7 @@ impl<'a> Names<'a> {
         Names { words, types, files }
     }
 
-    /// Returns what a document in the folder `folder`, below `root`, names and what does not exist,
+    /// Returns the names in a document of the folder `folder`, below `root`, that do not exist,
     /// with the numbers of the lines.
     pub(crate) fn missing(&self, text: &str, folder: &Path, root: &Path) -> Vec<(usize, String)> {
         let mut in_code = false;

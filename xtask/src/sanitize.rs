@@ -108,7 +108,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         "--lib",
         "--features",
         "experiments",
-        // Otherwise the checker is optimized, which takes longer than what these tests check.
+        // Otherwise the checker is optimized, which takes longer than these tests.
         "--config",
         "profile.dev.package.candide-check.opt-level = 0",
     ]);

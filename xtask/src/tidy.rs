@@ -6,8 +6,8 @@
 //! * Deliberate defects are not in the source, and each of the list finds its place ([`defects`]).
 //! * Within each crate, arrows between files go down, and form no circles ([`arrows`]).
 //! * Each invariant is stated once, and is cited ([`labels`]).
-//! * What documents name in backticks exists ([`identifiers`](crate::identifiers)), and so do files
-//!   that they link to ([`links`]).
+//! * Names that documents have in backticks exist ([`identifiers`](crate::identifiers)), and so do
+//!   files that they link to ([`links`]).
 //! * Sections of papers that sources and documents refer to exist ([`sections`]).
 //! * No source and no document has lines that an unfinished merge has left.
 //! * Only a protocol's own file, the registry and tests name the protocol. Any other code that
@@ -30,7 +30,7 @@ pub(crate) const REGISTRY: &str = "crates/candide/src/protocols/list.rs";
 /// The document with the table of protocols. The README shows the same table.
 const PROTOCOL_TABLE: &str = "docs/protocols.md";
 
-/// Places of the engine that may name what [`of_sync`] refuses.
+/// Places of the engine that may use the names that [`of_sync`] refuses.
 const OF_SYNC_ALLOWED: &[(&str, &str)] =
     &[("sync/", "it is the door"), ("tests/", "tests count and stop outside of what they test")];
 

@@ -24,7 +24,7 @@ pub(crate) fn collect_ending(
 ) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        // What a build leaves, if its folder is within the crate.
+        // The output of a build, if its folder is within the crate.
         if path.is_dir() && path.ends_with("target") {
             continue;
         }

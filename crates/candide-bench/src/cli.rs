@@ -3,6 +3,7 @@
 mod crash;
 mod database;
 mod key_value;
+mod kmeans;
 mod long_scan;
 mod predicate;
 mod range_scan;
@@ -11,6 +12,7 @@ mod rubis;
 mod shifting;
 mod tpcb;
 mod tpcc;
+mod vacation;
 mod values;
 mod wikipedia;
 mod ycsb_hot;
@@ -30,6 +32,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub(crate) use crash::{CrashArgs, CrashOrder};
 pub(crate) use database::{BackupArgs, LogCommand, RecoverBenchArgs, RepairArgs};
 pub(crate) use key_value::KeyValueArgs;
+pub(crate) use kmeans::KmeansArgs;
 pub(crate) use long_scan::LongScanArgs;
 pub(crate) use predicate::PredicateArgs;
 pub(crate) use range_scan::RangeScanArgs;
@@ -38,6 +41,7 @@ pub(crate) use rubis::RubisArgs;
 pub(crate) use shifting::ShiftingArgs;
 pub(crate) use tpcb::TpcBArgs;
 pub(crate) use tpcc::TpccArgs;
+pub(crate) use vacation::VacationArgs;
 pub(crate) use wikipedia::WikipediaArgs;
 pub(crate) use ycsb_hot::YcsbHotArgs;
 pub(crate) use ycsb_narrow::YcsbNarrowArgs;
@@ -122,8 +126,8 @@ pub(crate) enum Command {
         subcommand,
         subcommand_help_heading = "Workloads",
         after_help = BENCH_HELP,
-        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|long-scan|shifting|key-value|\
-                                 range-scan|predicate"
+        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|long-scan|shifting|\
+                                 key-value|range-scan|predicate"
     )]
     Bench(Box<Bench>),
     /// Measure a published figure again, at a size that suits this machine, and compare with the
@@ -299,6 +303,12 @@ pub(crate) enum Bench {
     /// TPC-B: small deposits at the branches of a bank
     #[command(name = "tpcb")]
     TpcB(TpcBArgs),
+    /// STAMP's kmeans: points are added to the nearest of a few centres
+    #[command(name = "kmeans")]
+    Kmeans(KmeansArgs),
+    /// STAMP's vacation: customers reserve cars, flights and rooms
+    #[command(name = "vacation")]
+    Vacation(VacationArgs),
 }
 
 /// Headings of groups of options.

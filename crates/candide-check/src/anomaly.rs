@@ -372,7 +372,7 @@ impl fmt::Display for Reason<'_> {
             }
             _ => write!(
                 f,
-                "T{one} did not meet {about} in a range and T{other} wrote its version {after} (predicate rw)"
+                "T{one} did not find {about} in a range and T{other} wrote its version {after} (predicate rw)"
             ),
         }
     }

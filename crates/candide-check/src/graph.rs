@@ -211,8 +211,8 @@ impl Graph {
         for start in components.into_iter().flatten().filter(|node| *node < self.transactions) {
             let length_max = best.as_ref().map_or(u32::MAX, |cycle| cycle.len() as u32 - 1);
             // If `back` contains `first`, the search finds a cycle from the first start that has an
-            // edge of kind `first`. If not, it may be that no start finds a cycle, and the search
-            // has to end in that case, too.
+            // edge of kind `first`. Otherwise possibly no start finds a cycle, and the search has
+            // to end then, too.
             let settled = best.is_some() || !back.contain(first);
             if length_max < 2 || search.looked_at > EFFORT && settled {
                 break;

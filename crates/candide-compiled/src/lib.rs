@@ -12,5 +12,6 @@
 pub mod banks;
 pub mod keys;
 pub mod random;
+pub mod stamp;
 pub mod tpcc;
 pub mod websites;

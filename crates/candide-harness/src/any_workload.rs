@@ -110,6 +110,10 @@ pub trait LoadedDatabase: Send + Sync {
     /// Begins phase number `phase` of the workload's timeline.
     fn enter_phase(&self, phase: usize);
 
+    /// Returns how many transactions per second the same program commits without transactions; see
+    /// [`Loaded::sequential_tps`].
+    fn sequential_tps(&self, committed: u64) -> Option<f64>;
+
     /// Compares the tables with the account of the committed transactions.
     fn check(&self) -> Result<Consistency, candide_workloads::Failure>;
 
@@ -351,6 +355,10 @@ impl<P: Protocol, W: Workload> LoadedDatabase for Filled<P, W> {
 
     fn enter_phase(&self, phase: usize) {
         self.loaded.enter_phase(phase);
+    }
+
+    fn sequential_tps(&self, committed: u64) -> Option<f64> {
+        self.loaded.sequential_tps(committed, &interrupt::is_pressed)
     }
 
     fn check(&self) -> Result<Consistency, candide_workloads::Failure> {

@@ -286,8 +286,8 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 /// The reason why a row or a change was not loaded.
 #[derive(Debug)]
 pub enum LoadError {
-    /// An update or a delete of a row that is not there, or a change that does not fit the table:
-    /// the files do not contain what was written. The text names the row.
+    /// An update or a delete of a row that does not exist, or a change that does not fit the table:
+    /// the files do not have their former contents. The text names the row.
     Ghost(String),
     /// The target refuses for another reason, such as a lack of memory.
     Other(Box<dyn Error + Send + Sync>),

@@ -44,7 +44,7 @@ pub(crate) fn machine() -> Machine {
     Machine::inspect(Cores::allowed().count())
 }
 
-/// Prints the machine, the `facts` about what is compared, and the notes.
+/// Prints the machine, the `facts` about the comparison, and the notes.
 pub(crate) fn print_head(
     machine: &Machine,
     facts: impl IntoIterator<Item = String>,

@@ -17,6 +17,8 @@
 //! | [`tpcc::Tpcc`] | the nine of TPC-C | new-order, payment, order-status, delivery, stock-level |
 //! | [`wikipedia::Wikipedia`] | ten: users, pages, revisions, texts, watched pages | viewing, listing, editing and watching pages |
 //! | [`tpcb::TpcB`] | branches, tellers, accounts, history | small deposits, many of them at the same branch |
+//! | [`stamp::kmeans::Kmeans`] | centres, two counters | adding points to the nearest centre, claiming points |
+//! | [`stamp::vacation::Vacation`] | cars, flights, rooms, customers, reservations | reserving, cancelling, adding and removing |
 //! | [`random::Random`] | two small ones, one with indexes | random operations of every kind |
 //!
 //! [`clients`] are for checking only: they record their requests and the answers.
@@ -33,8 +35,8 @@
 #![warn(missing_docs)]
 
 // Layers, lowest first: causes, consistency, counter, failure, replay, rng, think, zipf, load,
-// read_back, hottest, workload, clients, random, rubis, smallbank, tpcb, tpcc, wikipedia, ycsb,
-// micro, two_tables.
+// read_back, hottest, workload, clients, random, rubis, smallbank, stamp, tpcb, tpcc, wikipedia,
+// ycsb, micro, two_tables.
 mod causes;
 pub mod clients;
 mod consistency;
@@ -49,6 +51,7 @@ mod replay;
 mod rng;
 pub mod rubis;
 pub mod smallbank;
+pub mod stamp;
 mod think;
 pub mod tpcb;
 pub mod tpcc;

@@ -23,8 +23,8 @@ pub(crate) enum Way {
     Iteration,
 }
 
-/// Reads the contents of tables in both ways by `read`, examines what each way has found by
-/// `settle`, and checks that both have found the same. `counts` formats the contents for a message.
+/// Reads the contents of tables in both ways by `read`, examines the contents of each way by
+/// `settle`, and checks that the two are equal. `counts` formats the contents for a message.
 pub(crate) fn audit<C>(
     read: impl Fn(Way) -> Result<C, Failure>,
     settle: impl Fn(&C, &str, &mut Consistency),

@@ -108,6 +108,14 @@ pub trait Loaded<P: Protocol>: Send + Sync {
     /// Adds the commits of `worker` to the account that [`Loaded::check`] compares with the tables.
     fn absorb(&self, worker: Self::Worker);
 
+    /// Returns how many transactions per second the same program commits without transactions, on
+    /// one thread; `None` if there is no such program, or if `stopped` has returned `true`. If that
+    /// depends on how many have been committed before, it is measured from when the last
+    /// `committed` ones of those entered into the account began.
+    fn sequential_tps(&self, _committed: u64, _stopped: Stopped<'_>) -> Option<f64> {
+        None
+    }
+
     /// Compares the tables with the account. No worker may be alive.
     fn check(&self, session: Session<P>) -> Result<Consistency, Failure>;
 }
@@ -166,6 +174,11 @@ impl Size {
     /// Returns the size of `count` entries named `of` with `bytes` bytes each, without inputs.
     pub(crate) fn of(count: u64, of: &'static str, bytes: u64) -> Size {
         Size { tables: count.saturating_mul(bytes), of, inputs: 0, growth: 0 }
+    }
+
+    /// Adds `bytes` bytes to the tables.
+    pub(crate) fn and(self, bytes: u64) -> Size {
+        Size { tables: self.tables.saturating_add(bytes), ..self }
     }
 
     /// Sets the growth, in bytes per second and thread.
@@ -244,7 +257,7 @@ pub(crate) fn require_weights(weights: &[u32], kinds: &[&str]) -> Result<(), Str
     })
 }
 
-/// Locks an account of what workers have committed.
+/// Locks an account of the workers' commits.
 pub(crate) fn lock<T>(account: &Mutex<T>) -> MutexGuard<'_, T> {
     account.lock().expect("no thread panics while counting")
 }

@@ -68,7 +68,8 @@ impl<P: Protocol> Handle<P> {
         self.durable().map(Durable::store)
     }
 
-    /// Returns what keeps the database open, for a handle that does not depend on the protocol.
+    /// Returns the handle's share in the open state, for a handle that does not depend on the
+    /// protocol.
     pub(crate) fn open(&self) -> &Arc<Open> {
         &self.open
     }

@@ -9,7 +9,8 @@
 //!
 //! [The guide](guide) explains [keys](guide#keys), [rows and groups](guide#rows-and-groups),
 //! [reading](guide#reading), [writing](guide#writing), [updates and
-//! guards](guide#updates-and-guards), [numbers for new rows](guide#numbers-for-new-rows),
+//! guards](guide#updates-and-guards), [when to defer](guide#when-to-defer),
+//! [numbers for new rows](guide#numbers-for-new-rows),
 //! [errors](guide#errors), [scans](guide#scans), [secondary indexes](guide#secondary-indexes),
 //! [threads and sessions](guide#threads-and-sessions), [objects](guide#objects), [bulk load, export
 //! and import](guide#bulk-load-export-and-import), [watching a database](guide#watching-it) and

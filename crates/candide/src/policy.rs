@@ -14,8 +14,8 @@ use std::str::FromStr;
 /// absence of a key that was never there is not locked: a transaction may fail at its commit
 /// because of a new row, under every policy.
 ///
-/// No wait for a lock is longer than 10 ms, and a transaction that has failed to get locks too
-/// often does without them. A lock that another transaction of the same thread holds is ignored.
+/// No wait for a lock is longer than 10 ms, except under [`Policy::Deferred`], and a transaction
+/// that has failed to get locks too often does without them. A lock that another transaction of the same thread holds is ignored.
 ///
 /// [`Builder::policy`](crate::Builder::policy) chooses the policy of a database,
 /// [`TableOptions::policy`](crate::TableOptions::policy) that of a table, and
@@ -23,8 +23,9 @@ use std::str::FromStr;
 ///
 /// Sources: Wang and Kimura, VLDB 2016, section 5.1.1 (two-phase locking and PCC); Huang et al.,
 /// "The Impact of Timestamp Granularity in Optimistic Concurrency Control", 2018, section 3.2
-/// (adaptive locks, SwissTM's contention manager, and all of them in one commit). In the study,
-/// locked rows need not be validated; here all reads are validated.
+/// (adaptive locks, SwissTM's contention manager, and all of them in one commit); Mu, Angel and
+/// Shasha, EuroSys 2019, section 6 (deferred two-phase locking). In these studies, locked rows need
+/// not be validated; here all reads are validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Policy {
@@ -59,6 +60,12 @@ pub enum Policy {
     /// Optimistic at first. After a conflict, the next attempt first locks all that this one has
     /// read and written.
     Hybrid,
+    /// Two-phase locking of transactions whose operations are deferred. Reads never lock. A commit
+    /// locks what it writes in the order of addresses, and waits for each lock: if the transaction
+    /// has read nothing and locked nothing before, it waits a second and then begins anew, until
+    /// its deadline; otherwise it waits as under [`Policy::Mocc`]. So transactions of
+    /// [deferred](crate::Table::defer) operations do not fail because of one another.
+    Deferred,
     /// Answers by chance: grants a lock that it does not take, or refuses a free lock. Only to show
     /// that locks do not matter for serializability.
     #[cfg(any(test, feature = "experiments"))]
@@ -67,7 +74,7 @@ pub enum Policy {
 
 impl Policy {
     /// All policies that programs choose among, the default first.
-    pub const ALL: [Policy; 10] = [
+    pub const ALL: [Policy; 11] = [
         Policy::Optimistic,
         Policy::NoWait,
         Policy::BlindDie,
@@ -78,6 +85,7 @@ impl Policy {
         Policy::Pessimistic,
         Policy::Mocc,
         Policy::Hybrid,
+        Policy::Deferred,
     ];
 
     /// Returns the policy's name, as the command line spells it. [`Policy::from_str`] parses such
@@ -94,6 +102,7 @@ impl Policy {
             Policy::Pessimistic => "pcc",
             Policy::Mocc => "mocc",
             Policy::Hybrid => "hybrid",
+            Policy::Deferred => "deferred-2pl",
             #[cfg(any(test, feature = "experiments"))]
             Policy::Random => "random",
         }
@@ -108,6 +117,13 @@ impl Policy {
     #[inline]
     pub(crate) const fn learns(self) -> bool {
         matches!(self, Policy::Mocc | Policy::Hybrid)
+    }
+
+    /// Returns whether attempts sleep for locks in the order of addresses, and so lock what they
+    /// write before their commits.
+    #[inline]
+    pub(crate) const fn waits_in_order(self) -> bool {
+        self.learns() || matches!(self, Policy::Deferred)
     }
 
     /// Returns the policy with this number.
@@ -455,7 +471,7 @@ mod tests {
         assert_eq!(
             unknown.to_string(),
             "no policy is called \"2pl\"; there are occ, 2pl-no-wait, 2pl-blind-die, 2pl-wait-die, \
-             2pl-dreadlock, adaptive, swiss, pcc, mocc, hybrid"
+             2pl-dreadlock, adaptive, swiss, pcc, mocc, hybrid, deferred-2pl"
         );
     }
 
@@ -471,7 +487,7 @@ mod tests {
         assert_eq!(of("b", None), Policy::WaitDie);
         assert_eq!(Policies::of(Policy::Swiss).name(), "swiss");
         let mixed = Policies::mixed();
-        let in_turn = [0, 1, 10].map(|number| mixed.of_table("b", number, None));
+        let in_turn = [0, 1, 11].map(|number| mixed.of_table("b", number, None));
         assert_eq!(in_turn, [Policy::Optimistic, Policy::NoWait, Policy::Optimistic]);
     }
 }

@@ -130,7 +130,7 @@ impl<P: Protocol> Inner<P> {
         let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
         garbage.take_from(&self.engine, &mut state.worker);
         let mut unwanted = std::mem::take(&mut state.worker.local.values.unwanted);
-        self.engine.hot.put_unwanted(&mut unwanted);
+        self.engine.shared_garbage.put_unwanted(&mut unwanted);
         if !garbage.is_empty() {
             lock(&self.left_garbage).push(garbage);
             // Since this session is not pinned, the advancer may have found all sessions idle, and
@@ -144,8 +144,8 @@ impl<P: Protocol> Inner<P> {
         self.engine.give_token_back(state.worker.local.id);
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
-        // The counts move under the lock of the sessions. So a reader finds them exactly once: here
-        // or in the session.
+        // The counts move under the lock of the sessions. So a reader finds the counts exactly
+        // once: here or in the session.
         lock(&self.past).add(&core.public.counters.read());
         core.leave_names(&self.engine.names);
         sessions.remove(&core.public.session);
@@ -161,7 +161,7 @@ impl<P: Protocol> Inner<P> {
     /// Returns the values that sessions are to drop, which the caller drops. It holds nothing.
     pub(crate) fn take_unwanted(&self) -> Vec<Value> {
         let mut unwanted = Vec::new();
-        self.engine.hot.take_unwanted(&mut unwanted);
+        self.engine.shared_garbage.take_unwanted(&mut unwanted);
         unwanted
     }
 
@@ -174,7 +174,7 @@ impl<P: Protocol> Inner<P> {
     pub(crate) fn common_garbage(&self) -> usize {
         let common = lock(&self.common_garbage);
         let left: usize = lock(&self.left_garbage).iter().map(Garbage::len).sum();
-        common.len() + left + self.engine.hot.len()
+        common.len() + left + self.engine.shared_garbage.len()
     }
 
     /// Returns a guard that keeps the advancer from collecting; `None` if the advancer is
@@ -232,16 +232,16 @@ impl<P: Protocol> Collect for Inner<P> {
         std::mem::take(&mut *lock(&self.left_garbage))
             .into_iter()
             .for_each(|left| common.take_over(left));
-        if !common.is_empty() || self.engine.hot.has_due() {
+        if !common.is_empty() || self.engine.shared_garbage.has_due() {
             self.engine.epochs.pin(slot);
             // Young entries of the shared queue are left to sessions in transactions, since
             // advancing the epochs is more urgent.
             common.collect(&self.engine, worker, slot, idle_before);
             self.engine.epochs.unpin(slot);
         }
-        left |= !common.is_empty() || self.engine.hot.has_due();
+        left |= !common.is_empty() || self.engine.shared_garbage.has_due();
         // Values are dropped by sessions: user code runs then.
-        self.engine.hot.put_unwanted(&mut worker.local.values.unwanted);
+        self.engine.shared_garbage.put_unwanted(&mut worker.local.values.unwanted);
         // Freed blocks return to the slabs, where sessions find them.
         worker.local.caches.clear();
         left

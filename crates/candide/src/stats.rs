@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub use named::NamedStats;
 pub(crate) use named::{NamedCount, Names, NamesByAddress, SessionNames};
 
-/// Counts of what one session, or all sessions of a database, have done.
+/// Counts of the transactions and operations of one session, or of all sessions of a database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Stats {
     /// Transactions that committed.
@@ -161,7 +161,7 @@ pub struct LockStats {
 }
 
 impl LockStats {
-    /// Returns what has been counted since `earlier`, a former reading of the same counters.
+    /// Returns the counts since `earlier`, a former reading of the same counters.
     #[must_use]
     pub fn since(self, earlier: LockStats) -> LockStats {
         LockStats {

@@ -1,4 +1,4 @@
-//! What `check.js` finds on a page, in each view.
+//! The findings of `check.js` on a page, in each view.
 
 use super::browser::{Browser, View};
 use serde_json::Value;

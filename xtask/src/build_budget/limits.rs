@@ -12,14 +12,14 @@ pub(super) const RELEASE: &str = "release";
 
 const HEAD: &str = "profile,limit,most,reason";
 
-/// How strictly limits are taken. Copies and bytes depend on what is inlined and on how functions
-/// are spread over units of code, which change with every renaming.
+/// How strictly limits are taken. Copies and bytes depend on inlining and on the distribution of
+/// functions over units of code, which change with every renaming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tolerance {
-    /// What exceeds a limit fails.
+    /// A count above a limit fails.
     Exact,
-    /// What exceeds a limit by more than 15 % fails. What exceeds it by less is printed, and so is
-    /// a family of functions that is missing.
+    /// A count more than 15 % above a limit fails. A count less far above a limit is printed, and
+    /// so is a family of functions that is missing.
     Coarse,
 }
 

@@ -80,7 +80,7 @@ impl Sizes {
     }
 }
 
-/// Returns what a program of binutils prints about a file.
+/// Returns the output of a program of binutils about a file.
 fn printed(program: &str, option: &str, path: &Path) -> Result<String, String> {
     let output = Command::new(program).arg(option).arg(path).output();
     let output = output.map_err(|error| format!("{program}: {error}; install binutils"))?;

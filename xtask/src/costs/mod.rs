@@ -3,8 +3,8 @@
 //!
 //! The measured program is `crates/candide-measure/src/bin/costs.rs`, which also has the list of
 //! protocols. By default the task prints tables, which `docs/cost-model.md` explains. `--check` is
-//! for every change: it runs fewer operations, and compares instructions with `docs/costs.csv`.
-//! What a change costs that only moves code passes. `--exact` is for changes of the engine, and
+//! for every change: it runs fewer operations, and compares instructions with `docs/costs.csv`. The
+//! cost of a change that only moves code passes. `--exact` is for changes of the engine, and
 //! compares the same counts within closer limits. `--renew` writes `docs/costs.csv`.
 
 mod baseline;

@@ -57,7 +57,7 @@ pub(crate) struct CrashArgs {
     #[arg(long, default_value = "occ,tictoc,mvcc,mvto,global-lock")]
     protocol: String,
 
-    /// Judge one script again, or one of its states, and tell what the disk did
+    /// Judge one script again, or one of its states, and print the operations of the disk
     #[arg(long, value_name = "SEED[:STATE]", value_parser = replayed, conflicts_with_all = ["seconds", "states", "seed", "ledger", "kill"])]
     replay: Option<(u64, Option<Place>)>,
 
@@ -82,7 +82,7 @@ pub(crate) struct CrashArgs {
     #[arg(long, hide = true, value_name = "DIR")]
     child: Option<PathBuf>,
 
-    /// Only tell what is in the database
+    /// Only print the contents of the database
     #[arg(long, hide = true, requires = "child")]
     look: bool,
 }

@@ -32,7 +32,7 @@ pub(crate) enum LogCommand {
         #[arg(value_name = "DIR")]
         place: PathBuf,
     },
-    /// Make a copy that ends before the first damage, and tell what is lost
+    /// Make a copy that ends before the first damage, and print what is lost
     Repair(RepairArgs),
 }
 

@@ -1,5 +1,6 @@
 //! "Opportunities for Optimism in Contended Main-Memory Multicore Transactions" (VLDB 2020):
-//! Figures 4, 6, 8 and 12, and what its text says of read sets, reordering, timestamps and indexes.
+//! Figures 4, 6, 8 and 12, and the statements of its text about read sets, reordering, timestamps
+//! and indexes.
 
 mod factors;
 
@@ -362,7 +363,7 @@ fn of_separate_effects(index: usize, [occ, mvto, mvcc]: [[usize; 4]; 3]) -> Vec<
     }
 }
 
-/// Measures Section 6.3: what commit-time updates take from the read sets of TPC-C.
+/// Measures Section 6.3: the read sets of TPC-C with and without commit-time updates.
 pub(super) fn set_sizes(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "set-sizes",

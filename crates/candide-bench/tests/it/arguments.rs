@@ -183,6 +183,13 @@ fn errors_of_numbers_out_of_range_give_the_range() {
     assert_refused("bench tpcb --branches 0", "at least one branch");
     assert_refused("bench tpcb --accounts 15", "a multiple of its 10 tellers, not 15");
     assert_refused("bench tpcb --remote 101", "from 0 to 100");
+    assert_refused("bench kmeans --dimensions 33", "dimensions must be from 1 to 32, not 33");
+    assert_refused(
+        "bench kmeans --mode middle",
+        "expected low, high, low-sim, high-sim, drp or drp-hi",
+    );
+    assert_refused("bench vacation --queries 17", "queries must be from 1 to 16, not 17");
+    assert_refused("bench vacation --form lazy", "expected eager or deferred");
     assert_refused("bench tpcc --warehouses 0", "at least one warehouse");
     assert_refused("bench tpcc --warehouses 70000", "expected a whole number from 0 to 65535");
     assert_refused("bench ycsb --seed x", "expected a whole number from 0 to 18446744073709551615");

@@ -47,15 +47,15 @@ fn counts_of_locks_are_reported_for_policies_that_lock() {
             assert!(!learns || taken == 0.0, "{result}");
         }
     }
-    // Ten policies with two numbers of threads.
-    assert_eq!(with, 20);
+    // Eleven policies with two numbers of threads.
+    assert_eq!(with, 22);
     let (_, table) = printed.split_once("\nLocks on rows by policy: ").expect("a table of locks");
     let rows = table.lines().take_while(|line| !line.is_empty() && !line.starts_with("note: "));
     let rows = rows.filter(|line| line.trim_start().starts_with("ycsb-hot-5 "));
-    assert_eq!(rows.count(), 20, "{printed}");
+    assert_eq!(rows.count(), 22, "{printed}");
     assert!(page.contains("<summary>Locks by policy</summary>"));
-    assert_eq!(page.matches("data-field=\"locks/taken\"").count(), 20);
-    assert_eq!(page.matches("data-field=\"locks/cooled\"").count(), 20);
+    assert_eq!(page.matches("data-field=\"locks/taken\"").count(), 22);
+    assert_eq!(page.matches("data-field=\"locks/cooled\"").count(), 22);
 }
 
 #[test]

@@ -528,6 +528,30 @@ fn tpcb_reports_its_type_and_its_departures_from_the_standard() {
 }
 
 #[test]
+fn programs_of_stamp_report_their_speed_up_over_the_sequential_program() {
+    let kmeans = ("kmeans", "--points 300", BTreeSet::from(["claim", "end", "point"]));
+    let vacation = ("vacation", "--relations 300", BTreeSet::from(["delete", "reserve", "update"]));
+    for (workload, size, kinds) in [kmeans, vacation] {
+        let arguments = format!("{workload} {size} --mode high-sim --runs 2 --threads 1,2");
+        let (printed, report) = bench(&arguments, workload);
+        assert!(printed.contains("times as fast as the sequential program"), "{printed}");
+        let results = report["results"].as_array().expect("a list");
+        assert_eq!(results.len(), 4, "both forms with both numbers of threads");
+        for (result, form) in results.iter().zip(["eager", "eager", "deferred", "deferred"]) {
+            assert_eq!(result["params"]["form"], form);
+            assert_eq!(result["params"]["mode"], "high-sim");
+            assert_eq!(keys(&result["transactions"]), kinds);
+            assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+            let [sequential, speed_up] =
+                ["sequential_tps", "speed_up"].map(|field| number(&result[field]));
+            assert!(sequential > 0.0 && speed_up > 0.0, "{sequential} {speed_up}");
+        }
+    }
+    let (printed, _) = bench("tpcb --branches 1 --accounts 100 --runs 1", "no-speed-up");
+    assert!(!printed.contains("sequential program"), "{printed}");
+}
+
+#[test]
 fn tpcc_reports_its_types_and_begins_anew_for_each_run() {
     let arguments = "tpcc --warehouses 1,2 --customers 60 --items 500 --mix full,new-order --audit 100 --runs 2 --threads 2";
     let (printed, report) = bench_until(LONG, arguments, "tpcc", |result| {

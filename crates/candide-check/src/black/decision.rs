@@ -117,7 +117,7 @@ fn parts(graph: &Graph, accesses: &Accesses, open: &[(usize, usize)]) -> Vec<Vec
 }
 
 /// Runs the transactions in `order`, and asserts that this order agrees with the graph, and that
-/// every read by a committed transaction returns what its client was told.
+/// every read by a committed transaction returns the answer that its client got.
 fn play(inference: &Inference<'_, RegisterOp>, graph: &Graph, order: &[u32]) {
     let mut position = vec![0; order.len()];
     (0..).zip(order).for_each(|(place, node): (usize, &u32)| position[*node as usize] = place);

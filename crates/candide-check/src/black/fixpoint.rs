@@ -128,8 +128,8 @@ impl<'p> Pass<'p> {
         }
     }
 
-    /// Finds what follows from the order of `members`, some writers of a register, among all
-    /// `accesses` to it.
+    /// Finds the edges that follow from the order of `members`, some writers of a register, among
+    /// all `accesses` to it.
     fn look_at_members(&mut self, members: &[usize], accesses: &[Access]) {
         let place = |pass: &Self, value: usize| {
             pass.position[pass.accesses.values[value].writer as usize] as usize

@@ -12,9 +12,9 @@
 //! * A choice holds back the other writers of its registers until its readers are placed. If a
 //!   circle arises of transactions that wait for one another, the choice is no good, and stays so
 //!   until one of the circle has been placed.
-//! * Which transactions are placed determines what can follow: a register has a value that is still
-//!   to be read only if that is its current one. So a set of placed transactions from which nothing
-//!   was found is remembered, where the search is small, and not tried again.
+//! * The set of placed transactions determines the possible continuations: a register has a value
+//!   that is still to be read only if the value is its current one. So a set of placed transactions
+//!   from which nothing was found is remembered, where the search is small, and not tried again.
 
 use super::accesses::Accesses;
 use crate::graph::Graph;
@@ -30,7 +30,7 @@ pub(super) enum Found {
     GaveUp,
 }
 
-/// The greatest number of nodes for which a search remembers what was tried.
+/// The greatest number of nodes for which a search remembers the rejected sets.
 const SMALL_MAX: usize = 2_000;
 /// The greatest number of sets of nodes that a search remembers: at most some 100 MB.
 const FAILED_MAX: usize = 300_000;

@@ -26,11 +26,12 @@
 //! transaction has an invocation, and is completed before the next one is invoked; or none has one,
 //! and nothing is known of the times at which they began.
 //!
-//! The reader refuses a file if a key is none of these, or a value is not a whole number from 0; if
-//! a completion has no invocation while others have one; if some maps of clients have a `:process`
-//! and others have none, or a map without a `:process` invokes a transaction before the last
-//! transaction has been completed; if a set or the keys of a map contain a form twice, which is not
-//! EDN; and if a map has no time while the times of other maps go back.
+//! The reader refuses a file if a key is none of these, or a value is not a whole number from 0.
+//! The reader refuses a file, too, if a completion has no invocation while others have one; if some
+//! maps of clients have a `:process` and others have none, or a map without a `:process` invokes a
+//! transaction before the last transaction has been completed; if a set or the keys of a map
+//! contain a form twice, which is not EDN; and if a map has no time while the times of other maps
+//! go back.
 //!
 //! ```
 //! use candide_check::black::{ListOp, Outcome};

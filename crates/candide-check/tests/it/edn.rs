@@ -338,7 +338,7 @@ fn forms_outside_the_syntax_of_edn_are_refused() {
         ("#<x>", "#<x> means nothing in EDN; a tag begins with a letter"),
         ("#(a)", "# means nothing in EDN; a tag begins with a letter"),
         ("# a 1", "# means nothing in EDN; a tag begins with a letter"),
-        ("##Infinity", "##Infinity is no number; those written so are ##Inf, ##-Inf and ##NaN"),
+        ("##Infinity", "##Infinity is not a number; ##Inf, ##-Inf and ##NaN are numbers"),
         ("#:a [1]", "#:a should be a namespace and have a map after it"),
         ("#a", "the tag #a should have a form after it"),
         (

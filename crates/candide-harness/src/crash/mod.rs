@@ -74,7 +74,7 @@ struct Total {
     cpu: Option<Duration>,
 }
 
-/// Judges the states of script after script, and prints what was found. Returns
+/// Judges the states of one script after the other, and prints the findings. Returns
 /// [`Finding::Bad`] if a state was not as it must be.
 ///
 /// # Errors

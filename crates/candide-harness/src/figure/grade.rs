@@ -1,5 +1,5 @@
-//! Grades of choices by what they leave of a system's throughput, as Figure 7 of "Opportunities for
-//! Optimism" (VLDB 2020) grades systems.
+//! Grades of choices by the share of a system's throughput that they leave, as Figure 7 of
+//! "Opportunities for Optimism" (VLDB 2020) grades systems.
 
 use crate::results::{Grade, MeasuredLine};
 

@@ -181,8 +181,8 @@ impl Outline {
         self.lines.len() - 1
     }
 
-    /// Adds a line of the same cases as line `of`, in which some transaction types are counted
-    /// (all, if `counted` is empty). Returns its number.
+    /// Adds a line with the cases of line `of` that counts the transaction types `counted` (all, if
+    /// empty). Returns the number of the new line.
     pub fn line_again(
         &mut self,
         of: usize,

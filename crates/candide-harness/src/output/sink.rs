@@ -26,9 +26,9 @@ enum Identity {
 }
 
 impl Sink {
-    /// Opens the file at `path`. If there is none, checks that it can be created. Returns, too,
-    /// what distinguishes the file from others; `None` if other results may be written there as
-    /// well: to a pipe or a device.
+    /// Opens the file at `path`. If there is none, checks that it can be created. Returns, too, the
+    /// identity of the file; `None` if other results may be written there as well: to a pipe or a
+    /// device.
     fn open(path: &Path) -> Result<(Sink, Option<Identity>), Failure> {
         let not_written = |error| Failure::Usage(not_written(path, &error));
         let is_there = path.exists();
@@ -109,8 +109,8 @@ fn numbers(about: &Metadata) -> Option<Identity> {
     }
 }
 
-/// Returns what distinguishes the file that standard output is written to; `None` if this is no
-/// file, or the system does not tell.
+/// Returns the identity of the file that standard output is written to; `None` if standard output
+/// is no file, or the system does not report it.
 fn of_output() -> Option<Identity> {
     #[cfg(unix)]
     {

@@ -171,12 +171,12 @@ impl Published {
         Some(Published { text, throughput_tps, abort_ratio, ..Published::default() })
     }
 
-    /// Makes it of the size of the read set, relative to the base.
+    /// Returns a published size of the read set, relative to the base.
     pub fn read_set(ratio: f64, text: &'static str) -> Option<Published> {
         Some(Published { text, read_set_of_base: Some(ratio), ..Published::default() })
     }
 
-    /// Makes it of the share of commits that OCC would have aborted.
+    /// Returns a published share of commits that OCC would have aborted.
     pub fn would_abort(share: f64, text: &'static str) -> Option<Published> {
         Some(Published { text, occ_would_abort: Some(share), ..Published::default() })
     }

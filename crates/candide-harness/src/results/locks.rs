@@ -43,7 +43,7 @@ impl Locks {
         "cooled",
     ];
 
-    /// Returns what was counted between two readings of the same counters.
+    /// Returns the counts between two readings of the same counters.
     pub(crate) fn between(before: &Stats, after: &Stats) -> Locks {
         let locks = after.locks.since(before.locks);
         Locks {

@@ -14,13 +14,14 @@ use super::number::{abort_ratio, range};
 use super::run::Run;
 use super::sets::SetSizes;
 use super::slices::NumberedSlice;
+use super::speed_up::SpeedUp;
 use super::timeline::Timeslices;
 
 /// The size of a workload, and how much of it is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// A size that suits any machine, and everything is checked.
+    /// A size that suits any machine, with all checks.
     Strict,
     /// The published size and checks.
     Paper,
@@ -61,6 +62,9 @@ pub(crate) struct Measurement {
     /// The median throughput in the first second of the measured time; `None` if the measured time
     /// is shorter than two seconds, or has phases.
     pub(crate) first_second_tps: Option<f64>,
+    /// The speed-up over the same program without transactions; `None` if there is no such program.
+    #[serde(flatten)]
+    pub(crate) speed_up: Option<SpeedUp>,
     /// The number of bytes that the database took in the measured time of all runs.
     pub(crate) grown_bytes: u64,
     /// The part of `grown_bytes` that the operating system had not yet provided. The first

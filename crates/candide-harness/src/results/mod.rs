@@ -1,5 +1,5 @@
-//! The data of results: what a run counts, what is reported of all runs, and the numbers and notes
-//! that go with it.
+//! The data of results: the counts of a run, the report of all runs, and the numbers and notes of
+//! both.
 
 mod figure;
 mod finding;
@@ -17,6 +17,7 @@ mod run;
 pub(crate) mod sample;
 mod sets;
 mod slices;
+mod speed_up;
 mod timeline;
 
 pub(crate) use figure::{Figure, Grade, MeasuredLine, PhaseResult, Point, Verdict};
@@ -36,4 +37,5 @@ pub use report::Report;
 pub(crate) use run::Run;
 pub(crate) use sets::{SetSizes, SetSums};
 pub(crate) use slices::{NumberedSlice, RunSlice};
+pub(crate) use speed_up::SpeedUp;
 pub(crate) use timeline::{NamedPhase, Phase, Slice, Timeslices};

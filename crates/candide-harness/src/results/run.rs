@@ -47,6 +47,9 @@ pub(crate) struct Run {
     pub(crate) fresh_bytes: u64,
     /// The bytes of the commit records of the measured time; zero if the database has no log.
     pub(crate) log_bytes: u64,
+    /// The transactions per second of the same program without transactions; `None` if there is no
+    /// such program, or if it was not measured. Those of different runs are not merged.
+    pub(crate) sequential_tps: Option<f64>,
     /// Whether Ctrl-C ended the run. If the measurement had not begun by then, `elapsed` is zero.
     pub(crate) ended_early: bool,
 }
@@ -69,6 +72,7 @@ impl Run {
             grown_bytes: 0,
             fresh_bytes: 0,
             log_bytes: 0,
+            sequential_tps: None,
             ended_early: false,
         }
     }

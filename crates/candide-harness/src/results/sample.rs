@@ -53,6 +53,7 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         throughput_tps: tps,
         tps_runs: vec![tps * 0.5, tps, tps * 1.5],
         first_second_tps: None,
+        speed_up: None,
         involuntary_switches: None,
         grown_bytes: 3 << 20,
         fresh_bytes: 1 << 20,

@@ -13,7 +13,7 @@ pub(crate) struct SetSums {
 }
 
 impl SetSums {
-    /// Adds what a session has counted between two readings of its counters.
+    /// Adds the counts of a session between two readings of its counters.
     pub(crate) fn add(&mut self, before: &Stats, after: &Stats) {
         self.commits += after.commits - before.commits;
         self.read_set += after.read_set - before.read_set;

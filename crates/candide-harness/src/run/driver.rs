@@ -237,6 +237,10 @@ mod tests {
 
         fn enter_phase(&self, _phase: usize) {}
 
+        fn sequential_tps(&self, _committed: u64) -> Option<f64> {
+            None
+        }
+
         fn check(&self) -> Result<Consistency, candide_workloads::Failure> {
             Ok(Consistency::default())
         }

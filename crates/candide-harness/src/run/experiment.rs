@@ -122,13 +122,16 @@ impl<'a> Experiment<'a> {
         if let Some(reason) = site.log_failure() {
             return Err(Failure::Run(format!("{title}: the log has failed: {reason}").into()));
         }
-        let run = run?;
+        let mut run = run?;
         let turn = if run.ended_early { Turn::EndedEarly } else { Turn::Whole };
         self.unchecked = Some(index);
         // A run that was ended early is shorter than whole runs, so it is kept only if there is no
         // other run.
         let is_wanted = !run.elapsed.is_zero() && (!run.ended_early || tally.runs.is_empty());
         if is_wanted {
+            let title = format!("{name} without transactions,");
+            let measure = || site.sequential_tps(run.committed());
+            run.sequential_tps = progress::with_line(agenda, &title, None, measure);
             tally.runs.push(run);
             tally.memory = Some(Memory::now(site.memory().reserved_bytes));
         }

@@ -8,8 +8,8 @@ use crate::any_workload::{AnyWorkload, Variant};
 use crate::failure::Failure;
 use crate::files::level_name;
 use crate::results::{
-    Aborted, Hottest, Kind, LogUse, Measurement, Memory, NumberedSlice, Profile, Run, Timeslices,
-    Transactions, median,
+    Aborted, Hottest, Kind, LogUse, Measurement, Memory, NumberedSlice, Profile, Run, SpeedUp,
+    Timeslices, Transactions, median,
 };
 
 /// The parameters of a measurement.
@@ -74,6 +74,7 @@ impl Setting<'_> {
             throughput_tps: median(&tps_runs),
             tps_runs,
             first_second_tps: (!first_seconds.is_empty()).then(|| median(&first_seconds)),
+            speed_up: SpeedUp::of(runs),
             grown_bytes: total.grown_bytes,
             fresh_bytes: total.fresh_bytes,
             log: level.map(|level| LogUse::new(level_name(level), &total)),

@@ -1,8 +1,8 @@
 //! The rows of tables, which the text and the page have in common.
 
 use crate::results::{
-    Figure, Grade, MEBIBYTE, Measurement, NamedPhase, NumberedSlice, Point, Report, Shown, Verdict,
-    grouped, label, protocol,
+    Figure, Grade, MEBIBYTE, Measurement, NamedPhase, NumberedSlice, Point, Report, Shown, SpeedUp,
+    Verdict, grouped, label, protocol,
 };
 
 /// Returns whether a line of the figure has phases.
@@ -193,6 +193,17 @@ pub(super) fn cause_rows(result: &Measurement) -> impl Iterator<Item = [String; 
             if cause.met.is_empty() { "unknown".to_string() } else { cause.met.join(" or ") },
         ]
     })
+}
+
+/// Returns the sentence on the speed-up under one setting over the same program without
+/// transactions; `None` if there is no such program.
+pub(super) fn speed_up_line(result: &Measurement) -> Option<String> {
+    let SpeedUp { sequential_tps, speed_up } = result.speed_up?;
+    Some(format!(
+        "{}: {speed_up:.2} times as fast as the sequential program, {} txn/s",
+        label(result),
+        grouped(sequential_tps)
+    ))
 }
 
 /// Returns whether reads of the hottest row were requested for any setting.

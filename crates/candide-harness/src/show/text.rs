@@ -64,6 +64,13 @@ pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let slices = filled(&SLICES_HEADER, 0..10, slice_rows(result));
         writeln!(out, "\n{}: {SLICES_TITLE}\n{slices}", label(result))?;
     }
+    let mut speed_ups = results.iter().filter_map(speed_up_line).peekable();
+    if speed_ups.peek().is_some() {
+        writeln!(out)?;
+    }
+    for line in speed_ups {
+        writeln!(out, "{line}")?;
+    }
     for note in &report.notes {
         writeln!(out, "note: {note}")?;
     }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 /// The choice among the states that a crash can leave.
 ///
-/// A position is a number of operations, after which the crash comes. At each position, what is not
-/// durable is cut into pieces: the sectors of each write, the change of a file's size, and the
-/// changes of the directory. If there are at most `exhaustive` pieces, there is a state for each
-/// subset of them.
+/// A position is a number of operations, after which the crash comes. At each position, the changes
+/// that are not durable are cut into pieces: the sectors of each write, the change of a file's
+/// size, and the changes of the directory. If there are at most `exhaustive` pieces, there is a
+/// state for each subset of them.
 ///
 /// Otherwise the bytes of each write become one piece. If there are at most `exhaustive` pieces
 /// now, there is a state for each subset. If not, there are these states: no piece survives, all

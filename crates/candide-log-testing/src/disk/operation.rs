@@ -1,4 +1,4 @@
-//! The operations that change a disk or make changes durable, as they are noted.
+//! The noted operations that change a disk or make changes durable.
 
 use super::contents::Contents;
 use super::data::Data;

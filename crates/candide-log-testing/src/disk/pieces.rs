@@ -80,8 +80,8 @@ impl Pieces {
     }
 
     /// Returns whether each change of the directory that is kept has something to change: if a
-    /// file's creation is lost, it cannot be renamed. A subset for which this is not true leaves
-    /// the same state as a smaller subset.
+    /// file's creation is lost, it cannot be renamed. Any other subset leaves the same state as a
+    /// smaller subset.
     pub(super) fn is_applicable(&self, moment: &Moment, kept: impl Fn(usize) -> bool) -> bool {
         if moment.names.changes.len() < 2 {
             return true;

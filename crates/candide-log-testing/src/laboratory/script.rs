@@ -1,4 +1,4 @@
-//! A random script: what a program may do with a database.
+//! A random script: the operations of a program on a database.
 //!
 //! Commits run one after the other, each with the epoch as its stamp and the next number as its
 //! version. Each belongs to a session and lies in the session's buffer until a round takes the

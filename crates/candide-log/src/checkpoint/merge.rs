@@ -100,8 +100,8 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// Makes all changes of the next row, which was `row` before them, and adds the row if it still
-    /// exists.
+    /// Makes all changes of the next row, whose former words are `row`, and adds the row if it
+    /// still exists.
     fn changed_row(
         &mut self,
         to: &mut dyn Sink,

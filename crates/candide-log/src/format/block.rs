@@ -221,7 +221,7 @@ impl BlockHeader {
 }
 
 /// Reads and checks the block with which `bytes` begin: the rest of a segment, whose header has
-/// this salt. Returns its header and its payload.
+/// this salt. Returns the header and the payload of the block.
 ///
 /// # Errors
 /// There is no valid block.

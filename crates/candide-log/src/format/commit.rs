@@ -315,7 +315,7 @@ impl<'a> CommitWriter<'a> {
     }
 }
 
-/// Stores in each of `words` what `word` returns for its place from 0.
+/// Sets each of `words` to the result of `word` for its place from 0.
 #[inline(always)]
 fn fill(words: &mut [u64], mut word: impl FnMut(usize) -> u64) {
     for (index, to) in words.iter_mut().enumerate() {

@@ -26,7 +26,7 @@ use std::fmt::{self, Display, Formatter};
 /// The identity of a database: random bytes that all its files contain.
 pub type Uuid = [u8; 16];
 
-/// Bytes that are not what a decoder expects.
+/// Bytes that a decoder refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
     /// The place of the error, in bytes from the beginning of the decoder's input.

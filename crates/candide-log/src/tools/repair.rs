@@ -174,7 +174,7 @@ fn check_until(manifest: &Manifest, until: Option<Until>) -> Result<(), StoreErr
     Err(StoreError::Damaged(OpenError::corrupt(crate::names::MANIFEST, 0, what)))
 }
 
-/// Returns the blocks behind the end of what a copy contains, as far as they can be read.
+/// Returns the readable blocks behind the end of a copy.
 fn lost_blocks(
     source: &Source<'_>,
     (generation, cut): (u64, u64),

@@ -135,7 +135,7 @@ pub(crate) enum Shape {
     /// The key is (group, part, number), with `rows / 100` groups and 10 parts in each group. Each
     /// part has about 10 numbers.
     ManyGroups,
-    /// A group of 10, a part of 10, a random word.
+    /// The key is (group, part, random word), with 10 groups and 10 parts.
     FewGroups,
 }
 

@@ -61,6 +61,9 @@ enum What {
     SetNote,
     Modify,
     Retag,
+    DeferAdd,
+    DeferMove,
+    DeferInsert,
     PieceRead,
     PieceAdd,
     PieceModify,
@@ -71,7 +74,7 @@ enum What {
     Yield,
 }
 
-const ALL: [What; 31] = [
+const ALL: [What; 34] = [
     What::ReadCount,
     What::ReadNote,
     What::ReadAll,
@@ -95,6 +98,9 @@ const ALL: [What; 31] = [
     What::SetNote,
     What::Modify,
     What::Retag,
+    What::DeferAdd,
+    What::DeferMove,
+    What::DeferInsert,
     What::PieceRead,
     What::PieceAdd,
     What::PieceModify,
@@ -154,7 +160,7 @@ impl<P: Protocol> Tables<P> {
             return self.attempt(tx, action);
         }
         match tx.attempt(|tx| self.attempt(tx, action)) {
-            Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) => Ok(()),
+            Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::NotYet) => Ok(()),
             done => done,
         }
     }
@@ -212,6 +218,28 @@ impl<P: Protocol> Tables<P> {
             What::SetNote => items.update(tx, &key, Item::NOTE.set(u64::from(other))),
             What::Modify => items.modify(tx, &key, Item::COUNT, |count| *count += 1),
             What::Retag => items.modify(tx, &key, Item::TAG, |tag| *tag = other),
+            What::DeferAdd => {
+                items.defer(tx, key, Item::COUNT, (), |count, ()| *count += 1).map(drop)
+            }
+            // From an item to a piece, and on to the item's other group.
+            What::DeferMove => {
+                let taken = items.defer(tx, key, Item::COUNT, (), |count, ()| {
+                    let taken = *count / 2;
+                    *count -= taken;
+                    taken
+                })?;
+                let give = |count: &mut i64, taken: &i64| {
+                    *count += taken;
+                    count.unsigned_abs()
+                };
+                let given = pieces.defer(tx, other, Piece::COUNT, &taken, give)?;
+                items.defer(tx, key, Item::NOTE, &given, |note, given| *note = *given).map(drop)
+            }
+            What::DeferInsert => {
+                let count = items.defer(tx, key, Item::COUNT, (), |count, ()| *count)?;
+                let piece = count.map(move |&count| Piece { id: other, count, note: 0 });
+                pieces.defer_insert(tx, other, piece)
+            }
             What::PieceRead => pieces.get(tx, &key, (Piece::COUNT, Piece::NOTE)).map(drop),
             What::PieceAdd => pieces.update(tx, &key, (Piece::COUNT.add(1), Piece::NOTE.set(1))),
             What::PieceModify => pieces.modify(tx, &key, Piece::NOTE, |note| *note += 1),

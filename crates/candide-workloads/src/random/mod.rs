@@ -131,7 +131,8 @@ impl<P: Protocol> Worker for RandomWorker<P> {
                 | Abort::Duplicate
                 | Abort::NotUnique
                 | Abort::Guard
-                | Abort::Overflow,
+                | Abort::Overflow
+                | Abort::NotYet,
             )) => false,
             Ok(Err(abort)) => return Err(abort),
             Err(panic) if panic.is::<Drawn>() => false,

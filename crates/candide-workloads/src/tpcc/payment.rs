@@ -177,7 +177,7 @@ impl<P: Protocol> Store<P> {
     }
 }
 
-/// Reads the rest of what the standard shows of a customer.
+/// Reads the other columns of a customer that the standard displays.
 #[inline]
 fn read_identity<P: Protocol>(payer: &Row<'_, Customer, P>) -> Result<(), Abort> {
     let name = (Customer::FIRST, Customer::MIDDLE, Customer::LAST);

@@ -7,6 +7,8 @@ use candide_workloads::micro::{Predicate, Ranges};
 use candide_workloads::random::Random;
 use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::SmallBank;
+use candide_workloads::stamp::vacation::Vacation;
+use candide_workloads::stamp::{self, Form};
 use candide_workloads::tpcb::TpcB;
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::two_tables::{LongScan, Shifting};
@@ -60,6 +62,8 @@ impl Asked for Size {
 fn estimated_sizes_of_tables_are_near_the_measured_ones() {
     ask_each(&Size);
     Size.ask(&Random { keys: 10_000, ..Random::default() });
+    let vacation = Vacation::published(stamp::Mode::LowSim, Form::Eager);
+    Size.ask(&Vacation { relations: 8_000, ..vacation });
     Size.ask(&Tpcc { customers: 100, items: 5_000, ..Tpcc::strict() });
     assert_eq!(Tpcc::strict().size().tables, 200_000_000, "one warehouse of the standard");
 }

@@ -49,7 +49,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
     #[doc(alias = "contains_key")]
     #[doc(alias = "exists")]
     pub fn contains(&self, tx: &Tx<'_, P>, key: impl AsKey<R::Key>) -> Result<bool, Abort> {
-        self.get(tx, key, ()).map(|row| row.is_some())
+        match self.get(tx, key, ()) {
+            // A step changes only a row that is there.
+            Err(Abort::NotYet) => Ok(true),
+            found => found.map(|row| row.is_some()),
+        }
     }
 
     /// Returns the number of rows. The transaction goes through the whole table, and commits only
@@ -141,7 +145,11 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     #[doc(alias = "contains_key")]
     #[doc(alias = "exists")]
     pub fn contains(&self, tx: &Tx<'_, P>, key: impl AsKey<K>) -> Result<bool, Abort> {
-        self.get(tx, key, ()).map(|row| row.is_some())
+        match self.get(tx, key, ()) {
+            // A step changes only a row that is there.
+            Err(Abort::NotYet) => Ok(true),
+            found => found.map(|row| row.is_some()),
+        }
     }
 
     /// Returns the number of rows whose keys in this index lie in `range`. For one key:

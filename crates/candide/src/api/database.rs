@@ -4,7 +4,6 @@
 
 use super::index_changes;
 use super::pending::Pending;
-use super::run::docs_of;
 use super::session::{Session, run_cached, run_cached_logged};
 use super::table::Table;
 use crate::catalog::{Catalog, FoundTable, TableOptions, check_name};
@@ -161,13 +160,13 @@ impl<P: Protocol> Database<P> {
         Session::new(&self.inner)
     }
 
-    #[doc = docs_of!(run)]
+    #[doc = include_str!("run_docs/run.md")]
     #[inline]
     pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
     }
 
-    #[doc = docs_of!(try_run)]
+    #[doc = include_str!("run_docs/try_run.md")]
     #[inline]
     pub fn try_run<T, E: From<Abort>>(
         &self,
@@ -176,7 +175,7 @@ impl<P: Protocol> Database<P> {
         run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Current, body)
     }
 
-    #[doc = docs_of!(read_view)]
+    #[doc = include_str!("run_docs/read_view.md")]
     #[inline]
     pub fn read_view<T>(
         &self,
@@ -185,12 +184,12 @@ impl<P: Protocol> Database<P> {
         run_cached(&self.inner, const { &RunOptions::new() }, ReadView::AtBegin, body)
     }
 
-    #[doc = docs_of!(run_logged)]
+    #[doc = include_str!("run_docs/run_logged.md")]
     pub fn run_logged<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Pending<T> {
         self.try_run_logged(body)
     }
 
-    #[doc = docs_of!(try_run_logged)]
+    #[doc = include_str!("run_docs/try_run_logged.md")]
     pub fn try_run_logged<T, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
@@ -511,7 +510,7 @@ impl<P: Protocol> Builder<P> {
                 parking: Parking::new(),
                 watchers: Watchers::default(),
                 turns: Box::new(Turns::new()),
-                hot: SharedQueue::default(),
+                shared_garbage: SharedQueue::default(),
                 names: Names::default(),
                 log: OnceLock::new(),
             },
@@ -554,7 +553,7 @@ fn adopt<P: Protocol>(
         return Ok(core);
     }
     for spec in row.indexes {
-        // The index exists if an earlier call has made it, and failed at the next one.
+        // The index exists if an earlier call has made it, and then failed at another index.
         if !core.indexes.kept().any(|index| *index.name == *spec.name) {
             index_changes::create(
                 inner,

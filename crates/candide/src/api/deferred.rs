@@ -85,6 +85,20 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         inputs: I,
         step: impl FnMut(&mut Pr::Value, Values<'_, I>) -> T + 'static,
     ) -> Result<Later<T>, Abort> {
+        let mut parts = Some((inputs.hold(), step));
+        let later = self.try_defer(projection, &mut parts);
+        if let (Err(_), Some(parts)) = (&later, parts) {
+            self.tx.steps().keep(parts);
+        }
+        later
+    }
+
+    /// Does the work of [`Row::defer`]. Takes the parts of the step unless it is refused.
+    fn try_defer<Pr: Projection<R> + 'static, H: Held, T: 'static>(
+        &self,
+        projection: Pr,
+        parts: &mut Option<(H, impl FnMut(&mut Pr::Value, H::Values<'_>) -> T + 'static)>,
+    ) -> Result<Later<T>, Abort> {
         const {
             assert!(
                 !Pr::INDEXED,
@@ -101,21 +115,16 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         if indexed {
             return Err(Abort::Indexed);
         }
-        let inputs = inputs.hold();
-        admit_inputs(&inputs, self.tx)?;
+        let (inputs, _) = parts.as_ref().expect("the caller has the parts");
+        admit_inputs(inputs, self.tx)?;
         let unit = core.layout.unit_of(groups.trailing_zeros() as u8);
         let mut later = None;
         self.staging(|Stager { state, engine, table, record, .. }| {
             let at = table.layout.at(*record, unit);
             state.admit_update(engine, at)?;
-            let work = ColumnStep::<R, Pr, _, _> {
-                at,
-                unit,
-                key: self.key,
-                projection,
-                inputs,
-                function: step,
-            };
+            let (inputs, function) = parts.take().expect("there are the parts of one step");
+            let key = self.key;
+            let work = ColumnStep::<R, Pr, _, _> { at, unit, key, projection, inputs, function };
             let stage = |list: Rc<StepList>, number| state.stage_step(engine, at, list, number);
             later = Some(Later::step(self.tx.steps(), work, stage)?);
             Ok(())
@@ -168,9 +177,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// While a step runs, its row is locked. So it should be short; it must not wait for other
     /// threads, and not begin a transaction ([`Abort::Nested`]). If it panics, the transaction has
-    /// no effect, and the panic goes on in the caller of `run`. What the step captures, and its
-    /// result if nothing takes it, is dropped after the transaction: `step` is an `FnMut`, though it
-    /// is called once.
+    /// no effect, and the panic goes on in the caller of `run`.
+    ///
+    /// `step` is called once, but is an `FnMut`: what it captures, and a result that nothing takes,
+    /// is dropped after the transaction, when nothing is locked. If the attempt is repeated, it is
+    /// dropped before the next one, while the thread's session is in use: [`Database::run`] then
+    /// returns [`Abort::Nested`].
     ///
     /// Until the commit, the transaction cannot read the columns' group in this row
     /// ([`Abort::NotYet`]), but by [`Later::now`]. At the end of a [part](Tx::attempt) that
@@ -205,7 +217,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
         inputs: I,
         step: impl FnMut(&mut Pr::Value, Values<'_, I>) -> T + 'static,
     ) -> Result<Later<T>, Abort> {
-        self.find_to_write(tx, key)?.defer(projection, inputs, step)
+        match self.find_to_write(tx, key) {
+            Ok(row) => row.defer(projection, inputs, step),
+            Err(abort) => {
+                tx.steps().keep((inputs.hold(), step));
+                Err(abort)
+            }
+        }
     }
 
     /// Inserts a row whose key is known now, and whose columns are known when the transaction
@@ -311,6 +329,14 @@ impl<P: Protocol> Tx<'_, P> {
     /// this error even if the closure ignores it. The errors of [misuse](Later#life).
     pub fn require(&self, condition: &Later<bool>) -> Result<(), Abort> {
         condition.admit(self)?;
-        condition.require().map_err(|abort| self.fail(abort))
+        match condition.require() {
+            Err(Abort::Guard) => Err(self.fail(Abort::Guard)),
+            // An earlier failure, of a step, counts more.
+            Err(outcome) => {
+                self.fail(outcome);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
     }
 }

@@ -5,7 +5,6 @@
 use super::database::Database;
 use super::later::{Settle, admitted};
 use super::pending::Pending;
-use super::run::docs_of;
 use super::runner::Runner;
 use super::session::Session;
 use crate::engine::Protocol;
@@ -13,7 +12,7 @@ use crate::error::Abort;
 use crate::txn::Tx;
 
 impl<P: Protocol> Database<P> {
-    #[doc = docs_of!(run_deferred)]
+    #[doc = include_str!("run_docs/run_deferred.md")]
     pub fn run_deferred<S: Settle>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -21,7 +20,7 @@ impl<P: Protocol> Database<P> {
         self.try_run_deferred(body)
     }
 
-    #[doc = docs_of!(try_run_deferred)]
+    #[doc = include_str!("run_docs/try_run_deferred.md")]
     pub fn try_run_deferred<S: Settle, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,
@@ -31,7 +30,7 @@ impl<P: Protocol> Database<P> {
 }
 
 impl<P: Protocol> Session<P> {
-    #[doc = docs_of!(run_deferred)]
+    #[doc = include_str!("run_docs/run_deferred.md")]
     pub fn run_deferred<S: Settle>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -39,7 +38,7 @@ impl<P: Protocol> Session<P> {
         self.try_run_deferred(body)
     }
 
-    #[doc = docs_of!(try_run_deferred)]
+    #[doc = include_str!("run_docs/try_run_deferred.md")]
     pub fn try_run_deferred<S: Settle, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,
@@ -49,7 +48,7 @@ impl<P: Protocol> Session<P> {
 }
 
 impl<P: Protocol> Runner<'_, &Database<P>> {
-    #[doc = docs_of!(run_deferred)]
+    #[doc = include_str!("run_docs/run_deferred.md")]
     pub fn run_deferred<S: Settle>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -57,7 +56,7 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
         self.try_run_deferred(body)
     }
 
-    #[doc = docs_of!(try_run_deferred)]
+    #[doc = include_str!("run_docs/try_run_deferred.md")]
     pub fn try_run_deferred<S: Settle, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,
@@ -65,7 +64,7 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
         self.try_run(admitted(body)).map(S::settle)
     }
 
-    #[doc = docs_of!(run_deferred_logged)]
+    #[doc = include_str!("run_docs/run_deferred_logged.md")]
     pub fn run_deferred_logged<S: Settle>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -73,7 +72,7 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
         self.try_run_deferred_logged(body)
     }
 
-    #[doc = docs_of!(try_run_deferred_logged)]
+    #[doc = include_str!("run_docs/try_run_deferred_logged.md")]
     pub fn try_run_deferred_logged<S: Settle, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,
@@ -83,7 +82,7 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
 }
 
 impl<P: Protocol> Runner<'_, &mut Session<P>> {
-    #[doc = docs_of!(run_deferred)]
+    #[doc = include_str!("run_docs/run_deferred.md")]
     pub fn run_deferred<S: Settle>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -91,7 +90,7 @@ impl<P: Protocol> Runner<'_, &mut Session<P>> {
         self.try_run_deferred(body)
     }
 
-    #[doc = docs_of!(try_run_deferred)]
+    #[doc = include_str!("run_docs/try_run_deferred.md")]
     pub fn try_run_deferred<S: Settle, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,
@@ -99,7 +98,7 @@ impl<P: Protocol> Runner<'_, &mut Session<P>> {
         self.try_run(admitted(body)).map(S::settle)
     }
 
-    #[doc = docs_of!(run_deferred_logged)]
+    #[doc = include_str!("run_docs/run_deferred_logged.md")]
     pub fn run_deferred_logged<S: Settle>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -107,7 +106,7 @@ impl<P: Protocol> Runner<'_, &mut Session<P>> {
         self.try_run_deferred_logged(body)
     }
 
-    #[doc = docs_of!(try_run_deferred_logged)]
+    #[doc = include_str!("run_docs/try_run_deferred_logged.md")]
     pub fn try_run_deferred_logged<S: Settle, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,

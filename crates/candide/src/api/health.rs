@@ -165,7 +165,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// A reader of an old version walks down the chain to that version. Under `mvto`, each deferred
     /// update is a version too, and a reader of the row walks down these versions. So the length of
-    /// the chain shows what slows reads of a hot row, and what an open snapshot costs.
+    /// the chain shows the reason of slow reads of a hot row, and the cost of an open snapshot.
     ///
     /// The call is no transaction: it observes nothing, changes nothing, and does not count in
     /// [`Session::stats`]. The call does not see uncommitted writes, and no writer makes it fail or

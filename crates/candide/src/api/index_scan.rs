@@ -225,7 +225,7 @@ fn read_next<const FORWARD: bool, P: Protocol>(
         let Some(Met { record, .. }) = met else { return Ok(None) };
         let is_there =
             state.read_units_at_mark(tx.engine, table, (record, units), way.mark(), copy)?;
-        // For the same reason as in `next_row`.
+        // The row was found by its entry, which a transaction changes together with the row.
         if is_there { Ok(met) } else { Err(state.torn(tx.engine, table.layout.first_of(record))) }
     });
     if !matches!(met, Ok(Some(_))) {

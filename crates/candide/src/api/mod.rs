@@ -20,7 +20,6 @@ mod pending;
 mod quiescent;
 mod recovery;
 mod row;
-mod run;
 mod runner;
 mod scan;
 mod sequence;

@@ -24,9 +24,9 @@ impl Database<DefaultProtocol> {
     /// does not exist. Everything that was durable is in the database again: the state is that
     /// after a prefix of the serial order of all transactions.
     ///
-    /// [`Database::run`] then waits until what it returns is durable: on the disk, so that it
-    /// survives a loss of power. The wait lasts as long as the disk takes to write and sync, from
-    /// some microseconds to some milliseconds, while other threads continue and share the sync.
+    /// [`Database::run`] then waits until its result is durable: on the disk, so that it survives a
+    /// loss of power. The wait lasts as long as the disk takes to write and sync, from some
+    /// microseconds to some milliseconds, while other threads continue and share the sync.
     /// [`Database::run_logged`] does not wait, and [`LogOptions::acknowledge`] changes the default.
     ///
     /// ```

@@ -12,8 +12,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// The result of a transaction that has ended, and may not be durable yet: what
-/// [`Database::run_logged`](crate::Database::run_logged) returns.
+/// The result of a transaction that has ended, and may not be durable yet, as returned by
+/// [`Database::run_logged`](crate::Database::run_logged).
 ///
 /// Other transactions already see the transaction's writes. The result of a transaction that only
 /// read, and an error, are `Pending`, too: they may rest on writes of other transactions that are
@@ -98,7 +98,7 @@ impl<T, E: From<Abort>> Pending<T, E> {
     /// level.
     ///
     /// After a deadline that has passed the database continues, and the transaction most probably
-    /// becomes durable: repeating it might do twice what it does.
+    /// becomes durable: a repetition might do its work twice.
     /// [`Database::sync`](crate::Database::sync) waits for it, too, and [`Pending::peek`] shows the
     /// result before the wait.
     ///

@@ -4,15 +4,14 @@
 
 use super::database::Database;
 use super::pending::Pending;
-use super::run::docs_of;
 use super::session::{Session, run_cached, run_cached_logged};
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::log::Level;
 use crate::txn::{RunOptions, Tx};
 
-/// A database or a session, with options of transactions: what [`Database::with`] and
-/// [`Session::with`] return. A runner of a database can be copied.
+/// A database or a session, with options of transactions, as returned by [`Database::with`] and
+/// [`Session::with`]. A runner of a database can be copied.
 ///
 /// ```
 /// use candide::{Database, Record, RunOptions};
@@ -59,13 +58,13 @@ impl<P: Protocol> Session<P> {
 }
 
 impl<P: Protocol> Runner<'_, &Database<P>> {
-    #[doc = docs_of!(run)]
+    #[doc = include_str!("run_docs/run.md")]
     #[inline]
     pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
     }
 
-    #[doc = docs_of!(try_run)]
+    #[doc = include_str!("run_docs/try_run.md")]
     #[inline]
     pub fn try_run<T, E: From<Abort>>(
         &self,
@@ -74,12 +73,12 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
         run_cached(&self.handle.inner, &self.options, self.options.read_view(), body)
     }
 
-    #[doc = docs_of!(run_logged)]
+    #[doc = include_str!("run_docs/run_logged.md")]
     pub fn run_logged<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Pending<T> {
         self.try_run_logged(body)
     }
 
-    #[doc = docs_of!(try_run_logged)]
+    #[doc = include_str!("run_docs/try_run_logged.md")]
     pub fn try_run_logged<T, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
@@ -90,13 +89,13 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
 }
 
 impl<P: Protocol> Runner<'_, &mut Session<P>> {
-    #[doc = docs_of!(run)]
+    #[doc = include_str!("run_docs/run.md")]
     #[inline]
     pub fn run<T>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
     }
 
-    #[doc = docs_of!(try_run)]
+    #[doc = include_str!("run_docs/try_run.md")]
     #[inline]
     pub fn try_run<T, E: From<Abort>>(
         &mut self,
@@ -105,7 +104,7 @@ impl<P: Protocol> Runner<'_, &mut Session<P>> {
         self.handle.run_as(&self.options, self.options.read_view(), body)
     }
 
-    #[doc = docs_of!(run_logged)]
+    #[doc = include_str!("run_docs/run_logged.md")]
     pub fn run_logged<T>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
@@ -113,7 +112,7 @@ impl<P: Protocol> Runner<'_, &mut Session<P>> {
         self.try_run_logged(body)
     }
 
-    #[doc = docs_of!(try_run_logged)]
+    #[doc = include_str!("run_docs/try_run_logged.md")]
     pub fn try_run_logged<T, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,

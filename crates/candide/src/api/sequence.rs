@@ -50,8 +50,8 @@ impl Record for Limit {
     }
 }
 
-/// A sequence of numbers for new rows, each of which is given away once: what
-/// [`Database::sequence`] returns.
+/// A sequence of numbers for new rows, each of which is given away once, as returned by
+/// [`Database::sequence`].
 ///
 /// A sequence is no row, so transactions that draw from it do not conflict. The price is gaps: a
 /// number is used up by the attempt that has drawn it, also if the attempt ends in a conflict or an
@@ -136,7 +136,7 @@ impl<P: Protocol> Sequence<P> {
     /// had not committed, may be returned again then; within one opening no number is. After an
     /// opening, numbers begin above all that were used, with a gap of up to a thousand or a few.
     ///
-    /// A number that is drawn in an open database mostly costs what it costs in memory, where a
+    /// A number that is drawn in an open database mostly costs as much as in memory, where a
     /// sequence is an atomic counter. Some draws also raise the limit up to which the files let
     /// numbers be used, with the transaction's own commit record: at least one of 1,024, and at
     /// most all, while numbers are drawn faster than the log becomes durable. These transactions do

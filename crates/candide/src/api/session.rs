@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use super::pending::Pending;
-use super::run::docs_of;
 use crate::engine::{InPlace, Protocol, ReadView, TableCore, Versions};
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
@@ -45,13 +44,13 @@ impl<P: Protocol> Session<P> {
         Ok(Session { inner: inner.clone(), core: Box::new(CachePadded::new(inner.join())) })
     }
 
-    #[doc = docs_of!(run)]
+    #[doc = include_str!("run_docs/run.md")]
     #[inline]
     pub fn run<T>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
     }
 
-    #[doc = docs_of!(try_run)]
+    #[doc = include_str!("run_docs/try_run.md")]
     #[inline]
     pub fn try_run<T, E: From<Abort>>(
         &mut self,
@@ -60,7 +59,7 @@ impl<P: Protocol> Session<P> {
         self.run_as(const { &RunOptions::new() }, ReadView::Current, body)
     }
 
-    #[doc = docs_of!(read_view)]
+    #[doc = include_str!("run_docs/read_view.md")]
     #[inline]
     pub fn read_view<T>(
         &mut self,
@@ -69,7 +68,7 @@ impl<P: Protocol> Session<P> {
         self.run_as(const { &RunOptions::new() }, ReadView::AtBegin, body)
     }
 
-    #[doc = docs_of!(run_logged)]
+    #[doc = include_str!("run_docs/run_logged.md")]
     pub fn run_logged<T>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
@@ -77,7 +76,7 @@ impl<P: Protocol> Session<P> {
         self.try_run_logged(body)
     }
 
-    #[doc = docs_of!(try_run_logged)]
+    #[doc = include_str!("run_docs/try_run_logged.md")]
     pub fn try_run_logged<T, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
@@ -283,7 +282,7 @@ impl<P: Protocol> Session<P> {
         self.core.public.session
     }
 
-    /// Returns the counts of what this session has done so far.
+    /// Returns the counts of this session so far.
     pub fn stats(&self) -> Stats {
         self.core.public.counters.read()
     }
@@ -462,9 +461,10 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
             Err(abort) => return (Err(abort.into()), None),
         },
     };
-    let is_kept = !inner.engine.properties.one_session;
-    // Made before `lent`, so that a panic drops them when the session has been given back.
+    // Dropped after the session is given back, also by a panic: values, and what steps hold, may run
+    // transactions.
     let effects = Effects::default();
+    let is_kept = !inner.engine.properties.one_session;
     let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
     let result = session.core.run_counted(&inner.engine, options, read_view, &effects, body);

@@ -30,7 +30,7 @@ impl Course {
 /// A scan can take records from both ends of its range: each step chooses the end. The cursor
 /// stands at one end. If a step wants a record from the other end, the scan *turns*: it begins
 /// again at that end, with the part of the range that it has not passed yet. So it returns each
-/// record once, and observes what it has passed from either end, and nothing between.
+/// record once, and observes the records passed from either end, and none between.
 #[derive(Debug)]
 pub(crate) struct Way {
     /// The position in the index; `None` after the end of the scan.
@@ -42,7 +42,7 @@ pub(crate) struct Way {
     number: usize,
     /// The record that the scan has returned last, if the scan may read at a mark in the past.
     last: Option<RecordAt>,
-    /// What a scan that reads at a mark in the past has found and not returned yet.
+    /// The records that a scan that reads at a mark in the past has found and not returned yet.
     past: Option<Box<Past>>,
     /// The error of the scan, until the caller has received it.
     failed: Option<Abort>,

@@ -12,8 +12,8 @@
 //!   number, and a call returns a larger number than each call that has returned before it began.
 //! * **SQ2** A transaction that draws a number above the durable limit raises the limit in the row
 //!   above that number, by an update in its own write set. The update stays there when a part of
-//!   the transaction is undone (`txn/limits.rs`). The commit record that has what the transaction
-//!   did with the number therefore has the limit, too.
+//!   the transaction is undone (`txn/limits.rs`). The commit record with the transaction's writes
+//!   therefore has the limit, too.
 //! * **SQ3** The durable limit is a limit with which the database was opened, or a limit that a
 //!   commit has written and the log has made durable since. So every later recovery finds it, or a
 //!   larger one: an update of the row is a `max`, and by C1 the row has the largest limit of all
@@ -31,11 +31,11 @@
 //! if the transaction wrote nothing else. Above the durable limit, the transaction has written the
 //! row, and is told when that is durable; up to the durable limit, there is nothing to wait for. A
 //! limit that is only committed would not be enough for this: under `Occ`, a transaction without
-//! writes draws a number below it, rests on nothing since it has read nothing, and is told at once;
-//! then a crash loses the limit. (It would be enough for what is recovered: the commit that has
-//! raised the limit has ended before T draws, so T takes its stamp later, and stamps do not fall.
-//! Under `TicToc`, T's version may be below that of the other commit, but prefixes go by stamps,
-//! which are epochs there.)
+//! writes draws a number below it, depends on no commit since it has read nothing, and returns at
+//! once; then a crash loses the limit. (It would be enough for recovered transactions: the commit
+//! that has raised the limit has ended before T draws, so T takes its stamp later, and stamps do
+//! not fall. Under `TicToc`, T's version may be below that of the other commit, but prefixes go by
+//! stamps, which are epochs there.)
 
 #![forbid(unsafe_code)]
 
@@ -232,7 +232,8 @@ impl Limits {
     fn note_committed(&self, new: Committed) {
         let mut committed = lock(&self.committed);
         self.follow_log(&mut committed);
-        // A limit that is being waited for stays, or none would ever be durable under load.
+        // A limit that the log is about to make durable stays: if each new limit replaced it, none
+        // would become durable under load.
         committed.get_or_insert(new);
     }
 }

@@ -1,5 +1,5 @@
-//! Tables in the files of a database: their schemas, and what differs between a schema and the row
-//! type of a program.
+//! Tables in the files of a database: their schemas, and the difference between a schema and the
+//! row type of a program.
 
 #![forbid(unsafe_code)]
 

@@ -81,7 +81,7 @@ pub(crate) struct Common {
     /// The sessions that sleep until something changes that they have observed.
     pub(crate) watchers: Watchers,
     pub(crate) turns: Box<Turns>,
-    pub(crate) hot: SharedQueue,
+    pub(crate) shared_garbage: SharedQueue,
     /// The names of transactions.
     pub(crate) names: Names,
     /// The log, once recovery has ended; empty if the database is not durable.
@@ -132,7 +132,7 @@ impl Token {
         self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Releases the token if session `id` holds it. Returns whether the session held it.
+    /// Releases the token if session `id` holds the token; returns whether it did.
     #[inline]
     pub(crate) fn release(&self, id: u64) -> bool {
         self.0.compare_exchange(id, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()

@@ -152,7 +152,7 @@ impl<B: Backlog> Garbage<B> {
         }
         if !P::Versions::has_to_collect(&self.backlog, horizon)
             && self.reap_queue.is_empty()
-            && engine.hot.is_empty()
+            && engine.shared_garbage.is_empty()
         {
             return;
         }
@@ -164,7 +164,7 @@ impl<B: Backlog> Garbage<B> {
         };
         examine(Queue::Own, horizon);
         examine(Queue::Released, horizon);
-        if !engine.hot.is_empty() {
+        if !engine.shared_garbage.is_empty() {
             examine(Queue::Shared, hot_before.min(horizon));
         }
         self.stamp_retired(engine, &mut worker.local.retired);
@@ -216,12 +216,12 @@ impl<B: Backlog> Garbage<B> {
                 self.examine(engine, worker, &bounds, due, &mut units, &mut left);
             }
             P::Versions::end_walk(&mut Context::new(engine, worker));
-            engine.hot.put_first(&mut left.unfinished);
-            engine.hot.put(&mut left.hot);
+            engine.shared_garbage.put_first(&mut left.unfinished);
+            engine.shared_garbage.put(&mut left.hot);
         }
         // The lock of a busy unit is released soon, so the next collection examines the unit first.
         match queue {
-            Queue::Shared => engine.hot.put_first(&mut left.busy),
+            Queue::Shared => engine.shared_garbage.put_first(&mut left.busy),
             _ => left.busy.into_iter().rev().for_each(|due| self.reap_queue.push_front(due)),
         }
     }
@@ -237,7 +237,7 @@ impl<B: Backlog> Garbage<B> {
         match queue {
             Queue::Own => batch.extend(std::iter::from_fn(|| self.next_due(before)).take(most)),
             Queue::Released => self.backlog.take_released(before, most, batch),
-            Queue::Shared => engine.hot.take(before, most, batch),
+            Queue::Shared => engine.shared_garbage.take(before, most, batch),
         }
     }
 

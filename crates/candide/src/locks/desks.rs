@@ -126,7 +126,7 @@ impl Desks {
         Desks::default()
     }
 
-    /// Returns the parts. A session that locks has joined, so they are there.
+    /// Returns the parts. A session that locks has joined, so the parts exist.
     fn made(&self) -> &Made {
         self.0.get().expect("a session has joined")
     }

@@ -1,4 +1,5 @@
-//! The policies `mocc` and `hybrid`: locks during the attempt, in the order of addresses.
+//! The policies `mocc` and `hybrid`: locks during the attempt, in the order of addresses; and
+//! `deferred-2pl`, which locks in this order, too, but only before its commit.
 //!
 //! # The order of locks
 //! An attempt is in *canonical mode* with respect to a lock if all locks that it holds have smaller
@@ -154,7 +155,8 @@ impl RowLocks {
                     false => {
                         let holds_others = holds_cells || self.holds_any();
                         let asker = Asker::new(policy, mode, 0, (when, holds_cells, holds_others));
-                        let asker = asker.canonical(is_canonical);
+                        let is_patient = self.is_patient && policy == Policy::Deferred;
+                        let asker = asker.canonical(is_canonical).patient(is_patient);
                         let grant = self.take(locker, at, asker)?;
                         (grant == Grant::Held).then_some(RowLock { at, mode, node: None })
                     }
@@ -188,7 +190,7 @@ impl RowLocks {
         holds_cells: bool,
     ) -> bool {
         let is_hopeful = when == When::BeforeCommit || !self.has_slept_in_vain;
-        let may = policy.learns()
+        let may = policy.waits_in_order()
             && is_hopeful
             && !holds_cells
             && !runs_beside(locker.base(), locker.own.desk);
@@ -211,7 +213,7 @@ impl RowLocks {
         let is_needed = when == When::BeforeCommit;
         let gives_up = locker.engine.token.is_held_by(locker.local.id)
             || locker.local.wanted.gives_up_locks()
-            || !is_needed && !locker.locks.policies.at(at).learns();
+            || !is_needed && !locker.locks.policies.at(at).waits_in_order();
         let node = if gives_up { None } else { self.queueing.take(locker) };
         let Some(node) = node else { return Ok(None) };
         self.requests.reserve(1);
@@ -295,13 +297,13 @@ impl RowLocks {
     pub(crate) fn is_locked_in_order(&self, base: LockBase<'_>, at: CellAt) -> bool {
         self.holds_ordered
             && self.place(at).is_some_and(|place| self.list[place].mode == Mode::Write)
-            && base.locks.policies.at(at).learns()
+            && base.locks.policies.at(at).waits_in_order()
     }
 
     /// Takes the locks of those rows of the write set whose writers must ask, in the order of
-    /// addresses. The caller has not begun phase 1. While the attempt waits, other rows may become
-    /// such rows, and it may have to release locks that it holds. So the attempt looks again, a few
-    /// times.
+    /// addresses. The caller has not begun phase 1. `has_observed` says whether the attempt has read
+    /// anything. While the attempt waits, other rows may become such rows, and it may have to
+    /// release locks that it holds. So the attempt looks again, a few times.
     ///
     /// # Errors
     /// As for [`RowLocks::ask`]; the errors come with the cell. [`Abort::Locked`] at once for a row
@@ -311,14 +313,15 @@ impl RowLocks {
     pub(crate) fn lock_writes(
         &mut self,
         locker: &mut Locker<'_>,
-        reads: &[(CellAt, Tid)],
+        (reads, has_observed): (&[(CellAt, Tid)], bool),
         writes: &WriteSet,
         holds_cells: bool,
     ) -> Result<(), (Abort, CellAt)> {
+        self.is_patient = !has_observed && !holds_cells && !self.holds_any();
         for _ in 0..LOOKS_MAX {
             let asks = |at: &CellAt| {
                 is_asked_for(*at)
-                    && (has_queue(*at) || locker.locks.policies.at(*at).learns())
+                    && (has_queue(*at) || locker.locks.policies.at(*at).waits_in_order())
                     && self.place(*at).is_none_or(|place| self.list[place].mode == Mode::Read)
             };
             let mut cells: Vec<CellAt> =

@@ -8,7 +8,7 @@
 //! # Cells
 //! A table has cells of two words if its policy locks ([`Policy::locks`]), or of four with queue
 //! locks. The words behind the TID word are the lock, called the second word here. Two flags in the
-//! TID word say what to do before the TID word is used:
+//! TID word demand a step before the TID word is used:
 //! * RASK: a reader asks the table's policy before it reads.
 //! * WASK: a writer asks the table's policy as it stages a write, and takes the second word before
 //!   it locks the TID word.
@@ -30,17 +30,17 @@
 //! * **LK6** A writer of a cell with WASK takes the second word for writing, and then locks the TID
 //!   word. The writer releases the TID word first, so the next holder sees the new version.
 //!
-//! LK1 is what serializability rests on; LK3 to LK6 are what usually holds. By them a cell is not
-//! installed while a session holds its second word for reading (`tests/asking.rs` explores all
-//! interleavings of a model without the exceptions below). In these exceptions a writer does not
-//! take the second word. The lock is held by a transaction of the writer's own thread, which cannot
-//! continue before the writer ends. Or the writer holds the starvation token, or its transaction
-//! has failed to get locks too often: the lock's holder may be stuck in its closure. Or the writer
-//! is a commit whose session has no desk: there is none left, or the session has only inserted so
-//! far. Or the writer has locked the TID word by a read for update just before the flags were set.
-//! Or the lock is a queue lock, and the row was not locked before phase 1, or the session has no
-//! node left. Also, a change of a table's policy clears the flags of a cell whose queue lock seems
-//! to be free, without taking the lock.
+//! Serializability rests on LK1 alone; LK3 to LK6 hold usually. By them a cell is not installed
+//! while a session holds its second word for reading (`tests/asking.rs` explores all interleavings
+//! of a model without the exceptions below). In these exceptions a writer does not take the second
+//! word. The lock is held by a transaction of the writer's own thread, which cannot continue before
+//! the writer ends. Or the writer holds the starvation token, or its transaction has failed to get
+//! locks too often: the lock's holder may be stuck in its closure. Or the writer is a commit whose
+//! session has no desk: there is none left, or the session has only inserted so far. Or the writer
+//! has locked the TID word by a read for update just before the flags were set. Or the lock is a
+//! queue lock, and the row was not locked before phase 1, or the session has no node left. Also, a
+//! change of a table's policy clears the flags of a cell whose queue lock seems to be free, without
+//! taking the lock.
 //!
 //! # Stamps and cuts
 //! Stamps and cuts are those of `protocols/occ/mod.rs`, and so are the proofs, which need no lock
@@ -111,7 +111,7 @@ pub(crate) const FLAGS: u64 = RASK | WASK;
 pub(crate) fn flags_of(policy: Policy, options: MoccOptions) -> u64 {
     match policy {
         Policy::Optimistic | Policy::Hybrid => 0,
-        Policy::Swiss | Policy::Adaptive => WASK,
+        Policy::Swiss | Policy::Adaptive | Policy::Deferred => WASK,
         Policy::Mocc if options.threshold_of_heat() > 0 => 0,
         _ => FLAGS,
     }

@@ -17,6 +17,19 @@ pub(crate) const ROUNDS_HELD: u32 = if MODELLED { 2 } else { 16 };
 /// The longest time that an attempt sleeps for one lock.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
+/// The longest time that an attempt sleeps for one lock if it has nothing to lose meanwhile. Then
+/// its deadline is looked at.
+const LONG_SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// Returns how long an attempt waits for a lock if it has nothing to lose meanwhile. The wait must
+/// not be part of a circle.
+pub(crate) fn long_patience() -> Patience {
+    match cfg!(loom) {
+        true => patience(false),
+        false => Patience::Lasting(sync::patience(LONG_SLEEP_MAX)),
+    }
+}
+
 /// Returns how long an attempt waits for a lock. If `sleeps`, it sleeps, for [`SLEEP_MAX`] at most;
 /// the wait must not be part of a circle. Otherwise it waits a few rounds, about as long as a
 /// commit in progress.

@@ -49,6 +49,9 @@ pub(crate) struct RowLocks {
     pub(super) has_slept_in_vain: bool,
     /// Whether the attempt has staged a write of a row whose writers ask.
     pub(super) has_staged: bool,
+    /// Whether the attempt had read nothing and held no lock when its commit began to lock what it
+    /// writes.
+    pub(super) is_patient: bool,
 }
 
 impl RowLocks {
@@ -101,10 +104,11 @@ impl RowLocks {
             locker.count(LockCount::Killed);
             return Err(Abort::Locked);
         }
-        if when != When::Commit && (policy.learns() || has_queue(at)) {
+        if when != When::Commit && (policy.waits_in_order() || has_queue(at)) {
             return self.ask_in_order(locker, at, policy, (mode, when), holds_cells);
         }
-        if policy.learns() && Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT) {
+        if policy.waits_in_order() && Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
+        {
             // No other attempt writes the record of an insert before the insert has committed.
             return Ok(Grant::Without);
         }
@@ -359,9 +363,10 @@ fn asks_for(policy: Policy, mode: Mode, when: When) -> bool {
     match (mode, when) {
         (Mode::Write, When::Ahead | When::Now | When::BeforeCommit | When::Commit) => true,
         (Mode::Write, When::Staging) => {
-            !matches!(policy, Policy::Optimistic | Policy::Adaptive | Policy::Pessimistic)
+            use Policy::{Adaptive, Deferred, Optimistic, Pessimistic};
+            !matches!(policy, Optimistic | Adaptive | Pessimistic | Deferred)
         }
-        (Mode::Read, _) => !matches!(policy, Policy::Optimistic | Policy::Swiss),
+        (Mode::Read, _) => !matches!(policy, Policy::Optimistic | Policy::Swiss | Policy::Deferred),
     }
 }
 

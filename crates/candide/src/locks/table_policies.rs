@@ -24,6 +24,8 @@ pub(crate) struct TablePolicies {
     is_by_row: bool,
     /// Whether a table has had a policy that learns from conflicts.
     learns: AtomicBool,
+    /// Whether a table has had a policy that waits in the order of addresses.
+    waits_in_order: AtomicBool,
     /// The number of each table's policy, in groups of [`GROUP`] tables. A group is made when a
     /// table first gets a policy other than the first one, which has number zero.
     groups: OnceLock<Box<[OnceLock<Group>]>>,
@@ -34,11 +36,12 @@ pub(crate) struct TablePolicies {
 impl TablePolicies {
     pub(super) fn new(chosen: Policies) -> TablePolicies {
         let is_by_row = chosen.is_by_row();
-        let learns = AtomicBool::new(is_by_row);
+        let (learns, waits_in_order) = (AtomicBool::new(is_by_row), AtomicBool::new(is_by_row));
         TablePolicies {
             chosen,
             is_by_row,
             learns,
+            waits_in_order,
             groups: OnceLock::new(),
             changes: Mutex::new(()),
         }
@@ -54,6 +57,12 @@ impl TablePolicies {
     #[inline(always)]
     pub(crate) fn learns(&self) -> bool {
         self.learns.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether a table has had a policy that waits in the order of addresses.
+    #[inline(always)]
+    pub(crate) fn wait_in_order(&self) -> bool {
+        self.waits_in_order.load(Ordering::Relaxed)
     }
 
     /// Returns the policy of table `table`.
@@ -86,6 +95,9 @@ impl TablePolicies {
         }
         if policy.learns() {
             self.learns.store(true, Ordering::Relaxed);
+        }
+        if policy.waits_in_order() {
+            self.waits_in_order.store(true, Ordering::Relaxed);
         }
         let groups = self.groups.get_or_init(|| (0..GROUPS).map(|_| OnceLock::new()).collect());
         let numbers =

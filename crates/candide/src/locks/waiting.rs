@@ -7,7 +7,7 @@
 //! * dreadlock: a sleeper has published for which sessions it waits, has found itself not among
 //!   those for which they wait, and looks again whenever it wakes up. Sleepers publish under the
 //!   policies wait-die and swiss, too, so circles through locks of these policies are found.
-//! * mocc and hybrid: a sleeper holds only locks of these policies, and all of them come before the
+//! * mocc, hybrid and deferred-2pl: a sleeper holds only locks of these policies, and all of them come before the
 //!   lock that it waits for in the order of addresses (`learning.rs`). No other transaction of its
 //!   thread runs.
 //! * swiss: a sleeper has asked the holder to abort, which the holder sees when it asks for its
@@ -20,14 +20,16 @@
 //! orders together might close a circle.
 //!
 //! A lock may be taken by another attempt while an attempt sleeps for it. The sleeper then decides
-//! again when it wakes up, after 4 ms at the latest. No wait is longer than 10 ms. All other waits
-//! take a few rounds.
+//! again when it wakes up, after 4 ms at the latest. No wait is longer than 10 ms, except that of a
+//! commit under deferred-2pl whose attempt has read nothing and holds no other locks than those of
+//! deferred-2pl that it has taken in their order: that wait lasts a second, and is repeated by the
+//! next attempt. All other waits take a few rounds.
 
 #![forbid(unsafe_code)]
 
 use super::cell_queue::queue;
 use super::desks::{Desk, class_of, thread_has_desk};
-use super::patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
+use super::patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, long_patience, patience};
 use super::shared::{LockBase, Locker};
 use super::word::{Lock, LockWord, Mode};
 use crate::engine::own_thread;
@@ -46,7 +48,7 @@ pub(crate) enum When {
     Staging,
     /// The closure has not begun, and the attempt before has wanted the lock.
     Ahead,
-    /// Phase 1 of the commit has not begun, under the policies that learn from conflicts.
+    /// Phase 1 of the commit has not begun, under the policies that wait in the order of addresses.
     BeforeCommit,
     /// The attempt is reading, or reading for update.
     Now,
@@ -82,8 +84,10 @@ pub(super) struct Asker {
     /// (WA3), nor while it holds TID words.
     may_sleep: bool,
     /// Whether all locks that the attempt holds come before this one in the order of locks, under
-    /// the policies that learn from conflicts.
+    /// the policies that wait in that order.
     is_canonical: bool,
+    /// Whether the attempt has nothing to lose by a long wait.
+    is_patient: bool,
     /// Whether the attempt holds other locks.
     holds_others: bool,
     /// Whether the session's desk publishes for which sessions it waits.
@@ -107,6 +111,7 @@ impl Asker {
             written,
             may_sleep,
             is_canonical: false,
+            is_patient: false,
             holds_others,
             is_published: false,
             is_counted: false,
@@ -114,9 +119,15 @@ impl Asker {
     }
 
     /// Notes whether all locks that the attempt holds come before this one in the order of locks.
-    /// The wish comes from a policy that learns from conflicts.
+    /// The wish comes from a policy that waits in that order.
     pub(super) fn canonical(self, is_canonical: bool) -> Asker {
         Asker { is_canonical, may_sleep: self.may_sleep && is_canonical, ..self }
+    }
+
+    /// Notes whether the attempt has nothing to lose by a long wait. It is then in canonical mode,
+    /// or does not wait.
+    pub(super) fn patient(self, is_patient: bool) -> Asker {
+        Asker { is_patient, ..self }
     }
 
     /// Notes whether the attempt holds locks in the order of locks. The wish comes from another
@@ -147,7 +158,10 @@ impl Asker {
         if !self.may_sleep {
             return self.rounds();
         }
-        if self.policy.learns() && base.locks.policies.mocc().has_paper_waiting() {
+        if self.is_patient {
+            return Verdict::Wait(long_patience());
+        }
+        if self.policy.waits_in_order() && base.locks.policies.mocc().has_paper_waiting() {
             return Verdict::Wait(patience(true));
         }
         if self.holds_others && !self.is_counted {
@@ -159,8 +173,7 @@ impl Asker {
         }
     }
 
-    /// Returns what the attempt does after a wait without success, which was as long as `patience`
-    /// says.
+    /// Returns the decision of the attempt after a wait of length `patience` without success.
     pub(super) fn in_vain(&self, patience: Patience) -> Verdict {
         match (self.policy, patience) {
             (Policy::Adaptive, _) if self.mode == Mode::Read => Verdict::Without,
@@ -170,10 +183,10 @@ impl Asker {
         }
     }
 
-    /// Returns whether the attempt continues if it does not get the lock, because its policy learns
-    /// from conflicts and the commit has not begun.
+    /// Returns whether the attempt continues if it does not get the lock, because its policy waits
+    /// in the order of addresses and the commit has not begun.
     pub(super) fn is_hint(&self) -> bool {
-        self.policy.learns() && !matches!(self.when, When::BeforeCommit | When::Commit)
+        self.policy.waits_in_order() && !matches!(self.when, When::BeforeCommit | When::Commit)
     }
 
     /// Ends the wish.
@@ -193,7 +206,7 @@ impl Asker {
     }
 }
 
-/// Returns what an attempt does about a lock whose word is `word`. If `is_shown`, the session's
+/// Returns the decision of an attempt at a lock whose word is `word`. If `is_shown`, the session's
 /// desk shows the attempt.
 pub(super) fn verdict(
     locker: &mut Locker<'_>,
@@ -241,7 +254,9 @@ pub(super) fn verdict(
             asker.sleep(locker.base())
         }
         Policy::Pessimistic if asker.mode == Mode::Read => Verdict::Without,
-        Policy::Mocc | Policy::Hybrid if asker.is_canonical => asker.sleep(locker.base()),
+        Policy::Mocc | Policy::Hybrid | Policy::Deferred if asker.is_canonical => {
+            asker.sleep(locker.base())
+        }
         _ => asker.rounds(),
     }
 }

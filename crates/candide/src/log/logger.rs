@@ -349,7 +349,7 @@ impl Log {
 
     /// Writes everything that has been committed, confirms it, and ends the log. No transaction is
     /// running any more. `cut` is a cut that was taken after the last commit. A round of the logger
-    /// that has begun ends before, and a later one finds no writer.
+    /// that has begun ends before the log does, and a later round finds no writer.
     ///
     /// # Errors
     /// The reason for which something that has been committed is not durable.

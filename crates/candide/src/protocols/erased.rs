@@ -174,7 +174,7 @@ pub struct ErasedSession(Option<Box<dyn Session>>);
 /// The [`Backlog`](crate::engine::Backlog) of the chosen protocol; empty until that protocol has
 /// asked for it.
 #[derive(Debug, Default)]
-pub struct ErasedBacklog(Option<Box<dyn Waiting>>);
+pub struct ErasedBacklog(Option<Box<dyn AnyBacklog>>);
 
 /// The functions of a protocol that work on a session's data about old versions.
 trait Session: Any + Send + Debug {
@@ -189,12 +189,12 @@ trait Session: Any + Send + Debug {
 }
 
 /// The functions of a protocol that work on its [`Backlog`](crate::engine::Backlog).
-trait Waiting: Any + Send + Debug {
+trait AnyBacklog: Any + Send + Debug {
     fn is_empty(&self) -> bool;
     fn len(&self) -> usize;
     fn is_due(&self, horizon: Epoch) -> bool;
     fn has_to_collect(&self, horizon: Epoch) -> bool;
-    fn take_over(&mut self, left: Box<dyn Waiting>) -> usize;
+    fn take_over(&mut self, left: Box<dyn AnyBacklog>) -> usize;
     fn park(&mut self, snapshot: Option<u64>, at: CellAt, queued: (Epoch, u64));
     fn has_released(&self) -> bool;
     fn take_released(&mut self, before: Epoch, most: usize, into: &mut Vec<Due>);
@@ -206,7 +206,7 @@ struct SessionOf<P: Protocol>(P::SessionVersions);
 
 /// A backlog of protocol `P`.
 #[derive(Debug)]
-struct WaitingOf<P: Protocol>(P::Backlog);
+struct BacklogOf<P: Protocol>(P::Backlog);
 
 impl ErasedSession {
     /// Returns the session's data of `P`, the chosen protocol.
@@ -220,9 +220,9 @@ impl ErasedSession {
 impl ErasedBacklog {
     /// Returns the backlog of `P`, the chosen protocol.
     fn of<P: Protocol>(&mut self) -> &mut P::Backlog {
-        let make = || -> Box<dyn Waiting> { Box::new(WaitingOf::<P>(Default::default())) };
+        let make = || -> Box<dyn AnyBacklog> { Box::new(BacklogOf::<P>(Default::default())) };
         let backlog: &mut dyn Any = &mut **self.0.get_or_insert_with(make);
-        &mut backlog.downcast_mut::<WaitingOf<P>>().expect("a session runs one protocol").0
+        &mut backlog.downcast_mut::<BacklogOf<P>>().expect("a session runs one protocol").0
     }
 }
 
@@ -286,7 +286,7 @@ impl<P: Protocol> Session for SessionOf<P> {
     }
 }
 
-impl<P: Protocol> Waiting for WaitingOf<P> {
+impl<P: Protocol> AnyBacklog for BacklogOf<P> {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -303,9 +303,9 @@ impl<P: Protocol> Waiting for WaitingOf<P> {
         P::Versions::has_to_collect(&self.0, horizon)
     }
 
-    fn take_over(&mut self, left: Box<dyn Waiting>) -> usize {
+    fn take_over(&mut self, left: Box<dyn AnyBacklog>) -> usize {
         let left: Box<dyn Any> = left;
-        let left = left.downcast::<WaitingOf<P>>().expect("a database runs one protocol");
+        let left = left.downcast::<BacklogOf<P>>().expect("a database runs one protocol");
         self.0.take_over(left.0)
     }
 

@@ -32,6 +32,8 @@ macro_rules! for_each_protocol {
                 overlapping pcc = $crate::policy::Policies::of($crate::policy::Policy::Pessimistic),
                 overlapping mocc = $crate::policy::Policies::of($crate::policy::Policy::Mocc),
                 overlapping hybrid = $crate::policy::Policies::of($crate::policy::Policy::Hybrid),
+                overlapping deferred_2pl =
+                    $crate::policy::Policies::of($crate::policy::Policy::Deferred),
                 overlapping mixed = $crate::policy::Policies::mixed();
             $crate::TicToc: overlapping tictoc = ();
             $crate::Mvcc: versioned mvcc = ();

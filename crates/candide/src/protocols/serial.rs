@@ -29,9 +29,9 @@
 //! # Stamps and cuts
 //! The stamp of a commit, and its version, is its number among the commits of the database. The
 //! logger's cut is the last number. Commits are numbered in the serial order, within their calls
-//! (SE1). So whatever a commit has read or replaced, and every commit that had ended when it began,
-//! has a smaller stamp; and Prefix(c) is the database between two transactions, as a reader there
-//! sees it.
+//! (SE1). So every commit whose writes a commit has read or replaced, and every commit that had
+//! ended when it began, has a smaller stamp; and Prefix(c) is the database between two
+//! transactions, as a reader there sees it.
 //!
 //! # Example
 //! T's closure returns an error (`tests/timelines`).

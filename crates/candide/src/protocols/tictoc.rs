@@ -20,7 +20,8 @@
 //! 1. Lock the write set, checking each item's expectation.
 //! 2. Choose the timestamp.
 //! 3. Validate reads, extending them, and nodes.
-//! 4. Evaluate updaters.
+//! 4. Evaluate updaters, and run steps, in the order of the program. What a step sees counts as
+//!    read at the timestamp, as what a guard sees.
 //! 5. Install and release.
 //!
 //! An attempt that has written nothing runs only phases 2 and 3. Phase 1 ends without a fence,

@@ -1,7 +1,7 @@
 //! Schemas: a program's declarations of rows, keys and indexes.
 //!
-//! The root of the crate exports what most programs name. This module exports the rest: what
-//! signatures need, and the traits of a program's own keys, fields and updaters.
+//! The root of the crate exports the names that most programs use. This module exports the other
+//! ones: types in signatures, and the traits of a program's own keys, fields and updaters.
 
 mod as_key;
 pub(crate) mod column;

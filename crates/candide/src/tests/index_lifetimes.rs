@@ -2,7 +2,7 @@
 //! and go, and of a protocol's serial order.
 
 use super::indexed_rows::{Filed, Parcel};
-use super::refusals::{Step, at_waits, drop_slowly, wait_until};
+use super::refusals::{Step, drop_slowly, reporter_of_waits, wait_until};
 use super::threads::spawn;
 use crate::engine::{Protocol, Stage};
 use crate::schema::KeyColumn;
@@ -310,11 +310,11 @@ fn a_writer_refused_by_an_unfinished_index_precedes_later_changes_of_the_key<P: 
             let options = IndexOptions::ordered().unique();
             let create =
                 || parcels.create_index("by_code", (Parcel::CODE, NOTHING), options).map(drop);
-            let (begun, mut at_waits) = (step.clone(), at_waits(parcels, waits));
+            let (begun, mut reporter_of_waits) = (step.clone(), reporter_of_waits(parcels, waits));
             let hook = move |point| {
                 // The hook does nothing during the wait before the index is enforced.
                 if begun.has_reached(1) {
-                    at_waits(point);
+                    reporter_of_waits(point);
                 }
             };
             assert!(with_hook(hook, || catch_unwind(AssertUnwindSafe(create))).is_err());
@@ -406,7 +406,7 @@ fn a_reader_by_a_new_index_is_ordered_after_writers_that_did_not_know_it<P: Prot
             step.wait_for(1);
             let options = IndexOptions::ordered();
             let create = || parcels.create_index("by_code", Parcel::CODE, options).map(drop);
-            with_hook(at_waits(&parcels, &waits), create).unwrap();
+            with_hook(reporter_of_waits(&parcels, &waits), create).unwrap();
         });
         // The builder waits for the transaction that began before the index. The builder does not
         // wait for transactions that begin now.

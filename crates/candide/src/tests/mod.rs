@@ -3,8 +3,8 @@
 //! These tests are inside the crate because they move epochs by hand, stop transactions at exact
 //! points, and include protocols that are not public yet.
 //!
-//! Sanitizers (`cfg(sanitized)`) compile the modules that `cargo xtask sanitize` runs, and what
-//! these modules use. Other modules would take most of the time of such a build.
+//! Sanitizers (`cfg(sanitized)`) compile the modules that `cargo xtask sanitize` runs, and the
+//! modules that these use. Other modules would take most of the time of such a build.
 
 /// Makes tests that each explore one scene under one protocol.
 #[cfg(loom)]
@@ -108,6 +108,8 @@ mod staged_rows;
 mod stale_commits;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod starvation;
+#[cfg(not(any(loom, shuttle, sanitized)))]
+mod steps;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod table_model;
 #[cfg(not(any(loom, shuttle, sanitized)))]

@@ -21,7 +21,7 @@ fn row(number: u16) -> Filed {
 }
 
 fn scene<P: Protocol>() -> Scene<P> {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let filed = db.table::<Filed>("filed").unwrap();
     let mut session = db.session().unwrap();
     run(&mut session, |tx| filed.insert_many(tx, (0..6).map(row)));

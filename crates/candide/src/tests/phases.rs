@@ -63,7 +63,7 @@ fn a_row_never_has_the_same_version_twice() {
 }
 
 #[test]
-fn a_commit_that_replaces_what_another_has_read_is_of_no_earlier_epoch() {
+fn a_commit_that_replaces_a_version_read_by_another_has_no_earlier_epoch() {
     let Scene { db, table, mut first, mut second } = scene::<Recorded<Occ>>();
     versions_written(&db);
     let (inner, epochs) = (table.clone(), db.inner.engine.epochs.clone());
@@ -84,7 +84,7 @@ fn a_commit_that_replaces_what_another_has_read_is_of_no_earlier_epoch() {
 /// A search for a missing row.
 type Look<P> = fn(&Scene<P>, &Table<Parcel, P>, &Tx<'_, P>) -> Result<bool, Abort>;
 
-fn an_absent_key_is_observed_as_of_its_search_under<P: Protocol>() {
+fn an_absent_key_is_observed_at_the_time_of_its_search_under<P: Protocol>() {
     // A transaction has searched for missing rows, in a hash index, in an ordered index, and by
     // scans of both. The rows are inserted before the transaction has noted the nodes. The
     // transaction must not commit with the rows' absence and the nodes' new versions.
@@ -121,10 +121,10 @@ fn an_absent_key_is_observed_as_of_its_search_under<P: Protocol>() {
 }
 
 #[test]
-fn an_absent_key_is_observed_as_of_its_search() {
-    an_absent_key_is_observed_as_of_its_search_under::<Occ>();
-    an_absent_key_is_observed_as_of_its_search_under::<TicToc>();
-    an_absent_key_is_observed_as_of_its_search_under::<Mvcc>();
+fn an_absent_key_is_observed_at_the_time_of_its_search() {
+    an_absent_key_is_observed_at_the_time_of_its_search_under::<Occ>();
+    an_absent_key_is_observed_at_the_time_of_its_search_under::<TicToc>();
+    an_absent_key_is_observed_at_the_time_of_its_search_under::<Mvcc>();
 }
 
 fn an_attempt_that_fails_validation_has_stored_nothing_under<P: Protocol>() {

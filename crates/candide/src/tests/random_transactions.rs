@@ -29,7 +29,7 @@ enum Turn {
     Panic,
 }
 
-/// Whether operations are a part of their transaction, and what becomes of it.
+/// Whether operations are a part of their transaction, and whether the part is undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     None,
@@ -40,7 +40,7 @@ enum Part {
 }
 
 /// The number of operations; the first number drawn for an operation is below it.
-const OPERATIONS: u64 = 28;
+const OPERATIONS: u64 = 31;
 /// The numbers of the operations that only read.
 const READS: [u64; 11] = [0, 1, 9, 10, 11, 19, 20, 21, 22, 23, 24];
 
@@ -114,8 +114,13 @@ impl<P: Protocol> Mix<P> {
         let mut body = |tx: &Tx<'_, Recorded<P>>| {
             for (operations, part) in script.chunks(2).zip(&parts) {
                 match self.carry_out_part(tx, operations, *part) {
-                    Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::Guard)
-                        if !stops => {}
+                    Err(
+                        Abort::NotFound
+                        | Abort::Duplicate
+                        | Abort::NotUnique
+                        | Abort::Guard
+                        | Abort::NotYet,
+                    ) if !stops => {}
                     done => done?,
                 }
             }
@@ -127,7 +132,14 @@ impl<P: Protocol> Mix<P> {
         };
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&mut body))) {
             Ok(
-                Ok(()) | Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::Guard),
+                Ok(())
+                | Err(
+                    Abort::NotFound
+                    | Abort::Duplicate
+                    | Abort::NotUnique
+                    | Abort::Guard
+                    | Abort::NotYet,
+                ),
             ) => {}
             Ok(Err(abort)) => panic!("{}: {abort}", P::NAME),
             Err(panic) if panic.is::<Turn>() => {}
@@ -216,6 +228,16 @@ impl<P: Protocol> Mix<P> {
                 let found = parcels.scan(tx, parcel..=parcel, Parcel::NOTE).next().transpose()?;
                 assert_eq!(found, Some((parcel, other)), "{}: a row that was just put", P::NAME);
                 Ok(())
+            }
+            27 => items.defer(tx, key, Item::COUNT, (), |count, ()| *count += 1).map(drop),
+            28 => {
+                let count = items.defer(tx, key, Item::COUNT, (), |count, ()| *count)?;
+                let add = |sum: &mut u64, count: &i64| *sum = sum.wrapping_add_signed(*count);
+                items.defer(tx, other, Item::OTHER, &count, add).map(drop)
+            }
+            29 => {
+                let count = items.defer(tx, key, Item::COUNT, (), |count, ()| *count)?;
+                items.defer_insert(tx, other, count.map(move |&count| Item::new(other, count)))
             }
             _ => {
                 thread::yield_now();

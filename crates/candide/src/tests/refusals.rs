@@ -46,7 +46,7 @@ impl Step {
 /// Returns a hook that reports when a change of the table's first index waits for transactions. The
 /// hook reports step 1 while the index is enforced, and step 2 while it is not. The change does not
 /// wait for transactions that begin after the report.
-pub(super) fn at_waits<P: Protocol>(
+pub(super) fn reporter_of_waits<P: Protocol>(
     parcels: &Table<Parcel, P>,
     waits: &Arc<Step>,
 ) -> impl FnMut(Point) + 'static {
@@ -202,7 +202,7 @@ fn assert_refused_with_reason<P: Protocol>(
 
 /// Drops the index of the codes on another thread. When the index has become unreadable, the drop
 /// waits for a transaction that has read row `number` and ends at step 2 of `step`. The drop does
-/// not wait for transactions that begin then. [`at_waits`] reports to `waits`.
+/// not wait for transactions that begin then. [`reporter_of_waits`] reports to `waits`.
 pub(super) fn drop_slowly<'s, P: Protocol>(
     scope: &'s Scope<'s, '_>,
     db: &'s Database<P>,
@@ -221,7 +221,7 @@ pub(super) fn drop_slowly<'s, P: Protocol>(
     });
     spawn(scope, || {
         step.wait_for(1);
-        with_hook(at_waits(parcels, waits), || parcels.drop_index("by_code")).unwrap();
+        with_hook(reporter_of_waits(parcels, waits), || parcels.drop_index("by_code")).unwrap();
     });
 }
 
@@ -251,11 +251,11 @@ fn an_index_that_could_not_be_made_is_kept_for_writers_it_has_refused<P: Protoco
     thread::scope(|scope| {
         let own = step.clone();
         spawn(scope, || {
-            let (mut batches, mut at_waits) = (0, at_waits(&parcels, &waits));
+            let (mut batches, mut reporter_of_waits) = (0, reporter_of_waits(&parcels, &waits));
             let hook = move |point| {
                 // The hook does nothing during the wait before the index is enforced.
                 if batches >= 4 {
-                    at_waits(point);
+                    reporter_of_waits(point);
                 }
                 // The index is enforced, and all rows but the last ones have entries.
                 if point == Point::Released {

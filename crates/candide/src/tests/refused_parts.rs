@@ -34,7 +34,7 @@ fn exhaust<P: Protocol>(wide: &Table<Wide, P>, tx: &Tx<'_, P>) {
 }
 
 /// Runs a part that is undone.
-fn undo_some<P: Protocol>(wide: &Table<Wide, P>, tx: &Tx<'_, P>) {
+fn run_undone_part<P: Protocol>(wide: &Table<Wide, P>, tx: &Tx<'_, P>) {
     let undone = tx.attempt(|tx| {
         wide.get(tx, 0, Wide::FIRST)?;
         Err::<(), _>(Abort::Indexed)
@@ -47,7 +47,7 @@ fn a_refusal_before_a_part_fails_the_transaction<P: Protocol>() {
     let Full { wide, mut session, .. } = full::<P>();
     let ended = session.run(|tx| {
         exhaust(&wide, tx);
-        undo_some(&wide, tx);
+        run_undone_part(&wide, tx);
         Ok(())
     });
     assert_eq!(ended, Err(Abort::MemoryLimit), "{}", P::NAME);
@@ -61,7 +61,7 @@ fn a_refusal_before_a_part_fails_the_transaction<P: Protocol>() {
     run(&mut session, |tx| {
         let part = tx.attempt(|tx| {
             exhaust(&wide, tx);
-            undo_some(&wide, tx);
+            run_undone_part(&wide, tx);
             Ok(())
         });
         assert_eq!(part, Err(Abort::MemoryLimit), "{}", P::NAME);

@@ -18,7 +18,7 @@ struct Scene<P: Protocol> {
 }
 
 fn scene<P: Protocol>() -> Scene<P> {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
     run(&mut session, |tx| items.insert_many(tx, (0..10).map(|id| Item::new(id, 10 * id as i64))));
@@ -30,7 +30,7 @@ impl<P: Protocol> Scene<P> {
     fn counts(&mut self) -> Vec<(u64, i64)> {
         let items = &self.items;
         // The collector may change the index meanwhile, which is a conflict.
-        let rows = self.session.run(|tx| counts_in(items, tx)).unwrap();
+        let rows = self.session.run(|tx| counts_seen_by(items, tx)).unwrap();
         let mut stored = Vec::new();
         items.for_each_quiescent(|item| stored.push((item.id, item.count))).unwrap();
         stored.sort();
@@ -40,7 +40,7 @@ impl<P: Protocol> Scene<P> {
 }
 
 /// Returns the keys and counts of all items as a transaction sees them.
-fn counts_in<P: Protocol>(
+fn counts_seen_by<P: Protocol>(
     items: &Table<Item, P>,
     tx: &Tx<'_, P>,
 ) -> Result<Vec<(u64, i64)>, Abort> {
@@ -90,7 +90,7 @@ fn writes_of_a_part_that_fails_are_undone<P: Protocol>() {
             items.delete(tx, 20)?;
             items.insert(tx, Item::new(21, 1))?;
             assert_eq!(items.get(tx, 1, Item::COUNT)?, Some(12));
-            assert_eq!(counts_in(&items, tx)?.len(), 10);
+            assert_eq!(counts_seen_by(&items, tx)?.len(), 10);
             Ok(())
         })?;
         assert_eq!(items.get(tx, 0, Item::COUNT)?, None);
@@ -159,7 +159,7 @@ fn effects_of_a_failed_part_do_not_run<P: Protocol>() {
 
 protocol_tests!(all: a_scan_goes_on_after_a_part_that_was_undone);
 fn a_scan_goes_on_after_a_part_that_was_undone<P: Protocol>() {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let mut session = db.session().unwrap();
     run(&mut session, |tx| parcels.insert_many(tx, (0..6).map(|number| Parcel::new(1, number))));
@@ -331,7 +331,8 @@ protocol_tests!(all: parts_of_large_transactions_are_undone);
 fn parts_of_large_transactions_are_undone<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
-    // Before the part, in it, and after it: around the size at which a write set is indexed.
+    // The numbers of writes before, in and after the part: around the size at which a write set is
+    // indexed.
     for sizes in [(0, 200, 1), (31, 1, 50), (32, 33, 0), (33, 200, 100), (64, 64, 64), (150, 9, 9)]
     {
         let (before, within, after) = sizes;
@@ -379,7 +380,7 @@ fn a_part_of_blind_writes_observes_nothing<P: Protocol>() {
     let (items, mut other) = (scene.items.clone(), scene.db.session().unwrap());
     let added = scene.session.with(ONCE()).run(|tx| {
         tx.attempt(|tx| items.update(tx, 1, Item::COUNT.wrapping_add(1)))?;
-        // Under policies that lock what a transaction is going to write, this fails.
+        // Under policies that lock rows before they are written, the update fails.
         let _ = other.with(ONCE()).run(|tx| items.update(tx, 1, Item::COUNT.wrapping_add(1)));
         Ok(())
     });
@@ -473,7 +474,7 @@ fn a_conflict_in_a_part_dooms_the_attempt<P: Protocol>() {
 
 protocol_tests!(all: index_entries_of_a_failed_part_are_undone);
 fn index_entries_of_a_failed_part_are_undone<P: Protocol>() {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let filed = db.table::<Filed>("filed").unwrap();
     let (by_code, by_colour) = (filed.index(Filed::BY_CODE), filed.index(Filed::BY_COLOUR));
     let mut session = db.session().unwrap();
@@ -555,7 +556,7 @@ fn parts_that_move_unique_keys_are_undone_in_any_order() {
         code(tx, 0, row(1).code)?;
         // A part that ends this wait is undone, so that row 0 waits again.
         fail(tx, |tx| code(tx, 1, 77))?;
-        // A part in which the wait ends and begins again leaves nothing that waits newly.
+        // If the wait ends and begins again within a part, no further row waits after the part.
         tx.attempt(|tx| {
             code(tx, 0, 78)?;
             code(tx, 0, row(1).code)

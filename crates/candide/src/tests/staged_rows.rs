@@ -80,8 +80,8 @@ impl<P: Protocol> Scene<P> {
         linked
     }
 
-    /// Collects garbage, also that of `mine`, until as many records are linked as there are rows
-    /// and entries, which is `wanted`. Fails if that takes more than `rounds` calls of
+    /// Collects garbage, also that of `mine`, until `wanted` records are linked: as many as there
+    /// are rows and entries. Fails if the collection takes more than `rounds` calls of
     /// [`Scene::collect`].
     fn collect_all(&self, mine: &mut Session<P>, wanted: usize, rounds: usize) {
         let mut left = rounds;

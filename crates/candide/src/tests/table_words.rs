@@ -41,7 +41,11 @@ fn scan<R: Record, P: Protocol>(
 protocol_tests!(all: a_row_read_as_words_equals_the_row);
 fn a_row_read_as_words_equals_the_row<P: Protocol>() {
     for splitting in [false, true] {
-        let db = Database::<P>::builder().timestamp_splitting(splitting).build().unwrap();
+        let db = Database::<P>::builder()
+            .manual_epochs(1)
+            .timestamp_splitting(splitting)
+            .build()
+            .unwrap();
         let items = db.table_with("items", TableOptions::default().ordered()).unwrap();
         let (words, mut session) = (items.as_words(), db.session().unwrap());
         run(&mut session, |tx| (0..5).try_for_each(|id| items.insert(tx, Item::new(id, 10))));
@@ -106,7 +110,7 @@ fn packed_keys_are_found_by_the_words_of_their_type<P: Protocol>() {
 
 protocol_tests!(overlapping: rows_read_as_words_are_observed);
 fn rows_read_as_words_are_observed<P: Protocol>() {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let items = db.table_with("items", TableOptions::default().ordered()).unwrap();
     let words = items.as_words();
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());

@@ -125,7 +125,7 @@ fn an_error_of_a_part_is_right_at_the_time_of_the_transaction<P: Protocol>() {
     let mut committed = 0;
     for (number, Case { part, error, remedy }) in cases::<P>().into_iter().enumerate() {
         for writes in [false, true] {
-            let db = Database::<P>::builder().build().unwrap();
+            let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
             let filed = db.table::<Filed>("filed").unwrap();
             let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
             let rows = (1..=6).map(|number| row(number, number.into()));

@@ -22,7 +22,7 @@ fn row(number: u16, code: u32) -> Filed {
 }
 
 fn scene<P: Protocol>() -> Scene<P> {
-    let db = Database::<P>::builder().build().unwrap();
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let filed = db.table::<Filed>("filed").unwrap();
     let mut session = db.session().unwrap();
     run(&mut session, |tx| filed.insert_many(tx, (1..=3).map(|number| row(number, number.into()))));

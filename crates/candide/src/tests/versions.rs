@@ -198,7 +198,7 @@ fn an_attempt_that_writes_takes_a_newer_time_when_all_it_has_read_permits() {
 }
 
 #[test]
-fn a_newer_time_is_not_taken_past_what_a_write_assumes() {
+fn an_attempt_takes_no_newer_time_that_breaks_an_assumption_of_its_writes() {
     let (db, items) = database(true);
     let mut seen = Vec::new();
     let seen_by = std::cell::RefCell::new(&mut seen);

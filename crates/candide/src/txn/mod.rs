@@ -33,6 +33,8 @@ pub use options::RunOptions;
 pub(crate) use run::{SessionShared, TxnRunner};
 pub(crate) use staging::{FreeColumnsOnly, Stager};
 pub(crate) use state::{Mark, State};
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use step_list::OwnedList;
 pub(crate) use step_list::{Entry, Phase, StepList};
 pub(crate) use tx::Effects;
 pub use tx::Tx;

@@ -12,7 +12,7 @@ use crate::sync::{Duration, Instant, Patience};
 /// only reads, and the level of durability for which the call waits.
 ///
 /// [`Database::with`](crate::Database::with) and [`Session::with`](crate::Session::with) take
-/// options, and return what runs transactions with them.
+/// options, and return a runner of transactions with them.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions<'a> {
     pub(super) name: Option<&'static str>,

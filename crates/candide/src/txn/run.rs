@@ -8,6 +8,7 @@ use super::session_log::SessionLog;
 use super::state::WRITES_VALUES;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
+use crate::access::steps;
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
     Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, Versions, Watch,
@@ -256,6 +257,10 @@ impl<P: Protocol> TxnRunner<P> {
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         starvation.end_early();
+        if steps::is_running() {
+            // The logger may wait for the turn of the transaction whose step runs this one.
+            return Err(Abort::OutcomeUnknown);
+        }
         let state = self.state.get_mut();
         let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
         log.progress.wait(state.rests_on(engine), level, deadline)
@@ -373,7 +378,7 @@ impl<P: Protocol> TxnRunner<P> {
         await_free(engine, options, &mut Context::new(engine, worker), attempt, at);
     }
 
-    /// Watches what an attempt has observed that has called [`Tx::retry`]. Returns the verdict on
+    /// Watches the observations of an attempt that has called [`Tx::retry`]. Returns the verdict on
     /// the attempt, which has been validated. The session is still pinned.
     #[cold]
     #[inline(never)]
@@ -580,7 +585,7 @@ impl<P: Protocol> TxnRunner<P> {
     /// always takes the same steps.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_to_collect(&self, engine: &Engine<P>) -> bool {
-        (self.has_garbage || !engine.hot.is_empty())
+        (self.has_garbage || !engine.shared_garbage.is_empty())
             && engine.epochs.progress() != self.collected_at
     }
 
@@ -614,7 +619,7 @@ impl<P: Protocol> TxnRunner<P> {
         }
         self.has_garbage = !garbage.is_empty();
         drop(garbage);
-        engine.hot.take_unwanted(&mut self.state.get_mut().worker.local.values.unwanted);
+        engine.shared_garbage.take_unwanted(&mut self.state.get_mut().worker.local.values.unwanted);
         self.give_up_values(effects);
     }
 
@@ -649,32 +654,31 @@ fn settle<'e, T, E: From<Abort>>(
     result: Result<Result<T, E>, Panic>,
     effects: &Effects,
 ) -> ControlFlow<Result<T, E>, Again<'e>> {
-    let unwanted = effects.discard();
     // The user's values are dropped first. If their destructors panicked while another panic
     // unwinds, the process would be aborted.
     match verdict {
         Verdict::Conflict(cause) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard());
             ControlFlow::Continue(Again::Conflict(cause))
         }
         Verdict::Retry(change) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard());
             ControlFlow::Continue(Again::Retry(change))
         }
         Verdict::Outcome(abort) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard_last());
             ControlFlow::Break(Err(abort.into()))
         }
         Verdict::Panic(panic) => {
             drop(result);
-            drop(unwanted);
+            drop(effects.discard_last());
             resume_unwind(panic)
         }
         Verdict::Stands => {
-            drop(unwanted);
+            drop(effects.discard_last());
             ControlFlow::Break(result.unwrap_or_else(|panic| resume_unwind(panic)))
         }
     }
@@ -689,7 +693,7 @@ fn end_unacknowledged<T, E: From<Abort>>(
     effects: &Effects,
 ) -> Result<T, E> {
     drop(unshown);
-    drop(effects.discard());
+    drop(effects.discard_last());
     Err(abort.into())
 }
 

@@ -77,10 +77,10 @@ impl<P: Protocol> State<P> {
         self.failed.filter(|_| is_since && self.failed_at != AT_COMMIT)
     }
 
-    /// Takes the writes of the transaction back to a savepoint. What has been observed since stays
-    /// observed, and what the undone writes assumed is observed now, since the reason for undoing
-    /// them may rest on it. Returns whether the part has called [`Tx::retry`](super::Tx::retry),
-    /// which is taken back, too.
+    /// Takes the writes of the transaction back to a savepoint. Later observations stay observed,
+    /// and the assumptions of the undone writes are observed now, since the reason for undoing the
+    /// writes may rest on these assumptions. Returns whether the part has called
+    /// [`Tx::retry`](super::Tx::retry), which is taken back, too.
     #[inline(never)]
     pub(super) fn undo(&mut self, engine: &Engine<P>, savepoint: &Savepoint) -> bool {
         let retries = self.retries && !savepoint.retries;

@@ -1,4 +1,4 @@
-//! The session's end of the log: it builds the record of each commit.
+//! The session's part of the log, which builds the record of each commit.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError};
 /// disk: 8 MiB. Beyond it, the session's next transaction waits for the logger.
 const BACKLOG_WORDS_MAX: u64 = 1 << 20;
 
-/// The session's end of the log.
+/// The session's part of the log.
 #[derive(Debug)]
 pub(crate) struct SessionLog {
     pub(crate) log: Arc<Log>,
@@ -83,7 +83,7 @@ impl SessionLog {
         Ok((outbox.turn(), Logged { log, outbox, tables, stamp }))
     }
 
-    /// Ends the session's log. What is in the buffer is still written.
+    /// Ends the session's log. The records in the buffer are still written.
     pub(crate) fn close(&self) {
         self.outbox.close();
     }

@@ -506,8 +506,8 @@ impl<P: Protocol> State<P> {
             self.doom(abort)
         } else {
             // Part of an operation has been staged. The transaction must not commit without the
-            // rest. The last operation is the refused one: it belongs to the same parts of the
-            // transaction, whereas the next one may belong to others.
+            // rest. The last operation is the refused one. It belongs to the same parts of the
+            // transaction as the staged operations; the next operation may belong to other parts.
             self.note_failure(self.writes.last_operation(), abort);
             self.failed.unwrap_or(abort)
         }

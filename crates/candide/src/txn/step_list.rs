@@ -57,6 +57,8 @@ pub(crate) struct StepList {
     entries: RefCell<Vec<Rc<dyn Entry>>>,
     /// The number of entries that have been evaluated. These are the first ones.
     evaluated: Cell<usize>,
+    /// The number of entries, the first ones, up to which the transaction has asked for results.
+    asked_for: Cell<usize>,
     /// The entries of parts that were undone, which are kept until the transaction has ended.
     undone: RefCell<Vec<Rc<dyn Entry>>>,
     phase: Cell<Phase>,
@@ -67,6 +69,7 @@ impl StepList {
         StepList {
             entries: RefCell::default(),
             evaluated: Cell::new(0),
+            asked_for: Cell::new(0),
             undone: RefCell::default(),
             phase: Cell::new(Phase::Open),
         }
@@ -79,11 +82,6 @@ impl StepList {
     /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
         self.entries.borrow().len()
-    }
-
-    /// Returns the number of entries that have been evaluated.
-    pub(crate) fn evaluated(&self) -> usize {
-        self.evaluated.get()
     }
 
     /// Adds an entry, and returns its number.
@@ -125,10 +123,31 @@ impl StepList {
         self.entries.borrow().get(self.evaluated.get()).cloned()
     }
 
-    /// Returns the unit of the next step, if that step is among the entries up to `number`.
-    pub(crate) fn next_unit(&self, number: usize) -> Option<CellAt> {
-        let entry = self.next().filter(|_| self.evaluated.get() <= number)?;
-        entry.unit()
+    /// Asks for the results up to entry `number`. Calls `run` for the unit of each step for which
+    /// the transaction has not asked before, in their order. A step that has not run runs then.
+    ///
+    /// # Errors
+    /// The first error of `run`.
+    pub(crate) fn ask_for(
+        &self,
+        number: usize,
+        mut run: impl FnMut(CellAt) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        while self.asked_for.get() <= number {
+            let next = self.asked_for.replace(self.asked_for.get() + 1);
+            let entry = self.entries.borrow()[next].clone();
+            if let Some(at) = entry.unit() {
+                run(at)?;
+            }
+            assert!(self.evaluated.get() > next, "a step runs when its unit is read");
+        }
+        Ok(())
+    }
+
+    /// Keeps a value of the user's until the end of the transaction, as if its step had been undone.
+    #[cold]
+    pub(crate) fn keep<T: 'static>(&self, value: T) {
+        self.undone.borrow_mut().push(Rc::new(Kept(RefCell::new(Some(value)))));
     }
 
     /// Takes the list back to its first `count` entries.
@@ -137,6 +156,7 @@ impl StepList {
         undone.iter().for_each(|entry| entry.undo());
         self.undone.borrow_mut().extend(undone);
         self.evaluated.set(self.evaluated.get().min(count));
+        self.asked_for.set(self.asked_for.get().min(count));
     }
 
     /// Returns what the list holds, for the caller to drop.
@@ -155,6 +175,25 @@ impl Steps for StepList {
         self.evaluated.set(step as usize + 1);
         entry.evaluate(words)?;
         self.evaluate_computations()
+    }
+}
+
+/// A value that is dropped with the list.
+struct Kept<T>(RefCell<Option<T>>);
+
+impl<T> Entry for Kept<T> {
+    fn unit(&self) -> Option<CellAt> {
+        None
+    }
+
+    fn evaluate(&self, _: &mut [u64]) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn undo(&self) {}
+
+    fn release(&self) {
+        drop(self.0.take());
     }
 }
 

@@ -65,10 +65,10 @@ impl Effects {
         self.0.borrow_mut().get_or_insert_default().values.append(&mut values);
     }
 
-    /// Returns the effects and steps of an attempt that has not committed. The caller drops them.
-    /// Values stay, since the session is not free yet.
+    /// Returns the effects and steps of an attempt that has not committed, and is repeated. The
+    /// caller drops them. Values stay, since the session is not free yet.
     #[inline]
-    pub(crate) fn discard(&self) -> impl Sized {
+    pub(crate) fn discard(&self) -> impl Sized + use<> {
         let mut kept = self.0.take();
         if let Some(kept) = &mut kept {
             if let Some(steps) = &kept.steps {
@@ -79,6 +79,19 @@ impl Effects {
             }
         }
         kept
+    }
+
+    /// Returns the effects of the last attempt of a transaction, which has not committed. The
+    /// caller drops them. What the attempt's steps hold is dropped with `self`, when the session is
+    /// free again.
+    #[inline]
+    pub(crate) fn discard_last(&self) -> impl Sized + use<> {
+        let mut kept = self.0.borrow_mut();
+        let kept = kept.as_mut()?;
+        if let Some(steps) = &kept.steps {
+            steps.end(Phase::Failed);
+        }
+        Some(std::mem::take(&mut kept.calls))
     }
 
     /// Returns the list of steps of this attempt, and makes it if there is none.
@@ -153,13 +166,11 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// # Errors
     /// The outcome or conflict in which the attempt ends then.
     pub(crate) fn evaluate(&self, list: &Rc<StepList>, number: usize) -> Result<(), Abort> {
-        while let Some(at) = list.next_unit(number) {
-            let (state, evaluated) = (&mut *self.state.borrow_mut(), list.evaluated());
+        list.ask_for(number, |at| {
+            let state = &mut *self.state.borrow_mut();
             state.enter(self.engine)?;
-            state.whole_or_failed(|state| state.run_step(self.engine, at, list.clone()))?;
-            assert!(list.evaluated() > evaluated, "the unit has the step");
-        }
-        Ok(())
+            state.whole_or_failed(|state| state.run_step(self.engine, at, list.clone()))
+        })
     }
 
     /// Notes that the transaction can only end in this outcome, and returns it.
@@ -180,11 +191,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// the transaction continues. If `part` returns a value, its writes belong to the transaction
     /// like any others. Parts can be nested.
     ///
-    /// The outcomes that otherwise come only at the end of the transaction come at the end of the
-    /// part, as its error, if they are due to writes of the part: [`Abort::Guard`] and
-    /// [`Abort::Overflow`] of updates (for which the rows that they change are observed, as by a
-    /// read), and [`Abort::NotUnique`]. So the closure can handle these outcomes as values. The
-    /// caller's other writes are not examined.
+    /// Some outcomes that otherwise come only at the end of the transaction are the part's error if
+    /// writes of the part cause them: [`Abort::Guard`] and [`Abort::Overflow`] of updates (for
+    /// which the rows that they change are observed, as by a read), and [`Abort::NotUnique`]. So
+    /// the closure can handle these outcomes as values. The caller's other writes are not examined.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -214,9 +224,9 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// What a part has read stays observed after the part is undone, and so does what its writes
-    /// have assumed, such as that a row exists. So the error of a part is true in the serial order,
-    /// and another transaction that makes it untrue makes the attempt repeat. Locks stay until the
+    /// The reads of a part stay observed after the part is undone, and so do the assumptions of its
+    /// writes, such as that a row exists. So the error of a part is true in the serial order, and
+    /// another transaction that makes it untrue makes the attempt repeat. Locks stay until the
     /// transaction ends ([`Table::get_for_update`](crate::Table::get_for_update)), and memory that
     /// was reserved for the undone writes until then, too.
     ///
@@ -225,8 +235,11 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// So transactions that update a hot counter within a part conflict, where outside of parts
     /// they do not.
     ///
-    /// A conflict dooms the whole attempt, whatever the part makes of it: the operations after the
-    /// part return the conflict. If `part` or an updater panics, the part is undone, and the panic
+    /// Steps of a part ([`Table::defer`](crate::Table::defer)) are left to the commit, and so are the
+    /// other updates of their groups: if they fail, the transaction does.
+    ///
+    /// A conflict dooms the whole attempt, whatever the part returns: the operations after the part
+    /// return the conflict. If `part` or an updater panics, the part is undone, and the panic
     /// continues. A scan that an undone part has made, and left to its caller, shows the rows as
     /// they were before the part.
     ///
@@ -253,8 +266,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
         part: impl FnOnce(&Tx<'s, P>) -> Result<T, E>,
     ) -> (Result<T, E>, bool) {
         let (savepoint, effects) = self.begin_part();
-        // Rows' own code and the part's may panic, but what the transaction keeps is in order
-        // between two operations.
+        // The code of rows and of the part may panic, but the state of the transaction is
+        // consistent between two operations.
         let result = catch_unwind(AssertUnwindSafe(|| {
             let value = part(self)?;
             self.end_part(&savepoint)?;
@@ -369,8 +382,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// Runs `first`, or `second` if `first` calls [`retry`](Tx::retry). Both closures are parts of
     /// the transaction, as of [`attempt`](Tx::attempt): a part that returns an error is undone.
     ///
-    /// If `first` calls `retry`, its writes are undone, and `second` runs. What `first` has read
-    /// stays observed, since `second` runs because of it. So if both call `retry`, the transaction
+    /// If `first` calls `retry`, its writes are undone, and `second` runs. The reads of `first`
+    /// stay observed, since `second` runs because of them. So if both call `retry`, the transaction
     /// waits until something changes that either of them has observed.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! Figures 4 and 7: what each choice below the protocol is worth, and the protocols graded by it.
+//! Figures 4 and 7: the effect of each choice below the protocol, and grades of the protocols.
 
 use candide::experiments::Factor;
 use candide_harness::Variant;
@@ -17,7 +17,7 @@ const PANELS: [(&str, [&str; 2]); 3] = [
     ("mvto", ["mvto: TPC-C, one warehouse", "mvto: TPC-C, a warehouse for each thread"]),
 ];
 
-/// Returns whether the factor changes what databases under the protocol do.
+/// Returns whether the factor has an effect under the protocol.
 fn concerns(factor: Factor, protocol: &str) -> bool {
     match factor {
         Factor::NoWait => protocol != "mvto",

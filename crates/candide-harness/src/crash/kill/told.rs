@@ -1,4 +1,4 @@
-//! The reports of processes about the database, and what must be true then.
+//! The reports of processes about the database, and the conditions that must hold then.
 
 use std::collections::BTreeMap;
 

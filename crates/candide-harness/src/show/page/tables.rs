@@ -11,7 +11,7 @@ use super::markup::{Cell, Row, escape, folded, table};
 use super::number::{count, counted, decimal, mebibytes, percent, rate};
 use crate::results::{
     Aborted, Locks, LogUse, MEBIBYTE, Measurement, NamedPhase, NumberedSlice, Report, SetSizes,
-    Transactions, plain,
+    SpeedUp, Transactions, plain,
 };
 
 /// Returns all tables; the most important ones are unfolded.
@@ -36,6 +36,10 @@ pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     }
     if looks_at_hottest(report) {
         tables.push(explained("The hottest row", HOTTEST_TITLE, &hottest(comparisons)));
+    }
+    if report.results.iter().any(|result| result.speed_up.is_some()) {
+        let words = "The same program without transactions, on one thread";
+        tables.push(explained("Speed-up", words, &speed_ups(comparisons)));
     }
     if report.results.iter().any(|result| result.sets.is_some()) {
         tables.push(explained("Read and write sets", SETS_TITLE, &sets(comparisons)));
@@ -270,6 +274,17 @@ fn hottest(comparisons: &[Comparison<'_>]) -> String {
             optional(hottest.versions_p99.map(count), "versions_p99"),
             optional(hottest.versions_max.map(count), "versions_max"),
         ]]
+    })
+}
+
+fn speed_ups(comparisons: &[Comparison<'_>]) -> String {
+    let columns = ["sequential txn/s ", "speed-up "];
+    of_results("Speed-up", &columns, comparisons, |Entry { result, .. }| {
+        let cells = |SpeedUp { sequential_tps, speed_up }| {
+            let speed_up = Cell::number(decimal(speed_up), "speed_up");
+            vec![Cell::number(rate(sequential_tps), "sequential_tps"), speed_up]
+        };
+        result.speed_up.into_iter().map(cells).collect()
     })
 }
 

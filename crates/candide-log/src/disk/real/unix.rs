@@ -109,7 +109,7 @@ impl Handle {
         check_links(file, "the file")
     }
 
-    /// Returns what distinguishes the directory from others.
+    /// Returns the identity of the directory.
     pub(super) fn identity(&self) -> io::Result<Identity> {
         let metadata = self.directory.metadata()?;
         Ok(Identity { device: metadata.dev(), inode: metadata.ino() })

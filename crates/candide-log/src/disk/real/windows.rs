@@ -72,7 +72,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Returns what distinguishes the directory from others.
+    /// Returns the identity of the directory.
     pub(super) fn identity(&self) -> io::Result<Identity> {
         Ok(Identity { path: self.path.clone() })
     }

@@ -142,8 +142,8 @@ impl State {
     }
 
     /// Returns the copy, as damaged if it lacks changes of the front of `MANIFEST`, which has these
-    /// bytes and a tail. No crash leads to that, since each change is in both files before the next
-    /// one.
+    /// bytes and a tail. No crash causes such a copy, since each change is in both files before the
+    /// next change.
     fn unless_behind(self, first: &Front, bytes: &[u8]) -> State {
         match self {
             State::Read(copy, has)

@@ -45,7 +45,8 @@ pub(super) fn load(
                         Ok((loaded, reader.offset()))
                     });
                     if loaded.is_err() {
-                        // Relaxed: the other threads may load another part before they see it.
+                        // Relaxed: the other threads may load another part before they see the
+                        // failure.
                         next.store(count, Ordering::Relaxed);
                     }
                     // The receiver lives until all senders are gone.

@@ -206,7 +206,7 @@ fn spend<'r, R: Writing<i64, Output = ()> + 'r>(
 }
 
 /// Waits until the system has written everything in the file system of `directory` to the disk, so
-/// that an experiment does not pay for what came before it.
+/// that an experiment does not pay for earlier writes.
 #[cfg(target_os = "linux")]
 fn write_back(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::syncfs(std::fs::File::open(directory)?)?)

@@ -56,7 +56,7 @@ pub(crate) fn examined(results: &[Figure]) -> Result<(), Box<dyn Error>> {
 }
 
 /// Measures some stores. Failures are recorded in the figures. Calls `save` after each table, so
-/// that an interruption costs only what came later.
+/// that an interruption loses only later results.
 pub(crate) fn measure(
     options: &Options,
     stores: &[Box<dyn Contender>],

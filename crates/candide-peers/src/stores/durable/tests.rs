@@ -1,4 +1,4 @@
-//! Tests that every store keeps what it has acknowledged, and that the check finds stores that do
+//! Tests that every store keeps its acknowledged commits, and that the check finds stores that do
 //! not.
 
 use std::fs;

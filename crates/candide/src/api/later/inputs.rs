@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Later, Owned, Slot};
+use super::handle::Later;
+use super::value::{Held, Owned, Slot};
 use crate::error::Abort;
 use std::cell::Ref;
 
@@ -45,23 +46,8 @@ pub trait Inputs: private::Sealed {
 /// a tuple of a tuple.
 pub type Values<'a, I> = <<I as Inputs>::Held as Held>::Values<'a>;
 
-/// Inputs that a step keeps.
-#[doc(hidden)]
-pub trait Held: 'static {
-    type Values<'a>;
-    type Guards<'a>;
-
-    /// Calls `each` for every input.
-    fn each(&self, each: &mut dyn FnMut(&dyn Owned));
-
-    /// Borrows the values.
-    fn guards(&self) -> Result<Self::Guards<'_>, Abort>;
-
-    fn values<'v>(guards: &'v Self::Guards<'_>) -> Self::Values<'v>;
-}
-
 mod private {
-    use super::Later;
+    use super::super::handle::Later;
 
     pub trait Sealed {}
     impl Sealed for () {}
@@ -116,7 +102,7 @@ impl<T: 'static> Held for Later<T> {
         let slot = self.0.core().slot.borrow();
         Ref::filter_map(slot, |slot| if let Slot::Value(value) = slot { Some(value) } else { None })
             .map_err(|slot| match &*slot {
-                Slot::Failed(abort) => *abort,
+                Slot::Failed(abort) | Slot::Misused(abort) => *abort,
                 Slot::Taken => Abort::LaterTaken,
                 Slot::Pending | Slot::Value(_) => Abort::NotYet,
             })

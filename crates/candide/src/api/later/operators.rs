@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::Later;
+use super::handle::Later;
 use crate::error::Abort;
 use std::ops::{Add, Mul, Neg, Sub};
 

@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Later, Origin, Owned, Slot};
+use super::handle::Later;
+use super::value::{Origin, Owned, Slot};
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::txn::{StepList, Tx};
@@ -58,6 +59,8 @@ pub struct Admission<'a> {
     is_own: &'a dyn Fn(&Rc<StepList>) -> bool,
     /// The number of this check. A value with this number takes part already.
     number: u64,
+    /// The outcome of the first computation that has failed already.
+    failure: Cell<Option<Abort>>,
 }
 
 thread_local! {
@@ -72,13 +75,19 @@ pub(in crate::api) fn admitted<P: Protocol, S: Settle, E: From<Abort>>(
         let result = body(tx)?;
         let number = ADMISSIONS.get() + 1;
         ADMISSIONS.set(number);
-        result.admit(&Admission { is_own: &|list| tx.has_steps_in(list), number })?;
+        let admission =
+            Admission { is_own: &|list| tx.has_steps_in(list), number, failure: Cell::new(None) };
+        result.admit(&admission)?;
+        // An earlier failure, of a step, counts more.
+        if let Some(outcome) = admission.failure.get() {
+            tx.fail(outcome);
+        }
         Ok(result)
     }
 }
 
 mod private {
-    use super::Later;
+    use super::super::handle::Later;
 
     pub trait Sealed {}
     impl Sealed for () {}
@@ -110,6 +119,7 @@ impl<T: 'static> Settle for Later<T> {
             Origin::Open(_) | Origin::Committed => return Err(Abort::ForeignLater),
         }
         core.is_needed.set(true);
+        admission.failure.set(admission.failure.get().or(core.failure()));
         if core.claim.replace(admission.number) == admission.number {
             return Err(Abort::LaterTaken);
         }

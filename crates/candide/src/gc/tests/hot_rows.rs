@@ -296,9 +296,9 @@ fn garbage_of_a_row_under_a_writer_is_still_due() {
     let look = move || {
         let looks = looks(|| ok(second.run(|_| Ok(()))));
         let mut due = Vec::new();
-        there.inner.engine.hot.take(there.inner.engine.epochs.horizon(), 2, &mut due);
+        there.inner.engine.shared_garbage.take(there.inner.engine.epochs.horizon(), 2, &mut due);
         assert_eq!((looks, due.len()), (1, 1));
-        there.inner.engine.hot.put_first(&mut due);
+        there.inner.engine.shared_garbage.put_first(&mut due);
     };
     acting(Point::Linking, look, || add(&mut first, &items, 1));
 }
@@ -361,7 +361,7 @@ fn a_snapshot_opened_during_a_collection_keeps_its_versions_under<P: Chained>(sh
     // remain, and that version would be parked.
     let _old = db.snapshot();
     write_hot(&mut writer);
-    assert_eq!(!db.inner.engine.hot.is_empty(), shares_hot, "the row is for all");
+    assert_eq!(!db.inner.engine.shared_garbage.is_empty(), shares_hot, "the row is for all");
     let seen = Rc::new(RefCell::new(None));
     let hook = {
         let (db, items, seen) = (db.clone(), items.clone(), seen.clone());

@@ -59,7 +59,7 @@
 //! key then belongs to. That leaf is this one, or a new one made by changing this one, or a
 //! neighbour of this one, which then is dead. In the last case the inheritance need not raise the
 //! neighbour's version: transactions that observed the dead leaf fail by its death. Transactions
-//! that observed the neighbour have read nothing of what it inherits.
+//! that observed the neighbour have not read the slices that it inherits.
 //!
 //! # Why scans are right
 //! A cursor (`cursor.rs`) reads leaf after leaf, each at one version, and observes each leaf before

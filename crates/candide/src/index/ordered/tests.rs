@@ -155,7 +155,7 @@ impl Rows {
         }
     }
 
-    /// Returns the keys of a whole scan, and what it observed; nothing if it was doomed.
+    /// Returns the keys of a whole scan, and its observations; `None` if the scan was doomed.
     fn try_scan(&self, cursor: &mut Cursor) -> Option<(Vec<Vec<u64>>, Observed)> {
         let (mut keys, mut observed) = (Vec::new(), Vec::new());
         loop {

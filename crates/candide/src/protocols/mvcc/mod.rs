@@ -30,8 +30,8 @@
 //! versions, or fails if it has written.
 //!
 //! 1 lock the write set, checking each item's expectation - 2 draw the timestamp - 3 validate reads
-//! and nodes - 4 evaluate updaters - 5 write undo records, install, and release. A transaction that
-//! wrote nothing has no commit phases.
+//! and nodes - 4 evaluate updaters, and run steps, in the order of the program - 5 write undo
+//! records, install, and release. A transaction that wrote nothing has no commit phases.
 //!
 //! *Without a phase.* With phase 2 before phase 1, a reader takes a time above the timestamp, finds
 //! the unit unlocked, and reads the old version, which is replaced at an earlier time. Without
@@ -164,9 +164,10 @@ use crate::log::LogTurn;
 use crate::protocols::mvcc::parts::block_size;
 use crate::protocols::mvcc::undo_queue::UndoEntry;
 use crate::protocols::shared::cell_lock::{
-    self, acquire, begin_install, evaluate, fail, is_locked_by_another, is_owned, look_again,
-    raise_install, release, release_cell, release_installed, says_otherwise,
+    self, acquire, begin_install, evaluate, fail, is_owned, look_again, raise_install, release,
+    release_cell, release_installed,
 };
+use crate::protocols::shared::read_set::{first_changed, has_changed};
 use crate::record::undo_record::{self, UNDO_WORDS, Undo};
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
@@ -205,7 +206,7 @@ impl Attempt {
         debug_assert!(word.ts() <= self.time, "MV4: the newest version at the attempt's time");
         let present = !word.has(Tid::ABSENT);
         if self.notes_reads() {
-            self.reads.push((at, word));
+            self.reads.push(at, word);
         }
         Seen { present, version: word.ts() }
     }
@@ -391,9 +392,7 @@ impl Protocol for Mvcc {
             attempt.refresh_attempts_left = REFRESH_ATTEMPTS;
             return Err(Unwatched::Changed);
         }
-        for &(at, seen) in &attempt.reads {
-            watch.add_lockable(at, |word| word.same_version(seen))?;
-        }
+        attempt.reads.watch(watch)?;
         attempt.nodes.watch(watch)
     }
 
@@ -439,7 +438,7 @@ impl Absence for Mvcc {
     #[inline]
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
-            attempt.reads.push((first, Tid::INITIAL));
+            attempt.reads.push(first, Tid::INITIAL);
         }
     }
 
@@ -571,7 +570,7 @@ fn read_older(
     }
     pass(Point::Copied);
     if attempt.notes_reads() {
-        attempt.reads.push((at, Tid::of_ts(version)));
+        attempt.reads.push(at, Tid::of_ts(version));
     }
     Seen { present, version }
 }
@@ -747,30 +746,18 @@ fn look_at_all(
     attempt: &Attempt,
     is_own: impl Fn(CellAt) -> bool,
 ) -> Result<(), Abort> {
-    match first_changed(attempt, is_own) {
+    // Relaxed: all stores that must be visible are visible since the load of the counter (E15).
+    match attempt.reads.first_with(|at, seen| has_changed(at, seen, || is_own(at))) {
         Some(at) => Err(context.conflict(Abort::ReadChanged, at)),
         None => attempt.nodes.validate(context),
     }
-}
-
-/// Returns the first unit in the read set whose version is no longer the newest, or is being
-/// replaced by another commit.
-#[inline(always)]
-fn first_changed(attempt: &Attempt, is_own: impl Fn(CellAt) -> bool) -> Option<CellAt> {
-    // Relaxed: all stores that must be visible are visible since the load of the counter (E15).
-    let mut doubtful = attempt.reads.iter().filter(|read| says_otherwise(read));
-    let changed = doubtful.find(|&&(at, seen)| {
-        let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
-        !word.same_version(seen) || is_locked_by_another(word, || is_own(at))
-    });
-    changed.map(|&(at, _)| at)
 }
 
 /// Returns whether OCC would abort the attempt, which has written nothing. (It would abort no
 /// attempt that has written and commits here: such an attempt is validated as under OCC.)
 #[cold]
 fn is_stale(attempt: &Attempt) -> bool {
-    first_changed(attempt, |_| false).is_some() || attempt.nodes.first_changed().is_some()
+    first_changed(&attempt.reads, |_| false).is_some() || attempt.nodes.first_changed().is_some()
 }
 
 /// Runs the phases of a commit. On return, whether the commit has succeeded or failed, only the

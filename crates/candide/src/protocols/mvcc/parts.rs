@@ -9,6 +9,7 @@ use crate::engine::{BlockSize, Parts, Replaced};
 use crate::locks::HeldCells;
 use crate::memory::Block;
 use crate::protocols::shared::node_set::NodeSet;
+use crate::protocols::shared::read_set::ReadSet;
 use crate::protocols::shared::version_blocks::VersionBlocks;
 use crate::protocols::shared::version_reservation::VersionReservation;
 use crate::record::undo_record::{SHORT_WORDS, UNDO_WORDS};
@@ -35,7 +36,7 @@ pub struct Attempt {
     pub(super) time: u64,
     /// Whether `time` has moved on since the attempt began.
     pub(super) has_moved: bool,
-    pub(super) reads: Vec<(CellAt, Tid)>,
+    pub(super) reads: ReadSet<Tid>,
     pub(super) nodes: NodeSet,
     pub(super) held: HeldCells,
     /// The units that the attempt writes on the expectation that their rows exist (`true`) or are

@@ -19,10 +19,10 @@
 //! timestamp of its own; a delta depends on nothing else. A commit applies the updaters that may
 //! fail. A read-modify-write may link its version below later versions that have not been read;
 //! Cicada requires that it link the newest version. The room for a version in the record is used
-//! again when no reader can reach the version that was there. A delta that no transaction needs any
-//! more is applied to the row below it in place. Two deltas are not combined while a transaction
-//! may read at a time between them; afterwards they become one row (`collect.rs`). A read for
-//! update keeps other writers out.
+//! again when no reader can reach its former version. A delta that no transaction needs any more is
+//! applied to the row below it in place. Two deltas are not combined while a transaction may read
+//! at a time between them; afterwards they become one row (`collect.rs`). A read for update keeps
+//! other writers out.
 //!
 //! # Phases
 //! While it executes, an attempt reads at its *time*: the clock's time when the attempt began. If
@@ -48,7 +48,8 @@
 //! collector applies the delta to the row in place. A user's updater declares by `TOTAL` that it
 //! cannot fail. If such an updater fails nevertheless, its transaction has already committed, and
 //! another transaction is applying the updater. The updater then has no effect on the row, and only
-//! the panic hook reports its panic.
+//! the panic hook reports its panic. A unit with a step is no delta: the step runs in phase 5, on
+//! the row below its version, and its transaction depends on this row as if it had read it.
 //!
 //! *Without a phase.* With phase 2 before phase 1 there is no place in the chain for the versions.
 //! Without the read timestamps of phase 3, an earlier writer that comes late links its version
@@ -141,8 +142,8 @@
 //! timestamp than any such reader has.
 //!
 //! Several steps above claim that either a change is seen or a timestamp is later. With a counter,
-//! this holds by the counter's modification order. With the system's clock, it holds by fences and
-//! by the end of a tick in phase 4 (TK1 to TK4 of `ticks.rs`).
+//! the claim holds by the counter's modification order. With the system's clock, the claim holds by
+//! fences and by the end of a tick in phase 4 (TK1 to TK4 of `ticks.rs`).
 //!
 //! # Stamps and cuts
 //! The stamp of a commit is its timestamp. The logger's cut is the clock's time; timestamps that
@@ -303,7 +304,7 @@ impl Attempt {
         }
         pass(Point::Copied);
         if self.notes_reads() {
-            self.reads.push((at, seen.map_or(VersionId::NONE, Version::id)));
+            self.reads.push(at, seen.map_or(VersionId::NONE, Version::id));
         }
         Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
     }
@@ -526,7 +527,7 @@ impl Protocol for Mvto {
             // The attempt has met a unit that was written later than its time.
             attempt.refresh_attempts_left = REFRESH_ATTEMPTS;
         }
-        for (at, seen) in &attempt.reads {
+        for (at, seen) in attempt.reads.iter() {
             watch_unit(watch, at, *seen)?;
         }
         attempt.nodes.watch(watch)
@@ -577,7 +578,7 @@ impl Absence for Mvto {
 
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
-            attempt.reads.push((first, VersionId::NONE));
+            attempt.reads.push(first, VersionId::NONE);
         }
     }
 
@@ -961,21 +962,18 @@ fn look_at_all(
     before: u64,
     later: bool,
 ) -> Result<(), Abort> {
-    for &(at, seen) in &attempt.reads {
+    let is_reaped = |word| later && is_reaped(word);
+    let is_before = |version: &Version<'_>| is_linked_before(version.stamp(), before);
+    let changed = attempt.reads.first_with(|at, seen| {
         let word = at.chain_word();
-        if later && is_reaped(word) {
-            return Err(context.conflict(Abort::RecordRemoved, at));
-        }
         let newest = at.newest_linked(word);
-        if is_seen(newest, seen) {
-            continue;
-        }
-        let last = newest.and_then(|newest| {
-            newest.and_older().find(|version| is_linked_before(version.stamp(), before))
-        });
-        if !is_seen(last, seen) {
-            return Err(context.conflict(Abort::ReadChanged, at));
-        }
+        let last = || newest.and_then(|newest| newest.and_older().find(is_before));
+        is_reaped(word) || !is_seen(newest, seen) && !is_seen(last(), seen)
+    });
+    if let Some(at) = changed {
+        let removed = is_reaped(at.chain_word());
+        let abort = if removed { Abort::RecordRemoved } else { Abort::ReadChanged };
+        return Err(context.conflict(abort, at));
     }
     // If not `later`, missed keys need no validation. Their inserts draw timestamps after they have
     // linked the record, and so after this attempt began.
@@ -1022,7 +1020,7 @@ fn is_stale(attempt: &Attempt, own: Option<u64>) -> bool {
 
 /// Raises the read timestamps of the read set (TO3). The caller issues a fence afterwards.
 fn raise_reads(attempt: &Attempt, to: u64) {
-    for (at, seen) in &attempt.reads {
+    for (at, seen) in attempt.reads.iter() {
         raise(at.linked(*seen).map_or(at.existence_rts(), Version::rts), to);
     }
 }

@@ -8,6 +8,7 @@ use crate::engine::Parts;
 use crate::locks::HeldCells;
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::parked::Parked;
+use crate::protocols::shared::read_set::ReadSet;
 use crate::protocols::shared::version_blocks::VersionBlocks;
 use crate::protocols::shared::version_reservation::VersionReservation;
 use crate::record::CellAt;
@@ -35,7 +36,7 @@ pub struct Attempt {
     pub(super) time: u64,
     /// Whether `time` has moved on since the attempt began.
     pub(super) has_moved: bool,
-    pub(super) reads: Vec<(CellAt, VersionId)>,
+    pub(super) reads: ReadSet<VersionId>,
     pub(super) nodes: NodeSet,
     /// The units that no other attempt may write until this attempt ends. LOCK is set in their
     /// cells.

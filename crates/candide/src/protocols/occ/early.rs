@@ -16,6 +16,7 @@ use crate::locks::{
     lock_place, with_flags,
 };
 use crate::protocols::shared::cell_lock::{raise_install, release_cell};
+use crate::protocols::shared::node_set::NodeSet;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCounters;
 use crate::sync::Ordering;
@@ -34,7 +35,8 @@ pub struct Shared {
 }
 
 /// The locks that an attempt has taken before phase 1, and those that phase 1 has taken by policy;
-/// none between attempts.
+/// none between attempts. Its functions do not name [`Occ`](super::Occ), whose attempts contain it:
+/// they are generic over the protocol, so that this file and `mod.rs` do not need one another.
 #[derive(Debug)]
 pub(super) struct EarlyLocks {
     /// The cells that reads for update have locked.
@@ -186,13 +188,13 @@ impl EarlyLocks {
     pub(super) fn before_phase_1<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
-        reads: &[(CellAt, Tid)],
+        (reads, nodes): (&[(CellAt, Tid)], &NodeSet),
         writes: &WriteSet,
     ) -> Result<(), Abort> {
         // Relaxed: a row that becomes locked later is met in phase 1.
         let asks = |item: &WriteItem| Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(WASK);
-        if context.clock.locks.policies.learns() && writes.items().iter().any(asks) {
-            self.lock_writes(context, reads, writes)?;
+        if context.clock.locks.policies.wait_in_order() && writes.items().iter().any(asks) {
+            self.lock_writes(context, (reads, nodes), writes)?;
         }
         Ok(())
     }
@@ -202,13 +204,14 @@ impl EarlyLocks {
     fn lock_writes<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
-        reads: &[(CellAt, Tid)],
+        (reads, nodes): (&[(CellAt, Tid)], &NodeSet),
         writes: &WriteSet,
     ) -> Result<(), Abort> {
         context.yield_to_token()?;
         let EarlyLocks { held, by_policy, own } = self;
         let locker = &mut locker(context, own);
-        let locked = by_policy.lock_writes(locker, reads, writes, held.has_cells());
+        let observed = (reads, !reads.is_empty() || !nodes.is_empty());
+        let locked = by_policy.lock_writes(locker, observed, writes, held.has_cells());
         held.note_others(by_policy.holds_any());
         locked.map_err(|(abort, at)| context.conflict(abort, at))
     }

@@ -21,7 +21,7 @@
 //! 1. Lock the write set, checking each item's expectation. Then issue a full fence.
 //! 2. Take the epoch and choose the version.
 //! 3. Validate reads and nodes.
-//! 4. Evaluate updaters.
+//! 4. Evaluate updaters, and run steps, in the order of the program.
 //! 5. Install and release.
 //!
 //! Phase 0 is in `reading.rs`, the others are in `phases.rs`. An attempt that has written nothing
@@ -81,12 +81,11 @@
 //! after the last writer that is earlier than T, or first if there is none. Readers at the same
 //! place come in the order of their ends.
 //!
-//! Let V replace something that T read. Suppose that s(V) < s(U) for a writer U that is earlier
-//! than T. V set INSTALL before its fence, so whatever follows U's install sees V's INSTALL or new
+//! Let V replace something that T read, and let U be earlier than T. Suppose that V = U or s(V) <
+//! s(U). V set INSTALL before its fence, so whatever follows U's install sees V's INSTALL or new
 //! version. Without opacity, T validates after U's install in each of the three cases, and fails.
-//! With opacity, T has read what it has read, or looked at it, after U's install, so T has not read
-//! what V replaced (invariant VW5 of `view.rs`). Hence s(U) < s(V), and T comes
-//! before V.
+//! With opacity, T has *acquired* U in each of the three cases, so T has not read what V replaced
+//! (invariant VW5 of `view.rs`). Hence s(U) < s(V) for every such U, and T comes before V.
 //!
 //! The order agrees with real time. Each U earlier than T issued its fence before T ended, and a
 //! writer that begins after T's end issues its fence later. If a reader had ended before T began,
@@ -173,7 +172,8 @@ mod view;
 use crate::engine::Parts;
 use crate::policy::Policies;
 use crate::protocols::shared::node_set::NodeSet;
-use crate::record::{CellAt, Tid};
+use crate::protocols::shared::read_set::ReadSet;
+use crate::record::Tid;
 use early::{EarlyLocks, Shared};
 use ranges::Ranges;
 use view::View;
@@ -194,7 +194,7 @@ impl Parts for Occ {
 #[derive(Debug)]
 #[doc(hidden)]
 pub struct Attempt {
-    reads: Vec<(CellAt, Tid)>,
+    reads: ReadSet<Tid>,
     ranges: Ranges,
     nodes: NodeSet,
     early: EarlyLocks,

@@ -9,11 +9,12 @@ use crate::engine::{Committed, Context};
 use crate::error::Abort;
 use crate::log::LogTurn;
 use crate::protocols::shared::cell_lock::{
-    acquire, begin_install, evaluate, fail, fence_after_locking, flags_of_deleted,
-    is_locked_by_another, is_owned, release, release_cell, release_installed, says_otherwise,
+    acquire, begin_install, evaluate, fail, fence_after_locking, flags_of_deleted, is_owned,
+    release, release_cell, release_installed,
 };
-use crate::record::{CellAt, Tid};
-use crate::sync::{MULTI_COPY_ATOMIC, Ordering, full_fence};
+use crate::protocols::shared::read_set::first_changed;
+use crate::record::Tid;
+use crate::sync::{MULTI_COPY_ATOMIC, full_fence};
 
 /// Commits an attempt that has written nothing. Runs phase 3, and only if the attempt is not opaque
 /// and has read more than one cell or observed a node.
@@ -31,8 +32,8 @@ pub(super) fn commit_reads(
     Ok(Committed::NOTHING)
 }
 
-/// Commits in five phases. On return, whether the commit has succeeded or failed, only what
-/// [`early`] releases afterwards is locked. If an updater panics, nothing stays locked.
+/// Commits in five phases. On return, whether the commit has succeeded or failed, only the locks
+/// that [`early`] releases afterwards are held. If an updater panics, nothing stays locked.
 pub(super) fn commit(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
@@ -40,7 +41,7 @@ pub(super) fn commit(
     turn: &mut LogTurn<'_>,
 ) -> Result<Committed, Abort> {
     attempt.view.reserve();
-    attempt.early.before_phase_1(context, &attempt.reads, writes)?;
+    attempt.early.before_phase_1(context, (&attempt.reads, &attempt.nodes), writes)?;
 
     // 1 lock
     acquire(context, &mut attempt.early, writes, install_held)?;
@@ -187,35 +188,10 @@ fn validate(
     attempt: &Attempt,
     writes: &WriteSet,
 ) -> Result<(), Abort> {
-    // Most cells are unchanged, so four are compared at a time.
-    let (chunks, rest) = attempt.reads.as_chunks::<4>();
-    for reads in chunks {
-        if reads.iter().any(says_otherwise) {
-            validate_each(context, reads, writes)?;
-        }
+    match first_changed(&attempt.reads, |at| writes.find(at).is_some()) {
+        Some(at) => Err(context.conflict(Abort::ReadChanged, at)),
+        None => attempt.nodes.validate(context),
     }
-    if rest.iter().any(says_otherwise) {
-        validate_each(context, rest, writes)?;
-    }
-    attempt.nodes.validate(context)
-}
-
-/// Checks that each of these cells has the version that was read, and that no other session is
-/// committing to the cell. Out of line, so that the loop over unchanged cells is short.
-#[inline(never)]
-fn validate_each(
-    context: &mut Context<'_, Occ>,
-    reads: &[(CellAt, Tid)],
-    writes: &WriteSet,
-) -> Result<(), Abort> {
-    for &(at, seen) in reads {
-        let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
-        let is_own = || writes.find(at).is_some();
-        if tid.0 != seen.0 && (!tid.same_version(seen) || is_locked_by_another(tid, is_own)) {
-            return Err(context.conflict(Abort::ReadChanged, at));
-        }
-    }
-    Ok(())
 }
 
 /// Runs phase 5 for one item: stores its words, and releases its cell with the new version.

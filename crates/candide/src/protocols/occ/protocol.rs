@@ -19,6 +19,7 @@ use crate::log::LogTurn;
 use crate::policy::Policies;
 use crate::protocols::shared::cell_lock::{enqueue_if_absent, keep, may_be_reaped, note_end, reap};
 use crate::protocols::shared::node_set::NodeSet;
+use crate::protocols::shared::read_set::ReadSet;
 use crate::record::{CellAt, Tid};
 use crate::schema::{NumberRange, Op, Words};
 use crate::stats::LockCounters;
@@ -52,7 +53,7 @@ impl Protocol for Occ {
 
     fn attempt(clock: &Shared, counts: &Arc<LockCounters>) -> Attempt {
         Attempt {
-            reads: Vec::new(),
+            reads: ReadSet::default(),
             ranges: Ranges::default(),
             nodes: NodeSet::default(),
             early: EarlyLocks::new(clock, counts),
@@ -197,9 +198,7 @@ impl Protocol for Occ {
         attempt: &mut Attempt,
         watch: &mut Watch<'_>,
     ) -> Result<(), Unwatched> {
-        for &(at, seen) in &attempt.reads {
-            watch.add_lockable(at, |tid| tid.same_version(seen))?;
-        }
+        attempt.reads.watch(watch)?;
         attempt.nodes.watch(watch)
     }
 
@@ -242,7 +241,7 @@ impl Absence for Occ {
     #[inline]
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
-            attempt.reads.push((first, Tid::INITIAL));
+            attempt.reads.push(first, Tid::INITIAL);
         } else {
             attempt.view.note_existence(first, false);
         }

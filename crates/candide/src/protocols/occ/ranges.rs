@@ -11,7 +11,7 @@
 #![forbid(unsafe_code)]
 
 use crate::locks::ROUNDS_HELD;
-use crate::protocols::shared::cell_lock::is_locked_by_another;
+use crate::protocols::shared::read_set::is_locked_by_another;
 use crate::record::{CellAt, Tid};
 use crate::schema::{NumberRange, Words};
 use crate::sync::{Ordering, Point, Spin, pass};

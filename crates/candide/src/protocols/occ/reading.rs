@@ -70,7 +70,7 @@ pub(super) fn read_for_update(
     }
     let tid = attempt.early.hold(context, at)?;
     attempt.keeps_to(at, tid).map_err(|stuck| view::conflict(context, stuck))?;
-    attempt.reads.push((at, tid));
+    attempt.reads.push(at, tid);
     let present = !tid.has(Tid::ABSENT);
     if present {
         copy(Words::Shared(at.payload()));
@@ -147,7 +147,7 @@ impl Attempt {
     #[inline(always)]
     fn observe(&mut self, at: CellAt, tid: Tid) -> Seen {
         let present = !tid.has(Tid::ABSENT);
-        self.reads.push((at, tid));
+        self.reads.push(at, tid);
         Seen { present, version: tid.version() }
     }
 

@@ -54,13 +54,15 @@
 //!   before that, so nothing that it writes is in the view. (A cell of a record that has been freed
 //!   may be at the same address. Its versions are of later epochs than the record's death: no
 //!   record is freed while a pin is as old as its death.)
-//! * **VW5** The view is a beginning of the order of fences (E1): if a writer U is in the view and
-//!   a writer V issued its fence before U did, the attempt has read no version that V replaces. The
-//!   attempt has *acquired* U: it has loaded a version that U released (E3); or U's epoch is before
-//!   the base, and the fence of the pin or of the last move came after U's fence (E10, E20); or the
-//!   session had met U's version before. Each read and look after this acquisition comes after U's
-//!   fence, and so sees V's INSTALL or new version, since V set INSTALL before its fence. The look
-//!   after the acquisition examines everything that the attempt had read before (VW2).
+//! * **VW5** The view is a beginning of the order of fences (E1): if the attempt has *acquired* a
+//!   writer U, and V is U or a writer that issued its fence before U did, the attempt has read no
+//!   version that V replaces. It acquires U when it loads a version that U released (E3), or by the
+//!   fence of the pin or of a move if U's epoch is before the new base (E10, E20): so it has
+//!   acquired every writer in the view. From its beginning it has acquired U if U had ended by
+//!   then, if a transaction that had ended by then read from U, or if the session had met a version
+//!   of U. Each read and look after the acquisition comes after U's fence, and so sees V's INSTALL
+//!   or new version, since V set INSTALL before its fence. What the attempt had read before the
+//!   acquisition is examined by the look after it (VW2).
 //!
 //! # Cost
 //! A version that a session meets costs one look. The looks of an attempt may examine eight times
@@ -82,6 +84,7 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::locks::LOCK_ROUNDS_MAX;
 use crate::protocols::shared::node_set::NodeSet;
+use crate::protocols::shared::read_set::{first_changed, has_changed};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, Point, Spin, full_fence, pass};
 use std::sync::Arc;
@@ -281,7 +284,7 @@ impl View {
         let mut looks = 0;
         loop {
             self.ask_known()?;
-            if let Some(&(at, _)) = reads.iter().find(|&&read| !is_same(read)) {
+            if let Some(at) = first_changed(reads, is_own) {
                 return Err(Stuck::Cell(at));
             }
             if let Some(table) = changed_node(nodes) {
@@ -302,7 +305,8 @@ impl View {
     /// word.
     #[inline(always)]
     fn first_unsettled(&self) -> Option<CellAt> {
-        let changed = |known: &&KnownExistence| !is_same((known.at, known.said));
+        let changed =
+            |known: &&KnownExistence| has_changed(known.at, known.said, || is_own(known.at));
         self.known.iter().find(changed).map(|known| known.at)
     }
 
@@ -335,11 +339,9 @@ impl View {
     }
 }
 
-/// Returns whether a cell has the version that was observed, and no commit to it is under way.
-#[inline(always)]
-fn is_same((at, seen): (CellAt, Tid)) -> bool {
-    let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
-    tid.0 == seen.0 || tid.same_version(seen) && !tid.has(Tid::INSTALL)
+/// Returns whether INSTALL in a cell is the attempt's own: never while its closure runs.
+fn is_own(_at: CellAt) -> bool {
+    false
 }
 
 /// Returns the table of the first node whose version has changed; `None` if none has.
@@ -350,8 +352,8 @@ fn changed_node(nodes: &NodeSet) -> Option<u16> {
 
 /// Returns the cell that makes the view move forward, if the cell has changed since it was read.
 #[inline(always)]
-fn changed_cell(new: (CellAt, Tid)) -> Option<CellAt> {
-    (!is_same(new)).then_some(new.0)
+fn changed_cell((at, seen): (CellAt, Tid)) -> Option<CellAt> {
+    has_changed(at, seen, || is_own(at)).then_some(at)
 }
 
 /// Notes the conflict that keeps a view from moving forward, and returns it.

@@ -87,9 +87,9 @@ pub(crate) fn copy_shared(at: CellAt, copy: &mut impl FnMut(Words<'_>)) {
     pass(Point::Copied);
 }
 
-/// Waits until no commit to a cell is in progress, and returns what `look` then sees. The cell's
-/// TID word was `tid`. Out of line, with arguments by value, so that a read that meets no commit
-/// has short code.
+/// Waits until no commit to a cell is in progress, and returns the result of `look` after that. The
+/// cell's TID word was `tid`. Out of line, with arguments by value, so that a read that meets no
+/// commit has short code.
 #[cold]
 #[inline(never)]
 pub(crate) fn look_again<P: Protocol, T>(
@@ -158,19 +158,6 @@ pub(crate) fn raise_install(tid: Tid, store: impl FnOnce(u64)) -> Tid {
 #[inline(always)]
 pub(crate) fn fence_after_locking() {
     full_fence(); // E1
-}
-
-/// Returns whether the TID word of a cell differs from the word that was read.
-#[inline(always)]
-pub(crate) fn says_otherwise(&(at, seen): &(CellAt, Tid)) -> bool {
-    at.cell_word(0).load(Ordering::Relaxed) != seen.0
-}
-
-/// Returns whether another commit has locked a cell, whose word is `tid`, to replace the cell's
-/// version.
-#[inline(always)]
-pub(crate) fn is_locked_by_another(tid: Tid, is_own: impl FnOnce() -> bool) -> bool {
-    tid.has(Tid::INSTALL) && !is_own()
 }
 
 /// Evaluates the operations of a validated commit on the words that the commit has locked. Nothing

@@ -87,8 +87,8 @@ impl Parked {
     }
 }
 
-/// Moves from `waiting` to `released` what waits for snapshots that are not in `open`, which is in
-/// descending order. The keys of `waiting` are the timestamps of the snapshots.
+/// Moves from `waiting` to `released` the entries that wait for snapshots that are not in `open`,
+/// which is in descending order. The keys of `waiting` are the timestamps of the snapshots.
 pub(crate) fn release<T: Default>(
     waiting: &mut BTreeMap<u64, T>,
     released: &mut VecDeque<T>,

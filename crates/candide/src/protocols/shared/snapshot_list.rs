@@ -17,8 +17,8 @@ struct Open {
     /// The number of threads that search chains of undo records, to prune the chains or to count
     /// versions. While it is not zero, other threads retire undo records instead of freeing them.
     lookers: usize,
-    /// A timestamp. The undo records of commits up to it may have been freed, except records that
-    /// an open snapshot sees.
+    /// A timestamp. The undo records of commits up to this timestamp may have been freed, except
+    /// records that an open snapshot sees.
     gone: u64,
 }
 

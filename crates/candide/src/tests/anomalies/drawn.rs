@@ -65,6 +65,7 @@ const ENDINGS: &[(&str, Endings)] = &[
     ("pcc",           [First,  First,  Both,    First,  First]),
     ("mocc",          [Second, Second, Both,    Second, Second]),
     ("hybrid",        [Second, Second, Both,    Second, Second]),
+    ("deferred-2pl",  [Second, Second, Both,    Second, Second]),
     ("mixed",         [Second, Second, Both,    Second, Second]),
     ("tictoc",        [Second, Both,   Both,    Both,   Both]),
     ("mvcc",          [Second, Second, Both,    Both,   Both]),

@@ -53,8 +53,8 @@ impl Op {
 
 /// Returns whether a run keeps a promise. A run keeps a promise if some serial order of its
 /// transactions explains their reads and the final rows. Transactions that were rolled back leave
-/// nothing. Attempts that failed leave nothing either, and only [`Promise::Opaque`] covers what
-/// they saw.
+/// nothing. Attempts that failed leave nothing either, and only [`Promise::Opaque`] covers their
+/// reads.
 pub(super) fn keeps(run: &Run, before: &Rows, promise: Promise) -> bool {
     let parts =
         run.parts.iter().filter(|part| promise == Promise::Opaque || part.end != End::Conflict);

@@ -35,8 +35,8 @@ pub(super) const COLD: i64 = 100;
 /// A promise that a protocol may make. Each promise includes the promises before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Promise {
-    /// A serial order of the transactions that did not fail explains what they saw and the rows
-    /// that they left.
+    /// A serial order of the transactions that did not fail explains their reads and the final
+    /// rows.
     Serializable,
     /// In addition, that order agrees with real time.
     Strict,

@@ -115,7 +115,7 @@ fn values_of_an_idle_session_are_dropped_by_the_next_transaction<P: Protocol>() 
     idle.run(|tx| values.insert(tx, 1, ledger.probe())).unwrap();
     idle.run(|tx| values.set(tx, 1, ledger.probe())).unwrap();
     eventually("the collection of the idle session's garbage", || {
-        !db.inner.engine.hot.is_empty() || ledger.alive().len() == 1
+        !db.inner.engine.shared_garbage.is_empty() || ledger.alive().len() == 1
     });
     eventually("the drop by another session", || {
         db.run(|_| Ok(())).unwrap();

@@ -1,5 +1,5 @@
-//! A hand-written row type. Each of its functions may panic: those of rows, keys and columns, and
-//! those that compute index keys.
+//! A hand-written row type. Every function of the type may panic: those of rows, keys and columns,
+//! and those that compute index keys.
 
 use super::super::threads::spawn;
 use super::{Deliberate, Watchdog, commits, deliberate};

@@ -48,7 +48,8 @@ type Play<P> = fn(&Tables<P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 /// Returns transactions that together use every kind of operation.
 fn script<P: Protocol>() -> Vec<Play<P>> {
-    [updates(), rows_that_come_and_go(), indexed_rows(), undone_parts(), other_tables()].concat()
+    let existing = [updates(), steps(), rows_that_come_and_go()].concat();
+    [existing, indexed_rows(), undone_parts(), other_tables()].concat()
 }
 
 /// Returns transactions that update existing rows.
@@ -80,6 +81,36 @@ fn updates<P: Protocol>() -> Vec<Play<P>> {
         |all, tx| {
             let row = all.items.get_for_update(tx, 5, Whole)?.expect("it is there");
             all.items.put(tx, Item { count: row.count + 1, ..row })
+        },
+    ]
+}
+
+/// Returns transactions of steps, whose results are in the log.
+fn steps<P: Protocol>() -> Vec<Play<P>> {
+    vec![
+        |all, tx| all.items.defer(tx, 0, Item::COUNT, (), |count, ()| *count *= 2).map(drop),
+        |all, tx| {
+            all.items.update(tx, 0, Item::COUNT.add(1))?;
+            let count = all.items.defer(tx, 0, Item::COUNT, (), |count, ()| {
+                *count += 3;
+                *count
+            })?;
+            all.items.update(tx, 0, Item::COUNT.sub(1))?;
+            let add = |other: &mut u64, count: &i64| *other += count.unsigned_abs();
+            all.items.defer(tx, 1, Item::OTHER, &count, add)?;
+            all.items.defer_insert(tx, 40, count.map(|&count| Item::new(40, count)))
+        },
+        |all, tx| {
+            all.items.defer(tx, 40, Item::COUNT, (), |count, ()| *count += 1)?;
+            all.items.delete(tx, 40)
+        },
+        |all, tx| {
+            let kept = all.items.defer(tx, 2, Item::COUNT, (), |count, ()| *count += 1)?;
+            let undone = tx.attempt(|tx| {
+                all.items.defer(tx, 2, Item::COUNT, &kept, |count, ()| *count *= 9)?;
+                Err::<(), _>(Abort::Guard)
+            });
+            if undone == Err(Abort::Guard) { Ok(()) } else { undone }
         },
     ]
 }

@@ -25,8 +25,8 @@ pub(crate) enum Fault {
     Broken,
 }
 
-/// The blocks that a log has written. All clones share them. The lock is not part of what models
-/// explore, and is held for no step of theirs.
+/// The blocks that a log has written. All clones share them. The lock is not part of the state that
+/// models explore, and is held for none of their steps.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disk(Arc<Mutex<Written>>);
 

@@ -233,8 +233,8 @@ impl Story {
         }
     }
 
-    /// Asserts R: the history remains serializable if each of these states is what one more
-    /// transaction has read. Every key was written before the first of these states.
+    /// Asserts R: the history remains serializable if one more transaction for each of these states
+    /// has read it. Every key was written before the first of these states.
     pub(crate) fn judge<P: Protocol>(&self, states: &[BTreeMap<Unit, Last>]) -> Verdict {
         let options = Options { strict: P::STRICT, ..Options::default() };
         let mut checker = Checker::new(options);

@@ -1,4 +1,5 @@
-//! Tests of what an attempt locks before its closure runs, and for which locks it sleeps.
+//! Tests of the locks that an attempt takes before its closure runs, and for which of them it
+//! sleeps.
 
 use super::super::rows::Item;
 use super::super::transactions::run;

@@ -59,7 +59,7 @@ fn a_protocol_without_policies_refuses_all_of_them() {
 }
 
 #[test]
-fn rows_take_over_the_flags_of_their_table() {
+fn new_rows_get_the_flags_of_their_table() {
     let Scene { table, sessions: [mut session, ..], .. } = scene(Policy::NoWait);
     for (policy, key) in Policy::ALL.into_iter().zip(100..) {
         table.set_policy(policy).unwrap();
@@ -101,7 +101,7 @@ fn flags_are_not_set_while_a_commit_has_locked_the_row() {
 /// A writer waits for a lock, and the lock's holder clears the flags (LK4). The writer then
 /// continues without the lock (LK5).
 #[test]
-fn a_lock_that_is_granted_too_late_is_given_back() {
+fn a_lock_that_is_granted_too_late_is_released() {
     let Scene { db, table, sessions: [mut session, ..] } = scene(Policy::Dreadlock);
     let (at, parking) = (cell(&table, 0), &db.inner.engine.parking);
     let lock = Lock::of(&at);

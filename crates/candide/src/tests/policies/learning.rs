@@ -267,7 +267,7 @@ fn an_attempt_with_many_locks_out_of_order_continues_without_the_lock() {
 
 /// At a queue lock, the request stays in the queue, and the lock may be granted later.
 #[test]
-fn a_request_that_is_not_granted_at_once_stays_in_the_queue() {
+fn a_request_that_is_not_granted_at_once_stays_queued() {
     for is_released in [false, true] {
         let scene = scene(in_queues(0));
         let Scene { db, table, .. } = &scene;
@@ -350,7 +350,7 @@ fn read_and_write_by_turns(kind: Kind) {
 }
 
 #[test]
-fn an_attempt_whose_row_has_changed_while_it_waited_ends_at_once() {
+fn an_attempt_whose_row_changed_during_a_wait_for_its_lock_aborts() {
     KINDS.into_iter().for_each(wait_in_vain);
 }
 

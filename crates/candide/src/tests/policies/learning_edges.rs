@@ -184,7 +184,7 @@ fn a_policy_that_does_not_wait_leaves_no_request_in_a_queue() {
 }
 
 #[test]
-fn a_row_that_is_read_as_the_policy_changes_follows_when_its_lock_is_released() {
+fn a_row_read_during_a_change_of_the_policy_gets_the_new_flags_at_release() {
     KINDS.into_iter().for_each(change_while_read);
 }
 

@@ -290,7 +290,7 @@ fn changes_of_a_policy_by_two_threads_leave_one_policy() {
 }
 
 #[test]
-fn a_row_that_was_locked_during_a_change_of_the_policy_follows_later() {
+fn a_row_locked_during_a_change_of_the_policy_gets_the_new_flags_later() {
     let db = database();
     let rows = table(&db, "rows", Policy::NoWait);
     rows.set_policy(Policy::Optimistic).unwrap();

@@ -7,11 +7,13 @@ use super::{Scene, Stuck, assert_free, base, cell, locking, scene};
 use crate::locks::{Lock, Mode, class_of};
 use crate::policy::Policy;
 use crate::stats::LockStats;
-use crate::{Abort, RunOptions, Session, Table};
+use crate::sync::{Duration, Instant, with_patience};
+use crate::{Abort, Occ, RunOptions, Session, Table, Tx};
 use std::cell::Cell;
 use std::sync::Barrier;
 
-/// Returns what a session counts while one attempt updates row 0, which must fail unless `passes`.
+/// Returns the counts of a session for one attempt that updates row 0, which must fail unless
+/// `passes`.
 fn update(scene: &Scene, passes: bool) -> LockStats {
     let (table, mut session) = (&scene.table, scene.db.session().unwrap());
     let before = scene.db.stats().locks;
@@ -44,7 +46,7 @@ fn a_reader_at_a_write_lock_waits_aborts_or_reads_without_lock() {
         let ended = session.with(ONCE()).run(|tx| scene.table.read(tx, 0, Item::COUNT).map(drop));
         let locks = scene.db.stats().locks;
         let (passes, forgone) = match policy {
-            Policy::Swiss | Policy::Adaptive => (true, 0),
+            Policy::Swiss | Policy::Adaptive | Policy::Deferred => (true, 0),
             Policy::Pessimistic => (true, 1),
             _ => (false, 0),
         };
@@ -76,7 +78,9 @@ fn an_attempt_gives_up_its_lock_for_reading_before_it_waits_to_write() {
 
 #[test]
 fn the_only_reader_becomes_the_writer() {
-    for policy in locking().filter(|policy| !matches!(policy, Policy::Swiss | Policy::Adaptive)) {
+    let reads_ask =
+        |policy: &Policy| !matches!(policy, Policy::Swiss | Policy::Adaptive | Policy::Deferred);
+    for policy in locking().filter(reads_ask) {
         let scene = scene(policy);
         let (table, mut session) = (&scene.table, scene.db.session().unwrap());
         run(&mut session, |tx| {
@@ -262,4 +266,45 @@ fn transactions_that_lock_three_rows_in_a_circle_all_end() {
         },
         20,
     );
+}
+
+#[test]
+fn a_commit_that_has_read_nothing_waits_long_under_deferred_2pl() {
+    let scene = scene(Policy::Deferred);
+    let _stuck = Stuck::on(&scene, 1, Mode::Write);
+    let (table, mut session) = (&scene.table, scene.db.session().unwrap());
+    let begun = Instant::now();
+    let ended = session.with(ONCE()).run(|tx| {
+        table.update(tx, 0, Item::COUNT.add(1))?;
+        table.update(tx, 1, Item::COUNT.add(1))
+    });
+    assert_eq!(ended, CONFLICT);
+    assert!(begun.elapsed() >= Duration::from_millis(900));
+}
+
+/// Each thread moves numbers between two rows, which it stages in the order of its own.
+#[test]
+fn transactions_of_steps_do_not_fail_because_of_one_another_under_deferred_2pl() {
+    let scene = scene(Policy::Deferred);
+    let (db, table) = (&scene.db, &scene.table);
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            scope.spawn(move || {
+                let mut session = db.session().unwrap();
+                let rows = if number % 2 == 0 { [0, 1] } else { [1, 0] };
+                let move_one = |tx: &Tx<'_, Occ>| {
+                    let taken = table.defer(tx, rows[0], Item::COUNT, (), |count, ()| {
+                        *count -= 1;
+                        1
+                    })?;
+                    table
+                        .defer(tx, rows[1], Item::COUNT, &taken, |count, taken| *count += taken)?;
+                    Ok(())
+                };
+                with_patience(|| (0..300).for_each(|_| run(&mut session, move_one)));
+            });
+        }
+    });
+    let counts = [0, 1].map(|id| db.run(|tx| table.read(tx, id, Item::COUNT)).unwrap());
+    assert_eq!(counts, [0, 0]);
 }

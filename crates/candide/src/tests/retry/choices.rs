@@ -124,7 +124,7 @@ fn the_second_alternative_is_validated_with_the_reads_of_the_first<P: Protocol>(
                 items.update(tx, 1, Item::COUNT.set(1))?;
                 items.update(tx, 3, Item::COUNT.set(1))
             })?;
-            // The transaction now comes after the other one, if it reads what that one has written.
+            // The transaction now comes after the other one, if it reads the writes of that one.
             items.read(tx, 3, Item::COUNT)?;
         }
         Ok(chosen)
@@ -184,7 +184,7 @@ impl Step {
             Step::Check(..) => return Err(Ended::Waits),
             Step::Fail => return Err(Ended::Fails(Abort::Indexed)),
             Step::Part(steps) => {
-                // Whatever the part ends in, the transaction continues.
+                // The transaction continues after any end of the part.
                 let _ = part_in_model(steps, rows);
             }
             Step::Choice(first, second) => match part_in_model(first, rows) {

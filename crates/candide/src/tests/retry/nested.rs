@@ -23,8 +23,8 @@ fn filled<P: Protocol>(db: Database<P>) -> (Database<P>, Table<Item, P>) {
     (db, items)
 }
 
-protocol_tests!(concurrent: a_session_within_one_that_holds_a_row_is_refused);
-fn a_session_within_one_that_holds_a_row_is_refused<P: Protocol>() {
+protocol_tests!(concurrent: retry_within_a_transaction_that_holds_a_row_is_refused);
+fn retry_within_a_transaction_that_holds_a_row_is_refused<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let (session, items) = (&mut scene.session, &scene.items);
     let mut inner = scene.db.session().unwrap();

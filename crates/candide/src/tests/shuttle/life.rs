@@ -24,7 +24,7 @@ fn delete<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
 
 /// Reads row `key` twice by one handle, while an epoch passes. Writes the number of rows that it
 /// saw to row `note`.
-fn look_twice<P: Protocol>(me: &mut Actor<'_, P>, key: u64, note: u64) {
+fn read_twice_by_handle<P: Protocol>(me: &mut Actor<'_, P>, key: u64, note: u64) {
     let (items, stage, mut other) = (me.items(), me.stage, None);
     let seen = me.run(|tx| {
         let row = items.find(tx, &key)?;
@@ -58,15 +58,15 @@ pub(super) fn reuse<P: Protocol>() -> Scene<P> {
             }
         })
         .part(|me| {
-            look_twice(me, 0, 20);
-            look_twice(me, 1, 20);
-            look_twice(me, 10, 20);
+            read_twice_by_handle(me, 0, 20);
+            read_twice_by_handle(me, 1, 20);
+            read_twice_by_handle(me, 10, 20);
         })
         .part(|me| {
             delete(me, 1);
             (0..2).for_each(|_| me.pass());
             insert(me, 1);
-            look_twice(me, 2, 21);
+            read_twice_by_handle(me, 2, 21);
         })
         .shows("burial")
         .shows("memory used again")
@@ -216,7 +216,7 @@ pub(super) fn growth<P: Protocol>() -> Scene<P> {
 
 /// Makes rows 0 to 3. Row 0 has been written often, and a transaction that began after these writes
 /// has read row 1.
-fn with_a_past<P: Protocol>(me: &mut Actor<'_, P>) {
+fn fill_with_old_writes<P: Protocol>(me: &mut Actor<'_, P>) {
     me.fill(0..4, 0);
     let items = me.items();
     (0..3).for_each(|_| me.run(|tx| items.update(tx, 0, Item::COUNT.add(1))));
@@ -239,7 +239,7 @@ fn miss<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
 }
 
 /// Reads row 1, and after a few other reads looks up `key`.
-fn look_for<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
+fn read_and_look_up<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
     let items = me.items();
     let found = me.run(|tx| {
         items.read(tx, 1, Item::COUNT)?;
@@ -252,14 +252,14 @@ fn look_for<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
 /// A key that a transaction has found absent is inserted into a node that was made afterwards.
 pub(super) fn inheritance<P: Protocol>() -> Scene<P> {
     Scene::new("inheritance")
-        .before(with_a_past)
+        .before(fill_with_old_writes)
         .part(|me| {
             miss(me, 100);
             let items = me.items();
             me.run(|tx| items.insert_many(tx, (90..97).map(|key| Item::new(key, 0))));
             insert(me, 100);
         })
-        .part(|me| look_for(me, 100))
+        .part(|me| read_and_look_up(me, 100))
         .shows("found")
         .shows("missed")
 }
@@ -267,7 +267,7 @@ pub(super) fn inheritance<P: Protocol>() -> Scene<P> {
 /// Another transaction reads a held row before the holder writes it.
 pub(super) fn held_meanwhile<P: Protocol>() -> Scene<P> {
     Scene::new("held-meanwhile")
-        .before(with_a_past)
+        .before(fill_with_old_writes)
         .part(|me| {
             let items = me.items();
             me.run(|tx| {
@@ -284,7 +284,7 @@ pub(super) fn held_meanwhile<P: Protocol>() -> Scene<P> {
                 items.update(tx, 1, Item::COUNT.set(writes + held))
             });
         })
-        .part(|me| look_for(me, 2))
+        .part(|me| read_and_look_up(me, 2))
 }
 
 /// A transaction finds the record of an absent key. The record is removed, and then the key is
@@ -292,7 +292,7 @@ pub(super) fn held_meanwhile<P: Protocol>() -> Scene<P> {
 pub(super) fn bequest<P: Protocol>() -> Scene<P> {
     Scene::new("bequest")
         .before(|me| {
-            with_a_past(me);
+            fill_with_old_writes(me);
             let items = me.items();
             let refused = me.session.run(|tx| {
                 items.insert(tx, Item::new(100, 0))?;
@@ -306,7 +306,7 @@ pub(super) fn bequest<P: Protocol>() -> Scene<P> {
             me.advance();
             insert(me, 100);
         })
-        .part(|me| look_for(me, 100))
+        .part(|me| read_and_look_up(me, 100))
         .shows("found")
         .shows("missed")
 }
@@ -357,7 +357,7 @@ pub(super) fn session_drop<P: Protocol>() -> Scene<P> {
         })
         .part(|me| (0..4).for_each(|_| me.advance()))
         .part(|me| {
-            look_twice(me, 1, 20);
+            read_twice_by_handle(me, 1, 20);
             let items = me.items();
             let refused = me.session.run(|tx| {
                 items.insert_if_absent(tx, Item::new(5, 0))?;
@@ -366,7 +366,7 @@ pub(super) fn session_drop<P: Protocol>() -> Scene<P> {
             });
             assert_eq!(refused, Err(Abort::NotFound));
             me.session = me.stage.db.session().unwrap();
-            look_twice(me, 0, 20);
+            read_twice_by_handle(me, 0, 20);
         })
         .after(|me| {
             (0..4).for_each(|_| me.advance());

@@ -262,7 +262,7 @@ pub(super) fn hot<P: Versioned>() -> Scene<P> {
                 items.update(tx, 1, Item::COUNT.add(-1))
             });
             me.advance();
-            if !me.stage.db.inner.engine.hot.is_empty() {
+            if !me.stage.db.inner.engine.shared_garbage.is_empty() {
                 me.stage.saw("hot");
             }
         }

@@ -24,7 +24,7 @@ pub(super) trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
     const NOTE: Column<Self, u64>;
     /// Whether the type names its indexes.
     const NAMES_INDEXES: bool;
-    /// The kind of its unique index on the code.
+    /// The kind of the type's unique index on the code.
     type ByCode: IndexKind;
 
     /// Updates the code, if the type allows it.

@@ -280,7 +280,7 @@ fn removed_leaf<P: Protocol>() -> Script<P> {
     }
 }
 
-/// The layer has two leaves. T1 has searched the first one. The second leaf is removed, and the
+/// The layer has two leaves. T1 has searched the first leaf. The second leaf is removed, and the
 /// first leaf becomes the root of the layer.
 fn taken_over_leaf<P: Protocol>() -> Script<P> {
     Script {

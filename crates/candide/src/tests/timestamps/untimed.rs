@@ -131,7 +131,7 @@ impl Absence for Untimed {
         TicToc::init_absent_cell(&(), at, flags);
     }
 
-    /// Begins the record as absent since time zero, and never read.
+    /// Initializes the record as absent since time zero and as never read.
     fn inherit_from_node(_clock: &(), _node: NodeAt, at: CellAt) {
         begin_in_time(at, [0, 0]);
     }

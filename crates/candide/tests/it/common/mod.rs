@@ -24,7 +24,7 @@ pub(crate) use waiting::{eventually, eventually_with, receive};
 use candide::any::{Chosen, Erased};
 use candide::experiments::Timestamps;
 use candide::protocols::Properties;
-use candide::{Abort, Builder, Database, Protocol, Record, Table};
+use candide::{Abort, Builder, Database, Protocol, Record, RunOptions, Table};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 
@@ -75,6 +75,10 @@ pub(crate) fn builder<P: Protocol>() -> Builder<P> {
     let builder = Database::<P>::builder().policy(policy::<P>());
     if BY_THE_CLOCK.get() { builder.timestamps(Timestamps::Clock) } else { builder }
 }
+
+/// Options for a transaction that may meet the collector, which takes records of deleted rows out of
+/// their indexes, but meets no other conflict.
+pub(crate) const FEW_TIMES: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(20);
 
 /// Returns the value of a transaction that must not fail.
 pub(crate) fn ok<T>(result: Result<T, Abort>) -> T {

@@ -129,13 +129,16 @@ fn captures_are_dropped_once_if_the_attempt_has_no_effect<P: Protocol>() {
     assert_eq!(scene.dropped(), ALL);
     // A step that is refused.
     ok(db.run(|tx| {
-        let capture = scene.noisy("capture");
-        let refused = items.defer(tx, 77, Item::COUNT, (), move |_, ()| {
-            assert_eq!(capture.name, "capture");
-        });
-        assert_eq!(refused.map(drop), Err(Abort::NotFound));
+        let refuse = |id| {
+            let capture = scene.noisy("capture");
+            let step = move |_: &mut i64, ()| assert_eq!(capture.name, "capture");
+            items.defer(tx, id, Item::COUNT, (), step).map(drop)
+        };
+        assert_eq!(refuse(77), Err(Abort::NotFound));
+        assert_eq!(scene.dropped(), Vec::<&str>::new());
         Ok(())
     }));
+    assert_eq!(scene.dropped(), ["capture"]);
 }
 
 protocol_tests!(all: a_panic_of_a_drop_comes_after_the_commit_and_keeps_no_other_from_being_dropped);
@@ -156,7 +159,7 @@ fn a_panic_of_a_drop_comes_after_the_commit_and_keeps_no_other_from_being_droppe
     assert_eq!(scene.dropped(), ["capture", "capture", "effect", "map", "map", "result", "result"]);
     let sum = ok(db.run(|tx| items.read(tx, 1, Item::COUNT)));
     assert_eq!(sum, 12, "the transaction has committed");
-    // While another panic is on its way, that one goes on.
+    // The same if the closure panics.
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         db.run(|tx| {
             scene.defer(tx, true)?;

@@ -1,7 +1,7 @@
 //! Tests of transactions that run inside others and change or read the rows that those read or
 //! change.
 
-use crate::common::{CONFLICT, Item, ONCE, database_with};
+use crate::common::{CONFLICT, FEW_TIMES, Item, ONCE, database_with};
 use candide::schema::{Refused, Updater};
 use candide::{Abort, Column, Database, Occ, Protocol, Session, Table, Tx, Whole};
 use std::cell::{Cell, RefCell};
@@ -229,7 +229,7 @@ fn a_panic_undoes_the_transaction<P: Protocol>() {
     // No row is locked, no row has changed, and both sessions can continue.
     for session in [&mut second, &mut first] {
         session
-            .with(ONCE())
+            .with(FEW_TIMES())
             .run(|tx| {
                 for key in 0..4 {
                     assert_eq!(table.read(tx, &key, Whole)?, Item::new(key, 0));

@@ -1,10 +1,7 @@
 //! Tests of scans of one part of a table beside inserts into the next part.
 
-use crate::common::{Item, Order, builder};
-use candide::{Abort, Mvcc, Mvto, Occ, Prefix, Protocol, RunOptions, TableOptions, TicToc};
-
-/// Options for one attempt, so that a conflict is returned as an error.
-const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
+use crate::common::{Item, ONCE, Order, builder};
+use candide::{Abort, Mvcc, Mvto, Occ, Prefix, Protocol, TableOptions, TicToc};
 
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 

@@ -1,13 +1,10 @@
 //! Tests of rows that transactions lock when they read them.
 
-use crate::common::{Item, builder, database_with, eventually_with, spawn};
+use crate::common::{FEW_TIMES, Item, builder, database_with, eventually_with, spawn};
 use candide::experiments::Factor;
-use candide::{Abort, Protocol, RunOptions, Tx, Whole};
+use candide::{Abort, Protocol, Tx, Whole};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Options for one attempt, so that a conflict is returned as an error.
-const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 
 protocol_tests!(all: a_read_for_update_sees_what_a_read_sees);
 fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
@@ -20,7 +17,7 @@ fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
         let rows = |tx: &Tx<'_, P>| (0..4).try_for_each(|id| table.put(tx, Item::new(id, 0)));
         db.run(|tx| rows(tx)).unwrap();
         let run = |body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>| {
-            db.with(ONCE()).run(body).unwrap()
+            db.with(FEW_TIMES()).run(body).unwrap()
         };
         let count = |key: u64| db.run(|tx| table.get(tx, &key, Item::COUNT)).unwrap();
         // The row is read for update twice, and in parts.

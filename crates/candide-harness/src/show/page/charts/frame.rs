@@ -5,8 +5,8 @@ use super::super::markup::escape;
 /// The width for which panels are drawn. The page scales panels to the available width.
 pub(super) const WIDTH: f64 = 400.0;
 
-/// Returns the charts of one kind, under the heading `title` and the sentence `finding` on what
-/// they show. `legend` is empty if each mark has its name beside it.
+/// Returns the charts of one kind, under the heading `title` and the sentence `finding` about them.
+/// `legend` is empty if each mark has its name beside it.
 pub(super) fn group(title: &str, finding: &str, legend: &str, panels: &str) -> String {
     format!(
         "<section class=\"charts\">\n<h3>{}</h3>\n<p>{}</p>\n{legend}<div class=\"panels\">\n{panels}</div>\n</section>\n",

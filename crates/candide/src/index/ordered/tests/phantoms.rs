@@ -6,7 +6,7 @@ fn holds(observed: &[(NodeAt, u64)]) -> bool {
     observed.iter().all(|(node, version)| node.version() == *version)
 }
 
-/// Exchanges observations for what own changes have made of them.
+/// Replaces observations by those after own changes of the nodes.
 fn apply(observed: &mut Observed, changes: &[NodeChange], linked: Linked) {
     let step =
         |observed: &mut Observed, node: NodeAt, before: u64, successors: &[(NodeAt, u64)]| {

@@ -139,7 +139,7 @@ fn an_update_that_replaces_a_unit_is_evaluated_without_its_old_words() {
     let operand = writes.push_operands([7, 0, 0].into_iter());
     writes.stage(at, Intent::Update, Op { code: Code::Max, operand, ..Op::set_words(0, 1) });
     assert!(writes.items()[0].needs_image);
-    assert!(writes.evaluate(|_| panic!("the old words do not matter")).is_ok());
+    assert!(writes.evaluate(|_| panic!("the old words do not matter"), |_| 0).is_ok());
     let payload: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(u64::MAX)).collect();
     writes.install(0, &payload);
     let stored = payload.iter().map(|word| word.load(Ordering::Relaxed));

@@ -1,0 +1,22 @@
+//! Programs of STAMP under every protocol.
+
+#![forbid(unsafe_code)]
+
+/// Workloads that can be measured.
+pub mod measured {
+    use candide_harness::{AnyWorkload, measurable};
+    use candide_workloads::stamp::kmeans::Kmeans;
+    use candide_workloads::stamp::vacation::Vacation;
+
+    /// Makes kmeans measurable.
+    #[inline(never)]
+    pub fn kmeans(workload: Kmeans) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+
+    /// Makes vacation measurable.
+    #[inline(never)]
+    pub fn vacation(workload: Vacation) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+}

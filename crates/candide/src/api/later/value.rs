@@ -1,0 +1,254 @@
+//! Values behind handles, with the work that makes them.
+
+#![forbid(unsafe_code)]
+
+use crate::api::session::InStep;
+use crate::engine::Protocol;
+use crate::error::Abort;
+use crate::record::CellAt;
+use crate::txn::{Entry, Phase, StepList, Tx};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// The value of a handle, and what it belongs to.
+pub(super) struct Core<T> {
+    /// The list of the attempt; `None` if the value belongs to no transaction.
+    pub(super) list: Option<Rc<StepList>>,
+    /// The number of the value's entry in the list.
+    pub(super) number: Cell<usize>,
+    pub(super) is_undone: Cell<bool>,
+    /// Whether the transaction fails if the value cannot be computed.
+    pub(super) is_needed: Cell<bool>,
+    /// The number of the last admission as a part of a result.
+    pub(super) claim: Cell<u64>,
+    pub(super) slot: RefCell<Slot<T>>,
+}
+
+pub(super) enum Slot<T> {
+    Pending,
+    Value(T),
+    /// The computation has ended in this outcome, or has panicked.
+    Failed(Abort),
+    /// The inputs cannot be used together, because of this error.
+    Misused(Abort),
+    Taken,
+}
+
+/// What a value belongs to.
+pub enum Origin<'a> {
+    /// No transaction: the value is known.
+    Known,
+    /// An attempt that runs.
+    #[expect(private_interfaces, reason = "only sealed traits name this type")]
+    Open(&'a Rc<StepList>),
+    /// A transaction that has committed.
+    Committed,
+}
+
+/// A value of any type, as an input.
+pub trait Owned {
+    /// Returns what the value belongs to.
+    ///
+    /// # Errors
+    /// Why the value cannot be used.
+    fn origin(&self) -> Result<Origin<'_>, Abort>;
+}
+
+impl<T> Owned for Core<T> {
+    fn origin(&self) -> Result<Origin<'_>, Abort> {
+        let phase = self.list.as_ref().map(|list| list.phase());
+        if self.is_undone.get() || phase == Some(Phase::Failed) {
+            return Err(Abort::LaterUndone);
+        }
+        match (&*self.slot.borrow(), &self.list) {
+            (Slot::Misused(error), _) => Err(*error),
+            (Slot::Taken, _) => Err(Abort::LaterTaken),
+            (_, None) => Ok(Origin::Known),
+            (_, Some(_)) if phase == Some(Phase::Committed) => Ok(Origin::Committed),
+            (_, Some(list)) => Ok(Origin::Open(list)),
+        }
+    }
+}
+
+/// Inputs that a step keeps.
+#[doc(hidden)]
+pub trait Held: 'static {
+    type Values<'a>;
+    type Guards<'a>;
+
+    /// Calls `each` for every input.
+    fn each(&self, each: &mut dyn FnMut(&dyn Owned));
+
+    /// Borrows the values.
+    fn guards(&self) -> Result<Self::Guards<'_>, Abort>;
+
+    fn values<'v>(guards: &'v Self::Guards<'_>) -> Self::Values<'v>;
+}
+
+/// Checks that a value can be used in a transaction: that it belongs to the transaction, or to
+/// none.
+pub(super) fn admit<P: Protocol>(value: &dyn Owned, tx: &Tx<'_, P>) -> Result<(), Abort> {
+    match value.origin()? {
+        Origin::Known => Ok(()),
+        Origin::Open(list) if tx.has_steps_in(list) => Ok(()),
+        Origin::Open(_) | Origin::Committed => Err(Abort::ForeignLater),
+    }
+}
+
+/// Checks that inputs can be used in a transaction.
+pub(in crate::api) fn admit_inputs<P: Protocol>(
+    inputs: &impl Held,
+    tx: &Tx<'_, P>,
+) -> Result<(), Abort> {
+    let mut admitted = Ok(());
+    inputs.each(&mut |input| {
+        if admitted.is_ok() {
+            admitted = admit(input, tx);
+        }
+    });
+    admitted
+}
+
+/// What has, or will have, a value.
+pub(super) trait Valued<T> {
+    fn core(&self) -> &Core<T>;
+}
+
+/// The work of an entry: the user's closure and its inputs.
+pub(in crate::api) trait Work<T>: 'static {
+    /// Returns the unit of a step; `None` for a computation.
+    fn unit(&self) -> Option<CellAt> {
+        None
+    }
+
+    /// Returns the value. Called at most once.
+    ///
+    /// # Errors
+    /// The outcome with which the transaction ends.
+    fn run(&mut self, words: &mut [u64]) -> Result<T, Abort>;
+}
+
+/// A value, and the work that makes it.
+pub(super) struct Made<T, W> {
+    pub(super) core: Core<T>,
+    /// `None` once it is released.
+    pub(super) work: RefCell<Option<W>>,
+}
+
+impl<T, W> Valued<T> for Made<T, W> {
+    fn core(&self) -> &Core<T> {
+        &self.core
+    }
+}
+
+impl<T: 'static, W: Work<T>> Entry for Made<T, W> {
+    fn unit(&self) -> Option<CellAt> {
+        self.work.borrow().as_ref()?.unit()
+    }
+
+    fn evaluate(&self, words: &mut [u64]) -> Result<(), Abort> {
+        // This stays if the work panics.
+        self.core.slot.replace(Slot::Failed(Abort::Panicked));
+        let result = {
+            let mut work = self.work.borrow_mut();
+            let work = work.as_mut().expect("an entry is evaluated before it is released");
+            let _in_step = InStep::begin();
+            work.run(words)
+        };
+        let failure = result.as_ref().err().copied();
+        self.core.slot.replace(result.map_or_else(Slot::Failed, Slot::Value));
+        match failure {
+            Some(abort) if self.core.is_needed.get() => Err(abort),
+            _ => Ok(()),
+        }
+    }
+
+    fn undo(&self) {
+        self.core.is_undone.set(true);
+    }
+
+    fn release(&self) {
+        drop(self.work.take());
+    }
+}
+
+/// A function of inputs.
+pub(super) struct Computation<H, F> {
+    pub(super) inputs: H,
+    pub(super) function: F,
+}
+
+impl<H, F, T> Work<T> for Computation<H, F>
+where
+    H: Held,
+    F: FnMut(H::Values<'_>) -> Result<T, Abort> + 'static,
+{
+    fn run(&mut self, _: &mut [u64]) -> Result<T, Abort> {
+        let guards = self.inputs.guards()?;
+        (self.function)(H::values(&guards))
+    }
+}
+
+/// Returns the list to which the inputs belong that `each` passes to its argument; `None` if they
+/// belong to no transaction that runs.
+pub(super) fn common_list(
+    each: &dyn Fn(&mut dyn FnMut(&dyn Owned)),
+) -> Result<Option<Rc<StepList>>, Abort> {
+    let (mut open, mut committed, mut failure) = (None::<Rc<StepList>>, false, None);
+    each(&mut |input| match input.origin() {
+        Err(abort) => failure = failure.or(Some(abort)),
+        Ok(Origin::Known) => {}
+        Ok(Origin::Committed) => committed = true,
+        Ok(Origin::Open(list)) => match &open {
+            Some(other) if !Rc::ptr_eq(list, other) => {
+                failure = failure.or(Some(Abort::ForeignLater))
+            }
+            _ => open = Some(list.clone()),
+        },
+    });
+    match failure {
+        Some(abort) => Err(abort),
+        None if committed && open.is_some() => Err(Abort::ForeignLater),
+        None => Ok(open),
+    }
+}
+
+impl<T> Core<T> {
+    pub(super) fn new(list: Option<Rc<StepList>>, slot: Slot<T>) -> Core<T> {
+        Core {
+            list,
+            number: Cell::new(0),
+            is_undone: Cell::new(false),
+            is_needed: Cell::new(false),
+            claim: Cell::new(0),
+            slot: RefCell::new(slot),
+        }
+    }
+
+    /// Returns the outcome in which the computation has ended.
+    pub(super) fn failure(&self) -> Option<Abort> {
+        match &*self.slot.borrow() {
+            Slot::Failed(abort) => Some(*abort),
+            _ => None,
+        }
+    }
+
+    /// Returns a clone of the value.
+    pub(super) fn value(&self) -> Result<T, Abort>
+    where
+        T: Clone,
+    {
+        match &*self.slot.borrow() {
+            Slot::Value(value) => Ok(value.clone()),
+            Slot::Pending => Err(Abort::NotYet),
+            Slot::Failed(abort) | Slot::Misused(abort) => Err(*abort),
+            Slot::Taken => Err(Abort::LaterTaken),
+        }
+    }
+}
+
+impl<T, W> Made<T, W> {
+    pub(super) fn new(list: Rc<StepList>, work: W) -> Made<T, W> {
+        Made { core: Core::new(Some(list), Slot::Pending), work: RefCell::new(Some(work)) }
+    }
+}

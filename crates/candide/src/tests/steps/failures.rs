@@ -1,0 +1,127 @@
+//! Transactions with steps that fail.
+
+use super::super::rows::Item;
+use super::{Scene, multiply};
+use crate::engine::Protocol;
+use crate::{Abort, Table, Tx};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+
+/// An operation that fails at the commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Guard,
+    Overflow,
+    Panic,
+}
+
+const FAULTS: [Fault; 3] = [Fault::Guard, Fault::Overflow, Fault::Panic];
+
+/// Stages an operation on an item that fails, behind a step on the item if `has_step`.
+fn stage<P: Protocol>(
+    items: &Table<Item, P>,
+    tx: &Tx<'_, P>,
+    (id, fault): (u64, Fault),
+    has_step: bool,
+) -> Result<(), Abort> {
+    if has_step {
+        multiply(items, tx, id, 1)?;
+    }
+    match fault {
+        Fault::Guard => items.update(tx, id, Item::COUNT.sub(1_000).at_least(0)),
+        Fault::Overflow => {
+            items.update(tx, id, Item::COUNT.max(1))?;
+            items.update(tx, id, Item::COUNT.add(i64::MAX))
+        }
+        Fault::Panic => items
+            .defer(tx, id, Item::COUNT, (), |_, ()| resume_unwind(Box::new(Fault::Panic)))
+            .map(|later: crate::Later<()>| drop(later)),
+    }
+}
+
+/// Returns how a transaction ends.
+fn end<P: Protocol>(
+    scene: &mut Scene<P>,
+    body: impl FnMut(&Table<Item, P>, &Tx<'_, P>) -> Result<(), Abort>,
+) -> Result<(), Fault> {
+    match catch_unwind(AssertUnwindSafe(|| scene.run(body))) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(Abort::Guard)) => Err(Fault::Guard),
+        Ok(Err(Abort::Overflow)) => Err(Fault::Overflow),
+        Ok(Err(other)) => panic!("{}: {other}", P::NAME),
+        Err(panic) => Err(*panic.downcast::<Fault>().expect("it is the step's panic")),
+    }
+}
+
+protocol_tests!(all: the_first_failure_in_the_order_of_the_program_is_the_outcome);
+/// The transaction has a step, and then two operations that fail, on rows in either order.
+fn the_first_failure_in_the_order_of_the_program_is_the_outcome<P: Protocol>() {
+    for (first, second) in FAULTS.into_iter().flat_map(|first| FAULTS.map(|it| (first, it))) {
+        for (rows, has_step) in [([1, 2], true), ([2, 1], true), ([1, 2], false), ([2, 2], true)] {
+            let mut scene = Scene::<P>::new();
+            let ended = end(&mut scene, |items, tx| {
+                multiply(items, tx, 3, 2)?;
+                stage(items, tx, (rows[0], first), has_step)?;
+                stage(items, tx, (rows[1], second), has_step)
+            });
+            let case = format!("{}: {first:?}, {second:?}, {rows:?}, {has_step}", P::NAME);
+            assert_eq!(ended, Err(first), "{case}");
+            let counts = [1, 2, 3].map(|id| scene.count(id));
+            assert_eq!(counts, [Some(10), Some(20), Some(30)], "{case}");
+        }
+    }
+}
+
+protocol_tests!(all: an_error_of_the_closure_is_returned_whatever_a_step_would_do);
+fn an_error_of_the_closure_is_returned_whatever_a_step_would_do<P: Protocol>() {
+    for fault in FAULTS {
+        let mut scene = Scene::<P>::new();
+        let ended = scene.run(|items, tx| {
+            multiply(items, tx, 3, 2)?;
+            stage(items, tx, (1, fault), true)?;
+            Err::<(), _>(Abort::NotFound)
+        });
+        assert_eq!(ended, Err(Abort::NotFound), "{}: {fault:?}", P::NAME);
+        assert_eq!([1, 3].map(|id| scene.count(id)), [Some(10), Some(30)], "{}", P::NAME);
+    }
+    // An update that fails, and is not behind a step, is still the outcome.
+    let mut scene = Scene::<P>::new();
+    let ended = end(&mut scene, |items, tx| {
+        multiply(items, tx, 3, 2)?;
+        stage(items, tx, (1, Fault::Guard), false)?;
+        Err::<(), _>(Abort::NotFound)
+    });
+    assert_eq!(ended, Err(Fault::Guard), "{}", P::NAME);
+}
+
+protocol_tests!(overlapping: no_step_runs_if_the_closure_fails_or_its_reads_are_no_longer_true);
+fn no_step_runs_if_the_closure_fails_or_its_reads_are_no_longer_true<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let mut other = scene.db.session().unwrap();
+    let runs = Rc::new(Cell::new(0));
+    let defer = |items: &Table<Item, P>, tx: &Tx<'_, P>| {
+        let runs = runs.clone();
+        items.defer(tx, 1, Item::COUNT, (), move |count, ()| {
+            runs.set(runs.get() + 1);
+            *count += 1;
+        })
+    };
+    let ended = scene.run(|items, tx| defer(items, tx).and(Err::<(), _>(Abort::NotFound)));
+    assert_eq!((ended, runs.get()), (Err(Abort::NotFound), 0), "{}", P::NAME);
+    let mut attempts = 0;
+    let ended = scene.run(|items, tx| {
+        attempts += 1;
+        items.read(tx, 2, Item::COUNT)?;
+        defer(items, tx)?;
+        if attempts == 1 {
+            other.run(|tx| {
+                items.read(tx, 1, Item::COUNT)?;
+                items.update(tx, 2, Item::COUNT.add(1))
+            })?;
+        }
+        items.update(tx, 2, Item::COUNT.add(1))
+    });
+    assert_eq!((ended, attempts, runs.get()), (Ok(()), 2, 1), "{}", P::NAME);
+    assert_eq!([1, 2].map(|id| scene.count(id)), [Some(11), Some(22)], "{}", P::NAME);
+}
