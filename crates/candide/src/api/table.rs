@@ -345,6 +345,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
         &self.core
     }
 
+    pub(crate) fn shared_core(&self) -> &Arc<TableCore> {
+        &self.core
+    }
+
     pub(crate) fn inner(&self) -> &Handle<P> {
         &self.inner
     }

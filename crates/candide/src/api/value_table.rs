@@ -17,13 +17,16 @@
 use super::database::{Database, find_table};
 use super::table::Table;
 use crate::catalog::TableOptions;
-use crate::engine::Protocol;
+use crate::engine::{Protocol, TableCore};
 use crate::error::{Abort, Error};
+use crate::handle::Handle;
 use crate::protocols::DefaultProtocol;
 use crate::record::value::{Value, follow};
 use crate::schema::{Column, Group, Hashed, InOrder, IndexKind, Key, KeyRange, Record, RowType};
 use crate::txn::Tx;
+use std::fmt::{self, Debug, Formatter};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// A row of a table of values: its key, and the word that names the value of type `T`.
 pub(crate) struct ValueRow<K, T, I> {
@@ -65,7 +68,7 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind> ValueRow<K, T, I> {
 }
 
 /// A table of values of type `T`, found by keys of type `K`, in hashed or in key order.
-pub(crate) struct ValueTable<
+pub struct ValueTable<
     K: Key,
     T: Send + Sync + 'static,
     I: IndexKind = Hashed,
@@ -77,6 +80,12 @@ pub(crate) struct ValueTable<
 impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> Clone for ValueTable<K, T, I, P> {
     fn clone(&self) -> Self {
         ValueTable { rows: self.rows.clone() }
+    }
+}
+
+impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> Debug for ValueTable<K, T, I, P> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.rows.fmt(f)
     }
 }
 
@@ -97,6 +106,15 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ValueTable<K, 
         let row = RowType::of::<ValueRow<K, T, I>>();
         let core = find_table(&db.inner, name, options.values(), &row)?;
         Ok(ValueTable { rows: Table::new(db.inner.clone(), core) })
+    }
+
+    /// Returns a handle on a table that exists, and that was opened with the same types.
+    pub(crate) fn over(inner: &Handle<P>, core: Arc<TableCore>) -> ValueTable<K, T, I, P> {
+        ValueTable { rows: Table::new(inner.clone(), core) }
+    }
+
+    pub(crate) fn shared_core(&self) -> &Arc<TableCore> {
+        self.rows.shared_core()
     }
 
     /// Returns the value of a key; `None` if the key has none.

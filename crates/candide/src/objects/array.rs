@@ -2,15 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+use super::boxed::Boxed;
 use super::cell::Cell;
 use super::cells::Cells;
 use super::directory::{ObjectType, named_cells, unnamed_cells};
 use super::stored::Stored;
-use crate::api::{Database, Row};
+use crate::api::{Database, Inputs, Later, Row, Values};
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::protocols::DefaultProtocol;
-use crate::schema::Number;
+use crate::schema::{Field, Number};
 use crate::txn::Tx;
 use std::fmt;
 use std::ops::RangeBounds;
@@ -46,17 +47,17 @@ use std::ops::RangeBounds;
 /// [`Abort::OutOfBounds`] if an index is not below the length: nothing has happened then, and the
 /// closure may go on. Those of [every operation](crate::Table#errors-of-every-operation) on a
 /// table.
-pub struct TArray<V, P: Protocol = DefaultProtocol> {
-    cells: Cells<V, P>,
+pub struct TArray<V: Stored, P: Protocol = DefaultProtocol> {
+    cells: Cells<V::Cells<P>, P>,
 }
 
-impl<V, P: Protocol> Clone for TArray<V, P> {
+impl<V: Stored, P: Protocol> Clone for TArray<V, P> {
     fn clone(&self) -> Self {
         TArray { cells: self.cells.clone() }
     }
 }
 
-impl<V, P: Protocol> fmt::Debug for TArray<V, P> {
+impl<V: Stored, P: Protocol> fmt::Debug for TArray<V, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TArray").field("len", &self.cells.count).finish_non_exhaustive()
     }
@@ -101,13 +102,22 @@ impl<V: Stored, P: Protocol> TArray<V, P> {
         self.cells.count == 0
     }
 
+    /// Returns the number of an element's cell.
+    #[inline]
+    fn number(&self, index: usize) -> Result<u64, Abort> {
+        match (index as u64) < self.cells.count {
+            true => Ok(self.cells.first + index as u64),
+            false => Err(Abort::OutOfBounds),
+        }
+    }
+}
+
+/// Arrays of fields.
+impl<V: Field, P: Protocol> TArray<V, P> {
     /// Returns a handle on the record of an element.
     #[inline]
     fn row<'t>(&'t self, tx: &'t Tx<'_, P>, index: usize) -> Result<Row<'t, Cell<V>, P>, Abort> {
-        match (index as u64) < self.cells.count {
-            true => self.cells.row(tx, index as u64),
-            false => Err(Abort::OutOfBounds),
-        }
+        self.cells.table.find(tx, self.number(index)?)
     }
 
     /// Returns an element.
@@ -162,6 +172,21 @@ impl<V: Stored, P: Protocol> TArray<V, P> {
         self.row(tx, index)?.modify(Cell::<V>::VALUE, change)
     }
 
+    /// Defers a step, which changes an element when the transaction commits, as
+    /// [`Table::defer`](crate::Table::defer).
+    ///
+    /// # Errors
+    /// As [`Table::defer`](crate::Table::defer); [`Abort::OutOfBounds`].
+    pub fn defer<I: Inputs, T: 'static>(
+        &self,
+        tx: &Tx<'_, P>,
+        index: usize,
+        inputs: I,
+        step: impl FnMut(&mut V, Values<'_, I>) -> T + 'static,
+    ) -> Result<Later<T>, Abort> {
+        self.row(tx, index)?.defer(Cell::<V>::VALUE, inputs, step)
+    }
+
     /// Exchanges two elements.
     ///
     /// # Errors
@@ -183,7 +208,7 @@ impl<V: Stored, P: Protocol> TArray<V, P> {
 }
 
 /// Arrays of numbers.
-impl<V: Stored + Number, P: Protocol> TArray<V, P> {
+impl<V: Number, P: Protocol> TArray<V, P> {
     /// Adds `summand` to an element when the transaction commits, without observing the element. If
     /// the sum is out of the type's range, the transaction ends in [`Abort::Overflow`].
     ///
@@ -205,5 +230,45 @@ impl<V: Stored + Number, P: Protocol> TArray<V, P> {
         range: impl RangeBounds<V>,
     ) -> Result<bool, Abort> {
         self.row(tx, index)?.is_within(Cell::<V>::VALUE, range)
+    }
+}
+
+/// Arrays of values of any type.
+impl<T: Send + Sync + 'static, P: Protocol> TArray<Boxed<T>, P> {
+    /// Returns an element.
+    ///
+    /// # Errors
+    /// [Those of every operation](TArray#errors-of-every-operation).
+    pub fn get<'t>(&self, tx: &'t Tx<'_, P>, index: usize) -> Result<&'t T, Abort> {
+        self.cells.table.read(tx, self.number(index)?)
+    }
+
+    /// Sets an element, without observing the present one.
+    ///
+    /// # Errors
+    /// [Those of every operation](TArray#errors-of-every-operation).
+    pub fn set(&self, tx: &Tx<'_, P>, index: usize, value: T) -> Result<(), Abort> {
+        self.cells.table.set(tx, self.number(index)?, value)
+    }
+
+    /// Sets an element, and returns the one before.
+    ///
+    /// # Errors
+    /// [Those of every operation](TArray#errors-of-every-operation).
+    pub fn replace<'t>(&self, tx: &'t Tx<'_, P>, index: usize, value: T) -> Result<&'t T, Abort> {
+        self.cells.table.replace(tx, self.number(index)?, value)
+    }
+
+    /// Replaces an element by what `change` makes of it.
+    ///
+    /// # Errors
+    /// [Those of every operation](TArray#errors-of-every-operation).
+    pub fn replace_with(
+        &self,
+        tx: &Tx<'_, P>,
+        index: usize,
+        change: impl FnOnce(&T) -> T,
+    ) -> Result<(), Abort> {
+        self.cells.table.replace_with(tx, self.number(index)?, change)
     }
 }

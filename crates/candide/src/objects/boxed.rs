@@ -2,15 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use crate::api::ValueTable;
-use crate::schema::Hashed;
-use std::any::type_name;
-
 /// A value of any type `T` that is `Send`, `Sync` and `'static`, for transactional objects:
 /// `TBox<Boxed<String>>`, `TMap<u64, Boxed<Session>>`.
 ///
 /// Objects of boxed values are in memory only, also in a database that is
-/// [open](crate::Database::open) in a directory: the type says so.
+/// [open](crate::Database::open) in a directory: the type says so. Keys, in maps and sets, are
+/// [`Key`](macro@crate::Key)s in any case, and not any type that has a hash.
 ///
 /// An operation reads a value by reference, without a copy; the reference lives as long as the
 /// borrow of the transaction. A value is never changed in place, since other transactions may be
@@ -41,11 +38,3 @@ impl<T> From<T> for Boxed<T> {
         Boxed(value)
     }
 }
-
-/// Returns the beginning of the name of the table that has the cells of values of type `T`.
-pub(super) fn table_name<T>() -> &'static str {
-    type_name::<T>()
-}
-
-/// A table of cells of boxed values.
-pub(super) type ValueCells<T, P> = ValueTable<u64, T, Hashed, P>;

@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::stored::{Image, Stored, words_of};
-use crate::schema::{Column, Group, Hashed, Record, RowType};
+use super::words::{Image, words_of};
+use crate::schema::{Column, Field, Group, Hashed, Record, RowType};
 use std::any::TypeId;
 
 /// A row that holds one value. Its key is a number that no other cell of the table has ever had.
@@ -13,7 +13,7 @@ pub struct Cell<V> {
     pub(super) value: V,
 }
 
-impl<V: Stored> Cell<V> {
+impl<V: Field> Cell<V> {
     /// The value.
     pub(super) const VALUE: Column<Cell<V>, V> = Column::new(0, 0, "value");
 
@@ -23,7 +23,7 @@ impl<V: Stored> Cell<V> {
     }
 }
 
-impl<V: Stored> Record for Cell<V> {
+impl<V: Field> Record for Cell<V> {
     type Key = u64;
     type Index = Hashed;
     type Image = Image<V>;

@@ -5,7 +5,7 @@
 use super::cell::Cell;
 use super::cells::Cells;
 use super::directory::{ObjectType, named_cells, unnamed_cells};
-use crate::api::Database;
+use crate::api::{Database, Later, Table};
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::protocols::DefaultProtocol;
@@ -61,7 +61,7 @@ const VALUE: Column<Cell<i64>, i64> = Cell::<i64>::VALUE;
 #[doc(alias = "AtomicI64")]
 #[doc(alias = "fetch_add")]
 pub struct TCounter<P: Protocol = DefaultProtocol> {
-    cells: Cells<i64, P>,
+    cells: Cells<Table<Cell<i64>, P>, P>,
 }
 
 impl<P: Protocol> Clone for TCounter<P> {
@@ -119,6 +119,31 @@ impl<P: Protocol> TCounter<P> {
     #[inline]
     pub fn add(&self, tx: &Tx<'_, P>, summand: i64) -> Result<(), Abort> {
         self.cells.row(tx, 0)?.update(VALUE.add(summand))
+    }
+
+    /// Adds `summand` when the transaction commits, and returns the number before, which is known
+    /// then ([`Database::run_deferred`](crate::Database::run_deferred)). Observes nothing, so
+    /// transactions that draw numbers so do not conflict, while under `Occ` each of them waits for
+    /// the lock of the one before. Until the commit, the transaction cannot read the counter
+    /// ([`Abort::NotYet`]).
+    ///
+    /// ```
+    /// # use candide::objects::TCounter;
+    /// # use candide::Database;
+    /// let db = Database::new();
+    /// let tickets = TCounter::new(&db)?;
+    /// let draw = || db.run_deferred(|tx| tickets.fetch_add(tx, 1));
+    /// assert_eq!([draw(), draw()], [Ok(0), Ok(1)]);
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::defer`]. If the sum is no `i64`, the transaction ends in [`Abort::Overflow`].
+    pub fn fetch_add(&self, tx: &Tx<'_, P>, summand: i64) -> Result<Later<i64>, Abort> {
+        let row = self.cells.row(tx, 0)?;
+        let before = row.defer(VALUE, (), |number, ()| *number)?;
+        row.update(VALUE.add(summand))?;
+        Ok(before)
     }
 
     /// Subtracts `subtrahend`; see [`TCounter::add`].

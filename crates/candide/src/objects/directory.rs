@@ -2,22 +2,21 @@
 
 #![forbid(unsafe_code)]
 
-use super::cell::Cell;
-use super::cells::Cells;
+use super::cells::{CellTable, Cells};
 use super::owner::{Owned, Owner, delete_dropped, run_internal};
-use super::stored::{Stored, short_name};
+use super::stored::Stored;
 use crate::api::{Database, Table, find_table};
-use crate::catalog::{OBJECT_TABLES, TableOptions};
-use crate::engine::{Protocol, TableCore};
+use crate::catalog::TableOptions;
+use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::schema::column::Whole;
 use crate::schema::{Column, Group, Hashed, Record, RowType, Text};
 use crate::txn::Tx;
-use std::sync::Arc;
 
-/// The name of the table of objects, which programs cannot name.
-const DIRECTORY: &str = "candide.objects";
+/// The names of the tables of objects, which programs cannot name: of objects that are durable if
+/// the database is, and of those that are in memory only.
+const DIRECTORIES: [&str; 2] = ["candide.objects", "candide.objects.volatile"];
 
 /// The most bytes in the name of an object.
 pub(super) const NAME_BYTES: usize = 64;
@@ -86,8 +85,8 @@ pub(super) struct ObjectType {
 impl ObjectType {
     /// Returns the type of an object of `cells` cells.
     pub(super) fn of_cells<V: Stored>(kind: &str, cells: u64) -> ObjectType {
-        let name = format!("{kind}<{}>", short_name::<V>());
-        ObjectType { name, layout: V::LAYOUT, cells }
+        let (name, layout) = V::type_name();
+        ObjectType { name: format!("{kind}<{name}>"), layout, cells }
     }
 
     /// Returns the row of an object of this type, without its first cell.
@@ -108,6 +107,15 @@ impl ObjectType {
 /// The function that makes the rows of a new object, which has the given number.
 type Fill<'f, P> = dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort> + 'f;
 
+/// Returns the table of objects.
+fn directory<P: Protocol>(inner: &Handle<P>, is_volatile: bool) -> Result<Table<Named, P>, Error> {
+    let options = TableOptions::default();
+    let options = if is_volatile { options.volatile() } else { options };
+    let name = DIRECTORIES[usize::from(is_volatile)];
+    let core = find_table(inner, name, options, &RowType::of::<Named>())?;
+    Ok(Table::new(inner.clone(), core))
+}
+
 /// Finds the object of this name, or makes one. In the transaction that makes it, calls `fill`
 /// with the number of its first cell.
 ///
@@ -116,7 +124,7 @@ type Fill<'f, P> = dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort> + 'f;
 /// [`Error::LongName`]; errors of tables and of the transaction.
 pub(super) fn find_object<P: Protocol>(
     inner: &Handle<P>,
-    name: &str,
+    (name, is_volatile): (&str, bool),
     wanted: &ObjectType,
     fill: &mut Fill<'_, P>,
 ) -> Result<u64, Error> {
@@ -125,12 +133,13 @@ pub(super) fn find_object<P: Protocol>(
     }
     let key = Text::new(name)
         .map_err(|_| Error::LongName { name: name.to_owned(), bytes_max: NAME_BYTES })?;
-    let core = find_table(inner, DIRECTORY, TableOptions::default(), &RowType::of::<Named>())?;
-    let table = Table::<Named, P>::new(inner.clone(), core);
+    let (table, other) = (directory(inner, is_volatile)?, directory(inner, !is_volatile)?);
     let object = wanted.named(key);
     let found = run_internal(inner, |tx| {
-        if let Some(found) = table.get(tx, name, Whole)? {
-            return Ok(found);
+        for table in [&other, &table] {
+            if let Some(found) = table.get(tx, name, Whole)? {
+                return Ok(found);
+            }
         }
         let first = number_cells(&table, tx, wanted.cells)?;
         let made = object.beginning_at(first);
@@ -160,75 +169,53 @@ fn number_cells<P: Protocol>(
     Ok(all)
 }
 
-/// Returns the table of cells for values of type `V`.
-pub(super) fn cell_table<V: Stored, P: Protocol>(
-    inner: &Handle<P>,
-    is_named: bool,
-) -> Result<Arc<TableCore>, Error> {
-    let row = Cell::<V>::row_type();
-    let words = row.image_words;
-    match is_named {
-        true => {
-            let name = format!("{OBJECT_TABLES}cells.{words}");
-            find_table(inner, &name, TableOptions::default(), &row)
-        }
-        false => {
-            let name = format!("{OBJECT_TABLES}unnamed.{words}");
-            find_table(inner, &name, TableOptions::default().volatile(), &row)
-        }
-    }
-}
-
 /// Finds the object of cells that has this name, or makes one with the cells that `values` returns.
-pub(super) fn named_cells<V: Stored, P: Protocol>(
+pub(super) fn named_cells<C: CellTable<P>, P: Protocol>(
     db: &Database<P>,
     name: &str,
     wanted: &ObjectType,
-    values: &dyn Fn(u64) -> V,
-) -> Result<Cells<V, P>, Error> {
-    let core = cell_table::<V, P>(&db.inner, true)?;
-    let table = Table::<Cell<V>, P>::new(db.inner.clone(), core.clone());
-    let first = find_object(&db.inner, name, wanted, &mut |tx, first| {
+    values: &dyn Fn(u64) -> C::Value,
+) -> Result<Cells<C, P>, Error> {
+    let table = C::open(db, true)?;
+    let first = find_object(&db.inner, (name, C::VOLATILE), wanted, &mut |tx, first| {
         Cells::fill(&table, tx, first, (0..wanted.cells).map(values))
     })?;
-    Ok(Cells::new(&db.inner, core, (first, wanted.cells), None))
+    Ok(Cells::new(table, (first, wanted.cells), None))
 }
 
 /// Makes an object of `count` cells without a name, in a transaction of its own.
-pub(super) fn unnamed_cells<V: Stored, P: Protocol>(
+pub(super) fn unnamed_cells<C: CellTable<P>, P: Protocol>(
     db: &Database<P>,
     count: u64,
-    values: &dyn Fn(u64) -> V,
-) -> Result<Cells<V, P>, Error> {
+    values: &dyn Fn(u64) -> C::Value,
+) -> Result<Cells<C, P>, Error> {
     delete_dropped(&db.inner)?;
-    let (cells, table) = number_unnamed(db, count)?;
-    run_internal(&db.inner, |tx| Cells::fill(&table, tx, cells.first, (0..count).map(values)))?;
+    let cells = number_unnamed::<C, P>(db, count)?;
+    run_internal(&db.inner, |tx| {
+        Cells::fill(&cells.table, tx, cells.first, (0..count).map(values))
+    })?;
     Ok(cells)
 }
 
 /// Makes an object of `count` cells without a name, as a part of a transaction.
-pub(super) fn unnamed_cells_in<V: Stored, P: Protocol>(
+pub(super) fn unnamed_cells_in<C: CellTable<P>, P: Protocol>(
     db: &Database<P>,
     tx: &Tx<'_, P>,
     count: u64,
-    values: &dyn Fn(u64) -> V,
-) -> Result<Cells<V, P>, Error> {
-    let (cells, table) = number_unnamed(db, count)?;
-    Cells::fill(&table, tx, cells.first, (0..count).map(values))?;
+    values: &dyn Fn(u64) -> C::Value,
+) -> Result<Cells<C, P>, Error> {
+    let cells = number_unnamed::<C, P>(db, count)?;
+    Cells::fill(&cells.table, tx, cells.first, (0..count).map(values))?;
     Ok(cells)
 }
 
-/// Cells, and the table that has them.
-type NewCells<V, P> = (Cells<V, P>, Table<Cell<V>, P>);
-
 /// Returns new cells that have no rows yet.
-fn number_unnamed<V: Stored, P: Protocol>(
+fn number_unnamed<C: CellTable<P>, P: Protocol>(
     db: &Database<P>,
     count: u64,
-) -> Result<NewCells<V, P>, Error> {
-    let core = cell_table::<V, P>(&db.inner, false)?;
-    let table = Table::<Cell<V>, P>::new(db.inner.clone(), core.clone());
+) -> Result<Cells<C, P>, Error> {
+    let table = C::open(db, false)?;
     let first = db.inner.catalog.unnamed.number_cells(count);
-    let owner = Owner::new(&db.inner, &core, Owned::Cells(first, count));
-    Ok((Cells::new(&db.inner, core, (first, count), Some(owner)), table))
+    let owner = Owner::new(&db.inner, table.shared_core(), Owned::Cells(first, count));
+    Ok(Cells::new(table, (first, count), Some(owner)))
 }

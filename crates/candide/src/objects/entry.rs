@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::stored::{Image, Stored, short_name, words_of};
+use super::words::{Image, words_of};
 use crate::schema::{Column, Field, Group, Hashed, IndexKind, Key, Record};
 use std::marker::PhantomData;
 
@@ -23,21 +23,16 @@ impl<K: Copy, V: Copy, I> Clone for Entry<K, V, I> {
 
 impl<K: Copy, V: Copy, I> Copy for Entry<K, V, I> {}
 
-impl<K: Key, V: Stored, I: IndexKind> Entry<K, V, I> {
+impl<K: Key, V: Field, I: IndexKind> Entry<K, V, I> {
     /// The value.
     pub(super) const VALUE: Column<Entry<K, V, I>, V> = Column::new(0, 0, "value");
 
     pub(super) fn new(key: K, value: V) -> Entry<K, V, I> {
         Entry { key, value, index: PhantomData }
     }
-
-    /// Returns the names of the types of keys and values.
-    pub(super) fn type_names() -> String {
-        format!("{}, {}", short_name::<K>(), short_name::<V>())
-    }
 }
 
-impl<K: Key, V: Stored, I: IndexKind> Record for Entry<K, V, I> {
+impl<K: Key, V: Field, I: IndexKind> Record for Entry<K, V, I> {
     type Key = K;
     type Index = I;
     type Image = Image<V>;

@@ -4,19 +4,19 @@
 
 use super::directory::{ObjectType, find_object};
 use super::entry::Entry;
-use super::owner::{Owned, Owner, delete_rows, run_internal};
+use super::maps::MapTable;
+use super::owner::{Owned, Owner, run_internal};
 use super::stored::Stored;
-use crate::api::{Database, Row, Scan, Table, find_table};
+use super::words::short_name;
+use crate::api::{Database, Inputs, Later, Row, Scan, Values};
 use crate::catalog::{OBJECT_TABLES, TableOptions};
-use crate::engine::{Protocol, TableCore};
+use crate::engine::Protocol;
 use crate::error::{Abort, Error};
-use crate::handle::Handle;
 use crate::protocols::DefaultProtocol;
 use crate::schema::{
-    AsKey, Column, Hashed, InOrder, IndexKind, Key, KeyRange, Number, Ordered, RowType,
+    AsKey, Column, Field, Hashed, InOrder, IndexKind, Key, KeyRange, Number, Ordered,
 };
 use crate::txn::Tx;
-use std::any::TypeId;
 use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -61,15 +61,15 @@ type EntryRow<'t, K, V, I, P> = Row<'t, Entry<K, V, I>, P>;
 /// # Cost
 /// A map is a table of its own. A handle has the size of a few words. The table of a map that ended
 /// is emptied and used by the next map of the same type. So the values of a map are the fields of a
-/// row, and a map is as fast as a [`Table`] of the same shape. Under [`Mvto`](crate::Mvto) a `put`
+/// row, and a map is as fast as a [`Table`](crate::Table) of the same shape. Under [`Mvto`](crate::Mvto) a `put`
 /// links a version of the value.
 ///
 /// # Errors of every operation
 /// [Those of every operation](crate::Table#errors-of-every-operation) on a table.
 #[doc(alias = "HashMap")]
 #[doc(alias = "THashMap")]
-pub struct TMap<K, V, P: Protocol = DefaultProtocol, I = Hashed> {
-    table: Table<Entry<K, V, I>, P>,
+pub struct TMap<K: Key, V: Stored, P: Protocol = DefaultProtocol, I: IndexKind = Hashed> {
+    pub(super) table: V::Map<K, I, P>,
     /// What gives the table back with the last handle; `None` if the map has a name.
     owner: Option<Arc<Owner<P>>>,
 }
@@ -107,13 +107,13 @@ pub type TOrderedMap<K, V, P = DefaultProtocol> = TMap<K, V, P, Ordered>;
 /// The entries of a map, one after another ([`Scan`]).
 pub type Entries<'t, K, V, P, I = Hashed> = Scan<'t, Entry<K, V, I>, P, Column<Entry<K, V, I>, V>>;
 
-impl<K, V, P: Protocol, I> Clone for TMap<K, V, P, I> {
+impl<K: Key, V: Stored, P: Protocol, I: IndexKind> Clone for TMap<K, V, P, I> {
     fn clone(&self) -> Self {
         TMap { table: self.table.clone(), owner: self.owner.clone() }
     }
 }
 
-impl<K, V, P: Protocol, I> fmt::Debug for TMap<K, V, P, I> {
+impl<K: Key, V: Stored, P: Protocol, I: IndexKind> fmt::Debug for TMap<K, V, P, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TMap").field("table", &self.table).finish_non_exhaustive()
     }
@@ -126,22 +126,20 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     /// [`Error::TooManyTables`], [`Error::MemoryLimit`]; [`Error::Transaction`], as of
     /// [`TBox::new`](super::TBox::new).
     pub fn new(db: &Database<P>) -> Result<TMap<K, V, P, I>, Error> {
-        let (inner, row) = (&db.inner, TypeId::of::<Entry<K, V, I>>());
-        let core = match inner.catalog.unnamed.take_table(row, inner.engine.epochs.bound()) {
-            Some(core) => core,
-            None => Self::new_table(inner)?,
+        let (inner, row) = (&db.inner, <V::Map<K, I, P>>::row());
+        let free = inner.catalog.unnamed.take_table(row, inner.engine.epochs.bound());
+        let table: V::Map<K, I, P> = match free {
+            Some(core) => MapTable::over(db, core),
+            None => {
+                let number = inner.catalog.unnamed.number_table();
+                let name = format!("{OBJECT_TABLES}map.{number}");
+                MapTable::open(db, &name, TableOptions::default().volatile())?
+            }
         };
-        let owner = Owner::new(inner, &core, Owned::Table(row));
-        let map = TMap { table: Table::new(inner.clone(), core), owner: Some(Arc::new(owner)) };
-        while run_internal(inner, |tx| delete_rows(&map.table, tx))? {}
+        let owner = Owner::new(inner, table.shared_core(), Owned::Table(row));
+        let map: TMap<K, V, P, I> = TMap { table, owner: Some(Arc::new(owner)) };
+        while run_internal(inner, |tx| map.table.delete_some(tx))? {}
         Ok(map)
-    }
-
-    /// Makes the table of a map without a name.
-    fn new_table(inner: &Handle<P>) -> Result<Arc<TableCore>, Error> {
-        let name = format!("{OBJECT_TABLES}map.{}", inner.catalog.unnamed.number_table());
-        let row = RowType::of::<Entry<K, V, I>>();
-        find_table(inner, &name, TableOptions::default().volatile(), &row)
     }
 
     /// Returns the map with a name. If there is none, makes an empty one.
@@ -153,7 +151,8 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     /// As [`TBox::named`](super::TBox::named).
     pub fn named(db: &Database<P>, name: &str) -> Result<TMap<K, V, P, I>, Error> {
         let kind = if I::ORDERED { "TOrderedMap" } else { "TMap" };
-        Self::named_as(db, name, &format!("{kind}<{}>", Entry::<K, V, I>::type_names()))
+        let values = V::type_name().0;
+        Self::named_as(db, name, &format!("{kind}<{}, {values}>", short_name::<K>()))
     }
 
     /// As [`TMap::named`], for an object of this type.
@@ -163,25 +162,23 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
         type_name: &str,
     ) -> Result<TMap<K, V, P, I>, Error> {
         // Keys have the layout of the table, which is compared as that of every table.
-        let wanted = ObjectType { name: type_name.to_owned(), layout: V::LAYOUT, cells: 0 };
-        find_object(&db.inner, name, &wanted, &mut |_, _| Ok(()))?;
-        let row = RowType::of::<Entry<K, V, I>>();
+        let wanted = ObjectType { name: type_name.to_owned(), layout: V::type_name().1, cells: 0 };
+        let is_volatile = <V::Map<K, I, P>>::VOLATILE;
+        find_object(&db.inner, (name, is_volatile), &wanted, &mut |_, _| Ok(()))?;
         let table = format!("{OBJECT_TABLES}named.{name}");
-        let core = find_table(&db.inner, &table, TableOptions::default(), &row)?;
-        Ok(TMap { table: Table::new(db.inner.clone(), core), owner: None })
+        let table = MapTable::open(db, &table, TableOptions::default())?;
+        Ok(TMap { table, owner: None })
     }
 
     /// Returns the approximate number of entries, without a transaction
-    /// ([`Table::len_estimate`]).
+    /// ([`Table::len_estimate`](crate::Table::len_estimate)).
     pub fn len_estimate(&self) -> u64 {
-        self.table.len_estimate()
+        self.table.shared_core().linked.sum()
     }
+}
 
-    /// Returns the number of bytes that the map has taken ([`Table::memory_bytes`]).
-    pub fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes()
-    }
-
+/// Maps of fields.
+impl<K: Key, V: Field, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     /// Returns the value of a key.
     ///
     /// # Errors
@@ -192,7 +189,7 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     }
 
     /// As [`TMap::get`], for a transaction that is going to write the entry
-    /// ([`Table::get_for_update`]).
+    /// ([`Table::get_for_update`](crate::Table::get_for_update)).
     ///
     /// # Errors
     /// [Those of every operation](TMap#errors-of-every-operation).
@@ -312,6 +309,21 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
         Ok(result)
     }
 
+    /// Defers a step, which changes the value of a key when the transaction commits, as
+    /// [`Table::defer`](crate::Table::defer).
+    ///
+    /// # Errors
+    /// As [`Table::defer`](crate::Table::defer): [`Abort::NotFound`] if the key is not there.
+    pub fn defer<J: Inputs, T: 'static>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: impl AsKey<K>,
+        inputs: J,
+        step: impl FnMut(&mut V, Values<'_, J>) -> T + 'static,
+    ) -> Result<Later<T>, Abort> {
+        self.table.defer(tx, key, Entry::<K, V, I>::VALUE, inputs, step)
+    }
+
     /// Returns all entries: in the order of their keys if the map has one, otherwise in no
     /// particular order. The transaction observes the whole map.
     pub fn iter<'t>(&'t self, tx: &'t Tx<'_, P>) -> Entries<'t, K, V, P, I> {
@@ -333,7 +345,7 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
 }
 
 /// Maps of numbers.
-impl<K: Key, V: Stored + Number, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
+impl<K: Key, V: Number, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     /// Adds `summand` to the value of a key when the transaction commits; a key that is not there
     /// gets it as its value. Observes only whether the key is there. If the sum is out of the
     /// type's range, the transaction ends in [`Abort::Overflow`].
@@ -346,7 +358,7 @@ impl<K: Key, V: Stored + Number, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     }
 
     /// Returns whether the value of a key is in `range`, and observes only that, as
-    /// [`Table::is_within`]; `None` if the key is not there.
+    /// [`Table::is_within`](crate::Table::is_within); `None` if the key is not there.
     ///
     /// # Errors
     /// [Those of every operation](TMap#errors-of-every-operation).
@@ -365,9 +377,9 @@ impl<K: Key, V: Stored + Number, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     }
 }
 
-/// Maps in the order of keys.
-impl<K: Key, V: Stored, P: Protocol, I: InOrder> TMap<K, V, P, I> {
-    /// Returns the entries of a range of keys, in their order ([`Table::scan`]).
+/// Maps of fields in the order of keys.
+impl<K: Key, V: Field, P: Protocol, I: InOrder> TMap<K, V, P, I> {
+    /// Returns the entries of a range of keys, in their order ([`Table::scan`](crate::Table::scan)).
     pub fn range<'t>(
         &'t self,
         tx: &'t Tx<'_, P>,

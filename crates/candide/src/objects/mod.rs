@@ -72,21 +72,26 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: stored, cell, owner, cells, directory, entry, tbox, array, counter, map,
-// set.
+// Layers, lowest first: words, boxed, cell, owner, cells, entry, maps, stored, directory, tbox,
+// array, counter, map, boxed_map, set.
 mod array;
+mod boxed;
+mod boxed_map;
 mod cell;
 mod cells;
 mod counter;
 mod directory;
 mod entry;
 mod map;
+mod maps;
 mod owner;
 mod set;
 mod stored;
 mod tbox;
+mod words;
 
 pub use array::TArray;
+pub use boxed::Boxed;
 pub use counter::TCounter;
 pub use entry::{Entry, Member};
 pub use map::{Entries, TMap, TOrderedMap};

@@ -9,7 +9,6 @@ use crate::engine::{Protocol, ReadView, TableCore};
 use crate::error::Abort;
 use crate::handle::Handle;
 use crate::log::Level;
-use crate::schema::Record;
 use crate::txn::{RunOptions, Tx};
 use std::any::TypeId;
 use std::sync::Arc;
@@ -73,6 +72,9 @@ pub(super) fn delete_dropped<P: Protocol>(inner: &Handle<P>) -> Result<(), Abort
     }
     let deleted = run_internal(inner, |tx| {
         for DroppedCells { table, first, count } in &dropped {
+            if table.has_values {
+                tx.state.borrow_mut().note_value_write(tx.engine, table)?;
+            }
             // A delete looks at no value, so the type of the values does not matter.
             let table = Table::<Cell<u64>, P>::new(inner.clone(), table.clone());
             for number in *first..first + count {
@@ -85,22 +87,4 @@ pub(super) fn delete_dropped<P: Protocol>(inner: &Handle<P>) -> Result<(), Abort
         dropped.into_iter().for_each(|cells| inner.catalog.unnamed.drop_cells(cells));
     }
     deleted
-}
-
-/// The number of rows that one transaction deletes when a table is used again.
-const ROWS_AT_ONCE: usize = 256;
-
-/// Deletes some rows of a table that no other session uses; returns whether there were any.
-pub(super) fn delete_rows<R: Record, P: Protocol>(
-    table: &Table<R, P>,
-    tx: &Tx<'_, P>,
-) -> Result<bool, Abort> {
-    let mut keys = Vec::new();
-    for row in table.iter(tx, ()).take(ROWS_AT_ONCE) {
-        keys.push(row?.0);
-    }
-    for key in &keys {
-        table.find(tx, key)?.delete()?;
-    }
-    Ok(!keys.is_empty())
 }

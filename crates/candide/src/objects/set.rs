@@ -4,7 +4,7 @@
 
 use super::entry::Member;
 use super::map::TMap;
-use super::stored::short_name;
+use super::words::short_name;
 use crate::api::Database;
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
@@ -33,17 +33,17 @@ use std::fmt;
 /// names and cost. `TSet<K, P, Ordered>` keeps the keys in order.
 #[doc(alias = "HashSet")]
 #[doc(alias = "BTreeSet")]
-pub struct TSet<K, P: Protocol = DefaultProtocol, I = Hashed> {
+pub struct TSet<K: Key, P: Protocol = DefaultProtocol, I: IndexKind = Hashed> {
     map: TMap<K, Member, P, I>,
 }
 
-impl<K, P: Protocol, I> Clone for TSet<K, P, I> {
+impl<K: Key, P: Protocol, I: IndexKind> Clone for TSet<K, P, I> {
     fn clone(&self) -> Self {
         TSet { map: self.map.clone() }
     }
 }
 
-impl<K, P: Protocol, I> fmt::Debug for TSet<K, P, I> {
+impl<K: Key, P: Protocol, I: IndexKind> fmt::Debug for TSet<K, P, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TSet").field("map", &self.map).finish()
     }

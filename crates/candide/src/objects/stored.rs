@@ -2,92 +2,69 @@
 
 #![forbid(unsafe_code)]
 
-use crate::schema::{Buffer, Field};
-use std::any::type_name;
-use std::marker::PhantomData;
+use super::boxed::Boxed;
+use super::cell::Cell;
+use super::cells::{BoxedCells, CellTable};
+use super::entry::Entry;
+use super::maps::MapTable;
+use super::words::short_name;
+use crate::api::{Table, ValueTable};
+use crate::engine::Protocol;
+use crate::schema::{Field, IndexKind, Key};
+use std::any::{TypeId, type_name};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The largest number of words of a value.
-pub(super) const VALUE_WORDS_MAX: usize = 64;
-
-/// A type that a transactional object can hold: every type of columns ([`Field`]) with at most 512
-/// bytes. In a database that is [open](crate::Database::open) in a directory, named objects of
-/// these values are durable.
-///
-/// Several numbers in one value: an array, such as `TBox<[i64; 3]>`. For a struct of the program's
-/// own with several fields, a row of a [`Table`](crate::Table) is the better choice, since its
-/// columns are read and updated one by one. An enum, and a struct of one field, can derive
-/// [`Key`](macro@crate::Key), and are then fields.
+/// A type that a transactional object can hold.
+/// * Every type of columns ([`Field`]) with at most 512 bytes. In a database that is
+///   [open](crate::Database::open) in a directory, named objects of these values are durable.
+///   Several numbers in one value: an array, such as `TBox<[i64; 3]>`. An enum, and a struct of one
+///   field, can derive [`Key`](macro@crate::Key), and are then fields. For a struct with several
+///   fields, a row of a [`Table`] is the better choice, since its columns are read and updated one
+///   by one.
+/// * [`Boxed<T>`] for a `T` of any type that is `Send`, `Sync` and `'static`. Such objects are in
+///   memory only.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a value for transactional objects",
     label = "neither a type of columns nor a boxed value",
-    note = "objects hold the types that columns can have, of at most 512 bytes"
+    note = "objects hold the types that columns can have, of at most 512 bytes, and `candide::objects::Boxed<T>` for any type `T`"
 )]
-pub trait Stored: Field {}
+pub trait Stored: Send + Sync + Sized + 'static + private::Sealed {
+    /// The table of cells with such values.
+    #[doc(hidden)]
+    type Cells<P: Protocol>: CellTable<P, Value = Self>;
+    /// The table of a map with such values.
+    #[doc(hidden)]
+    type Map<K: Key, I: IndexKind, P: Protocol>: MapTable<P>;
 
-impl<T: Field> Stored for T {}
-
-/// Returns the number of words of a unit that holds a value of type `V`.
-pub(super) const fn words_of<V: Field>() -> usize {
-    assert!(V::WORDS <= VALUE_WORDS_MAX, "a value of an object has at most 64 words (512 bytes)");
-    if V::WORDS == 0 { 1 } else { V::WORDS }
+    /// Returns the type's name, and a number that differs between layouts.
+    #[doc(hidden)]
+    fn type_name() -> (String, u64);
 }
 
-/// The words of a value.
-#[derive(Clone, Copy)]
-pub struct Image<V> {
-    words: [u64; VALUE_WORDS_MAX],
-    value: PhantomData<fn() -> V>,
+mod private {
+    use super::{Boxed, Field};
+
+    pub trait Sealed {}
+    impl<V: Field> Sealed for V {}
+    impl<T> Sealed for Boxed<T> {}
 }
 
-impl<V: Field> Buffer for Image<V> {
-    const ZERO: Image<V> = Image { words: [0; VALUE_WORDS_MAX], value: PhantomData };
+impl<V: Field> Stored for V {
+    type Cells<P: Protocol> = Table<Cell<V>, P>;
+    type Map<K: Key, I: IndexKind, P: Protocol> = Table<Entry<K, V, I>, P>;
 
-    #[inline(always)]
-    fn set(&mut self, index: usize, word: u64) {
-        self.words[index] = word;
-    }
-
-    #[inline(always)]
-    fn words(&mut self) -> &mut [u64] {
-        &mut self.words[..const { words_of::<V>() }]
-    }
-}
-
-impl<V> std::fmt::Debug for Image<V> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Image").finish_non_exhaustive()
+    fn type_name() -> (String, u64) {
+        (short_name::<V>(), V::LAYOUT)
     }
 }
 
-/// Returns the name of a type without the modules of its parts: `Option<Cents>`. This is the name
-/// as programs write it, so it stays the same when a program moves the type to another module.
-pub(super) fn short_name<T: ?Sized>() -> String {
-    let mut name = String::new();
-    for part in type_name::<T>().split_inclusive(|c: char| !c.is_alphanumeric() && c != '_') {
-        match part.strip_suffix(':') {
-            // A module, or the second colon behind it.
-            Some(_) => {}
-            None => name.push_str(part),
-        }
-    }
-    name
-}
+impl<T: Send + Sync + 'static> Stored for Boxed<T> {
+    type Cells<P: Protocol> = BoxedCells<T, P>;
+    type Map<K: Key, I: IndexKind, P: Protocol> = ValueTable<K, T, I, P>;
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_types_leave_out_modules() {
-        assert_eq!(short_name::<u64>(), "u64");
-        assert_eq!(short_name::<Option<[i64; 3]>>(), "Option<[i64; 3]>");
-        assert_eq!(short_name::<(u32, crate::Text<8>)>(), "(u32, Text<8>)");
-    }
-
-    #[test]
-    fn a_value_takes_as_many_words_as_its_type() {
-        assert_eq!([words_of::<bool>(), words_of::<u128>(), words_of::<[i64; 64]>()], [1, 2, 64]);
-        let mut image = Image::<u128>::ZERO;
-        assert_eq!(image.words().len(), 2);
+    fn type_name() -> (String, u64) {
+        let mut hasher = DefaultHasher::new();
+        TypeId::of::<T>().hash(&mut hasher);
+        (format!("Boxed<{}>", type_name::<T>()), hasher.finish())
     }
 }

@@ -2,15 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+use super::boxed::Boxed;
 use super::cell::Cell;
 use super::cells::Cells;
 use super::directory::{ObjectType, named_cells, unnamed_cells, unnamed_cells_in};
 use super::stored::Stored;
-use crate::api::Database;
+use crate::api::{Database, Inputs, Later, Values};
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::protocols::DefaultProtocol;
-use crate::schema::Number;
+use crate::schema::{Field, Number};
 use crate::txn::Tx;
 use std::fmt;
 use std::ops::RangeBounds;
@@ -55,26 +56,26 @@ use std::ops::RangeBounds;
 #[doc(alias = "TVar")]
 #[doc(alias = "Mutex")]
 #[doc(alias = "RwLock")]
-pub struct TBox<V, P: Protocol = DefaultProtocol> {
-    cells: Cells<V, P>,
+pub struct TBox<V: Stored, P: Protocol = DefaultProtocol> {
+    cells: Cells<V::Cells<P>, P>,
 }
 
 /// The name that libraries of software transactional memory have for a [`TBox`].
 pub type TVar<V, P = DefaultProtocol> = TBox<V, P>;
 
-impl<V, P: Protocol> Clone for TBox<V, P> {
+impl<V: Stored, P: Protocol> Clone for TBox<V, P> {
     fn clone(&self) -> Self {
         TBox { cells: self.cells.clone() }
     }
 }
 
-impl<V, P: Protocol> fmt::Debug for TBox<V, P> {
+impl<V: Stored, P: Protocol> fmt::Debug for TBox<V, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TBox").field("number", &self.cells.first).finish_non_exhaustive()
     }
 }
 
-impl<V: Stored, P: Protocol> TBox<V, P> {
+impl<V: Stored + Clone, P: Protocol> TBox<V, P> {
     /// Makes a box without a name, in a transaction of its own: not within another one of the same
     /// database, where [`TBox::create`] makes it.
     ///
@@ -83,7 +84,7 @@ impl<V: Stored, P: Protocol> TBox<V, P> {
     /// [`Abort::Nested`] within a transaction of the same database, and with
     /// [`Abort::SecondSession`] under a protocol that allows one session if the program holds it.
     pub fn new(db: &Database<P>, value: V) -> Result<TBox<V, P>, Error> {
-        Ok(TBox { cells: unnamed_cells(db, 1, &|_| value)? })
+        Ok(TBox { cells: unnamed_cells(db, 1, &|_| value.clone())? })
     }
 
     /// Makes a box without a name, as a part of the transaction `tx` of `db`. The box exists when
@@ -108,7 +109,7 @@ impl<V: Stored, P: Protocol> TBox<V, P> {
     /// operation](crate::Table#errors-of-every-operation); [`Error::TooManyTables`] and
     /// [`Error::MemoryLimit`] for the first box of so many words.
     pub fn create(tx: &Tx<'_, P>, db: &Database<P>, value: V) -> Result<TBox<V, P>, Error> {
-        Ok(TBox { cells: unnamed_cells_in(db, tx, 1, &|_| value)? })
+        Ok(TBox { cells: unnamed_cells_in(db, tx, 1, &|_| value.clone())? })
     }
 
     /// Returns the box with a name. If there is none, makes one that contains `value`.
@@ -122,9 +123,12 @@ impl<V: Stored, P: Protocol> TBox<V, P> {
     /// [`Error::Transaction`] with [`Abort::LogFailed`] or [`Abort::DiskFull`].
     pub fn named(db: &Database<P>, name: &str, value: V) -> Result<TBox<V, P>, Error> {
         let wanted = ObjectType::of_cells::<V>("TBox", 1);
-        Ok(TBox { cells: named_cells(db, name, &wanted, &|_| value)? })
+        Ok(TBox { cells: named_cells(db, name, &wanted, &|_| value.clone())? })
     }
+}
 
+/// Boxes of fields.
+impl<V: Field, P: Protocol> TBox<V, P> {
     /// Returns the value.
     ///
     /// # Errors
@@ -173,10 +177,52 @@ impl<V: Stored, P: Protocol> TBox<V, P> {
     pub fn modify<T>(&self, tx: &Tx<'_, P>, change: impl FnOnce(&mut V) -> T) -> Result<T, Abort> {
         self.cells.row(tx, 0)?.modify(Cell::<V>::VALUE, change)
     }
+
+    /// Defers a step, which changes the value when the transaction commits, as
+    /// [`Table::defer`](crate::Table::defer). Until then, the transaction cannot read the box
+    /// ([`Abort::NotYet`]).
+    ///
+    /// ```
+    /// # use candide::objects::TBox;
+    /// # use candide::Database;
+    /// let db = Database::new();
+    /// let (from, to) = (TBox::new(&db, 500i64)?, TBox::new(&db, 0i64)?);
+    /// let paid = db.run_deferred(|tx| {
+    ///     let half = from.defer(tx, (), |cents, ()| {
+    ///         let half = *cents / 2;
+    ///         *cents -= half;
+    ///         half
+    ///     })?;
+    ///     to.defer(tx, &half, |cents, half| *cents += half)?;
+    ///     Ok(half)
+    /// });
+    /// assert_eq!((paid, db.run(|tx| to.get(tx))), (Ok(250), Ok(250)));
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::defer`](crate::Table::defer).
+    pub fn defer<I: Inputs, T: 'static>(
+        &self,
+        tx: &Tx<'_, P>,
+        inputs: I,
+        step: impl FnMut(&mut V, Values<'_, I>) -> T + 'static,
+    ) -> Result<Later<T>, Abort> {
+        self.cells.row(tx, 0)?.defer(Cell::<V>::VALUE, inputs, step)
+    }
+
+    /// Sets the value when the transaction commits, and returns the one before, which is known
+    /// then. Observes nothing, unlike [`TBox::replace`].
+    ///
+    /// # Errors
+    /// As [`TBox::defer`].
+    pub fn replace_later(&self, tx: &Tx<'_, P>, value: V) -> Result<Later<V>, Abort> {
+        self.defer(tx, (), move |present, ()| std::mem::replace(present, value))
+    }
 }
 
 /// Boxes of numbers.
-impl<V: Stored + Number, P: Protocol> TBox<V, P> {
+impl<V: Number, P: Protocol> TBox<V, P> {
     /// Adds `summand` when the transaction commits, without observing the value. If the sum is out
     /// of the type's range, the transaction ends in [`Abort::Overflow`].
     ///
@@ -193,5 +239,75 @@ impl<V: Stored + Number, P: Protocol> TBox<V, P> {
     /// [Those of every operation](TBox#errors-of-every-operation).
     pub fn is_within(&self, tx: &Tx<'_, P>, range: impl RangeBounds<V>) -> Result<bool, Abort> {
         self.cells.row(tx, 0)?.is_within(Cell::<V>::VALUE, range)
+    }
+}
+
+/// Boxes of values of any type.
+///
+/// ```
+/// # use candide::objects::{Boxed, TBox};
+/// # use candide::Database;
+/// let db = Database::new();
+/// let path = TBox::new(&db, Boxed(vec!["home"]))?;
+/// db.run(|tx| path.modify(tx, |path| path.push("ann")))?;
+/// let shown = db.run(|tx| Ok(path.get(tx)?.join("/")))?;
+/// assert_eq!(shown, "home/ann");
+/// # Ok::<(), candide::Error>(())
+/// ```
+impl<T: Send + Sync + 'static, P: Protocol> TBox<Boxed<T>, P> {
+    /// Returns the value.
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    pub fn get<'t>(&self, tx: &'t Tx<'_, P>) -> Result<&'t T, Abort> {
+        self.cells.table.read(tx, self.cells.first)
+    }
+
+    /// As `get`, for a transaction that is going to write the box: no other transaction writes it
+    /// before this one has ended ([`Table::get_for_update`](crate::Table::get_for_update)).
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    pub fn get_for_update<'t>(&self, tx: &'t Tx<'_, P>) -> Result<&'t T, Abort> {
+        self.cells.table.get_for_update(tx, self.cells.first)?.ok_or(Abort::NotFound)
+    }
+
+    /// Sets the value, without observing the present one.
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    pub fn set(&self, tx: &Tx<'_, P>, value: T) -> Result<(), Abort> {
+        self.cells.table.set(tx, self.cells.first, value)
+    }
+
+    /// Sets the value, and returns the one before.
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    pub fn replace<'t>(&self, tx: &'t Tx<'_, P>, value: T) -> Result<&'t T, Abort> {
+        self.cells.table.replace(tx, self.cells.first, value)
+    }
+
+    /// Replaces the value by what `change` makes of it.
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    pub fn replace_with(&self, tx: &Tx<'_, P>, change: impl FnOnce(&T) -> T) -> Result<(), Abort> {
+        self.cells.table.replace_with(tx, self.cells.first, change)
+    }
+
+    /// Clones the value, lets `change` change the clone, and sets the value to it; returns what
+    /// `change` returns.
+    ///
+    /// # Errors
+    /// [Those of every operation](TBox#errors-of-every-operation).
+    pub fn modify<U>(&self, tx: &Tx<'_, P>, change: impl FnOnce(&mut T) -> U) -> Result<U, Abort>
+    where
+        T: Clone,
+    {
+        let mut value = self.get(tx)?.clone();
+        let result = change(&mut value);
+        self.set(tx, value)?;
+        Ok(result)
     }
 }

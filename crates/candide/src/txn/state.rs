@@ -220,7 +220,15 @@ impl<P: Protocol> State<P> {
                 }
             },
         };
-        if !self.observe(engine, at, |words| number = range.number(words))? {
+        let present = self.observe(engine, at, |words| number = range.number(words))?;
+        if let Some(item) = own
+            && !self.writes.items()[item].accepts(present)
+        {
+            let context = &mut Context::new(engine, &mut self.worker);
+            let abort = context.conflict(Abort::ExistenceChanged, at);
+            return Err(self.doom(abort));
+        }
+        if !present {
             return Ok(None);
         }
         let are_possible = [added.least, added.most].map(|sum| range.is_possible(number + sum));

@@ -163,3 +163,19 @@ fn an_erased_database_has_objects_and_ranges() {
         assert!(!is_occ || attempts == 1, "{attempts}");
     }
 }
+
+#[test]
+fn many_small_objects_take_little_memory() {
+    const BOXES: usize = 20_000;
+    let db = Database::new();
+    let first = TBox::new(&db, 0u64).unwrap();
+    let before = db.memory().reserved_bytes;
+    let boxes: Vec<_> = (0..BOXES).map(|value| TBox::new(&db, value as u64).unwrap()).collect();
+    let each = (db.memory().reserved_bytes - before) / BOXES;
+    let map = TMap::<u64, u64>::new(&db).unwrap();
+    let of_map = db.memory().reserved_bytes - before - each * BOXES;
+    let of_handle = size_of_val(&boxes[0]);
+    eprintln!("{each} bytes for a box, {of_map} for a map, {of_handle} for a handle");
+    assert!(each < 150 && of_map < 300_000 && of_handle <= 64);
+    drop((first, map));
+}

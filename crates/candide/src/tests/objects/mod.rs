@@ -1,5 +1,7 @@
 //! Tests of transactional objects.
 
+mod boxed;
+mod deferred;
 mod misuse;
 mod model;
 mod ranges;

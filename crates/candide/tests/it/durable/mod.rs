@@ -10,6 +10,7 @@ mod crashes;
 mod failures;
 mod keys;
 mod laboratory;
+mod objects;
 mod reopening;
 mod sequences;
 mod tables;

@@ -1,0 +1,99 @@
+//! The tables of maps.
+
+#![forbid(unsafe_code)]
+
+use super::boxed::Boxed;
+use super::entry::Entry;
+use crate::api::{Database, Table, ValueTable, find_table};
+use crate::catalog::TableOptions;
+use crate::engine::{Protocol, TableCore};
+use crate::error::{Abort, Error};
+use crate::schema::{Field, IndexKind, Key, RowType};
+use crate::txn::Tx;
+use std::any::TypeId;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// The table of a map.
+pub trait MapTable<P: Protocol>: Clone + Debug {
+    /// Whether the table is in memory only.
+    const VOLATILE: bool;
+
+    /// Returns a number that differs between tables of different rows.
+    fn row() -> TypeId;
+
+    /// Returns the table of this name, or makes it.
+    fn open(db: &Database<P>, name: &str, options: TableOptions) -> Result<Self, Error>;
+
+    /// Returns a handle on a table that exists and has these rows.
+    #[doc(hidden)]
+    fn over(db: &Database<P>, core: Arc<TableCore>) -> Self;
+
+    #[doc(hidden)]
+    fn shared_core(&self) -> &Arc<TableCore>;
+
+    /// Deletes some rows; returns whether there were any.
+    fn delete_some(&self, tx: &Tx<'_, P>) -> Result<bool, Abort>;
+}
+
+/// The number of rows that one transaction deletes when a table is used again.
+const ROWS_AT_ONCE: usize = 256;
+
+impl<K: Key, V: Field, I: IndexKind, P: Protocol> MapTable<P> for Table<Entry<K, V, I>, P> {
+    const VOLATILE: bool = false;
+
+    fn row() -> TypeId {
+        TypeId::of::<Entry<K, V, I>>()
+    }
+
+    fn open(db: &Database<P>, name: &str, options: TableOptions) -> Result<Self, Error> {
+        let core = find_table(&db.inner, name, options, &RowType::of::<Entry<K, V, I>>())?;
+        Ok(Table::new(db.inner.clone(), core))
+    }
+
+    fn over(db: &Database<P>, core: Arc<TableCore>) -> Self {
+        Table::new(db.inner.clone(), core)
+    }
+
+    fn shared_core(&self) -> &Arc<TableCore> {
+        self.shared_core()
+    }
+
+    fn delete_some(&self, tx: &Tx<'_, P>) -> Result<bool, Abort> {
+        let rows = self.iter(tx, ()).take(ROWS_AT_ONCE).collect::<Result<Vec<_>, _>>()?;
+        for (key, ()) in &rows {
+            self.find_key(tx, key)?.delete()?;
+        }
+        Ok(!rows.is_empty())
+    }
+}
+
+impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> MapTable<P>
+    for ValueTable<K, T, I, P>
+{
+    const VOLATILE: bool = true;
+
+    fn row() -> TypeId {
+        TypeId::of::<(Boxed<T>, K, I)>()
+    }
+
+    fn open(db: &Database<P>, name: &str, options: TableOptions) -> Result<Self, Error> {
+        ValueTable::open(db, name, options)
+    }
+
+    fn over(db: &Database<P>, core: Arc<TableCore>) -> Self {
+        ValueTable::over(&db.inner, core)
+    }
+
+    fn shared_core(&self) -> &Arc<TableCore> {
+        self.shared_core()
+    }
+
+    fn delete_some(&self, tx: &Tx<'_, P>) -> Result<bool, Abort> {
+        let rows = self.iter(tx).take(ROWS_AT_ONCE).collect::<Result<Vec<_>, _>>()?;
+        for (key, _) in &rows {
+            self.delete(tx, *key)?;
+        }
+        Ok(!rows.is_empty())
+    }
+}

@@ -1,0 +1,132 @@
+//! Transactional objects of databases in files.
+
+use super::open;
+use crate::common::{is_in_share, ok, share};
+use candide::objects::{Boxed, TArray, TBox, TCounter, TMap, TOrderedMap, TSet};
+use candide::{Abort, Database, Error, Protocol};
+use candide_log_testing::{CrashOptions, SimDisk};
+use std::collections::BTreeMap;
+
+protocol_tests!(all: named_objects_are_found_again_and_others_are_gone);
+
+fn named_objects_are_found_again_and_others_are_gone<P: Protocol>() {
+    let disk = SimDisk::new();
+    for opening in 0..3u64 {
+        let db = open::<P>(&disk).unwrap();
+        let count = TCounter::named(&db, "count").unwrap();
+        let last = TBox::named(&db, "last", [7u64; 3]).unwrap();
+        let slots = TArray::named(&db, "slots", 4, |index| index as u32).unwrap();
+        let map = TMap::<u64, i64, P>::named(&db, "map").unwrap();
+        let sorted = TOrderedMap::<(u8, u64), bool, P>::named(&db, "sorted").unwrap();
+        let set = TSet::<u64, P>::named(&db, "set").unwrap();
+        let unnamed = TCounter::new(&db).unwrap();
+        let boxed = TBox::named(&db, "boxed", Boxed(opening.to_string())).unwrap();
+        assert_eq!(ok(db.run(|tx| unnamed.get(tx))), 0, "{}: in memory only", P::NAME);
+        assert_eq!(ok(db.run(|tx| boxed.get(tx).cloned())), opening.to_string(), "{}", P::NAME);
+        let before = ok(db.run(|tx| {
+            let is_in_set = set.contains(tx, opening.saturating_sub(1))?;
+            let sorted = sorted.iter(tx).count()?;
+            Ok((
+                count.get(tx)?,
+                last.get(tx)?,
+                slots.get(tx, 3)?,
+                map.get(tx, 1)?,
+                sorted,
+                is_in_set,
+            ))
+        }));
+        let seen = match opening {
+            0 => (0, [7; 3], 3, None, 0, false),
+            _ => (
+                opening as i64,
+                [opening; 3],
+                3 + opening as u32,
+                Some(opening as i64),
+                opening as usize,
+                true,
+            ),
+        };
+        assert_eq!(before, seen, "{}: opening {opening}", P::NAME);
+        ok(db.run(|tx| {
+            unnamed.add(tx, 5)?;
+            boxed.set(tx, "another".to_owned())?;
+            count.add(tx, 1)?;
+            last.set(tx, [opening + 1; 3])?;
+            slots.add(tx, 3, 1)?;
+            map.add(tx, 1, 1)?;
+            sorted.put(tx, (1, opening), true)?;
+            set.put(tx, opening)
+        }));
+        if opening == 1 {
+            db.checkpoint().unwrap();
+        }
+    }
+}
+
+protocol_tests!(all: a_later_opening_refuses_another_type);
+
+fn a_later_opening_refuses_another_type<P: Protocol>() {
+    let disk = SimDisk::new();
+    {
+        let db = open::<P>(&disk).unwrap();
+        TBox::named(&db, "box", 0i64).unwrap();
+        TMap::<u64, i64, P>::named(&db, "map").unwrap();
+    }
+    let db = open::<P>(&disk).unwrap();
+    let counter = TCounter::named(&db, "box").map(|_| ());
+    let Err(Error::ObjectType { wanted, existing, .. }) = counter else { panic!("{counter:?}") };
+    assert_eq!([wanted, existing], ["TCounter", "TBox<i64>"], "{}", P::NAME);
+    let map = TMap::<u32, i64, P>::named(&db, "map").map(|_| ());
+    let Err(Error::ObjectType { wanted, existing, .. }) = map else { panic!("{map:?}") };
+    assert_eq!([wanted, existing], ["TMap<u32, i64>", "TMap<u64, i64>"], "{}", P::NAME);
+    assert!(
+        TBox::named(&db, "box", 1i64).is_ok() && TMap::<u64, i64, P>::named(&db, "map").is_ok()
+    );
+}
+
+/// The contents of a counter and a map.
+type Contents = (i64, BTreeMap<u64, i64>);
+
+fn contents<P: Protocol>(db: &Database<P>) -> Contents {
+    let count = TCounter::named(db, "count").unwrap();
+    let map = TMap::<u64, i64, P>::named(db, "map").unwrap();
+    ok(db.run(|tx| Ok((count.get(tx)?, map.iter(tx).collect::<Result<_, Abort>>()?))))
+}
+
+protocol_tests!(all: a_crash_leaves_objects_as_some_transaction_left_them);
+
+/// Runs transactions on two objects, and notes after each of them the contents and the position of
+/// the disk. Each state that a crash can leave has contents that were noted, no earlier than the
+/// last before the crash.
+fn a_crash_leaves_objects_as_some_transaction_left_them<P: Protocol>() {
+    let disk = SimDisk::new();
+    let mut noted: Vec<(usize, Contents)> = vec![(0, Contents::default())];
+    for opening in 0..2 {
+        let db = open::<P>(&disk).unwrap();
+        let count = TCounter::named(&db, "count").unwrap();
+        let map = TMap::<u64, i64, P>::named(&db, "map").unwrap();
+        for step in 0..8 {
+            ok(db.run(|tx| {
+                count.add(tx, 1)?;
+                map.add(tx, (opening + step) % 3, 1)?;
+                if step % 4 == 3 { map.delete(tx, step % 3).map(|_| ()) } else { Ok(()) }
+            }));
+            noted.push((disk.position(), contents(&db)));
+        }
+    }
+    let options = CrashOptions { exhaustive: 4, pieces: 6, samples: 2, ..CrashOptions::default() };
+    let mut states = 0;
+    for (place, state) in disk.crash_states(&options).enumerate() {
+        if !is_in_share::<P>(place) {
+            continue;
+        }
+        let position = state.id().position;
+        let acknowledged = noted.iter().rposition(|(at, _)| *at <= position).unwrap();
+        let db = open::<P>(&state.disk()).unwrap();
+        let found = contents(&db);
+        let is_known = noted[acknowledged..].iter().any(|(_, contents)| *contents == found);
+        assert!(is_known, "{}: {found:?}\n{}", P::NAME, state.describe());
+        states += 1;
+    }
+    assert!(states > share(30), "{states} states");
+}
