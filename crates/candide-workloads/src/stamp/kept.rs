@@ -9,10 +9,10 @@ use crate::workload::lock;
 /// What has been prepared for the databases that a workload fills, such as the results of its
 /// sequential program, so that each need not prepare it again. Clones share it.
 #[derive(Clone, Default)]
-pub struct Kept(Arc<Mutex<Option<Prepared>>>);
+pub struct Kept(Arc<Mutex<Option<(String, Prepared)>>>);
 
-/// The inputs for which something was prepared, and what was prepared.
-type Prepared = (String, Arc<dyn Any + Send + Sync>);
+/// What was prepared, of any type.
+type Prepared = Arc<dyn Any + Send + Sync>;
 
 impl fmt::Debug for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prepared_inputs_are_kept_for_equal_knobs() {
+    fn what_is_prepared_is_kept_for_the_same_inputs() {
         let kept = Kept::default();
         let get = |kept: &Kept, inputs: u32, value: u32| {
             *kept.get_or(&inputs, || Ok::<u32, ()>(value)).expect("prepared")

@@ -11,7 +11,8 @@
 //! multiples of 1/65536, and their sums are whole numbers. So every iteration must end with the
 //! centres of the sequential program, whatever the number of threads.
 //!
-//! In the deferred [form](super::Form), adding a point and ending an iteration read nothing.
+//! In the deferred [form](super::Form) no transaction reads anything: a step adds a point to its
+//! centre in all dimensions, and another one advances the next point and returns where it was.
 
 mod audit;
 mod clustering;
