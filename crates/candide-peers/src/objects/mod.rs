@@ -13,10 +13,10 @@
 //!
 //! Transfers between accounts are measured by the command `stores`.
 //!
-//! The peers are **not word-based**: they replace whole values, which they allocate. Their maps have
-//! a variable for each possible key in a `HashMap` that does not change, so that an insert cannot
-//! conflict with one of another key. Their queues are lists of variables. After each run, what is
-//! left is compared with what has been committed.
+//! The peers are **not word-based**: they replace whole values, which they allocate. Their maps
+//! have a variable for each possible key in a `HashMap` that does not change, so that an insert
+//! cannot conflict with one of another key. Their queues are lists of variables. After each run,
+//! what is left is compared with what has been committed.
 
 pub mod cli;
 mod memories;

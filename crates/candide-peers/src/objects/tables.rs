@@ -1,6 +1,6 @@
 //! A map and a queue as tables of Candide.
 
-use candide::{Abort, Database, Occ, Record, Table, TableOptions, Tx};
+use candide::{Abort, Database, Record, Table, TableOptions, Tx};
 
 use super::work::{Ended, MapSide, OPERATIONS, Operation, QueueSide};
 use crate::timed::Failure;
@@ -15,15 +15,15 @@ struct Entry {
 
 /// A table of entries.
 pub(crate) struct Map {
-    db: Database<Occ>,
-    entries: Table<Entry, Occ>,
+    db: Database,
+    entries: Table<Entry>,
 }
 
 impl Map {
     /// Makes a map of the even numbers below `keys`.
     pub(crate) fn new(keys: u64) -> Result<Map, Failure> {
-        let db = Database::<Occ>::new();
-        let entries: Table<Entry, Occ> =
+        let db = Database::new();
+        let entries: Table<Entry> =
             db.table_with("entries", TableOptions::default().capacity(keys as usize))?;
         for key in (0..keys).step_by(2) {
             db.run(|tx| entries.insert(tx, Entry { key, value: key }))?;
@@ -31,7 +31,7 @@ impl Map {
         Ok(Map { db, entries })
     }
 
-    fn run(&self, tx: &Tx<'_, Occ>, operations: &[Operation]) -> Result<i64, Abort> {
+    fn run(&self, tx: &Tx<'_>, operations: &[Operation]) -> Result<i64, Abort> {
         let mut grown = 0;
         for &operation in operations {
             match operation {
@@ -90,15 +90,15 @@ const TAIL: u64 = 1;
 
 /// A table of elements, and one of the two ends.
 pub(crate) struct Queue {
-    db: Database<Occ>,
-    elements: Table<Element, Occ>,
-    ends: Table<End, Occ>,
+    db: Database,
+    elements: Table<Element>,
+    ends: Table<End>,
 }
 
 impl Queue {
     /// Makes an empty queue.
     pub(crate) fn new() -> Result<Queue, Failure> {
-        let db = Database::<Occ>::new();
+        let db = Database::new();
         let (elements, ends) = (db.table("elements")?, db.table::<End>("ends")?);
         for id in [HEAD, TAIL] {
             db.run(|tx| ends.insert(tx, End { id, position: 0 }))?;
@@ -106,7 +106,7 @@ impl Queue {
         Ok(Queue { db, elements, ends })
     }
 
-    fn run(&self, tx: &Tx<'_, Occ>, push: Option<i64>) -> Result<i64, Abort> {
+    fn run(&self, tx: &Tx<'_>, push: Option<i64>) -> Result<i64, Abort> {
         let next = |position: &mut u64| std::mem::replace(position, *position + 1);
         if let Some(number) = push {
             let position = self.ends.modify(tx, TAIL, End::POSITION, next)?;

@@ -22,7 +22,7 @@ mod vacation;
 
 use std::error::Error;
 
-use candide::{Database, Occ};
+use candide::Database;
 use candide_harness::results::{grouped, median};
 use candide_harness::table;
 use candide_workloads::stamp::kmeans::Kmeans;
@@ -119,7 +119,7 @@ fn in_database<W: Workload>(workload: &W, lot: Lot) -> Result<Sample, Failure> {
     use candide_workloads::{Loaded, Worker};
 
     workload.validate()?;
-    let db = Database::<Occ>::new();
+    let db = Database::new();
     let loading = Loading { threads: 1, seed: lot.seed, progress: &|_| {}, stopped: &|| false };
     let loaded = workload.load(&db, &loading)?;
     loaded.expect_workers(lot.threads);

@@ -267,7 +267,9 @@ fn repeat<T>(
 fn once<T>(attempt: impl FnOnce() -> Result<T, Stopped>) -> Result<Done<T>, Failure> {
     match attempt() {
         Ok(output) => Ok(Done { output, retries: 0 }),
-        Err(Stopped::Conflict) => Err("a transaction without concurrent ones meets no conflict".into()),
+        Err(Stopped::Conflict) => {
+            Err("a transaction without concurrent ones meets no conflict".into())
+        }
         Err(Stopped::Failed(failure)) => Err(failure),
     }
 }

@@ -71,9 +71,10 @@ pub(crate) fn examine<W: Workload>(
         expected += workload.examine(table, first, &loaded)?;
     }
     if sum != expected {
-        return Err(
-            format!("the rows add up to {sum}, but the committed transactions to {expected}").into()
-        );
+        return Err(format!(
+            "the rows add up to {sum}, but the committed transactions to {expected}"
+        )
+        .into());
     }
     Ok(())
 }
