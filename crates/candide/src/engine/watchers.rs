@@ -25,9 +25,6 @@
 //!   session finds the count, or the watcher finds the node locked or changed. After the link, the
 //!   session wakes the watchers of the table. (An absent record may leave its index while it is
 //!   watched. An insert of its key then links a new record.)
-//! * **WT6** A commit notes the places that it has changed, and its session wakes their watchers
-//!   when it has released all its locks, in the same attempt, before any user code runs. After a
-//!   link the watchers are woken at once, since other attempts may insert the row.
 //! * **WT4** A sleeping watcher is not pinned, and holds no lock, turn or token. It refers to no
 //!   record or node.
 //! * **WT5** Everything is watched on which the attempt's `retry` rests: what the closure has read,
@@ -93,8 +90,8 @@ impl Watchers {
     /// has excluded all other transactions, and so has each watcher while it added its entry.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: the flag and the count come after the count here (E30), and the lock that excludes
-        // others orders the rest.
+        // Relaxed: a watcher adds its entry before it raises the flag or counts itself in a table
+        // (E30). The lock that excludes other transactions orders the rest.
         self.count.load(Ordering::Relaxed) == 0
     }
 
@@ -162,8 +159,8 @@ impl Watchers {
         lock(&self.entries).len()
     }
 
-    /// Returns the sessions that sleep, or have been woken and are about to go on. Each change wakes
-    /// the sessions for which it matters before the call that makes it returns.
+    /// Returns the sessions that sleep, or have been woken and are about to go on. The call that
+    /// makes a change wakes the sessions for which it matters before it returns.
     #[cfg(test)]
     pub(crate) fn asleep(&self) -> Asleep {
         let entries = lock(&self.entries);

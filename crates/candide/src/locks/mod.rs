@@ -90,7 +90,7 @@ pub(crate) use learning::learn;
 pub(crate) use patience::{LOCK_ROUNDS_MAX, patience};
 pub(crate) use row_locks::{Grant, RowLocks};
 pub(crate) use shared::{LockBase, Locker, SessionLocks, SharedLocks};
-pub(crate) use waiting::{When, is_held_on_this_thread, lock_place};
+pub(crate) use waiting::{When, lock_place};
 #[cfg(test)]
 pub(crate) use word::{Lock, LockWord};
 pub(crate) use word::{Mode, init_lock};

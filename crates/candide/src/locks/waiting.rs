@@ -26,7 +26,7 @@
 #![forbid(unsafe_code)]
 
 use super::cell_queue::queue;
-use super::desks::{Desk, class_of, thread_has_desk};
+use super::desks::{Desk, class_of};
 use super::patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
 use super::shared::{LockBase, Locker};
 use super::word::{Lock, LockWord, Mode};
@@ -294,14 +294,6 @@ pub(super) fn runs_beside(base: LockBase<'_>, me: u16) -> bool {
         number != me && desk.is_in_attempt() && desk.thread() == thread
     };
     thread != 0 && base.locks.desks.in_classes(u64::from(u32::MAX)).any(is_own)
-}
-
-/// Returns whether a running transaction of this thread may hold locks by policy, in any database.
-/// The caller holds none.
-#[cold]
-pub(crate) fn is_held_on_this_thread() -> bool {
-    let thread = own_thread::number();
-    thread != 0 && thread_has_desk(thread)
 }
 
 /// Returns whether the attempt is older than all holders of a lock. Of readers only the classes are
