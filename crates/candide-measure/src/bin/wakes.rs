@@ -7,8 +7,10 @@
 //!
 //! Two threads change one row by turns, and each waits for the other by `Tx::check`. Before a
 //! change a thread spins for a pause, in microseconds, in which the other one goes to sleep. The
-//! line `park` is the same with `std::thread::park`, which shows what the system takes. The numbers
-//! say nothing unless a core is idle; the last line is the load of the machine.
+//! second line of each protocol counts from the beginning of the call: the closure may run before
+//! the call returns, which the first line shows as no time. `park` is the same with
+//! `std::thread::park`: what the system takes. The numbers say little unless a core is idle; the
+//! last line is the load.
 
 use candide::{Abort, Database, Mvcc, Mvto, Occ, Protocol, Record, TicToc};
 use std::error::Error;
@@ -90,8 +92,14 @@ impl Game for Parked {
 fn measure(name: &str, game: &impl Game, rounds: u64, pause: Duration) {
     let origin = Instant::now();
     let nanoseconds = |at: Instant| at.duration_since(origin).as_nanos() as u64;
-    // When each turn has been passed.
-    let passed: Vec<AtomicU64> = (0..=rounds + 1).map(|_| AtomicU64::new(0)).collect();
+    // When the call that passes each turn has begun, and has returned.
+    let times_of_calls = || (0..=rounds + 1).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+    let (called, passed) = (times_of_calls(), times_of_calls());
+    let pass = |number: u64| {
+        called[number as usize].store(nanoseconds(Instant::now()), Ordering::SeqCst);
+        game.pass(number);
+        passed[number as usize].store(nanoseconds(Instant::now()), Ordering::SeqCst);
+    };
     let play = |thread: u64| {
         let mut times = Vec::new();
         for number in (1..=rounds).filter(|number| number % 2 == thread) {
@@ -107,24 +115,26 @@ fn measure(name: &str, game: &impl Game, rounds: u64, pause: Duration) {
                     at => break at,
                 }
             };
-            times.push(begun.saturating_sub(passed_at));
-            game.pass(number + 1);
-            passed[number as usize + 1].store(nanoseconds(Instant::now()), Ordering::SeqCst);
+            let called_at = called[number as usize].load(Ordering::SeqCst);
+            times.push((begun.saturating_sub(passed_at), begun.saturating_sub(called_at)));
+            pass(number + 1);
         }
         times
     };
-    let mut times = thread::scope(|scope| {
+    let times = thread::scope(|scope| {
         let other = scope.spawn(|| play(0));
-        game.pass(1);
-        passed[1].store(nanoseconds(Instant::now()), Ordering::SeqCst);
+        pass(1);
         let mut times = play(1);
         times.extend(other.join().expect("the thread has played"));
         times
     });
-    times.sort_unstable();
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize] as f64 / 1e3;
-    let (half, most, nearly, all) = (at(0.5), at(0.9), at(0.99), at(1.0));
-    println!("{name:<8} {half:>9.1} {most:>9.1} {nearly:>9.1} {all:>9.1}");
+    let (returns, calls): (Vec<_>, Vec<_>) = times.into_iter().unzip();
+    for (since, mut times) in [(name, returns), ("", calls)] {
+        times.sort_unstable();
+        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize] as f64 / 1e3;
+        let (half, most, nearly, all) = (at(0.5), at(0.9), at(0.99), at(1.0));
+        println!("{since:<8} {half:>9.1} {most:>9.1} {nearly:>9.1} {all:>9.1}");
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
