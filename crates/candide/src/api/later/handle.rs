@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::value::{
-    Computation, Core, Held, Made, Origin, Owned, Slot, Valued, Work, admit, common_list,
+    Common, Computation, Core, Held, Made, Origin, Owned, Slot, Valued, Work, admit,
 };
 use crate::engine::Protocol;
 use crate::error::Abort;
@@ -115,9 +115,10 @@ impl<T: 'static> Later<T> {
         inputs: H,
         function: impl FnMut(H::Values<'_>) -> Result<T, Abort> + 'static,
     ) -> Later<T> {
-        let list = common_list(&|each| inputs.each(each));
+        let mut common = Common::default();
+        inputs.each(&mut |input| common.add(input));
         let mut work = Computation { inputs, function };
-        match list {
+        match common.list() {
             Err(error) => Later::known(Slot::Misused(error)),
             Ok(Some(list)) => {
                 let made = Rc::new(Made::new(list.clone(), work));

@@ -192,25 +192,44 @@ where
 /// A function that passes each of some inputs to its argument.
 type Each<'e> = dyn Fn(&mut dyn FnMut(&dyn Owned)) + 'e;
 
-/// Returns the list to which the inputs belong that `each` passes to its argument; `None` if they
-/// belong to no transaction that runs.
-pub(super) fn common_list(each: &Each<'_>) -> Result<Option<Rc<StepList>>, Abort> {
-    let (mut open, mut committed, mut failure) = (None::<Rc<StepList>>, false, None);
-    each(&mut |input| match input.origin() {
-        Err(abort) => failure = failure.or(Some(abort)),
-        Ok(Origin::Known) => {}
-        Ok(Origin::Committed) => committed = true,
-        Ok(Origin::Open(list)) => match &open {
-            Some(other) if !Rc::ptr_eq(list, other) => {
-                failure = failure.or(Some(Abort::ForeignLater))
+/// What inputs that are used together belong to.
+#[derive(Default)]
+pub(super) struct Common {
+    open: Option<Rc<StepList>>,
+    has_committed: bool,
+    error: Option<Abort>,
+}
+
+impl Common {
+    /// Adds an input.
+    pub(super) fn add(&mut self, input: &dyn Owned) {
+        let error = match input.origin() {
+            Err(error) => Some(error),
+            Ok(Origin::Known) => None,
+            Ok(Origin::Committed) => {
+                self.has_committed = true;
+                None
             }
-            _ => open = Some(list.clone()),
-        },
-    });
-    match failure {
-        Some(abort) => Err(abort),
-        None if committed && open.is_some() => Err(Abort::ForeignLater),
-        None => Ok(open),
+            Ok(Origin::Open(list)) => {
+                let is_another = |open: &mut Rc<StepList>| !Rc::ptr_eq(open, list);
+                let other = self.open.replace(list.clone()).as_mut().is_some_and(is_another);
+                other.then_some(Abort::ForeignLater)
+            }
+        };
+        self.error = self.error.or(error);
+    }
+
+    /// Returns the list to which the inputs belong; `None` if they belong to no transaction that
+    /// runs.
+    ///
+    /// # Errors
+    /// Why the inputs cannot be used, or not together.
+    pub(super) fn list(self) -> Result<Option<Rc<StepList>>, Abort> {
+        match self.error {
+            Some(error) => Err(error),
+            None if self.has_committed && self.open.is_some() => Err(Abort::ForeignLater),
+            None => Ok(self.open),
+        }
     }
 }
 
