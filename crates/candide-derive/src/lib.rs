@@ -110,7 +110,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[index(columns(a, b))]`, `#[unique(columns(a, b))]` | An index of several fields, in this order, parts of the primary key included; four at most. Its name is `by_a_b`, or what `name = ..` says. |
 /// | `#[record(hash)]`, `#[record(ordered)]` | How rows are found by their primary key; `hash` by default. |
 /// | `#[record(groups(a, b))]` | The groups that fields may name, beside `row`. Then a misspelt name is an error of compilation; without this, any name makes a group. |
-/// | `#[record(crate = path)]` | Where the crate `candide` is, for those who re-export it. |
+/// | `#[record(crate = path)]` | The path of the crate `candide`, for crates that re-export it. |
 ///
 /// ```
 /// mod framework {

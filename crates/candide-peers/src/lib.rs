@@ -1,7 +1,9 @@
 //! Measurements of Candide beside other libraries, in one process. The command `maps` compares
 //! Candide's tables with the concurrent maps of the Rust ecosystem. This page is about `maps`. The
 //! command `stores` compares whole transactions with those of other stores, of SQL, of software
-//! transactional memory and of hand-written locking: see [`stores`].
+//! transactional memory and of hand-written locking: see [`stores`]. The command `stamp` compares
+//! two whole programs: see [`mod@stamp`]. The command `objects` compares maps and queues within
+//! transactions: see [`objects`].
 //!
 //! ```text
 //! cd crates/candide-peers
@@ -63,7 +65,8 @@
 #![deny(unsafe_code)]
 
 // Layers, lowest first: role, key, map, input, counters, chase, threads, command, cli, contender,
-// maps, figures, report, table, plot, suite, stores.
+// maps, figures, report, table, plot, suite, timed, stores,
+// stamp, objects.
 
 mod chase;
 pub mod cli;
@@ -75,13 +78,16 @@ mod input;
 mod key;
 mod map;
 mod maps;
+pub mod objects;
 mod plot;
 mod report;
 mod role;
+pub mod stamp;
 pub mod stores;
 mod suite;
 mod table;
 mod threads;
+mod timed;
 
 pub use command::execute;
 pub use key::{Key, Wide};

@@ -133,7 +133,7 @@ pub(crate) trait CutSource: Send + Sync {
     /// Returns a cut.
     fn cut(&self) -> u64;
 
-    /// Wakes the sessions that sleep until something changes, since nothing can be written any more.
+    /// Wakes the sessions that sleep until something changes: nothing can be written any more.
     fn wake_watchers(&self);
 }
 

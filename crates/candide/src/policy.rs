@@ -14,8 +14,9 @@ use std::str::FromStr;
 /// absence of a key that was never there is not locked: a transaction may fail at its commit
 /// because of a new row, under every policy.
 ///
-/// No wait for a lock is longer than 10 ms, except under [`Policy::Deferred`], and a transaction
-/// that has failed to get locks too often does without them. A lock that another transaction of the same thread holds is ignored.
+/// No wait for a lock is longer than 10 ms, except under [`Policy::DeferredTwoPhase`], and a
+/// transaction that has failed to get locks too often does without them. A lock that another
+/// transaction of the same thread holds is ignored.
 ///
 /// [`Builder::policy`](crate::Builder::policy) chooses the policy of a database,
 /// [`TableOptions::policy`](crate::TableOptions::policy) that of a table, and
@@ -65,7 +66,7 @@ pub enum Policy {
     /// has read nothing and locked nothing before, it waits a second and then begins anew, until
     /// its deadline; otherwise it waits as under [`Policy::Mocc`]. So transactions of
     /// [deferred](crate::Table::defer) operations do not fail because of one another.
-    Deferred,
+    DeferredTwoPhase,
     /// Answers by chance: grants a lock that it does not take, or refuses a free lock. Only to show
     /// that locks do not matter for serializability.
     #[cfg(any(test, feature = "experiments"))]
@@ -85,7 +86,7 @@ impl Policy {
         Policy::Pessimistic,
         Policy::Mocc,
         Policy::Hybrid,
-        Policy::Deferred,
+        Policy::DeferredTwoPhase,
     ];
 
     /// Returns the policy's name, as the command line spells it. [`Policy::from_str`] parses such
@@ -102,7 +103,7 @@ impl Policy {
             Policy::Pessimistic => "pcc",
             Policy::Mocc => "mocc",
             Policy::Hybrid => "hybrid",
-            Policy::Deferred => "deferred-2pl",
+            Policy::DeferredTwoPhase => "deferred-2pl",
             #[cfg(any(test, feature = "experiments"))]
             Policy::Random => "random",
         }
@@ -123,7 +124,7 @@ impl Policy {
     /// write before their commits.
     #[inline]
     pub(crate) const fn waits_in_order(self) -> bool {
-        self.learns() || matches!(self, Policy::Deferred)
+        self.learns() || matches!(self, Policy::DeferredTwoPhase)
     }
 
     /// Returns the policy with this number.

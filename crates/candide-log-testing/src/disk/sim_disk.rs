@@ -60,7 +60,8 @@ impl SimDisk {
     }
 
     /// Asks for a fault at the `n`-th operation from now that the fault applies to. Reads,
-    /// [`Disk::list`], [`Disk::open`], [`Disk::open_to_read`], [`Disk::lock`] and [`DiskFile::len`] are operations, too.
+    /// [`Disk::list`], [`Disk::open`], [`Disk::open_to_read`], [`Disk::lock`] and [`DiskFile::len`]
+    /// are operations, too.
     ///
     /// # Panics
     ///

@@ -66,7 +66,7 @@ const ALL: &str = "all";
 /// The most threads. The limit keeps a typing error from starting a million threads.
 const THREADS_MAX: usize = 1024;
 
-pub(super) fn threads(text: &str) -> Result<usize, String> {
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(threads) if (1..=THREADS_MAX).contains(&threads) => Ok(threads),
         _ => Err(format!("use numbers from 1 to {THREADS_MAX}, such as 1,2")),

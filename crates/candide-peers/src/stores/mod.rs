@@ -48,8 +48,8 @@
 //!   `find_many`: no peer has such operations.
 //! - `mutex` and `sharded` cannot roll back. The bodies of transactions decide before their first
 //!   write whether to write, so a rollback is never needed.
-//! - `stm` keeps its rows in a map that is built when the table is loaded and never changes. So
-//!   `stm` allows no inserts.
+//! - `fast-stm` and `stm` keep their rows in a map that is built when the table is loaded and never
+//!   changes. So they allow no inserts. Neither is word-based: they replace whole rows.
 //! - `sqlite` prepares its statements beforehand, so it parses nothing in the measured time. But it
 //!   interprets the statements.
 //! - `fjall`, `redb`, `lmdb`, `sqlite` and `rocksdb` are designed to keep data on disk.
@@ -82,6 +82,7 @@ use std::time::Duration;
 use candide::Abort;
 
 pub use cli::Options;
+pub(crate) use cli::threads;
 pub use durability::{Committer, Durable, Waiting};
 pub use suite::run;
 pub use value::Value;

@@ -117,8 +117,13 @@ fn results_are_written_as_json() {
     let json = std::env::temp_dir().join(format!("candide-stores-{}.json", std::process::id()));
     let small =
         ["--rows", "100", "--duration", "2ms", "--runs", "3", "--workload", "transfer,smallbank"];
-    let whole =
-        ["stores", "--peers", "candide-occ,candide-serial,stm", "--json", json.to_str().unwrap()];
+    let whole = [
+        "stores",
+        "--peers",
+        "candide-occ,candide-serial,fast-stm",
+        "--json",
+        json.to_str().unwrap(),
+    ];
     super::run(&Options::parse_from(whole.iter().chain(&small))).unwrap();
     let report: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
@@ -135,7 +140,7 @@ fn results_are_written_as_json() {
         assert_eq!(result["tps_runs"].as_array().unwrap().len(), 3);
     }
     let stm = &report["peers"][2];
-    assert_eq!((&stm["name"], &stm["crate"]), (&"stm".into(), &"fast-stm".into()));
+    assert_eq!((&stm["name"], &stm["crate"]), (&"fast-stm".into(), &"fast-stm".into()));
     assert!(report["notes"].to_string().contains("candide-serial cannot be used by 2 threads"));
 }
 

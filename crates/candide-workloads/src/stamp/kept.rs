@@ -9,7 +9,10 @@ use crate::workload::lock;
 /// What has been prepared for the databases that a workload fills, such as the results of its
 /// sequential program, so that each need not prepare it again. Clones share it.
 #[derive(Clone, Default)]
-pub struct Kept(Arc<Mutex<Option<(String, Arc<dyn Any + Send + Sync>)>>>);
+pub struct Kept(Arc<Mutex<Option<(String, Prepared)>>>);
+
+/// What was prepared, of any type.
+type Prepared = Arc<dyn Any + Send + Sync>;
 
 impl fmt::Debug for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -153,7 +153,7 @@ fn one_thread_leaves_kmeans_in_the_same_state_under_every_protocol_and_option() 
 }
 
 #[test]
-fn knobs_out_of_range_are_refused() {
+fn knobs_of_kmeans_out_of_range_are_refused() {
     let knobs = || knobs(Form::Eager);
     assert_refused([
         (Kmeans { points: 0, ..knobs() }, "the number of points must be from 1"),
@@ -165,7 +165,7 @@ fn knobs_out_of_range_are_refused() {
 }
 
 #[test]
-fn configurations_are_those_published() {
+fn configurations_of_kmeans_are_the_published_ones() {
     for (mode, expected) in [
         ("low", (65_536, 32, 40, 0.00001)),
         ("high", (65_536, 32, 15, 0.00001)),

@@ -23,7 +23,7 @@ fn knobs(form: Form) -> Vacation {
 }
 
 #[test]
-fn counters_agree_with_reservations_under_every_protocol_and_switch() {
+fn counters_agree_with_reservations_under_every_protocol_and_option() {
     for form in [Form::Eager, Form::Deferred] {
         assert_holds(&knobs(form), THREADS, STEPS, |committed, all| {
             assert_eq!(committed, all, "nothing rolls back")
@@ -43,7 +43,7 @@ fn both_forms_do_the_same_as_the_sequential_program() {
 }
 
 #[test]
-fn what_is_sold_out_is_not_reserved_and_the_rest_is() {
+fn items_without_stock_are_not_reserved_and_all_others_are() {
     let knobs = Vacation { relations: 3, user_pct: 100, ..knobs(Form::Deferred) };
     let many = Vacation { relations: 2_000, queried_pct: 1, user_pct: 100, ..knobs.clone() };
     for knobs in [knobs, many] {
@@ -184,7 +184,7 @@ fn unaccounted_tasks_are_noticed() {
 }
 
 #[test]
-fn check_leaves_everything_as_it_was() {
+fn the_check_changes_no_row() {
     let (db, loaded) = honest(&knobs(Form::Deferred), STEPS);
     let before = Vec::<Resource>::of(&loaded);
     assert_eq!(check(&db, &loaded).failed, Vec::<String>::new());
@@ -204,7 +204,7 @@ fn one_thread_leaves_vacation_in_the_same_state_under_every_protocol_and_option(
 }
 
 #[test]
-fn knobs_out_of_range_are_refused() {
+fn knobs_of_vacation_out_of_range_are_refused() {
     let knobs = || knobs(Form::Eager);
     assert_refused([
         (Vacation { queries: 17, ..knobs() }, "from 1 to 16, not 17"),
@@ -216,7 +216,7 @@ fn knobs_out_of_range_are_refused() {
 }
 
 #[test]
-fn configurations_are_those_published() {
+fn configurations_of_vacation_are_the_published_ones() {
     for (mode, expected) in [
         ("low", (2, 90, 98, 1_048_576, 4_194_304)),
         ("high", (4, 60, 90, 1_048_576, 4_194_304)),

@@ -279,7 +279,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let InsertTarget { record, is_new } = self.record_for(tx, state, &key)?;
         let (core, engine) = (self.core(), tx.engine);
         state.whole_or_failed(|state| {
-            // Nobody reads these words: the steps replace them.
+            // No operation reads these words: the steps replace them.
             let mut zeros = R::Image::ZERO;
             let zeros = &*zeros.words();
             if is_new {

@@ -60,7 +60,6 @@ pub use snapshot::Snapshot;
 pub use table::Table;
 #[cfg(any(test, feature = "experiments"))]
 pub use table_words::TableWords;
-#[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use value_table::ValueTable;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use way::Way;

@@ -461,8 +461,8 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
             Err(abort) => return (Err(abort.into()), None),
         },
     };
-    // Dropped after the session is given back, also by a panic: values, and what steps hold, may run
-    // transactions.
+    // Dropped after the session is given back, also by a panic: values, and what steps hold, may
+    // run transactions.
     let effects = Effects::default();
     let is_kept = !inner.engine.properties.one_session;
     let mut lent = Lent { session: Some(session), database, is_kept };

@@ -225,9 +225,9 @@ pub trait Protocol: Absence {
         Ok(false)
     }
 
-    /// Lets the observation that [`Protocol::read`] has just made, of the unit `at`, hold as long as
-    /// a number of the unit is in `range`. By default the observation stays one of a version, which
-    /// conflicts more often.
+    /// Lets the observation that [`Protocol::read`] has just made, of the unit `at`, hold as long
+    /// as a number of the unit is in `range`. By default the observation stays one of a version,
+    /// which conflicts more often.
     #[doc(hidden)]
     fn loosen(_attempt: &mut Self::Attempt, _at: CellAt, _range: NumberRange) {}
 

@@ -5,7 +5,6 @@
 
 use super::snapshot_outcome::SnapshotOutcome;
 use super::table_core::{BlockSize, TableCore};
-use super::worker::Local;
 use crate::epoch::Epoch;
 use crate::index::Retire;
 use crate::memory::{Block, Cache};
@@ -17,7 +16,7 @@ use std::sync::Arc;
 
 /// Memory that is unlinked, so that readers that begin now cannot reach it.
 #[derive(Debug)]
-pub enum Retired {
+pub(crate) enum Retired {
     Record { table: u16, record: RecordAt },
     Version { table: u16, size: BlockSize, block: Block },
     Index { table: u16, part: Retire },
@@ -25,10 +24,13 @@ pub enum Retired {
 }
 
 impl Retired {
-    /// Frees the memory, which no reader can reach any more. A value is left to the session, which
-    /// drops it later.
-    pub(crate) fn free(self, tables: &[Arc<TableCore>], local: &mut Local) {
-        let caches = &mut local.caches;
+    /// Frees the memory, which no reader can reach any more. A value is moved to `unwanted`.
+    pub(super) fn free(
+        self,
+        tables: &[Arc<TableCore>],
+        caches: &mut Vec<Option<Cache>>,
+        unwanted: &mut Vec<Value>,
+    ) {
         match self {
             Retired::Record { table, record } => {
                 let slab = &tables[usize::from(table)].records;
@@ -43,7 +45,7 @@ impl Retired {
                 Cache::of(caches, slab).free(slab, block);
             }
             Retired::Index { part: Retire::Array(array), .. } => drop(array),
-            Retired::Value(value) => local.values.unwanted.push(value),
+            Retired::Value(value) => unwanted.push(value),
         }
     }
 }

@@ -7,8 +7,9 @@
 #![forbid(unsafe_code)]
 
 use crate::record::CellAt;
-use crate::sync::{MODELLED, process_unique};
+use crate::sync::{MODELLED, process, process_unique};
 use std::cell::RefCell;
+use std::sync::Weak;
 
 thread_local! {
     static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
@@ -112,6 +113,40 @@ pub(crate) fn is_in_another_that_holds(own: u32) -> bool {
         !others.is_empty()
     })
     .unwrap_or(false)
+}
+
+/// The locks of a database whose holders, with their threads, are shown in the database, and not
+/// noted here.
+pub(crate) trait ShownLocks: Send + Sync {
+    /// Returns whether a running transaction of the thread with this [`number`] may hold one.
+    fn may_be_held_by(&self, thread: u64) -> bool;
+}
+
+/// The locks of all databases of the process whose holders are shown.
+static SHOWN: process::Mutex<Vec<Weak<dyn ShownLocks>>> = process::Mutex::new(Vec::new());
+
+/// Adds the locks of a database.
+#[cold]
+pub(crate) fn add_shown_locks(locks: Weak<dyn ShownLocks>) {
+    if MODELLED {
+        return;
+    }
+    let mut shown = process::lock(&SHOWN);
+    shown.retain(|locks| locks.strong_count() > 0);
+    shown.push(locks);
+}
+
+/// Returns whether a running transaction of this thread may hold locks that are shown, in any
+/// database. The caller's transaction holds none.
+#[cold]
+pub(crate) fn may_hold_shown_locks() -> bool {
+    let thread = number();
+    if thread == 0 {
+        return false;
+    }
+    // Not under the lock: this may drop the last reference.
+    let shown = process::lock(&SHOWN).clone();
+    shown.iter().filter_map(Weak::upgrade).any(|locks| locks.may_be_held_by(thread))
 }
 
 /// Returns whether one of the last `count` noted units was locked ahead and a transaction of

@@ -1,5 +1,5 @@
-//! Who owns the values that an attempt stages and replaces; [`record::value`](crate::record::value)
-//! has the values themselves.
+//! The owners of the values that an attempt stages and replaces;
+//! [`record::value`](crate::record::value) has the values themselves.
 //!
 //! A value that is staged belongs to the attempt until the attempt has ended: not only until it is
 //! staged over, or its part of the transaction undone, since the closure may still hold a
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_stays_is_not_replaced() {
+    fn a_value_that_a_commit_keeps_is_not_replaced() {
         let mut values = Values::default();
         let word = staged(&mut values);
         values.replace(0, word, 3);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_commit_replaces_has_the_times_of_both_commits() {
+    fn a_replaced_value_has_the_times_of_both_commits() {
         let mut values = Values::default();
         let word = staged(&mut values);
         values.replace(0, word, 3);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_installed_is_to_be_dropped() {
+    fn values_that_are_not_installed_are_dropped() {
         let mut values = Values::default();
         let installed = staged(&mut values);
         staged(&mut values);

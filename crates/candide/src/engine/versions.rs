@@ -102,16 +102,10 @@ pub trait Versions<P: Parts> {
         false
     }
 
-    /// Takes over the values outside of records that the attempt, which has ended, has replaced. By
-    /// default they are retired, like memory that is unlinked.
+    /// Takes over the values outside of records that the attempt, which has ended, has replaced.
+    /// The caller retires what is left of them, by default all, like memory that is unlinked.
     #[doc(hidden)]
-    fn leave_values(
-        _session: &mut P::SessionVersions,
-        replaced: &mut Vec<Replaced>,
-        retired: &mut Vec<Retired>,
-    ) {
-        retired.extend(replaced.drain(..).map(|replaced| Retired::Value(replaced.value)));
-    }
+    fn leave_values(_session: &mut P::SessionVersions, _replaced: &mut Vec<Replaced>) {}
 
     /// Moves the old versions left by commits to the backlog, and parks the units that wait for a
     /// snapshot to close, with the epoch and the time that `queued` returns. Returns the number of

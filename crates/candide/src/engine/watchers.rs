@@ -90,8 +90,8 @@ impl Watchers {
     /// has excluded all other transactions, and so has each watcher while it added its entry.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: the flag and the count come after the count here (E30), and the lock that excludes
-        // others orders the rest.
+        // Relaxed: a watcher adds its entry before it raises the flag or counts itself in a table
+        // (E30). The lock that excludes other transactions orders the rest.
         self.count.load(Ordering::Relaxed) == 0
     }
 
@@ -159,8 +159,8 @@ impl Watchers {
         lock(&self.entries).len()
     }
 
-    /// Returns the sessions that sleep, or have been woken and are about to go on. Each change wakes
-    /// the sessions for which it matters before the call that makes it returns.
+    /// Returns the sessions that sleep, or have been woken and are about to go on. The call that
+    /// makes a change wakes the sessions for which it matters before it returns.
     #[cfg(test)]
     pub(crate) fn asleep(&self) -> Asleep {
         let entries = lock(&self.entries);

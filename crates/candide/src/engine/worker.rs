@@ -119,6 +119,12 @@ impl Local {
         self.is_stale = is_stale;
     }
 
+    /// Frees memory that no reader can reach any more. A value is left to the session, which drops
+    /// it later.
+    pub(crate) fn free(&mut self, retired: Retired, tables: &[Arc<TableCore>]) {
+        retired.free(tables, &mut self.caches, &mut self.values.unwanted);
+    }
+
     /// Returns whether the session has left queue entries or memory that its garbage must take
     /// over, or has to wake other sessions.
     #[inline]

@@ -342,16 +342,13 @@ impl fmt::Display for Error {
             Error::TooManyIndexes => f.write_str(
                 "a table can have 32 secondary indexes, and dropped ones count; make an index with the name, columns and kind of a dropped one, which it replaces",
             ),
-            Error::NotUnique { table, index } => write!(
-                f,
-                "two rows of table {table:?} have the same key in {index:?}, so that index cannot be unique; change one of them, or \
-                 leave out `unique`"
-            ),
-            Error::Busy { waited } => write!(
-                f,
-                "the call has waited {} s for running transactions; try again when they have ended",
-                waited.as_secs()
-            ),
+            Error::NotUnique { table, index } => {
+                write!(f, "two rows of table {table:?} have the same key in {index:?}, so that index cannot be unique; change one of them, or leave out `unique`")
+            }
+            Error::Busy { waited } => {
+                let seconds = waited.as_secs();
+                write!(f, "the call has waited {seconds} s for running transactions; try again when they have ended")
+            }
             Error::Schema { table, row, difference } => write!(
                 f,
                 "the rows of table {table:?} are not of type {row}: {difference}; name the type that the table was made with, or copy the rows into a table with another name"

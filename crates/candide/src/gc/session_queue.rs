@@ -148,7 +148,7 @@ impl<B: Backlog> Garbage<B> {
             }
             let (_, retired) =
                 self.retired.pop_front().expect("the entry was seen under the same lock");
-            retired.free(tables, &mut worker.local);
+            worker.local.free(retired, tables);
         }
         if !P::Versions::has_to_collect(&self.backlog, horizon)
             && self.reap_queue.is_empty()

@@ -40,8 +40,8 @@ impl NodeAt {
         self.word(0).load(Ordering::Acquire) // E9
     }
 
-    /// Returns whether the node has a version, which is unlocked. A thread that locks the node later
-    /// sees what the caller has done before.
+    /// Returns whether the node has `version`, which is unlocked. If so, a thread that locks the
+    /// node later sees what the caller has done before.
     pub(crate) fn confirm_version(&self, version: u64) -> bool {
         let word = self.word(0);
         // Release pairs with the Acquire of an exchange that locks the node (E30).

@@ -7,7 +7,8 @@
 
 #![forbid(unsafe_code)]
 
-use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutex, Ordering, full_fence, lock, process};
+use crate::engine::own_thread::{self, ShownLocks};
+use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutex, Ordering, full_fence, lock};
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -110,9 +111,6 @@ struct Made {
     cores: usize,
 }
 
-/// The desks of all databases of the process.
-static ALL: process::Mutex<Vec<Weak<Made>>> = process::Mutex::new(Vec::new());
-
 /// The desks that no session has.
 #[derive(Debug)]
 struct Free {
@@ -142,11 +140,8 @@ impl Desks {
                 false => std::thread::available_parallelism().map_or(1, usize::from),
             },
         });
-        if !MODELLED {
-            let mut all = process::lock(&ALL);
-            all.retain(|made| made.strong_count() > 0);
-            all.push(Arc::downgrade(&made));
-        }
+        let weak: Weak<Made> = Arc::downgrade(&made);
+        own_thread::add_shown_locks(weak);
         made
     }
 
@@ -243,16 +238,11 @@ impl Desks {
     }
 }
 
-/// Returns whether a transaction of a thread may hold locks by policy, in any database. `thread` is
-/// the number that desks show.
-#[cold]
-pub(super) fn thread_has_desk(thread: u64) -> bool {
-    let is_its = |desk: &CachePadded<Desk>| desk.is_in_attempt() && desk.thread() == thread;
-    let all = process::lock(&ALL).clone();
-    let mut made = all.iter().filter_map(Weak::upgrade);
-    made.any(|made| {
-        made.groups.iter().map_while(OnceLock::get).any(|group| group.iter().any(is_its))
-    })
+impl ShownLocks for Made {
+    fn may_be_held_by(&self, thread: u64) -> bool {
+        let is_its = |desk: &CachePadded<Desk>| desk.is_in_attempt() && desk.thread() == thread;
+        self.groups.iter().map_while(OnceLock::get).any(|group| group.iter().any(is_its))
+    }
 }
 
 /// Returns the bit of the class of desk `number`.

@@ -155,7 +155,7 @@ impl RowLocks {
                     false => {
                         let holds_others = holds_cells || self.holds_any();
                         let asker = Asker::new(policy, mode, 0, (when, holds_cells, holds_others));
-                        let is_patient = self.is_patient && policy == Policy::Deferred;
+                        let is_patient = self.is_patient && policy == Policy::DeferredTwoPhase;
                         let asker = asker.canonical(is_canonical).patient(is_patient);
                         let grant = self.take(locker, at, asker)?;
                         (grant == Grant::Held).then_some(RowLock { at, mode, node: None })
@@ -301,8 +301,8 @@ impl RowLocks {
     }
 
     /// Takes the locks of those rows of the write set whose writers must ask, in the order of
-    /// addresses. The caller has not begun phase 1. `has_observed` says whether the attempt has read
-    /// anything. While the attempt waits, other rows may become such rows, and it may have to
+    /// addresses. The caller has not begun phase 1. `has_observed` says whether the attempt has
+    /// read anything. While the attempt waits, other rows may become such rows, and it may have to
     /// release locks that it holds. So the attempt looks again, a few times.
     ///
     /// # Errors

@@ -90,7 +90,7 @@ pub(crate) use learning::learn;
 pub(crate) use patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
 pub(crate) use row_locks::{Grant, RowLocks};
 pub(crate) use shared::{LockBase, Locker, SessionLocks, SharedLocks};
-pub(crate) use waiting::{When, is_held_on_this_thread, lock_place};
+pub(crate) use waiting::{When, lock_place};
 #[cfg(test)]
 pub(crate) use word::{Lock, LockWord};
 pub(crate) use word::{Mode, init_lock};
@@ -111,7 +111,7 @@ pub(crate) const FLAGS: u64 = RASK | WASK;
 pub(crate) fn flags_of(policy: Policy, options: MoccOptions) -> u64 {
     match policy {
         Policy::Optimistic | Policy::Hybrid => 0,
-        Policy::Swiss | Policy::Adaptive | Policy::Deferred => WASK,
+        Policy::Swiss | Policy::Adaptive | Policy::DeferredTwoPhase => WASK,
         Policy::Mocc if options.threshold_of_heat() > 0 => 0,
         _ => FLAGS,
     }

@@ -363,10 +363,12 @@ fn asks_for(policy: Policy, mode: Mode, when: When) -> bool {
     match (mode, when) {
         (Mode::Write, When::Ahead | When::Now | When::BeforeCommit | When::Commit) => true,
         (Mode::Write, When::Staging) => {
-            use Policy::{Adaptive, Deferred, Optimistic, Pessimistic};
-            !matches!(policy, Optimistic | Adaptive | Pessimistic | Deferred)
+            use Policy::{Adaptive, DeferredTwoPhase, Optimistic, Pessimistic};
+            !matches!(policy, Optimistic | Adaptive | Pessimistic | DeferredTwoPhase)
         }
-        (Mode::Read, _) => !matches!(policy, Policy::Optimistic | Policy::Swiss | Policy::Deferred),
+        (Mode::Read, _) => {
+            !matches!(policy, Policy::Optimistic | Policy::Swiss | Policy::DeferredTwoPhase)
+        }
     }
 }
 

@@ -7,9 +7,9 @@
 //! * dreadlock: a sleeper has published for which sessions it waits, has found itself not among
 //!   those for which they wait, and looks again whenever it wakes up. Sleepers publish under the
 //!   policies wait-die and swiss, too, so circles through locks of these policies are found.
-//! * mocc, hybrid and deferred-2pl: a sleeper holds only locks of these policies, and all of them come before the
-//!   lock that it waits for in the order of addresses (`learning.rs`). No other transaction of its
-//!   thread runs.
+//! * mocc, hybrid and deferred-2pl: a sleeper holds only locks of these policies, and all of them
+//!   come before the lock that it waits for in the order of addresses (`learning.rs`). No other
+//!   transaction of its thread runs.
 //! * swiss: a sleeper has asked the holder to abort, which the holder sees when it asks for its
 //!   next lock and while it waits.
 //!
@@ -28,7 +28,7 @@
 #![forbid(unsafe_code)]
 
 use super::cell_queue::queue;
-use super::desks::{Desk, class_of, thread_has_desk};
+use super::desks::{Desk, class_of};
 use super::patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, long_patience, patience};
 use super::shared::{LockBase, Locker};
 use super::word::{Lock, LockWord, Mode};
@@ -254,7 +254,7 @@ pub(super) fn verdict(
             asker.sleep(locker.base())
         }
         Policy::Pessimistic if asker.mode == Mode::Read => Verdict::Without,
-        Policy::Mocc | Policy::Hybrid | Policy::Deferred if asker.is_canonical => {
+        Policy::Mocc | Policy::Hybrid | Policy::DeferredTwoPhase if asker.is_canonical => {
             asker.sleep(locker.base())
         }
         _ => asker.rounds(),
@@ -310,14 +310,6 @@ pub(super) fn runs_beside(base: LockBase<'_>, me: u16) -> bool {
         number != me && desk.is_in_attempt() && desk.thread() == thread
     };
     thread != 0 && base.locks.desks.in_classes(u64::from(u32::MAX)).any(is_own)
-}
-
-/// Returns whether a running transaction of this thread may hold locks by policy, in any database.
-/// The caller holds none.
-#[cold]
-pub(crate) fn is_held_on_this_thread() -> bool {
-    let thread = own_thread::number();
-    thread != 0 && thread_has_desk(thread)
 }
 
 /// Returns whether the attempt is older than all holders of a lock. Of readers only the classes are

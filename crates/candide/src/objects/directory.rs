@@ -104,6 +104,9 @@ impl ObjectType {
     }
 }
 
+/// The function that makes the rows of a new object, which has the given number.
+type Fill<'f, P> = dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort> + 'f;
+
 /// Returns the table of objects.
 fn directory<P: Protocol>(inner: &Handle<P>, is_volatile: bool) -> Result<Table<Named, P>, Error> {
     let options = TableOptions::default();
@@ -123,7 +126,7 @@ pub(super) fn find_object<P: Protocol>(
     inner: &Handle<P>,
     (name, is_volatile): (&str, bool),
     wanted: &ObjectType,
-    fill: &mut dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort>,
+    fill: &mut Fill<'_, P>,
 ) -> Result<u64, Error> {
     if name.is_empty() {
         return Err(Error::EmptyTableName);

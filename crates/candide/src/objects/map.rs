@@ -21,6 +21,9 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
+/// A handle on an entry of a map.
+type EntryRow<'t, K, V, I, P> = Row<'t, Entry<K, V, I>, P>;
+
 /// A map that transactions read and write, and that finds keys by their hash. ([`TOrderedMap`]
 /// keeps them in order.)
 ///
@@ -58,8 +61,8 @@ use std::sync::Arc;
 /// # Cost
 /// A map is a table of its own. A handle has the size of a few words. The table of a map that ended
 /// is emptied and used by the next map of the same type. So the values of a map are the fields of a
-/// row, and a map is as fast as a [`Table`](crate::Table) of the same shape. Under [`Mvto`](crate::Mvto) a `put`
-/// links a version of the value.
+/// row, and a map is as fast as a [`Table`](crate::Table) of the same shape. Under
+/// [`Mvto`](crate::Mvto) a `put` links a version of the value.
 ///
 /// # Errors of every operation
 /// [Those of every operation](crate::Table#errors-of-every-operation) on a table.
@@ -332,7 +335,7 @@ impl<K: Key, V: Field, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
         &'t self,
         tx: &'t Tx<'_, P>,
         key: impl AsKey<K>,
-    ) -> Result<Option<Row<'t, Entry<K, V, I>, P>>, Abort> {
+    ) -> Result<Option<EntryRow<'t, K, V, I, P>>, Abort> {
         match self.table.find(tx, key) {
             Ok(row) => Ok(Some(row)),
             Err(Abort::NotFound) => Ok(None),
@@ -376,7 +379,8 @@ impl<K: Key, V: Number, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
 
 /// Maps of fields in the order of keys.
 impl<K: Key, V: Field, P: Protocol, I: InOrder> TMap<K, V, P, I> {
-    /// Returns the entries of a range of keys, in their order ([`Table::scan`](crate::Table::scan)).
+    /// Returns the entries of a range of keys, in their order
+    /// ([`Table::scan`](crate::Table::scan)).
     pub fn range<'t>(
         &'t self,
         tx: &'t Tx<'_, P>,

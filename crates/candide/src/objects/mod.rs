@@ -72,8 +72,8 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: words, boxed, cell, owner, cells, entry, maps, stored, directory, tbox, array,
-// counter, map, boxed_map, set.
+// Layers, lowest first: words, boxed, cell, owner, cells, entry, maps, stored, directory, tbox,
+// array, counter, map, boxed_map, set.
 mod array;
 mod boxed;
 mod boxed_map;

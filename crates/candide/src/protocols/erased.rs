@@ -20,7 +20,7 @@ use super::list::DefaultProtocol;
 use crate::access::{ChangeSink, Failure, Intent, WriteSet};
 use crate::engine::{
     Absence, Applied, Backlog, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts,
-    Properties, Protocol, Replaced, Retired, Seen, TableCore, Unwatched, Versions, Watch,
+    Properties, Protocol, Replaced, Seen, TableCore, Unwatched, Versions, Watch,
 };
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
@@ -179,7 +179,7 @@ pub struct ErasedBacklog(Option<Box<dyn AnyBacklog>>);
 /// The functions of a protocol that work on a session's data about old versions.
 trait Session: Any + Send + Debug {
     fn leaves_some(&self) -> bool;
-    fn leave_values(&mut self, replaced: &mut Vec<Replaced>, retired: &mut Vec<Retired>);
+    fn leave_values(&mut self, replaced: &mut Vec<Replaced>);
     fn leave_behind(
         &mut self,
         epochs: &Epochs,
@@ -272,8 +272,8 @@ impl<P: Protocol> Session for SessionOf<P> {
         P::Versions::leaves_some(&self.0)
     }
 
-    fn leave_values(&mut self, replaced: &mut Vec<Replaced>, retired: &mut Vec<Retired>) {
-        P::Versions::leave_values(&mut self.0, replaced, retired);
+    fn leave_values(&mut self, replaced: &mut Vec<Replaced>) {
+        P::Versions::leave_values(&mut self.0, replaced);
     }
 
     fn leave_behind(
@@ -562,13 +562,9 @@ impl Versions<Erased> for Erased {
         session.0.as_ref().is_some_and(|session| session.leaves_some())
     }
 
-    fn leave_values(
-        session: &mut ErasedSession,
-        replaced: &mut Vec<Replaced>,
-        retired: &mut Vec<Retired>,
-    ) {
+    fn leave_values(session: &mut ErasedSession, replaced: &mut Vec<Replaced>) {
         let session = session.0.as_mut().expect("a session that has committed has its part");
-        session.leave_values(replaced, retired);
+        session.leave_values(replaced);
     }
 
     fn leave_behind(

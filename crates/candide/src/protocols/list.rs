@@ -33,7 +33,7 @@ macro_rules! for_each_protocol {
                 overlapping mocc = $crate::policy::Policies::of($crate::policy::Policy::Mocc),
                 overlapping hybrid = $crate::policy::Policies::of($crate::policy::Policy::Hybrid),
                 overlapping deferred_2pl =
-                    $crate::policy::Policies::of($crate::policy::Policy::Deferred),
+                    $crate::policy::Policies::of($crate::policy::Policy::DeferredTwoPhase),
                 overlapping mixed = $crate::policy::Policies::mixed();
             $crate::TicToc: overlapping tictoc = ();
             $crate::Mvcc: versioned mvcc = ();

@@ -51,7 +51,7 @@ use super::forward::{for_each_function, type_of};
 use crate::access::{ChangeSink, Failure, Intent, WriteSet, steps};
 use crate::engine::{
     Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
-    Protocol, ReadView, Replaced, Retired, Seen, TableCore, Unwatched, Versioned, Versions, Watch,
+    Protocol, ReadView, Replaced, Seen, TableCore, Unwatched, Versioned, Versions, Watch,
 };
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
@@ -819,12 +819,8 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
         P::Versions::leaves_some(session)
     }
 
-    fn leave_values(
-        session: &mut P::SessionVersions,
-        replaced: &mut Vec<Replaced>,
-        retired: &mut Vec<Retired>,
-    ) {
-        P::Versions::leave_values(session, replaced, retired);
+    fn leave_values(session: &mut P::SessionVersions, replaced: &mut Vec<Replaced>) {
+        P::Versions::leave_values(session, replaced);
     }
 
     fn leave_behind(

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_range_around_a_number_is_of_one_answer_and_shifts_with_what_is_added() {
+    fn the_range_around_a_number_has_one_answer_and_shifts_with_additions() {
         let range = NumberRange::new::<i64>(WORD, &(10..=20));
         let around = |number| {
             let around = range.around(number);

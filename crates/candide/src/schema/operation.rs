@@ -22,7 +22,7 @@ pub enum Code {
     Max,
     /// Lowers to at most the operand.
     Min,
-    /// Runs a user's updater over the whole unit.
+    /// Runs a user's updater, or a step, over the whole unit.
     User,
     /// Changes no word: the row ceases to exist.
     Delete,
@@ -46,7 +46,7 @@ pub struct Op {
     pub(crate) word: u16,
     pub(crate) words: u16,
     /// The position of the operands in the arena: of the words to set, or of the number and its two
-    /// bounds. For a user's updater, the number of the updater.
+    /// bounds. For a user's updater or a step, the number of its code.
     pub(crate) operand: u32,
 }
 

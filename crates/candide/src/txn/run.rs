@@ -19,7 +19,6 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::gc::Garbage;
 use crate::index::Found;
-use crate::locks;
 use crate::log::Level;
 use crate::record::{CellAt, PlacedUnit};
 use crate::schema::Words;
@@ -853,7 +852,7 @@ fn commit_error<P: Protocol>(
 fn is_in_another_that_holds(engine: &Common, held: u32) -> bool {
     let own_global_locks = u32::from(engine.properties.applies_at_once);
     own_thread::is_in_another_that_holds(held)
-        || locks::is_held_on_this_thread()
+        || own_thread::may_hold_shown_locks()
         || Exclusive::held_by_this_thread() > own_global_locks
 }
 

@@ -144,7 +144,8 @@ impl StepList {
         Ok(())
     }
 
-    /// Keeps a value of the user's until the end of the transaction, as if its step had been undone.
+    /// Keeps a value of the user's until the end of the transaction, as if its step had been
+    /// undone.
     #[cold]
     pub(crate) fn keep<T: 'static>(&self, value: T) {
         self.undone.borrow_mut().push(Rc::new(Kept(RefCell::new(Some(value)))));

@@ -56,7 +56,7 @@ impl Effects {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn run_all(self) {
         if let Some(kept) = self.0.into_inner() {
-            kept.run_all();
+            (*kept).run_all();
         }
     }
 
@@ -129,13 +129,13 @@ impl Effects {
 
 impl Kept {
     #[cold]
-    fn run_all(self: Box<Kept>) {
-        let Kept { calls, steps, values: _values } = *self;
+    fn run_all(self) {
+        let Kept { calls, steps, values: _values } = self;
         if let Some(steps) = &steps {
             steps.end(Phase::Committed);
         }
-        // Values, and what the steps hold, are dropped last, so that no panic of a drop keeps a call
-        // from being made.
+        // Values, and what the steps hold, are dropped last, so that no panic of a drop keeps a
+        // call from being made.
         calls.into_iter().for_each(|call| call());
     }
 }
@@ -235,8 +235,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// So transactions that update a hot counter within a part conflict, where outside of parts
     /// they do not.
     ///
-    /// Steps of a part ([`Table::defer`](crate::Table::defer)) are left to the commit, and so are the
-    /// other updates of their groups: if they fail, the transaction does.
+    /// Steps of a part ([`Table::defer`](crate::Table::defer)) are left to the commit, and so are
+    /// the other updates of their groups: if they fail, the transaction does.
     ///
     /// A conflict dooms the whole attempt, whatever the part returns: the operations after the part
     /// return the conflict. If `part` or an updater panics, the part is undone, and the panic

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::state::{State, WRITES_VALUES};
-use crate::engine::{Engine, Protocol, TableCore, Versions};
+use crate::engine::{Engine, Protocol, Retired, TableCore, Versions};
 use crate::error::Abort;
 use crate::record::value::Value;
 
@@ -45,7 +45,9 @@ impl<P: Protocol> State<P> {
         let local = &mut self.worker.local;
         let replaced = &mut local.values.replaced;
         if !replaced.is_empty() {
-            P::Versions::leave_values(&mut self.worker.versions, replaced, &mut local.retired);
+            P::Versions::leave_values(&mut self.worker.versions, replaced);
+            let retired = replaced.drain(..).map(|replaced| Retired::Value(replaced.value));
+            local.retired.extend(retired);
         }
         local.values.end();
     }

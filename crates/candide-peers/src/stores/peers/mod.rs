@@ -39,6 +39,7 @@ pub(crate) fn all() -> Vec<Box<dyn Contender>> {
     peers.extend(vec![
         #[cfg(feature = "surrealmx")]
         of::<surrealmx::SurrealMx>(),
+        of::<stm::FastStm>(),
         of::<stm::Stm>(),
         #[cfg(feature = "fjall")]
         of::<fjall::Fjall>(),

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_that_leave_are_not_waited_for_and_their_part_counts() {
+    fn an_iteration_counts_the_points_of_threads_that_left_without_waiting() {
         let meeting = Arc::new(Meeting::new(Arc::new(vec![0.0])));
         let members: Vec<Member> = (0..4).map(|_| meeting.join().0).collect();
         let places = thread::scope(|scope| {

@@ -3,15 +3,16 @@
 //!
 //! Threads claim points by threes. For each point there is a transaction that adds it to its
 //! centre: a centre is one row, and one operation adds the point in all dimensions. Another
-//! transaction claims the next points, and at the end of each iteration every thread adds the number
-//! of its points that have changed their clusters. Then the threads meet, and one of them computes
-//! the new centres. When a clustering has ended, the same one begins anew.
+//! transaction claims the next points, and at the end of each iteration every thread adds the
+//! number of its points that have changed their clusters. Then the threads meet, and one of them
+//! computes the new centres. When a clustering has ended, the same one begins anew.
 //!
 //! STAMP adds up floating-point numbers, whose sums depend on their order. Here coordinates are
 //! multiples of 1/65536, and their sums are whole numbers. So every iteration must end with the
 //! centres of the sequential program, whatever the number of threads.
 //!
-//! In the deferred [form](super::Form), adding a point and ending an iteration read nothing.
+//! In the deferred [form](super::Form) no transaction reads anything: a step adds a point to its
+//! centre in all dimensions, and another one advances the next point and returns where it was.
 
 mod audit;
 mod clustering;

@@ -135,9 +135,9 @@ impl Program {
         self.findings.all()
     }
 
-    /// Checks an iteration that has ended, after which the tables held what was `found`. Returns the
-    /// number and the centres of the next iteration. After the last iteration of a clustering a new
-    /// clustering begins.
+    /// Checks an iteration that has ended, after which the tables held what was `found`. Returns
+    /// the number and the centres of the next iteration. After the last iteration of a clustering a
+    /// new clustering begins.
     fn end(&self, iteration: &Iteration, found: &Found) -> (usize, Arc<Vec<f32>>) {
         let Prepared { points, totals, first, iterations, .. } = &*self.prepared;
         let centres = new_centres(&iteration.centres, points.dimensions(), &found.centres);
@@ -282,7 +282,7 @@ mod tests {
     use crate::stamp::choices::{Form, Mode};
 
     #[test]
-    fn the_sequential_program_finds_the_sources() {
+    fn the_sequential_program_finds_the_centres_of_the_sources() {
         let knobs = Kmeans {
             sources: 4,
             clusters: 4,

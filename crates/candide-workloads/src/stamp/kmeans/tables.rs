@@ -1,9 +1,8 @@
 //! The tables, and the transactions on them.
 
-use candide::{Abort, Database, Error, Protocol, Record, Session, Table, TableOptions, Tx};
+use candide::{Abort, Database, Error, Later, Protocol, Record, Session, Table, TableOptions, Tx};
 
 use crate::load::run_unmeasured;
-use crate::stamp::choices::Form;
 
 /// The largest number of coordinates of a point. Every centre has room for as many.
 pub const DIMENSIONS_MAX: usize = 32;
@@ -116,41 +115,38 @@ impl<P: Protocol> Clusters<P> {
         }
     }
 
-    /// Does the work of one transaction. Returns the first of the claimed points, or 0 if none were
-    /// asked for.
-    pub(super) fn run(&self, tx: &Tx<'_, P>, job: Job<'_>, form: Form) -> Result<u64, Abort> {
-        match (job, form) {
-            (Job::Point(centre, point), Form::Deferred) => {
-                self.add_blindly(tx, centre, point).map(|()| 0)
-            }
-            (Job::Point(centre, point), Form::Eager) => {
+    /// Does the work of one transaction eagerly. Returns the first of the claimed points, or any
+    /// number if none are claimed.
+    pub(super) fn run(&self, tx: &Tx<'_, P>, job: Job<'_>) -> Result<u64, Abort> {
+        match job {
+            Job::Point(centre, point) => {
                 let columns = (Centre::COUNT, Centre::SUMS);
                 let add = |(count, sums): &mut (u64, _)| point.add(count, sums);
                 self.centres.modify(tx, centre, columns, add).map(|()| 0)
             }
-            (Job::End(changed), Form::Deferred) => {
-                let add = Counter::VALUE.wrapping_add(changed);
-                self.counters.update(tx, CHANGED, add).map(|()| 0)
-            }
-            (Job::End(changed), Form::Eager) => self.fetch_add(tx, CHANGED, changed),
-            (Job::Claim, _) => self.fetch_add(tx, NEXT, CHUNK as u64),
+            Job::Claim => self.fetch_add(tx, NEXT, CHUNK as u64),
+            Job::End(changed) => self.fetch_add(tx, CHANGED, changed),
         }
     }
 
-    /// Adds a point to a centre without reading it. All operations are of one unit.
-    fn add_blindly(&self, tx: &Tx<'_, P>, centre: u32, point: &AddPoint) -> Result<(), Abort> {
-        let row = self.centres.find(tx, &centre)?;
-        row.update(Centre::COUNT.wrapping_add(1))?;
-        for (quarter, at) in point.0.chunks_exact(4).enumerate() {
-            // Points with fewer dimensions end with zeros.
-            if at != [0; 4] {
-                let add = |index: usize| {
-                    Centre::SUMS.at(4 * quarter + index).wrapping_add(i64::from(at[index]))
-                };
-                row.update((add(0), add(1), add(2), add(3)))?;
+    /// Leaves the work of one transaction to its commit: nothing is read before. Returns the first
+    /// of the claimed points, if any are claimed.
+    pub(super) fn defer(&self, tx: &Tx<'_, P>, job: Job<'_>) -> Result<Option<Later<u64>>, Abort> {
+        match job {
+            Job::Point(centre, &point) => {
+                let columns = (Centre::COUNT, Centre::SUMS);
+                let add = move |(count, sums): &mut (u64, _), ()| point.add(count, sums);
+                self.centres.defer(tx, centre, columns, (), add).map(|_| None)
+            }
+            Job::Claim => {
+                let claim = |next: &mut u64, ()| std::mem::replace(next, *next + CHUNK as u64);
+                self.counters.defer(tx, NEXT, Counter::VALUE, (), claim).map(Some)
+            }
+            Job::End(changed) => {
+                let add = Counter::VALUE.wrapping_add(changed);
+                self.counters.update(tx, CHANGED, add).map(|()| None)
             }
         }
-        Ok(())
     }
 
     /// Adds to a counter, and returns the value before.

@@ -19,8 +19,20 @@ pub(super) struct InDatabase<P: Protocol> {
 impl<P: Protocol> Store for InDatabase<P> {
     fn run(&mut self, job: Job<'_>) -> Result<(u64, u64), Abort> {
         let InDatabase { session, clusters, form } = self;
-        let (end, retries) = run_counted(session, |tx| clusters.run(tx, job, *form));
-        Ok((end?, retries))
+        match form {
+            Form::Eager => {
+                let (end, retries) = run_counted(session, |tx| clusters.run(tx, job));
+                Ok((end?, retries))
+            }
+            Form::Deferred => {
+                let mut attempts = 0;
+                let first = session.run_deferred(|tx| {
+                    attempts += 1;
+                    clusters.defer(tx, job)
+                })?;
+                Ok((first.unwrap_or(0), attempts - 1))
+            }
+        }
     }
 
     fn exchange(&mut self, clusters: u32, next: u64) -> Result<Found, Abort> {

@@ -103,7 +103,8 @@ pub struct VacationTables<P: Protocol> {
 }
 
 impl<P: Protocol> VacationTables<P> {
-    /// Returns all cars, flights and rooms as the sequential program leaves them after `tasks` tasks.
+    /// Returns all cars, flights and rooms as the sequential program leaves them after `tasks`
+    /// tasks.
     pub fn sequential_resources(&self, tasks: u64) -> Vec<Resource> {
         let mut tables = Sequential::load(&self.knobs, self.seed);
         let mut drawn = Tasks::of_client(&self.knobs, self.seed, 0, 1);

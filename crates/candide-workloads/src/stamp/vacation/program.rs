@@ -160,8 +160,8 @@ impl Sequential {
 }
 
 /// Returns how many are removed where there are as many in use, free and in total: a flight is
-/// cancelled as a whole if it has no reservation; of cars and rooms, a fixed number is removed if as
-/// many are free.
+/// cancelled as a whole if it has no reservation; of cars and rooms, a fixed number is removed if
+/// as many are free.
 pub fn removed(kind: usize, used: i64, free: i64, total: i64) -> i64 {
     match kind {
         FLIGHT if used == 0 => total,

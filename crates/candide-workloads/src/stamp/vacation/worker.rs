@@ -82,8 +82,8 @@ const TASKS_BETWEEN: u64 = 256;
 
 /// The sequential program, which goes on as far as it is asked for.
 ///
-/// The more reservations there are, the longer tasks take. So a run is compared with the same number
-/// of tasks, after as many before.
+/// The more reservations there are, the longer tasks take. So a run is compared with the same
+/// number of tasks, after as many before.
 pub struct Measured(Mutex<Progress>);
 
 struct Progress {
@@ -145,7 +145,7 @@ mod tests {
     use crate::stamp::choices::Mode;
 
     #[test]
-    fn the_sequential_program_goes_on_where_it_has_stopped() {
+    fn the_sequential_program_continues_where_it_stopped() {
         let published = Vacation::published(Mode::LowSim, Form::Eager);
         let measured = Measured::new(&Vacation { relations: 100, ..published }, 5);
         assert!(measured.tps(0, 1_000, &|| false).is_some_and(|tps| tps > 0.0));

@@ -16,12 +16,12 @@ use std::rc::Rc;
 /// ([`Table::defer`](crate::Table::defer)), or something that is computed from such results.
 ///
 /// A `Later` is a handle. Its clones stand for the same value. It is an input of other steps
-/// ([`Inputs`](crate::deferred::Inputs)), a condition of the commit ([`Tx::require`]), or the result of the transaction:
-/// [`Database::run_deferred`](crate::Database::run_deferred) and its like return the values instead
-/// of the handles. Functions of a `Later` that return another one ([`map`](Later::map),
-/// [`zip`](Later::zip), operators) are computed in the order of the program, after the steps before
-/// them. So they are part of the commit: if one panics, the transaction has no effect, and the
-/// panic goes on.
+/// ([`Inputs`](crate::deferred::Inputs)), a condition of the commit ([`Tx::require`]), or the
+/// result of the transaction: [`Database::run_deferred`](crate::Database::run_deferred) and its
+/// like return the values instead of the handles. Functions of a `Later` that return another one
+/// ([`map`](Later::map), [`zip`](Later::zip), operators) are computed in the order of the program,
+/// after the steps before them. So they are part of the commit: if one panics, the transaction has
+/// no effect, and the panic goes on.
 ///
 /// ```
 /// # use candide::{Abort, Database, Later, Record};

@@ -42,8 +42,8 @@ pub trait Inputs: private::Sealed {
     fn hold(self) -> Self::Held;
 }
 
-/// What a step gets of its inputs `I`: nothing of `()`, a reference to the value of a [`Later`], and
-/// a tuple of a tuple.
+/// What a step gets of its inputs `I`: nothing of `()`, a reference to the value of a [`Later`],
+/// and a tuple of a tuple.
 pub type Values<'a, I> = <<I as Inputs>::Held as Held>::Values<'a>;
 
 mod private {

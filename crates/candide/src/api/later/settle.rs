@@ -10,8 +10,8 @@ use crate::txn::{StepList, Tx};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The result of a closure that [`run_deferred`](crate::Database::run_deferred) runs: something made
-/// of [`Later`]s, whose values `run_deferred` returns.
+/// The result of a closure that [`run_deferred`](crate::Database::run_deferred) runs: something
+/// made of [`Later`]s, whose values `run_deferred` returns.
 ///
 /// Implemented by a [`Later`], by tuples of at most eight results, by `Vec`, `Option`, arrays, by
 /// `Result` (with any error), and by `()`. A value that is known takes part as [`Later::ready`].

@@ -189,11 +189,12 @@ where
     }
 }
 
+/// A function that passes each of some inputs to its argument.
+type Each<'e> = dyn Fn(&mut dyn FnMut(&dyn Owned)) + 'e;
+
 /// Returns the list to which the inputs belong that `each` passes to its argument; `None` if they
 /// belong to no transaction that runs.
-pub(super) fn common_list(
-    each: &dyn Fn(&mut dyn FnMut(&dyn Owned)),
-) -> Result<Option<Rc<StepList>>, Abort> {
+pub(super) fn common_list(each: &Each<'_>) -> Result<Option<Rc<StepList>>, Abort> {
     let (mut open, mut committed, mut failure) = (None::<Rc<StepList>>, false, None);
     each(&mut |input| match input.origin() {
         Err(abort) => failure = failure.or(Some(abort)),

@@ -52,11 +52,11 @@ use crate::engine::{Context, Due, GcOutcome, Retired, SnapshotOutcome, TableCore
 use crate::epoch::Epoch;
 use crate::memory::Block;
 use crate::protocols::shared::cell_lock;
+use crate::protocols::shared::snapshot_list::seen_by;
 use crate::record::undo_record::Undo;
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
 use crate::sync::{MODELLED, Ordering, Point, Spin, pass};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The largest number of rounds of waiting for a lock, most of them busy: a commit may be in
@@ -140,7 +140,7 @@ pub(super) fn collect_undos(
             Retired::Version { table: entry.at.table(), size: entry.size, block: entry.block };
         match look_at(context, &entry, &tables[usize::from(entry.at.table())]) {
             // MV5: no reader can reach the undo record.
-            UndoOutcome::Free => block.free(tables, context.local),
+            UndoOutcome::Free => context.local.free(block, tables),
             UndoOutcome::Retire => context.local.retired.push(block),
             UndoOutcome::Kept(snapshot) => backlog.keep(snapshot, entry),
             UndoOutcome::NotYet => again.push(entry),
@@ -186,15 +186,6 @@ fn look_at_undo(
         prune(context, table, put.at);
     }
     if undo.is_out() { UndoOutcome::Retire } else { UndoOutcome::NotYet }
-}
-
-/// Returns the newest open snapshot that sees a version written at the start of this range and
-/// replaced at its end.
-pub(super) fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
-    // Timestamps are in descending order: if the first snapshot that does not see the successor
-    // does not see this version, no snapshot does.
-    let first = snapshots.partition_point(|&snapshot| snapshot >= ts.end);
-    snapshots.get(first).copied().filter(|&snapshot| snapshot >= ts.start)
 }
 
 /// Takes unseen undo records out of a unit's chain. Stops if another session writes the unit or

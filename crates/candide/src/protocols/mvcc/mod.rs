@@ -64,8 +64,8 @@
 //! * **MV8** The record of a deleted row that only open snapshots see may be dead, and in its
 //!   table's index of deleted records (`index/deleted_index.rs`) instead of the index. Its older
 //!   versions are read as before; pruning its chains holds PRUNING, since LOCK is never released.
-//! * **MV9** A value outside of records that a commit has replaced is in one session's garbage, with
-//!   the timestamps between which versions name it (`value_queue.rs`).
+//! * **MV9** A value outside of records that a commit has replaced is in one session's garbage,
+//!   with the timestamps between which versions name it (`value_queue.rs`).
 //!
 //! # Why it is serializable
 //! The order is that of timestamps; a read-only transaction comes after the commit whose timestamp

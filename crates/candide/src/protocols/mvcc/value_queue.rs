@@ -8,10 +8,10 @@
 
 #![forbid(unsafe_code)]
 
-use super::collect::seen_by;
 use crate::engine::Replaced;
 use crate::epoch::Epoch;
 use crate::protocols::shared::parked::release;
+use crate::protocols::shared::snapshot_list::seen_by;
 use crate::record::value::Value;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -55,8 +55,8 @@ impl ValueQueue {
     pub(super) fn collect(&mut self, horizon: Epoch, snapshots: &[u64], unwanted: &mut Vec<Value>) {
         release(&mut self.kept, &mut self.released, snapshots);
         let mut due: Vec<Replaced> = self.released.drain(..).flatten().collect();
-        while let Some((_, replaced)) = self.entries.pop_front_if(|(epoch, _)| *epoch < horizon) {
-            due.push(replaced);
+        while self.entries.front().is_some_and(|&(epoch, _)| epoch < horizon) {
+            due.extend(self.entries.pop_front().map(|(_, replaced)| replaced));
         }
         for replaced in due {
             match seen_by(snapshots, replaced.value.born()..replaced.until) {

@@ -7,7 +7,7 @@ use super::clock::Clock;
 use super::collect;
 use super::parts::{Attempt, Mvcc, SessionVersions, block_size};
 use super::undo_queue::UndoQueue;
-use crate::engine::{Backlog, Context, Due, Replaced, Retired, TableCore, Versioned, Versions};
+use crate::engine::{Backlog, Context, Due, Replaced, TableCore, Versioned, Versions};
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::record::undo_record::{SHORT_WORDS, UNDO_WORDS};
@@ -83,11 +83,7 @@ impl Versions<Mvcc> for Mvcc {
         !session.undo_entries.is_empty()
     }
 
-    fn leave_values(
-        session: &mut SessionVersions,
-        replaced: &mut Vec<Replaced>,
-        _retired: &mut Vec<Retired>,
-    ) {
+    fn leave_values(session: &mut SessionVersions, replaced: &mut Vec<Replaced>) {
         debug_assert!(
             replaced.is_empty() || !session.undo_entries.is_empty(),
             "MV9: a commit that replaces a value leaves an undo record of its unit"

@@ -61,8 +61,8 @@ impl ReadSet<Tid> {
     }
 }
 
-/// Returns the first cell that no longer has the version that was read, or in which a commit has set
-/// INSTALL. `is_own` returns whether that commit is the attempt's own.
+/// Returns the first cell that no longer has the version that was read, or in which a commit has
+/// set INSTALL. `is_own` returns whether that commit is the attempt's own.
 #[inline(always)]
 pub(crate) fn first_changed(
     reads: &[(CellAt, Tid)],

@@ -4,6 +4,7 @@
 
 use crate::epoch::Moment;
 use crate::sync::{Mutex, lock};
+use std::ops::Range;
 
 /// The open snapshots of a database, and the number of threads that search chains of undo records.
 #[derive(Debug, Default)]
@@ -102,6 +103,15 @@ impl Snapshots {
     pub(crate) fn oldest(&self) -> Option<(u64, Moment)> {
         lock(&self.0).snapshots.iter().copied().min_by_key(|&(_, since)| since)
     }
+}
+
+/// Returns the newest open snapshot that sees a version written at the start of this range and
+/// replaced at its end.
+pub(crate) fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
+    // Timestamps are in descending order: if the first snapshot that does not see the successor
+    // does not see this version, no snapshot does.
+    let first = snapshots.partition_point(|&snapshot| snapshot >= ts.end);
+    snapshots.get(first).copied().filter(|&snapshot| snapshot >= ts.start)
 }
 
 /// Counts a thread as searching chains until this value is dropped.

@@ -5,8 +5,8 @@ use crate::engine::Protocol;
 use crate::tests::rows::Item;
 use crate::{Abort, Database};
 
-protocol_tests!(all: a_reference_outlives_what_the_attempt_does_to_its_row);
-fn a_reference_outlives_what_the_attempt_does_to_its_row<P: Protocol>() {
+protocol_tests!(all: a_reference_stays_valid_after_the_attempt_writes_its_row);
+fn a_reference_stays_valid_after_the_attempt_writes_its_row<P: Protocol>() {
     let (db, values, ledger) = scene::<P>();
     db.run(|tx| values.insert(tx, 1, ledger.probe())).unwrap();
     db.run(|tx| {
@@ -59,8 +59,8 @@ fn a_reference_outlives_the_part_that_staged_its_value<P: Protocol>() {
     assert_eq!(ledger.alive().len(), 2);
 }
 
-protocol_tests!(all: undone_parts_replace_nothing);
-fn undone_parts_replace_nothing<P: Protocol>() {
+protocol_tests!(all: undone_parts_replace_no_value);
+fn undone_parts_replace_no_value<P: Protocol>() {
     let (db, values, ledger) = scene::<P>();
     db.run(|tx| (0..4).try_for_each(|key| values.insert(tx, key, ledger.probe()))).unwrap();
     db.run(|tx| {

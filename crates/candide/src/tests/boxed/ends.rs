@@ -72,8 +72,10 @@ fn the_drop_of_a_value_can_run_transactions<P: Protocol>() {
         let (db, results) = (Arc::downgrade(&db), results.clone());
         ledger.probe_with(move || {
             let Some(db) = db.upgrade() else { return };
-            let items = db.table::<Item>("items").unwrap();
-            let result = db.run(|tx| items.update(tx, 1, Item::COUNT.add(1)));
+            let result = db.run(|_| Ok(())).and_then(|()| {
+                let items = db.table::<Item>("items").unwrap();
+                db.run(|tx| items.update(tx, 1, Item::COUNT.add(1)))
+            });
             results.lock().unwrap().push(result);
         })
     };

@@ -106,8 +106,8 @@ fn a_tombstone_has_no_value<P: Protocol>() {
     assert_eq!(ledger.alive().len(), 9);
 }
 
-protocol_tests!(all: what_no_commit_installs_is_dropped_when_the_transaction_ends);
-fn what_no_commit_installs_is_dropped_when_the_transaction_ends<P: Protocol>() {
+protocol_tests!(all: values_that_no_commit_installs_are_dropped_at_the_end_of_the_transaction);
+fn values_that_no_commit_installs_are_dropped_at_the_end_of_the_transaction<P: Protocol>() {
     let (db, values, ledger) = scene::<P>();
     db.run(|tx| values.insert(tx, 1, ledger.probe())).unwrap();
     let alive = || ledger.alive().into_iter().collect::<Vec<_>>();
@@ -136,9 +136,9 @@ fn what_no_commit_installs_is_dropped_when_the_transaction_ends<P: Protocol>() {
     settle(&db, &values, &ledger);
 }
 
-protocol_tests!(all: many_values_come_and_go);
+protocol_tests!(all: each_of_many_inserted_and_deleted_values_is_dropped_once);
 /// The values of many commits wait for an epoch to pass, some of them for one another.
-fn many_values_come_and_go<P: Protocol>() {
+fn each_of_many_inserted_and_deleted_values_is_dropped_once<P: Protocol>() {
     let (db, values, ledger) = scene::<P>();
     let mut session = db.session().unwrap();
     for round in 0..300u64 {

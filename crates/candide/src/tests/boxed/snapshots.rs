@@ -56,9 +56,9 @@ fn a_snapshot_keeps_the_values_that_it_sees_and_no_others<P: Chained>() {
     settle(&db, &values, &ledger);
 }
 
-protocol_tests!(versioned: a_view_keeps_what_it_sees_while_others_write);
+protocol_tests!(versioned: a_read_view_keeps_its_values_while_others_write);
 /// The reader is older than the commits, and is not a snapshot before it has read much.
-fn a_view_keeps_what_it_sees_while_others_write<P: Chained>() {
+fn a_read_view_keeps_its_values_while_others_write<P: Chained>() {
     let (db, values, ledger) = scene::<P>();
     let mut writer = db.session().unwrap();
     db.run(|tx| (0..100).try_for_each(|key| values.insert(tx, key, ledger.probe()))).unwrap();

@@ -13,33 +13,33 @@ use crate::sync::size::is_short;
 use crate::tests::properties;
 use crate::{Abort, Database, Session, Tx};
 
-protocol_tests!(all: a_box_is_what_a_value_is);
-fn a_box_is_what_a_value_is<P: Protocol>() {
+protocol_tests!(all: operations_on_a_box_agree_with_a_value);
+fn operations_on_a_box_agree_with_a_value<P: Protocol>() {
     is_its_model::<Boxed<P>, P>();
 }
 
-protocol_tests!(all: a_counter_is_what_a_number_is);
-fn a_counter_is_what_a_number_is<P: Protocol>() {
+protocol_tests!(all: operations_on_a_counter_agree_with_a_number);
+fn operations_on_a_counter_agree_with_a_number<P: Protocol>() {
     is_its_model::<Counter<P>, P>();
 }
 
-protocol_tests!(all: an_array_is_what_a_vector_is);
-fn an_array_is_what_a_vector_is<P: Protocol>() {
+protocol_tests!(all: operations_on_an_array_agree_with_a_vector);
+fn operations_on_an_array_agree_with_a_vector<P: Protocol>() {
     is_its_model::<Array<P>, P>();
 }
 
-protocol_tests!(all: a_map_is_what_a_hash_map_is);
-fn a_map_is_what_a_hash_map_is<P: Protocol>() {
+protocol_tests!(all: operations_on_a_map_agree_with_a_hash_map);
+fn operations_on_a_map_agree_with_a_hash_map<P: Protocol>() {
     is_its_model::<Map<P>, P>();
 }
 
-protocol_tests!(all: a_set_is_what_a_hash_set_is);
-fn a_set_is_what_a_hash_set_is<P: Protocol>() {
+protocol_tests!(all: operations_on_a_set_agree_with_a_hash_set);
+fn operations_on_a_set_agree_with_a_hash_set<P: Protocol>() {
     is_its_model::<Set<P>, P>();
 }
 
-protocol_tests!(all: an_ordered_map_is_what_a_tree_is);
-fn an_ordered_map_is_what_a_tree_is<P: Protocol>() {
+protocol_tests!(all: operations_on_an_ordered_map_agree_with_a_tree);
+fn operations_on_an_ordered_map_agree_with_a_tree<P: Protocol>() {
     is_its_model::<OrderedMap<P>, P>();
 }
 

@@ -82,9 +82,9 @@ fn a_change_of_the_answer_conflicts<P: Protocol>() {
     }
 }
 
-protocol_tests!(overlapping: two_ranges_do_not_falsify_each_other);
+protocol_tests!(overlapping: write_skew_by_ranges_of_two_counters_fails);
 /// Each of two transactions finds that both counters are one, and takes one of them.
-fn two_ranges_do_not_falsify_each_other<P: Protocol>() {
+fn write_skew_by_ranges_of_two_counters_fails<P: Protocol>() {
     let Counters { x, y, mut first, mut second, .. } = counters::<P>(true);
     let take = |tx: &Tx<'_, P>, of: &TCounter<P>| {
         if x.at_least(tx, 1)? && y.at_least(tx, 1)? { of.sub(tx, 1) } else { Ok(()) }
@@ -139,7 +139,7 @@ fn all_ranges_of_a_commit_hold_at_one_moment() {
 
 /// The commit has locked its row when another transaction changes the number, within the range.
 #[test]
-fn a_change_under_the_commits_locks_is_looked_at_again() {
+fn a_range_is_tested_again_after_a_change_under_the_commits_locks() {
     let Counters { x, z, mut first, mut second, .. } = counters::<Occ>(true);
     let (other, mut changes) = (x.clone(), 0);
     let hook = move |point| {

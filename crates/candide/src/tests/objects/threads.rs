@@ -40,8 +40,8 @@ fn within_time<T, P: Protocol>(
     session.with(RunOptions::new().deadline(deadline)).run(body).unwrap()
 }
 
-protocol_tests!(concurrent: nothing_that_is_added_is_lost);
-fn nothing_that_is_added_is_lost<P: Protocol>() {
+protocol_tests!(concurrent: no_addition_of_a_thread_is_lost);
+fn no_addition_of_a_thread_is_lost<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let (counter, array) = (TCounter::new(&db).unwrap(), TArray::new(&db, 3, |_| 0i64).unwrap());
     let (map, value) = (TMap::<u64, i64, P>::new(&db).unwrap(), TBox::new(&db, 0i64).unwrap());
@@ -64,9 +64,9 @@ fn nothing_that_is_added_is_lost<P: Protocol>() {
     assert_eq!(sums, Ok([all; 4]), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: what_is_taken_while_enough_is_left_never_goes_below_zero);
+protocol_tests!(concurrent: a_counter_that_is_taken_from_if_large_enough_never_goes_below_zero);
 /// Threads take from two counters, of which at least one must stay above zero.
-fn what_is_taken_while_enough_is_left_never_goes_below_zero<P: Protocol>() {
+fn a_counter_that_is_taken_from_if_large_enough_never_goes_below_zero<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let [left, right] = [(); 2].map(|()| TCounter::new(&db).unwrap());
     db.run(|tx| {
@@ -112,9 +112,9 @@ fn no_ticket_is_given_away_twice<P: Protocol>() {
     assert_eq!(distinct.len() as u64, THREADS * rounds(), "{}", P::NAME);
 }
 
-protocol_tests!(concurrent: takers_wait_for_what_is_put_into_an_ordered_map);
+protocol_tests!(concurrent: takers_wait_for_entries_of_an_ordered_map);
 /// Two threads put entries, at most three at a time, and two take the first.
-fn takers_wait_for_what_is_put_into_an_ordered_map<P: Protocol>() {
+fn takers_wait_for_entries_of_an_ordered_map<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let (jobs, free) = (TOrderedMap::<u64, u64, P>::new(&db).unwrap(), TCounter::new(&db).unwrap());
     db.run(|tx| free.set(tx, 3)).unwrap();

@@ -80,7 +80,8 @@ fn every_end_of_an_attempt_releases_all_second_words() {
             let taken = db.stats().locks.taken;
             let reads_only = what == "reads alone" && policy == Policy::Swiss;
             // Under the last policy, only a commit takes locks.
-            let takes = !reads_only && !matches!(policy, Policy::Adaptive | Policy::Deferred);
+            let takes =
+                !reads_only && !matches!(policy, Policy::Adaptive | Policy::DeferredTwoPhase);
             assert!(taken > 0 || !takes, "{when}: no lock was taken");
             run(&mut other, |tx| table.update(tx, 7, Item::COUNT.add(1)));
         }
@@ -159,7 +160,8 @@ fn single_reads_and_scans_take_locks_and_release_them() {
         let rows = run(&mut session, |tx| {
             let rows = table.iter(tx, Item::COUNT).collect::<Result<Vec<_>, _>>()?;
             let locked = (0..8).filter(|&key| Lock::of(&cell(&table, key)).word().readers() == 1);
-            let reads_lock = !matches!(policy, Policy::Swiss | Policy::Adaptive | Policy::Deferred);
+            let reads_lock =
+                !matches!(policy, Policy::Swiss | Policy::Adaptive | Policy::DeferredTwoPhase);
             assert_eq!(locked.count(), if reads_lock { 8 } else { 0 }, "{policy}");
             Ok(rows.len())
         });
@@ -186,7 +188,7 @@ fn a_row_buried_under_a_lock_leaves_no_lock() {
                 if looks_first {
                     assert_eq!(row.get(Item::COUNT)?, None);
                     // Under the adaptive policy, that depends on chance after a write.
-                    let reads_lock = !matches!(policy, Policy::Swiss | Policy::Deferred);
+                    let reads_lock = !matches!(policy, Policy::Swiss | Policy::DeferredTwoPhase);
                     let readers = Lock::of(&at).word().readers();
                     let as_wanted = readers == u64::from(reads_lock);
                     assert!(as_wanted || policy == Policy::Adaptive, "{policy}");

@@ -73,8 +73,8 @@ fn the_first_failure_in_the_order_of_the_program_is_the_outcome<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: an_error_of_the_closure_is_returned_whatever_a_step_would_do);
-fn an_error_of_the_closure_is_returned_whatever_a_step_would_do<P: Protocol>() {
+protocol_tests!(all: an_error_of_the_closure_takes_precedence_over_failures_of_steps);
+fn an_error_of_the_closure_takes_precedence_over_failures_of_steps<P: Protocol>() {
     for fault in FAULTS {
         let mut scene = Scene::<P>::new();
         let ended = scene.run(|items, tx| {
@@ -95,8 +95,8 @@ fn an_error_of_the_closure_is_returned_whatever_a_step_would_do<P: Protocol>() {
     assert_eq!(ended, Err(Fault::Guard), "{}", P::NAME);
 }
 
-protocol_tests!(overlapping: no_step_runs_if_the_closure_fails_or_its_reads_are_no_longer_true);
-fn no_step_runs_if_the_closure_fails_or_its_reads_are_no_longer_true<P: Protocol>() {
+protocol_tests!(overlapping: no_step_runs_if_the_closure_fails_or_validation_fails);
+fn no_step_runs_if_the_closure_fails_or_validation_fails<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let mut other = scene.db.session().unwrap();
     let runs = Rc::new(Cell::new(0));

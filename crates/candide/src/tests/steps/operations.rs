@@ -103,8 +103,8 @@ fn operations_and_steps_apply_in_the_order_of_the_program<P: Protocol>() {
     }
 }
 
-protocol_tests!(all: a_step_on_a_new_row_changes_what_is_inserted);
-fn a_step_on_a_new_row_changes_what_is_inserted<P: Protocol>() {
+protocol_tests!(all: a_step_on_a_new_row_changes_the_inserted_row);
+fn a_step_on_a_new_row_changes_the_inserted_row<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let done = scene.run(|items, tx| {
         items.insert(tx, Item::new(9, 5))?;
@@ -113,8 +113,8 @@ fn a_step_on_a_new_row_changes_what_is_inserted<P: Protocol>() {
     assert_eq!((done, scene.count(9)), (Ok(()), Some(15)), "{}", P::NAME);
 }
 
-protocol_tests!(all: a_step_on_a_row_that_is_not_there_is_refused);
-fn a_step_on_a_row_that_is_not_there_is_refused<P: Protocol>() {
+protocol_tests!(all: a_step_on_a_missing_row_is_refused);
+fn a_step_on_a_missing_row_is_refused<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let refused = scene.run(|items, tx| {
         items.delete(tx, 2)?;
@@ -126,9 +126,9 @@ fn a_step_on_a_row_that_is_not_there_is_refused<P: Protocol>() {
     assert_eq!((scene.count(1), scene.count(2)), (Some(20), None), "{}", P::NAME);
 }
 
-protocol_tests!(all: a_step_uses_results_of_other_rows_whatever_comes_between);
+protocol_tests!(all: a_step_uses_results_of_earlier_steps_on_other_rows);
 /// Row 3 comes first, so that evaluation by rows would give each step's input too late.
-fn a_step_uses_results_of_other_rows_whatever_comes_between<P: Protocol>() {
+fn a_step_uses_results_of_earlier_steps_on_other_rows<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let done = scene.run(|items, tx| {
         items.update(tx, 3, Item::COUNT.add(1))?;

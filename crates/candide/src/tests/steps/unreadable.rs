@@ -25,8 +25,8 @@ fn readable<P: Protocol>(items: &Table<Item, P>, tx: &Tx<'_, P>) -> Vec<&'static
     reads.into_iter().filter(|(_, read)| !refused(read)).map(|(name, _)| name).collect()
 }
 
-protocol_tests!(all: what_a_step_changes_cannot_be_read_but_is_known_to_be_there);
-fn what_a_step_changes_cannot_be_read_but_is_known_to_be_there<P: Protocol>() {
+protocol_tests!(all: a_unit_with_a_step_cannot_be_read_but_its_row_exists);
+fn a_unit_with_a_step_cannot_be_read_but_its_row_exists<P: Protocol>() {
     let mut scene = Scene::<P>::new();
     let has_groups = properties::<P>().name != "serial" && properties::<P>().name != "global-lock";
     let done = scene.run(|items, tx| {

@@ -76,8 +76,8 @@ pub(crate) fn builder<P: Protocol>() -> Builder<P> {
     if BY_THE_CLOCK.get() { builder.timestamps(Timestamps::Clock) } else { builder }
 }
 
-/// Options for a transaction that may meet the collector, which takes records of deleted rows out of
-/// their indexes, but meets no other conflict.
+/// Options for a transaction that may meet the collector, which takes records of deleted rows out
+/// of their indexes, but meets no other conflict.
 pub(crate) const FEW_TIMES: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(20);
 
 /// Returns the value of a transaction that must not fail.

@@ -83,8 +83,8 @@ thread_local! {
     static KEPT: RefCell<Option<Later<i64>>> = const { RefCell::new(None) };
 }
 
-protocol_tests!(overlapping: a_later_that_is_kept_is_no_input_of_a_nested_transaction);
-fn a_later_that_is_kept_is_no_input_of_a_nested_transaction<P: Protocol>() {
+protocol_tests!(overlapping: a_later_of_an_outer_transaction_is_refused_in_a_nested_one);
+fn a_later_of_an_outer_transaction_is_refused_in_a_nested_one<P: Protocol>() {
     let (db, items) = items::<P>();
     let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
     let sum = outer.run_deferred(|tx| {
@@ -103,8 +103,8 @@ fn a_later_that_is_kept_is_no_input_of_a_nested_transaction<P: Protocol>() {
     assert_eq!((count(&db, &items, 2), count(&db, &items, 3)), (20, 41));
 }
 
-protocol_tests!(overlapping: a_later_of_the_attempt_before_is_undone);
-fn a_later_of_the_attempt_before_is_undone<P: Protocol>() {
+protocol_tests!(overlapping: a_later_of_an_earlier_attempt_is_refused);
+fn a_later_of_an_earlier_attempt_is_refused<P: Protocol>() {
     let (db, items) = items::<P>();
     let (mut own, mut other) = (db.session().unwrap(), db.session().unwrap());
     let (mut before, mut repeats): (Option<Later<i64>>, _) = (None, false);
@@ -125,8 +125,8 @@ fn a_later_of_the_attempt_before_is_undone<P: Protocol>() {
     assert!(repeats || P::NAME == "mvto" || count(&db, &items, 2) == 20, "the read has changed");
 }
 
-protocol_tests!(all: the_value_is_taken_once);
-fn the_value_is_taken_once<P: Protocol>() {
+protocol_tests!(all: the_value_of_a_later_is_taken_once);
+fn the_value_of_a_later_is_taken_once<P: Protocol>() {
     let (db, items) = items::<P>();
     let mut kept = None;
     let sum = db.run_deferred(|tx| {
@@ -156,8 +156,8 @@ fn the_value_is_taken_once<P: Protocol>() {
     assert_eq!(db.run_deferred(|_| Ok(known.clone())), Err(Abort::LaterTaken));
 }
 
-protocol_tests!(all: what_a_step_changes_cannot_be_read_before_the_commit);
-fn what_a_step_changes_cannot_be_read_before_the_commit<P: Protocol>() {
+protocol_tests!(all: a_unit_with_a_step_cannot_be_read_before_the_commit);
+fn a_unit_with_a_step_cannot_be_read_before_the_commit<P: Protocol>() {
     let (db, items) = items::<P>();
     ok(db.run(|tx| {
         add(tx, &items, 1, 1)?;
@@ -195,7 +195,7 @@ fn a_step_begins_no_transaction<P: Protocol>() {
     let table = db.table::<Item>("items").unwrap();
     let (in_step, in_map) = db
         .run_deferred(|tx| {
-            let (mut begin, again) = (begin.clone(), begin.clone());
+            let (begin, again) = (begin.clone(), begin.clone());
             let in_step = table.defer(tx, 1, Item::COUNT, (), move |_, ()| seen(begin()))?;
             let in_map = in_step.map(move |_| seen(again()));
             Ok((in_step, in_map))

@@ -5,8 +5,8 @@ use crate::common::{Item, ok};
 use candide::{Abort, Protocol};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-protocol_tests!(all: a_result_that_is_asked_for_is_that_of_the_commit);
-fn a_result_that_is_asked_for_is_that_of_the_commit<P: Protocol>() {
+protocol_tests!(all: a_result_read_by_now_equals_that_of_the_commit);
+fn a_result_read_by_now_equals_that_of_the_commit<P: Protocol>() {
     let (db, items) = items::<P>();
     let rest = ok(db.run_deferred(|tx| {
         items.update(tx, 1, Item::COUNT.add(1))?;
@@ -33,8 +33,8 @@ fn a_result_that_is_asked_for_is_that_of_the_commit<P: Protocol>() {
     assert_eq!((count(&db, &items, 1), count(&db, &items, 2)), (176, 1_032));
 }
 
-protocol_tests!(overlapping: what_a_transaction_asks_for_is_observed);
-fn what_a_transaction_asks_for_is_observed<P: Protocol>() {
+protocol_tests!(overlapping: results_read_by_now_are_observed);
+fn results_read_by_now_are_observed<P: Protocol>() {
     let (db, items) = items::<P>();
     let (mut own, mut other) = (db.session().unwrap(), db.session().unwrap());
     let (mut attempts, mut changed) = (0, Ok(()));
@@ -77,8 +77,8 @@ fn a_condition_is_checked_as_soon_as_its_step_has_run<P: Protocol>() {
     assert_eq!(count(&db, &items, 1), 10);
 }
 
-protocol_tests!(all: a_panic_of_a_step_that_is_asked_for_leaves_no_effect);
-fn a_panic_of_a_step_that_is_asked_for_leaves_no_effect<P: Protocol>() {
+protocol_tests!(all: a_panic_of_a_step_run_by_now_leaves_no_effect);
+fn a_panic_of_a_step_run_by_now_leaves_no_effect<P: Protocol>() {
     let (db, items) = items::<P>();
     let panics = |catches: bool| {
         catch_unwind(AssertUnwindSafe(|| {

@@ -41,7 +41,7 @@ fn operators_take_values_and_laters_on_both_sides() {
 protocol_tests!(all: a_result_out_of_range_fails_a_transaction_that_uses_it);
 fn a_result_out_of_range_fails_a_transaction_that_uses_it<P: Protocol>() {
     let (db, items) = items::<P>();
-    // Nobody uses the second sum.
+    // The second sum is not used.
     let sum = db.run_deferred(|tx| {
         let sum = add(tx, &items, 1, 1)?;
         let _ = &sum + i64::MAX;

@@ -44,8 +44,8 @@ fn steps_of_an_undone_part_have_no_effect<P: Protocol>() {
     assert_eq!((count(&db, &items, 1), count(&db, &items, 2)), (12, 21));
 }
 
-protocol_tests!(all: a_part_may_ask_for_a_result_of_its_surroundings);
-fn a_part_may_ask_for_a_result_of_its_surroundings<P: Protocol>() {
+protocol_tests!(all: a_part_may_read_a_result_of_an_enclosing_part);
+fn a_part_may_read_a_result_of_an_enclosing_part<P: Protocol>() {
     let (db, items) = items::<P>();
     let sums = ok(db.run_deferred(|tx| {
         items.update(tx, 1, Item::COUNT.add(100))?;
@@ -72,8 +72,8 @@ fn a_part_may_ask_for_a_result_of_its_surroundings<P: Protocol>() {
     assert_eq!((count(&db, &items, 1), count(&db, &items, 2)), (222, 20));
 }
 
-protocol_tests!(all: the_second_branch_may_use_a_result_from_before);
-fn the_second_branch_may_use_a_result_from_before<P: Protocol>() {
+protocol_tests!(all: the_second_alternative_may_use_an_earlier_result);
+fn the_second_alternative_may_use_an_earlier_result<P: Protocol>() {
     let (db, items) = items::<P>();
     let sum = ok(db.run_deferred(|tx| {
         let before = add(tx, &items, 1, 1)?;

@@ -48,8 +48,8 @@ fn eager_transfer<P: Protocol>(
     })
 }
 
-protocol_tests!(all: a_transfer_of_steps_does_what_an_eager_one_does);
-fn a_transfer_of_steps_does_what_an_eager_one_does<P: Protocol>() {
+protocol_tests!(all: a_transfer_by_steps_has_the_effect_of_an_eager_transfer);
+fn a_transfer_by_steps_has_the_effect_of_an_eager_transfer<P: Protocol>() {
     let run = |transfer: fn(&_, &_, _, _) -> Result<i64, Abort>| {
         let (db, accounts) = database_with::<Account, P>("accounts");
         ok(db.run(|tx| accounts.insert_many(tx, (0..3).map(|id| Account { id, cents: 100 }))));
@@ -159,8 +159,8 @@ fn a_transaction_of_steps_observes_nothing<P: Protocol>() {
     assert!(own.stats().read_set > 0, "an eager transaction does");
 }
 
-protocol_tests!(all: a_condition_that_is_false_at_the_commit_leaves_everything_as_it_was);
-fn a_condition_that_is_false_at_the_commit_leaves_everything_as_it_was<P: Protocol>() {
+protocol_tests!(all: a_condition_that_is_false_at_the_commit_undoes_the_transaction);
+fn a_condition_that_is_false_at_the_commit_undoes_the_transaction<P: Protocol>() {
     let (db, items) = items::<P>();
     let pay = |amount: i64| {
         db.run_deferred(|tx| {
