@@ -59,10 +59,10 @@ type EntryRow<'t, K, V, I, P> = Row<'t, Entry<K, V, I>, P>;
 /// is. A map without a name is in memory only, and ends with its last handle.
 ///
 /// # Cost
-/// A map is a table of its own. A handle has the size of a few words. The table of a map that ended
-/// is emptied and used by the next map of the same type. So the values of a map are the fields of a
-/// row, and a map is as fast as a [`Table`](crate::Table) of the same shape. Under
-/// [`Mvto`](crate::Mvto) a `put` links a version of the value.
+/// A map is a table of its own, which takes some 20 KiB while it is empty. Its entries are rows of
+/// that table, with the value as the only column. The table of a map that ended is emptied and used
+/// by the next map of the same type; until then it keeps its memory. A handle is of a few words.
+/// Under [`Mvto`](crate::Mvto) a `put` links a version of the value.
 ///
 /// # Errors of every operation
 /// [Those of every operation](crate::Table#errors-of-every-operation) on a table.

@@ -44,10 +44,10 @@ use std::ops::RangeBounds;
 /// for later boxes.
 ///
 /// # Cost
-/// A handle is of a few words, and its clones are handles of the same box. Boxes share one table
-/// for all values of the same number of words: a box takes some 60 bytes beside the words of its
-/// value. Each operation looks the box up by its number. Under [`Mvto`](crate::Mvto) a `set` links
-/// a version of the value.
+/// A handle is of a few words, and its clones are handles of the same box. Boxes of fields share
+/// one table for all values of the same number of words, boxes of [`Boxed`] values one for each
+/// type: a box of one number takes some 60 bytes. Each operation looks the box up by its number.
+/// Under [`Mvto`](crate::Mvto) a `set` links a version of the value.
 ///
 /// # Errors of every operation
 /// Those of [every operation](crate::Table#errors-of-every-operation) on a table.

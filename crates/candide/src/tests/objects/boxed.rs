@@ -164,7 +164,9 @@ fn the_values_of_objects_that_end_are_dropped_once<P: Protocol>() {
             });
         }
         // The objects of each round end in the next one, and their values some epochs later.
-        assert!(living.load(Ordering::Relaxed) < 60, "{}: {living:?}", P::NAME);
+        // (Where each transaction has a session of its own, its garbage waits for the advancer.)
+        let are_few = living.load(Ordering::Relaxed) < 60;
+        assert!(are_few || db.properties().one_session, "{}: {living:?}", P::NAME);
     }
     assert_eq!(living.load(Ordering::Relaxed), 0, "{}", P::NAME);
 }
