@@ -15,9 +15,9 @@
 //! | [`TOrderedMap`] | keys in order | ranges, the first and the last |
 //!
 //! Objects hold the types that columns can have, or, in memory only, [`Boxed`] values of any Rust
-//! type ([`Stored`]). An object has a name, or it has none: `TCounter::named(&db, "hits")?`, `TCounter::new(&db)?`. A
-//! named object exists once in a database, and is durable if the database is
-//! [open](crate::Database::open) in a directory; the next opening finds it, and refuses it under
+//! type ([`Stored`]). An object has a name, or it has none: `TCounter::named(&db, "hits")?`,
+//! `TCounter::new(&db)?`. A named object exists once in a database, and is durable if the database
+//! is [open](crate::Database::open) in a directory; the next opening finds it, and refuses it under
 //! another type. An object without a name is in memory, and ends with its last handle. A handle is
 //! small; its clones refer to the same object, and threads may share them.
 //!

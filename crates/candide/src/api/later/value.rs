@@ -189,9 +189,6 @@ where
     }
 }
 
-/// A function that passes each of some inputs to its argument.
-type Each<'e> = dyn Fn(&mut dyn FnMut(&dyn Owned)) + 'e;
-
 /// What inputs that are used together belong to.
 #[derive(Default)]
 pub(super) struct Common {
