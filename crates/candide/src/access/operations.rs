@@ -40,6 +40,13 @@ pub(super) enum UserCode {
     },
 }
 
+impl UserCode {
+    /// Returns whether this is a step that has not run.
+    fn is_waiting(&self) -> bool {
+        matches!(self, UserCode::Step { .. })
+    }
+}
+
 #[cfg(test)]
 thread_local! {
     /// The number of operations that write sets of this thread have visited.
@@ -68,6 +75,8 @@ pub(super) struct Operations {
     ops: Vec<(Op, u32)>,
     operands: Vec<u64>,
     users: Vec<UserCode>,
+    /// The number of steps that have not run.
+    waiting: usize,
     checkpoints: Vec<Checkpoint>,
 }
 
@@ -82,6 +91,7 @@ impl Operations {
         self.ops.clear();
         self.operands.clear();
         self.users.clear();
+        self.waiting = 0;
         self.checkpoints.clear();
     }
 
@@ -96,7 +106,8 @@ impl Operations {
     pub(super) fn truncate(&mut self, next: u32, sizes: (usize, usize, usize)) {
         let (operands, users, checkpoints) = sizes;
         self.ops.truncate(next as usize);
-        self.users.truncate(users);
+        let removed = self.users.drain(users..).filter(UserCode::is_waiting).count();
+        self.waiting -= removed;
         if self.checkpoints.len() == checkpoints {
             self.operands.truncate(operands);
         }
@@ -138,6 +149,7 @@ impl Operations {
     }
 
     pub(super) fn push_user(&mut self, code: UserCode) -> u32 {
+        self.waiting += usize::from(code.is_waiting());
         self.users.push(code);
         self.users.len() as u32 - 1
     }
@@ -148,12 +160,12 @@ impl Operations {
 
     /// Returns whether there is a step that has not run.
     pub(super) fn has_steps(&self) -> bool {
-        self.users.iter().any(|code| matches!(code, UserCode::Step { .. }))
+        self.waiting > 0
     }
 
     /// Returns whether one of an item's operations before a mark waits for a step that has not run.
     pub(super) fn is_pending(&self, item: &WriteItem, mark: Mark) -> bool {
-        self.first_step(item).is_some_and(|(operation, _)| operation < mark.0)
+        self.has_steps() && self.first_step(item).is_some_and(|(operation, _)| operation < mark.0)
     }
 
     /// Returns an item's first step that has not run: the numbers of the operation and of the step.
@@ -283,6 +295,7 @@ impl Operations {
         let user = &mut self.users[self.ops[number as usize].0.operand as usize];
         let UserCode::Step { image, .. } = *user else { unreachable!("the operation is a step") };
         *user = UserCode::Done { image };
+        self.waiting -= 1;
         self.operands[image as usize..][..result.len()].copy_from_slice(result);
     }
 

@@ -294,10 +294,17 @@ impl RowLocks {
 
     /// Returns whether the attempt holds the lock of a cell for writing, under a policy that waits
     /// in the order of addresses.
-    pub(crate) fn is_locked_in_order(&self, base: LockBase<'_>, at: CellAt) -> bool {
+    fn is_locked_in_order(&self, base: LockBase<'_>, at: CellAt) -> bool {
         self.holds_ordered
             && self.place(at).is_some_and(|place| self.list[place].mode == Mode::Write)
             && base.locks.policies.at(at).waits_in_order()
+    }
+
+    /// Returns whether the attempt holds the lock of a cell for writing, under a policy that learns
+    /// from conflicts. A read for update then leaves the cell's TID word unlocked, so that the
+    /// attempt may sleep.
+    pub(crate) fn keeps_from_writers(&self, base: LockBase<'_>, at: CellAt) -> bool {
+        self.is_locked_in_order(base, at) && base.locks.policies.at(at).learns()
     }
 
     /// Takes the locks of those rows of the write set whose writers must ask, in the order of

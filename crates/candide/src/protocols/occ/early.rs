@@ -143,7 +143,7 @@ impl EarlyLocks {
             }
             return Err(abort);
         }
-        Ok(self.held.has(at) || self.by_policy.is_locked_in_order(base(context), at))
+        Ok(self.held.has(at) || self.by_policy.keeps_from_writers(base(context), at))
     }
 
     /// Locks a cell if its row exists (CL4). Returns the cell's word from before the lock.
