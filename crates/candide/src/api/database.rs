@@ -160,13 +160,13 @@ impl<P: Protocol> Database<P> {
         Session::new(&self.inner)
     }
 
-    #[doc = include_str!("run_docs/run.md")]
+    #[doc = include_str!("run_docs/run.txt")]
     #[inline]
     pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
     }
 
-    #[doc = include_str!("run_docs/try_run.md")]
+    #[doc = include_str!("run_docs/try_run.txt")]
     #[inline]
     pub fn try_run<T, E: From<Abort>>(
         &self,
@@ -175,7 +175,7 @@ impl<P: Protocol> Database<P> {
         run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Current, body)
     }
 
-    #[doc = include_str!("run_docs/read_view.md")]
+    #[doc = include_str!("run_docs/read_view.txt")]
     #[inline]
     pub fn read_view<T>(
         &self,
@@ -184,12 +184,12 @@ impl<P: Protocol> Database<P> {
         run_cached(&self.inner, const { &RunOptions::new() }, ReadView::AtBegin, body)
     }
 
-    #[doc = include_str!("run_docs/run_logged.md")]
+    #[doc = include_str!("run_docs/run_logged.txt")]
     pub fn run_logged<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Pending<T> {
         self.try_run_logged(body)
     }
 
-    #[doc = include_str!("run_docs/try_run_logged.md")]
+    #[doc = include_str!("run_docs/try_run_logged.txt")]
     pub fn try_run_logged<T, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,

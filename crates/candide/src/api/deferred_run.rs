@@ -12,7 +12,7 @@ use crate::error::Abort;
 use crate::txn::Tx;
 
 impl<P: Protocol> Database<P> {
-    #[doc = include_str!("run_docs/run_deferred.md")]
+    #[doc = include_str!("run_docs/run_deferred.txt")]
     pub fn run_deferred<S: Settle>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -20,7 +20,7 @@ impl<P: Protocol> Database<P> {
         self.try_run_deferred(body)
     }
 
-    #[doc = include_str!("run_docs/try_run_deferred.md")]
+    #[doc = include_str!("run_docs/try_run_deferred.txt")]
     pub fn try_run_deferred<S: Settle, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,
@@ -30,7 +30,7 @@ impl<P: Protocol> Database<P> {
 }
 
 impl<P: Protocol> Session<P> {
-    #[doc = include_str!("run_docs/run_deferred.md")]
+    #[doc = include_str!("run_docs/run_deferred.txt")]
     pub fn run_deferred<S: Settle>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -38,7 +38,7 @@ impl<P: Protocol> Session<P> {
         self.try_run_deferred(body)
     }
 
-    #[doc = include_str!("run_docs/try_run_deferred.md")]
+    #[doc = include_str!("run_docs/try_run_deferred.txt")]
     pub fn try_run_deferred<S: Settle, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,
@@ -48,7 +48,7 @@ impl<P: Protocol> Session<P> {
 }
 
 impl<P: Protocol> Runner<'_, &Database<P>> {
-    #[doc = include_str!("run_docs/run_deferred.md")]
+    #[doc = include_str!("run_docs/run_deferred.txt")]
     pub fn run_deferred<S: Settle>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -56,7 +56,7 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
         self.try_run_deferred(body)
     }
 
-    #[doc = include_str!("run_docs/try_run_deferred.md")]
+    #[doc = include_str!("run_docs/try_run_deferred.txt")]
     pub fn try_run_deferred<S: Settle, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,
@@ -64,7 +64,7 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
         self.try_run(admitted(body)).map(S::settle)
     }
 
-    #[doc = include_str!("run_docs/run_deferred_logged.md")]
+    #[doc = include_str!("run_docs/run_deferred_logged.txt")]
     pub fn run_deferred_logged<S: Settle>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -72,7 +72,7 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
         self.try_run_deferred_logged(body)
     }
 
-    #[doc = include_str!("run_docs/try_run_deferred_logged.md")]
+    #[doc = include_str!("run_docs/try_run_deferred_logged.txt")]
     pub fn try_run_deferred_logged<S: Settle, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,
@@ -82,7 +82,7 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
 }
 
 impl<P: Protocol> Runner<'_, &mut Session<P>> {
-    #[doc = include_str!("run_docs/run_deferred.md")]
+    #[doc = include_str!("run_docs/run_deferred.txt")]
     pub fn run_deferred<S: Settle>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -90,7 +90,7 @@ impl<P: Protocol> Runner<'_, &mut Session<P>> {
         self.try_run_deferred(body)
     }
 
-    #[doc = include_str!("run_docs/try_run_deferred.md")]
+    #[doc = include_str!("run_docs/try_run_deferred.txt")]
     pub fn try_run_deferred<S: Settle, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,
@@ -98,7 +98,7 @@ impl<P: Protocol> Runner<'_, &mut Session<P>> {
         self.try_run(admitted(body)).map(S::settle)
     }
 
-    #[doc = include_str!("run_docs/run_deferred_logged.md")]
+    #[doc = include_str!("run_docs/run_deferred_logged.txt")]
     pub fn run_deferred_logged<S: Settle>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, Abort>,
@@ -106,7 +106,7 @@ impl<P: Protocol> Runner<'_, &mut Session<P>> {
         self.try_run_deferred_logged(body)
     }
 
-    #[doc = include_str!("run_docs/try_run_deferred_logged.md")]
+    #[doc = include_str!("run_docs/try_run_deferred_logged.txt")]
     pub fn try_run_deferred_logged<S: Settle, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<S, E>,

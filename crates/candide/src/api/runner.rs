@@ -58,13 +58,13 @@ impl<P: Protocol> Session<P> {
 }
 
 impl<P: Protocol> Runner<'_, &Database<P>> {
-    #[doc = include_str!("run_docs/run.md")]
+    #[doc = include_str!("run_docs/run.txt")]
     #[inline]
     pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
     }
 
-    #[doc = include_str!("run_docs/try_run.md")]
+    #[doc = include_str!("run_docs/try_run.txt")]
     #[inline]
     pub fn try_run<T, E: From<Abort>>(
         &self,
@@ -73,12 +73,12 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
         run_cached(&self.handle.inner, &self.options, self.options.read_view(), body)
     }
 
-    #[doc = include_str!("run_docs/run_logged.md")]
+    #[doc = include_str!("run_docs/run_logged.txt")]
     pub fn run_logged<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Pending<T> {
         self.try_run_logged(body)
     }
 
-    #[doc = include_str!("run_docs/try_run_logged.md")]
+    #[doc = include_str!("run_docs/try_run_logged.txt")]
     pub fn try_run_logged<T, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
@@ -89,13 +89,13 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
 }
 
 impl<P: Protocol> Runner<'_, &mut Session<P>> {
-    #[doc = include_str!("run_docs/run.md")]
+    #[doc = include_str!("run_docs/run.txt")]
     #[inline]
     pub fn run<T>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
     }
 
-    #[doc = include_str!("run_docs/try_run.md")]
+    #[doc = include_str!("run_docs/try_run.txt")]
     #[inline]
     pub fn try_run<T, E: From<Abort>>(
         &mut self,
@@ -104,7 +104,7 @@ impl<P: Protocol> Runner<'_, &mut Session<P>> {
         self.handle.run_as(&self.options, self.options.read_view(), body)
     }
 
-    #[doc = include_str!("run_docs/run_logged.md")]
+    #[doc = include_str!("run_docs/run_logged.txt")]
     pub fn run_logged<T>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
@@ -112,7 +112,7 @@ impl<P: Protocol> Runner<'_, &mut Session<P>> {
         self.try_run_logged(body)
     }
 
-    #[doc = include_str!("run_docs/try_run_logged.md")]
+    #[doc = include_str!("run_docs/try_run_logged.txt")]
     pub fn try_run_logged<T, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,

@@ -44,13 +44,13 @@ impl<P: Protocol> Session<P> {
         Ok(Session { inner: inner.clone(), core: Box::new(CachePadded::new(inner.join())) })
     }
 
-    #[doc = include_str!("run_docs/run.md")]
+    #[doc = include_str!("run_docs/run.txt")]
     #[inline]
     pub fn run<T>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
     }
 
-    #[doc = include_str!("run_docs/try_run.md")]
+    #[doc = include_str!("run_docs/try_run.txt")]
     #[inline]
     pub fn try_run<T, E: From<Abort>>(
         &mut self,
@@ -59,7 +59,7 @@ impl<P: Protocol> Session<P> {
         self.run_as(const { &RunOptions::new() }, ReadView::Current, body)
     }
 
-    #[doc = include_str!("run_docs/read_view.md")]
+    #[doc = include_str!("run_docs/read_view.txt")]
     #[inline]
     pub fn read_view<T>(
         &mut self,
@@ -68,7 +68,7 @@ impl<P: Protocol> Session<P> {
         self.run_as(const { &RunOptions::new() }, ReadView::AtBegin, body)
     }
 
-    #[doc = include_str!("run_docs/run_logged.md")]
+    #[doc = include_str!("run_docs/run_logged.txt")]
     pub fn run_logged<T>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
@@ -76,7 +76,7 @@ impl<P: Protocol> Session<P> {
         self.try_run_logged(body)
     }
 
-    #[doc = include_str!("run_docs/try_run_logged.md")]
+    #[doc = include_str!("run_docs/try_run_logged.txt")]
     pub fn try_run_logged<T, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
