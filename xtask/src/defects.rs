@@ -145,6 +145,28 @@ fn parse(path: &str, text: &str) -> Result<Vec<Defect>, String> {
     Ok(defects)
 }
 
+impl Defect {
+    /// Returns what is wrong with the statements of a defect, if they cannot be chosen at run time.
+    fn misplaced(&self) -> Option<String> {
+        let is_always = |place: &Place| place.after.contains(BEFORE);
+        let asks = self.places.iter().any(|place| place.after.contains(ASK));
+        if self.places.iter().any(is_always) && !asks {
+            return Some(format!("`$before` makes the statement stand always; ask `{ASK}...\")`"));
+        }
+        let is_part = |place: &&Place| !is_always(place) && !is_balanced(&place.before);
+        let part = self.places.iter().find(is_part)?;
+        Some(format!("`{}` is no whole expression or statement; name one", part.before))
+    }
+}
+
+/// Returns whether a text has as many closing brackets as opening ones.
+fn is_balanced(text: &str) -> bool {
+    ["()", "[]", "{}"].iter().all(|pair| {
+        let [open, close] = [0, 1].map(|at| text.matches(&pair[at..=at]).count());
+        open == close
+    })
+}
+
 /// Returns the faults of the list.
 pub(crate) fn problems(root: &Path) -> Result<Vec<String>, String> {
     let defects = all(root)?;
@@ -157,6 +179,7 @@ pub(crate) fn problems(root: &Path) -> Result<Vec<String>, String> {
         if checks.len() < defect.checks.len() {
             problems.push(format!("{}: names a test twice", defect.entry));
         }
+        problems.extend(defect.misplaced().map(|what| format!("{}: {what}", defect.entry)));
     }
     for file in files(&defects) {
         match fs::read_to_string(root.join(file)) {
@@ -322,6 +345,10 @@ mod tests {
         let twice = "one: h.\nusual t\nin f.rs fn f\n- g() {\n+ g() {\n\
             two: h.\nusual t\nin f.rs fn f\n- { h();\n+ {";
         told(twice, "overlaps");
+        let misplaced = |list: &str| parse("list", list).unwrap()[0].misplaced();
+        assert_eq!(misplaced("one: h.\nusual t\nin f.rs fn f\n- h();\n+ i();"), None);
+        assert!(misplaced("one: h.\nusual t\nin f.rs fn f\n- h();\n+ i();\n+ $before").is_some());
+        assert!(misplaced("one: h.\nusual t\nin f.rs fn f\n- if a {\n+ if b {").is_some());
         assert!(parse("list", "usual t").is_err());
         assert!(parse("list", "- h();").is_err());
         assert!(parse("list", "one: h.\nodd t").is_err());
