@@ -181,8 +181,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// `step` is called once, but is an `FnMut`: what it captures, and a result that nothing takes,
     /// is dropped after the transaction, when nothing is locked. If the attempt is repeated, it is
-    /// dropped before the next one, while the thread's session is in use: [`Database::run`] then
-    /// returns [`Abort::Nested`].
+    /// dropped before the next one, while the thread's session is in use:
+    /// [`Database::run`](crate::Database::run) then returns [`Abort::Nested`].
     ///
     /// Until the commit, the transaction cannot read the columns' group in this row
     /// ([`Abort::NotYet`]), but by [`Later::now`]. At the end of a [part](Tx::attempt) that
