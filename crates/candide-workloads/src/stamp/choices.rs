@@ -27,7 +27,7 @@ impl FromStr for Form {
 }
 
 /// The published configurations. `Drp` and `DrpHi` are those of the paper on deferred
-/// runtime pipelining ([MU19] in `docs/references.md`); the others are STAMP's.
+/// runtime pipelining (MU19 in `docs/references.md`); the others are STAMP's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {

@@ -1,4 +1,4 @@
-//! Two programs of STAMP ([MC08] in `docs/references.md`).
+//! Two programs of STAMP (MC08 in `docs/references.md`).
 //!
 //! A program of STAMP does a fixed amount of work and ends. Here it is repeated until the measured
 //! time is over, and its transactions are counted. Beside each program is the same program without
