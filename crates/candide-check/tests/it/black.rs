@@ -230,7 +230,7 @@ fn a_read_of_a_value_that_no_transaction_wrote_is_refused() {
 }
 
 #[test]
-fn duplicate_elements() {
+fn a_list_read_with_an_element_twice_is_reported() {
     let history = together(&[&[append(1, 1)], &[append(1, 2)], &[read(1, &[1, 2, 1])]]);
     lists(&history, PLAIN, Anomaly::DuplicateElement, 1);
     // Not in the longest read.

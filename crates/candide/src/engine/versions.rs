@@ -128,10 +128,10 @@ pub trait Versions<P: Parts> {
         false
     }
 
-    /// Notes the open snapshots, releases what waits for closed ones, and collects the old versions
-    /// in the backlog that no attempt and no snapshot sees any more. The session is pinned.
-    /// `horizon` was read after the session was pinned and before the snapshots are listed.
-    /// `budget` is the largest number of entries to examine.
+    /// Notes the open snapshots, releases the queue entries that were kept for snapshots that have
+    /// closed, and collects the old versions in the backlog that no attempt and no snapshot sees
+    /// any more. The session is pinned. `horizon` was read after the session was pinned and before
+    /// the snapshots are listed. `budget` is the largest number of entries to examine.
     #[doc(hidden)]
     #[inline(always)]
     fn collect(

@@ -58,7 +58,7 @@ impl<P: Protocol> Clone for Clusters<P> {
 pub struct AddPoint(pub(super) [i32; DIMENSIONS_MAX]);
 
 impl AddPoint {
-    /// Adds the point to a number of points and to the sums of their coordinates.
+    /// Adds one to `count`, and the point's coordinates to `sums`.
     #[inline]
     pub fn add(&self, count: &mut u64, sums: &mut [i64; DIMENSIONS_MAX]) {
         *count = count.wrapping_add(1);

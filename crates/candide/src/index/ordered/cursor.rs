@@ -27,10 +27,10 @@
 //!
 //! # Layers that end under a cursor
 //! When a layer ends, all its leaves are dead (OI4). If one of them has been observed, that
-//! observation fails: the transaction cannot commit, and the cursor returns [`Advance::Doomed`]. A
-//! layer that ends before the cursor has read it is empty. A writer that links a key with its
-//! prefix again raises the version of the leaf that had the layer's slot, and that leaf has been
-//! observed.
+//! observation fails: the transaction cannot commit, and the cursor returns [`Advance::Doomed`]. If
+//! a layer ends before the cursor has read any of its leaves, the cursor treats the layer as empty.
+//! A writer that links a key with its prefix again raises the version of the leaf that had the
+//! layer's slot, and that leaf has been observed.
 
 use super::node::{DEAD, INNER, KEYS, Node, Value};
 use super::permutation::WIDTH;

@@ -78,9 +78,10 @@
 //! released it, so it draws later. wr: T sees U's version at its time, which is u or later, or if T
 //! writes, draws later yet. rw: T writes too, at t, and has read the version that U replaced. If u
 //! < t, then phase 3, which comes after the draw, sees INSTALL or a new version, and T fails; so t
-//! < u. If T only reads, at r, then MV4 says that r < u. An absent key is a cell, or a node whose
-//! version an insert raises before it can lock the record. Every timestamp is drawn, and every time
-//! taken, within the call, so the order agrees with real time.
+//! < u. If T only reads, at r, then MV4 says that r < u. The absence of a key is observed in a cell
+//! (of an absent record), or in a node, whose version an insert raises before it can lock the
+//! record. Every timestamp is drawn, and every time taken, within the call, so the order agrees
+//! with real time.
 //!
 //! A record that is missing in the index at an attempt's time: either it was not linked, so no row
 //! was inserted up to then; or it was reaped or put into the index of deleted records, and then the

@@ -59,7 +59,9 @@
 //!   replaces, and the last version that its session installed.
 //! * **OC3** Nothing that can fail happens after phase 4.
 //! * **OC4** A commit loads the epoch of its version after it has taken its last lock and issued
-//!   the fence, and before it validates. (Cuts rest on this; the serial order does not.)
+//!   the fence, and before it validates. (Cuts rest on all of this. The places of opaque readers
+//!   rest on the load after the locks and the fence, VW1; the order of writers rests on none of
+//!   it.)
 //!
 //! # Why it is serializable
 //! The fences of all commits are in one order. For a T that writes, let s(T) be the place of T's
@@ -76,20 +78,23 @@
 //! no proof: what was read under the lock is validated like any other read.
 //!
 //! *Transactions that only read* issue no fence at their end, so their place is found from what
-//! they have read. A writer U is *earlier* than such a T in three cases: T read from U; a reader
-//! that had ended before T began read from U; or U itself had ended before T began. T comes just
-//! after the last writer that is earlier than T, or first if there is none. Readers at the same
-//! place come in the order of their ends.
+//! they have read. Such a T *follows* a writer U in three cases: T read from U; a reader that had
+//! ended before T began read from U; or U itself had ended before T began. (If a key has no record,
+//! T has read from the commit that deleted the last one, whose epoch is before T's base, VW3.) T
+//! comes just after the last writer that it follows, or first if there is none. Readers at the same
+//! place come in the order of their ends. So T comes after each writer that it has read from.
 //!
-//! Let V replace something that T read, and let U be earlier than T. Suppose that V = U or s(V) <
+//! Let V replace something that T read, and let T follow U. Suppose that V = U or s(V) <
 //! s(U). V set INSTALL before its fence, so whatever follows U's install sees V's INSTALL or new
 //! version. Without opacity, T validates after U's install in each of the three cases, and fails.
 //! With opacity, T has *acquired* U in each of the three cases, so T has not read what V replaced
-//! (invariant VW5 of `view.rs`). Hence s(U) < s(V) for every such U, and T comes before V.
+//! (invariant VW5 of `view.rs`). Hence s(U) < s(V) for every such U, and T comes before V. (An
+//! inserter of a key replaces the absence of the key; the version of the node, which rises before
+//! the inserter's fence, takes the place of INSTALL.)
 //!
-//! The order agrees with real time. Each U earlier than T issued its fence before T ended, and a
+//! The order agrees with real time. Each U that T follows issued its fence before T ended, and a
 //! writer that begins after T's end issues its fence later. If a reader had ended before T began,
-//! every writer earlier than that reader is also earlier than T.
+//! T follows every writer that the reader follows.
 //!
 //! Without opacity, a transaction that has read one cell and no node needs no validation. The
 //! version in the cell was current at the moment of the load, and no other observation has to agree

@@ -9,7 +9,8 @@
 //! * A read accepts a version without a look if the version's epoch is before the base and the cell
 //!   has no INSTALL. It also accepts a version that the session has *met*: a version that the
 //!   session has installed itself, or that was read in a move of the view, in this attempt or an
-//!   earlier one.
+//!   earlier one. (A writer of the base's own epoch may have issued its fence after the reader's,
+//!   so its versions need a look.)
 //! * At any other version the view *moves forward* before the closure sees the version. The move
 //!   loads the epoch, and issues a full fence if that epoch is not the base. Then it looks at the
 //!   look-set and the new cell: each cell must have the same version and no INSTALL, and each node
@@ -32,9 +33,9 @@
 //! * **VW1** The view is the state after all commits of epochs before the base, and perhaps some
 //!   later ones. A writer of an epoch before the base took all its locks, then passed the fence of
 //!   its commit (E1), and then read the epoch. The reader loaded the base before a fence of its
-//!   own: the fence of the pin (E10) or of the last move (E20). The writer read an older epoch than
-//!   the reader, so the writer's fence came first. So every look after the reader's fence sees
-//!   INSTALL or the new version in each of the writer's cells.
+//!   own: the fence of the pin (E10) or of the last move that changed the base (E20). The writer
+//!   read an older epoch than the reader, so the writer's fence came first. So every read and look
+//!   after the reader's fence sees INSTALL or the new version in each of the writer's cells.
 //! * **VW2** A writer of the base's epoch or a later one is seen as a whole or not at all. When the
 //!   first of the writer's versions is read, the view moves forward. The load of that version (E3)
 //!   acquires everything that the writer did before it released the cell. So the look after that
@@ -60,9 +61,14 @@
 //!   fence of the pin or of a move if U's epoch is before the new base (E10, E20): so it has
 //!   acquired every writer in the view. From its beginning it has acquired U if U had ended by
 //!   then, if a transaction that had ended by then read from U, or if the session had met a version
-//!   of U. Each read and look after the acquisition comes after U's fence, and so sees V's INSTALL
-//!   or new version, since V set INSTALL before its fence. What the attempt had read before the
-//!   acquisition is examined by the look after it (VW2).
+//!   of U. (The end of U happens before the beginning; if only a clock orders the two, U's fence
+//!   comes before the fence of the pin.) Each read and look after the acquisition sees V's INSTALL
+//!   or new version: if V is U, since U set INSTALL in all its cells before it released any of
+//!   them; otherwise since V's fence came before U's, which comes before the read or look (E1).
+//!   What the attempt had read before the acquisition is examined by the look after it (VW2). If no
+//!   look follows the load of a version, its epoch is before the base, or it had been met; then the
+//!   attempt had acquired U already, by the fence of the base, at its beginning or before an
+//!   earlier look.
 //!
 //! # Cost
 //! A version that a session meets costs one look. The looks of an attempt may examine eight times

@@ -97,8 +97,8 @@ impl QueueLock<'_> {
         // (E26).
         let next = self.next_writer.load(Ordering::Acquire);
         let Some(writer) = NodeId::named_by(next) else { return };
-        // Acquire: the writes of other readers (E25). There may be others: this reader was the last
-        // one when it was counted out, and the writer may have come later. From then on no reader
+        // Acquire: the writes of other readers (E25). Other readers may have been counted in
+        // and out after this one was counted out and before the writer came. From then on no reader
         // is counted (QL5).
         if self.readers.load(Ordering::Acquire) == 0 && self.is_no_longer_next(writer) {
             self.grant(writer);

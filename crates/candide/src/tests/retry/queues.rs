@@ -23,7 +23,8 @@ fn push<P: Protocol>(queue: &Table<Item, P>, tx: &Tx<'_, P>, item: u64) -> Resul
     queue.update(tx, COME, Item::COUNT.set(come + 1))
 }
 
-/// Takes an item out of the queue. Waits for the item itself, which has no record.
+/// Takes an item out of the queue. If the next item is not there yet, waits for its key, which has
+/// no record until a push inserts it.
 fn pop<P: Protocol>(queue: &Table<Item, P>, tx: &Tx<'_, P>) -> Result<u64, Abort> {
     let gone = queue.read(tx, GONE, Item::COUNT)?;
     let Some(item) = queue.get(tx, gone as u64, Item::OTHER)? else { return tx.retry() };

@@ -154,11 +154,11 @@ fn a_holder_of_a_row_is_not_shown_an_old_version_of_it() {
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
 
-protocol_tests!(overlapping: a_buried_record_proves_no_absence_at_later_timestamps);
+protocol_tests!(overlapping: a_reaped_record_proves_no_absence_at_later_timestamps);
 /// A transaction finds the record of a deleted row. Then the record is reaped, and its key is
 /// inserted anew. The transaction's time moves on. The absence that the dead record shows is not
 /// valid at the new time.
-fn a_buried_record_proves_no_absence_at_later_timestamps<P: Protocol>() {
+fn a_reaped_record_proves_no_absence_at_later_timestamps<P: Protocol>() {
     for looks_before in [false, true] {
         read_buried_rows::<P>(looks_before);
     }
