@@ -279,7 +279,7 @@ impl<R: BufRead> Forms<R> {
                 match word.as_str() {
                     "Inf" | "-Inf" | "NaN" => Ok(Form::Other(format!("##{word}"))),
                     _ => Err(self.wrong(format!(
-                        "##{word} is no number; those written so are ##Inf, ##-Inf and ##NaN"
+                        "##{word} is not a number; ##Inf, ##-Inf and ##NaN are numbers"
                     ))),
                 }
             }

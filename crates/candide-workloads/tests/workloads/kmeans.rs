@@ -95,7 +95,7 @@ fn kmeans_check_names_every_kind_of_damage() {
         tables.counters.update(tx, CHANGED, Counter::VALUE.add(1))
     });
     assert_noticed("there are 3 centres where 4", |tables, tx| tables.centres.delete(tx, 2));
-    assert_noticed("do not read the same", |tables, tx| {
+    assert_noticed("read different contents", |tables, tx| {
         let centre = Centre { id: 1_000, count: 0, sums: [0; DIMENSIONS_MAX] };
         tables.centres.insert(tx, centre)
     });

@@ -158,7 +158,7 @@ fn vacation_check_names_every_kind_of_damage() {
     assert_noticed("have numbers beyond 1 to 12", |agency, tx| {
         agency.customers.put(tx, Customer { id: 13 })
     });
-    assert_noticed("do not read the same", |agency, tx| {
+    assert_noticed("read different contents", |agency, tx| {
         agency.customers.put(tx, Customer { id: 13 })
     });
     assert_noticed("customers could be removed where", |agency, tx| {

@@ -96,11 +96,9 @@ fn invalid_sequence_names_are_refused_with_the_valid_form() {
     let long = "n".repeat(65);
     let refused = db.sequence(&long).unwrap_err();
     assert_eq!(refused, Error::LongName { name: long.clone(), bytes_max: 64 });
-    assert!(
-        refused
-            .to_string()
-            .ends_with("has 65 bytes, and the name of a sequence at most 64; use a shorter one")
-    );
+    assert!(refused.to_string().ends_with(
+        "has 65 bytes, and the name of a sequence or of an object at most 64; use a shorter one"
+    ));
     assert_eq!(draw(&db, &db.sequence(&long[1..]).unwrap()), 1);
     let reserved = db.table::<Item>("candide.sequences").unwrap_err();
     assert_eq!(reserved, Error::ReservedName { name: "candide.sequences".to_owned() });
