@@ -31,16 +31,16 @@ pub(crate) trait Steps {
 
 thread_local! {
     /// The list of the attempt that may run steps now.
-    static LIST: RefCell<Option<Rc<dyn Steps>>> = const { RefCell::new(None) };
+    static LIST: RefCell<Option<Rc<dyn Steps>>> = RefCell::default();
     /// Whether a step runs.
-    static RUNS: Cell<bool> = const { Cell::new(false) };
+    static RUNS: Cell<bool> = Cell::default();
 }
 
 #[cfg(any(test, feature = "history"))]
 thread_local! {
     /// The units on whose words steps have run, with the versions of these words; `None` if they
     /// are not recorded.
-    static OBSERVED: RefCell<Option<Vec<(CellAt, u64)>>> = const { RefCell::new(None) };
+    static OBSERVED: RefCell<Option<Vec<(CellAt, u64)>>> = RefCell::default();
 }
 
 /// Calls `act`. Also returns the units on whose words `act` has run steps, with the versions of

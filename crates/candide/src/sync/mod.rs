@@ -87,7 +87,7 @@ pub(crate) fn process_unique() -> u64 {
 /// share thread-local data. Costs no more than an address.
 #[inline(always)]
 pub(crate) fn thread_address() -> u64 {
-    thread_local!(static PLACE: u8 = const { 0 });
+    std::thread_local!(static PLACE: u8 = const { 0 });
     if MODELLED { 0 } else { PLACE.with(|place| std::ptr::from_ref(place).addr() as u64) }
 }
 
