@@ -110,7 +110,7 @@ impl Loader for RowsLoader<'_> {
 }
 
 fn no_table(number: u32) -> LoadError {
-    LoadError::Ghost(format!("a change of a row of table {number}, but there is no such table"))
+    LoadError::Ghost(format!("a row of table {number}, which does not exist"))
 }
 
 /// Checks that a change fits its table.

@@ -24,7 +24,7 @@ pub(crate) fn elements(list: &str) -> Result<Vec<String>, String> {
             Some(policy) => *policy += &format!(",{part}"),
             None => {
                 return Err(format!(
-                    "`{part}` is a setting, but the element before it has none (`NAME:` comes first); {MIXTURE}; {OPTIONS}"
+                    "`{part}` does not follow a mixture, nor a policy with options; {MIXTURE}; {OPTIONS}"
                 ));
             }
         }
@@ -200,7 +200,7 @@ mod tests {
         ];
         assert_eq!(elements(list).expect("a list"), expected);
         let refused = elements("mocc,h=20").expect_err("no options before it");
-        assert!(refused.starts_with("`h=20` is a setting, but the element before it has none"));
+        assert!(refused.starts_with("`h=20` does not follow a mixture, nor a policy with options"));
         for (text, policy, options) in [
             ("mocc:h=0", Policy::Mocc, MoccOptions::new().threshold(0)),
             ("mocc:h=31,per=row", Policy::Mocc, MoccOptions::new().threshold(31)),

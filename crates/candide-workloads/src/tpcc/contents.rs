@@ -187,7 +187,7 @@ impl Contents {
             }
             self.names.expect(is_right, || {
                 format!(
-                    "the list of the name {last} has customer ({warehouse}, {district}, {id}), who has another name or does not exist"
+                    "customer ({warehouse}, {district}, {id}) is in the list of the name {last}"
                 )
             });
         }
