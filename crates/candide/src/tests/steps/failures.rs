@@ -161,3 +161,34 @@ fn an_update_that_fails_behind_a_shown_step_fails_the_transaction<P: Protocol>()
     });
     assert_eq!(next, Ok(()), "{}", P::NAME);
 }
+
+protocol_tests!(all: results_behind_a_failed_one_are_refused_with_its_outcome);
+fn results_behind_a_failed_one_are_refused_with_its_outcome<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let ended = end(&mut scene, |items, tx| {
+        items.update(tx, 1, Item::COUNT.sub(1_000).at_least(0))?;
+        let first = items.defer(tx, 1, Item::COUNT, (), |count, ()| *count)?;
+        let second = items.defer(tx, 2, Item::COUNT, (), |count, ()| *count)?;
+        assert_eq!(first.now(tx), Err(Abort::Guard), "{}", P::NAME);
+        for later in [&first, &second] {
+            assert_eq!(later.now(tx), Err(Abort::Guard), "{}", P::NAME);
+        }
+        let double = second.map(|count| 2 * count);
+        assert_eq!(double.now(tx), Err(Abort::Guard), "{}", P::NAME);
+        Ok(())
+    });
+    assert_eq!(ended, Err(Fault::Guard), "{}", P::NAME);
+}
+
+protocol_tests!(all: a_step_that_has_panicked_in_an_undone_part_fails_the_transaction);
+fn a_step_that_has_panicked_in_an_undone_part_fails_the_transaction<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let ended = scene.run(|items, tx| {
+        let later: crate::Later<()> =
+            items.defer(tx, 1, Item::COUNT, (), |_, ()| resume_unwind(Box::new(Fault::Panic)))?;
+        let asked = catch_unwind(AssertUnwindSafe(|| tx.attempt(|tx| later.now(tx))));
+        assert!(asked.is_err(), "{}", P::NAME);
+        items.update(tx, 3, Item::COUNT.add(1))
+    });
+    assert_eq!(ended, Err(Abort::Panicked), "{}", P::NAME);
+}
