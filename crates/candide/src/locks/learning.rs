@@ -155,7 +155,9 @@ impl RowLocks {
                     false => {
                         let holds_others = holds_cells || self.holds_any();
                         let asker = Asker::new(policy, mode, 0, (when, holds_cells, holds_others));
-                        let is_patient = self.is_patient && policy == Policy::DeferredTwoPhase;
+                        let is_patient = self.is_patient
+                            && when == When::BeforeCommit
+                            && policy == Policy::DeferredTwoPhase;
                         let asker = asker.canonical(is_canonical).patient(is_patient);
                         let grant = self.take(locker, at, asker)?;
                         (grant == Grant::Held).then_some(RowLock { at, mode, node: None })

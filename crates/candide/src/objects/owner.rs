@@ -72,13 +72,13 @@ pub(super) fn delete_dropped<P: Protocol>(inner: &Handle<P>) -> Result<(), Abort
     }
     let deleted = run_internal(inner, |tx| {
         for DroppedCells { table, first, count } in &dropped {
-            if table.has_values {
-                tx.state.borrow_mut().note_value_write(tx.engine, table)?;
-            }
             // A delete looks at no value, so the type of the values does not matter.
-            let table = Table::<Cell<u64>, P>::new(inner.clone(), table.clone());
+            let cells = Table::<Cell<u64>, P>::new(inner.clone(), table.clone());
             for number in *first..first + count {
-                table.delete_if_present(tx, number)?;
+                if table.has_values {
+                    tx.state.borrow_mut().note_value_write(tx.engine, table)?;
+                }
+                cells.delete_if_present(tx, number)?;
             }
         }
         Ok(())

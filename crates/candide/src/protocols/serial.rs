@@ -189,6 +189,11 @@ impl Hidden {
         self.failure.take_if(|failure| failure.place >= place);
     }
 
+    /// Returns whether the attempt has run a step, or has a hidden failure.
+    fn is_used(&self) -> bool {
+        !self.places.is_empty() || self.failure.is_some()
+    }
+
     fn clear(&mut self) {
         self.places.clear();
         self.failure = None;
@@ -623,7 +628,10 @@ impl InPlace<Serial> for Serial {
         let Some(shown) = attempt.hidden.show_first(at) else { return Ok(()) };
         match attempt.hidden.failure.take_if(|failure| failure.place == shown) {
             None => Ok(()),
-            Some(HiddenFailure { panic: Some(panic), .. }) => Err(Failure::Panic(panic)),
+            Some(HiddenFailure { panic: Some(panic), place, .. }) => {
+                attempt.note_failure(Abort::Panicked, place);
+                Err(Failure::Panic(panic))
+            }
             Some(HiddenFailure { abort, place, .. }) => {
                 attempt.note_failure(abort, place);
                 Err(Failure::Outcome(abort))
@@ -636,18 +644,15 @@ impl InPlace<Serial> for Serial {
         if !to.has_panicked {
             attempt.panic = None;
         }
-        let has_steps = !attempt.hidden.places.is_empty();
-        if to.has_failed {
-            attempt.failures.retain(|_, &mut (_, place)| place < to.entries);
-        } else {
-            attempt.failures.clear();
-            attempt.failed = None;
+        if attempt.failed.is_none() {
+            return;
         }
-        if has_steps {
-            attempt.hidden.undo_to(to.entries);
-            if !attempt.hidden.places.is_empty() {
-                attempt.failed.get_or_insert(Abort::NotYet);
-            }
+        attempt.failures.retain(|_, &mut (_, place)| place < to.entries);
+        attempt.hidden.undo_to(to.entries);
+        // The failure of an earlier step may have been shown since.
+        let is_undone = !to.has_failed && attempt.failed_at >= to.entries;
+        if is_undone || attempt.failure().is_none() {
+            attempt.failed = attempt.hidden.is_used().then_some(Abort::NotYet);
         }
     }
 

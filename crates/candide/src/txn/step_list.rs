@@ -59,6 +59,8 @@ pub(crate) struct StepList {
     evaluated: Cell<usize>,
     /// The number of entries, the first ones, up to which the transaction has asked for results.
     asked_for: Cell<usize>,
+    /// The first entry for which the transaction has asked without success, with the outcome.
+    failure: Cell<Option<(usize, Abort)>>,
     /// The entries of parts that were undone, which are kept until the transaction has ended.
     undone: RefCell<Vec<Rc<dyn Entry>>>,
     phase: Cell<Phase>,
@@ -70,6 +72,7 @@ impl StepList {
             entries: RefCell::default(),
             evaluated: Cell::new(0),
             asked_for: Cell::new(0),
+            failure: Cell::new(None),
             undone: RefCell::default(),
             phase: Cell::new(Phase::Open),
         }
@@ -127,21 +130,34 @@ impl StepList {
     /// the transaction has not asked before, in their order. A step that has not run runs then.
     ///
     /// # Errors
-    /// The first error of `run`.
+    /// The first error of `run`, also of an earlier call; [`Abort::Panicked`] if an earlier call of
+    /// `run` has panicked.
     pub(crate) fn ask_for(
         &self,
         number: usize,
         mut run: impl FnMut(CellAt) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
+        self.refuse_behind_failure(number)?;
         while self.asked_for.get() <= number {
             let next = self.asked_for.replace(self.asked_for.get() + 1);
             let entry = self.entries.borrow()[next].clone();
             if let Some(at) = entry.unit() {
-                run(at)?;
+                let unwinding = Unwinding { list: self, entry: next };
+                let result = run(at);
+                std::mem::forget(unwinding);
+                result.inspect_err(|&abort| self.failure.set(Some((next, abort))))?;
             }
             assert!(self.evaluated.get() > next, "a step runs when its unit is read");
         }
         Ok(())
+    }
+
+    /// Returns the outcome of the first entry that has failed, if its number is `number` at most.
+    fn refuse_behind_failure(&self, number: usize) -> Result<(), Abort> {
+        match self.failure.get() {
+            Some((failed, abort)) if failed <= number => Err(abort),
+            _ => Ok(()),
+        }
     }
 
     /// Keeps a value of the user's until the end of the transaction, as if its step had been
@@ -158,6 +174,7 @@ impl StepList {
         self.undone.borrow_mut().extend(undone);
         self.evaluated.set(self.evaluated.get().min(count));
         self.asked_for.set(self.asked_for.get().min(count));
+        self.failure.set(self.failure.get().filter(|&(failed, _)| failed < count));
     }
 
     /// Returns what the list holds, for the caller to drop.
@@ -171,11 +188,25 @@ impl StepList {
 impl Steps for StepList {
     /// Evaluates a step, and the computations behind it.
     fn run(&self, step: u32, words: &mut [u64]) -> Result<(), Abort> {
+        self.refuse_behind_failure(step as usize)?;
         let entry = self.next().expect("a step runs once");
         assert_eq!(self.evaluated.get(), step as usize, "steps run in their order");
         self.evaluated.set(step as usize + 1);
         entry.evaluate(words)?;
         self.evaluate_computations()
+    }
+}
+
+/// A guard that notes the panic of a step for whose result the transaction has asked. If the step
+/// has not panicked, the guard is forgotten.
+struct Unwinding<'l> {
+    list: &'l StepList,
+    entry: usize,
+}
+
+impl Drop for Unwinding<'_> {
+    fn drop(&mut self) {
+        self.list.failure.set(Some((self.entry, Abort::Panicked)));
     }
 }
 

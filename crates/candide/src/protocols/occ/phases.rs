@@ -105,7 +105,10 @@ fn certify_ranges(
         }
         fence_after_locking();
         match certify(context, attempt, writes) {
-            Ok(version) => return Ok(version),
+            Ok(version) => {
+                context.local.conflict = None;
+                return Ok(version);
+            }
             Err(again) => conflict = again,
         }
     }

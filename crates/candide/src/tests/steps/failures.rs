@@ -125,3 +125,70 @@ fn no_step_runs_if_the_closure_fails_or_validation_fails<P: Protocol>() {
     assert_eq!((ended, attempts, runs.get()), (Ok(()), 2, 1), "{}", P::NAME);
     assert_eq!([1, 2].map(|id| scene.count(id)), [Some(11), Some(22)], "{}", P::NAME);
 }
+
+protocol_tests!(all: a_failed_step_that_an_undone_part_has_asked_for_still_fails_the_transaction);
+fn a_failed_step_that_an_undone_part_has_asked_for_still_fails_the_transaction<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let ended = end(&mut scene, |items, tx| {
+        let most = items.defer(tx, 1, Item::COUNT, (), |_, ()| i64::MAX)?;
+        let more = &most + 1;
+        let set = items.defer(tx, 2, Item::COUNT, &more, |count, more| *count = *more)?;
+        items.update(tx, 3, Item::COUNT.add(1))?;
+        assert_eq!(tx.attempt(|tx| set.now(tx)), Err(Abort::Overflow), "{}", P::NAME);
+        Ok(())
+    });
+    assert_eq!(ended, Err(Fault::Overflow), "{}", P::NAME);
+}
+
+protocol_tests!(all: an_update_that_fails_behind_a_shown_step_fails_the_transaction);
+/// A part is undone after the step has been shown. The next transaction of the session is not
+/// affected by the failure.
+fn an_update_that_fails_behind_a_shown_step_fails_the_transaction<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let ended = end(&mut scene, |items, tx| {
+        let shown = items.defer(tx, 1, Item::COUNT, (), |count, ()| {
+            *count = 1;
+            *count
+        })?;
+        items.update(tx, 1, Item::COUNT.add(i64::MAX))?;
+        items.update(tx, 3, Item::COUNT.add(1))?;
+        assert_eq!(shown.now(tx), Ok(1), "{}", P::NAME);
+        tx.or_else(|tx| tx.retry(), |_| Ok(()))
+    });
+    assert_eq!(ended, Err(Fault::Overflow), "{}", P::NAME);
+    let next = end(&mut scene, |items, tx| {
+        items.defer(tx, 2, Item::COUNT, (), |count, ()| *count += 1).map(drop)
+    });
+    assert_eq!(next, Ok(()), "{}", P::NAME);
+}
+
+protocol_tests!(all: results_behind_a_failed_one_are_refused_with_its_outcome);
+fn results_behind_a_failed_one_are_refused_with_its_outcome<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let ended = end(&mut scene, |items, tx| {
+        items.update(tx, 1, Item::COUNT.sub(1_000).at_least(0))?;
+        let first = items.defer(tx, 1, Item::COUNT, (), |count, ()| *count)?;
+        let second = items.defer(tx, 2, Item::COUNT, (), |count, ()| *count)?;
+        assert_eq!(first.now(tx), Err(Abort::Guard), "{}", P::NAME);
+        for later in [&first, &second] {
+            assert_eq!(later.now(tx), Err(Abort::Guard), "{}", P::NAME);
+        }
+        let double = second.map(|count| 2 * count);
+        assert_eq!(double.now(tx), Err(Abort::Guard), "{}", P::NAME);
+        Ok(())
+    });
+    assert_eq!(ended, Err(Fault::Guard), "{}", P::NAME);
+}
+
+protocol_tests!(all: a_step_that_has_panicked_in_an_undone_part_fails_the_transaction);
+fn a_step_that_has_panicked_in_an_undone_part_fails_the_transaction<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let ended = scene.run(|items, tx| {
+        let later: crate::Later<()> =
+            items.defer(tx, 1, Item::COUNT, (), |_, ()| resume_unwind(Box::new(Fault::Panic)))?;
+        let asked = catch_unwind(AssertUnwindSafe(|| tx.attempt(|tx| later.now(tx))));
+        assert!(asked.is_err(), "{}", P::NAME);
+        items.update(tx, 3, Item::COUNT.add(1))
+    });
+    assert_eq!(ended, Err(Abort::Panicked), "{}", P::NAME);
+}
