@@ -7,7 +7,8 @@ use super::entries::{assert_entries_match_rows, linked_records};
 use super::indexed_rows::Parcel;
 use super::threads::spawn;
 use crate::engine::Protocol;
-use crate::index::TableIndex;
+use crate::index::{Found, TableIndex};
+use crate::protocols::Occ;
 use crate::sync::size::{is_short, stress};
 use crate::sync::{AtomicBool, Ordering, Random};
 use crate::{
@@ -363,4 +364,35 @@ fn drain<P: Protocol>(session: &mut Session<P>, epochs: &crate::epoch::Epochs) {
         epochs.pass();
         session.run(|_| Ok(())).unwrap();
     }
+}
+
+/// A record is read after it was unlinked: its memory must wait for the reader's pin. A sanitizer
+/// reports memory that is freed too early here on each run, since no other thread takes part.
+#[test]
+fn a_record_that_was_unlinked_after_a_reader_found_it_is_freed_after_the_reader() {
+    let db = Database::<Occ>::builder().manual_epochs(10).build().unwrap();
+    let epochs = db.inner.engine.epochs.clone();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let (mut reader, mut writer) = (db.session().unwrap(), db.session().unwrap());
+    writer.run(|tx| parcels.insert_many(tx, [1, 2].map(|number| Parcel::new(1, number)))).unwrap();
+    writer.run(|tx| parcels.delete(tx, &(1, 1))).unwrap();
+    let is_linked = || {
+        parcels
+            .in_words(&(1, 1), |words| matches!(parcels.core().index.find(words), Found::Record(_)))
+    };
+    (0..2).for_each(|_| epochs.pass());
+    let mut attempts = 0;
+    let present = reader.run(|tx| {
+        attempts += 1;
+        let first = parcels.contains(tx, &(1, 1))?;
+        if attempts == 1 {
+            assert!(is_linked(), "the reader has found the absent record");
+            drain(&mut writer, &epochs);
+            assert!(!is_linked(), "the writer has unlinked the record");
+            writer.run(|tx| parcels.update(tx, &(1, 2), Parcel::COUNT.set(1))).unwrap();
+        }
+        // The row is newer than the first read, which is validated: the record's TID word is read.
+        Ok((first, parcels.get(tx, &(1, 2), Parcel::COUNT)?))
+    });
+    assert_eq!((present, attempts), (Ok((false, Some(1))), 2));
 }
