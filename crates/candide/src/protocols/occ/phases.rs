@@ -116,22 +116,38 @@ fn certify_ranges(
 }
 
 /// Runs phase 3 without phase 2, again as long as the numbers are in their ranges.
+#[inline(always)]
 pub(super) fn validate_ranges(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
     writes: &WriteSet,
 ) -> Result<(), Abort> {
-    let mut validations = 1;
-    loop {
-        let validated = validate(context, attempt, writes);
-        let is_over = validated.is_ok()
-            || validations == VALIDATIONS_MAX
-            || !attempt.ranges.refresh(&mut attempt.reads, &|_| false);
-        if is_over {
-            return validated;
+    validate(context, attempt, writes)
+        .or_else(|conflict| validate_ranges_again(context, attempt, writes, conflict))
+}
+
+/// Runs phase 3 again, which has failed by `conflict`, as [`certify_ranges`] does.
+#[cold]
+#[inline(never)]
+fn validate_ranges_again(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &WriteSet,
+    mut conflict: Abort,
+) -> Result<(), Abort> {
+    for _ in 1..VALIDATIONS_MAX {
+        if !attempt.ranges.refresh(&mut attempt.reads, &|_| false) {
+            break;
         }
-        validations += 1;
+        match validate(context, attempt, writes) {
+            Ok(()) => {
+                context.local.conflict = None;
+                return Ok(());
+            }
+            Err(again) => conflict = again,
+        }
     }
+    Err(conflict)
 }
 
 /// Runs phase 2. Returns the smallest version of the current epoch that is above every version read
