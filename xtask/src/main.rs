@@ -4,7 +4,7 @@
 
 // Layers, lowest first: progress, cores, workspace, tokens, defects, instrumented, engine_tests,
 // sites, arrows, identifiers, labels, links, phases, prose, sections, tidy, mutants, orderings,
-// sanitize, verify, costs, build_budget, check_json, browse.
+// sanitize, verify, costs, build_budget, check_json, browse, release.
 mod arrows;
 mod browse;
 mod build_budget;
@@ -22,6 +22,7 @@ mod orderings;
 mod phases;
 mod progress;
 mod prose;
+mod release;
 mod sanitize;
 mod sections;
 mod sites;
@@ -65,7 +66,9 @@ usage: cargo xtask <task>
   check-json FILE...     check the fields and figures of files that `candide bench --json` wrote
   browse FILE...         look at pages that `candide bench --report` wrote in Chromium, on a large screen and on a phone: errors,
                          requests, overflow, every number of the JSON, axes, places, colours. `--self-test` instead damages
-                         them in every way that must be noticed, `--pictures` puts pictures beside them";
+                         them in every way that must be noticed, `--pictures` puts pictures beside them
+  release                make the packages for the registry together, and check what they contain: all features, examples of the
+                         documentation, the oldest compiler, other systems; `--metadata` builds nothing";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         "check-json" if rest.is_empty() => return misused("`check-json` needs at least one file"),
         "check-json" => check_json::run(rest),
         "browse" => browse::run(rest),
+        "release" => release::run(&root(), rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(())

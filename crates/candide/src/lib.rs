@@ -218,7 +218,3 @@ pub mod derived {
     pub use crate::schema::range::{Beginning, WordRange};
     pub use crate::schema::record::{key_layout, schema_hash};
 }
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct ReadmeExamples;
