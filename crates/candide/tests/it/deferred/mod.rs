@@ -2,6 +2,7 @@
 //! dropped when.
 
 mod drops;
+mod in_step;
 mod inserts;
 mod long;
 mod misuse;
