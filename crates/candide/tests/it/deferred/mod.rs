@@ -2,7 +2,6 @@
 //! dropped when.
 
 mod drops;
-mod in_step;
 mod inserts;
 mod long;
 mod misuse;

@@ -1,10 +1,10 @@
 //! Tests of calls that a step must not make, with what it has captured.
 
-use super::{add, count, items};
-use crate::common::{Item, builder, ok, receive};
-use candide::{
-    Abort, Database, Error, Level, LogOptions, Pending, Protocol, Session, Table, Versioned,
-};
+use super::super::rows::Item;
+use super::super::waiting::receive;
+use super::{Scene, multiply};
+use crate::engine::{Protocol, Versioned};
+use crate::{Abort, Database, Error, Level, LogOptions, Pending, Session, Table};
 use candide_log_testing::SimDisk;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,8 +34,9 @@ fn uses<P: Protocol>(
 
 protocol_tests!(concurrent: a_session_that_a_step_has_captured_is_refused);
 fn a_session_that_a_step_has_captured_is_refused<P: Protocol>() {
-    let (db, table) = items::<P>();
-    let (db_of_others, others) = items::<P>();
+    let (mut scene, of_others) = (Scene::<P>::new(), Scene::<P>::new());
+    let (db, table) = (scene.db.clone(), scene.items.clone());
+    let (db_of_others, others) = (of_others.db.clone(), of_others.items.clone());
     let own = Rc::new(RefCell::new(db.session().unwrap()));
     let other = Rc::new(RefCell::new(db_of_others.session().unwrap()));
     for asks_before in [false, true] {
@@ -55,7 +56,7 @@ fn a_session_that_a_step_has_captured_is_refused<P: Protocol>() {
         let refused = vec![Err(Abort::Nested); 5];
         assert_eq!(results, Ok((refused.clone(), refused)), "{}: {asks_before}", P::NAME);
     }
-    assert_eq!((count(&db, &table, 1), count(&db, &table, 2)), (12, 20), "{}", P::NAME);
+    assert_eq!([1, 2].map(|id| scene.count(id)), [Some(12), Some(20)], "{}", P::NAME);
     // Afterwards everything is as it was.
     assert_eq!(uses(&own, &table)[0], Ok(20), "{}", P::NAME);
     assert_eq!(uses(&other, &others)[0], Ok(20), "{}", P::NAME);
@@ -63,15 +64,15 @@ fn a_session_that_a_step_has_captured_is_refused<P: Protocol>() {
 
 protocol_tests!(versioned: a_step_that_opens_a_snapshot_panics);
 fn a_step_that_opens_a_snapshot_panics<P: Versioned>() {
-    let (db, table) = items::<P>();
-    let db = Rc::new(db);
+    let mut scene = Scene::<P>::new();
+    let (db, table) = (Rc::new(scene.db.clone()), scene.items.clone());
     let session = Rc::new(db.session().unwrap());
     for of_session in [false, true] {
         let (db, session) = (db.clone(), session.clone());
         let ended = catch_unwind(AssertUnwindSafe(|| {
             db.run(|tx| {
                 let (db, session) = (db.clone(), session.clone());
-                add(tx, &table, 2, 1)?;
+                multiply(&table, tx, 2, 2)?;
                 let open = move || if of_session { session.snapshot() } else { db.snapshot() };
                 table.defer(tx, 1, Item::COUNT, (), move |_, ()| drop(open())).map(drop)
             })
@@ -80,7 +81,7 @@ fn a_step_that_opens_a_snapshot_panics<P: Versioned>() {
         let text = panic.downcast_ref::<&str>().expect("it has a text");
         assert!(text.contains("before the transaction"), "{}: {text}", P::NAME);
     }
-    assert_eq!((count(&db, &table, 1), count(&db, &table, 2)), (10, 20), "{}", P::NAME);
+    assert_eq!([1, 2].map(|id| scene.count(id)), [Some(10), Some(20)], "{}", P::NAME);
 }
 
 /// The results of calls that wait for the log.
@@ -104,9 +105,9 @@ fn a_step_does_not_wait_for_the_log<P: Protocol>() {
         .segment_bytes(64 << 10)
         .flush_every(Duration::from_secs(3600))
         .acknowledge(Level::Memory);
-    let db = builder::<P>().open_on(Arc::new(SimDisk::new()), options).unwrap();
+    let db = Database::<P>::builder().open_on(Arc::new(SimDisk::new()), options).unwrap();
     let table = db.table::<Item>("items").unwrap();
-    ok(db.run(|tx| table.insert_many(tx, (0..3).map(|id| Item::new(id, 5)))));
+    db.run(|tx| table.insert_many(tx, (0..3).map(|id| Item::new(id, 5)))).unwrap();
     let (sender, receiver) = channel();
     let runner = thread::spawn({
         let (db, table) = (db.clone(), table.clone());
@@ -128,5 +129,6 @@ fn a_step_does_not_wait_for_the_log<P: Protocol>() {
     assert_eq!(receive("the step ends", &receiver), Ok(Some(refused)), "{}", P::NAME);
     runner.join().unwrap();
     db.sync().unwrap();
-    assert_eq!((0..3).map(|id| count(&db, &table, id)).collect::<Vec<_>>(), [6; 3], "{}", P::NAME);
+    let counts = db.run(|tx| Ok([0, 1, 2].map(|id| table.read(tx, id, Item::COUNT))));
+    assert_eq!(counts, Ok([Ok(6); 3]), "{}", P::NAME);
 }
