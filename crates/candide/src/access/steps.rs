@@ -11,7 +11,7 @@
 use crate::error::Abort;
 use crate::record::CellAt;
 use crate::sync::thread_local;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The steps of an attempt.
@@ -32,8 +32,6 @@ pub(crate) trait Steps {
 thread_local! {
     /// The list of the attempt that may run steps now.
     static LIST: RefCell<Option<Rc<dyn Steps>>> = RefCell::default();
-    /// Whether a step runs.
-    static RUNS: Cell<bool> = Cell::default();
 }
 
 #[cfg(any(test, feature = "history"))]
@@ -82,21 +80,5 @@ impl Drop for Outer {
 /// Runs a step of the current list.
 pub(super) fn run(step: u32, words: &mut [u64]) -> Result<(), Abort> {
     let list = LIST.with(|current| current.borrow().clone()).expect("a commit knows its steps");
-    let _running = Running(RUNS.with(|runs| runs.replace(true)));
     list.run(step, words)
-}
-
-/// The note that a step runs, until it is dropped. Holds what was noted before.
-struct Running(bool);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        RUNS.with(|runs| runs.set(self.0));
-    }
-}
-
-/// Returns whether this thread is inside a step.
-#[cold]
-pub(crate) fn is_running() -> bool {
-    RUNS.try_with(Cell::get).unwrap_or(false)
 }

@@ -175,9 +175,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// runs at once, and under all protocols it runs when [`Later::now`] asks for its result. So a
     /// step may run in an attempt that then has no effect.
     ///
-    /// While a step runs, its row is locked. So it should be short; it must not wait for other
-    /// threads, and not begin a transaction ([`Abort::Nested`]). If it panics, the transaction has
-    /// no effect, and the panic goes on in the caller of `run`.
+    /// While a step runs, its row is locked. So it should be short, and it must not wait for other
+    /// threads. It cannot begin a transaction, in a session that it has captured either, wait for
+    /// the log ([`Pending::wait`](crate::Pending::wait), [`sync`](crate::Database::sync)), or make a
+    /// checkpoint: all these return [`Abort::Nested`], and opening a snapshot panics. If a step
+    /// panics, the transaction has no effect, and the panic goes on in the caller of `run`.
     ///
     /// `step` is called once, but is an `FnMut`: what it captures, and a result that nothing takes,
     /// is dropped after the transaction, when nothing is locked. If the attempt is repeated, it is

@@ -13,6 +13,7 @@ use crate::record::{PlacedUnit, RecordAt};
 use crate::schema::Words;
 use crate::shared::Inner;
 use crate::stats::Stats;
+use crate::sync::is_in_step;
 #[cfg(all(test, not(loom)))]
 use crate::txn::State;
 use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
@@ -37,7 +38,7 @@ pub struct Session<P: Protocol = DefaultProtocol> {
 
 impl<P: Protocol> Session<P> {
     pub(crate) fn new(inner: &Handle<P>) -> Result<Session<P>, Error> {
-        if InStep::is_begun() {
+        if is_in_step() {
             return Err(Abort::Nested.into());
         }
         inner.admit()?;
@@ -342,47 +343,12 @@ struct List {
     entries: BTreeMap<u64, Entry>,
     /// The number of the database whose entry was last checked for being stale.
     looked_to: u64,
-    /// Whether the thread runs a step, and so must not begin a transaction.
-    is_in_step: bool,
 }
 
 thread_local! {
     static CACHED: RefCell<List> = const {
-        RefCell::new(List { entries: BTreeMap::new(), looked_to: 0, is_in_step: false })
+        RefCell::new(List { entries: BTreeMap::new(), looked_to: 0 })
     };
-}
-
-/// The time during which the thread runs a step. Meanwhile its sessions are out of reach, so that
-/// other transactions need not ask.
-pub(super) struct InStep {
-    entries: BTreeMap<u64, Entry>,
-    was_in_step: bool,
-}
-
-impl InStep {
-    pub(super) fn begin() -> Option<InStep> {
-        let take = |list: &RefCell<List>| {
-            let list = &mut *list.borrow_mut();
-            let entries = std::mem::take(&mut list.entries);
-            InStep { entries, was_in_step: std::mem::replace(&mut list.is_in_step, true) }
-        };
-        CACHED.try_with(take).ok()
-    }
-
-    fn is_begun() -> bool {
-        CACHED.try_with(|list| list.borrow().is_in_step).unwrap_or(false)
-    }
-}
-
-impl Drop for InStep {
-    fn drop(&mut self) {
-        // The list has got no entry meanwhile.
-        let _ = CACHED.try_with(|list| {
-            let list = &mut *list.borrow_mut();
-            list.entries = std::mem::take(&mut self.entries);
-            list.is_in_step = self.was_in_step;
-        });
-    }
 }
 
 /// The number of a thread's sessions that are examined after each transaction. A transaction adds
@@ -482,7 +448,7 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
 #[cold]
 #[inline(never)]
 fn new_cached<P: Protocol>(inner: &Arc<Inner<P>>) -> Result<Box<Cached<P>>, Abort> {
-    if InStep::is_begun() {
+    if is_in_step() {
         return Err(Abort::Nested);
     }
     // Only a protocol that allows one session refuses another one. The first session exists
@@ -575,7 +541,7 @@ mod tests {
             session.downcast_ref() != Some(&"gone")
         };
         let entry = |session: &'static str| Entry { session: Some(Box::new(session)), is_alive };
-        let mut list = List { entries: BTreeMap::new(), looked_to: 0, is_in_step: false };
+        let mut list = List { entries: BTreeMap::new(), looked_to: 0 };
         list.entries.extend(
             (1..=1_000)
                 .map(|number| (number, entry(if number % 10 == 0 { "gone" } else { "there" }))),

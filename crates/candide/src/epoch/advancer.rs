@@ -2,10 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use super::Epochs;
 use super::alarm::{Alarm, Calls, WAIT_MAX};
 use super::moments::Moments;
 use super::slot::Slot;
+use super::{Epochs, PARKED};
 use crate::error::{Abort, Error};
 use crate::sync::{
     Duration, Instant, MODELLED, Ordering, Point, full_fence, lock, pass, process, sleep, thread,
@@ -139,7 +139,7 @@ impl Epochs {
     /// Announces that the advancer is about to sleep. Returns whether all sessions are still idle
     /// after the announcement.
     fn announce_parked(&self) -> bool {
-        self.clock.parked.store(true, Ordering::Relaxed);
+        self.clock.parked.store(PARKED, Ordering::Relaxed);
         full_fence(); // E7
         self.all_idle()
     }
@@ -164,7 +164,7 @@ fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
     loop {
         sleep(PERIOD);
         let Some(current) = epochs.upgrade() else { return };
-        current.clock.parked.store(false, Ordering::Relaxed);
+        current.clock.parked.store(0, Ordering::Relaxed);
         current.advance();
         let garbage_left = current.collect();
         let parking = !garbage_left && current.all_idle() && current.announce_parked();

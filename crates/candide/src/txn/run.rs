@@ -8,7 +8,6 @@ use super::session_log::SessionLog;
 use super::state::WRITES_VALUES;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
-use crate::access::steps;
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
     Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, Versions, Watch,
@@ -256,10 +255,6 @@ impl<P: Protocol> TxnRunner<P> {
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         starvation.end_early();
-        if steps::is_running() {
-            // The logger may wait for the turn of the transaction whose step runs this one.
-            return Err(Abort::OutcomeUnknown);
-        }
         let state = self.state.get_mut();
         let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
         log.progress.wait(state.rests_on(engine), level, deadline)
@@ -286,7 +281,7 @@ impl<P: Protocol> TxnRunner<P> {
         }
         table.check_key(key);
         // `copy` runs user code if a column has a user-defined type, and may panic.
-        let _pin = engine.epochs.pinned(&self.public.slot);
+        let _pin = engine.epochs.pinned_for_attempt(&self.public.slot).ok()?;
         let state = self.state.get_mut();
         state.worker.local.read_view = ReadView::Current;
         P::begin(&mut Context::new(engine, &mut state.worker), &mut state.attempt);
@@ -476,16 +471,18 @@ impl<P: Protocol> TxnRunner<P> {
         body: &mut impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, Ended<'e, T, E>> {
         if let Err(abort) = P::InPlace::enter(&engine.clock, options.deadline) {
-            self.public.counters.aborted(abort);
-            let panic: Panic = Box::new("never seen: the verdict is an outcome");
-            return Err((Verdict::Outcome(abort), Err(panic)));
+            return Err(self.refused(abort));
         }
         let state = self.state.get_mut();
-        match state.worker.local.read_view {
+        let pinned = match state.worker.local.read_view {
             ReadView::Snapshot(_) if P::Versions::WORDS > 0 => {
                 engine.epochs.pin_for_memory(&state.worker.local.slot)
             }
-            _ => engine.epochs.pin(&state.worker.local.slot),
+            _ => engine.epochs.pin_for_attempt(&state.worker.local.slot),
+        };
+        if let Err(abort) = pinned {
+            P::InPlace::leave(&engine.clock);
+            return Err(self.refused(abort));
         }
         state.attempt_number = number;
         state.begin(engine);
@@ -525,6 +522,14 @@ impl<P: Protocol> TxnRunner<P> {
         };
         self.end_otherwise(engine, effects, &ended.0);
         Err(ended)
+    }
+
+    /// Counts an attempt that has been refused before its begin. Returns the end of the attempt.
+    #[cold]
+    fn refused<'e, T, E>(&self, abort: Abort) -> Ended<'e, T, E> {
+        self.public.counters.aborted(abort);
+        let panic: Panic = Box::new("never seen: the verdict is an outcome");
+        (Verdict::Outcome(abort), Err(panic))
     }
 
     /// Commits an attempt that has steps. If it stands, ends the attempt.

@@ -2,6 +2,7 @@
 //! failures, histories, and the log.
 
 mod failures;
+mod in_step;
 mod operations;
 mod recorded;
 mod unreadable;
