@@ -2,6 +2,7 @@
 
 mod boxed;
 mod deferred;
+mod ended;
 mod misuse;
 mod model;
 mod ranges;
