@@ -239,7 +239,9 @@ impl<P: Protocol> State<P> {
             self.read_own(engine, item, access::Mark::NOW, &mut |_| {})?;
         }
         let sum = number + added.all;
-        P::loosen(&mut self.attempt, at, range.around(sum).before_adding(added.all));
+        let same_answer = range.around(sum).before_adding(added.all);
+        let same_answer = same_answer.where_sums_are_possible(added.least, added.most);
+        P::loosen(&mut self.attempt, at, same_answer);
         Ok(Some(range.has(sum)))
     }
 

@@ -4,6 +4,7 @@ mod boxed;
 mod deferred;
 mod misuse;
 mod model;
+mod range_histories;
 mod ranges;
 mod subjects;
 mod threads;
