@@ -9,7 +9,9 @@
 //!
 //! *Blind* means that the operation only assumes whether the row exists; the commit checks this
 //! assumption. A pending update whose guard fails makes every later read of its unit, and the
-//! commit, fail with the outcome of that update.
+//! commit, fail with the outcome of that update. The test whether a number is in a range applies
+//! only the pending updates of that number, so the failure of an update of another column shows at
+//! the commit.
 
 #![forbid(unsafe_code)]
 

@@ -61,7 +61,8 @@ impl Ranges {
     /// range.
     pub(super) fn for_each(&self, reads: &[(CellAt, Tid)], each: &mut dyn FnMut(CellAt, u64)) {
         if self.are_of(reads) {
-            self.0.iter().for_each(|of| each(reads[of.read].0, of.kept.version()));
+            let reads = self.0.iter().map(|of| reads[of.read]);
+            reads.for_each(|(at, tid)| each(at, tid.version()));
         }
     }
 

@@ -38,11 +38,13 @@ impl Step {
         let pick =
             |random: &mut Random, keys: &[u64]| keys[random.below(keys.len() as u64) as usize];
         match random.below(12) {
-            0..3 => Step::Add(pick(random, written), random.below(120) as i16 - 60),
+            0..3 => Step::Add(pick(random, written), random.below(200) as i16 - 100),
             3..8 => {
                 let bound = random.below(256) as u8;
                 let (least, most) = if random.below(2) == 0 { (0, bound) } else { (bound, 255) };
-                Step::IsWithin(pick(random, keys), least, most)
+                // Own additions count.
+                let of = if random.below(2) == 0 { keys } else { written };
+                Step::IsWithin(pick(random, of), least, most)
             }
             8 => Step::Read(pick(random, keys)),
             9 => Step::Validate,
@@ -226,7 +228,7 @@ fn run_beside_another(
     with_hook(hook, || {
         let mut committed = 0;
         let between = || other.borrow_mut().interfere(false);
-        for _ in 0..share(2_000) {
+        for _ in 0..share(4_000) {
             let keys: Vec<u64> = (0..KEYS).collect();
             let written = [random.below(KEYS), random.below(KEYS)];
             let script: Vec<Step> = (0..1 + random.below(5))
