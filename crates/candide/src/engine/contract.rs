@@ -226,10 +226,18 @@ pub trait Protocol: Absence {
     }
 
     /// Lets the observation that [`Protocol::read`] has just made, of the unit `at`, hold as long
-    /// as a number of the unit is in `range`. By default the observation stays one of a version,
-    /// which conflicts more often.
+    /// as a number of the unit is in `range`. Returns whether it has. By default the observation
+    /// stays one of a version, which conflicts more often.
     #[doc(hidden)]
-    fn loosen(_attempt: &mut Self::Attempt, _at: CellAt, _range: NumberRange) {}
+    fn loosen(_attempt: &mut Self::Attempt, _at: CellAt, _range: NumberRange) -> bool {
+        false
+    }
+
+    /// Calls `each` for each observation of the attempt that [`Protocol::loosen`] has loosened:
+    /// with the unit, and the number of the last version in which the number was in the range. For
+    /// histories.
+    #[doc(hidden)]
+    fn loosened(_attempt: &Self::Attempt, _each: &mut dyn FnMut(CellAt, u64)) {}
 
     /// Takes the lock by policy of a unit, for writing or for reading, before the closure runs. By
     /// default nothing is locked.

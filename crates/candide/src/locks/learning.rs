@@ -71,7 +71,7 @@ use super::row_locks::{Grant, RowLocks};
 use super::shared::{LockBase, Locker};
 use super::waiting::{Asker, When, runs_beside};
 use super::word::Mode;
-use super::{RASK, WASK};
+use super::{RANGE, RASK, WASK};
 use crate::access::WriteSet;
 use crate::error::Abort;
 use crate::policy::Policy;
@@ -317,7 +317,7 @@ impl RowLocks {
     /// # Errors
     /// As for [`RowLocks::ask`]; the errors come with the cell. [`Abort::Locked`] at once for a row
     /// among `reads` that another attempt has locked for writing: that attempt is about to replace
-    /// the version that was read. A transaction that must not fail because of locks does not get
+    /// the version that was read. (A read of a range may hold in the next version, too.) A transaction that must not fail because of locks does not get
     /// this last error, and with the paper's waiting no transaction does.
     pub(crate) fn lock_writes(
         &mut self,
@@ -342,7 +342,9 @@ impl RowLocks {
                 if self.is_locked_in_order(locker.base(), at) {
                     continue;
                 }
-                let is_it = |(read, _): &(CellAt, Tid)| read.address() == at.address();
+                let is_it = |&(read, seen): &(CellAt, Tid)| {
+                    read.address() == at.address() && !seen.has(RANGE)
+                };
                 let must_pass = || {
                     locker.locks.policies.mocc().has_paper_waiting()
                         || locker.engine.token.is_held_by(locker.local.id)
@@ -435,6 +437,7 @@ pub(crate) fn learn(
     let mut listed: Vec<(CellAt, bool)> = Vec::new();
     let mut failed: Vec<CellAt> = Vec::new();
     let mut is_hybrid = false;
+    let conflict = locker.local.conflict;
     for &(at, seen) in reads {
         let policy = locker.locks.policies.at(at);
         if !policy.learns() {
@@ -444,7 +447,10 @@ pub(crate) fn learn(
         // A version that another attempt is about to replace counts as replaced.
         let is_taken =
             || tid.has(WASK) && locks.place(at).is_none() && is_written(locker.base(), at);
-        let has_failed = !tid.same_version(seen) || tid.has(Tid::INSTALL) || is_taken();
+        // A number may change within the range that was observed.
+        let may_fail = !seen.has(RANGE) || conflict.is_some_and(|conflict| conflict.is_about(at));
+        let has_failed =
+            may_fail && (!tid.same_version(seen) || tid.has(Tid::INSTALL) || is_taken());
         if has_failed {
             failed.push(at);
         }

@@ -102,7 +102,10 @@ use crate::record::Tid;
 pub(crate) const RASK: u64 = Tid::own_flag(0);
 /// A writer asks the table's policy first.
 pub(crate) const WASK: u64 = Tid::own_flag(1);
-/// The two flags together.
+/// A read is of a range: it holds as long as a number of its unit lies in the range. Set in words
+/// of read sets, and never in a cell.
+pub(crate) const RANGE: u64 = Tid::own_flag(4);
+/// The two flags of cells together.
 pub(crate) const FLAGS: u64 = RASK | WASK;
 
 /// Returns the flags with which cells in a table with this policy begin. Under the policies

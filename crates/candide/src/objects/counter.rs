@@ -49,7 +49,8 @@ const VALUE: Column<Cell<i64>, i64> = Cell::<i64>::VALUE;
 ///   [`is_within`](TCounter::is_within) are *predicates*: under [`Occ`](crate::Occ) they observe
 ///   the answer, and not the number. A transaction conflicts with those that change its answer, and
 ///   with no others. Under [`TicToc`](crate::TicToc), [`Mvcc`](crate::Mvcc) and `Mvto`, and under
-///   policies that lock rows when they are read, they are reads of the number.
+///   policies that lock rows when they are read, they are reads of the number. A transaction that
+///   [waits](crate::Tx::check) for a predicate is woken by every change of the number.
 /// * [`get`](TCounter::get) observes the number, so it conflicts with every change.
 ///
 /// A condition that must hold when the transaction commits needs no predicate:

@@ -32,7 +32,8 @@ macro_rules! for_each_function {
             read_for_update [context: Context] [attempt: AttemptMut] [at: CellAt, copy: Copy]
                 -> Result<Seen, Abort>;
             hold [context: Context] [attempt: AttemptMut] [at: CellAt] -> Result<bool, Abort>;
-            loosen [] [attempt: AttemptMut] [at: CellAt, range: NumberRange];
+            loosen [] [attempt: AttemptMut] [at: CellAt, range: NumberRange] -> bool;
+            loosened [] [attempt: Attempt] [each: (&mut dyn FnMut(CellAt, u64))];
             lock_ahead [context: Context] [attempt: AttemptMut] [at: CellAt, writes: bool]
                 -> Result<(), Abort>;
             lock_place [context: Context] [attempt: Attempt] [at: CellAt] -> Option<u64>;

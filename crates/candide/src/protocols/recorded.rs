@@ -23,12 +23,14 @@
 //! A history contains:
 //! * Reads, with the version of the unit. If the transaction has written the unit itself, the read
 //!   is recorded with the version below these writes, or not at all.
+//! * Observations of ranges of numbers, as reads of the last version in which the number was found
+//!   to be in the range. (Under most protocols such an observation is a read like others.)
 //! * The findings of operations that did nothing: that a key is missing, or that its row exists
 //!   already. If the closure ends in such an error, also the assumptions of the writes before it.
 //! * Transactions that read in a snapshot. Such a transaction is recorded as begun when the
 //!   snapshot was opened. A long read-only transaction that is registered like a snapshot is
 //!   recorded as begun at its own begin.
-//! * Ranges, as far as they were scanned. An unfinished scan of an unordered table is not recorded,
+//! * Ranges of keys, as far as they were scanned. An unfinished scan of an unordered table is not recorded,
 //!   but the rows that it returned are.
 //! * Steps, as reads of the versions that their units have when they run. If the transaction fails
 //!   at the commit, the steps that have run are not recorded.
@@ -359,6 +361,10 @@ impl<P: Protocol> Recorded<P> {
             version: Some(version),
             present,
         });
+        let Attempt { inner, reads, .. } = attempt;
+        P::loosened(inner, &mut |at, version| {
+            reads.push(Noted::Unit(at, Seen { present: true, version }));
+        });
         let reads: Vec<Access> =
             attempt.reads.drain(..).map(|noted| Self::told(context, noted)).collect();
         let mut scans = Vec::new();
@@ -550,8 +556,18 @@ impl<P: Protocol> Protocol for Recorded<P> {
         Some(seen)
     }
 
-    /// Leaves the observation one of a version: a history has no others.
-    fn loosen(_attempt: &mut Self::Attempt, _at: CellAt, _range: NumberRange) {}
+    fn loosen(attempt: &mut Self::Attempt, at: CellAt, range: NumberRange) -> bool {
+        let is_loose = P::loosen(&mut attempt.inner, at, range);
+        if is_loose {
+            // The version is noted at the end of the attempt.
+            let read = attempt.reads.pop();
+            debug_assert!(
+                matches!(read, Some(Noted::Unit(noted, _)) if noted.address() == at.address()),
+                "the read that is loosened is the last one"
+            );
+        }
+        is_loose
+    }
 
     fn scan(
         attempt: &mut Self::Attempt,

@@ -9,7 +9,9 @@
 //!
 //! *Blind* means that the operation only assumes whether the row exists; the commit checks this
 //! assumption. A pending update whose guard fails makes every later read of its unit, and the
-//! commit, fail with the outcome of that update.
+//! commit, fail with the outcome of that update. The test whether a number is in a range applies
+//! only the pending updates of that number, so the failure of an update of another column shows at
+//! the commit.
 
 #![forbid(unsafe_code)]
 
@@ -239,7 +241,9 @@ impl<P: Protocol> State<P> {
             self.read_own(engine, item, access::Mark::NOW, &mut |_| {})?;
         }
         let sum = number + added.all;
-        P::loosen(&mut self.attempt, at, range.around(sum).before_adding(added.all));
+        let same_answer = range.around(sum).before_adding(added.all);
+        let same_answer = same_answer.where_sums_are_possible(added.least, added.most);
+        P::loosen(&mut self.attempt, at, same_answer);
         Ok(Some(range.has(sum)))
     }
 

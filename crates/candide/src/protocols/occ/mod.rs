@@ -31,7 +31,8 @@
 //! An attempt may have observed of a unit only that a number lies in a range. Such an observation
 //! is a read of one version, until phase 3 finds another one. If the number still lies in the
 //! range, that version takes the place of the one before, the fence is issued again, and phases 2
-//! and 3 are repeated (`ranges.rs`). The last fence of a commit then counts as its fence.
+//! and 3 are repeated, up to seven times (`ranges.rs`). The last fence of a commit then counts as
+//! its fence, and the commit has read the versions that are in its read set behind that fence.
 //!
 //! A read for update locks a cell while the closure runs, and *holds* the cell until the attempt
 //! ends. Phase 1 begins by setting INSTALL in the held cells that the attempt has written. A cell

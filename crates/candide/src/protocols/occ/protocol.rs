@@ -107,8 +107,13 @@ impl Protocol for Occ {
     }
 
     #[cold]
-    fn loosen(attempt: &mut Attempt, at: CellAt, range: NumberRange) {
+    fn loosen(attempt: &mut Attempt, at: CellAt, range: NumberRange) -> bool {
         attempt.ranges.loosen(&mut attempt.reads, at, range);
+        true
+    }
+
+    fn loosened(attempt: &Attempt, each: &mut dyn FnMut(CellAt, u64)) {
+        attempt.ranges.for_each(&attempt.reads, each);
     }
 
     fn lock_ahead(

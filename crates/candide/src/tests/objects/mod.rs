@@ -5,6 +5,7 @@ mod deferred;
 mod ended;
 mod misuse;
 mod model;
+mod range_histories;
 mod ranges;
 mod subjects;
 mod threads;
