@@ -41,7 +41,8 @@ impl Step {
             0..4 => Step::Add(pick(random, written), random.below(160) as i16 - 80),
             4..9 => {
                 let bound = random.below(256) as u8;
-                let (least, most) = if random.below(2) == 0 { (0, bound) } else { (bound, 255) };
+                let (least, most) =
+                    if random.below(2) == 0 { (0, bound) } else { (bound.max(1), 255) };
                 // Own additions count.
                 let of = if random.below(2) == 0 { keys } else { written };
                 Step::IsWithin(pick(random, of), least, most)
@@ -111,7 +112,10 @@ fn play(
                 notes.borrow_mut().staged.insert(begun, staged.clone());
             }
             Step::IsWithin(key, least, most) => {
-                let told = items.is_within(tx, key, Item::SMALL, least..=most);
+                let told = match least {
+                    0 => items.is_within(tx, key, Item::SMALL, ..=most),
+                    _ => items.is_within(tx, key, Item::SMALL, least..),
+                };
                 tell(key, &staged, least..=most, told)?;
             }
             Step::Read(key) => {
