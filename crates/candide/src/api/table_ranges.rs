@@ -25,8 +25,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// locks rows when they are read, this is a read of the column.
     ///
     /// [`Tx::retry`] and [`Tx::check`] wait for a change of the row, and not of the answer: each
-    /// change of the column's group wakes the transaction, which runs its closure again. That counts
-    /// as an attempt ([`attempts_max`](crate::RunOptions::attempts_max)).
+    /// change of the column's group wakes the transaction, which runs its closure again. That
+    /// counts as an attempt ([`attempts_max`](crate::RunOptions::attempts_max)).
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};

@@ -35,8 +35,8 @@ impl ConflictNote {
         Some(self.key.iter().fold(u64::from(table), mix))
     }
 
-    /// Returns whether the conflict concerned the unit `at`. (Units whose keys begin alike are taken
-    /// for one.)
+    /// Returns whether the conflict concerned the unit `at`. (Units whose keys begin alike are
+    /// taken for one.)
     #[cold]
     pub(crate) fn is_about(&self, at: CellAt) -> bool {
         let unit = self.table == Some(at.table()) && self.unit == Some(at.unit() as u8);

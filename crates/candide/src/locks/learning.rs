@@ -18,7 +18,8 @@
 //! *restores* canonical mode: it releases them. The attempt keeps a lock for writing, since another
 //! writer would replace what was read under the lock. In all other cases it waits a few rounds, and
 //! then continues without the lock. A commit does not wait for the lock of a row that it has read,
-//! since the lock's holder is about to replace what was read.
+//! since the lock's holder is about to replace what was read; unless it has read no more than that
+//! a number is in a range.
 //!
 //! # Waiting as in the paper
 //! With [`MoccOptions::paper_waiting`](crate::policy::MoccOptions::paper_waiting), an attempt
@@ -317,8 +318,9 @@ impl RowLocks {
     /// # Errors
     /// As for [`RowLocks::ask`]; the errors come with the cell. [`Abort::Locked`] at once for a row
     /// among `reads` that another attempt has locked for writing: that attempt is about to replace
-    /// the version that was read. (A read of a range may hold in the next version, too.) A transaction that must not fail because of locks does not get
-    /// this last error, and with the paper's waiting no transaction does.
+    /// the version that was read. (A read of a range may hold in the next version, too.) A
+    /// transaction that must not fail because of locks does not get this last error, and with the
+    /// paper's waiting no transaction does.
     pub(crate) fn lock_writes(
         &mut self,
         locker: &mut Locker<'_>,

@@ -58,7 +58,9 @@ const VALUE: Column<Cell<i64>, i64> = Cell::<i64>::VALUE;
 /// hold, and never conflicts.
 ///
 /// # Names and cost
-/// As of a [`TBox`](super::TBox).
+/// As of a [`TBox`](super::TBox). Under `Mvto` every change links a version. That of a
+/// `wrapping_add` holds the summand alone (in a durable database, the sum), and the next reader
+/// adds it up; an `add`, which may overflow, reads the number at the commit.
 #[doc(alias = "AtomicI64")]
 #[doc(alias = "fetch_add")]
 pub struct TCounter<P: Protocol = DefaultProtocol> {

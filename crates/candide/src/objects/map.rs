@@ -101,7 +101,7 @@ pub struct TMap<K: Key, V: Stored, P: Protocol = DefaultProtocol, I: IndexKind =
 /// and the gaps between them, so an insert into a gap conflicts, and other inserts into the same
 /// leaf of the tree may. Transactions that [`pop_first`](TMap::pop_first) conflict with one
 /// another. In keys of several components, entries that differ in the first one are in different
-/// leaves.
+/// leaves. Names and cost are as of a `TMap`, but that a key is found through a tree.
 #[doc(alias = "BTreeMap")]
 #[doc(alias = "TList")]
 pub type TOrderedMap<K, V, P = DefaultProtocol> = TMap<K, V, P, Ordered>;

@@ -30,8 +30,8 @@
 //! * Transactions that read in a snapshot. Such a transaction is recorded as begun when the
 //!   snapshot was opened. A long read-only transaction that is registered like a snapshot is
 //!   recorded as begun at its own begin.
-//! * Ranges of keys, as far as they were scanned. An unfinished scan of an unordered table is not recorded,
-//!   but the rows that it returned are.
+//! * Ranges of keys, as far as they were scanned. An unfinished scan of an unordered table is not
+//!   recorded, but the rows that it returned are.
 //! * Steps, as reads of the versions that their units have when they run. If the transaction fails
 //!   at the commit, the steps that have run are not recorded.
 //! * A read outside of transactions, as a transaction of one read.

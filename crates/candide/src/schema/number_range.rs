@@ -87,8 +87,8 @@ impl NumberRange {
         NumberRange { least: self.least - summand, most: self.most - summand, ..self }
     }
 
-    /// Returns the range of those numbers of this range to which either summand can be added without
-    /// an overflow.
+    /// Returns the range of those numbers of this range to which either summand can be added
+    /// without an overflow.
     pub(crate) fn where_sums_are_possible(self, least: i128, most: i128) -> NumberRange {
         let of_type = self.of_type();
         let (first, last) = (of_type.0 - least, of_type.1 - most);

@@ -123,6 +123,9 @@ pub(super) fn validate_ranges(
     })
 }
 
+/// A validation.
+type Validation<'a> = dyn FnMut(&mut Context<'_, Occ>, &Attempt) -> Result<(), Abort> + 'a;
+
 /// Repeats a validation that has failed by `conflict`, by calling `again`, as long as it fails
 /// because of numbers that are still in the ranges which the attempt has observed.
 ///
@@ -135,7 +138,7 @@ fn with_ranges(
     attempt: &mut Attempt,
     conflict: Abort,
     is_own: &dyn Fn(CellAt) -> bool,
-    again: &mut dyn FnMut(&mut Context<'_, Occ>, &Attempt) -> Result<(), Abort>,
+    again: &mut Validation<'_>,
 ) -> Result<(), Abort> {
     let mut validated = Err(conflict);
     for _ in 1..VALIDATIONS_MAX {

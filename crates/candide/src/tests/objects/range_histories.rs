@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 type Recording = Recorded<Occ>;
 
-const KEYS: u64 = 4;
+const KEYS: u64 = 3;
 const AT_FIRST: u8 = 100;
 
 /// An operation. Except for the last two, it concerns the small number of an item.
@@ -38,16 +38,17 @@ impl Step {
         let pick =
             |random: &mut Random, keys: &[u64]| keys[random.below(keys.len() as u64) as usize];
         match random.below(12) {
-            0..3 => Step::Add(pick(random, written), random.below(200) as i16 - 100),
-            3..8 => {
+            0..4 => Step::Add(pick(random, written), random.below(160) as i16 - 80),
+            4..9 => {
                 let bound = random.below(256) as u8;
-                let (least, most) = if random.below(2) == 0 { (0, bound) } else { (bound, 255) };
+                let (least, most) =
+                    if random.below(2) == 0 { (0, bound) } else { (bound.max(1), 255) };
                 // Own additions count.
                 let of = if random.below(2) == 0 { keys } else { written };
                 Step::IsWithin(pick(random, of), least, most)
             }
-            8 => Step::Read(pick(random, keys)),
-            9 => Step::Validate,
+            9 => Step::Read(pick(random, keys)),
+            10 => Step::Validate,
             _ => Step::Other(pick(random, written)),
         }
     }
@@ -111,7 +112,10 @@ fn play(
                 notes.borrow_mut().staged.insert(begun, staged.clone());
             }
             Step::IsWithin(key, least, most) => {
-                let told = items.is_within(tx, key, Item::SMALL, least..=most);
+                let told = match least {
+                    0 => items.is_within(tx, key, Item::SMALL, ..=most),
+                    _ => items.is_within(tx, key, Item::SMALL, least..),
+                };
                 tell(key, &staged, least..=most, told)?;
             }
             Step::Read(key) => {
@@ -146,7 +150,7 @@ impl Other {
     /// Runs a transaction, or begins an epoch, or does nothing. While the first session `locks` its
     /// rows, they are avoided.
     fn interfere(&mut self, locks: bool) {
-        if self.left == 0 || self.random.below(3) > 0 {
+        if self.left == 0 || self.random.below(2) > 0 {
             return;
         }
         self.left -= 1;
@@ -155,7 +159,10 @@ impl Other {
         }
         let is_free = |key: &u64| !locks || !self.written.contains(key);
         let keys: Vec<u64> = (0..KEYS).filter(is_free).collect();
-        let script: Vec<Step> = (0..1 + self.random.below(4))
+        if keys.is_empty() {
+            return;
+        }
+        let script: Vec<Step> = (0..1 + self.random.below(3))
             .map(|_| Step::drawn(&mut self.random, &keys, &keys))
             .collect();
         let Other { session, items, notes, .. } = self;
@@ -228,7 +235,7 @@ fn run_beside_another(
     with_hook(hook, || {
         let mut committed = 0;
         let between = || other.borrow_mut().interfere(false);
-        for _ in 0..share(4_000) {
+        for _ in 0..share(5_000) {
             let keys: Vec<u64> = (0..KEYS).collect();
             let written = [random.below(KEYS), random.below(KEYS)];
             let script: Vec<Step> = (0..1 + random.below(5))

@@ -129,7 +129,8 @@ impl<P: Protocol> Objects<P> {
     fn contents(&self, db: &Database<P>) -> Contents {
         let Objects { count, last, slots, map, sorted, set } = self;
         ok(db.run(|tx| {
-            let numbers = [&[count.get(tx)?], &last.get(tx)?[..], &slots.to_vec(tx)?].concat();
+            let (first, pair, slots) = (count.get(tx)?, last.get(tx)?, slots.to_vec(tx)?);
+            let numbers = [vec![first], pair.to_vec(), slots].concat();
             let map = map.iter(tx).collect::<Result<_, Abort>>()?;
             let sorted = sorted.iter(tx).collect::<Result<_, Abort>>()?;
             Ok((numbers, map, sorted, set.iter(tx).collect::<Result<_, Abort>>()?))
