@@ -65,8 +65,8 @@ pub(crate) use slot::Slot;
 
 use crate::error::Abort;
 use crate::sync::{
-    AtomicU64, MODELLED, Mutex, Ordering, admit_attempt, full_fence, lock, process,
-    store_then_full_fence, thread_address, thread_mark,
+    AtomicU64, Mutex, Ordering, count_pin, count_unpin, full_fence, lock, process,
+    store_then_full_fence,
 };
 use alarm::Alarm;
 use crossbeam_utils::CachePadded;
@@ -75,7 +75,8 @@ use slot::{Pin, Published, Slots};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
 
-/// The value of [`Clock::parked`] while the advancer sleeps. It is not below the mark of any thread.
+/// The value of [`Clock::parked`] while the advancer sleeps. It is not below the number of pins of
+/// any thread.
 const PARKED: u64 = u64::MAX;
 
 /// The epochs of a process.
@@ -196,10 +197,9 @@ impl Epochs {
     /// Registers a slot for a new session.
     pub(crate) fn register(&self) -> Arc<Slot> {
         let pin = AtomicU64::new(Slot::word(self.now(), Pin::Nothing));
-        let thread = AtomicU64::new(0);
         let slots = &mut *lock(&self.slots);
         slots.made += 1;
-        let slot = Arc::new(Slot(CachePadded::new(Published { pin, thread, number: slots.made })));
+        let slot = Arc::new(Slot(CachePadded::new(Published { pin, number: slots.made })));
         slots.all.insert(slots.made, slot.clone());
         slot
     }
@@ -249,6 +249,11 @@ impl Epochs {
         slot.0.pin.store(Slot::word(epoch, Pin::ReclamationOnly), Ordering::Release);
     }
 
+    /// Takes the pin of a pinned session anew.
+    pub(crate) fn pin_again(&self, slot: &Slot) {
+        let _ = self.publish(slot, Pin::Full, 1);
+    }
+
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn pin_if_admitted(&self, slot: &Slot, pin: Pin) -> Result<(), Abort> {
         if self.pin_as(slot, pin) {
@@ -261,30 +266,28 @@ impl Epochs {
     /// Pins the session. Returns whether the thread may begin an attempt.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn pin_as(&self, slot: &Slot, pin: Pin) -> bool {
+        self.publish(slot, pin, count_pin())
+    }
+
+    /// Publishes a pin of a thread that has `pins` pins. Returns whether `pins` is not zero.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn publish(&self, slot: &Slot, pin: Pin, pins: u64) -> bool {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
-        let mark = thread_mark();
-        if !MODELLED {
-            // Relaxed: only this thread looks for its own number.
-            slot.0.thread.store(mark, Ordering::Relaxed);
-        }
         store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
         // The fence pairs with the advancer's. The advancer sets `parked` and then reads the slots;
         // this thread publishes its slot and then reads `parked`. So at least one of the two
         // threads sees what the other has written (E7). One comparison answers whether the advancer
-        // sleeps, and whether the thread's mark is zero.
-        if mark > self.clock.parked.load(Ordering::Relaxed) { true } else { self.after_pin(slot) }
+        // sleeps, and whether the thread may begin an attempt.
+        if pins > self.clock.parked.load(Ordering::Relaxed) { true } else { self.after_pin(pins) }
     }
 
-    /// Wakes the advancer if it sleeps, and shows the thread's number, which may be missing in the
-    /// slot. Returns whether the thread may begin an attempt.
+    /// Wakes the advancer if it sleeps. Returns whether `pins` is not zero.
     #[cold]
-    fn after_pin(&self, slot: &Slot) -> bool {
+    fn after_pin(&self, pins: u64) -> bool {
         if self.clock.parked.load(Ordering::Relaxed) == PARKED {
             self.unpark();
         }
-        let may_begin = admit_attempt();
-        slot.0.thread.store(thread_address(), Ordering::Relaxed);
-        may_begin
+        pins > 0
     }
 
     /// Pins the session until the returned guard is dropped. Callers that may panic use this
@@ -312,6 +315,7 @@ impl Epochs {
         let unpinned = Slot::word(pinned >> Slot::PIN_BITS, Pin::Nothing);
         debug_assert_ne!(pinned, unpinned, "EP1: a pin was published");
         slot.0.pin.store(unpinned, Ordering::Release); // E5
+        count_unpin();
     }
 
     /// Moves the current epoch past `epoch`, for a commit that finds the numbers of `epoch` used

@@ -16,7 +16,7 @@ pub(crate) mod size;
 mod spin;
 mod steps;
 mod system_clock;
-mod thread_mark;
+mod thread_pins;
 #[cfg(loom)]
 mod weaken;
 
@@ -32,7 +32,9 @@ pub(crate) use steps::step;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use steps::steps;
 pub(crate) use system_clock::{SystemClock, TICK_BITS};
-pub(crate) use thread_mark::{InStep, admit_attempt, is_in_step, thread_address, thread_mark};
+pub(crate) use thread_pins::{
+    InStep, count_pin, count_unpin, is_in_step, is_inside_transaction,
+};
 
 #[cfg(loom)]
 pub(crate) use loom::{
