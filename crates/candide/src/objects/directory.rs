@@ -105,7 +105,7 @@ impl ObjectType {
 }
 
 /// The function that makes the rows of a new object, which has the given number.
-type Fill<'f, P> = dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort> + 'f;
+pub(super) type Fill<'f, P> = dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort> + 'f;
 
 /// Returns the table of objects.
 fn directory<P: Protocol>(inner: &Handle<P>, is_volatile: bool) -> Result<Table<Named, P>, Error> {

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::directory::{ObjectType, find_object};
+use super::directory::{Fill, ObjectType, find_object};
 use super::entry::Entry;
 use super::maps::MapTable;
 use super::owner::{Owned, Owner, run_internal};
@@ -101,7 +101,6 @@ pub struct TMap<K: Key, V: Stored, P: Protocol = DefaultProtocol, I: IndexKind =
 /// another. In keys of several components, entries that differ in the first one are in different
 /// leaves.
 #[doc(alias = "BTreeMap")]
-#[doc(alias = "TList")]
 pub type TOrderedMap<K, V, P = DefaultProtocol> = TMap<K, V, P, Ordered>;
 
 /// The entries of a map, one after another ([`Scan`]).
@@ -161,13 +160,24 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
         name: &str,
         type_name: &str,
     ) -> Result<TMap<K, V, P, I>, Error> {
+        Ok(Self::named_with_cells(db, name, (type_name, 0), &mut |_, _| Ok(()))?.0)
+    }
+
+    /// As [`TMap::named_as`], for an object that has `cells` cells, too. `fill` makes these cells,
+    /// from the given number on. Also returns the number of the first of them.
+    pub(super) fn named_with_cells(
+        db: &Database<P>,
+        name: &str,
+        (type_name, cells): (&str, u64),
+        fill: &mut Fill<'_, P>,
+    ) -> Result<(TMap<K, V, P, I>, u64), Error> {
         // Keys have the layout of the table, which is compared as that of every table.
-        let wanted = ObjectType { name: type_name.to_owned(), layout: V::type_name().1, cells: 0 };
+        let wanted = ObjectType { name: type_name.to_owned(), layout: V::type_name().1, cells };
         let is_volatile = <V::Map<K, I, P>>::VOLATILE;
-        find_object(&db.inner, (name, is_volatile), &wanted, &mut |_, _| Ok(()))?;
+        let first = find_object(&db.inner, (name, is_volatile), &wanted, fill)?;
         let table = format!("{OBJECT_TABLES}named.{name}");
         let table = MapTable::open(db, &table, TableOptions::default())?;
-        Ok(TMap { table, owner: None })
+        Ok((TMap { table, owner: None }, first))
     }
 
     /// Returns the approximate number of entries, without a transaction

@@ -5,6 +5,7 @@
 use super::boxed::Boxed;
 use super::cell::Cell;
 use super::cells::{BoxedCells, CellTable};
+use super::elements::ElementTable;
 use super::entry::Entry;
 use super::maps::MapTable;
 use super::words::short_name;
@@ -34,7 +35,12 @@ pub trait Stored: Send + Sync + Sized + 'static + private::Sealed {
     type Cells<P: Protocol>: CellTable<P, Value = Self>;
     /// The table of a map with such values.
     #[doc(hidden)]
-    type Map<K: Key, I: IndexKind, P: Protocol>: MapTable<P>;
+    type Map<K: Key, I: IndexKind, P: Protocol>: MapTable<P> + ElementTable<K, Self, P>;
+    /// What operations take: the type itself, or `T` for `Boxed<T>`.
+    type Value: Send + Sync + 'static;
+    /// What operations return: the type itself, or `&T` for `Boxed<T>`, which lives as long as the
+    /// borrow of the transaction.
+    type Seen<'t>;
 
     /// Returns the type's name, and a number that differs between layouts.
     #[doc(hidden)]
@@ -52,6 +58,8 @@ mod private {
 impl<V: Field> Stored for V {
     type Cells<P: Protocol> = Table<Cell<V>, P>;
     type Map<K: Key, I: IndexKind, P: Protocol> = Table<Entry<K, V, I>, P>;
+    type Value = V;
+    type Seen<'t> = V;
 
     fn type_name() -> (String, u64) {
         (short_name::<V>(), V::LAYOUT)
@@ -61,6 +69,8 @@ impl<V: Field> Stored for V {
 impl<T: Send + Sync + 'static> Stored for Boxed<T> {
     type Cells<P: Protocol> = BoxedCells<T, P>;
     type Map<K: Key, I: IndexKind, P: Protocol> = ValueTable<K, T, I, P>;
+    type Value = T;
+    type Seen<'t> = &'t T;
 
     fn type_name() -> (String, u64) {
         let mut hasher = DefaultHasher::new();
