@@ -405,6 +405,17 @@ impl HashIndex {
         }
     }
 
+    /// Gives the table a successor if its bucket for a key with this hash is full, and those around
+    /// it are crowded.
+    pub(crate) fn expect(&self, hash: u64) {
+        let array = self.current();
+        let node = array.bucket(array.bucket_index(hash));
+        let is_full = || self.free_slot(node).is_none();
+        if self.grows && array.next.load(Ordering::Acquire) == 0 && is_full() {
+            let _ = self.is_crowded(array, node) && self.grow(array);
+        }
+    }
+
     /// Unlinks `record`, which is dead, from its bucket. The caller is pinned, and retires the
     /// record afterwards.
     ///

@@ -363,8 +363,11 @@ impl<K: Key, V: Number, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     /// # Errors
     /// [Those of every operation](TMap#errors-of-every-operation).
     pub fn add(&self, tx: &Tx<'_, P>, key: K, summand: V) -> Result<(), Abort> {
-        let row = Entry::new(key, summand);
-        self.table.upsert(tx, row, Entry::<K, V, I>::VALUE.add(summand)).map(|_| ())
+        // The update comes first, since it does not observe the value of a key that is there.
+        match self.table.find_key(tx, &key)?.update(Entry::<K, V, I>::VALUE.add(summand)) {
+            Err(Abort::NotFound) => self.table.put(tx, Entry::new(key, summand)),
+            updated => updated,
+        }
     }
 
     /// Returns whether the value of a key is in `range`, and observes only that, as

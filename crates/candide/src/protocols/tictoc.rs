@@ -374,7 +374,7 @@ impl Protocol for TicToc {
     ) -> Result<Committed, Abort> {
         let committed = match writes.is_empty() {
             true => commit_reads(context, attempt, writes),
-            false => commit::<NoLateRows>(context, attempt, writes, turn),
+            false => commit(context, attempt, writes, turn, &NoLateRows),
         };
         cell_lock::end(context, &mut attempt.held, release_held);
         committed
@@ -388,7 +388,11 @@ impl Protocol for TicToc {
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
         attempt.reads.reserve(writes.late_rows().count()); // C4
-        let committed = commit::<LateRows>(context, attempt, writes, turn);
+        let late = LateRows::prepare(context, writes);
+        let committed = match &late {
+            Ok(late) => commit(context, attempt, writes, turn, late),
+            Err(abort) => Err(*abort),
+        };
         cell_lock::end(context, &mut attempt.held, release_held);
         committed
     }
@@ -580,16 +584,16 @@ fn commit_reads(
 
 /// Commits in five phases. On return, whether the commit has succeeded or failed, only the cells
 /// still in `held` are locked. If an updater panics, no cell stays locked.
-fn commit<L: Late>(
+fn commit(
     context: &mut Context<'_, TicToc>,
     attempt: &mut Attempt,
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
+    late: &impl Late,
 ) -> Result<Committed, Abort> {
     if context.engine.options.factors.has(Factor::PreemptiveAborts) {
         preempt(context, attempt, writes)?;
     }
-    let late = L::prepare(context, writes)?;
     // 1 lock
     acquire(context, &mut attempt.held, writes, install_held)?;
     let replaced = |item: &WriteItem| item.at.cell_word(WTS).load(Ordering::Relaxed);

@@ -358,7 +358,7 @@ impl Protocol for Mvcc {
             context.note_staleness(|| is_stale(attempt));
             Ok(Committed::NOTHING)
         } else {
-            commit::<NoLateRows>(context, attempt, writes, turn)
+            commit(context, attempt, writes, turn, &NoLateRows)
         };
         cell_lock::end(context, &mut attempt.held, release_cell);
         result
@@ -372,7 +372,11 @@ impl Protocol for Mvcc {
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
         attempt.reads.reserve(writes.late_rows().count()); // C4
-        let result = commit::<LateRows>(context, attempt, writes, turn);
+        let late = LateRows::prepare(context, writes);
+        let result = match &late {
+            Ok(late) => commit(context, attempt, writes, turn, late),
+            Err(abort) => Err(*abort),
+        };
         cell_lock::end(context, &mut attempt.held, release_cell);
         result
     }
@@ -778,13 +782,13 @@ fn is_stale(attempt: &Attempt) -> bool {
 
 /// Runs the phases of a commit. On return, whether the commit has succeeded or failed, only the
 /// cells still in `held` are locked. If an updater panics, no cell stays locked.
-fn commit<L: Late>(
+fn commit(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
+    late: &impl Late,
 ) -> Result<Committed, Abort> {
-    let late = L::prepare(context, writes)?;
     let mut units = writes.items().len();
     for (table, rows) in late.tables() {
         units += attempt.room.add_rows(context, table, rows, block_size)?;

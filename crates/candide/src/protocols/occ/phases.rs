@@ -35,15 +35,15 @@ pub(super) fn commit_reads(
 
 /// Commits in five phases. On return, whether the commit has succeeded or failed, only the locks
 /// that [`early`] releases afterwards are held. If an updater panics, nothing stays locked.
-pub(super) fn commit<L: Late>(
+pub(super) fn commit(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
+    late: &impl Late,
 ) -> Result<Committed, Abort> {
     attempt.view.reserve();
     attempt.early.before_phase_1(context, (&attempt.reads, &attempt.nodes), writes)?;
-    let late = L::prepare(context, writes)?;
 
     // 1 lock
     acquire(context, &mut attempt.early, writes, install_held)?;

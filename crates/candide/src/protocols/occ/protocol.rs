@@ -172,7 +172,7 @@ impl Protocol for Occ {
     ) -> Result<Committed, Abort> {
         let committed = match writes.is_empty() {
             true => commit_reads(context, attempt, writes),
-            false => commit::<NoLateRows>(context, attempt, writes, turn),
+            false => commit(context, attempt, writes, turn, &NoLateRows),
         };
         end(context, attempt, writes, committed)
     }
@@ -187,7 +187,11 @@ impl Protocol for Occ {
         let rows = writes.late_rows().count();
         attempt.reads.reserve(rows); // C4
         attempt.view.reserve_links(rows); // C4
-        let committed = commit::<LateRows>(context, attempt, writes, turn);
+        let late = LateRows::prepare(context, writes);
+        let committed = match &late {
+            Ok(late) => commit(context, attempt, writes, turn, late),
+            Err(abort) => Err(*abort),
+        };
         end(context, attempt, writes, committed)
     }
 

@@ -12,7 +12,7 @@
 //!   the commit, since the base is an item of the commit, and locked.
 //!
 //! Memory for the records, for their items and for a line or leaf of the index is made ready before
-//! the first lock (C4). Nothing more is needed unless the index grows just then.
+//! the first lock, and the index grows before it if the rows are likely to need that (C4).
 
 #![forbid(unsafe_code)]
 
@@ -27,17 +27,11 @@ use crate::record::{RecordAt, Tid};
 use crate::sync::Ordering;
 use std::sync::Arc;
 
-/// What a commit does about late rows.
-pub(crate) trait Late: Sized {
-    /// Makes everything ready that [`Late::lock`] needs. Called before the first lock.
-    ///
-    /// # Errors
-    /// [`Abort::MemoryLimit`].
-    fn prepare<P: Protocol>(
-        context: &mut Context<'_, P>,
-        writes: &mut WriteSet,
-    ) -> Result<Self, Abort>;
+/// The number of nodes that a link divides or moves at most, but rarely.
+const DIVIDED_AT_ONCE: usize = 16;
 
+/// What a commit does about late rows.
+pub(crate) trait Late {
     /// Returns the tables with late rows, each with the number of these rows.
     fn tables(&self) -> impl Iterator<Item = (&TableCore, usize)>;
 
@@ -45,7 +39,7 @@ pub(crate) trait Late: Sized {
     /// is locked. `held_of` returns the cells that the attempt holds; `version` returns the version
     /// that the commit replaces in an item, for the recorder of histories.
     fn lock<P: Protocol>(
-        self,
+        &self,
         context: &mut Context<'_, P>,
         attempt: &mut P::Attempt,
         writes: &mut WriteSet,
@@ -59,18 +53,13 @@ pub(crate) struct NoLateRows;
 
 impl Late for NoLateRows {
     #[inline(always)]
-    fn prepare<P: Protocol>(_: &mut Context<'_, P>, _: &mut WriteSet) -> Result<Self, Abort> {
-        Ok(NoLateRows)
-    }
-
-    #[inline(always)]
     fn tables(&self) -> impl Iterator<Item = (&TableCore, usize)> {
         std::iter::empty()
     }
 
     #[inline(always)]
     fn lock<P: Protocol>(
-        self,
+        &self,
         _: &mut Context<'_, P>,
         _: &mut P::Attempt,
         _: &mut WriteSet,
@@ -89,15 +78,13 @@ pub(crate) struct LateRows {
 }
 
 impl LateRows {
-    fn table(&self, number: u16) -> &Arc<TableCore> {
-        let table = self.tables.iter().find(|(table, _)| table.number == number);
-        &table.expect("the tables of all rows are known").0
-    }
-}
-
-impl Late for LateRows {
+    /// Makes everything ready that [`Late::lock`] needs. Called before the first lock, and dropped
+    /// after the last one is released (C4).
+    ///
+    /// # Errors
+    /// [`Abort::MemoryLimit`].
     #[cold]
-    fn prepare<P: Protocol>(
+    pub(crate) fn prepare<P: Protocol>(
         context: &mut Context<'_, P>,
         writes: &mut WriteSet,
     ) -> Result<LateRows, Abort> {
@@ -117,22 +104,39 @@ impl Late for LateRows {
         let local = &mut *context.local;
         local.reap_queue.reserve(writes.items().len() + units);
         local.linked.reserve(late.rows.len());
+        local.divided.reserve(DIVIDED_AT_ONCE);
+        local.retired_parts.reserve(DIVIDED_AT_ONCE);
+        local.retired.reserve(DIVIDED_AT_ONCE);
         for (table, rows) in &late.tables {
+            local.prepare_to_count(table);
             for slab in [&table.records, table.index.blocks()] {
                 let cache = Cache::of(&mut local.caches, slab);
                 cache.make_ready(slab, *rows, false).map_err(|_| Abort::MemoryLimit)?;
             }
         }
+        for row in &late.rows {
+            // Relaxed: a guess, so that most indexes grow before the commit has locked.
+            let number = row.base.payload()[0].load(Ordering::Relaxed);
+            let table = late.table(row.table);
+            table.layout.in_kept_words(&[row.key_after(number)], |key| table.index.expect(key));
+        }
         Ok(late)
     }
 
+    fn table(&self, number: u16) -> &Arc<TableCore> {
+        let table = self.tables.iter().find(|(table, _)| table.number == number);
+        &table.expect("the tables of all rows are known").0
+    }
+}
+
+impl Late for LateRows {
     fn tables(&self) -> impl Iterator<Item = (&TableCore, usize)> {
         self.tables.iter().map(|(table, rows)| (&**table, *rows))
     }
 
     #[cold]
     fn lock<P: Protocol>(
-        self,
+        &self,
         context: &mut Context<'_, P>,
         attempt: &mut P::Attempt,
         writes: &mut WriteSet,

@@ -2,8 +2,10 @@
 
 mod boxed;
 mod deferred;
+mod lists;
 mod misuse;
 mod model;
+mod queues;
 mod ranges;
 mod subjects;
 mod threads;

@@ -2,7 +2,9 @@
 
 use super::open;
 use crate::common::{is_in_share, ok, share};
-use candide::objects::{Boxed, TArray, TBox, TCounter, TMap, TOrderedMap, TSet};
+use candide::objects::{
+    Boxed, TArray, TBox, TCounter, TList, TMap, TOrderedMap, TPriorityQueue, TQueue, TSet, TVec,
+};
 use candide::{Abort, Database, Error, Protocol};
 use candide_log_testing::{CrashOptions, SimDisk};
 use std::collections::BTreeMap;
@@ -63,6 +65,40 @@ fn named_objects_are_found_again_and_others_are_gone<P: Protocol>() {
     }
 }
 
+protocol_tests!(all: named_queues_and_lists_are_found_again);
+
+fn named_queues_and_lists_are_found_again<P: Protocol>() {
+    let disk = SimDisk::new();
+    for opening in 0..3u64 {
+        let db = open::<P>(&disk).unwrap();
+        let queue = TQueue::<u64, P>::named(&db, "queue").unwrap();
+        let vec = TVec::<[u8; 3], P>::named(&db, "vec").unwrap();
+        let sorted = TPriorityQueue::<u8, u64, P>::named(&db, "sorted").unwrap();
+        let list = TList::<u64, P>::named(&db, "list").unwrap();
+        let texts = TQueue::<Boxed<String>, P>::named(&db, "texts").unwrap();
+        let seen = ok(db.run(|tx| {
+            assert!(texts.is_empty(tx)?, "{}: in memory only", P::NAME);
+            texts.push(tx, "a".to_owned())?;
+            queue.push(tx, opening)?;
+            queue.push(tx, opening + 100)?;
+            vec.push(tx, [opening as u8; 3])?;
+            for number in 0..20 {
+                sorted.push(tx, 7, number)?;
+            }
+            list.insert(tx, 9)?;
+            let popped = if opening > 0 { queue.pop(tx)? } else { None };
+            Ok((popped, vec.to_vec(tx)?, sorted.iter(tx).count() as u64, list.count(tx, 9)?))
+        }));
+        let popped = [None, Some(0), Some(100)][opening as usize];
+        let elements = (0..=opening).map(|opening| [opening as u8; 3]).collect();
+        let count = opening + 1;
+        assert_eq!(seen, (popped, elements, 20 * count, count), "{}: {opening}", P::NAME);
+        if opening == 1 {
+            db.checkpoint().unwrap();
+        }
+    }
+}
+
 protocol_tests!(all: a_later_opening_refuses_another_type);
 
 fn a_later_opening_refuses_another_type<P: Protocol>() {
@@ -84,18 +120,23 @@ fn a_later_opening_refuses_another_type<P: Protocol>() {
     );
 }
 
-/// The contents of a counter and a map.
-type Contents = (i64, BTreeMap<u64, i64>);
+/// The contents of a counter, a map, a queue and a vector.
+type Contents = (i64, BTreeMap<u64, i64>, Vec<u64>, Vec<i64>);
 
 fn contents<P: Protocol>(db: &Database<P>) -> Contents {
     let count = TCounter::named(db, "count").unwrap();
     let map = TMap::<u64, i64, P>::named(db, "map").unwrap();
-    ok(db.run(|tx| Ok((count.get(tx)?, map.iter(tx).collect::<Result<_, Abort>>()?))))
+    let queue = TQueue::<u64, P>::named(db, "queue").unwrap();
+    let vec = TVec::<i64, P>::named(db, "vec").unwrap();
+    ok(db.run(|tx| {
+        let entries = map.iter(tx).collect::<Result<_, Abort>>()?;
+        Ok((count.get(tx)?, entries, queue.iter(tx)?.collect::<Result<_, _>>()?, vec.to_vec(tx)?))
+    }))
 }
 
 protocol_tests!(all: a_crash_leaves_objects_as_some_transaction_left_them);
 
-/// Runs transactions on two objects, and notes after each of them the contents and the position of
+/// Runs transactions on four objects, and notes after each of them the contents and the position of
 /// the disk. Each state that a crash can leave has contents that were noted, no earlier than the
 /// last before the crash.
 fn a_crash_leaves_objects_as_some_transaction_left_them<P: Protocol>() {
@@ -105,9 +146,18 @@ fn a_crash_leaves_objects_as_some_transaction_left_them<P: Protocol>() {
         let db = open::<P>(&disk).unwrap();
         let count = TCounter::named(&db, "count").unwrap();
         let map = TMap::<u64, i64, P>::named(&db, "map").unwrap();
+        let queue = TQueue::<u64, P>::named(&db, "queue").unwrap();
+        let vec = TVec::<i64, P>::named(&db, "vec").unwrap();
         for step in 0..8 {
             ok(db.run(|tx| {
                 count.add(tx, 1)?;
+                queue.push(tx, step)?;
+                vec.push(tx, step as i64)?;
+                if step % 3 == 2 {
+                    queue.pop(tx)?;
+                    vec.pop(tx)?;
+                    vec.set(tx, 0, 7)?;
+                }
                 map.add(tx, (opening + step) % 3, 1)?;
                 if step % 4 == 3 { map.delete(tx, step % 3).map(|_| ()) } else { Ok(()) }
             }));
