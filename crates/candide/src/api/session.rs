@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::left::{Left, drop_values};
 use super::pending::Pending;
 use crate::engine::{InPlace, Protocol, ReadView, TableCore, Versions};
 use crate::error::{Abort, Error};
@@ -15,7 +16,7 @@ use crate::shared::Inner;
 use crate::stats::Stats;
 #[cfg(all(test, not(loom)))]
 use crate::txn::State;
-use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
+use crate::txn::{Conflict, RunOptions, Tx, TxnRunner};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::cell::RefCell;
@@ -96,10 +97,10 @@ impl<P: Protocol> Session<P> {
         // Without optimization, what runs a transaction is compiled once for all closures.
         #[cfg(debug_assertions)]
         let body: &mut dyn FnMut(&Tx<'_, P>) -> Result<T, E> = &mut { body };
-        let effects = Effects::default();
-        let value =
-            self.core.run_counted(&self.inner.engine, options, read_view, &effects, body)?;
-        effects.run_all();
+        let engine = &self.inner.engine;
+        let mut left = Left::new(engine);
+        let value = self.core.run_counted(engine, options, read_view, &left.effects, body)?;
+        left.run_all();
         Ok(value)
     }
 
@@ -300,7 +301,7 @@ impl<P: Protocol> Drop for Session<P> {
     fn drop(&mut self) {
         self.inner.leave(&mut self.core);
         self.inner.dismiss();
-        drop(self.inner.take_unwanted());
+        drop_values(&self.inner.engine, self.inner.take_unwanted());
     }
 }
 
@@ -463,16 +464,16 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
     };
     // Dropped after the session is given back, also by a panic: values, and what steps hold, may
     // run transactions.
-    let effects = Effects::default();
+    let mut left = Left::new(&inner.engine);
     let is_kept = !inner.engine.properties.one_session;
     let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
-    let result = session.core.run_counted(&inner.engine, options, read_view, &effects, body);
+    let result = session.core.run_counted(&inner.engine, options, read_view, &left.effects, body);
     let ended = at_end(&mut session.core);
     // The session goes back to the list first: effects may run transactions of their own with it.
     drop(lent);
     if result.is_ok() {
-        effects.run_all();
+        left.run_all();
     }
     (result, Some(ended))
 }

@@ -35,7 +35,8 @@ use std::sync::Arc;
 pub(crate) struct ValueRow<K, T, I> {
     key: K,
     word: u64,
-    of: PhantomData<fn() -> (T, I)>,
+    /// A table takes values and returns them, so it is invariant in their type.
+    of: PhantomData<fn(T) -> (T, I)>,
 }
 
 impl<K: Copy, T, I> Clone for ValueRow<K, T, I> {
@@ -183,14 +184,41 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ValueTable<K, 
         self.rows.update(tx, key, ValueRow::WORD.set(row.word))
     }
 
+    /// Gives a key a value, and returns the value that it had.
+    ///
+    /// # Errors
+    /// As [`ValueTable::get`] and [`ValueTable::put`].
+    pub(crate) fn swap<'t>(
+        &self,
+        tx: &'t Tx<'_, P>,
+        key: K,
+        value: T,
+    ) -> Result<Option<&'t T>, Abort> {
+        let row = self.stage(tx, key, value)?;
+        let old = self.get(tx, key)?;
+        self.rows.put(tx, row)?;
+        Ok(old)
+    }
+
     /// Replaces the value of a key, and returns the value that it had.
     ///
     /// # Errors
     /// As [`ValueTable::read`] and [`ValueTable::set`].
     pub(crate) fn replace<'t>(&self, tx: &'t Tx<'_, P>, key: K, value: T) -> Result<&'t T, Abort> {
+        let row = self.stage(tx, key, value)?;
         let old = self.read(tx, key)?;
-        self.set(tx, key, value)?;
+        self.rows.update(tx, key, ValueRow::WORD.set(row.word))?;
         Ok(old)
+    }
+
+    /// Keeps a value that no operation is to write until the attempt has ended, so that it is not
+    /// dropped within the transaction.
+    ///
+    /// # Errors
+    /// Those of every operation that writes.
+    pub(crate) fn refuse(&self, tx: &Tx<'_, P>, value: T) -> Result<(), Abort> {
+        tx.state.borrow_mut().stage_value(tx.engine, self.rows.core(), Value::new(value))?;
+        Ok(())
     }
 
     /// Replaces the value of a key by what `change` makes of it.
@@ -276,7 +304,8 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ValueTable<K, 
     }
 
     /// Moves a value to memory of its own, which the attempt owns, and returns the row that names
-    /// it.
+    /// it. Operations call this first: if they fail later, the value is dropped when the attempt
+    /// has ended, and not within it.
     fn stage(&self, tx: &Tx<'_, P>, key: K, value: T) -> Result<ValueRow<K, T, I>, Abort> {
         let word = self.stage_word(tx, value)?;
         Ok(ValueRow { key, word, of: PhantomData })

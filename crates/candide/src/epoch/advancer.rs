@@ -58,10 +58,18 @@ impl Epochs {
     /// # Errors
     /// [`Error::Transaction`] with [`Abort::Nested`].
     pub(crate) fn refuse_inside(&self) -> Result<(), Error> {
+        match self.is_inside_transaction() {
+            true => Err(Error::Transaction(Abort::Nested)),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns whether this thread is inside a transaction. Not known in a model.
+    #[cold]
+    pub(crate) fn is_inside_transaction(&self) -> bool {
         let own = thread_address();
         let is_own = |slot: &Slot| slot.0.thread.load(Ordering::Relaxed) == own && slot.is_pinned();
-        let is_inside = !MODELLED && lock(&self.slots).all.values().any(|slot| is_own(slot));
-        if is_inside { Err(Error::Transaction(Abort::Nested)) } else { Ok(()) }
+        !MODELLED && lock(&self.slots).all.values().any(|slot| is_own(slot))
     }
 
     /// Waits until every transaction that is now running in this process has ended. Sleeps between

@@ -483,7 +483,7 @@ impl HashIndex {
     }
 
     /// Returns a free slot of a bucket; `None` if the bucket has no free slot. The caller has
-    /// locked the bucket, or no other thread can reach it yet.
+    /// locked the bucket, or no other thread can reach it yet; otherwise the result is a guess.
     fn free_slot(&self, node: NodeAt) -> Option<(NodeAt, usize)> {
         self.free_slot_from(node, 1 + self.node_words)
     }

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::directory::{Fill, ObjectType, find_object};
+use super::directory::{Fill, ObjectType, check_type, find_object};
 use super::entry::Entry;
 use super::maps::MapTable;
 use super::owner::{Owned, Owner, run_internal};
@@ -10,7 +10,7 @@ use super::stored::Stored;
 use super::words::short_name;
 use crate::api::{Database, Inputs, Later, Row, Scan, Values};
 use crate::catalog::{OBJECT_TABLES, TableOptions};
-use crate::engine::Protocol;
+use crate::engine::{Protocol, Versions};
 use crate::error::{Abort, Error};
 use crate::protocols::DefaultProtocol;
 use crate::schema::{
@@ -60,8 +60,10 @@ type EntryRow<'t, K, V, I, P> = Row<'t, Entry<K, V, I>, P>;
 ///
 /// # Cost
 /// A map is a table of its own, which takes some 20 KiB while it is empty. Its entries are rows of
-/// that table, with the value as the only column. The table of a map that ended is emptied and used
-/// by the next map of the same type; until then it keeps its memory. A handle is of a few words.
+/// that table, with the value as the only column. When a map has ended, transactions that end some
+/// milliseconds later delete its entries, some thousands each. The table keeps its memory for a
+/// later map of the same type that no snapshot could take for the old one. A handle is of a few
+/// words.
 /// Under [`Mvto`](crate::Mvto) a `put` links a version of the value.
 ///
 /// # Errors of every operation
@@ -119,15 +121,18 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> fmt::Debug for TMap<K, V, P, 
 }
 
 impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
-    /// Makes a map without a name. Call this outside of transactions.
+    /// Makes a map without a name. Call this outside of transactions of the database.
     ///
     /// # Errors
     /// [`Error::TooManyTables`], [`Error::MemoryLimit`]; [`Error::Transaction`], as of
     /// [`TBox::new`](super::TBox::new).
     pub fn new(db: &Database<P>) -> Result<TMap<K, V, P, I>, Error> {
         let (inner, row) = (&db.inner, <V::Map<K, I, P>>::row());
-        let free = inner.catalog.unnamed.take_table(row, inner.engine.epochs.bound());
-        let table: V::Map<K, I, P> = match free {
+        // The maps that have ended may be emptied now.
+        run_internal(inner, |_| Ok(()))?;
+        let bound = inner.engine.epochs.bound();
+        let oldest = P::Versions::oldest_snapshot(&inner.engine.clock).map(|(_, since)| since);
+        let table: V::Map<K, I, P> = match inner.catalog.unnamed.take_table(row, bound, oldest) {
             Some(core) => MapTable::over(db, core),
             None => {
                 let number = inner.catalog.unnamed.number_table();
@@ -135,10 +140,11 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
                 MapTable::open(db, &name, TableOptions::default().volatile())?
             }
         };
-        let owner = Owner::new(inner, table.shared_core(), Owned::Table(row));
-        let map: TMap<K, V, P, I> = TMap { table, owner: Some(Arc::new(owner)) };
-        while run_internal(inner, |tx| map.table.delete_some(tx))? {}
-        Ok(map)
+        let owned = Owned::Table(row, |db, core, tx| {
+            <V::Map<K, I, P>>::over(db, core.clone()).delete_some(tx)
+        });
+        let owner = Owner::new(inner, table.shared_core(), owned);
+        Ok(TMap { table, owner: Some(Arc::new(owner)) })
     }
 
     /// Returns the map with a name. If there is none, makes an empty one.
@@ -147,7 +153,8 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     /// opening finds it. Call this before transactions: it runs one of its own.
     ///
     /// # Errors
-    /// As [`TBox::named`](super::TBox::named).
+    /// As [`TBox::named`](super::TBox::named); [`Error::ObjectType`], too, if the keys have another
+    /// layout.
     pub fn named(db: &Database<P>, name: &str) -> Result<TMap<K, V, P, I>, Error> {
         let kind = if I::ORDERED { "TOrderedMap" } else { "TMap" };
         let values = V::type_name().0;
@@ -173,10 +180,19 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     ) -> Result<(TMap<K, V, P, I>, u64), Error> {
         // Keys have the layout of the table, which is compared as that of every table.
         let wanted = ObjectType { name: type_name.to_owned(), layout: V::type_name().1, cells };
-        let is_volatile = <V::Map<K, I, P>>::VOLATILE;
-        let first = find_object(&db.inner, (name, is_volatile), &wanted, fill)?;
+        let named = (name, <V::Map<K, I, P>>::VOLATILE);
+        check_type(&db.inner, named, &wanted)?;
+        // The table is made before the row of the table of objects, which would keep the name from
+        // a map of another type if the table could not be made.
         let table = format!("{OBJECT_TABLES}named.{name}");
-        let table = MapTable::open(db, &table, TableOptions::default())?;
+        let table =
+            MapTable::open(db, &table, TableOptions::default()).map_err(|error| match error {
+                Error::Schema { .. } | Error::TableType { .. } | Error::TableOption { .. } => {
+                    wanted.refusal(name, "a map with rows of another layout".to_owned())
+                }
+                other => other,
+            })?;
+        let first = find_object(&db.inner, named, &wanted, fill)?;
         Ok((TMap { table, owner: None }, first))
     }
 

@@ -23,7 +23,14 @@
 //! `TCounter::new(&db)?`. A named object exists once in a database, and is durable if the database
 //! is [open](crate::Database::open) in a directory; the next opening finds it, and refuses it under
 //! another type. An object without a name is in memory, and ends with its last handle. A handle is
-//! small; its clones refer to the same object, and threads may share them.
+//! small; its clones refer to the same object, and threads may share them. Handles of objects do
+//! not keep the database open, so values of the database may contain them.
+//!
+//! # Names
+//! A name is of at most 64 bytes, and is never free again: there is no way to delete or rename an
+//! object, or to change its type. The type is compared by its name as [`std::any::type_name`] has
+//! it, without modules, and by its layout. So a program that renames the type of a durable object's
+//! values gets [`Error::ObjectType`](crate::Error::ObjectType).
 //!
 //! # Types of a program's own
 //! All that these objects do, a program can do with the public interface: rows of a table as

@@ -144,6 +144,7 @@ impl<P: Protocol> State<P> {
             let outcome = self.end_without_effect(engine, true)?;
             return Err(outcome.expect("a failed attempt has an outcome"));
         }
+        debug_assert!(self.has_noted_values(engine), "each write of a value is noted");
         if self.log.is_some() {
             return self.commit_logged::<LATE>(engine);
         }

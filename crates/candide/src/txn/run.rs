@@ -11,8 +11,8 @@ use super::{Conflict, State};
 use crate::access::steps;
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
-    Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, Versions, Watch,
-    Worker,
+    Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, VALUES_AT_ONCE,
+    Versions, Watch, Worker,
 };
 use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
@@ -47,6 +47,9 @@ const LOCK_WAIT_MAX: Duration = Duration::from_millis(10);
 const BACKOFF_FIRST: Duration = Duration::from_micros(2);
 /// The largest bound of a pause after a conflict.
 const BACKOFF_MAX: Duration = Duration::from_micros(200);
+/// The largest number of values that a transaction keeps, between two attempts, to be dropped at
+/// its end.
+const VALUES_KEPT: usize = 64;
 /// The longest pause that is spun. For a shorter pause, a system call would take longer than the
 /// pause.
 const SPUN_MAX: Duration = Duration::from_micros(20);
@@ -182,7 +185,7 @@ impl<P: Protocol> TxnRunner<P> {
                 match self.attempt(engine, options, failed + 1, effects, &mut body) {
                     Ok(value) if self.state.get_mut().log.is_none() => return Ok(value),
                     Ok(value) => {
-                        return match self.acknowledge(engine, options, &mut starvation) {
+                        return match self.acknowledge(engine, options, effects, &mut starvation) {
                             Ok(()) => Ok(value),
                             Err(abort) => end_unacknowledged(value, abort, effects),
                         };
@@ -190,7 +193,7 @@ impl<P: Protocol> TxnRunner<P> {
                     Err(ended) => ended,
                 };
             if !matches!(verdict, Verdict::Conflict(_) | Verdict::Retry(_))
-                && let Err(abort) = self.acknowledge(engine, options, &mut starvation)
+                && let Err(abort) = self.acknowledge(engine, options, effects, &mut starvation)
             {
                 return end_unacknowledged(result, abort, effects);
             }
@@ -201,9 +204,11 @@ impl<P: Protocol> TxnRunner<P> {
             failed += 1;
             let refusal = match again {
                 Again::Conflict(cause) => {
+                    effects.leave_values(&engine.shared_garbage, VALUES_KEPT);
                     self.after_conflict(engine, options, cause, failed, &mut starvation)
                 }
                 Again::Retry(change) => {
+                    effects.leave_values(&engine.shared_garbage, 0);
                     self.await_change(engine, options, change, failed, &mut starvation)
                 }
             };
@@ -236,23 +241,26 @@ impl<P: Protocol> TxnRunner<P> {
         &mut self,
         engine: &Engine<P>,
         options: &RunOptions<'_>,
+        effects: &Effects,
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         let acknowledge = self.state.get_mut().log.as_ref().map(|log| log.acknowledge);
         match acknowledge.map(|level| options.level.unwrap_or(level)) {
             None | Some(Level::Memory) => Ok(()),
-            Some(level) => self.await_level(engine, level, options.deadline, starvation),
+            Some(level) => self.await_level(engine, level, options.deadline, effects, starvation),
         }
     }
 
     /// Waits for a level, in a database with a log, until `deadline` at the latest. Releases the
-    /// token and the turn before.
+    /// token and the turn before, and leaves the values that it is to drop to other transactions
+    /// meanwhile.
     #[inline(never)]
     fn await_level(
         &mut self,
         engine: &Engine<P>,
         level: Level,
         deadline: Option<Instant>,
+        effects: &Effects,
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         starvation.end_early();
@@ -260,9 +268,17 @@ impl<P: Protocol> TxnRunner<P> {
             // The logger may wait for the turn of the transaction whose step runs this one.
             return Err(Abort::OutcomeUnknown);
         }
+        let has_left = effects.leave_values(&engine.shared_garbage, 0);
         let state = self.state.get_mut();
         let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
-        log.progress.wait(state.rests_on(engine), level, deadline)
+        let reached = log.progress.wait(state.rests_on(engine), level, deadline);
+        if has_left {
+            // If all transactions wait for the log, no other one drops them.
+            let mut values = Vec::new();
+            engine.shared_garbage.take_unwanted(&mut values, VALUES_AT_ONCE);
+            effects.drop_later(values);
+        }
+        reached
     }
 
     /// Reads a unit of the record with this key outside a transaction, and returns whether the row
@@ -618,7 +634,10 @@ impl<P: Protocol> TxnRunner<P> {
         }
         self.has_garbage = !garbage.is_empty();
         drop(garbage);
-        engine.shared_garbage.take_unwanted(&mut self.state.get_mut().worker.local.values.unwanted);
+        let unwanted = &mut self.state.get_mut().worker.local.values.unwanted;
+        if engine.shared_garbage.take_unwanted(unwanted, VALUES_AT_ONCE) {
+            self.collected_at = 0;
+        }
         self.give_up_values(effects);
     }
 

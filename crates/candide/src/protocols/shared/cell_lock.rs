@@ -173,7 +173,7 @@ pub(crate) fn evaluate(
     version: impl Fn(&WriteItem) -> u64,
 ) -> Result<(), Failure> {
     pass(Point::Validated);
-    if !writes.needs_evaluation() {
+    if !writes.needs_evaluation() && !local.values.is_used() {
         return Ok(());
     }
     writes.evaluate(|item| Words::Shared(item.at.payload()), version)?;

@@ -2,6 +2,7 @@
 
 mod boxed;
 mod deferred;
+mod ended;
 mod lists;
 mod misuse;
 mod model;
