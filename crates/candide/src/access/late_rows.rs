@@ -54,9 +54,19 @@ impl WriteSet {
     }
 
     /// Notes that the late row with this number has been staged with its key.
-    pub(crate) fn note_settled(&mut self, number: usize) {
-        self.operations.note_settled(number, true);
-        self.operations.push_user(UserCode::Settled(number));
+    pub(crate) fn settle(&mut self, number: usize) {
+        self.operations.settle(number);
+    }
+
+    /// Notes that rows have been settled together, of which the oldest has the number `oldest`.
+    /// This is undone with the part of the transaction.
+    pub(crate) fn note_settled(&mut self, oldest: usize) {
+        self.operations.push_user(UserCode::Settled(oldest));
+    }
+
+    /// Returns whether the transaction has appended rows.
+    pub(crate) fn may_have_late_rows(&self) -> bool {
+        self.operations.has_users()
     }
 
     /// Returns the words of a late row.

@@ -41,7 +41,7 @@ pub(super) enum UserCode {
     },
     /// A row whose key the commit computes. No operation names it.
     Late(LateRow),
-    /// The note that the late row with this number has been settled.
+    /// The note that late rows have been settled, of which this is the number of the oldest.
     Settled(usize),
 }
 
@@ -114,7 +114,7 @@ impl Operations {
         while self.users.len() > users {
             match self.users.pop() {
                 Some(UserCode::Step { .. }) => self.waiting -= 1,
-                Some(UserCode::Settled(number)) => self.note_settled(number, false),
+                Some(UserCode::Settled(oldest)) => self.unsettle(oldest),
                 _ => {}
             }
         }
@@ -169,11 +169,22 @@ impl Operations {
         self.users.len() as u32 - 1
     }
 
-    /// Notes whether the late row with this number is settled. A row that has been removed does not
-    /// matter.
-    pub(super) fn note_settled(&mut self, number: usize, is_settled: bool) {
+    /// Notes that the late row with this number is settled.
+    pub(super) fn settle(&mut self, number: usize) {
         if let Some(UserCode::Late(row)) = self.users.get_mut(number) {
-            row.is_settled = is_settled;
+            row.is_settled = true;
+        }
+    }
+
+    /// Notes that a late row and the newer ones of its base are not settled any more.
+    fn unsettle(&mut self, oldest: usize) {
+        let Some(&UserCode::Late(LateRow { base, .. })) = self.users.get(oldest) else { return };
+        for code in &mut self.users[oldest..] {
+            if let UserCode::Late(row) = code
+                && row.base.address() == base.address()
+            {
+                row.is_settled = false;
+            }
         }
     }
 

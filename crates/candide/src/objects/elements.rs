@@ -4,7 +4,7 @@
 
 use super::boxed::Boxed;
 use super::entry::Entry;
-use super::stored::Stored;
+use super::value_types::ValueTypes;
 use super::words::Image;
 use crate::api::{Table, ValueTable};
 use crate::engine::Protocol;
@@ -14,7 +14,7 @@ use crate::schema::{Buffer, Field, IndexKind, Key};
 use crate::txn::Tx;
 
 /// A table of values of type `V`, found by keys of type `K`.
-pub trait ElementTable<K: Key, V: Stored, P: Protocol> {
+pub trait ElementTable<K: Key, V: ValueTypes, P: Protocol> {
     /// Returns the value of a key, which has one.
     ///
     /// # Errors

@@ -84,8 +84,9 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: words, boxed, cell, owner, cells, entry, maps, elements, stored, directory,
-// tbox, array, counter, map, boxed_map, set, list, priority_queue, sequence, queue, vec.
+// Layers, lowest first: words, boxed, value_types, cell, owner, cells, entry, maps, elements,
+// stored, directory, tbox, array, counter, map, boxed_map, set, list, priority_queue, sequence,
+// queue, vec.
 mod array;
 mod boxed;
 mod boxed_map;
@@ -105,6 +106,7 @@ mod sequence;
 mod set;
 mod stored;
 mod tbox;
+mod value_types;
 mod vec;
 mod words;
 
@@ -119,4 +121,5 @@ pub use queue::TQueue;
 pub use set::TSet;
 pub use stored::Stored;
 pub use tbox::{TBox, TVar};
+pub use value_types::ValueTypes;
 pub use vec::TVec;

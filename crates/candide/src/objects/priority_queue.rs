@@ -43,8 +43,8 @@ impl<K: Key<Words: Before<[u64; 1]>>> Priority for K {}
 /// the priority has a second component: a number that the program counts up, or a time.
 ///
 /// # Unit and conflicts
-/// Each value is a unit of conflict of its own. A [`push`](TPriorityQueue::push) observes nothing. A
-/// [`pop`](TPriorityQueue::pop) and a [`peek`](TPriorityQueue::peek) observe the first value, and
+/// Each value is a unit of conflict of its own. A [`push`](TPriorityQueue::push) observes nothing.
+/// A [`pop`](TPriorityQueue::pop) and a [`peek`](TPriorityQueue::peek) observe the first value, and
 /// that there is none before it. So two pops conflict, and a pop conflicts with a push of a smaller
 /// priority, and perhaps with one of a priority near it, in the same leaf of the index. With a
 /// priority of several components, as of all [ordered maps](super::TOrderedMap), priorities that

@@ -50,8 +50,8 @@ const TAIL: u64 = 1;
 /// * [`is_empty`](TQueue::is_empty) observes the end at which values leave, and only whether the
 ///   other one is there. [`len`](TQueue::len) and [`iter`](TQueue::iter) observe both ends.
 ///
-/// Under [`TicToc`](crate::TicToc) and [`Mvcc`](crate::Mvcc), and under policies that lock rows when
-/// they are read, a pop observes both ends. Under [`Mvto`](crate::Mvto), which chooses its
+/// Under [`TicToc`](crate::TicToc) and [`Mvcc`](crate::Mvcc), and under policies that lock rows
+/// when they are read, a pop observes both ends. Under [`Mvto`](crate::Mvto), which chooses its
 /// timestamps first, a push reads the end of the queue, so pushes conflict.
 ///
 /// # Names and cost

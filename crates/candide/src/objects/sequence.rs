@@ -87,6 +87,9 @@ impl<V: Stored, P: Protocol> Sequence<V, P> {
     /// Returns the number of values that the transaction has appended at an end, and whose numbers
     /// it does not know.
     pub(super) fn late(&self, tx: &Tx<'_, P>, end: u64) -> Result<i64, Abort> {
+        if !tx.state.borrow().may_have_late_rows() {
+            return Ok(0);
+        }
         let base = self.base(tx, end)?;
         Ok(tx.state.borrow().late_rows_on(base) as i64)
     }
@@ -94,6 +97,9 @@ impl<V: Stored, P: Protocol> Sequence<V, P> {
     /// Observes the number of an end, so that the transaction knows the numbers of all values that
     /// it has appended there.
     pub(super) fn settle(&self, tx: &Tx<'_, P>, end: u64) -> Result<(), Abort> {
+        if !tx.state.borrow().may_have_late_rows() {
+            return Ok(());
+        }
         let base = self.base(tx, end)?;
         tx.state.borrow_mut().settle(tx.engine, base)
     }

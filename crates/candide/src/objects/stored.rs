@@ -8,6 +8,7 @@ use super::cells::{BoxedCells, CellTable};
 use super::elements::ElementTable;
 use super::entry::Entry;
 use super::maps::MapTable;
+use super::value_types::ValueTypes;
 use super::words::short_name;
 use crate::api::{Table, ValueTable};
 use crate::engine::Protocol;
@@ -29,18 +30,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
     label = "neither a type of columns nor a boxed value",
     note = "objects hold the types that columns can have, of at most 512 bytes, and `candide::objects::Boxed<T>` for any type `T`"
 )]
-pub trait Stored: Send + Sync + Sized + 'static + private::Sealed {
+pub trait Stored: ValueTypes + Send + Sync + 'static + private::Sealed {
     /// The table of cells with such values.
     #[doc(hidden)]
     type Cells<P: Protocol>: CellTable<P, Value = Self>;
     /// The table of a map with such values.
     #[doc(hidden)]
     type Map<K: Key, I: IndexKind, P: Protocol>: MapTable<P> + ElementTable<K, Self, P>;
-    /// What operations take: the type itself, or `T` for `Boxed<T>`.
-    type Value: Send + Sync + 'static;
-    /// What operations return: the type itself, or `&T` for `Boxed<T>`, which lives as long as the
-    /// borrow of the transaction.
-    type Seen<'t>;
 
     /// Returns the type's name, and a number that differs between layouts.
     #[doc(hidden)]
@@ -58,8 +54,6 @@ mod private {
 impl<V: Field> Stored for V {
     type Cells<P: Protocol> = Table<Cell<V>, P>;
     type Map<K: Key, I: IndexKind, P: Protocol> = Table<Entry<K, V, I>, P>;
-    type Value = V;
-    type Seen<'t> = V;
 
     fn type_name() -> (String, u64) {
         (short_name::<V>(), V::LAYOUT)
@@ -69,8 +63,6 @@ impl<V: Field> Stored for V {
 impl<T: Send + Sync + 'static> Stored for Boxed<T> {
     type Cells<P: Protocol> = BoxedCells<T, P>;
     type Map<K: Key, I: IndexKind, P: Protocol> = ValueTable<K, T, I, P>;
-    type Value = T;
-    type Seen<'t> = &'t T;
 
     fn type_name() -> (String, u64) {
         let mut hasher = DefaultHasher::new();

@@ -44,9 +44,9 @@ const END: u64 = 0;
 /// * [`pop`](TVec::pop), [`len`](TVec::len) and [`iter`](TVec::iter) observe the length, so they
 ///   conflict with every push.
 ///
-/// Under [`TicToc`](crate::TicToc) and [`Mvcc`](crate::Mvcc), and under policies that lock rows when
-/// they are read, operations with an index observe the length. Under [`Mvto`](crate::Mvto), which
-/// chooses its timestamps first, a push reads the length, so pushes conflict.
+/// Under [`TicToc`](crate::TicToc) and [`Mvcc`](crate::Mvcc), and under policies that lock rows
+/// when they are read, operations with an index observe the length. Under [`Mvto`](crate::Mvto),
+/// which chooses its timestamps first, a push reads the length, so pushes conflict.
 ///
 /// # Names and cost
 /// As of a [`TQueue`](super::TQueue), with one end.
@@ -141,9 +141,11 @@ impl<V: Stored, P: Protocol> TVec<V, P> {
     pub fn has_len_within(
         &self,
         tx: &Tx<'_, P>,
-        range: impl RangeBounds<i64>,
+        range: impl RangeBounds<usize>,
     ) -> Result<bool, Abort> {
-        self.sequence.is_within(tx, END, range)
+        let number = |&len: &usize| i64::try_from(len).unwrap_or(i64::MAX);
+        let bounds = (range.start_bound().map(number), range.end_bound().map(number));
+        self.sequence.is_within(tx, END, bounds)
     }
 
     /// Returns the element at an index; `None` if the index is not below the length.

@@ -308,7 +308,8 @@ impl<P: Protocol> State<P> {
     }
 
     /// Makes sure that a commit ends in an outcome exactly if an operation has failed or there are
-    /// deferred entries, and that it notices steps and late rows. Called after each change of these.
+    /// deferred entries, and that it notices steps and late rows. Called after each change of
+    /// these.
     pub(super) fn note_deferred(&mut self) {
         if self.failed.is_none() || self.failed_at == AT_COMMIT {
             let is_refused = (!self.deferred.is_empty()).then_some(Abort::NotUnique);

@@ -61,6 +61,11 @@ impl<P: Protocol> State<P> {
         (sums.least >= 0).then_some(sums.all as i64)
     }
 
+    /// Returns whether there may be rows whose keys only the commit computes.
+    pub(crate) fn may_have_late_rows(&self) -> bool {
+        self.writes.may_have_late_rows()
+    }
+
     /// Returns the number of rows of this base whose keys only the commit computes.
     pub(crate) fn late_rows_on(&self, base: CellAt) -> usize {
         self.writes.late_rows_on(base).count()
@@ -74,25 +79,25 @@ impl<P: Protocol> State<P> {
     #[inline(never)]
     pub(crate) fn settle(&mut self, engine: &Engine<P>, base: CellAt) -> Result<(), Abort> {
         let late: Vec<_> = self.writes.late_rows_on(base).map(|(at, row)| (at, *row)).collect();
-        if late.is_empty() {
-            return Ok(());
-        }
+        let Some(&(oldest, _)) = late.last() else { return Ok(()) };
         let mut first = 0;
         if !self.observe(engine, base, |words| first = words.get(0))? {
             let context = &mut Context::new(engine, &mut self.worker);
             let abort = context.conflict(Abort::ExistenceChanged, base);
             return Err(self.doom(abort));
         }
-        for (number, row) in late.into_iter().rev() {
+        let settled = late.into_iter().rev().try_for_each(|(number, row)| {
             let table = engine.table(row.table);
             let words = table.layout.unit_words().sum();
             let image = self.writes.late_image(&row, words).to_vec();
             table.layout.in_kept_words(&[row.key_after(first)], |key| {
                 self.put(engine, &table, key, &image)
             })?;
-            self.writes.note_settled(number);
-        }
+            self.writes.settle(number);
+            Ok(())
+        });
+        self.writes.note_settled(oldest);
         self.note_deferred();
-        Ok(())
+        settled
     }
 }
