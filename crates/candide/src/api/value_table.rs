@@ -24,8 +24,6 @@ use crate::protocols::DefaultProtocol;
 use crate::record::CellAt;
 use crate::record::value::{Value, follow};
 use crate::schema::{Column, Group, Hashed, InOrder, IndexKind, Key, KeyRange, Record, RowType};
-#[cfg(doc)]
-use crate::txn::State;
 use crate::txn::Tx;
 use std::fmt::{self, Debug, Formatter};
 use std::marker::PhantomData;
@@ -294,10 +292,10 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ValueTable<K, 
         Ok(())
     }
 
-    /// Appends a value: gives it the key that is the number in `base` ([`State::append`]).
+    /// Appends a value: gives it the key that is the number in `base` (`State::append`).
     ///
     /// # Errors
-    /// As [`State::append`].
+    /// As `State::append`.
     pub(crate) fn append(&self, tx: &Tx<'_, P>, base: CellAt, value: T) -> Result<(), Abort> {
         let word = self.stage_word(tx, value)?;
         tx.state.borrow_mut().append(tx.engine, self.rows.core(), base, &[word])

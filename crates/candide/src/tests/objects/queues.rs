@@ -132,6 +132,9 @@ fn the_late_rows_of_a_part_end_with_it<P: Protocol>() {
     assert_eq!(shown, Ok((vec![1, 4, 6], vec![1, 4, 6])), "{}", P::NAME);
 }
 
+protocol_tests!(
+    erased: a_chosen_protocol_has_late_rows = the_late_rows_of_a_part_end_with_it()
+);
 protocol_tests!(all: many_values_of_one_transaction_have_consecutive_places);
 fn many_values_of_one_transaction_have_consecutive_places<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
