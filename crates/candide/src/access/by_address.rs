@@ -72,6 +72,14 @@ impl ByAddress {
         self.0.extend(places.map(|(place, item)| (address_of(item), place as u32)));
     }
 
+    /// Makes room for a list of `count` items.
+    #[cold]
+    pub(crate) fn reserve(&mut self, count: usize) {
+        if count > FEW {
+            self.0.reserve(count);
+        }
+    }
+
     /// Notes that the item with this address was removed from place `place` of the list, to which
     /// the last item has moved.
     pub(crate) fn swap_removed<T>(

@@ -4,6 +4,8 @@ mod by_address;
 mod change;
 mod filter;
 mod item;
+mod late_row;
+mod late_rows;
 mod operations;
 mod savepoint;
 pub(crate) mod steps;
@@ -14,6 +16,7 @@ pub(crate) use change::ChangeKind;
 pub use change::{Change, ChangeSink};
 pub use item::Intent;
 pub(crate) use item::{Mark, WriteItem};
+pub(crate) use late_row::LateRow;
 pub(crate) use operations::Sums;
 #[cfg(test)]
 pub(crate) use operations::VISITS;

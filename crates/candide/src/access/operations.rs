@@ -4,6 +4,7 @@
 
 use super::item::NONE;
 use super::item::{Mark, WriteItem};
+use super::late_row::LateRow;
 use super::steps;
 use crate::error::Abort;
 use crate::record::UserUpdate;
@@ -38,6 +39,10 @@ pub(super) enum UserCode {
     Done {
         image: u32,
     },
+    /// A row whose key the commit computes. No operation names it.
+    Late(LateRow),
+    /// The note that late rows have been settled, of which this is the number of the oldest.
+    Settled(usize),
 }
 
 impl UserCode {
@@ -106,8 +111,13 @@ impl Operations {
     pub(super) fn truncate(&mut self, next: u32, sizes: (usize, usize, usize)) {
         let (operands, users, checkpoints) = sizes;
         self.ops.truncate(next as usize);
-        let removed = self.users.drain(users..).filter(UserCode::is_waiting).count();
-        self.waiting -= removed;
+        while self.users.len() > users {
+            match self.users.pop() {
+                Some(UserCode::Step { .. }) => self.waiting -= 1,
+                Some(UserCode::Settled(oldest)) => self.unsettle(oldest),
+                _ => {}
+            }
+        }
         if self.checkpoints.len() == checkpoints {
             self.operands.truncate(operands);
         }
@@ -123,6 +133,11 @@ impl Operations {
     pub(super) fn push(&mut self, op: Op) -> u32 {
         self.ops.push((op, NONE));
         self.ops.len() as u32 - 1
+    }
+
+    /// Makes room for `more` operations.
+    pub(super) fn reserve(&mut self, more: usize) {
+        self.ops.reserve(more);
     }
 
     /// Appends operations, each of an item of its own.
@@ -152,6 +167,33 @@ impl Operations {
         self.waiting += usize::from(code.is_waiting());
         self.users.push(code);
         self.users.len() as u32 - 1
+    }
+
+    /// Notes that the late row with this number is settled.
+    pub(super) fn settle(&mut self, number: usize) {
+        if let Some(UserCode::Late(row)) = self.users.get_mut(number) {
+            row.is_settled = true;
+        }
+    }
+
+    /// Notes that a late row and the newer ones of its base are not settled any more.
+    fn unsettle(&mut self, oldest: usize) {
+        let Some(&UserCode::Late(LateRow { base, .. })) = self.users.get(oldest) else { return };
+        for code in &mut self.users[oldest..] {
+            if let UserCode::Late(row) = code
+                && row.base.address() == base.address()
+            {
+                row.is_settled = false;
+            }
+        }
+    }
+
+    /// Returns the late rows, the newest first, with their numbers among the users' code.
+    pub(super) fn late_rows(&self) -> impl Iterator<Item = (usize, &LateRow)> {
+        self.users.iter().enumerate().rev().filter_map(|(number, code)| match code {
+            UserCode::Late(row) => Some((number, row)),
+            _ => None,
+        })
     }
 
     pub(super) fn has_users(&self) -> bool {
@@ -438,6 +480,9 @@ impl Operations {
                 Ok(())
             }
             UserCode::Step { .. } => unreachable!("a step is run, not applied"),
+            UserCode::Late(_) | UserCode::Settled(_) => {
+                unreachable!("no operation names a late row")
+            }
         }
     }
 

@@ -51,7 +51,7 @@ pub(crate) fn observed_by<T>(act: impl FnOnce() -> T) -> (T, Vec<(CellAt, u64)>)
 }
 
 /// Notes, if a history is recorded, that a step runs on the words of a unit, of this version.
-pub(super) fn note_observed(at: CellAt, version: impl FnOnce() -> u64) {
+pub(crate) fn note_observed(at: CellAt, version: impl FnOnce() -> u64) {
     #[cfg(any(test, feature = "history"))]
     OBSERVED.with(|observed| {
         if let Some(observed) = &mut *observed.borrow_mut() {

@@ -21,6 +21,7 @@ use crate::engine::{Protocol, TableCore};
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::protocols::DefaultProtocol;
+use crate::record::CellAt;
 use crate::record::value::{Value, follow};
 use crate::schema::{Column, Group, Hashed, InOrder, IndexKind, Key, KeyRange, Record, RowType};
 use crate::txn::Tx;
@@ -274,13 +275,45 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ValueTable<K, 
         rows.map(move |row| row.map(|(key, word)| (key, follow(word, tx))))
     }
 
+    /// Inserts a value under the first of `keys` that has none.
+    ///
+    /// # Errors
+    /// As [`Table::insert_if_absent`].
+    pub(crate) fn insert_under(
+        &self,
+        tx: &Tx<'_, P>,
+        mut keys: impl FnMut() -> K,
+        value: T,
+    ) -> Result<(), Abort> {
+        let mut row = self.stage(tx, keys(), value)?;
+        while !self.rows.insert_if_absent(tx, row)? {
+            row.key = keys();
+        }
+        Ok(())
+    }
+
+    /// Appends a value: gives it the key that is the number in `base` (`State::append`).
+    ///
+    /// # Errors
+    /// As `State::append`.
+    pub(crate) fn append(&self, tx: &Tx<'_, P>, base: CellAt, value: T) -> Result<(), Abort> {
+        let word = self.stage_word(tx, value)?;
+        tx.state.borrow_mut().append(tx.engine, self.rows.core(), base, &[word])
+    }
+
     /// Moves a value to memory of its own, which the attempt owns, and returns the row that names
     /// it. Operations call this first: if they fail later, the value is dropped when the attempt
     /// has ended, and not within it.
     fn stage(&self, tx: &Tx<'_, P>, key: K, value: T) -> Result<ValueRow<K, T, I>, Abort> {
-        let value = Value::new(value);
-        let word = tx.state.borrow_mut().stage_value(tx.engine, self.rows.core(), value)?;
+        let word = self.stage_word(tx, value)?;
         Ok(ValueRow { key, word, of: PhantomData })
+    }
+
+    /// Moves a value to memory of its own, which the attempt owns, and returns the word that names
+    /// it.
+    fn stage_word(&self, tx: &Tx<'_, P>, value: T) -> Result<u64, Abort> {
+        let value = Value::new(value);
+        tx.state.borrow_mut().stage_value(tx.engine, self.rows.core(), value)
     }
 
     fn note_write(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {

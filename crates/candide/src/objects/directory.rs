@@ -135,7 +135,7 @@ fn hash_of(text: &str) -> u64 {
 }
 
 /// The function that makes the rows of a new object, which has the given number.
-type Fill<'f, P> = dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort> + 'f;
+pub(super) type Fill<'f, P> = dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort> + 'f;
 
 /// Returns the table of objects.
 fn directory<P: Protocol>(inner: &Handle<P>, is_volatile: bool) -> Result<Table<Named, P>, Error> {
@@ -176,19 +176,19 @@ impl<P: Protocol> Directories<P> {
     }
 }
 
-/// Returns whether there is an object of this name. It is of this type.
+/// Checks that an object of this name, if there is one, is of this type.
 ///
 /// # Errors
 /// As [`find_object`].
-pub(super) fn is_known<P: Protocol>(
+pub(super) fn check_type<P: Protocol>(
     inner: &Handle<P>,
     named: (&str, bool),
     wanted: &ObjectType,
-) -> Result<bool, Error> {
+) -> Result<(), Error> {
     let (tables, key) = Directories::open(inner, named)?;
     match run_internal(inner, |tx| tables.find(tx, &key))? {
-        Some(found) => wanted.check(named.0, &found).map(|_| true),
-        None => Ok(false),
+        Some(found) => wanted.check(named.0, &found).map(drop),
+        None => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::directory::{ObjectType, find_object, is_known};
+use super::directory::{Fill, ObjectType, check_type, find_object};
 use super::entry::Entry;
 use super::maps::MapTable;
 use super::owner::{Owned, Owner, run_internal};
@@ -103,7 +103,6 @@ pub struct TMap<K: Key, V: Stored, P: Protocol = DefaultProtocol, I: IndexKind =
 /// another. In keys of several components, entries that differ in the first one are in different
 /// leaves. Names and cost are as of a `TMap`, but that a key is found through a tree.
 #[doc(alias = "BTreeMap")]
-#[doc(alias = "TList")]
 pub type TOrderedMap<K, V, P = DefaultProtocol> = TMap<K, V, P, Ordered>;
 
 /// The entries of a map, one after another ([`Scan`]).
@@ -168,10 +167,21 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
         name: &str,
         type_name: &str,
     ) -> Result<TMap<K, V, P, I>, Error> {
+        Ok(Self::named_with_cells(db, name, (type_name, 0), &mut |_, _| Ok(()))?.0)
+    }
+
+    /// As [`TMap::named_as`], for an object that has `cells` cells, too. `fill` makes these cells,
+    /// from the given number on. Also returns the number of the first of them.
+    pub(super) fn named_with_cells(
+        db: &Database<P>,
+        name: &str,
+        (type_name, cells): (&str, u64),
+        fill: &mut Fill<'_, P>,
+    ) -> Result<(TMap<K, V, P, I>, u64), Error> {
         // Keys have the layout of the table, which is compared as that of every table.
-        let wanted = ObjectType { name: type_name.to_owned(), layout: V::type_name().1, cells: 0 };
+        let wanted = ObjectType { name: type_name.to_owned(), layout: V::type_name().1, cells };
         let named = (name, <V::Map<K, I, P>>::VOLATILE);
-        let is_known = is_known(&db.inner, named, &wanted)?;
+        check_type(&db.inner, named, &wanted)?;
         // The table is made before the row of the table of objects, which would keep the name from
         // a map of another type if the table could not be made.
         let table = format!("{OBJECT_TABLES}named.{name}");
@@ -182,10 +192,8 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
                 }
                 other => other,
             })?;
-        if !is_known {
-            find_object(&db.inner, named, &wanted, &mut |_, _| Ok(()))?;
-        }
-        Ok(TMap { table, owner: None })
+        let first = find_object(&db.inner, named, &wanted, fill)?;
+        Ok((TMap { table, owner: None }, first))
     }
 
     /// Returns the approximate number of entries, without a transaction
@@ -371,8 +379,11 @@ impl<K: Key, V: Number, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     /// # Errors
     /// [Those of every operation](TMap#errors-of-every-operation).
     pub fn add(&self, tx: &Tx<'_, P>, key: K, summand: V) -> Result<(), Abort> {
-        let row = Entry::new(key, summand);
-        self.table.upsert(tx, row, Entry::<K, V, I>::VALUE.add(summand)).map(|_| ())
+        // The update comes first, since it does not observe the value of a key that is there.
+        match self.table.find_key(tx, &key)?.update(Entry::<K, V, I>::VALUE.add(summand)) {
+            Err(Abort::NotFound) => self.table.put(tx, Entry::new(key, summand)),
+            updated => updated,
+        }
     }
 
     /// Returns whether the value of a key is in `range`, and observes only that, as

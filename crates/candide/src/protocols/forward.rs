@@ -48,6 +48,8 @@ macro_rules! for_each_function {
                 -> Result<(), Abort>;
             commit [context: Context] [attempt: AttemptMut]
                 [writes: WritesMut, turn: (&mut LogTurn<'_>)] -> Result<Committed, Abort>;
+            commit_late [context: Context] [attempt: AttemptMut]
+                [writes: WritesMut, turn: (&mut LogTurn<'_>)] -> Result<Committed, Abort>;
             changes [] [attempt: Attempt] [writes: Writes, sink: Sink];
             cut [] [clock: Clock] [epochs: (&Epochs)] -> u64;
             last_stamp [] [clock: Clock] [epochs: (&Epochs)] -> u64;

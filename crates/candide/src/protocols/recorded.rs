@@ -394,6 +394,66 @@ impl<P: Protocol> Recorded<P> {
         context.clock.ends(transaction);
     }
 
+    /// Commits by calling `commit`, and records the transaction.
+    fn commit_by(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt<P::Attempt>,
+        writes: &mut WriteSet,
+        commit: impl FnOnce(
+            &mut Context<'_, P>,
+            &mut P::Attempt,
+            &mut WriteSet,
+        ) -> Result<Committed, Abort>,
+    ) -> Result<Committed, Abort> {
+        let commit = || commit(&mut inner(context), &mut attempt.inner, writes);
+        let (result, observed) = steps::observed_by(|| catch_unwind(AssertUnwindSafe(commit)));
+        let result = result.unwrap_or_else(|panic| {
+            Self::end(context, attempt, true, std::iter::empty());
+            resume_unwind(panic)
+        });
+        match result {
+            Ok(Committed { version, .. }) if context.clock.has_versions => {
+                for (at, version) in observed {
+                    Self::note(attempt, at, Seen { present: true, version });
+                }
+                let made = writes.items().iter().filter(|item| !item.untouched);
+                Self::end(
+                    context,
+                    attempt,
+                    true,
+                    made.map(|item| (item.at, version, item.present)),
+                );
+            }
+            Ok(_) => {
+                // The last write of a unit counts.
+                let mut applied = std::mem::take(&mut attempt.applied);
+                let mut met = HashSet::new();
+                applied.reverse();
+                applied.retain(|written| met.insert(written.at.address()));
+                let versions = &context.clock.versions;
+                let was_there =
+                    |at: CellAt| lock(versions).contains_key(&(at.table(), key_of(context, at)));
+                // A row that the transaction itself has inserted and deleted again counts as not
+                // written.
+                applied.retain(|written| written.present || was_there(written.at));
+                let version = context.clock.tick();
+                Self::end(
+                    context,
+                    attempt,
+                    true,
+                    applied.into_iter().map(|Written { at, present, .. }| (at, version, present)),
+                );
+            }
+            // The commit validates the reads before it returns one of these outcomes, and before an
+            // updater can panic.
+            Err(Abort::Guard | Abort::Overflow) => {
+                Self::end(context, attempt, true, std::iter::empty())
+            }
+            Err(_) => Self::end(context, attempt, false, std::iter::empty()),
+        }
+        result
+    }
+
     /// Notes that the tombstone of a deleted row is about to leave its index.
     fn is_dead(context: &Context<'_, Self>, table: &TableCore, first: CellAt) {
         // The collector already holds the lock of the list of tables, so the table is an argument.
@@ -456,6 +516,7 @@ macro_rules! pass_on {
     ($of:tt stage $($shape:tt)*) => {};
     ($of:tt stage_new $($shape:tt)*) => {};
     ($of:tt commit $($shape:tt)*) => {};
+    ($of:tt commit_late $($shape:tt)*) => {};
     ($of:tt abort $($shape:tt)*) => {};
     ($of:tt validate_without_writes $($shape:tt)*) => {};
     ($of:tt absent $($shape:tt)*) => {};
@@ -494,6 +555,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
     // The recorder would not notice the end of a single read.
     const SINGLE_READ_COMMITS: bool = false;
     const READABLE_CUT: bool = P::READABLE_CUT;
+    const LATE_ROWS: bool = P::LATE_ROWS;
     const TIMESTAMPS: &'static [Timestamps] = P::TIMESTAMPS;
     type Versions = Self;
     type InPlace = Self;
@@ -640,53 +702,20 @@ impl<P: Protocol> Protocol for Recorded<P> {
         writes: &mut WriteSet,
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
-        let commit = || P::commit(&mut inner(context), &mut attempt.inner, writes, turn);
-        let (result, observed) = steps::observed_by(|| catch_unwind(AssertUnwindSafe(commit)));
-        let result = result.unwrap_or_else(|panic| {
-            Self::end(context, attempt, true, std::iter::empty());
-            resume_unwind(panic)
-        });
-        match result {
-            Ok(Committed { version, .. }) if context.clock.has_versions => {
-                for (at, version) in observed {
-                    Self::note(attempt, at, Seen { present: true, version });
-                }
-                let made = writes.items().iter().filter(|item| !item.untouched);
-                Self::end(
-                    context,
-                    attempt,
-                    true,
-                    made.map(|item| (item.at, version, item.present)),
-                );
-            }
-            Ok(_) => {
-                // The last write of a unit counts.
-                let mut applied = std::mem::take(&mut attempt.applied);
-                let mut met = HashSet::new();
-                applied.reverse();
-                applied.retain(|written| met.insert(written.at.address()));
-                let versions = &context.clock.versions;
-                let was_there =
-                    |at: CellAt| lock(versions).contains_key(&(at.table(), key_of(context, at)));
-                // A row that the transaction itself has inserted and deleted again counts as not
-                // written.
-                applied.retain(|written| written.present || was_there(written.at));
-                let version = context.clock.tick();
-                Self::end(
-                    context,
-                    attempt,
-                    true,
-                    applied.into_iter().map(|Written { at, present, .. }| (at, version, present)),
-                );
-            }
-            // The commit validates the reads before it returns one of these outcomes, and before an
-            // updater can panic.
-            Err(Abort::Guard | Abort::Overflow) => {
-                Self::end(context, attempt, true, std::iter::empty())
-            }
-            Err(_) => Self::end(context, attempt, false, std::iter::empty()),
-        }
-        result
+        Self::commit_by(context, attempt, writes, |context, attempt, writes| {
+            P::commit(context, attempt, writes, turn)
+        })
+    }
+
+    fn commit_late(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
+    ) -> Result<Committed, Abort> {
+        Self::commit_by(context, attempt, writes, |context, attempt, writes| {
+            P::commit_late(context, attempt, writes, turn)
+        })
     }
 
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &mut WriteSet) {

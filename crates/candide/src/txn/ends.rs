@@ -128,6 +128,15 @@ impl<P: Protocol> State<P> {
     /// [`Abort::NotYet`], and has done nothing, if [`State::commit_steps`] is needed.
     #[inline]
     pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
+        self.commit_as::<false>(engine)
+    }
+
+    /// Does the work of [`State::commit`]; with late rows if `LATE`.
+    #[inline]
+    pub(super) fn commit_as<const LATE: bool>(
+        &mut self,
+        engine: &Engine<P>,
+    ) -> Result<Committed, Abort> {
         if self.doomed.is_some() || self.failed.is_some() {
             if self.doomed.is_none() && self.failed == Some(Abort::NotYet) {
                 return Err(Abort::NotYet);
@@ -137,16 +146,19 @@ impl<P: Protocol> State<P> {
         }
         debug_assert!(self.has_noted_values(engine), "each write of a value is noted");
         if self.log.is_some() {
-            return self.commit_logged(engine);
+            return self.commit_logged::<LATE>(engine);
         }
         let turn = &mut LogTurn::unlogged();
         let context = &mut Context::new(engine, &mut self.worker);
-        P::commit(context, &mut self.attempt, &mut self.writes, turn)
+        match LATE {
+            true => P::commit_late(context, &mut self.attempt, &mut self.writes, turn),
+            false => P::commit(context, &mut self.attempt, &mut self.writes, turn),
+        }
     }
 
     /// Commits, and leaves the record of the commit in the session's buffer.
     #[inline(never)]
-    fn commit_logged(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
+    fn commit_logged<const LATE: bool>(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
         let State { attempt, writes, worker, log, .. } = self;
         let context = &mut Context::new(engine, worker);
         let log = log.as_deref_mut().expect("the database has a log");
@@ -157,7 +169,10 @@ impl<P: Protocol> State<P> {
                 return Err(refusal);
             }
         };
-        let committed = P::commit(context, attempt, writes, &mut turn)?;
+        let committed = match LATE {
+            true => P::commit_late(context, attempt, writes, &mut turn)?,
+            false => P::commit(context, attempt, writes, &mut turn)?,
+        };
         logged.append(turn, engine, committed, |record| P::changes(attempt, writes, record));
         Ok(committed)
     }
@@ -293,11 +308,13 @@ impl<P: Protocol> State<P> {
     }
 
     /// Makes sure that a commit ends in an outcome exactly if an operation has failed or there are
-    /// deferred entries, and that it notices steps. Called after each change of these.
+    /// deferred entries, and that it notices steps and late rows. Called after each change of
+    /// these.
     pub(super) fn note_deferred(&mut self) {
         if self.failed.is_none() || self.failed_at == AT_COMMIT {
             let is_refused = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
-            self.failed = is_refused.or_else(|| self.writes.has_steps().then_some(Abort::NotYet));
+            let is_late = || self.writes.has_steps() || self.writes.late_rows().next().is_some();
+            self.failed = is_refused.or_else(|| is_late().then_some(Abort::NotYet));
             self.failed_at = AT_COMMIT;
         }
     }

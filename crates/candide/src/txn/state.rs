@@ -48,7 +48,7 @@ pub(crate) struct State<P: Protocol> {
     pub(super) doomed: Option<Abort>,
     /// The outcome of a pending update that was returned to the closure. The attempt can only end
     /// in this outcome. If none was returned: [`Abort::NotUnique`] if there are `deferred` entries,
-    /// and otherwise [`Abort::NotYet`] if the commit has to run steps.
+    /// and otherwise [`Abort::NotYet`] if the commit has to run steps or has late rows.
     pub(super) failed: Option<Abort>,
     /// The number of the operation to which `failed` belongs, or [`AT_COMMIT`].
     pub(super) failed_at: u32,

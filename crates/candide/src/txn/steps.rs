@@ -83,7 +83,7 @@ impl<P: Protocol> State<P> {
         result
     }
 
-    /// Commits an attempt with steps of `list`, as [`State::commit`] does.
+    /// Commits an attempt with steps of `list`, or with late rows, as [`State::commit`] does.
     #[cold]
     pub(super) fn commit_steps(
         &mut self,
@@ -92,6 +92,10 @@ impl<P: Protocol> State<P> {
     ) -> Result<Committed, Abort> {
         self.failed = None;
         self.writes.reserve_order();
-        steps::with_list(list, || self.commit(engine))
+        let has_late_rows = self.writes.late_rows().next().is_some();
+        steps::with_list(list, || match has_late_rows {
+            true => self.commit_as::<true>(engine),
+            false => self.commit(engine),
+        })
     }
 }

@@ -59,6 +59,11 @@ impl EarlyLocks {
         self.held.is_empty() && self.by_policy.is_unused()
     }
 
+    /// Returns the cells that the attempt holds.
+    pub(super) fn held_cells(&self) -> &HeldCells {
+        &self.held
+    }
+
     /// Asks the policy of a cell's table for the lock for reading.
     ///
     /// # Errors

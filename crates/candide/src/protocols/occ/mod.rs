@@ -18,7 +18,8 @@
 //! # Phases
 //! 0. Read. A version that belongs to the view of the attempt is accepted. At any other version the
 //!    view moves forward first (`view.rs` has the rule and its proof).
-//! 1. Lock the write set, checking each item's expectation. Then issue a full fence.
+//! 1. Lock the write set, checking each item's expectation, and then the late rows, whose keys
+//!    follow from it (`protocols/shared/late_rows.rs`). Then issue a full fence.
 //! 2. Take the epoch and choose the version.
 //! 3. Validate reads and nodes.
 //! 4. Evaluate updaters, and run steps, in the order of the program.

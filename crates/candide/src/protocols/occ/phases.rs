@@ -12,6 +12,7 @@ use crate::protocols::shared::cell_lock::{
     acquire, begin_install, evaluate, fail, fence_after_locking, flags_of_deleted, is_owned,
     release, release_cell, release_installed,
 };
+use crate::protocols::shared::late_rows::Late;
 use crate::protocols::shared::read_set::first_changed;
 use crate::record::{CellAt, Tid};
 use crate::sync::{MULTI_COPY_ATOMIC, full_fence};
@@ -39,6 +40,7 @@ pub(super) fn commit(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
+    late: &impl Late,
 ) -> Result<Committed, Abort> {
     attempt.view.reserve();
     attempt.early.before_phase_1(context, (&attempt.reads, &attempt.nodes), writes)?;
@@ -46,6 +48,8 @@ pub(super) fn commit(
     // 1 lock
     acquire(context, &mut attempt.early, writes, install_held)?;
     debug_assert!(writes.items().iter().all(is_owned), "OC1: INSTALL is set before the fence");
+    let replaced = |item: &WriteItem| Tid(item.note).version();
+    late.lock(context, attempt, writes, |attempt| attempt.early.held_cells(), replaced)?; // LR1
     turn.take(); // LG1, LG2
     fence_after_locking();
 
@@ -55,7 +59,6 @@ pub(super) fn commit(
         .inspect_err(|_| release(context, writes.items()))?;
 
     // 4 evaluate
-    let replaced = |item: &WriteItem| Tid(item.note).version();
     if let Err(failure) = evaluate(context.local, writes, version.version(), replaced) {
         return Err(fail(context, &mut attempt.early, writes, failure, release_cell));
     }

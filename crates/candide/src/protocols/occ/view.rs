@@ -217,6 +217,13 @@ impl View {
         }
     }
 
+    /// Makes room for notes about the existence of as many rows.
+    pub(super) fn reserve_links(&mut self, rows: usize) {
+        if self.is_opaque() {
+            self.known.reserve(rows);
+        }
+    }
+
     /// Notes that the session has installed `version` in the units of `items`.
     #[inline(always)]
     pub(super) fn meet_installed(&mut self, items: &[WriteItem], version: Tid) {

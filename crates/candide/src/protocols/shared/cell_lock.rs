@@ -294,6 +294,27 @@ fn lock_rest<P: Protocol, E: Early<P>>(
     Ok(())
 }
 
+/// Locks one more item of a commit that has locked others.
+///
+/// # Errors
+/// The conflict; the item is not locked then.
+#[cold]
+pub(crate) fn lock_one<P: Protocol>(
+    context: &mut Context<'_, P>,
+    writes: &mut WriteSet,
+    index: usize,
+    held: &HeldCells,
+) -> Result<(), Abort> {
+    let item = &mut writes.items_mut()[index];
+    let at = item.at;
+    let locked = match try_lock(item, 0) {
+        Ok(true) => Ok(()),
+        Ok(false) => lock_later(context, writes, index, held, 0),
+        Err(abort) => Err(abort),
+    };
+    locked.map_err(|abort| context.conflict(abort, at))
+}
+
 /// Waits until a cell is unlocked. Called by a commit that has failed on this cell and owns nothing
 /// any more: an immediate retry would fail on the same cell again.
 #[cold]

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 /// A value that counts how many of its kind there are.
 #[derive(Debug)]
-struct Counted {
-    number: u64,
+pub(super) struct Counted {
+    pub(super) number: u64,
     living: Arc<AtomicU64>,
 }
 
 impl Counted {
-    fn new(number: u64, living: &Arc<AtomicU64>) -> Counted {
+    pub(super) fn new(number: u64, living: &Arc<AtomicU64>) -> Counted {
         living.fetch_add(1, Ordering::Relaxed);
         Counted { number, living: living.clone() }
     }

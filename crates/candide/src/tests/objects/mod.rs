@@ -3,8 +3,10 @@
 mod boxed;
 mod deferred;
 mod ended;
+mod lists;
 mod misuse;
 mod model;
+mod queues;
 mod range_histories;
 mod ranges;
 mod subjects;
