@@ -40,6 +40,9 @@ pub trait ElementTable<K: Key, V: ValueTypes, P: Protocol> {
     #[doc(hidden)]
     fn append(&self, tx: &Tx<'_, P>, base: CellAt, value: V::Value) -> Result<(), Abort>;
 
+    /// Takes a value that an operation has refused, which is dropped after the transaction.
+    fn refuse(&self, tx: &Tx<'_, P>, value: V::Value) -> Result<(), Abort>;
+
     /// Returns all values with their keys: in the order of the keys if the table has one.
     fn entries<'t>(
         &'t self,
@@ -78,6 +81,10 @@ impl<K: Key, V: Field, I: IndexKind, P: Protocol> ElementTable<K, V, P>
         tx.state.borrow_mut().append(tx.engine, self.core(), base, image.words())
     }
 
+    fn refuse(&self, _tx: &Tx<'_, P>, _value: V) -> Result<(), Abort> {
+        Ok(())
+    }
+
     fn entries<'t>(&'t self, tx: &'t Tx<'_, P>) -> impl Iterator<Item = Result<(K, V), Abort>> {
         self.iter(tx, Entry::<K, V, I>::VALUE)
     }
@@ -104,6 +111,10 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ElementTable<K
 
     fn append(&self, tx: &Tx<'_, P>, base: CellAt, value: T) -> Result<(), Abort> {
         self.append(tx, base, value)
+    }
+
+    fn refuse(&self, tx: &Tx<'_, P>, value: T) -> Result<(), Abort> {
+        self.refuse(tx, value)
     }
 
     fn entries<'t>(&'t self, tx: &'t Tx<'_, P>) -> impl Iterator<Item = Result<(K, &'t T), Abort>> {

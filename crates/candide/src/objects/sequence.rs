@@ -13,6 +13,7 @@ use crate::api::{Database, Table, find_table};
 use crate::catalog::{OBJECT_TABLES, TableOptions};
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
+use crate::handle::Handle;
 use crate::index::Found;
 use crate::record::CellAt;
 use crate::schema::{Column, Hashed};
@@ -80,8 +81,15 @@ impl<V: Stored, P: Protocol> Sequence<V, P> {
 
     /// Appends a value at an end: under its number, which is one more afterwards.
     pub(super) fn append(&self, tx: &Tx<'_, P>, end: u64, value: V::Value) -> Result<(), Abort> {
-        let base = self.base(tx, end)?;
-        self.elements.table.append(tx, base, value)
+        match self.base(tx, end) {
+            Ok(base) => self.elements.table.append(tx, base, value),
+            Err(refusal) => self.refuse(tx, value).and(Err(refusal)),
+        }
+    }
+
+    /// Takes a value that an operation has refused. It is dropped after the transaction.
+    pub(super) fn refuse(&self, tx: &Tx<'_, P>, value: V::Value) -> Result<(), Abort> {
+        self.elements.table.refuse(tx, value)
     }
 
     /// Returns the number of values that the transaction has appended at an end, and whose numbers
@@ -144,5 +152,5 @@ fn table_of_ends<P: Protocol>(
     let name = format!("{OBJECT_TABLES}volatile.ends");
     let options = TableOptions::default().volatile();
     let core = find_table(&db.inner, &name, options, &Cell::<i64>::row_type())?;
-    Ok(Table::new(db.inner.clone(), core))
+    Ok(Table::new(Handle::of_memory(&db.inner), core))
 }

@@ -170,8 +170,10 @@ impl<V: Stored, P: Protocol> TVec<V, P> {
     /// [`Abort::OutOfBounds`] if the index is not below the length: nothing has happened then, and
     /// the closure may go on. [Those of every operation](TVec#errors-of-every-operation).
     pub fn set(&self, tx: &Tx<'_, P>, index: usize, value: V::Value) -> Result<(), Abort> {
-        let place = self.place(tx, index)?;
-        self.sequence.set(tx, place, value)
+        match self.place(tx, index) {
+            Ok(place) => self.sequence.set(tx, place, value),
+            Err(refusal) => self.sequence.refuse(tx, value).and(Err(refusal)),
+        }
     }
 
     /// Replaces the element at an index, and returns the one before.
@@ -184,10 +186,14 @@ impl<V: Stored, P: Protocol> TVec<V, P> {
         index: usize,
         value: V::Value,
     ) -> Result<V::Seen<'t>, Abort> {
-        let place = self.place(tx, index)?;
-        let before = self.sequence.read(tx, place)?;
-        self.sequence.set(tx, place, value)?;
-        Ok(before)
+        let read = |place| Ok((place, self.sequence.read(tx, place)?));
+        match self.place(tx, index).and_then(read) {
+            Ok((place, before)) => self.sequence.set(tx, place, value).map(|()| before),
+            Err(refusal) => {
+                self.sequence.refuse(tx, value)?;
+                Err(refusal)
+            }
+        }
     }
 
     /// Removes all elements from index `len` on, if there are any.

@@ -93,9 +93,14 @@ impl<P: Protocol> State<P> {
         self.failed = None;
         self.writes.reserve_order();
         let has_late_rows = self.writes.late_rows().next().is_some();
-        steps::with_list(list, || match has_late_rows {
+        let committed = steps::with_list(list, || match has_late_rows {
             true => self.commit_as::<true>(engine),
             false => self.commit(engine),
-        })
+        });
+        if committed == Err(Abort::MemoryLimit) {
+            // The commit may not have validated what the closure has read.
+            self.validate(engine)?;
+        }
+        committed
     }
 }

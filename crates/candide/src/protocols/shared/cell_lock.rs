@@ -305,11 +305,13 @@ pub(crate) fn lock_one<P: Protocol>(
     index: usize,
     held: &HeldCells,
 ) -> Result<(), Abort> {
+    let waits = !context.engine.options.factors.has(Factor::NoWait);
     let item = &mut writes.items_mut()[index];
     let at = item.at;
     let locked = match try_lock(item, 0) {
         Ok(true) => Ok(()),
-        Ok(false) => lock_later(context, writes, index, held, 0),
+        Ok(false) if waits => lock_later(context, writes, index, held, 0),
+        Ok(false) => Err(Abort::Locked),
         Err(abort) => Err(abort),
     };
     locked.map_err(|abort| context.conflict(abort, at))

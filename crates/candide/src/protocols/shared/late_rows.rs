@@ -16,10 +16,11 @@
 
 #![forbid(unsafe_code)]
 
-use super::cell_lock::{lock_one, release};
+use super::cell_lock::{await_unlocked, lock_one, release};
 use crate::access::{LateRow, WriteItem, WriteSet, steps};
 use crate::engine::{Context, Protocol, TableCore};
 use crate::error::Abort;
+use crate::factor::Factor;
 use crate::index::{Found, Linked, NodeAt, Place, Supplies};
 use crate::locks::HeldCells;
 use crate::memory::{Cache, OutOfMemory};
@@ -157,15 +158,24 @@ impl Late for LateRows {
                 let record = match table.index.find(key) {
                     Found::Record(record) => record,
                     Found::Nothing { .. } => link(context, attempt, table, key)
-                        .map_err(|OutOfMemory| Abort::MemoryLimit)?,
+                        .map_err(|OutOfMemory| (Abort::MemoryLimit, row.base))?,
                 };
                 table.layout.placed_units().iter().try_for_each(|&unit| {
-                    let index = writes.stage_late(row, unit, unit.of(record));
-                    lock_one(context, writes, index, held_of(attempt))
+                    let at = unit.of(record);
+                    if writes.find(at).is_some() {
+                        // The attempt has found this key by an earlier number in the base.
+                        return Err((context.conflict(Abort::ReadChanged, row.base), at));
+                    }
+                    let index = writes.stage_late(row, unit, at);
+                    lock_one(context, writes, index, held_of(attempt)).map_err(|abort| (abort, at))
                 })
             });
-            if let Err(abort) = locked {
+            if let Err((abort, at)) = locked {
                 release(context, writes.items());
+                let waits = !context.engine.options.factors.has(Factor::NoWait);
+                if abort == Abort::Locked && waits && held_of(attempt).owns_nothing() {
+                    await_unlocked(context, at);
+                }
                 return Err(abort);
             }
         }

@@ -3,7 +3,7 @@
 use super::boxed::Counted;
 use super::threads::{THREADS, on_threads, within_time};
 use crate::engine::{Properties, Protocol};
-use crate::objects::{Boxed, TList, TPriorityQueue, TQueue, TVec};
+use crate::objects::{Boxed, TBox, TList, TPriorityQueue, TQueue, TVec};
 use crate::protocols::{Mvcc, Occ, Recorded, TicToc};
 use crate::sync::size::share;
 use crate::sync::{AtomicU64, Ordering};
@@ -409,4 +409,56 @@ fn a_sequence_belongs_to_its_database_and_is_not_written_by_readers() {
     };
     assert_eq!(refusal, Abort::MemoryLimit);
     assert_eq!(small.run(|tx| queue.len(tx)), Ok(pushed));
+}
+
+#[test]
+fn named_queues_of_boxed_values_do_not_keep_the_database_open() {
+    let db = Database::new();
+    let queue = TQueue::<Boxed<String>>::named(&db, "queue").unwrap();
+    let vec = TVec::<Boxed<String>>::named(&db, "vec").unwrap();
+    assert_eq!(db.close(), Ok(()));
+    drop((queue, vec));
+}
+
+#[test]
+fn a_value_that_a_vector_or_queue_refuses_is_dropped_after_the_transaction() {
+    let living = Arc::new(AtomicU64::new(0));
+    let (db, other) = (Database::new(), Database::new());
+    let queue = TQueue::<Boxed<Counted>>::new(&db).unwrap();
+    let vec = TVec::<Boxed<Counted>>::new(&db).unwrap();
+    let new = |number| Counted::new(number, &living);
+    let kept = db.run(|tx| {
+        assert_eq!(vec.set(tx, 9, new(1)), Err(Abort::OutOfBounds));
+        assert_eq!(vec.replace(tx, 9, new(2)).map(drop), Err(Abort::OutOfBounds));
+        Ok(living.load(Ordering::Relaxed))
+    });
+    assert_eq!((kept, living.load(Ordering::Relaxed)), (Ok(2), 0));
+    let kept = other.run(|tx| {
+        assert_eq!(queue.push(tx, new(3)), Err(Abort::ForeignTable));
+        Ok(living.load(Ordering::Relaxed))
+    });
+    assert_eq!((kept, living.load(Ordering::Relaxed)), (Ok(1), 0));
+}
+
+/// A commit without memory for its late rows has not validated what the closure has read.
+#[test]
+fn memory_is_not_refused_to_an_attempt_that_has_seen_two_moments() {
+    let db = Database::<TicToc>::builder().memory_limit(4 << 20).build().unwrap();
+    let queue = TQueue::<[u64; 64], TicToc>::new(&db).unwrap();
+    let boxes = [(); 2].map(|()| TBox::new(&db, 0).unwrap());
+    let mut inner = db.session().unwrap();
+    let mut attempts = 0;
+    let pushed = db.run(|tx| {
+        attempts += 1;
+        let first = boxes[0].get(tx)?;
+        if attempts == 1 {
+            inner.run(|tx| boxes.iter().try_for_each(|one| one.set(tx, 1))).unwrap();
+        }
+        // The two numbers are always the same.
+        if first != boxes[1].get(tx)? {
+            (0..20_000).try_for_each(|_| queue.push(tx, [7; 64]))?;
+        }
+        Ok(())
+    });
+    assert_eq!((pushed, attempts), (Ok(()), 2));
 }
