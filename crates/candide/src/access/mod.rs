@@ -7,6 +7,7 @@ mod item;
 mod operations;
 mod savepoint;
 pub(crate) mod steps;
+mod unit_steps;
 mod write_set;
 
 pub(crate) use by_address::{AddressMap, ByAddress};
