@@ -309,6 +309,7 @@ impl<P: Protocol> TxnRunner<P> {
         starvation: &mut StarvationGuard<'e>,
     ) -> Option<Abort> {
         let state = self.state.get_mut();
+        state.worker.local.wanted.note_deadline(options.deadline);
         state.note_conflict(cause);
         if let Some(note) = &mut state.last_conflict {
             note.transaction = options.name;
