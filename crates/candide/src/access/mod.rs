@@ -9,6 +9,7 @@ mod late_rows;
 mod operations;
 mod savepoint;
 pub(crate) mod steps;
+mod unit_steps;
 mod write_set;
 
 pub(crate) use by_address::{AddressMap, ByAddress};

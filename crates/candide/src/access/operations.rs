@@ -6,6 +6,7 @@ use super::item::NONE;
 use super::item::{Mark, WriteItem};
 use super::late_row::LateRow;
 use super::steps;
+use super::unit_steps::UnitSteps;
 use crate::error::Abort;
 use crate::record::UserUpdate;
 use crate::record::delta::{DeltaSpace, PutOff};
@@ -82,6 +83,8 @@ pub(super) struct Operations {
     users: Vec<UserCode>,
     /// The number of steps that have not run.
     waiting: usize,
+    /// Empty if there are no `users`.
+    unit_steps: UnitSteps,
     checkpoints: Vec<Checkpoint>,
 }
 
@@ -95,9 +98,17 @@ impl Operations {
     pub(super) fn clear(&mut self) {
         self.ops.clear();
         self.operands.clear();
+        self.checkpoints.clear();
+        if !self.users.is_empty() {
+            self.clear_users();
+        }
+    }
+
+    #[cold]
+    fn clear_users(&mut self) {
         self.users.clear();
         self.waiting = 0;
-        self.checkpoints.clear();
+        self.unit_steps.clear();
     }
 
     /// Returns the numbers of operand words, of updaters and of checkpoints.
@@ -111,12 +122,15 @@ impl Operations {
     pub(super) fn truncate(&mut self, next: u32, sizes: (usize, usize, usize)) {
         let (operands, users, checkpoints) = sizes;
         self.ops.truncate(next as usize);
-        while self.users.len() > users {
-            match self.users.pop() {
-                Some(UserCode::Step { .. }) => self.waiting -= 1,
-                Some(UserCode::Settled(oldest)) => self.unsettle(oldest),
-                _ => {}
+        if self.users.len() > users {
+            while self.users.len() > users {
+                match self.users.pop() {
+                    Some(UserCode::Step { .. }) => self.waiting -= 1,
+                    Some(UserCode::Settled(oldest)) => self.unsettle(oldest),
+                    _ => {}
+                }
             }
+            self.unit_steps.truncate(users);
         }
         if self.checkpoints.len() == checkpoints {
             self.operands.truncate(operands);
@@ -207,12 +221,20 @@ impl Operations {
 
     /// Returns whether one of an item's operations before a mark waits for a step that has not run.
     pub(super) fn is_pending(&self, item: &WriteItem, mark: Mark) -> bool {
-        self.has_steps() && self.first_step(item).is_some_and(|(operation, _)| operation < mark.0)
+        self.has_steps() && self.unit_steps.of(item.address()).waiting < mark.0
     }
 
     /// Returns an item's first step that has not run: the numbers of the operation and of the step.
     pub(super) fn first_step(&self, item: &WriteItem) -> Option<(u32, u32)> {
-        self.of(item).find_map(|(operation, op)| Some((operation, self.step(op)?)))
+        let operation = self.unit_steps.of(item.address()).waiting;
+        let (op, _) = self.ops.get(operation as usize)?;
+        Some((operation, self.step(op)?))
+    }
+
+    /// Notes that the last operation of an item is a step.
+    pub(super) fn note_step(&mut self, item: &WriteItem) {
+        let code = self.get(item.last_op).operand;
+        self.unit_steps.staged(item.address(), item.last_op, code);
     }
 
     /// Returns the number of the step that an operation has to run, if any.
@@ -299,6 +321,7 @@ impl Operations {
     }
 
     /// Applies an item's operations that come before its first step to an image of its unit.
+    /// Begins with the last step that has run, if there is one.
     ///
     /// # Errors
     /// The number of the operation that failed, and its outcome.
@@ -307,7 +330,9 @@ impl Operations {
         item: &WriteItem,
         image: &mut [u64],
     ) -> Result<(), (u32, Abort)> {
-        for (number, op) in self.of(item).take_while(|(_, op)| self.step(op).is_none()) {
+        let steps = self.unit_steps.of(item.address());
+        let first = if steps.done == NONE { item.first_op } else { steps.done };
+        for (number, op) in self.from(first).take_while(|&(number, _)| number != steps.waiting) {
             self.apply_one(item, op, image).map_err(|abort| (number, abort))?;
         }
         Ok(())
@@ -331,14 +356,18 @@ impl Operations {
         }
     }
 
-    /// Notes that the step of an operation has run and has left `image` in its unit, so that the
-    /// operation has this result and the step does not run again.
-    pub(super) fn note_result(&mut self, number: u32, result: &[u64]) {
+    /// Notes that the step of an operation, the first one of its item that has not run, has left
+    /// `result` in the unit. So the operation has this result, and the step does not run again.
+    pub(super) fn note_result(&mut self, item: &WriteItem, number: u32, result: &[u64]) {
         let user = &mut self.users[self.ops[number as usize].0.operand as usize];
         let UserCode::Step { image, .. } = *user else { unreachable!("the operation is a step") };
         *user = UserCode::Done { image };
         self.waiting -= 1;
         self.operands[image as usize..][..result.len()].copy_from_slice(result);
+        let mut rest = self.from(self.ops[number as usize].1);
+        let next = rest.find(|(_, op)| self.step(op).is_some()).map_or(NONE, |(next, _)| next);
+        drop(rest);
+        self.unit_steps.ran(item.address(), next);
     }
 
     /// Applies the operations of an item before `mark`, beginning with the last checkpoint before

@@ -66,7 +66,7 @@
 
 use super::cell_queue::{has_queue, queue, queue_mode};
 use super::heat::{self, heat, is_hot, warm};
-use super::patience::patience;
+use super::patience::{long_patience, patience};
 use super::row_lock::{RowLock, is_asked_for, is_written};
 use super::row_locks::{Grant, RowLocks};
 use super::shared::{LockBase, Locker};
@@ -159,7 +159,9 @@ impl RowLocks {
                         let is_patient = self.is_patient
                             && when == When::BeforeCommit
                             && policy == Policy::DeferredTwoPhase;
-                        let asker = asker.canonical(is_canonical).patient(is_patient);
+                        let deadline = locker.local.wanted.deadline();
+                        let long = is_patient.then(|| long_patience(deadline));
+                        let asker = asker.canonical(is_canonical).patient(long);
                         let grant = self.take(locker, at, asker)?;
                         (grant == Grant::Held).then_some(RowLock { at, mode, node: None })
                     }
@@ -179,6 +181,7 @@ impl RowLocks {
         if grant == Grant::Held {
             self.push(lock);
             self.holds_ordered = true;
+            self.is_patient &= policy == Policy::DeferredTwoPhase;
         }
         Ok(grant)
     }

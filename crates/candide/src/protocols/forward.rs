@@ -97,7 +97,7 @@ macro_rules! for_each_function {
             applied [] [attempt: Attempt] [] -> Applied;
             failure_since [] [attempt: AttemptMut] [since: Applied] -> Result<(), Failure>;
             fail [] [attempt: AttemptMut] [abort: Abort] -> bool;
-            hide [] [attempt: AttemptMut] [at: CellAt];
+            hide [] [attempt: AttemptMut] [at: CellAt] -> Option<Abort>;
             show [] [attempt: AttemptMut] [at: CellAt] -> Result<(), Failure>;
             undo_to [] [attempt: AttemptMut] [to: Applied];
             read_at_mark [context: Context] [attempt: AttemptMut]

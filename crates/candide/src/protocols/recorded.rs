@@ -781,12 +781,13 @@ impl<P: Protocol> Absence for Recorded<P> {
 impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
     const APPLIES_AT_ONCE: bool = P::InPlace::APPLIES_AT_ONCE;
 
-    fn hide(attempt: &mut Attempt<P::Attempt>, at: CellAt) {
-        if !attempt.has_versions {
+    fn hide(attempt: &mut Attempt<P::Attempt>, at: CellAt) -> Option<Abort> {
+        let failure = P::InPlace::hide(&mut attempt.inner, at);
+        if !attempt.has_versions && failure.is_none() {
             // The step reads the unit at once.
             Self::note(attempt, at, Seen { present: true, version: 0 });
         }
-        P::InPlace::hide(&mut attempt.inner, at);
+        failure
     }
 
     fn undo_to(attempt: &mut Attempt<P::Attempt>, to: Applied) {

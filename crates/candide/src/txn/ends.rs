@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::session_log::{NOW, SEEN};
-use super::state::{AT_COMMIT, FIRST_REVALIDATION, State, WRITES_VALUES};
+use super::state::{AT_COMMIT, FIRST_REVALIDATION, HAS_STEPS, NO_UNITS, State, WRITES_VALUES};
 use crate::access::WriteSet;
 use crate::engine::{
     Committed, ConflictNote, Context, Engine, InPlace, Protocol, ReadView, TableCore, Versions,
@@ -308,12 +308,13 @@ impl<P: Protocol> State<P> {
     }
 
     /// Makes sure that a commit ends in an outcome exactly if an operation has failed or there are
-    /// deferred entries, and that it notices steps and late rows. Called after each change of
-    /// these.
+    /// deferred entries, and that it notices that there have been steps, or are late rows. Called
+    /// after each change of these.
     pub(super) fn note_deferred(&mut self) {
         if self.failed.is_none() || self.failed_at == AT_COMMIT {
             let is_refused = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
-            let is_late = || self.writes.has_steps() || self.writes.late_rows().next().is_some();
+            let has_steps = self.held & HAS_STEPS != 0;
+            let is_late = || has_steps || self.writes.late_rows().next().is_some();
             self.failed = is_refused.or_else(|| is_late().then_some(Abort::NotYet));
             self.failed_at = AT_COMMIT;
         }
@@ -339,7 +340,7 @@ impl<P: Protocol> State<P> {
         let mut has_values = false;
         if self.held > 0 {
             let held = std::mem::take(&mut self.held);
-            own_thread::forget_units(held & !WRITES_VALUES);
+            own_thread::forget_units(held & !NO_UNITS);
             has_values = held >= WRITES_VALUES;
         }
         self.writes.clear();

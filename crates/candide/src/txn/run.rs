@@ -5,7 +5,7 @@
 use super::ends::Unwound;
 use super::options::RunOptions;
 use super::session_log::SessionLog;
-use super::state::WRITES_VALUES;
+use super::state::NO_UNITS;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
 use crate::engine::own_thread::{self, Held};
@@ -325,6 +325,7 @@ impl<P: Protocol> TxnRunner<P> {
         starvation: &mut StarvationGuard<'e>,
     ) -> Option<Abort> {
         let state = self.state.get_mut();
+        state.worker.local.wanted.note_deadline(options.deadline);
         state.note_conflict(cause);
         if let Some(note) = &mut state.last_conflict {
             note.transaction = options.name;
@@ -405,7 +406,7 @@ impl<P: Protocol> TxnRunner<P> {
         pass(Point::Watching);
         match watched {
             Ok(()) if !*has_observed => Verdict::Outcome(Abort::NothingToAwait),
-            Ok(()) if is_in_another_that_holds(engine, *held & !WRITES_VALUES) => {
+            Ok(()) if is_in_another_that_holds(engine, *held & !NO_UNITS) => {
                 Verdict::Outcome(Abort::Nested)
             }
             Ok(()) => {
@@ -554,7 +555,7 @@ impl<P: Protocol> TxnRunner<P> {
     fn commit_steps(&mut self, engine: &Engine<P>, effects: &Effects) -> Verdict<'static> {
         let state = self.state.get_mut();
         let verdict = unless_unwound(|| match state.commit_steps(engine, effects.steps()) {
-            Ok(_) => Ok(()),
+            Ok(()) => Ok(()),
             Err(abort) => state.unwind_at_commit(abort),
         });
         if matches!(verdict, Verdict::Stands) {
@@ -693,6 +694,7 @@ fn settle<'e, T, E: From<Abort>>(
     result: Result<Result<T, E>, Panic>,
     effects: &Effects,
 ) -> ControlFlow<Result<T, E>, Again<'e>> {
+    effects.fail_steps();
     // The user's values are dropped first. If their destructors panicked while another panic
     // unwinds, the process would be aborted.
     match verdict {
@@ -731,6 +733,7 @@ fn end_unacknowledged<T, E: From<Abort>>(
     abort: Abort,
     effects: &Effects,
 ) -> Result<T, E> {
+    effects.fail_steps();
     drop(unshown);
     drop(effects.discard_last());
     Err(abort.into())

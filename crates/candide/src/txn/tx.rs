@@ -89,18 +89,23 @@ impl Effects {
         self.0.borrow_mut().get_or_insert_default().values.append(&mut values);
     }
 
+    /// Notes that the attempt has not committed, before any of the user's values is dropped.
+    #[cold]
+    pub(crate) fn fail_steps(&self) {
+        if let Some(Kept { steps: Some(steps), .. }) = self.0.borrow().as_deref() {
+            steps.end(Phase::Failed);
+        }
+    }
+
     /// Returns the effects and steps of an attempt that has not committed, and is repeated. The
     /// caller drops them. Values stay, since the session is not free yet.
     #[inline]
     pub(crate) fn discard(&self) -> impl Sized + use<> {
         let mut kept = self.0.take();
-        if let Some(kept) = &mut kept {
-            if let Some(steps) = &kept.steps {
-                steps.end(Phase::Failed);
-            }
-            if !kept.values.is_empty() {
-                self.drop_later(std::mem::take(&mut kept.values));
-            }
+        if let Some(kept) = &mut kept
+            && !kept.values.is_empty()
+        {
+            self.drop_later(std::mem::take(&mut kept.values));
         }
         kept
     }
@@ -111,11 +116,7 @@ impl Effects {
     #[inline]
     pub(crate) fn discard_last(&self) -> impl Sized + use<> {
         let mut kept = self.0.borrow_mut();
-        let kept = kept.as_mut()?;
-        if let Some(steps) = &kept.steps {
-            steps.end(Phase::Failed);
-        }
-        Some(std::mem::take(&mut kept.calls))
+        Some(std::mem::take(&mut kept.as_mut()?.calls))
     }
 
     /// Returns the list of steps of this attempt, and makes it if there is none.
