@@ -1,5 +1,5 @@
-//! What a transaction leaves to be done when its session is free: calls to be made, and values to be
-//! dropped, which runs code of the program.
+//! What a transaction leaves to be done when its session is free: calls to be made, and values to
+//! be dropped, which runs code of the program.
 
 #![forbid(unsafe_code)]
 
