@@ -110,6 +110,7 @@ fn certify_ranges(
 }
 
 /// Runs phase 3 without phase 2, again as long as the numbers are in their ranges.
+#[inline(always)]
 pub(super) fn validate_ranges(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
