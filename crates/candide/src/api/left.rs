@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use crate::engine::{Common, VALUES_AT_ONCE};
+use crate::epoch::is_inside_transaction;
 use crate::record::value::Value;
 use crate::sync::MODELLED;
 use crate::txn::Effects;
@@ -17,13 +18,13 @@ thread_local! {
 /// What a transaction leaves. Its values are dropped at the end, also by a panic.
 pub(super) struct Left<'a> {
     engine: &'a Common,
-    pub(super) effects: Effects,
+    pub(super) effects: &'a mut Effects,
 }
 
 impl<'a> Left<'a> {
     #[inline]
-    pub(super) fn new(engine: &'a Common) -> Left<'a> {
-        Left { engine, effects: Effects::default() }
+    pub(super) fn of(effects: &'a mut Effects, engine: &'a Common) -> Left<'a> {
+        Left { engine, effects }
     }
 
     /// Runs all effects of the transaction, which has committed.
@@ -54,7 +55,7 @@ pub(super) fn drop_values(engine: &Common, mut values: Vec<Value>) {
     if values.is_empty() {
         return;
     }
-    if engine.epochs.is_inside_transaction() {
+    if is_inside_transaction() {
         return engine.shared_garbage.put_unwanted(&mut values);
     }
     let Some(_dropping) = Dropping::begin() else {

@@ -5,11 +5,10 @@
 use super::Epochs;
 use super::alarm::{Alarm, Calls, WAIT_MAX};
 use super::moments::Moments;
-use super::slot::Slot;
+use super::slot::is_inside_transaction;
 use crate::error::{Abort, Error};
 use crate::sync::{
-    Duration, Instant, MODELLED, Ordering, Point, full_fence, lock, pass, process, sleep, thread,
-    thread_address,
+    Duration, Instant, Ordering, Point, full_fence, lock, pass, process, sleep, thread,
 };
 use std::sync::{Arc, Weak};
 
@@ -58,18 +57,10 @@ impl Epochs {
     /// # Errors
     /// [`Error::Transaction`] with [`Abort::Nested`].
     pub(crate) fn refuse_inside(&self) -> Result<(), Error> {
-        match self.is_inside_transaction() {
+        match is_inside_transaction() {
             true => Err(Error::Transaction(Abort::Nested)),
             false => Ok(()),
         }
-    }
-
-    /// Returns whether this thread is inside a transaction. Not known in a model.
-    #[cold]
-    pub(crate) fn is_inside_transaction(&self) -> bool {
-        let own = thread_address();
-        let is_own = |slot: &Slot| slot.0.thread.load(Ordering::Relaxed) == own && slot.is_pinned();
-        !MODELLED && lock(&self.slots).all.values().any(|slot| is_own(slot))
     }
 
     /// Waits until every transaction that is now running in this process has ended. Sleeps between

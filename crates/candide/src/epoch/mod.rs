@@ -61,16 +61,15 @@ mod tests;
 
 pub(crate) use moments::Moment;
 pub(crate) use number::{EPOCH_MAX, Epoch};
-pub(crate) use slot::Slot;
+pub(crate) use slot::{Slot, is_inside_transaction};
 
 use crate::sync::{
-    AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, full_fence, lock, process,
-    store_then_full_fence, thread_address,
+    AtomicBool, AtomicU64, Mutex, Ordering, full_fence, lock, process, store_then_full_fence,
 };
 use alarm::Alarm;
 use crossbeam_utils::CachePadded;
 use moments::Moments;
-use slot::{Pin, Published, Slots};
+use slot::{Pin, Published, Slots, count_pin};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -192,10 +191,9 @@ impl Epochs {
     /// Registers a slot for a new session.
     pub(crate) fn register(&self) -> Arc<Slot> {
         let pin = AtomicU64::new(Slot::word(self.now(), Pin::Nothing));
-        let thread = AtomicU64::new(0);
         let slots = &mut *lock(&self.slots);
         slots.made += 1;
-        let slot = Arc::new(Slot(CachePadded::new(Published { pin, thread, number: slots.made })));
+        let slot = Arc::new(Slot(CachePadded::new(Published { pin, number: slots.made })));
         slots.all.insert(slots.made, slot.clone());
         slot
     }
@@ -233,13 +231,20 @@ impl Epochs {
         slot.0.pin.store(Slot::word(epoch, Pin::ReclamationOnly), Ordering::Release);
     }
 
+    /// Takes the pin of a pinned session anew.
+    pub(crate) fn pin_again(&self, slot: &Slot) {
+        self.publish(slot, Pin::Full);
+    }
+
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn pin_as(&self, slot: &Slot, pin: Pin) {
+        count_pin(1);
+        self.publish(slot, pin);
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn publish(&self, slot: &Slot, pin: Pin) {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
-        if !MODELLED {
-            // Relaxed: only this thread looks for its own number.
-            slot.0.thread.store(thread_address(), Ordering::Relaxed);
-        }
         store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
         // The fence pairs with the advancer's. The advancer sets `parked` and then reads the slots;
         // this thread publishes its slot and then reads `parked`. So at least one of the two
@@ -264,6 +269,7 @@ impl Epochs {
         let unpinned = Slot::word(pinned >> Slot::PIN_BITS, Pin::Nothing);
         debug_assert_ne!(pinned, unpinned, "EP1: a pin was published");
         slot.0.pin.store(unpinned, Ordering::Release); // E5
+        count_pin(-1);
     }
 
     /// Moves the current epoch past `epoch`, for a commit that finds the numbers of `epoch` used

@@ -3,8 +3,9 @@
 #![forbid(unsafe_code)]
 
 use super::number::Epoch;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, MODELLED, Ordering};
 use crossbeam_utils::CachePadded;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,6 +19,25 @@ pub(super) enum Pin {
     ReclamationOnly = 2,
 }
 
+thread_local! {
+    /// The number of pins of the thread, of sessions of any database.
+    static PINS: Cell<i32> = const { Cell::new(0) };
+}
+
+/// Counts a pin that this thread takes, or has ended. Not in a model, whose threads share
+/// thread-local data.
+#[inline(always)]
+pub(super) fn count_pin(change: i32) {
+    if !MODELLED {
+        PINS.with(|pins| pins.set(pins.get().wrapping_add(change)));
+    }
+}
+
+/// Returns whether this thread is inside a transaction, of any database. Not known in a model.
+pub(crate) fn is_inside_transaction() -> bool {
+    PINS.with(Cell::get) > 0
+}
+
 /// The published pin of a session.
 #[derive(Debug)]
 pub(crate) struct Slot(pub(super) CachePadded<Published>);
@@ -26,8 +46,6 @@ pub(crate) struct Slot(pub(super) CachePadded<Published>);
 pub(super) struct Published {
     /// The session's pin: `epoch << 2 | pin`. Only this session writes it.
     pub(super) pin: AtomicU64,
-    /// The thread of the session's last pin (`thread_address`). Only this session writes it.
-    pub(super) thread: AtomicU64,
     /// The slot's number, counted over all slots ever made.
     pub(super) number: u64,
 }

@@ -83,14 +83,6 @@ pub(crate) fn process_unique() -> u64 {
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }
 
-/// Returns a number that no other running thread of the process has; zero in a model, whose threads
-/// share thread-local data. Costs no more than an address.
-#[inline(always)]
-pub(crate) fn thread_address() -> u64 {
-    std::thread_local!(static PLACE: u8 = const { 0 });
-    if MODELLED { 0 } else { PLACE.with(|place| std::ptr::from_ref(place).addr() as u64) }
-}
-
 /// Locks a mutex whose data stays valid when a holder panics.
 #[inline]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -634,8 +634,24 @@ impl<P: Protocol> TxnRunner<P> {
         }
         self.has_garbage = !garbage.is_empty();
         drop(garbage);
+        let unwanted = &self.state.get_mut().worker.local.values.unwanted;
+        if !unwanted.is_empty() || !engine.shared_garbage.is_empty() {
+            self.collect_values(engine, effects);
+        }
+    }
+
+    /// Takes values from the shared queue, or leaves values there, so that the session has not too
+    /// many to drop.
+    #[cold]
+    #[inline(never)]
+    fn collect_values(&mut self, engine: &Engine<P>, effects: &Effects) {
         let unwanted = &mut self.state.get_mut().worker.local.values.unwanted;
-        if engine.shared_garbage.take_unwanted(unwanted, VALUES_AT_ONCE) {
+        if unwanted.len() > VALUES_AT_ONCE {
+            engine.shared_garbage.put_unwanted(&mut unwanted.split_off(VALUES_AT_ONCE));
+        }
+        let most = VALUES_AT_ONCE - unwanted.len();
+        if engine.shared_garbage.take_unwanted(unwanted, most) {
+            // The next transaction goes on.
             self.collected_at = 0;
         }
         self.give_up_values(effects);
