@@ -177,7 +177,7 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
         name: &str,
         (type_name, cells): (&str, u64),
         fill: &mut Fill<'_, P>,
-    ) -> Result<(TMap<K, V, P, I>, u64), Error> {
+    ) -> Result<(Self, u64), Error> {
         // Keys have the layout of the table, which is compared as that of every table.
         let wanted = ObjectType { name: type_name.to_owned(), layout: V::type_name().1, cells };
         let named = (name, <V::Map<K, I, P>>::VOLATILE);

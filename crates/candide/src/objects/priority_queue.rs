@@ -5,6 +5,7 @@
 use super::elements::ElementTable;
 use super::map::TMap;
 use super::stored::Stored;
+use super::value_types::ValueTypes;
 use super::words::short_name;
 use crate::api::Database;
 use crate::engine::Protocol;
@@ -66,6 +67,9 @@ pub struct TPriorityQueue<K: Priority, V: Stored, P: Protocol = DefaultProtocol>
     /// opened again.
     seed: u64,
 }
+
+/// A value, with its key in the map: its priority, and a number.
+type Element<'t, K, V> = ((K, u64), <V as ValueTypes>::Seen<'t>);
 
 impl<K: Priority, V: Stored, P: Protocol> Clone for TPriorityQueue<K, V, P> {
     fn clone(&self) -> Self {
@@ -129,8 +133,8 @@ impl<K: Priority, V: Stored, P: Protocol> TPriorityQueue<K, V, P> {
         Ok(self.first(tx)?.map(|((priority, _), value)| (priority, value)))
     }
 
-    #[expect(clippy::type_complexity, reason = "an entry of a map")]
-    fn first<'t>(&'t self, tx: &'t Tx<'_, P>) -> Result<Option<((K, u64), V::Seen<'t>)>, Abort> {
+    /// Returns the first value, with its key in the map.
+    fn first<'t>(&'t self, tx: &'t Tx<'_, P>) -> Result<Option<Element<'t, K, V>>, Abort> {
         self.values.table.entries(tx).next().transpose()
     }
 

@@ -308,6 +308,10 @@ pub(crate) fn lock_one<P: Protocol>(
     let waits = !context.engine.options.factors.has(Factor::NoWait);
     let item = &mut writes.items_mut()[index];
     let at = item.at;
+    if item.note != 0 {
+        // The commit has locked it already.
+        return Ok(());
+    }
     let locked = match try_lock(item, 0) {
         Ok(true) => Ok(()),
         Ok(false) if waits => lock_later(context, writes, index, held, 0),

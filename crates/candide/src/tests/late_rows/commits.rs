@@ -82,10 +82,13 @@ fn a_late_row_has_the_key_that_its_base_has_at_the_commit<P: Protocol>() {
     }
 }
 
+/// Lets a transaction fail.
+type Fails<P> = fn(&Table<Item, P>, &Tx<'_, P>) -> Result<(), Abort>;
+
 protocol_tests!(all: a_late_row_of_an_attempt_without_effect_leaves_nothing);
 fn a_late_row_of_an_attempt_without_effect_leaves_nothing<P: Protocol>() {
     let (db, table) = scene::<P>();
-    let failures: [fn(&Table<Item, P>, &Tx<'_, P>) -> Result<(), Abort>; 2] = [
+    let failures: [Fails<P>; 2] = [
         |_, _| Err(Abort::Duplicate),
         |table, tx| table.update(tx, 0, Item::COUNT.add(1).at_least(9)),
     ];
