@@ -29,7 +29,7 @@ use candide_harness::check::Finding;
 use candide_harness::{AnyWorkload, Failure, Suite, interrupt, output, report};
 use clap::{ArgMatches, FromArgMatches};
 
-use cli::{Bench, Cli, Command, Common};
+use cli::{Bench, Cli, Command, Common, FigureName};
 use ending::Ending;
 
 fn main() -> ExitCode {
@@ -84,7 +84,11 @@ fn execute(command: Command) -> Result<Ending, Failure> {
     match command {
         Command::Bench(workload) => bench(*workload),
         Command::Reproduce(args) => {
-            let reproduction = figure::Reproduction::plan(&args)?;
+            let Some(figure) = args.figure else {
+                output::print(|out| writeln!(out, "{}", FigureName::list()))?;
+                return Ok(Ending { finding: Finding::Good, early: false });
+            };
+            let reproduction = figure::Reproduction::plan(figure, &args)?;
             report(args.json.as_deref(), args.report.as_deref(), || reproduction.run())
                 .map(Ending::of)
         }

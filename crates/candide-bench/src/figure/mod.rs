@@ -29,14 +29,12 @@ pub(crate) struct Reproduction {
 const FREE_UNKNOWN: u64 = 4 << 30;
 
 impl Reproduction {
-    /// Returns the plan for the figure in `args`, sized for this machine.
-    pub(crate) fn plan(args: &ReproduceArgs) -> Result<Self, Failure> {
+    /// Returns the plan for `figure` by the settings in `args`, sized for this machine.
+    pub(crate) fn plan(figure: FigureName, args: &ReproduceArgs) -> Result<Self, Failure> {
         let cores = Cores::allowed();
-        let only_most = matches!(
-            args.figure,
-            FigureName::SeparateEffects | FigureName::SetSizes | FigureName::Mocc
-        );
-        let duration = args.duration.unwrap_or(match args.figure {
+        let only_most =
+            matches!(figure, FigureName::SeparateEffects | FigureName::SetSizes | FigureName::Mocc);
+        let duration = args.duration.unwrap_or(match figure {
             FigureName::Mocc => Duration::from_secs(2),
             _ => Duration::from_secs(3),
         });
@@ -52,7 +50,7 @@ impl Reproduction {
             opacity: Opacity::of(&Switch::are_on(&args.opaque)),
             room: Room::new(free_memory().unwrap_or(FREE_UNKNOWN), cores.count(), args.scale),
         };
-        let mut outline = outline(args.figure, &bounds);
+        let mut outline = outline(figure, &bounds);
         outline
             .cases
             .iter()

@@ -56,6 +56,26 @@ impl Report {
         self.results.first().map_or("", Measurement::latency_span)
     }
 
+    /// Returns all notes of a report, each once: those on the whole, and then those on single results,
+    /// with the settings that they are about.
+    pub(crate) fn all_notes(&self) -> Vec<String> {
+        let mut told: Vec<(&str, Vec<String>)> = Vec::new();
+        for result in &self.results {
+            for note in &result.consistency.notes {
+                match told.iter_mut().find(|(other, _)| other == note) {
+                    Some((_, settings)) => settings.push(label(result)),
+                    None => told.push((note, vec![label(result)])),
+                }
+            }
+        }
+        let of_results = told.into_iter().map(|(note, settings)| match settings.as_slice() {
+            [setting] => format!("{setting}: {note}"),
+            settings if settings.len() == self.results.len() => format!("in all settings: {note}"),
+            settings => format!("{note} (in {} settings: {})", settings.len(), settings.join("; ")),
+        });
+        self.notes.iter().cloned().chain(of_results).collect()
+    }
+
     pub(crate) fn to_json(&self) -> Result<String, Failure> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

@@ -1,5 +1,7 @@
 //! Results for people: tables of text, and a page.
 
+mod explained;
+mod outcome;
 mod page;
 mod rows;
 mod table;
@@ -11,7 +13,8 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Sink};
 use crate::results::Report;
-pub use table::table;
+pub use explained::explained_columns;
+pub use table::{laid_out, table};
 
 /// Calls `measure`, writes its results to the files `json` and `html` that are given, and prints
 /// them.

@@ -1,5 +1,8 @@
 //! The rows of tables, which the text and the page have in common.
 
+use std::ops::Range;
+
+use super::explained::Shared;
 use crate::results::{
     Figure, Grade, MEBIBYTE, Measurement, NamedPhase, NumberedSlice, Point, Report, Shown, SpeedUp,
     Verdict, grouped, label, protocol,
@@ -102,32 +105,48 @@ pub(super) fn figure_row(
     ]
 }
 
-/// The columns of [`throughput_row`].
-pub(super) const THROUGHPUT_HEADER: [&str; 12] = [
+/// The columns of [`throughput_table`], if nothing is left out.
+const THROUGHPUT_HEADER: [&str; 12] = [
     "workload",
-    "protocol",
     "cu",
     "ts",
+    "protocol",
     "threads",
-    "txn/s (median)",
+    "txn/s",
     "slowest",
     "fastest",
     "first second",
     "fresh MiB",
-    "aborted attempts",
+    "aborted",
     "invariants",
 ];
 
-/// Returns the cells for one setting's throughput and consistency.
-pub(super) fn throughput_row(result: &Measurement) -> [String; 12] {
+/// Returns the header and the rows of the table of throughput and consistency, and the columns with
+/// numbers. The parts of the setting that are shared are left out.
+pub(super) fn throughput_table(
+    results: &[Measurement],
+    shared: Shared,
+) -> (Vec<&'static str>, Vec<Vec<String>>, Range<usize>) {
+    let left_out = [shared.workload, shared.cu, shared.ts];
+    fn kept<T>(cells: [T; 12], left_out: [bool; 3]) -> Vec<T> {
+        let is_kept = |index: usize| !left_out.get(index).is_some_and(|left_out| *left_out);
+        let cells = cells.into_iter().enumerate();
+        cells.filter(|(index, _)| is_kept(*index)).map(|(_, cell)| cell).collect()
+    }
+    let rows = results.iter().map(|result| kept(throughput_row(result), left_out)).collect();
+    let first = 4 - left_out.iter().filter(|left_out| **left_out).count();
+    (kept(THROUGHPUT_HEADER, left_out), rows, first..first + 7)
+}
+
+fn throughput_row(result: &Measurement) -> [String; 12] {
     let (slowest, fastest) = result.range();
     let failed = result.consistency.failed.len();
     let held = result.consistency.checked - failed;
     [
         format!("{}{}", result.workload, result.variety),
-        protocol(result),
         switch(result.cu).to_string(),
         switch(result.ts).to_string(),
+        protocol(result),
         result.threads.to_string(),
         grouped(result.throughput_tps),
         grouped(slowest),
@@ -148,11 +167,14 @@ pub(super) const LATENCY_HEADER: [&str; 9] =
     ["setting", "transaction", "committed", "aborted", "rolled back", "p50", "p99", "p99.9", "max"];
 
 /// Returns one row for each transaction type of a setting.
-pub(super) fn latency_rows(result: &Measurement) -> impl Iterator<Item = [String; 9]> {
-    result.transactions.iter().map(|(name, kind)| {
+pub(super) fn latency_rows(
+    shared: Shared,
+    result: &Measurement,
+) -> impl Iterator<Item = [String; 9]> {
+    result.transactions.iter().map(move |(name, kind)| {
         let micros = |value: f64| format!("{value:.1}");
         [
-            label(result),
+            shared.label(result),
             name.to_string(),
             grouped(kind.committed as f64),
             grouped(kind.aborted as f64),
@@ -182,10 +204,13 @@ pub(super) const CAUSES_HEADER: [&str; 6] =
     ["setting", "attempts", "reason", "place", "aborted", "met"];
 
 /// Returns one row for each cause of a setting, the most frequent cause first.
-pub(super) fn cause_rows(result: &Measurement) -> impl Iterator<Item = [String; 6]> {
-    result.causes.iter().flatten().map(|cause| {
+pub(super) fn cause_rows(
+    shared: Shared,
+    result: &Measurement,
+) -> impl Iterator<Item = [String; 6]> {
+    result.causes.iter().flatten().map(move |cause| {
         [
-            label(result),
+            shared.label(result),
             grouped(cause.attempts as f64),
             cause.reason.to_string(),
             cause.place.clone(),
@@ -221,12 +246,12 @@ pub(super) const HOTTEST_HEADER: [&str; 8] =
 
 /// Returns the cells that summarise the reads of the hottest row under one setting; `None` if such
 /// reads were not requested.
-pub(super) fn hottest_row(result: &Measurement) -> Option<[String; 8]> {
+pub(super) fn hottest_row(shared: Shared, result: &Measurement) -> Option<[String; 8]> {
     let hottest = result.hottest.as_ref()?;
     let micros = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));
     let count = |value: Option<u64>| value.map_or_else(String::new, |value| grouped(value as f64));
     Some([
-        label(result),
+        shared.label(result),
         hottest.row.to_string(),
         grouped(hottest.probes as f64),
         grouped(hottest.aborted as f64),
@@ -253,14 +278,14 @@ pub(super) const SETS_HEADER: [&str; 5] =
     ["setting", "transaction", "read set", "write set", "occ would abort"];
 
 /// Returns one row for all transaction types of a setting, and one for each type.
-pub(super) fn sets_rows(result: &Measurement) -> impl Iterator<Item = [String; 5]> {
+pub(super) fn sets_rows(shared: Shared, result: &Measurement) -> impl Iterator<Item = [String; 5]> {
     let kinds = result.transactions.iter().map(|(name, kind)| (*name, kind.sets));
     let all = [("all", result.sets)].into_iter().chain(kinds);
-    all.filter_map(|(name, sets)| {
+    all.filter_map(move |(name, sets)| {
         let sets = sets?;
         let would_abort = sets.occ_would_abort;
         Some([
-            label(result),
+            shared.label(result),
             name.to_string(),
             format!("{:.2}", sets.read_set),
             format!("{:.2}", sets.write_set),
@@ -281,9 +306,9 @@ pub(super) const LOCKS_TITLE: &str = "Locks on rows by policy: taken; waited for
      (heated) and no longer are (cooled). Those that every commit takes do not count";
 
 /// Returns the cells for the locks of a setting; `None` if no policy may lock.
-pub(super) fn locks_row(result: &Measurement) -> Option<Vec<String>> {
+pub(super) fn locks_row(shared: Shared, result: &Measurement) -> Option<Vec<String>> {
     let counts = result.locks?.counts().map(|count| grouped(count as f64));
-    Some([label(result)].into_iter().chain(counts).collect())
+    Some([shared.label(result)].into_iter().chain(counts).collect())
 }
 
 /// Returns whether the databases had logs.
@@ -299,10 +324,10 @@ pub(super) const LOGS_TITLE: &str =
 pub(super) const LOGS_HEADER: [&str; 4] = ["setting", "level", "log bytes/txn", "log MiB/s"];
 
 /// Returns the cells for the log of a setting; `None` if its database had none.
-pub(super) fn log_row(result: &Measurement) -> Option<[String; 4]> {
+pub(super) fn log_row(shared: Shared, result: &Measurement) -> Option<[String; 4]> {
     let log = result.log?;
     Some([
-        label(result),
+        shared.label(result),
         log.acknowledge.to_string(),
         log.log_bytes_per_txn.map_or_else(String::new, |bytes| format!("{bytes:.1}")),
         format!("{:.1}", log.log_bytes as f64 / MEBIBYTE / result.duration_s),
@@ -326,7 +351,10 @@ pub(super) const TIMELINE_HEADER: [&str; 9] = [
 ];
 
 /// Returns one row for each phase of a setting; none if the workload has no phases.
-pub(super) fn timeline_rows(result: &Measurement) -> impl Iterator<Item = [String; 9]> {
+pub(super) fn timeline_rows(
+    shared: Shared,
+    result: &Measurement,
+) -> impl Iterator<Item = [String; 9]> {
     result.timeline.iter().flat_map(move |timeline| {
         timeline.phases.iter().enumerate().map(move |(index, NamedPhase { name, phase })| {
             let from = format!("{:.3} s", index as f64 * timeline.phase_s);
@@ -334,7 +362,7 @@ pub(super) fn timeline_rows(result: &Measurement) -> impl Iterator<Item = [Strin
             let rate = |part: usize| grouped(parts[part].throughput());
             let aborted = format!("{:.2} %", phase.parts(1)[0].abort_ratio() * 100.0);
             [
-                label(result),
+                shared.label(result),
                 name.to_string(),
                 from,
                 rate(0),

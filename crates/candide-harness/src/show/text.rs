@@ -4,60 +4,64 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 
+use super::explained::{Shared, explained_columns};
+use super::outcome::outcome;
 use super::rows::*;
-use super::table::{filled, table};
+use super::table::{filled, fit, table};
 use crate::output::say;
 use crate::results::{Figure, Locks, Measurement, Report, grouped, label};
 
 /// Prints the tables, and the notes on them.
 pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let results = &report.results;
+    let shared = Shared::of(results);
     match &report.figure {
         Some(figure) => print_figure(figure, results, out)?,
-        None => {
-            writeln!(
-                out,
-                "{}\n\nLatencies in µs, {}\n{}",
-                filled(&THROUGHPUT_HEADER, 4..11, results.iter().map(throughput_row)),
-                report.latency_span(),
-                filled(&LATENCY_HEADER, 2..9, results.iter().flat_map(latency_rows))
-            )?;
-        }
+        None => print_throughput(report, shared, out)?,
     }
     if finds_causes(report) {
-        writeln!(out, "\n{CAUSES_TITLE}\n{}", causes(report))?;
+        writeln!(out, "\n{CAUSES_TITLE}\n{}", causes(report, shared))?;
     }
     if looks_at_hottest(report) {
         writeln!(
             out,
             "\n{HOTTEST_TITLE}\n{}",
-            filled(&HOTTEST_HEADER, 2..8, results.iter().filter_map(hottest_row))
+            filled(
+                &HOTTEST_HEADER,
+                2..8,
+                results.iter().filter_map(|result| hottest_row(shared, result))
+            )
         )?;
     }
     if report.figure.is_none() && counts_sets(report) {
         writeln!(
             out,
             "\n{SETS_TITLE}\n{}",
-            filled(&SETS_HEADER, 2..5, results.iter().flat_map(sets_rows))
+            filled(&SETS_HEADER, 2..5, results.iter().flat_map(|result| sets_rows(shared, result)))
         )?;
     }
     if report.figure.is_none() && counts_locks(report) {
         let header = [&["setting"], &Locks::NAMES[..]].concat();
-        let locks = filled(&header, 1..10, results.iter().filter_map(locks_row));
+        let rows = results.iter().filter_map(|result| locks_row(shared, result));
+        let locks = filled(&header, 1..10, rows);
         writeln!(out, "\n{LOCKS_TITLE}\n{locks}")?;
     }
     if has_logs(report) {
         writeln!(
             out,
             "\n{LOGS_TITLE}\n{}",
-            filled(&LOGS_HEADER, 2..4, results.iter().filter_map(log_row))
+            filled(&LOGS_HEADER, 2..4, results.iter().filter_map(|result| log_row(shared, result)))
         )?;
     }
     if report.figure.is_none() && results.iter().any(|result| result.timeline.is_some()) {
         writeln!(
             out,
             "\n{TIMELINE_TITLE}\n{}",
-            filled(&TIMELINE_HEADER, 2..9, results.iter().flat_map(timeline_rows))
+            filled(
+                &TIMELINE_HEADER,
+                2..9,
+                results.iter().flat_map(|result| timeline_rows(shared, result))
+            )
         )?;
     }
     for result in results.iter().filter(|result| !result.slices.is_empty()) {
@@ -71,15 +75,31 @@ pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for line in speed_ups {
         writeln!(out, "{line}")?;
     }
-    for note in &report.notes {
+    for note in report.all_notes() {
         writeln!(out, "note: {note}")?;
     }
-    for result in results {
-        for note in &result.consistency.notes {
-            writeln!(out, "note: {}: {note}", label(result))?;
-        }
+    writeln!(out, "{}", outcome(report))
+}
+
+/// Prints throughput and latencies, and explains the columns.
+fn print_throughput(report: &Report, shared: Shared, out: &mut dyn Write) -> io::Result<()> {
+    let results = &report.results;
+    if let Some(first) = results.first() {
+        write!(out, "{}", shared.sentence(first))?;
     }
-    Ok(())
+    let (header, rows, numbers) = throughput_table(results, shared);
+    writeln!(
+        out,
+        "{}\n\n{}\n\nLatencies in µs, {}\n{}",
+        filled(&header, numbers, rows),
+        explained_columns(),
+        report.latency_span(),
+        filled(
+            &LATENCY_HEADER,
+            2..9,
+            results.iter().flat_map(|result| latency_rows(shared, result))
+        )
+    )
 }
 
 /// Prints, to standard error, the invariants that did not hold.
@@ -99,7 +119,8 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
         let [first @ .., last] = FIGURE_HEADER;
         let shown = figure.shows.columns();
         let header = [&first[..], shown, &[last]].concat();
-        let mut table = table(&header, 1..7 + shown.len());
+        let numbers = 1..7 + shown.len();
+        let mut table = table(&header, numbers.clone());
         let has_base = panel.iter().any(|line| line.base.is_some());
         for line in panel {
             let published = line.published.as_ref().map_or("", |published| published.text);
@@ -121,6 +142,7 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
                 first.into_iter().chain(figure.shows.cells(point)).chain([last])
             }));
         }
+        fit(&mut table, &header, numbers);
         writeln!(out, "\n{}\n{table}", panel[0].panel)?;
     }
     if figure.lines.iter().any(|line| line.base.is_some()) {
@@ -153,20 +175,21 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
 }
 
 /// Returns the table of the first causes of each setting. The files of results have all causes.
-fn causes(report: &Report) -> Table {
+fn causes(report: &Report, shared: Shared) -> Table {
     let mut table = table(&CAUSES_HEADER, 1..2);
     for result in &report.results {
-        table.add_rows(cause_rows(result).take(CAUSES_SHOWN));
+        table.add_rows(cause_rows(shared, result).take(CAUSES_SHOWN));
         let others = result.causes.iter().flatten().skip(CAUSES_SHOWN);
         let (kinds, attempts) =
             others.fold((0, 0), |(kinds, sum), cause| (kinds + 1, sum + cause.attempts));
         if kinds > 0 {
             table.add_row([
-                label(result),
+                shared.label(result),
                 grouped(attempts as f64),
                 format!("{kinds} other causes"),
             ]);
         }
     }
+    fit(&mut table, &CAUSES_HEADER, 1..2);
     table
 }
