@@ -24,7 +24,7 @@ use std::time::Duration;
 use candide::Level;
 use candide::experiments::{Factor, Timestamps};
 use candide_harness::{
-    Choices, Cores, Failure, Files, Matrix, Profile, Rules, each_once, explained_columns,
+    Choices, Cores, Failure, Files, Matrix, Outputs, Profile, Rules, each_once, explained_columns,
 };
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::ycsb::{Layout, Mode, Verify, Writes, Ycsb};
@@ -464,6 +464,12 @@ pub(crate) struct Common {
     /// Write the results to this file as a self-contained HTML page; `-` is standard output
     #[arg(help_heading = RESULTS, long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+
+    /// Compare the results with those in this file, which --json has written earlier: the settings
+    /// that are faster or slower than before by more than the spread of the runs. `-` is standard
+    /// input
+    #[arg(help_heading = RESULTS, long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
 }
 
 impl Common {
@@ -473,6 +479,15 @@ impl Common {
 
     fn runs(&self) -> usize {
         self.runs.unwrap_or(self.by_profile(3, 5))
+    }
+
+    /// Returns the files of the results.
+    pub(crate) fn outputs(&self) -> Outputs<'_> {
+        Outputs {
+            json: self.json.as_deref(),
+            page: self.report.as_deref(),
+            baseline: self.baseline.as_deref(),
+        }
     }
 
     /// Returns the value of the profile.

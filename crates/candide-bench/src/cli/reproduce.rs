@@ -61,6 +61,12 @@ pub(crate) struct ReproduceArgs {
     /// Write the results to this file as a self-contained HTML page; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+
+    /// Compare the results with those in this file, which --json has written earlier: the settings
+    /// that are faster or slower than before by more than the spread of the runs. `-` is standard
+    /// input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
 }
 
 /// The figures that can be reproduced.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::baseline::{Baseline, Comparison};
 use super::figure::Figure;
 use super::finding::Finding;
 use super::machine::Machine;
@@ -22,6 +23,9 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) figure: Option<Figure>,
     pub(crate) results: Vec<Measurement>,
+    /// The comparison with earlier results; `None` if it was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) baseline: Option<Comparison>,
 }
 
 impl Report {
@@ -47,7 +51,14 @@ impl Report {
             format!("{}: no transaction committed while it was measured", label(result))
         }));
         notes.extend(results.iter().filter_map(unattained));
-        Ok(Report { machine, notes, ended_early, figure: None, results })
+        Ok(Report { machine, notes, ended_early, figure: None, results, baseline: None })
+    }
+
+    /// Compares the results with the earlier ones of `baseline`.
+    pub(crate) fn compare_with(&mut self, baseline: &Baseline) {
+        let comparison = baseline.compare(&self.machine, &self.results);
+        self.notes.extend(comparison.notes.iter().cloned());
+        self.baseline = Some(comparison);
     }
 
     /// Describes the times from which and to which latencies are measured, which are the same in

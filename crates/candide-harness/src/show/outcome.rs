@@ -1,7 +1,7 @@
 //! One line that says what came out of a command.
 
 use super::table::wrapped;
-use crate::results::{Measurement, Report, grouped, protocol};
+use crate::results::{CORE_SHARE_MIN, Measurement, Report, grouped, protocol};
 
 /// The largest number of settings whose throughput the line gives one by one.
 const SETTINGS_MAX: usize = 3;
@@ -14,7 +14,11 @@ const WORDS: [&str; 12] = [
 
 /// Says in one sentence what came out: throughput or claims, and the checks.
 pub(super) fn outcome(report: &Report) -> String {
-    let parts = [claims(report).unwrap_or_else(|| throughput(&report.results)), checks(report)];
+    let parts = [
+        claims(report).unwrap_or_else(|| throughput(&report.results)),
+        checks(report),
+        noise(report),
+    ];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     wrapped(&(parts.join("; ") + "."), "")
 }
@@ -22,8 +26,22 @@ pub(super) fn outcome(report: &Report) -> String {
 /// Counts the paper's claims that hold; `None` if the report reproduces no figure.
 fn claims(report: &Report) -> Option<String> {
     let verdicts = &report.figure.as_ref()?.verdicts;
-    let holding = verdicts.iter().filter(|verdict| verdict.holds).count();
-    Some(format!("{holding} of {} claims of the paper hold here", verdicts.len()))
+    let count = |holds| verdicts.iter().filter(|verdict| verdict.holds == holds).count();
+    let open = match count(None) {
+        0 => String::new(),
+        open => format!(", {open} are open"),
+    };
+    Some(format!("{} of {} claims of the paper hold here{open}", count(Some(true)), verdicts.len()))
+}
+
+/// Warns if threads did not have their cores.
+fn noise(report: &Report) -> String {
+    let shares = report.results.iter().filter_map(|result| result.core_share);
+    let least = shares.fold(1.0, f64::min);
+    match least < CORE_SHARE_MIN {
+        true => format!("noise: a thread had only {least:.2} of a core"),
+        false => String::new(),
+    }
 }
 
 /// Describes the checks of the tables.
@@ -138,6 +156,10 @@ mod tests {
             outcome(&report(vec![bad])),
             "27,153 transactions a second with 13 threads; 1 of 2 checks FAILED."
         );
+        let mut noisy = measurement("tpcc", SAMPLE);
+        noisy.core_share = Some(0.614);
+        let words = outcome(&report(vec![noisy])).replace('\n', " ");
+        assert!(words.ends_with("every check held; noise: a thread had only 0.61 of a core."));
         let mut unchecked = measurement("tpcc", SAMPLE);
         unchecked.consistency.checked = 0;
         assert!(outcome(&report(vec![unchecked])).ends_with("; nothing was checked."));

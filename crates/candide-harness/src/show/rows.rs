@@ -4,106 +4,9 @@ use std::ops::Range;
 
 use super::explained::Shared;
 use crate::results::{
-    Figure, Grade, MEBIBYTE, Measurement, NamedPhase, NumberedSlice, Point, Report, Shown, SpeedUp,
-    Verdict, grouped, label, protocol,
+    Change, Doubt, MEBIBYTE, Measurement, NamedPhase, NumberedSlice, Report, SpeedUp, grouped,
+    label, protocol,
 };
-
-/// Returns whether a line of the figure has phases.
-pub(super) fn has_phases(figure: &Figure) -> bool {
-    figure.lines.iter().flat_map(|line| &line.points).any(|point| !point.phases.is_empty())
-}
-
-/// The heading of the table of [`phase_rows`].
-pub(super) const PHASES_TITLE: &str =
-    "By phase: aborted attempts of transactions that ended in the first 5 ms of a phase, and later";
-
-/// The columns of [`phase_rows`].
-pub(super) const PHASES_HEADER: [&str; 7] = [
-    "line",
-    "threads",
-    "phases",
-    "txn/s",
-    "aborted attempts",
-    "aborted in the first 5 ms",
-    "aborted later",
-];
-
-/// Returns one row for each name of phases of each line, with the index of the line's result.
-pub(super) fn phase_rows(figure: &Figure) -> impl Iterator<Item = (usize, [String; 7])> {
-    let share = |share: f64| format!("{:.2} %", share * 100.0);
-    figure.lines.iter().flat_map(move |line| {
-        line.points.iter().flat_map(move |point| {
-            point.phases.iter().map(move |phase| {
-                let cells = [
-                    line.label.clone(),
-                    point.threads.to_string(),
-                    phase.name.to_string(),
-                    grouped(phase.throughput_tps),
-                    share(phase.abort_ratio),
-                    share(phase.abort_ratio_at_first),
-                    share(phase.abort_ratio_later),
-                ];
-                (point.result, cells)
-            })
-        })
-    })
-}
-
-/// The heading of the table of grades.
-pub(super) const GRADES_TITLE: &str = "Protocols by the choices, at high contention and with the most threads: + if a choice leaves at \
-                                       least 0.9 of the throughput, - if at least 0.7, -- if less";
-
-/// The heading of the table of verdicts.
-pub(super) const VERDICTS_TITLE: &str = "Claims of the paper, and whether they hold here";
-
-/// The columns of [`verdict_row`].
-pub(super) const VERDICTS_HEADER: [&str; 4] = ["claim", "threads", "measured", ""];
-
-/// Returns the cells of a verdict.
-pub(super) fn verdict_row(verdict: &Verdict) -> [String; 4] {
-    [
-        verdict.claim.clone(),
-        verdict.threads.to_string(),
-        verdict.words.clone(),
-        verdict.outcome().to_string(),
-    ]
-}
-
-/// The columns of [`figure_row`].
-pub(super) const FIGURE_HEADER: [&str; 8] = [
-    "line",
-    "threads",
-    "txn/s (median)",
-    "slowest",
-    "fastest",
-    "ratio",
-    "aborted attempts",
-    "the paper",
-];
-
-/// Returns the cells for a line of a figure with one number of threads.
-pub(super) fn figure_row(
-    label: String,
-    point: &Point,
-    is_base: bool,
-    published: &str,
-) -> [String; 8] {
-    let (slowest, fastest) = point.range();
-    [
-        label,
-        point.threads.to_string(),
-        grouped(point.throughput_tps),
-        grouped(slowest),
-        grouped(fastest),
-        match point.of_base {
-            Some(ratio) => format!("{ratio:.2}"),
-            None if is_base => "1".to_string(),
-            None => String::new(),
-        },
-        format!("{:.2} %", point.abort_ratio * 100.0),
-        published.to_string(),
-    ]
-}
 
 /// The columns of [`throughput_table`], if nothing is left out.
 const THROUGHPUT_HEADER: [&str; 12] = [
@@ -196,8 +99,8 @@ pub(super) fn finds_causes(report: &Report) -> bool {
 pub(super) const CAUSES_SHOWN: usize = 20;
 
 /// The heading of the table of causes.
-pub(super) const CAUSES_TITLE: &str = "Aborted attempts by cause; met: who was writing there at the same time. Finding that out \
-                                       takes time, so the figures above are lower than without --causes";
+pub(super) const CAUSES_TITLE: &str = "Aborted attempts by cause. Met is the type of the transaction that was writing in the same \
+                                       place. Finding causes takes time, so throughput is lower than without --causes";
 
 /// The columns of [`cause_rows`].
 pub(super) const CAUSES_HEADER: [&str; 6] =
@@ -223,12 +126,30 @@ pub(super) fn cause_rows(
 /// Returns the sentence on the speed-up under one setting over the same program without
 /// transactions; `None` if there is no such program.
 pub(super) fn speed_up_line(result: &Measurement) -> Option<String> {
-    let SpeedUp { sequential_tps, speed_up } = result.speed_up?;
+    let SpeedUp { sequential_tps, speed_up, speed_up_doubt } = result.speed_up?;
+    let told = speed_up.map(|speed_up| format!("{speed_up:.2} times as fast as"));
+    let doubt =
+        || format!("not told ({}) how fast beside", speed_up_doubt.map_or("", Doubt::words));
     Some(format!(
-        "{}: {speed_up:.2} times as fast as the sequential program, {} txn/s",
+        "{}: {} the sequential program, {} txn/s",
         label(result),
+        told.unwrap_or_else(doubt),
         grouped(sequential_tps)
     ))
+}
+
+/// The columns of [`change_row`].
+pub(super) const CHANGES_HEADER: [&str; 4] = ["setting", "before", "now", "change"];
+
+/// Returns the cells of the change of a result: its setting, both throughputs, and what is told.
+pub(super) fn change_row(shared: Shared, report: &Report, change: &Change) -> [String; 4] {
+    let result = &report.results[change.result];
+    [
+        shared.label(result),
+        grouped(change.before_tps),
+        grouped(result.throughput_tps),
+        change.words(),
+    ]
 }
 
 /// Returns whether reads of the hottest row were requested for any setting.
@@ -237,8 +158,8 @@ pub(super) fn looks_at_hottest(report: &Report) -> bool {
 }
 
 /// The heading of the table of hottest rows.
-pub(super) const HOTTEST_TITLE: &str = "The hottest row, as threads find it after each 256th of their transactions: \u{b5}s that a read of \
-                                        it takes, and how many versions of it there are. These reads are not counted above, but take time";
+pub(super) const HOTTEST_TITLE: &str = "The hottest row, as threads find it after each 256th of their transactions: the \u{b5}s that a read \
+                                        takes, and the versions of the row. Other results do not count these reads, which take time";
 
 /// The columns of [`hottest_row`].
 pub(super) const HOTTEST_HEADER: [&str; 8] =
@@ -269,9 +190,9 @@ pub(super) fn counts_sets(report: &Report) -> bool {
 }
 
 /// The title of the table of read and write sets.
-pub(super) const SETS_TITLE: &str = "Read and write sets: entries for each committed transaction, on average, and the share of the \
-     commits that OCC would have aborted, if it was asked for. Counting takes time after each \
-     transaction, so throughput is a little lower than otherwise";
+pub(super) const SETS_TITLE: &str = "Read and write sets: entries for each committed transaction, on average, and with \
+     --would-abort the share of the commits that OCC would have aborted. Counting takes a little \
+     time after each transaction";
 
 /// The columns of [`sets_rows`].
 pub(super) const SETS_HEADER: [&str; 5] =
@@ -300,10 +221,11 @@ pub(super) fn counts_locks(report: &Report) -> bool {
 }
 
 /// The heading of the table of locks.
-pub(super) const LOCKS_TITLE: &str = "Locks on rows by policy: taken; waited for; attempts that died for want of one, or were killed \
-     for another transaction's; locks forgone; those among the taken for what the attempt before \
-     failed on (retrospective); releases to take locks in order (restored); rows that became hot \
-     (heated) and no longer are (cooled). Those that every commit takes do not count";
+pub(super) const LOCKS_TITLE: &str = "Locks on rows by policy: locks that were taken and waited for; attempts that ended because they \
+     did not get a lock (died), or because another transaction asked for it (killed); locks without \
+     which an attempt went on (forgone); locks taken at once where the attempt before had failed \
+     (retrospective); releases to take locks in order (restored); rows that became hot (heated) and \
+     no longer are (cooled). Locks that every commit takes are not counted";
 
 /// Returns the cells for the locks of a setting; `None` if no policy may lock.
 pub(super) fn locks_row(shared: Shared, result: &Measurement) -> Option<Vec<String>> {
@@ -415,99 +337,4 @@ fn fresh(result: &Measurement) -> String {
 
 fn switch(on: bool) -> &'static str {
     if on { "on" } else { "off" }
-}
-
-impl Shown {
-    /// Returns the columns of the quantity.
-    pub(super) fn columns(self) -> &'static [&'static str] {
-        match self {
-            Shown::Throughput => &[],
-            Shown::SetSizes => &["read set", "of the base", "write set"],
-            Shown::StaleCommits => &["occ would abort"],
-            Shown::Tails => &["p99.9, \u{b5}s", "involuntary switches"],
-        }
-    }
-
-    /// Returns the cells of the columns, for a point.
-    pub(super) fn cells(self, point: &Point) -> Vec<String> {
-        let text =
-            |value: Option<f64>, format: fn(f64) -> String| value.map_or_else(String::new, format);
-        let decimal = |value: f64| format!("{value:.2}");
-        let sets = point.sets;
-        match self {
-            Shown::Throughput => Vec::new(),
-            Shown::SetSizes => vec![
-                text(sets.map(|sets| sets.read_set), decimal),
-                text(point.read_set_of_base, decimal),
-                text(sets.map(|sets| sets.write_set), decimal),
-            ],
-            Shown::StaleCommits => {
-                vec![text(sets.and_then(|sets| sets.occ_would_abort), |share| {
-                    format!("{:.2} %", share * 100.0)
-                })]
-            }
-            Shown::Tails => vec![
-                text(point.p999_us, |micros| format!("{micros:.1}")),
-                text(point.involuntary_switches, |count| format!("{count:.0}")),
-            ],
-        }
-    }
-}
-
-/// Returns the table of grades: the header, and a row for each choice. A choice that a protocol
-/// does not have is "N/A", as in the published figure.
-pub(super) fn grade_table(grades: &[Grade]) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let (mut protocols, mut choices) = (Vec::new(), Vec::new());
-    for grade in grades {
-        let choice = (grade.choice, grade.about);
-        if !protocols.contains(&grade.protocol) {
-            protocols.push(grade.protocol);
-        }
-        if !choices.contains(&choice) {
-            choices.push(choice);
-        }
-    }
-    let row = |&(choice, about): &(&str, Option<&str>)| {
-        let cell = |protocol: &&str| {
-            let is_it = |grade: &&Grade| (grade.protocol, grade.choice) == (*protocol, choice);
-            grades.iter().find(is_it).map_or_else(
-                || "N/A".to_string(),
-                |grade| format!("{} ({:.2})", grade.grade, grade.of_base),
-            )
-        };
-        let head = [choice.to_string(), about.unwrap_or("not in the figure").to_string()];
-        head.into_iter().chain(protocols.iter().map(cell)).collect()
-    };
-    let rows = choices.iter().map(row).collect();
-    (["choice", "about"].into_iter().chain(protocols.iter().copied()).collect(), rows)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_has_a_row_for_each_choice_and_a_column_for_each_protocol() {
-        let grade = |protocol, choice, about, of_base| Grade {
-            protocol,
-            choice,
-            about,
-            threads: 2,
-            of_base,
-            grade: "+",
-        };
-        let (header, rows) = grade_table(&[
-            grade("occ", "no-backoff", Some("contention regulation"), 0.5),
-            grade("occ", "no-wait", None, 1.0),
-            grade("mvto", "no-backoff", Some("contention regulation"), 0.75),
-        ]);
-        assert_eq!(header, ["choice", "about", "occ", "mvto"]);
-        assert_eq!(
-            rows,
-            [
-                ["no-backoff", "contention regulation", "+ (0.50)", "+ (0.75)"],
-                ["no-wait", "not in the figure", "+ (1.00)", "N/A"]
-            ]
-        );
-    }
 }

@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use comfy_table::Table;
 
 use super::explained::{Shared, explained_columns};
+use super::figure_rows::*;
 use super::outcome::outcome;
 use super::rows::*;
-use super::table::{filled, fit, table};
+use super::table::{filled, fit, table, wrapped};
 use crate::output::say;
-use crate::results::{Figure, Locks, Measurement, Report, grouped, label};
+use crate::results::{DOUBTS, Figure, Locks, Measurement, Report, grouped, label};
 
 /// Prints the tables, and the notes on them.
 pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -75,10 +76,15 @@ pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for line in speed_ups {
         writeln!(out, "{line}")?;
     }
+    if let Some(baseline) = &report.baseline {
+        let rows = baseline.changes.iter().map(|change| change_row(shared, report, change));
+        let changes = filled(&CHANGES_HEADER, 1..3, rows);
+        writeln!(out, "\n{}\n{changes}", wrapped(&baseline.sentence(), ""))?;
+    }
     for note in report.all_notes() {
         writeln!(out, "note: {note}")?;
     }
-    writeln!(out, "{}", outcome(report))
+    writeln!(out, "\n{}", outcome(report))
 }
 
 /// Prints throughput and latencies, and explains the columns.
@@ -116,39 +122,31 @@ pub(super) fn say_failures(report: &Report) {
 fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n{}", figure.title, figure.source)?;
     for panel in figure.lines.chunk_by(|one, next| one.panel == next.panel) {
-        let [first @ .., last] = FIGURE_HEADER;
         let shown = figure.shows.columns();
-        let header = [&first[..], shown, &[last]].concat();
-        let numbers = 1..7 + shown.len();
-        let mut table = table(&header, numbers.clone());
+        let header = [&FIGURE_HEADER[..], shown].concat();
+        let mut table = table(&header, 1..header.len());
         let has_base = panel.iter().any(|line| line.base.is_some());
         for line in panel {
-            let published = line.published.as_ref().map_or("", |published| published.text);
-            // The claim is about the paper's number of threads. The point nearest to it is the last
-            // one.
-            let nearest = line.points.len().saturating_sub(1);
-            let rows = line.points.iter().enumerate();
-            table.add_rows(rows.map(|(index, point)| {
+            table.add_rows(line.points.iter().map(|point| {
                 let is_base = line.base.is_none() && has_base;
                 let held = results[point.result].consistency.failed.is_empty();
                 let label =
                     if held { line.label.clone() } else { format!("{}: FAILED", line.label) };
-                let [first @ .., last] = figure_row(
-                    label,
-                    point,
-                    is_base,
-                    if index == nearest { published } else { "" },
-                );
-                first.into_iter().chain(figure.shows.cells(point)).chain([last])
+                let cells = figure_row(label, point, is_base);
+                cells.into_iter().chain(figure.shows.cells(point))
             }));
         }
-        fit(&mut table, &header, numbers);
         writeln!(out, "\n{}\n{table}", panel[0].panel)?;
+        let published = panel.iter().filter_map(|line| Some((line, line.published.as_ref()?)));
+        for (line, published) in published {
+            writeln!(out, "  the paper on {}: {}", line.label, published.text)?;
+        }
     }
     if figure.lines.iter().any(|line| line.base.is_some()) {
         writeln!(
             out,
-            "\nRatios are to the line above that has 1, with as many threads: the median of those within each round."
+            "\nRatios are to the line above that has 1, with as many threads: the median of those within each round.\n{}.",
+            wrapped(DOUBTS, "")
         )?;
     }
     if has_phases(figure) {
@@ -161,12 +159,16 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
         writeln!(out, "\n{GRADES_TITLE}\n{table}")?;
     }
     if !figure.verdicts.is_empty() {
-        let table = filled(&VERDICTS_HEADER, 1..3, figure.verdicts.iter().map(verdict_row));
-        writeln!(out, "\n{VERDICTS_TITLE}\n{table}\n")?;
+        writeln!(out, "\n{VERDICTS_TITLE}")?;
+        figure
+            .verdicts
+            .iter()
+            .try_for_each(|verdict| writeln!(out, "{}", verdict_line(verdict)))?;
+        writeln!(out)?;
     }
     writeln!(
         out,
-        "The paper's column is what its text says: heights of bars and lines are not in a text. Here is different:"
+        "The words of the paper are those of its text, which does not have the heights of bars and lines. Here is different:"
     )?;
     for deviation in &figure.deviations {
         writeln!(out, "- {deviation}")?;
