@@ -3,7 +3,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::results::{Doubt, MeasuredLine, PhaseResult, Point, Verdict, least_share, median};
+use crate::results::{
+    Doubt, MeasuredLine, PhaseResult, Point, Verdict, least_share, median, range,
+};
 
 /// A direction of a published figure, which holds if a quantity of a line has one of the accepted
 /// values. The direction is judged for each number of threads.
@@ -110,7 +112,9 @@ impl Claim {
             let words = match (doubt, measured) {
                 (Some(doubt), _) if doubt == Doubt::Spread => "the rounds disagree".to_string(),
                 (Some(doubt), _) => doubt.words().to_string(),
-                (None, Some(value)) => self.words(value),
+                (None, Some(value)) => {
+                    self.range(point, &others).unwrap_or_else(|| self.words(value))
+                }
                 (None, None) => "nothing".to_string(),
             };
             Some(Verdict {
@@ -141,6 +145,17 @@ impl Claim {
             let holding = rounds.iter().filter(|value| self.accepted.contains(value)).count();
             (holding > 0 && holding < rounds.len()).then_some(Doubt::Spread)
         })
+    }
+
+    /// Returns the range of the ratios of throughputs, if they differ more from each other than from
+    /// 1: then no single ratio is given.
+    fn range(&self, point: &Point, others: &[&Point]) -> Option<String> {
+        let is_ratio =
+            matches!(self.compared, Compared::RatioTo(_)) && self.quantity.is_throughput();
+        let rounds = if is_ratio { self.rounds(point, others) } else { Vec::new() };
+        let is_wide = rounds.len() > 1 && Doubt::of_ratios(&rounds, None).is_some();
+        let (low, high) = range(&rounds);
+        is_wide.then(|| format!("{low:.2} to {high:.2}"))
     }
 
     /// Returns the value of the claim in each round; an empty list if the quantity is not one of
@@ -279,6 +294,10 @@ mod tests {
         assert_eq!(fast(2.1), [(2, Some(2.0), Some(false), "2.00".to_string())]);
         let open = (2, Some(2.0), None, "the rounds disagree".to_string());
         assert_eq!(fast(1.6), [open], "1.5 is too little, and 2 is enough");
+        let lines = [line(&[2], &[(90, 0), (99, 0), (102, 0)]), line(&[2], &[(100, 0); 3])];
+        let near = Compared::RatioTo(vec![1]);
+        let held = judged(&lines, Quantity::Throughput, near, 0.8..=1.2);
+        assert_eq!(held, [(2, Some(0.99), Some(true), "0.90 to 1.02".to_string())]);
         let plain = judged(&lines, Quantity::Throughput, Compared::Nothing, 0.0..=99.0);
         assert_eq!(plain, [(2, Some(100.0), Some(false), "100 txn/s".to_string())]);
     }

@@ -23,8 +23,8 @@ impl Noise {
         let words = match noisy {
             0 => format!("Quiet: every thread had at least {least:.2} of a core. {DOUBTS}."),
             noisy => format!(
-                "Noise: in {noisy} of {} settings a thread had less than {CORE_SHARE_MIN} of a core, at least {least:.2} \
-                 (in {}). Other programs, or more threads than cores, took the rest. {DOUBTS}.",
+                "Noise: in {noisy} of {} settings a thread had less than {CORE_SHARE_MIN} of a core; the least was \
+                 {least:.2} (in {}). Other programs, or more threads than cores, took the rest. {DOUBTS}.",
                 known.len(),
                 label(worst)
             ),
@@ -54,7 +54,11 @@ mod tests {
         let noisy = of(&[Some(0.99), Some(0.53), Some(0.7)]).expect("known");
         assert!(!noisy.is_quiet);
         assert!(noisy.words.starts_with("Noise: in 2 of 3 settings a thread had less than 0.8"));
-        assert!(noisy.words.contains("at least 0.53 (in tpcc occ, 2 threads)"), "{}", noisy.words);
+        assert!(
+            noisy.words.contains("the least was 0.53 (in tpcc occ, 2 threads)"),
+            "{}",
+            noisy.words
+        );
         assert!(of(&[None]).is_none());
     }
 }

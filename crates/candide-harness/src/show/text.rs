@@ -21,12 +21,13 @@ pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         None => print_throughput(report, shared, out)?,
     }
     if finds_causes(report) {
-        writeln!(out, "\n{CAUSES_TITLE}\n{}", causes(report, shared))?;
+        writeln!(out, "\n{}\n{}", wrapped(CAUSES_TITLE, ""), causes(report, shared))?;
     }
     if looks_at_hottest(report) {
         writeln!(
             out,
-            "\n{HOTTEST_TITLE}\n{}",
+            "\n{}\n{}",
+            wrapped(HOTTEST_TITLE, ""),
             filled(
                 &HOTTEST_HEADER,
                 2..8,
@@ -37,7 +38,8 @@ pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if report.figure.is_none() && counts_sets(report) {
         writeln!(
             out,
-            "\n{SETS_TITLE}\n{}",
+            "\n{}\n{}",
+            wrapped(SETS_TITLE, ""),
             filled(&SETS_HEADER, 2..5, results.iter().flat_map(|result| sets_rows(shared, result)))
         )?;
     }
@@ -45,12 +47,13 @@ pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let header = [&["setting"], &Locks::NAMES[..]].concat();
         let rows = results.iter().filter_map(|result| locks_row(shared, result));
         let locks = filled(&header, 1..10, rows);
-        writeln!(out, "\n{LOCKS_TITLE}\n{locks}")?;
+        writeln!(out, "\n{}\n{locks}", wrapped(LOCKS_TITLE, ""))?;
     }
     if has_logs(report) {
         writeln!(
             out,
-            "\n{LOGS_TITLE}\n{}",
+            "\n{}\n{}",
+            wrapped(LOGS_TITLE, ""),
             filled(&LOGS_HEADER, 2..4, results.iter().filter_map(|result| log_row(shared, result)))
         )?;
     }
@@ -78,8 +81,10 @@ pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     if let Some(baseline) = &report.baseline {
         let rows = baseline.changes.iter().map(|change| change_row(shared, report, change));
-        let changes = filled(&CHANGES_HEADER, 1..3, rows);
-        writeln!(out, "\n{}\n{changes}", wrapped(&baseline.sentence(), ""))?;
+        writeln!(out, "\n{}", wrapped(&baseline.sentence(), ""))?;
+        if !baseline.changes.is_empty() {
+            writeln!(out, "{}", filled(&CHANGES_HEADER, 1..3, rows))?;
+        }
     }
     for note in report.all_notes() {
         writeln!(out, "note: {note}")?;
@@ -156,7 +161,7 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
     if !figure.grades.is_empty() {
         let (header, rows) = grade_table(&figure.grades);
         let table = filled(&header, 0..0, rows);
-        writeln!(out, "\n{GRADES_TITLE}\n{table}")?;
+        writeln!(out, "\n{}\n{table}", wrapped(GRADES_TITLE, ""))?;
     }
     if !figure.verdicts.is_empty() {
         writeln!(out, "\n{VERDICTS_TITLE}")?;

@@ -67,6 +67,10 @@ pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
 /// Returns the comparison with earlier results; an empty text if there is none.
 pub(crate) fn changes(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     let Some(baseline) = &report.baseline else { return String::new() };
+    let sentence = format!("<p>{}.</p>\n", escape(&baseline.sentence()));
+    if baseline.changes.is_empty() {
+        return sentence;
+    }
     let columns = ["txn/s before ", "txn/s now ", "change"];
     let table = of_results("Changes", &columns, comparisons, |Entry { index, result }| {
         let changes = baseline.changes.iter().filter(|change| change.result == index);
@@ -79,7 +83,7 @@ pub(crate) fn changes(report: &Report, comparisons: &[Comparison<'_>]) -> String
         });
         cells.collect()
     });
-    format!("<p>{}.</p>\n{table}", escape(&baseline.sentence()))
+    sentence + &table
 }
 
 /// Returns a folded table below a sentence, which is given without its full stop.
