@@ -316,7 +316,7 @@ mod tests {
             }];
             line
         };
-        let lines = [with_phase(&[10.0, 1.0, 15.0]), with_phase(&[20.0, 10.0, 30.0])];
+        let lines = [with_phase(&[10.0, 4.5, 15.0]), with_phase(&[20.0, 10.0, 30.0])];
         let of = |quantity, compared| judged(&lines, quantity, compared, 0.0..=0.5)[0].clone();
         let ratio = of(Quantity::ThroughputIn("read"), Compared::RatioTo(vec![1]));
         assert_eq!(ratio, (2, Some(0.5), Some(true), "0.50".to_string()));
