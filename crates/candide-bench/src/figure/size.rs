@@ -112,8 +112,8 @@ impl Room {
         (published as f64 * self.fraction.unwrap_or(1.0)).round().max(1_000.0) as usize
     }
 
-    /// Returns the number of transactions drawn beforehand: as many as there are `rows`, but at most
-    /// [`Room::inputs`] and at most 200,000, so that drawing them takes little time.
+    /// Returns the number of transactions drawn beforehand: as many as there are `rows`, but at
+    /// most [`Room::inputs`] and at most 200,000, so that drawing them takes little time.
     fn replayed(&self, published: usize, rows: u64) -> usize {
         let inputs = self.inputs(published);
         usize::try_from(rows).map_or(inputs, |rows| rows.min(inputs)).min(200_000)

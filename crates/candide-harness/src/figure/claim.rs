@@ -147,8 +147,8 @@ impl Claim {
         })
     }
 
-    /// Returns the range of the ratios of throughputs, if they differ more from each other than from
-    /// 1: then no single ratio is given.
+    /// Returns the range of the ratios of throughputs, if they differ more from each other than
+    /// from 1: then no single ratio is given.
     fn range(&self, point: &Point, others: &[&Point]) -> Option<String> {
         let is_ratio =
             matches!(self.compared, Compared::RatioTo(_)) && self.quantity.is_throughput();
@@ -233,8 +233,8 @@ impl Quantity {
         self.is_throughput() || self == Quantity::OfBase
     }
 
-    /// Returns the throughput of each round, or its ratio; an empty list if the quantity is neither,
-    /// or was not measured.
+    /// Returns the throughput of each round, or its ratio; an empty list if the quantity is
+    /// neither, or was not measured.
     fn runs(self, point: &Point) -> &[f64] {
         match self {
             Quantity::Throughput => &point.tps_runs,

@@ -74,8 +74,8 @@ pub(crate) struct Measurement {
     /// The number of times that the system made a thread leave its core; `None` if the system does
     /// not report it.
     pub(crate) involuntary_switches: Option<u64>,
-    /// The least share of a core that a thread had in a run, of the time in which it could have run:
-    /// 1 unless other threads took the core; `None` if the system does not report it.
+    /// The least share of a core that a thread had in a run, of the time in which it could have
+    /// run: 1 unless other threads took the core; `None` if the system does not report it.
     pub(crate) core_share: Option<f64>,
     /// Whether Ctrl-C ended the last run early. Then there may be fewer runs than requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

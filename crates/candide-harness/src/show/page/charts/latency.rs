@@ -27,8 +27,8 @@ const PERCENTILES: [Percentile; 4] = [
     Percentile { name: "slowest", field: "max_us", micros: |kind| kind.max_us },
 ];
 
-/// The part of the name of a transaction type that only checks tables. Such types read whole tables,
-/// and are drawn apart from others.
+/// The part of the name of a transaction type that only checks tables. Such types read whole
+/// tables, and are drawn apart from others.
 const AUDIT: &str = "audit";
 
 /// Shows the results of the first facet with the largest number of threads. Results with fewer

@@ -1,5 +1,5 @@
-//! Scales: the position at which a number is drawn, and the ticks. Most scales are linear, from zero
-//! to a round number; those of latencies are logarithmic.
+//! Scales: the position at which a number is drawn, and the ticks. Most scales are linear, from
+//! zero to a round number; those of latencies are logarithmic.
 
 use super::super::markup::escape;
 use super::super::number::short;
