@@ -110,7 +110,7 @@ impl Claim {
             let doubt = measured.and_then(|_| self.doubt(point, &others));
             let holds = measured.is_some_and(|value| self.accepted.contains(&value));
             let words = match (doubt, measured) {
-                (Some(doubt), _) if doubt == Doubt::Spread => "the rounds disagree".to_string(),
+                (Some(Doubt::Spread), _) => "the rounds disagree".to_string(),
                 (Some(doubt), _) => doubt.words().to_string(),
                 (None, Some(value)) => {
                     self.range(point, &others).unwrap_or_else(|| self.words(value))
@@ -163,10 +163,10 @@ impl Claim {
     fn rounds(&self, point: &Point, others: &[&Point]) -> Vec<f64> {
         let runs = |point| self.quantity.runs(point);
         let rounds = runs(point).iter().enumerate().filter_map(|(round, &ours)| {
-            let theirs = others.iter().filter_map(|other| runs(other).get(round).copied());
+            let mut theirs = others.iter().filter_map(|other| runs(other).get(round).copied());
             match self.compared {
                 Compared::Nothing => Some(ours),
-                Compared::DifferenceFrom(_) => theirs.last().map(|theirs| (ours - theirs).abs()),
+                Compared::DifferenceFrom(_) => theirs.next().map(|theirs| (ours - theirs).abs()),
                 Compared::RatioTo(_) => {
                     let most = theirs.fold(0.0, f64::max);
                     (most > 0.0).then(|| ours / most)
