@@ -294,9 +294,9 @@ mod tests {
         assert_eq!(fast(2.1), [(2, Some(2.0), Some(false), "2.00".to_string())]);
         let open = (2, Some(2.0), None, "the rounds disagree".to_string());
         assert_eq!(fast(1.6), [open], "1.5 is too little, and 2 is enough");
-        let lines = [line(&[2], &[(90, 0), (99, 0), (102, 0)]), line(&[2], &[(100, 0); 3])];
+        let alike = [line(&[2], &[(90, 0), (99, 0), (102, 0)]), line(&[2], &[(100, 0); 3])];
         let near = Compared::RatioTo(vec![1]);
-        let held = judged(&lines, Quantity::Throughput, near, 0.8..=1.2);
+        let held = judged(&alike, Quantity::Throughput, near, 0.8..=1.2);
         assert_eq!(held, [(2, Some(0.99), Some(true), "0.90 to 1.02".to_string())]);
         let plain = judged(&lines, Quantity::Throughput, Compared::Nothing, 0.0..=99.0);
         assert_eq!(plain, [(2, Some(100.0), Some(false), "100 txn/s".to_string())]);
