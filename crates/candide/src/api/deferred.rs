@@ -183,15 +183,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// The steps of a transaction run in the order of the program, after everything that the
     /// transaction has read is validated, and together with its other updates of the same rows in
-    /// their order. A step runs at most once in an attempt; not if the closure returns an error,
-    /// or an earlier operation or step has failed. Under protocols that run one transaction at a time it
-    /// runs at once, and under all protocols it runs when [`Later::now`] asks for its result. So a
-    /// step may run in an attempt that then has no effect.
+    /// their order. A step runs at most once in an attempt; not if the closure returns an error, or
+    /// an earlier operation or step has failed. Under protocols that run one transaction at a time
+    /// it runs at once, and under all protocols it runs when [`Later::now`] asks for its result. So
+    /// a step may run in an attempt that then has no effect.
     ///
     /// While a step runs, its row is locked. So it should be short, and it must not wait for other
     /// threads. It cannot begin a transaction, in a session that it has captured either, wait for
-    /// the log ([`Pending::wait`](crate::Pending::wait), [`sync`](crate::Database::sync)), or make a
-    /// checkpoint: all these return [`Abort::Nested`], and opening a snapshot panics. If a step
+    /// the log ([`Pending::wait`](crate::Pending::wait), [`sync`](crate::Database::sync)), or make
+    /// a checkpoint: all these return [`Abort::Nested`], and opening a snapshot panics. If a step
     /// panics, the transaction has no effect, and the panic goes on in the caller of `run`.
     ///
     /// `step` is called once, but is an `FnMut`: what it captures, and a result that nothing takes,

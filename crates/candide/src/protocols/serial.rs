@@ -201,7 +201,9 @@ impl Hidden {
     fn undo_to(&mut self, place: usize) {
         while let Some((address, step)) = self.steps.pop_if(|&mut (_, step)| step >= place) {
             let Some(places) = self.places.get_mut(&address) else { continue };
-            places.pop_back_if(|&mut last| last == step);
+            if places.back() == Some(&step) {
+                places.pop_back();
+            }
             if places.is_empty() {
                 self.places.remove(&address);
             }

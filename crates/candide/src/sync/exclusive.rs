@@ -25,8 +25,8 @@ pub(crate) struct Exclusive {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The thread would wait for itself. Either the thread already holds the lock, or the lock's
-    /// holder waits, directly or through further holders, for another lock that the thread holds; or
-    /// the thread runs a step.
+    /// holder waits, directly or through further holders, for another lock that the thread holds;
+    /// or the thread runs a step.
     Nested,
     /// The deadline has passed.
     TooLate,

@@ -48,8 +48,8 @@ pub(crate) struct State<P: Protocol> {
     pub(super) doomed: Option<Abort>,
     /// The outcome of a pending update that was returned to the closure. The attempt can only end
     /// in this outcome. If none was returned: [`Abort::NotUnique`] if there are `deferred` entries,
-    /// and otherwise [`Abort::NotYet`] if there have been steps, of which the commit has to know, or
-    /// are late rows.
+    /// and otherwise [`Abort::NotYet`] if there have been steps, of which the commit has to know,
+    /// or are late rows.
     pub(super) failed: Option<Abort>,
     /// The number of the operation to which `failed` belongs, or [`AT_COMMIT`].
     pub(super) failed_at: u32,
