@@ -130,8 +130,8 @@ impl<'a> RunOptions<'a> {
     /// not interrupted, and commits if it can, even after the deadline. If the deadline has already
     /// passed, one attempt is made nevertheless, unless another transaction has the global lock. An
     /// attempt waits at most 20 ms for one row; under [`DeferredTwoPhase`] the first attempt waits
-    /// 100 ms, and each later one until the deadline, but a second at most. If the limit on attempts
-    /// is reached as well, [`Abort::AttemptsExhausted`] is returned.
+    /// 100 ms, and each later one until the deadline, but a second at most. If the limit on
+    /// attempts is reached as well, [`Abort::AttemptsExhausted`] is returned.
     ///
     /// [`DeferredTwoPhase`]: crate::policy::Policy::DeferredTwoPhase
     ///
