@@ -132,8 +132,7 @@ fn page(text: &str) -> String {
     page
 }
 
-/// Returns a line in which links to items, such as [`Tx::run`](crate::Tx::run) and `` [`Tx`] ``,
-/// are text.
+/// Returns a line in which links to items of the API are text.
 fn without_items(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;
