@@ -121,7 +121,7 @@ impl ByAddress {
     #[cold]
     fn clear_table(&mut self, count: usize) {
         if self.0.capacity() > 32 * count {
-            // A far longer list has left this table. Clearing it each time would cost more than
+            // The table has grown for a far longer list. Clearing it each time would cost more than
             // growing a new one.
             self.0 = AddressMap::default();
         } else {

@@ -222,7 +222,8 @@ pub(super) fn verdict(
     (lock, word): (Lock<'_>, LockWord),
     is_shown: bool,
 ) -> Verdict {
-    // A transaction of this thread cannot continue before this attempt ends.
+    // The lock may be held by another transaction of this thread, which cannot continue before this
+    // attempt ends.
     if is_own_threads(locker.base(), locker.own.desk, word) {
         return Verdict::Without;
     }
