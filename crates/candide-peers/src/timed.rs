@@ -41,6 +41,10 @@ impl Sample {
 /// A failure of a thread.
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
+/// The size of a thread's stack, which the system gives as it is used. An attempt of a peer that
+/// has seen the head of a list drops all elements that were popped meanwhile, one within another.
+const STACK_BYTES: usize = 1 << 28;
+
 /// Runs each of `threads` on a thread of its own. A thread repeats transactions as long as the
 /// function that it gets returns `true`, and returns the numbers of commits and of retries.
 pub(crate) fn drive<T>(
@@ -54,11 +58,13 @@ where
     let (start, is_over, cores) = (&start, &is_over, &Cores::allowed());
     thread::scope(|scope| {
         let spawn = |(number, thread): (usize, T)| {
-            scope.spawn(move || {
+            let run = move || {
                 cores.pin(number);
                 start.wait();
                 thread(&|| !is_over.load(Ordering::Relaxed))
-            })
+            };
+            let builder = thread::Builder::new().stack_size(STACK_BYTES);
+            builder.spawn_scoped(scope, run).expect("the machine has room for the threads")
         };
         let running: Vec<_> = threads.enumerate().map(spawn).collect();
         start.wait();

@@ -20,7 +20,7 @@
 
 pub mod cli;
 mod memories;
-mod tables;
+mod own;
 mod work;
 
 use std::error::Error;
@@ -34,7 +34,7 @@ use cli::Options;
 use work::{Shape, run_map, run_queue};
 
 /// The names of the sides, in the order of the tables.
-const SIDES: [&str; 3] = ["candide-occ, tables", "fast-stm", "stm"];
+const SIDES: [&str; 3] = ["candide-occ", "fast-stm", "stm"];
 
 /// Measures what the options select, and prints a table for each shape and number of threads.
 ///
@@ -67,12 +67,12 @@ fn measure_all(options: &Options) -> Result<(), Failure> {
 fn turn(shape: Shape, keys: u64, lot: Lot) -> [Result<Sample, Failure>; 3] {
     match shape {
         Shape::Map => [
-            tables::Map::new(keys).and_then(|map| run_map(&map, keys, lot)),
+            own::Map::new(keys).and_then(|map| run_map(&map, keys, lot)),
             run_map(&memories::fast::Map::new(keys), keys, lot),
             run_map(&memories::plain::Map::new(keys), keys, lot),
         ],
         Shape::Queue => [
-            tables::Queue::new().and_then(|queue| run_queue(&queue, lot)),
+            own::Queue::new().and_then(|queue| run_queue(&queue, lot)),
             run_queue(&memories::fast::Queue::new(), lot),
             run_queue(&memories::plain::Queue::new(), lot),
         ],
