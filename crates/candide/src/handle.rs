@@ -6,7 +6,10 @@ use crate::durable::Durable;
 use crate::engine::Protocol;
 use crate::log::Log;
 use crate::shared::{HasValues, Inner};
+use crate::sync::is_inside_transaction;
+use crate::sync::process::Builder;
 use candide_log::Store;
+use std::any::Any;
 use std::io;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -154,7 +157,15 @@ impl Drop for Open {
             let _ = durable.close();
         }
         if let Some(memory) = self.values.take() {
-            drop(memory.take_values());
+            drop_outside(memory.take_values());
         }
+    }
+}
+
+/// Drops values outside of transactions: inside one, a thread of its own drops them.
+fn drop_outside(values: Box<dyn Any + Send>) {
+    if is_inside_transaction() {
+        // If there is no thread, the closure is dropped here, and the values with it.
+        let _ = Builder::new().name("candide-values".to_owned()).spawn(move || drop(values));
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct Collector<V> {
 pub(crate) trait HasValues: Send + Sync {
     /// Takes all values that the database holds, once, and all garbage. The caller drops them, and
     /// holds nothing. No handle of the program is left, so no transaction runs, and none will.
-    fn take_values(&self) -> Box<dyn Any>;
+    fn take_values(&self) -> Box<dyn Any + Send>;
 }
 
 /// A guard. While it exists, the advancer collects no garbage of the database.
@@ -254,7 +254,7 @@ impl<P: Protocol> Collect for Inner<P> {
 }
 
 impl<P: Protocol> HasValues for Inner<P> {
-    fn take_values(&self) -> Box<dyn Any> {
+    fn take_values(&self) -> Box<dyn Any + Send> {
         // The advancer does not collect meanwhile, nor later.
         let collector = lock(&self.collector);
         if self.values_taken.swap(true, Ordering::Relaxed) {

@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 use crate::engine::{InPlace, Protocol, TableCore};
-use crate::error::Error;
+use crate::error::{Abort, Error};
 use crate::log::Level;
 use crate::schema::{Unit, Words};
 use crate::shared::{CollectorGuard, Inner};
-use crate::sync::thread;
+use crate::sync::{is_in_step, thread};
 use crate::txn::TxnRunner;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 ///
 /// # Errors
 /// [`Error::NotQuiescent`] if a transaction is running, [`Error::Transaction`] with
-/// [`Abort::LogFailed`](crate::Abort::LogFailed).
+/// [`Abort::LogFailed`], and with [`Abort::Nested`] inside a step.
 pub(crate) fn for_each_row<P: Protocol>(
     inner: &Inner<P>,
     table: &TableCore,
@@ -86,6 +86,10 @@ struct Visitor<'a, P: Protocol> {
 
 impl<'a, P: Protocol> Visitor<'a, P> {
     fn new(inner: &'a Inner<P>) -> Result<Visitor<'a, P>, Error> {
+        // The pin would hide the step from transactions that `each` begins.
+        if is_in_step() {
+            return Err(Error::Transaction(Abort::Nested));
+        }
         // Takes the lock only if it is free: an iteration further up the same stack may hold it. An
         // iteration further up is pinned, so the check below fails.
         let collector = loop {

@@ -333,7 +333,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// [`Error::NotQuiescent`] if a transaction is running; [`Error::Transaction`] with
     /// [`Abort::LogFailed`] if the log of an [open](crate::Database::open) database has failed, and
-    /// the rows may not be durable.
+    /// the rows may not be durable, and with [`Abort::Nested`] inside a step.
     pub fn for_each_quiescent(&self, mut each: impl FnMut(&R)) -> Result<usize, Error> {
         for_each_row(&self.inner, &self.core, &mut |key, words| {
             each(&R::load(&R::Key::from_words(key), words))

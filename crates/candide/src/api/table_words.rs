@@ -118,7 +118,7 @@ impl<P: Protocol> TableWords<'_, P> {
     /// # Errors
     /// [`Error::NotQuiescent`] if a transaction is running; [`Error::Transaction`] with
     /// [`Abort::LogFailed`] if the log of an [open](crate::Database::open) database has failed, and
-    /// the rows may not be durable.
+    /// the rows may not be durable, and with [`Abort::Nested`] inside a step.
     pub fn for_each_quiescent(&self, each: &mut dyn FnMut(&[u64], &[u64])) -> Result<usize, Error> {
         for_each_row(self.inner, self.core, each)
     }

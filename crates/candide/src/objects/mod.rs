@@ -24,7 +24,9 @@
 //! is [open](crate::Database::open) in a directory; the next opening finds it, and refuses it under
 //! another type. An object without a name is in memory, and ends with its last handle. A handle is
 //! small; its clones refer to the same object, and threads may share them. Handles of objects do
-//! not keep the database open, so values of the database may contain them.
+//! not keep the database open, so values of the database may contain them. What has ended is
+//! deleted in transactions of its own: under [`Serial`](crate::Serial), which allows one session,
+//! when the program has none.
 //!
 //! # Names
 //! A name is of at most 64 bytes, and is never free again: there is no way to delete or rename an

@@ -183,14 +183,15 @@ fn a_step_begins_no_transaction<P: Protocol>() {
         move || {
             let own = db.run(|tx| items.read(tx, 2, Item::COUNT));
             let other = db_of_others.run(|tx| others.read(tx, 2, Item::COUNT));
-            (own, other, db.session().err(), db_of_others.session().err())
+            let visited = others.for_each_quiescent(|_| ()).err();
+            (own, other, [db.session().err(), db_of_others.session().err(), visited])
         }
     };
-    let refused = (Err(Abort::Nested), Err(Abort::Nested), true, true);
-    let seen = |seen: (_, _, Option<Error>, Option<Error>)| {
+    let refused = (Err(Abort::Nested), Err(Abort::Nested), [true; 3]);
+    let seen = |(own, other, errors): (_, _, [Option<Error>; 3])| {
         let is_nested =
             |error: Option<Error>| matches!(error, Some(Error::Transaction(Abort::Nested)));
-        (seen.0, seen.1, is_nested(seen.2), is_nested(seen.3))
+        (own, other, errors.map(is_nested))
     };
     let table = db.table::<Item>("items").unwrap();
     let (in_step, in_map) = db
