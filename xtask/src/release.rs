@@ -14,6 +14,10 @@ use std::process::{Command, Stdio};
 /// The published crates, each behind those that it depends on.
 const PUBLISHED: &[&str] = &["candide-log", "candide-check", "candide-derive", "candide"];
 
+/// Packages whose documentation has examples of a crate that depends on them, and that crate. A
+/// package cannot depend on what comes behind it, so the dependency is added when it is unpacked.
+const EXAMPLES_OF: &[(&str, &str)] = &[("candide-derive", "candide")];
+
 const LICENCES: &[&str] = &["LICENSE-MIT", "LICENSE-APACHE"];
 
 /// Systems for which the packages are checked, without their C libraries.
@@ -121,6 +125,17 @@ fn build(root: &Path, manifests: &[Value]) -> Result<(), String> {
         println!("release: {package}.crate has {} KB", bytes / 1000);
         succeed(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&folder))?;
         members.push(package);
+    }
+    for (name, other) in EXAMPLES_OF {
+        let folder_of = |name: &str| {
+            let place = PUBLISHED.iter().position(|published| *published == name);
+            &members[place.expect("it is published")]
+        };
+        let manifest = folder.join(folder_of(name)).join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).map_err(|error| error.to_string())?;
+        let more = format!("\n[dev-dependencies.{other}]\npath = \"../{}\"\n", folder_of(other));
+        fs::write(&manifest, text + &more)
+            .map_err(|error| format!("{}: {error}", manifest.display()))?;
     }
     let patches: String = manifests
         .iter()

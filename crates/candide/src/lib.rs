@@ -21,7 +21,7 @@
 //! ```
 //! use candide::{Abort, Database, Record, Whole};
 //!
-//! /// An account. The balance is a column group of its own: reading the owner never conflicts with a transfer.
+//! /// The balance has a version of its own: reading the owner never conflicts with a transfer.
 //! #[derive(Record, Clone, Copy, Debug, PartialEq)]
 //! struct Account {
 //!     #[key]
@@ -40,14 +40,16 @@
 //!
 //! let transfer = |cents| {
 //!     db.run(|tx| {
-//!         accounts.update(tx, 1, Account::CENTS.sub(cents).at_least(0))?; // reads nothing: other transfers do not disturb it
+//!         // Updates read nothing, so other transfers do not disturb them.
+//!         accounts.update(tx, 1, Account::CENTS.sub(cents).at_least(0))?;
 //!         accounts.update(tx, 2, Account::CENTS.add(cents))?;
 //!         accounts.read(tx, 2, (Account::OWNER, Account::CENTS)) // sees the pending update
 //!     })
 //! };
 //! assert_eq!(transfer(300), Ok((20, 300)));
 //! assert_eq!(transfer(300), Err(Abort::Guard)); // and nothing has happened
-//! assert_eq!(db.run(|tx| accounts.read(tx, 1, Whole)), Ok(Account { id: 1, owner: 10, cents: 200 }));
+//! let first = db.run(|tx| accounts.read(tx, 1, Whole));
+//! assert_eq!(first, Ok(Account { id: 1, owner: 10, cents: 200 }));
 //! # Ok::<(), candide::Error>(())
 //! ```
 //!
@@ -60,17 +62,19 @@
 //! convert.
 //!
 //! # Protocols
-//! `Database::<Mvcc>::default()` has another protocol than [`Occ`]; `Database::<Mvcc>::builder()`
-//! also takes options. The protocol of an [`AnyDatabase`](any::AnyDatabase) is chosen at run time.
-//! [The list](protocols) has a page for each protocol, with its guarantees and the programs that it
-//! suits. Under [`TicToc`] and [`Mvto`], and under `Occ` [if so configured](Builder::opaque), an
-//! attempt that will be repeated may see values of different times. No attempt ever sees half of a
-//! write. [`Tx::validate`] checks whether all values that an attempt has seen belong together.
-//! Under [`Mvcc`] and `Mvto` a database has [snapshots](Snapshot). [`Protocol::STRICT`] and
-//! [`Protocol::OPAQUE`] are the further guarantees of each protocol.
+//! `Database::<Mvcc>::default()` has another protocol than [`Occ`], and so has its
+//! [`builder`](Database::builder); an [`AnyDatabase`](any::AnyDatabase) has one chosen at run time.
+//! [The list](protocols) says what each guarantees and which programs it suits. No attempt ever
+//! sees half of a write; under [`TicToc`] and [`Mvto`], and under `Occ` [if so
+//! configured](Builder::opaque), an attempt that will be repeated may see values of different
+//! times, which [`Tx::validate`] finds out. [`Mvcc`] and `Mvto` have [snapshots](Snapshot).
 //!
 //! # Limits
+//! <details><summary>What a row, a key, a table and a database can have at most</summary>
+//!
 #![doc = include_str!("limits.txt")]
+//!
+//! </details>
 //!
 //! Rows have a fixed size; there are no columns for `String`, `Vec` or other data that owns memory.
 //! All rows are in memory, also those of a database that lies in files. Forking a process with open

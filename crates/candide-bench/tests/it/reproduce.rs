@@ -36,6 +36,8 @@ fn reproduce_until(arguments: &str, is_enough: impl Fn(&Value) -> bool) -> (Stri
         assert_eq!(message, "", "progress is for terminals");
         let report =
             serde_json::from_str(&fs::read_to_string(&json).expect("written")).expect("JSON");
+        // The end of a long line is in the next one, behind an indent.
+        let printed = printed.replace("\n  ", " ");
         is_enough(&report).then_some((printed, report))
     };
     durations.find_map(run).expect("something commits, and it is enough")

@@ -205,7 +205,10 @@ impl Log {
                 }
             }
             if !words.is_empty() {
-                return Err(format!("a record of {} words", words.len()));
+                return Err(format!(
+                    "a record has more than {HEADER_WORDS} words, and {} are left",
+                    words.len()
+                ));
             }
         }
         Ok(largest)

@@ -184,7 +184,7 @@ fn changes_that_recovery_would_refuse_are_not_written() {
         (&[], 3, "cut 3 comes after the larger cut 4"),
         (&[&put(4, 1, 1, 1)], 6, "a record below the cut: stamp 4, after cut 4"),
         (&[&record[..5]], 6, "a record says that it has 9 words, and has 5"),
-        (&[&record, &[1, 2]], 6, "a record of 2 words"),
+        (&[&record, &[1, 2]], 6, "a record has more than 3 words, and 2 are left"),
     ];
     for (records, cut, expected) in cases {
         let (disk, mut opened, table) = open_new();

@@ -243,7 +243,7 @@ fn accounts(contents: &Contents, knobs: &Tpcc) -> [Condition; 3] {
         let found = (book.paid, book.payments_found, count);
         counts.expect(own == found, || {
             format!(
-                "customer {:?} states {own:?} (paid, payments, deliveries), and rows of others state {found:?}",
+                "customer {:?} states {own:?} (paid, payments, deliveries), but payments and orders add up to {found:?}",
                 key()
             )
         });

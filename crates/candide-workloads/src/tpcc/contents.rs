@@ -342,7 +342,7 @@ impl Contents {
         for (place, book) in self.customers.iter().enumerate() {
             self.names.expect(book.named == 1, || {
                 format!(
-                    "customer {:?} is in {} lists of namesakes",
+                    "customer {:?} must be in one list of customers by last name, and is in {}",
                     self.size.customer(place),
                     book.named
                 )

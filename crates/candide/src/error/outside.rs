@@ -286,8 +286,8 @@ impl fmt::Display for Error {
             ),
             Error::PolicyWithoutRoom { table, wanted, possible } => {
                 let possible: Vec<_> = possible.iter().map(|policy| policy.name()).collect();
-                let possible = possible.join(", ");
-                write!(f, "table {table:?} was made without room for the locks of {wanted}; possible: {possible}")
+                let possible = possible.join(" or ");
+                write!(f, "table {table:?} was made without room for the locks of {wanted}; use {possible}, or make the table with a policy that locks")
             }
             Error::EmptyTableName => f.write_str("a table, an index, a sequence or an object needs a name of at least one character"),
             Error::ReservedName { name } => {

@@ -44,11 +44,8 @@ macro_rules! for_each_protocol {
     };
 }
 
-pub use super::mvcc::Mvcc;
-pub use super::mvto::Mvto;
-pub use super::occ::Occ;
-pub use super::serial::Serial;
-pub use super::tictoc::TicToc;
+#[doc(inline)]
+pub use super::{mvcc::Mvcc, mvto::Mvto, occ::Occ, serial::Serial, tictoc::TicToc};
 
 /// The protocol of a database whose type names no protocol.
 pub type DefaultProtocol = Occ;

@@ -1,3 +1,5 @@
+//! The protocols: what each guarantees, and which programs it suits.
+//!
 #![doc = include_str!("../../PROTOCOLS.md")]
 
 mod by_name;

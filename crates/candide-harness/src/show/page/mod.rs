@@ -193,7 +193,10 @@ mod tests {
         );
         assert_eq!(page_of_two.matches("data-mark=\"x-end\" data-value=\"2\"").count(), 1);
         let page_without = page(&[with(true, false, 2400.0), Sample { protocol: 1, ..SAMPLE }]);
-        assert!(!page_without.contains("as a multiple of without"), "of different protocols");
+        assert!(
+            !page_without.contains("as a multiple of that without them"),
+            "of different protocols"
+        );
         let page_of_one = page(&[SAMPLE]);
         assert!(
             !page_of_one.contains("CU on, TS on") && !page_of_one.contains(SWITCHES),

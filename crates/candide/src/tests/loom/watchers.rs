@@ -27,17 +27,17 @@ fn loom_watch_against_install() {
 }
 
 #[test]
-fn loom_watch_against_install_in_timestamp_order() {
+fn loom_watch_against_install_under_tictoc() {
     explore_as_it_is(2, watch_against_install::<TicToc>);
 }
 
 #[test]
-fn loom_watch_against_install_in_versions() {
+fn loom_watch_against_install_under_mvcc() {
     explore_as_it_is(2, watch_against_install::<Mvcc>);
 }
 
 #[test]
-fn loom_watch_against_install_by_timestamps() {
+fn loom_watch_against_install_under_mvto() {
     explore_as_it_is(2, watch_against_install::<Mvto>);
 }
 

@@ -26,7 +26,8 @@ fn a_table_without_room_keeps_its_policy() {
         assert_eq!(
             error.to_string(),
             format!(
-                "table \"rows\" was made without room for the locks of {policy}; possible: occ"
+                "table \"rows\" was made without room for the locks of {policy}; \
+                 use occ, or make the table with a policy that locks"
             )
         );
         assert!(matches!(error, Error::PolicyWithoutRoom { wanted, .. } if wanted == policy));

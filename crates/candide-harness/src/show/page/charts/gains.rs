@@ -50,7 +50,7 @@ pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
         count => format!(" {} in doubt, and not drawn.", counted(count, "ratio")),
     };
     let what = format!(
-        "{}: throughput with commit-time updates (CU) and timestamp splitting (TS), as a multiple of without",
+        "{}: throughput with commit-time updates (CU) and timestamp splitting (TS), as a multiple of that without them",
         comparison.title
     );
     let finding = format!(
