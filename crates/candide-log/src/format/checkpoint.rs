@@ -8,6 +8,7 @@
 
 use super::bytes::{self, Field, byte_words, crc_of_words};
 use super::commit::{self, CommitRecord};
+use super::long_row::{LongRow, check_row_values, take_long_row};
 use super::manifest::Part;
 use super::{Fault, Malformed, Uuid};
 use crate::schema::TABLE_NUMBER_MAX;
@@ -22,8 +23,9 @@ pub const PART_BLOCK_BYTES: usize = 256 << 10;
 /// The number of bytes after which a writer of a checkpoint should begin another part.
 pub const PART_BYTES: u64 = 64 << 20;
 
-/// The version of the format of the parts of checkpoints, the only one.
-pub const VERSION: u32 = 1;
+/// The version of the format of the parts of checkpoints that is written. This version and all
+/// earlier ones are read: what they contain is valid in this version, too.
+pub const VERSION: u32 = 2;
 
 const MAGIC_BYTES: &[u8; 8] = b"candiCHK";
 const PART: Field = Field::new("part", 12, 4);
@@ -62,10 +64,11 @@ pub const BLOCK_FIELDS: &[Field] = &[
     BLOCK_CRC,
 ];
 
-/// The kinds of blocks, in the order in which a part has them.
+/// The kinds of blocks. A part has its blocks with rows first, then those with commit records.
 const ROWS: u32 = 1;
 const PENDING: u32 = 2;
 const END: u32 = 3;
+const LONG_ROWS: u32 = 4;
 
 /// The header of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +151,19 @@ pub enum Contents {
         /// The number of rows.
         count: u64,
     },
+    /// Rows of one table with values of any length, in ascending order of their keys. Each is a
+    /// word, the number of words of its values; and the words of its key, its own words and the
+    /// values.
+    LongRows {
+        /// The number of the table.
+        table: u32,
+        /// The number of words of a key.
+        key_words: u16,
+        /// The number of words of a row.
+        row_words: u16,
+        /// The number of rows.
+        count: u64,
+    },
     /// Commit records with a stamp above the cut of the checkpoint.
     Pending {
         /// The number of records.
@@ -160,15 +176,27 @@ pub enum Contents {
     },
 }
 
+impl Contents {
+    fn kind(self) -> u32 {
+        match self {
+            Contents::Rows { .. } => ROWS,
+            Contents::LongRows { .. } => LONG_ROWS,
+            Contents::Pending { .. } => PENDING,
+            Contents::End { .. } => END,
+        }
+    }
+}
+
 impl PartBlockHeader {
     fn encode(&self) -> [u8; PART_BLOCK_HEADER_BYTES] {
         let mut bytes = [0; PART_BLOCK_HEADER_BYTES];
         let (kind, count) = match self.contents {
-            Contents::Rows { table, key_words, row_words, count } => {
+            Contents::Rows { table, key_words, row_words, count }
+            | Contents::LongRows { table, key_words, row_words, count } => {
                 BLOCK_TABLE.put(&mut bytes, table.into());
                 BLOCK_KEY_WORDS.put(&mut bytes, key_words.into());
                 BLOCK_ROW_WORDS.put(&mut bytes, row_words.into());
-                (ROWS, count)
+                (self.contents.kind(), count)
             }
             Contents::Pending { count } => (PENDING, count),
             Contents::End { blocks } => (END, blocks),
@@ -196,18 +224,17 @@ impl PartBlockHeader {
             return Err(BLOCK_MAGIC.wrong("no block begins here").with(Fault::Magic));
         }
         let (kind, count) = (BLOCK_KIND.get_u32(bytes), BLOCK_COUNT.get(bytes));
+        let table = BLOCK_TABLE.get_u32(bytes);
+        let key_words = BLOCK_KEY_WORDS.get(bytes) as u16;
+        let row_words = BLOCK_ROW_WORDS.get(bytes) as u16;
         let contents = match kind {
-            ROWS => Contents::Rows {
-                table: BLOCK_TABLE.get_u32(bytes),
-                key_words: BLOCK_KEY_WORDS.get(bytes) as u16,
-                row_words: BLOCK_ROW_WORDS.get(bytes) as u16,
-                count,
-            },
+            ROWS => Contents::Rows { table, key_words, row_words, count },
+            LONG_ROWS => Contents::LongRows { table, key_words, row_words, count },
             PENDING => Contents::Pending { count },
             END => Contents::End { blocks: count },
             _ => return Err(BLOCK_KIND.wrong(format!("a block has the unknown kind {kind}"))),
         };
-        if kind != ROWS {
+        if !matches!(kind, ROWS | LONG_ROWS) {
             BLOCK_TABLE.is_zero(bytes)?;
             BLOCK_KEY_WORDS.is_zero(bytes)?;
             BLOCK_ROW_WORDS.is_zero(bytes)?;
@@ -235,14 +262,17 @@ impl PartBlockHeader {
     fn check_counts(&self) -> Result<(), Malformed> {
         let payload = self.payload_bytes;
         match self.contents {
-            Contents::Rows { table, .. } if table > TABLE_NUMBER_MAX => {
+            Contents::Rows { table, .. } | Contents::LongRows { table, .. }
+                if table > TABLE_NUMBER_MAX =>
+            {
                 Err(BLOCK_TABLE
                     .wrong(format!("table {table} is above the largest number of a table")))
             }
-            Contents::Rows { count: 0, .. } | Contents::Pending { count: 0 } => {
-                Err(BLOCK_COUNT.wrong("the block has no contents"))
-            }
-            Contents::Rows { key_words: 0, count: 2.., .. } => {
+            Contents::Rows { count: 0, .. }
+            | Contents::LongRows { count: 0, .. }
+            | Contents::Pending { count: 0 } => Err(BLOCK_COUNT.wrong("the block has no contents")),
+            Contents::Rows { key_words: 0, count: 2.., .. }
+            | Contents::LongRows { key_words: 0, count: 2.., .. } => {
                 Err(BLOCK_COUNT.wrong("several rows have keys of no words"))
             }
             Contents::Rows { key_words, row_words, count, .. } => {
@@ -258,13 +288,15 @@ impl PartBlockHeader {
                     ))),
                 }
             }
-            Contents::Pending { .. } if !payload.is_multiple_of(bytes::WORD as u64) => {
+            Contents::LongRows { .. } | Contents::Pending { .. }
+                if !payload.is_multiple_of(bytes::WORD as u64) =>
+            {
                 Err(BLOCK_PAYLOAD.wrong(format!("{payload} bytes are not whole words")))
             }
             Contents::End { .. } if payload != 0 => {
                 Err(BLOCK_PAYLOAD.wrong(format!("the end has {payload} bytes")))
             }
-            Contents::Pending { .. } | Contents::End { .. } => Ok(()),
+            Contents::LongRows { .. } | Contents::Pending { .. } | Contents::End { .. } => Ok(()),
         }
     }
 
@@ -317,6 +349,20 @@ impl PartEncoder {
         self.block(Contents::Rows { table, key_words, row_words, count }, &[rows])
     }
 
+    /// Returns the header of a block of `count` rows with values, at least one. `rows` contains for
+    /// each row the number of words of its values, the words of its key, its own words, and its
+    /// values. The rows are in order, as for [`rows`](PartEncoder::rows).
+    pub fn long_rows(
+        &mut self,
+        (table, count): (u32, u64),
+        key_words: u16,
+        row_words: u16,
+        rows: &[u64],
+    ) -> [u8; PART_BLOCK_HEADER_BYTES] {
+        debug_assert!(count > 0, "there is a row");
+        self.block(Contents::LongRows { table, key_words, row_words, count }, &[rows])
+    }
+
     /// Returns the header of a block of commit records, each in an item of `records`, which is not
     /// empty. All blocks of rows come before.
     pub fn pending(&mut self, records: &[&[u64]]) -> [u8; PART_BLOCK_HEADER_BYTES] {
@@ -366,7 +412,7 @@ pub struct PartBlock<'a> {
 
 impl PartBlock<'_> {
     /// Returns the words of the rows: for each row the key, then the row. Empty if the block
-    /// contains no rows.
+    /// contains no rows, or rows with values.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = (&[u64], &[u64])> {
         let (words, key_words, row_words) = match self.contents {
             Contents::Rows { key_words, row_words, .. } => (&self.words[..], key_words, row_words),
@@ -375,6 +421,22 @@ impl PartBlock<'_> {
         let (key_words, row_words) = (usize::from(key_words), usize::from(row_words));
         // A block with rows of no words has been refused.
         words.chunks_exact((key_words + row_words).max(1)).map(move |row| row.split_at(key_words))
+    }
+
+    /// Returns the rows with values. Empty if the block contains none.
+    pub fn long_rows(&self) -> impl Iterator<Item = LongRow<'_>> {
+        let (key_words, row_words, mut rest) = match self.contents {
+            Contents::LongRows { key_words, row_words, .. } => {
+                (key_words.into(), row_words.into(), &self.words[..])
+            }
+            _ => (0, 0, <&[u64]>::default()),
+        };
+        std::iter::from_fn(move || {
+            // The rows have been checked, so there is no error.
+            let (row, behind) = take_long_row(rest, key_words, row_words).ok()?;
+            rest = behind;
+            Some(row)
+        })
     }
 
     /// Returns the commit records. Empty if the block contains none.
@@ -460,10 +522,10 @@ impl PartDecoder {
 
     /// Checks that the contents are in order.
     fn check_contents(&mut self, header: &PartBlockHeader, words: &[u64]) -> Result<(), Malformed> {
-        let kind = match header.contents {
-            Contents::Rows { .. } => ROWS,
-            Contents::Pending { .. } => PENDING,
-            Contents::End { .. } => END,
+        // Both kinds of rows come in one order.
+        let kind = match header.contents.kind() {
+            LONG_ROWS => ROWS,
+            kind => kind,
         };
         if kind < self.kind {
             return Err(BLOCK_KIND.wrong("a block of rows comes after commit records"));
@@ -474,6 +536,9 @@ impl PartDecoder {
         match header.contents {
             Contents::Rows { table, key_words, row_words, .. } => {
                 self.check_order(table, key_words.into(), row_words.into(), words)?;
+            }
+            Contents::LongRows { table, key_words, row_words, count } => {
+                self.check_long_order((table, count), key_words.into(), row_words.into(), words)?;
             }
             Contents::Pending { count } => check_records(count, words)?,
             Contents::End { blocks } => self.check_end(header, blocks)?,
@@ -499,11 +564,42 @@ impl PartDecoder {
         for (number, row) in rows.enumerate() {
             let key = &row[..key_words];
             if last.is_some_and(|last| last >= key) {
-                let place = number * size_of_val(row) + PART_BLOCK_HEADER_BYTES;
-                let error = format!("row {number} of the block does not have a larger key");
-                return Err(Malformed::new(place as u64, error));
+                return Err(unordered(number, number * size_of_val(row)));
             }
             last = Some(key);
+        }
+        self.key = last.map(<[u64]>::to_vec);
+        self.table = table;
+        Ok(())
+    }
+
+    /// Checks rows with values, and that tables and keys ascend; and keeps the last key.
+    fn check_long_order(
+        &mut self,
+        (table, count): (u32, u64),
+        key_words: usize,
+        row_words: usize,
+        words: &[u64],
+    ) -> Result<(), Malformed> {
+        if table < self.table {
+            let error = format!("table {table} comes after table {}", self.table);
+            return Err(BLOCK_TABLE.wrong(error));
+        }
+        let mut last = self.key.as_deref().filter(|_| table == self.table);
+        let (mut rest, mut number) = (words, 0);
+        while !rest.is_empty() {
+            let at = size_of_val(words) - size_of_val(rest);
+            let wrong = |what| Malformed::new((at + PART_BLOCK_HEADER_BYTES) as u64, what);
+            let (row, behind) = take_long_row(rest, key_words, row_words).map_err(wrong)?;
+            check_row_values(row).map_err(wrong)?;
+            if last.is_some_and(|last| last >= row.key) {
+                return Err(unordered(number, at));
+            }
+            (last, rest, number) = (Some(row.key), behind, number + 1);
+        }
+        if number as u64 != count {
+            let error = format!("the block has {number} rows, not {count}");
+            return Err(BLOCK_COUNT.wrong(error));
         }
         self.key = last.map(<[u64]>::to_vec);
         self.table = table;
@@ -528,6 +624,12 @@ impl PartDecoder {
         }
         Ok(())
     }
+}
+
+/// Returns the error of a row of a block, at this byte of the payload, that is not in order.
+fn unordered(number: usize, at: usize) -> Malformed {
+    let error = format!("row {number} of the block does not have a larger key");
+    Malformed::new((at + PART_BLOCK_HEADER_BYTES) as u64, error)
 }
 
 /// Checks that the words are `count` commit records.

@@ -4,10 +4,12 @@
 //! word 0      number of words of the record (low 32 bits) | number of entries (high 32 bits)
 //! word 1      stamp
 //! word 2      version
-//! entries     header, key words, words of the row
+//! entries     header, key words, words of the row, values
 //!
 //! header      table 48..64 | first word 32..48 | count of words 16..32 | key words 8..16 | kind 0..8
 //! kind        0 update, 1 put, 2 delete; | SAME_ROW: no key words, the row of the entry before
+//!             | VALUES: values behind the words, each a header and its bytes
+//! value       number of bytes 0..32 | place of its word in the row 32..48 | NONE | LAST
 //! ```
 //!
 //! The words of a row are counted from its first one, group after group, and do not depend on
@@ -15,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::value::{self, Values, check_values};
 use super::{Fault, Malformed};
 use std::borrow::Cow;
 use std::slice;
@@ -24,6 +27,9 @@ pub const HEADER_WORDS: usize = 3;
 /// The bit of an entry's kind that is set if the entry has no key: the entry changes the same row
 /// as the entry before.
 pub const SAME_ROW: u8 = 0x80;
+
+/// The bit of an entry's kind that is set if there are values behind its words.
+pub const VALUES: u8 = 0x40;
 
 /// The effect of a change on its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,6 +286,27 @@ impl<'a> CommitWriter<'a> {
         self.next(words.len()).copy_from_slice(words);
     }
 
+    /// Appends values to the last entry, whose words are complete, and which is not a delete: each
+    /// with the place in the row of its word, and its bytes, or `None` for the absence of an
+    /// optional value. Places ascend, and no word of the entry at such a place is other than 0.
+    ///
+    /// # Panics
+    /// A value has more than [`VALUE_BYTES_MAX`](value::VALUE_BYTES_MAX) bytes.
+    pub fn values(&mut self, values: &[(u16, Option<&[u8]>)]) {
+        debug_assert!(values.is_sorted_by(|one, next| one.0 < next.0), "places ascend");
+        for (number, (place, bytes)) in values.iter().enumerate() {
+            let words = value::words(*bytes);
+            #[cfg(debug_assertions)]
+            {
+                self.due += words;
+            }
+            value::write(self.next(words), *place, *bytes, number + 1 == values.len());
+        }
+        if !values.is_empty() {
+            self.buffer.words[self.last] |= u64::from(VALUES);
+        }
+    }
+
     /// Counts an entry of this many words.
     #[inline(always)]
     fn count(&mut self, words: usize) {
@@ -346,6 +373,15 @@ pub struct Change<'a> {
     pub key: &'a [u64],
     /// The words that the change stores.
     pub words: &'a [u64],
+    /// The values that the change stores, as words.
+    pub value_words: &'a [u64],
+}
+
+impl<'a> Change<'a> {
+    /// Returns the values that the change stores, by the places of their words.
+    pub fn values(&self) -> Values<'a> {
+        Values::of(self.value_words)
+    }
 }
 
 impl<'a> CommitRecord<'a> {
@@ -484,10 +520,11 @@ impl<'a> Cursor<'a> {
                 Some((_, key)) => key,
             }
         };
-        let kind = match kind & !SAME_ROW {
+        let has_values = kind & VALUES != 0;
+        let kind = match kind & !(SAME_ROW | VALUES) {
             0 => ChangeKind::Update,
             1 => ChangeKind::Put,
-            2 if count == 0 && first == 0 => ChangeKind::Delete,
+            2 if count == 0 && first == 0 && !has_values => ChangeKind::Delete,
             2 => return Err(wrong(start, "a delete has words")),
             kind => return Err(wrong(start, format!("an entry has the unknown kind {kind}"))),
         };
@@ -497,9 +534,28 @@ impl<'a> Cursor<'a> {
         }
         let words = words(&mut rest, count.into())
             .ok_or_else(|| wrong(start, format!("an entry of {count} words is cut off")))?;
+        let value_words = match has_values {
+            true => self.values(&mut rest, first, words)?,
+            false => &[],
+        };
         self.at = self.record.len() - rest.len();
         self.row = Some((table, key));
-        Ok(Change { table, kind, first, key, words })
+        Ok(Change { table, kind, first, key, words, value_words })
+    }
+}
+
+impl<'a> Cursor<'a> {
+    /// Takes the values of an entry that stores `row` from the front.
+    #[inline(never)]
+    fn values(
+        &self,
+        rest: &mut slice::Iter<'a, u64>,
+        first: u16,
+        row: &[u64],
+    ) -> Result<&'a [u64], Malformed> {
+        let at = self.record.len() - rest.len();
+        let count = check_values(rest.as_slice(), first, row).map_err(|what| wrong(at, what))?;
+        words(rest, count).ok_or_else(|| wrong(at, "a value is cut off"))
     }
 }
 

@@ -79,9 +79,13 @@ impl ManifestFile {
     pub(crate) fn add(&mut self, entry: Entry) -> Result<(), StoreError> {
         self.check()?;
         let bytes = entry.encode(&self.current).map_err(unwritable)?;
-        let name = match &entry {
-            Entry::Table(table) => Some(table.name.clone()),
-            Entry::LastSegment(_) => None,
+        let (before, after) = match &entry {
+            Entry::Table(table) => (None, Some(table.name.clone())),
+            Entry::Changed(table) => {
+                let before = self.current.table(table.number).map(|known| known.name.clone());
+                (before, Some(table.name.clone()))
+            }
+            Entry::LastSegment(_) => (None, None),
         };
         match self.files.take() {
             Some(mut files) if files.bytes + bytes.len() as u64 <= files.most => {
@@ -91,7 +95,10 @@ impl ManifestFile {
             }
             _ => self.replace(|manifest| manifest.apply(entry))?,
         }
-        self.names.extend(name);
+        if let Some(before) = before {
+            self.names.remove(&before);
+        }
+        self.names.extend(after.filter(|name| !name.is_empty()));
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use super::{LogWriter, Shared, Store, StoreOptions};
 use crate::disk::{Disk, DiskFile, LockError};
 use crate::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
+use crate::schema::TableState;
 use crate::{Rows, TableSchema};
 use candide_log::disk::Disk as _;
 use candide_log_testing::SimDisk;
@@ -169,6 +170,8 @@ impl Database {
             splitting: None,
             policy: None,
             indexes: Vec::new(),
+            fields: Vec::new(),
+            state: TableState::InUse,
         };
         database.store.add_table(table).unwrap();
         database

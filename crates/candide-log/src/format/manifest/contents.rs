@@ -28,6 +28,25 @@ pub struct Manifest {
     pub tables: Vec<TableSchema>,
 }
 
+impl Manifest {
+    /// Returns the place of the table with this number; or, if there is none, the place at which
+    /// it would be.
+    pub(crate) fn place_of(&self, number: u32) -> Result<usize, usize> {
+        self.tables.binary_search_by_key(&number, |table| table.number)
+    }
+
+    /// Returns the table with this number.
+    pub fn table(&self, number: u32) -> Option<&TableSchema> {
+        self.place_of(number).ok().map(|place| &self.tables[place])
+    }
+
+    /// Returns the numbers of the tables that have been dropped, in ascending order.
+    pub fn dropped(&self) -> Vec<u32> {
+        let dropped = self.tables.iter().filter(|table| table.is_dropped());
+        dropped.map(|table| table.number).collect()
+    }
+}
+
 /// A checkpoint as MANIFEST names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
