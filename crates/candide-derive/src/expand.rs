@@ -246,8 +246,8 @@ impl Record {
     }
 
     /// Returns the code that finds a type's layout in words, and its description. For a type that
-    /// columns or keys cannot have, a trait gives others instead, since the compiler reports an error
-    /// about the type already.
+    /// columns or keys cannot have, a trait gives others instead, since the compiler reports an
+    /// error about the type already.
     fn layout(&self) -> TokenStream {
         let path = &self.path;
         quote! {
@@ -305,21 +305,26 @@ impl Record {
 impl Record {
     /// Returns the descriptions of the fields.
     fn field_infos(&self) -> Vec<TokenStream> {
-        let (path, ident) = (&self.path, &self.ident);
+        let path = &self.path;
         let info = |field: &Field| {
-            let Column { ty, constant, .. } = self.field(*field);
+            let ty = &self.field(*field).ty;
             let name = self.field(*field).name();
             match field {
                 Field::Key(_) => quote! {
                     #path::schema::FieldInfo::of_key(#name, <__CandideKey<#ty>>::TYPE)
                 },
                 Field::Column(number) => {
-                    let default = self.default_of(&self.columns[*number]);
+                    let column = &self.columns[*number];
+                    let (group, packing) = (column.group, packing_name(column.group));
+                    let default = self.default_of(column);
+                    let mut of_group = self.columns_of(group);
+                    let number = of_group.position(|other| other.ident == column.ident);
+                    let number = number.expect("the column is in its group");
                     quote! {
                         #path::schema::FieldInfo::of_column(
                             #name,
                             <__CandideLayout<#ty>>::TYPE,
-                            #path::Column::place(&<#ident>::#constant),
+                            #packing.place(#group, #number),
                             #default,
                         )
                     }

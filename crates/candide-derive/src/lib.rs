@@ -165,11 +165,11 @@ use syn::{DeriveInput, parse_macro_input};
 /// description, and a table of another description is refused by an error that names the columns.
 /// An enum may have further variants, if it needs no further bit for them.
 ///
-/// `Record::SCHEMA`, by which files and exports of earlier versions recognise the type, is a hash of
-/// the names and types of all fields, as they are written, of the columns' groups, and of how the
-/// types lie in words: it does not depend on the compiler. Another variant of an enum changes it if
-/// it needs another bit. The names and types of the fields of a struct that derives `Key` count like
-/// those of the record, if the struct is its key.
+/// `Record::SCHEMA`, by which files and exports of earlier versions recognise the type, is a hash
+/// of the names and types of all fields, as they are written, of the columns' groups, and of how
+/// the types lie in words: it does not depend on the compiler. Another variant of an enum changes
+/// it if it needs another bit. The names and types of the fields of a struct that derives `Key`
+/// count like those of the record, if the struct is its key.
 #[proc_macro_derive(Record, attributes(record, key, group, column, index, unique, default))]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

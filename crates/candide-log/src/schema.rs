@@ -23,7 +23,8 @@ pub const KEY_WORDS_MAX: usize = u8::MAX as usize;
 pub const ROW_WORDS_MAX: usize = u16::MAX as usize;
 /// The largest number of bytes of a name.
 pub const NAME_BYTES_MAX: usize = u16::MAX as usize;
-/// The largest number of groups, of indexes, of fields, and of entries of the key widths of a table.
+/// The largest number of groups, of indexes, of fields, and of entries of the key widths of a
+/// table.
 pub const PARTS_MAX: usize = u16::MAX as usize;
 
 /// A table as MANIFEST describes it.
@@ -84,7 +85,8 @@ pub struct IndexSchema {
     pub unique: bool,
     /// Whether the index keeps its keys in order.
     pub ordered: bool,
-    /// The places of its columns in the list of the table's fields; empty if they are not described.
+    /// The places of its columns in the list of the table's fields; empty if they are not
+    /// described.
     pub columns: Vec<u16>,
 }
 

@@ -10,7 +10,7 @@ mod fields;
 mod table;
 mod texts;
 
-pub use contents::{BASE_BYTES_MAX, Checkpoint, Manifest, Part};
+pub use contents::{BASE_BYTES_MAX, Checkpoint, Manifest, Part, VERSION};
 pub use entry::{ENTRY_FIELDS, Entry};
 pub use fields::fields_hash;
 
@@ -19,11 +19,8 @@ use super::{Malformed, Uuid};
 use crate::schema::TableSchema;
 use contents::CRC_BYTES;
 use std::collections::HashSet;
-use table::{put_table, take_table};
+use table::{check_table, put_table, take_table};
 
-/// The version of the format of MANIFEST that is written. This version and all earlier ones are
-/// read.
-pub const VERSION: u32 = 3;
 /// The first version, in which a file is a base.
 const WITHOUT_ENTRIES: u32 = 1;
 
@@ -319,16 +316,6 @@ fn check_next(
     }
     check_table(table, at)?;
     add_name(names, table, at)
-}
-
-/// Checks that a table keeps the limits and has the hash of its fields.
-fn check_table(table: &TableSchema, at: u64) -> Result<(), Malformed> {
-    table.check().map_err(|error| Malformed::new(at, error))?;
-    if !table.fields.is_empty() && table.schema != fields_hash(&table.fields) {
-        let error = format!("table {} has another hash than its fields", table.number);
-        return Err(Malformed::new(at, error));
-    }
-    Ok(())
 }
 
 /// Adds the name of a table, which no other table has.

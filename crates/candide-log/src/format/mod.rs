@@ -7,8 +7,8 @@
 //! | `checkpoint-NNNNNNNNNN-PPPP` | a part: a header, then blocks of rows and of commit records | [`checkpoint`] |
 //!
 //! Commit records, which log blocks and checkpoints contain, are in [`commit`]; the values of any
-//! length that these and the rows of checkpoints have, in [`value`] and [`long_row`]. All numbers are
-//! little-endian. No decoder panics, whatever it is given, and none allocates more than a small
+//! length that these and the rows of checkpoints have, in [`value`] and [`long_row`]. All numbers
+//! are little-endian. No decoder panics, whatever it is given, and none allocates more than a small
 //! multiple of its input. `docs/file-format.md` describes every field.
 
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
-//! Values of columns of any length: behind the words of an entry of a commit record, and of a row of
-//! a checkpoint.
+//! Values of columns of any length: behind the words of an entry of a commit record, and of a row
+//! of a checkpoint.
 //!
 //! ```text
 //! header      number of bytes 0..32 | place of its word in the row 32..48 | NONE 48 | LAST 63

@@ -319,8 +319,8 @@ impl Log {
         self.next_segment(self.next_bytes(), self.next_bytes())
     }
 
-    /// Closes the segment in use as [`rotate`](Log::rotate) does. If no segment would be closed then,
-    /// writes a block without records first.
+    /// Closes the segment in use as [`rotate`](Log::rotate) does. If no segment would be closed
+    /// then, writes a block without records first.
     pub(crate) fn rotate_always(&mut self) -> Result<(), Obstacle> {
         if self.offset == FIRST_BLOCK && self.closed.is_empty() {
             self.write(&[], self.last.cut)?;

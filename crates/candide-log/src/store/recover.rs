@@ -13,7 +13,7 @@ use crate::log::replay::Replay;
 use crate::log::segments::{self, Segment};
 use crate::store::Progress;
 use crate::target::{Loader, Target};
-use apply::{apply, finish};
+use apply::{apply, finish, is_in};
 
 /// The number of bytes to read from which several threads are worth starting.
 const PARALLEL_BYTES: u64 = 4 << 20;
@@ -88,11 +88,6 @@ pub(crate) fn recover<'a>(
     }
     finish(&mut *loader)?;
     Ok(Recovery { rows, replay })
-}
-
-/// Returns whether a table is one of those that have been dropped, mostly none.
-fn is_in(dropped: &[u32], table: u16) -> bool {
-    !dropped.is_empty() && dropped.binary_search(&table.into()).is_ok()
 }
 
 /// Loads all parts of the checkpoint. Calls `loaded` with the number of bytes so far.

@@ -16,8 +16,8 @@ use std::borrow::Cow;
 /// The rows of a table: its number, the words of a key and of a row, and the rows.
 type Rows = (u32, u16, u16, Vec<u64>);
 
-/// The rows of a table with values: its number, the number of rows, the words of a key and of a row,
-/// and the rows.
+/// The rows of a table with values: its number, the number of rows, the words of a key and of a
+/// row, and the rows.
 type LongRows = (u32, u64, u16, u16, Vec<u64>);
 
 /// A row with values: its table, its key, its words, and the values.

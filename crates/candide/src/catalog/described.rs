@@ -48,8 +48,8 @@ fn type_of(ty: &FieldType) -> TypeSchema {
         FieldType::Signed { bits } => TypeSchema::Signed(bits as u8),
         FieldType::Float { bits } => TypeSchema::Float(bits as u8),
         FieldType::Char => TypeSchema::Char,
-        FieldType::Text { bytes } => TypeSchema::Text(bytes as u32),
-        FieldType::Bytes { bytes } => TypeSchema::Bytes(bytes as u32),
+        FieldType::ShortText { bytes } => TypeSchema::Text(bytes as u32),
+        FieldType::FixedBytes { bytes } => TypeSchema::Bytes(bytes as u32),
         FieldType::Enum { name, bits, variants } => {
             let variant = |(tag, name): (u64, &&str)| VariantSchema {
                 name: (*name).to_owned(),
@@ -60,7 +60,7 @@ fn type_of(ty: &FieldType) -> TypeSchema {
             let (name, tag_bits) = (name.to_owned(), bits as u8);
             TypeSchema::Enum(Box::new(EnumSchema { name, bits, tag_bits, variants }))
         }
-        FieldType::Option(ty) => TypeSchema::Option(Box::new(type_of(ty))),
+        FieldType::Optional(ty) => TypeSchema::Option(Box::new(type_of(ty))),
         FieldType::Array(ty, count) => TypeSchema::Array(Box::new(type_of(ty)), count as u32),
         FieldType::Struct { name, bits, parts } => {
             let part = |(name, ty): &(&str, &FieldType)| PartSchema {

@@ -266,7 +266,7 @@ impl<T: Field> Buffer for OptionBuffer<T> {
 impl<T: Field> Field for Option<T> {
     const BITS: u32 = if T::BITS < 64 { T::BITS + 1 } else { (T::WORDS as u32 + 1) * 64 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, T::LAYOUT]);
-    const TYPE: &'static FieldType = &FieldType::Option(T::TYPE);
+    const TYPE: &'static FieldType = &FieldType::Optional(T::TYPE);
     type Buffer = OptionBuffer<T>;
 
     #[inline(always)]
@@ -452,7 +452,7 @@ impl<const N: usize> Field for Bytes<N> {
     // Fewer than eight bytes take a whole word, too, so that columns never need to shift bytes.
     const BITS: u32 = if N < 8 { 64 } else { N as u32 * 8 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, N as u64]);
-    const TYPE: &'static FieldType = &FieldType::Bytes { bytes: N };
+    const TYPE: &'static FieldType = &FieldType::FixedBytes { bytes: N };
     type Buffer = Bytes<N>;
 
     #[inline(always)]
@@ -621,7 +621,7 @@ impl<const N: usize> Buffer for Text<N> {
 impl<const N: usize> Field for Text<N> {
     const BITS: u32 = (N.div_ceil(8) as u32 + 1) * 64;
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, N as u64]);
-    const TYPE: &'static FieldType = &FieldType::Text { bytes: N };
+    const TYPE: &'static FieldType = &FieldType::ShortText { bytes: N };
     type Buffer = Text<N>;
 
     #[inline(always)]

@@ -10,7 +10,7 @@ use super::place::Place;
 /// use candide::Text;
 /// use candide::schema::{Field, FieldType};
 ///
-/// assert_eq!(<Option<Text<8>>>::TYPE, &FieldType::Option(&FieldType::Text { bytes: 8 }));
+/// assert_eq!(<Option<Text<8>>>::TYPE, &FieldType::Optional(&FieldType::ShortText { bytes: 8 }));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -44,12 +44,12 @@ pub enum FieldType {
     /// `char`.
     Char,
     /// [`Text<N>`](crate::Text).
-    Text {
+    ShortText {
         /// The most bytes of a text.
         bytes: usize,
     },
     /// [`Bytes<N>`](crate::Bytes).
-    Bytes {
+    FixedBytes {
         /// The number of bytes.
         bytes: usize,
     },
@@ -63,7 +63,7 @@ pub enum FieldType {
         variants: &'static [&'static str],
     },
     /// An option of a type.
-    Option(&'static FieldType),
+    Optional(&'static FieldType),
     /// An array of this many values of a type.
     Array(&'static FieldType, usize),
     /// A struct that derives [`Key`](crate::Key), or a tuple.
@@ -82,7 +82,8 @@ pub enum FieldType {
 pub struct FieldInfo {
     pub(crate) name: &'static str,
     pub(crate) ty: &'static FieldType,
-    /// The place of a column; `None` for a part of the key. The parts of the key follow one another.
+    /// The place of a column; `None` for a part of the key. The parts of the key follow one
+    /// another.
     pub(crate) place: Option<Place>,
     /// Writes the column's default into the words of a row.
     pub(crate) default: Option<fn(&mut [u64])>,
@@ -124,7 +125,7 @@ impl FieldInfo {
 /// Panics if `text`, the default of a column of type `ty`, is longer than the type allows.
 #[doc(hidden)]
 pub const fn check_default(ty: &FieldType, text: &str) {
-    if let FieldType::Text { bytes } = ty {
+    if let FieldType::ShortText { bytes } = ty {
         assert!(text.len() <= *bytes, "the default is longer than its type allows");
     }
 }

@@ -288,7 +288,7 @@ where
     type Words = <[u64; 1] as Before<K::Words>>::Both;
     const WIDTHS: &'static [u32] = joined_widths::<bool, K>();
     const KEY_LAYOUT: u64 = hash_numbers(&[bool::KEY_LAYOUT, K::KEY_LAYOUT]);
-    const KEY_TYPE: &'static FieldType = &FieldType::Option(K::KEY_TYPE);
+    const KEY_TYPE: &'static FieldType = &FieldType::Optional(K::KEY_TYPE);
 
     fn words(&self) -> Self::Words {
         match self {

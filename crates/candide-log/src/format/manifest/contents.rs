@@ -3,6 +3,9 @@
 use crate::format::Uuid;
 use crate::schema::TableSchema;
 
+/// The version of the format of MANIFEST that is written. This version and all earlier ones are
+/// read.
+pub const VERSION: u32 = 3;
 /// The largest number of bytes of a base. A greater length is refused, so a damaged length takes no
 /// memory.
 pub const BASE_BYTES_MAX: u64 = 256 << 20;

@@ -1,8 +1,7 @@
 //! Entries of MANIFEST: changes that are appended to it.
 
-use super::contents::{BASE_BYTES_MAX, CRC_BYTES, Manifest};
-use super::table::{put_table, take_table};
-use super::{VERSION, check_table};
+use super::contents::{BASE_BYTES_MAX, CRC_BYTES, Manifest, VERSION};
+use super::table::{check_table, put_table, take_table};
 use crate::format::bytes::{Field, Reader};
 use crate::format::{Fault, Malformed};
 use crate::schema::TableSchema;

@@ -1,6 +1,6 @@
 //! The schemas of tables as bytes of MANIFEST.
 
-use super::fields::{put_field, take_fields};
+use super::fields::{fields_hash, put_field, take_fields};
 use super::texts::{put, put_text, take_text};
 use crate::format::Malformed;
 use crate::format::bytes::Reader;
@@ -23,6 +23,16 @@ const WITH_FIELDS: u32 = 3;
 /// The bits of an index.
 const INDEX_UNIQUE: u64 = 1;
 const INDEX_ORDERED: u64 = 2;
+
+/// Checks that a table, which is read or written at `at`, keeps the limits and has the hash of its fields.
+pub(super) fn check_table(table: &TableSchema, at: u64) -> Result<(), Malformed> {
+    table.check().map_err(|error| Malformed::new(at, error))?;
+    if !table.fields.is_empty() && table.schema != fields_hash(&table.fields) {
+        let error = format!("table {} has another hash than its fields", table.number);
+        return Err(Malformed::new(at, error));
+    }
+    Ok(())
+}
 
 /// Writes a table that has been checked.
 pub(super) fn put_table(to: &mut Vec<u8>, table: &TableSchema) {

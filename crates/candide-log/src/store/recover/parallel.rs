@@ -2,8 +2,7 @@
 //! thread gets all batches in order, and makes the changes of those rows that are its own, so the
 //! changes of one row keep their order.
 
-use super::apply::{apply, finish};
-use super::is_in;
+use super::apply::{apply, finish, is_in};
 use crate::checkpoint::read::{Loaded, PartReader, load_part, parts};
 use crate::disk::Disk;
 use crate::error::OpenError;
