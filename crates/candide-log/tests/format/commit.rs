@@ -164,7 +164,7 @@ fn each_mistake_in_a_value_has_its_own_error() {
     refused(1, &[0], 4, "a value is cut off");
     refused(1, &[1 | last], 4, "a value is cut off");
     refused(1, &[u64::from(u32::MAX) | last], 4, "a value is too long");
-    refused(1, &[(1 << 24) + 1 | last], 4, "a value is too long");
+    refused(1, &[((1 << 24) + 1) | last], 4, "a value is too long");
     refused(1, &[1 << 49 | last], 4, "a value has unknown bits");
     refused(1, &[1 | 1 << 48 | last, 1], 4, "a value that is none has bytes");
     refused(1, &[0xffff << 32 | last], 4, "a value is beyond any row");

@@ -24,7 +24,8 @@ const WITH_FIELDS: u32 = 3;
 const INDEX_UNIQUE: u64 = 1;
 const INDEX_ORDERED: u64 = 2;
 
-/// Checks that a table, which is read or written at `at`, keeps the limits and has the hash of its fields.
+/// Checks that a table, which is read or written at `at`, keeps the limits and has the hash of its
+/// fields.
 pub(super) fn check_table(table: &TableSchema, at: u64) -> Result<(), Malformed> {
     table.check().map_err(|error| Malformed::new(at, error))?;
     if !table.fields.is_empty() && table.schema != fields_hash(&table.fields) {

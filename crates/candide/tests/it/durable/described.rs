@@ -24,7 +24,7 @@ macro_rules! persons {
                 #[default = $cents]
                 pub(super) cents: i64,
                 pub(super) state: State,
-                #[default = "nobody"]
+                #[default = "hermit"]
                 #[unique(ordered)]
                 pub(super) name: candide::Text<12>,
                 $(pub(super) $column: $ty,)?
@@ -96,7 +96,7 @@ fn files_describe_names_types_places_and_defaults() {
     assert_eq!(table.fields[1].place, FieldPlace::Column { group: 1, word: 0, shift: 0 });
     assert_eq!(table.fields[1].default, Some(5_u64.to_le_bytes().to_vec()));
     let name = table.fields[3].default.clone().unwrap();
-    assert_eq!((&name[..6], name[16]), (&b"nobody"[..], 6));
+    assert_eq!((&name[..6], name[16]), (&b"hermit"[..], 6));
     let index = &table.indexes[0];
     assert_eq!((&index.columns[..], index.unique, index.ordered), (&[3][..], true, true));
     let mut words = Vec::new();
