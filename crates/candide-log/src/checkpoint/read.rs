@@ -122,7 +122,7 @@ fn check_table(tables: &[TableSchema], contents: Contents) -> Result<(), String>
         return Ok(());
     };
     let Ok(place) = tables.binary_search_by_key(&table, |schema| schema.number) else {
-        return Err(format!("rows of table {table}, which does not exist"));
+        return Err(format!("rows of table {table}, but there is no such table"));
     };
     let schema = &tables[place];
     if matches!(contents, Contents::LongRows { .. }) {

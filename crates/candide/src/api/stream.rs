@@ -21,8 +21,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"candide\x04");
 const MAGIC_WITH_TEXTS: u64 = u64::from_le_bytes(*b"candide\x03");
 /// The first word of streams without texts of fields.
 const MAGIC_WITHOUT_FIELDS: u64 = u64::from_le_bytes(*b"candide\x02");
-/// The largest number of bytes of the description of a table, or of the texts of all fields. No row
-/// type has one of this length.
+/// The largest number of bytes of the description of a table, or of the descriptions of all its
+/// fields. No row type has one of this length.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 24;
 /// The number of rows in one piece of the stream. The last piece may have fewer rows.
 const ROWS_AT_ONCE: usize = 1_024;

@@ -12,8 +12,8 @@ use crate::engine::{Context, Protocol, own_thread};
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::locks::{
-    Early, Grant, HeldCells, LockBase, Locker, Mode, RASK, RowLocks, SessionLocks, WASK, learn,
-    lock_place, with_flags,
+    Early, Grant, HeldCells, LockBase, Locker, Mode, RANGE, RASK, RowLocks, SessionLocks, WASK,
+    learn, lock_place, with_flags,
 };
 use crate::protocols::shared::cell_lock::{raise_install, release_cell};
 use crate::protocols::shared::node_set::NodeSet;
@@ -57,6 +57,11 @@ impl EarlyLocks {
     /// Returns whether the attempt has locked nothing, and no other session sees that it may lock.
     pub(super) fn is_unused(&self) -> bool {
         self.held.is_empty() && self.by_policy.is_unused()
+    }
+
+    /// Returns the cells that the attempt holds.
+    pub(super) fn held_cells(&self) -> &HeldCells {
+        &self.held
     }
 
     /// Asks the policy of a cell's table for the lock for reading.
@@ -105,8 +110,10 @@ impl EarlyLocks {
         context.yield_to_token()?;
         self.ask(context, at, (Mode::Write, when))?;
         // A closure that continues with a row that has changed while the attempt waited would run
-        // without success.
-        let seen = || reads.iter().rev().find(|(read, _)| read.address() == at.address());
+        // without success, unless it has read of the row only that a number is in a range.
+        let is_read =
+            |&&(read, seen): &&(CellAt, Tid)| read.address() == at.address() && !seen.has(RANGE);
+        let seen = || reads.iter().rev().find(is_read);
         if self.by_policy.has_waited()
             && let Some(&(_, seen)) = seen()
             && !Tid(at.cell_word(0).load(Ordering::Relaxed)).same_version(seen)

@@ -7,6 +7,8 @@ mod endings;
 mod hot_rows;
 mod learning;
 mod learning_edges;
+mod patience;
+mod ranges;
 mod schedules;
 mod waiting;
 
