@@ -27,6 +27,9 @@ pub const NAME_BYTES_MAX: usize = u16::MAX as usize;
 /// table.
 pub const PARTS_MAX: usize = u16::MAX as usize;
 
+/// The largest number of bytes of a value of a column of any length, and of a default.
+pub const VALUE_BYTES_MAX: usize = 1 << 24;
+
 /// A table as MANIFEST describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSchema {
@@ -149,6 +152,14 @@ impl TableSchema {
         if self.key_words == 0 && self.row_words() == 0 {
             return Err(format!("neither the keys nor the rows of table {name:?} have a word"));
         }
+        self.check_counts()?;
+        self.check_names()?;
+        self.check_fields()
+    }
+
+    /// Checks how many parts the table has.
+    fn check_counts(&self) -> Result<(), String> {
+        let name = &self.name;
         let counts = [
             ("key components", self.key_widths.len()),
             ("groups", self.groups.len()),
@@ -158,17 +169,28 @@ impl TableSchema {
         if let Some((of, count)) = counts.into_iter().find(|(_, count)| *count > PARTS_MAX) {
             return Err(format!("table {name:?} has {count} {of}; {PARTS_MAX} are the most"));
         }
-        self.check_fields()?;
-        let names = [name, &self.row_type].into_iter().chain(&self.policy);
+        match self.indexes.iter().find(|index| index.columns.len() > PARTS_MAX) {
+            Some(IndexSchema { name: index, columns, .. }) => {
+                let count = columns.len();
+                Err(format!("index {index:?} has {count} fields; {PARTS_MAX} are the most"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Checks how long names are.
+    fn check_names(&self) -> Result<(), String> {
+        let names = [("it", &self.name), ("its row type", &self.row_type)].into_iter();
         let mut names = names
-            .chain(self.groups.iter().map(|(name, _)| name))
-            .chain(self.indexes.iter().map(|index| &index.name))
-            .chain(self.fields.iter().map(|field| &field.name));
-        match names.find(|name| name.len() > NAME_BYTES_MAX) {
-            Some(long) => {
+            .chain(self.policy.iter().map(|name| ("its policy", name)))
+            .chain(self.groups.iter().map(|(name, _)| ("a group", name)))
+            .chain(self.indexes.iter().map(|index| ("an index", &index.name)))
+            .chain(self.fields.iter().map(|field| ("a field", &field.name)));
+        match names.find(|(_, name)| name.len() > NAME_BYTES_MAX) {
+            Some((of, long)) => {
                 let (bytes, number) = (long.len(), self.number);
                 Err(format!(
-                    "table {number} has a name of {bytes} bytes; {NAME_BYTES_MAX} are the most"
+                    "table {number}: {of} has a name of {bytes} bytes; {NAME_BYTES_MAX} are the most"
                 ))
             }
             None => Ok(()),

@@ -8,11 +8,11 @@
 
 #![forbid(unsafe_code)]
 
+pub use crate::schema::VALUE_BYTES_MAX;
+
 use super::bytes::word_bytes;
 use std::borrow::Cow;
 
-/// The largest number of bytes of a value.
-pub const VALUE_BYTES_MAX: usize = 1 << 24;
 /// The bit of a value's header that is set if the value is the `None` of an option.
 const NONE: u64 = 1 << 48;
 /// The bit of the header of an entry's last value.

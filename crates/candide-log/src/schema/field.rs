@@ -1,5 +1,6 @@
 //! The fields of rows.
 
+use super::VALUE_BYTES_MAX;
 use super::types::TypeSchema;
 
 /// A field of a row: a part of its key, or a column.
@@ -68,11 +69,20 @@ impl FieldSchema {
             return Err(format!("field {name:?} of type {ty} does not lie in its place"));
         }
         match default {
+            Some(bytes) if bytes.len() > VALUE_BYTES_MAX => {
+                let bytes = bytes.len();
+                Err(format!(
+                    "the default of field {name:?} has {bytes} bytes; {VALUE_BYTES_MAX} are the most"
+                ))
+            }
             Some(bytes) if !ty.is_value() && ty.words() != Some(bytes.len() as u64 / 8) => {
                 Err(format!("the default of field {name:?} has {} bytes", bytes.len()))
             }
             Some(bytes) if !ty.is_value() && !bytes.len().is_multiple_of(8) => {
                 Err(format!("the default of field {name:?} is not whole words"))
+            }
+            Some(bytes) if ty.is_text() && str::from_utf8(bytes).is_err() => {
+                Err(format!("the default of field {name:?} is not UTF-8"))
             }
             _ => Ok(()),
         }

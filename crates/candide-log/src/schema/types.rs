@@ -1,5 +1,6 @@
 //! The types of fields, and the room that their values take.
 
+use super::{NAME_BYTES_MAX, PARTS_MAX};
 use std::fmt::{self, Display, Formatter};
 
 /// The largest number of types that are nested in one another, the outermost one included.
@@ -177,6 +178,15 @@ impl TypeSchema {
         }
     }
 
+    /// Returns whether values of a column of this type are texts of any length.
+    pub(super) fn is_text(&self) -> bool {
+        match self {
+            TypeSchema::LongText | TypeSchema::Json => true,
+            TypeSchema::Option(ty) => matches!(**ty, TypeSchema::LongText | TypeSchema::Json),
+            _ => false,
+        }
+    }
+
     /// Checks that the type is one that a field can have.
     ///
     /// # Errors
@@ -216,6 +226,7 @@ impl TypeSchema {
                 self.bits().map(|_| ()).ok_or_else(|| format!("{self} cannot be a column"))
             }
             TypeSchema::Struct(of) => {
+                check_names(&of.name, &of.parts)?;
                 of.parts.iter().try_for_each(|part| part.check(&of.name, of.bits, 0, depth))
             }
             TypeSchema::Enum(of) => of.check(depth),
@@ -223,6 +234,21 @@ impl TypeSchema {
                 Err(format!("{self} is a part of another type"))
             }
         }
+    }
+}
+
+/// Checks the name of a type or of a variant, the number of its parts, and their names.
+fn check_names(name: &str, parts: &[PartSchema]) -> Result<(), String> {
+    let count = parts.len();
+    let names = parts.iter().map(|part| &*part.name).chain([name]);
+    match names.map(str::len).find(|bytes| *bytes > NAME_BYTES_MAX) {
+        Some(bytes) => {
+            Err(format!("a type has a name of {bytes} bytes; {NAME_BYTES_MAX} are the most"))
+        }
+        None if count > PARTS_MAX => {
+            Err(format!("{name:?} has {count} parts; {PARTS_MAX} are the most"))
+        }
+        None => Ok(()),
     }
 }
 
@@ -261,8 +287,12 @@ impl EnumSchema {
         if tags.last().is_some_and(|last| *last > u64::MAX >> (u64::BITS - u32::from(tag))) {
             return Err(format!("a variant of enum {name:?} has a tag of more than {tag} bits"));
         }
-        let mut parts = self.variants.iter().flat_map(|variant| &variant.parts);
-        parts.try_for_each(|part| part.check(name, bits, tag, depth))
+        check_names(name, &[])?;
+        for variant in &self.variants {
+            check_names(&variant.name, &variant.parts)?;
+            variant.parts.iter().try_for_each(|part| part.check(name, bits, tag, depth))?;
+        }
+        Ok(())
     }
 }
 

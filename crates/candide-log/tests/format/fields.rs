@@ -230,6 +230,85 @@ fn fields_that_do_not_fit_their_table_are_refused() {
 }
 
 #[test]
+fn names_and_parts_beyond_what_their_lengths_can_say_are_refused() {
+    let long = "x".repeat(65_536);
+    let refused = |ty, what: &str| {
+        let mut fields = samples::described().fields;
+        fields[2].ty = ty;
+        let table = table(fields);
+        assert_eq!(table.check().unwrap_err(), format!("table 9: of field \"cents\": {what}"));
+    };
+    let of = |name: &str, parts| {
+        let of = StructSchema { name: name.into(), bits: 64, parts };
+        TypeSchema::Struct(Box::new(of))
+    };
+    let variants = |name: &str, variants| {
+        let of = EnumSchema { name: name.into(), bits: 64, tag_bits: 8, variants };
+        TypeSchema::Enum(Box::new(of))
+    };
+    let name = "a type has a name of 65536 bytes; 65535 are the most";
+    refused(of(&long, vec![]), name);
+    refused(of("S", vec![part(&long, 0, TypeSchema::Bool)]), name);
+    refused(variants(&long, vec![]), name);
+    refused(variants("E", vec![variant(&long, 0, vec![])]), name);
+    refused(variants("E", vec![variant("V", 0, vec![part(&long, 8, TypeSchema::Bool)])]), name);
+    refused(
+        of("S", vec![part("x", 0, TypeSchema::Bool); 65_536]),
+        "\"S\" has 65536 parts; 65535 are the most",
+    );
+    let what = |change: &dyn Fn(&mut TableSchema)| {
+        let mut table = samples::described();
+        change(&mut table);
+        table.check().unwrap_err()
+    };
+    let of_field = what(&|table| table.fields[1].name.clone_from(&long));
+    assert_eq!(of_field, "table 9: a field has a name of 65536 bytes; 65535 are the most");
+    let of_index = what(&|table| table.indexes[0].columns = vec![0; 65_536]);
+    assert_eq!(of_index, "index \"by_owner\" has 65536 fields; 65535 are the most");
+    let of_default = what(&|table| {
+        table.fields[6].ty = TypeSchema::LongText;
+        table.fields[6].default = Some(vec![0; (1 << 24) + 1]);
+    });
+    let most = "table 9: the default of field \"owner\" has 16777217 bytes; 16777216 are the most";
+    assert_eq!(of_default, most);
+    let of_default = what(&|table| {
+        table.fields[6].ty = TypeSchema::Option(Box::new(TypeSchema::Json));
+        table.fields[6].default = Some(vec![b'a', 0xff]);
+    });
+    assert_eq!(of_default, "table 9: the default of field \"owner\" is not UTF-8");
+}
+
+#[test]
+fn names_of_no_bytes_and_of_the_most_are_read_back() {
+    let long = "é".repeat(32_767) + "x";
+    assert_eq!(long.len(), 65_535);
+    for name in ["", &long] {
+        let mut described = samples::described();
+        for (place, field) in described.fields.iter_mut().enumerate() {
+            // Fields have different names; one of them is the empty one.
+            field.name = if place == 0 { name.to_owned() } else { place.to_string() };
+        }
+        let TypeSchema::Enum(of) = &mut described.fields[4].ty else { panic!("an enum") };
+        name.clone_into(&mut of.name);
+        name.clone_into(&mut of.variants[1].name);
+        let TypeSchema::Struct(of) = &mut described.fields[1].ty else { panic!("a struct") };
+        name.clone_into(&mut of.name);
+        name.clone_into(&mut of.parts[0].name);
+        name.clone_into(&mut described.indexes[0].name);
+        name.clone_into(&mut described.groups[0].0);
+        name.clone_into(&mut described.row_type);
+        name.clone_into(&mut described.name);
+        described.schema = fields_hash(&described.fields);
+        let mut manifest = samples::manifest();
+        manifest.tables.push(described);
+        assert_eq!(Manifest::decode(&manifest.encode().unwrap()), Ok(manifest.clone()));
+        manifest.tables.push(TableSchema { number: 10, ..manifest.tables[2].clone() });
+        let twice = manifest.encode().unwrap_err().what;
+        assert_eq!(twice, format!("two tables have the name {name:?}"));
+    }
+}
+
+#[test]
 fn types_that_take_too_much_are_refused_without_an_overflow() {
     let mut ty = TypeSchema::Bytes(u32::MAX);
     for _ in 0..14 {

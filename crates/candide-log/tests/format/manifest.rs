@@ -171,7 +171,7 @@ fn a_table_that_breaks_a_limit_is_refused_with_the_limit() {
     );
     refused(
         |table| table.policy = Some("x".repeat(65_536)),
-        "table 1 has a name of 65536 bytes; 65535 are the most",
+        "table 1: its policy has a name of 65536 bytes; 65535 are the most",
     );
     let mut large = samples::manifest();
     large.tables[0].groups = vec![("a".into(), u32::MAX); 3];

@@ -3,7 +3,7 @@
 use crate::crashes::few;
 use crate::support::*;
 use candide_log::disk::Disk;
-use candide_log::format::manifest::{Manifest, fields_hash};
+use candide_log::format::manifest::{Manifest, fields_hash, table_bytes};
 use candide_log::schema::{FieldPlace, FieldSchema, TableState, TypeSchema};
 use candide_log::tools::{repair, stats, verify};
 use candide_log::{OpenError, StoreError, TableSchema};
@@ -25,6 +25,8 @@ fn contents(opened: &Opened) -> Contents {
 /// A database that is changed in steps, each of which is durable at its end.
 struct Script {
     disk: SimDisk,
+    /// Returns the schema of a table of this name.
+    schema: fn(&str) -> TableSchema,
     opened: Opened,
     stamp: u64,
     now: Contents,
@@ -34,10 +36,14 @@ struct Script {
 
 impl Script {
     fn new() -> Script {
+        Script::with(schema)
+    }
+
+    fn with(schema: fn(&str) -> TableSchema) -> Script {
         let disk = SimDisk::new();
         let opened = open(disk.clone()).unwrap();
         let steps = vec![(disk.position(), Contents::new())];
-        Script { disk, opened, stamp: 0, now: Contents::new(), steps }
+        Script { disk, schema, opened, stamp: 0, now: Contents::new(), steps }
     }
 
     fn done(&mut self) {
@@ -45,7 +51,7 @@ impl Script {
     }
 
     fn add(&mut self, name: &str) -> u32 {
-        let number = self.opened.store.add_table(schema(name)).unwrap();
+        let number = self.opened.store.add_table((self.schema)(name)).unwrap();
         self.now.insert(name.to_string(), Vec::new());
         self.done();
         number
@@ -91,8 +97,8 @@ impl Script {
 }
 
 /// Makes, fills, renames and drops tables, before and after checkpoints.
-fn script() -> Script {
-    let mut script = Script::new();
+fn script(schema: fn(&str) -> TableSchema) -> Script {
+    let mut script = Script::with(schema);
     let accounts = script.add("accounts");
     script.put("accounts", accounts, 1);
     let lines = script.add("lines");
@@ -116,10 +122,9 @@ fn script() -> Script {
     script
 }
 
-#[test]
-fn every_crash_leaves_a_table_as_it_was_or_as_it_is_to_be() {
-    let script = script();
-    for state in script.disk.crash_states(&few()) {
+/// Opens what each crash of the script leaves.
+fn check_crashes(script: &Script, options: &CrashOptions) {
+    for state in script.disk.crash_states(options) {
         let position = state.id().position;
         let opened = open(state.disk());
         let opened = opened.unwrap_or_else(|error| panic!("{}{error}", state.describe()));
@@ -129,6 +134,101 @@ fn every_crash_leaves_a_table_as_it_was_or_as_it_is_to_be() {
         let possible = &script.steps[ended.unwrap_or(0)..];
         let is_possible = possible.iter().take(2).any(|(_, contents)| *contents == found);
         assert!(is_possible, "{}{found:?}", state.describe());
+        let known = opened.store.tables();
+        let is_whole = |table: &TableSchema| {
+            *table == TableSchema { number: table.number, ..(script.schema)(&table.name) }
+        };
+        assert!(known.iter().all(is_whole), "{}a description has changed", state.describe());
+    }
+}
+
+#[test]
+fn every_crash_leaves_a_table_as_it_was_or_as_it_is_to_be() {
+    check_crashes(&script(schema), &few());
+}
+
+/// Returns the schema of a table whose description is longer than a page.
+fn described(name: &str) -> TableSchema {
+    let place = |word| FieldPlace::Column { group: 1, word: word / 64, shift: (word % 64) as u8 };
+    let column = |number: u16| FieldSchema {
+        name: format!("a column with a name of some length, {number}"),
+        place: place(number),
+        ty: TypeSchema::Bool,
+        default: Some(vec![1; 8]),
+    };
+    let key = FieldSchema {
+        name: "id".to_string(),
+        place: FieldPlace::Key { word: 0 },
+        ty: TypeSchema::Unsigned(64),
+        default: None,
+    };
+    let fields: Vec<FieldSchema> = [key].into_iter().chain((0..80).map(column)).collect();
+    TableSchema { schema: fields_hash(&fields), fields, ..schema(name) }
+}
+
+#[test]
+fn every_crash_leaves_a_description_longer_than_a_page_whole_or_absent() {
+    let bytes = table_bytes(&described("lines")).unwrap().len();
+    assert!(bytes > 4096, "{bytes} bytes");
+    let options = CrashOptions { exhaustive: 3, pieces: 12, samples: 3, ..few() };
+    check_crashes(&script(described), &options);
+}
+
+#[test]
+fn unnamed_tables_take_no_name() {
+    let disk = SimDisk::new();
+    let opened = open(disk.clone()).unwrap();
+    let first = opened.store.add_table(schema("")).unwrap();
+    let again = opened.store.add_table(schema(""));
+    assert!(matches!(again, Err(StoreError::TableExists { name }) if name.is_empty()));
+    opened.store.drop_table(first).unwrap();
+    let second = opened.store.add_table(schema("")).unwrap();
+    drop((opened.store, opened.log));
+    // Of the two, one is dropped, and one has the empty name.
+    let opened = open(disk.clone()).unwrap();
+    let taken = opened.store.add_table(schema(""));
+    assert!(matches!(taken, Err(StoreError::TableExists { .. })));
+    opened.store.drop_table(second).unwrap();
+    drop((opened.store, opened.log));
+    // Both are dropped, so no table has the name.
+    let opened = open(disk).unwrap();
+    opened.store.add_table(schema("")).unwrap();
+}
+
+#[test]
+fn a_number_is_used_again_when_all_have_been_used() {
+    let (disk, mut opened, table) = open_new();
+    opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
+    drop((opened.store, opened.log));
+    // The last number is in use, so the next table gets one that a checkpoint has freed.
+    change_manifest(&disk, |manifest| {
+        let last = TableSchema { number: 65_535, ..schema("last") };
+        manifest.tables.extend((2..65_535).map(|number| TableSchema {
+            number,
+            name: String::new(),
+            ..last.dropped()
+        }));
+        manifest.tables.push(last);
+    });
+    let mut opened = open(disk.clone()).unwrap();
+    assert_eq!(opened.rows, rows(table, [1]));
+    opened.store.drop_table(table).unwrap();
+    let begin = disk.position();
+    let next = opened.store.add_table(schema("next")).unwrap();
+    assert_eq!(next, 1);
+    opened.log.write(&[&put(2, next, 2, 2)], 2).unwrap();
+    opened.log.sync().unwrap();
+    let states = disk.crash_states(&CrashOptions { first: begin, ..few() });
+    for state in states.step_by(7) {
+        let opened = open(state.disk());
+        let opened = opened.unwrap_or_else(|error| panic!("{}{error}", state.describe()));
+        let found = contents(&opened);
+        // The rows of the table that had the number before do not come back.
+        let is_possible = match found.get("next") {
+            Some(keys) => keys.is_empty() || *keys == [2],
+            None => true,
+        };
+        assert!(is_possible && found["last"].is_empty(), "{}{found:?}", state.describe());
     }
 }
 
