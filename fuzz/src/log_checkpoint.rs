@@ -9,6 +9,7 @@ use candide_log::format::checkpoint::{
     PartHeader,
 };
 use candide_log::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
+use candide_log::format::long_row::{LongRow, put_long_row};
 use candide_log::format::manifest::Part;
 
 /// Reads the bytes, and a part with contents that the bytes choose.
@@ -43,6 +44,16 @@ fn read(bytes: &[u8], part: Part) -> Result<Vec<Row>, Malformed> {
                 assert_eq!(block.rows().len() as u64, count);
                 rows.extend(block.rows().map(|(key, row)| (table, key.to_vec(), row.to_vec())));
             }
+            Contents::LongRows { table, count, .. } => {
+                let row = |row: LongRow<'_>| (table, row.key.to_vec(), row.words.to_vec());
+                assert_eq!(block.long_rows().count() as u64, count);
+                for long in block.long_rows() {
+                    long.values().for_each(|value| {
+                        assert_eq!(value.bytes().map(|bytes| bytes.len()), value.length);
+                    });
+                }
+                rows.extend(block.long_rows().map(row));
+            }
             Contents::Pending { count } => assert_eq!(block.records().count() as u64, count),
             Contents::End { .. } => return Ok(rows),
         }
@@ -61,7 +72,7 @@ fn forged(bytes: &[u8]) {
         block.resize(block.len().max(PART_BLOCK_HEADER_BYTES), 0);
         let payload = (block.len() - PART_BLOCK_HEADER_BYTES) as u64;
         block[..4].copy_from_slice(b"cpbk");
-        block[4] %= 4;
+        block[4] %= 5;
         block[5..8].fill(0);
         block[24..32].copy_from_slice(&payload.to_le_bytes());
         block[32..36].copy_from_slice(&crc);
@@ -91,15 +102,31 @@ fn written(choices: &mut Choices<'_>) -> (Vec<u8>, Part, Vec<Row>) {
         table += choices.below(2) as u32;
         let (key_words, row_words) = (1 + choices.below(2), choices.below(3));
         let mut words = Vec::new();
-        for _ in 0..1 + choices.below(3) {
+        let has_values = row_words > 0 && choices.below(2) == 0;
+        let count = 1 + choices.below(3) as u64;
+        for _ in 0..count {
             // In order but for one step in 16.
             last = if choices.below(16) == 15 { last } else { last + 1 };
             let key: Vec<u64> = (0..key_words).map(|_| last).collect();
             let row: Vec<u64> = (0..row_words).map(|_| choices.byte().into()).collect();
+            if has_values {
+                let mut row = row.clone();
+                row[0] = 0;
+                let bytes = vec![choices.byte(); choices.below(20)];
+                let value = (choices.below(3) > 0).then_some(&bytes[..]);
+                let values = [(0, value)];
+                put_long_row(&mut words, &key, &row, &values[..choices.below(2)]);
+                rows.push((table, key, row));
+                continue;
+            }
             words.extend(key.iter().chain(&row));
             rows.push((table, key, row));
         }
-        let block = encoder.rows(table, key_words as u16, row_words as u16, &words);
+        let (key_words, row_words) = (key_words as u16, row_words as u16);
+        let block = match has_values {
+            true => encoder.long_rows((table, count), key_words, row_words, &words),
+            false => encoder.rows(table, key_words, row_words, &words),
+        };
         bytes.extend_from_slice(&block);
         bytes.extend_from_slice(&word_bytes(&words));
     }

@@ -2,12 +2,21 @@
 //! unchanged.
 
 use crate::choices::{Choices, sealed};
-use candide_log::format::manifest::{Checkpoint, Entry, Front, Manifest, Part, VERSION};
-use candide_log::schema::{IndexSchema, TableSchema};
+use candide_log::format::manifest::{
+    Checkpoint, Entry, Front, Manifest, Part, VERSION, fields_hash, table_bytes, table_of_bytes,
+};
+use candide_log::schema::{
+    EnumSchema, FieldPlace, FieldSchema, IndexSchema, PartSchema, Sides, StructSchema,
+    TYPE_DEPTH_MAX, TableSchema, TableState, TypeSchema, VariantSchema,
+};
 
 /// Reads the bytes, and a manifest with contents that the bytes choose.
 pub fn run(bytes: &[u8]) {
     again(bytes);
+    if let Ok(table) = table_of_bytes(bytes) {
+        read_values(&mut Choices::new(bytes), &table);
+        assert_eq!(table_bytes(&table).as_deref(), Ok(bytes));
+    }
     // The same bytes behind the first fields of a MANIFEST.
     let mut whole = vec![0; 24];
     whole.extend_from_slice(bytes);
@@ -16,14 +25,23 @@ pub fn run(bytes: &[u8]) {
     let mut manifest = manifest(choices);
     let Ok(mut written) = manifest.encode() else { return };
     assert_eq!(Manifest::decode(&written).as_ref(), Ok(&manifest));
+    manifest.tables.iter().filter(|table| table.is_in_use()).for_each(|table| {
+        read_values(choices, table);
+        let bytes = table_bytes(table).expect("a table that was read");
+        assert_eq!(table_of_bytes(&bytes).as_ref(), Ok(table));
+    });
     damaged(choices, written.clone());
     let base = written.len();
     for _ in 0..choices.below(4) {
         let entry = entry(choices, &manifest);
         let Ok(bytes) = entry.encode(&manifest) else { continue };
         let is_new = match &entry {
-            Entry::Table(new) => manifest.tables.iter().all(|table| table.name != new.name),
-            Entry::LastSegment(_) => true,
+            Entry::Table(new) | Entry::Changed(new) if new.is_in_use() => {
+                let mut others =
+                    manifest.tables.iter().filter(|table| table.number != new.number);
+                others.all(|table| table.name != new.name)
+            }
+            Entry::Table(_) | Entry::Changed(_) | Entry::LastSegment(_) => true,
         };
         written.extend_from_slice(&bytes);
         if !is_new {
@@ -87,6 +105,9 @@ fn entry(choices: &mut Choices<'_>, before: &Manifest) -> Entry {
         return Entry::LastSegment(before.last_segment.saturating_add(more.into()));
     }
     let last = before.tables.last().map_or(0, |table| table.number);
+    if last > 0 && choices.below(3) == 0 {
+        return Entry::Changed(table(choices, last));
+    }
     Entry::Table(table(choices, last + u32::from(more)))
 }
 
@@ -112,11 +133,17 @@ fn manifest(choices: &mut Choices<'_>) -> Manifest {
 }
 
 fn table(choices: &mut Choices<'_>, number: u32) -> TableSchema {
+    let fields: Vec<FieldSchema> = (0..choices.below(4)).map(|_| field(choices)).collect();
+    let state = match choices.below(6) {
+        0 => TableState::Dropped,
+        1 => TableState::Unfinished { from: choices.byte().into() },
+        _ => TableState::InUse,
+    };
     TableSchema {
         number,
-        name: text(choices),
+        name: if state == TableState::InUse { text(choices) } else { String::new() },
         row_type: text(choices),
-        schema: choices.word(),
+        schema: if fields.is_empty() { choices.word() } else { fields_hash(&fields) },
         key_words: choices.byte().into(),
         key_widths: (0..choices.below(3)).map(|_| choices.below(66) as u32).collect(),
         groups: (0..choices.below(3))
@@ -126,9 +153,86 @@ fn table(choices: &mut Choices<'_>, number: u32) -> TableSchema {
         splitting: [None, Some(false), Some(true)][choices.below(3)],
         policy: (choices.below(2) == 0).then(|| text(choices)),
         indexes: (0..choices.below(3))
-            .map(|_| IndexSchema { name: text(choices), unique: choices.below(2) == 0 })
+            .map(|_| IndexSchema {
+                name: text(choices),
+                unique: choices.below(2) == 0,
+                ordered: choices.below(2) == 0,
+                columns: (0..choices.below(3)).map(|_| choices.below(4) as u16).collect(),
+            })
             .collect(),
+        fields,
+        state,
     }
+}
+
+/// Returns a field. One that does not fit its table is refused.
+fn field(choices: &mut Choices<'_>) -> FieldSchema {
+    let place = match choices.below(3) {
+        0 => FieldPlace::Key { word: choices.below(3) as u8 },
+        _ => FieldPlace::Column {
+            group: choices.below(3) as u16,
+            word: choices.byte().into(),
+            shift: choices.below(65) as u8,
+        },
+    };
+    let default = (choices.below(4) == 0).then(|| vec![1; choices.below(17)]);
+    FieldSchema { name: text(choices), place, ty: ty(choices, 1), default }
+}
+
+fn ty(choices: &mut Choices<'_>, depth: usize) -> TypeSchema {
+    let bits = [8, 16, 32, 64, 128, choices.byte()][choices.below(6)];
+    let size = u32::from(choices.byte()) << choices.below(25);
+    match choices.below(if depth > TYPE_DEPTH_MAX { 9 } else { 15 }) {
+        0 => TypeSchema::Opaque { bits: size, key_words: bits, layout: choices.word() },
+        1 => TypeSchema::Bool,
+        2 => TypeSchema::Unsigned(bits),
+        3 => TypeSchema::Signed(bits),
+        4 => TypeSchema::Float(bits),
+        5 => TypeSchema::Char,
+        6 => TypeSchema::Text(size),
+        7 => TypeSchema::Bytes(size),
+        8 => [TypeSchema::LongText, TypeSchema::LongBytes, TypeSchema::Json][choices.below(3)]
+            .clone(),
+        9 | 10 => TypeSchema::Option(Box::new(ty(choices, depth + 1))),
+        11 => TypeSchema::Array(Box::new(ty(choices, depth + 1)), size),
+        12 | 13 => {
+            let parts = parts(choices, depth);
+            TypeSchema::Struct(Box::new(StructSchema { name: text(choices), bits: size, parts }))
+        }
+        _ => {
+            let variants = (0..choices.below(4))
+                .map(|_| VariantSchema {
+                    name: text(choices),
+                    tag: choices.byte().into(),
+                    parts: parts(choices, depth),
+                })
+                .collect();
+            let name = text(choices);
+            let tag_bits = choices.below(66) as u8;
+            TypeSchema::Enum(Box::new(EnumSchema { name, bits: size, tag_bits, variants }))
+        }
+    }
+}
+
+fn parts(choices: &mut Choices<'_>, depth: usize) -> Vec<PartSchema> {
+    let count = choices.below(3);
+    let part = |_| PartSchema {
+        name: text(choices),
+        bit: choices.byte().into(),
+        ty: ty(choices, depth + 1),
+    };
+    (0..count).map(part).collect()
+}
+
+/// Reads values of all fields from words that the bytes choose.
+fn read_values(choices: &mut Choices<'_>, table: &TableSchema) {
+    let words = [choices.word(), choices.word(), choices.byte().into(), 0];
+    let row: Vec<u64> = words.iter().copied().cycle().take(table.row_words().min(300)).collect();
+    let key: Vec<u64> = words.iter().copied().cycle().take(table.key_words.into()).collect();
+    for value in table.key_values(&key).into_iter().chain(table.column_values(0, &row)).flatten() {
+        let _ = value.1.to_string();
+    }
+    assert!(table.differences(table, Sides::FILES).is_empty());
 }
 
 fn text(choices: &mut Choices<'_>) -> String {

@@ -10,7 +10,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Path, Type};
+use syn::{Expr, ExprLit, Lit, Path, Type};
 
 impl Record {
     pub(crate) fn expand(&self) -> TokenStream {
@@ -160,7 +160,7 @@ impl Record {
         let groups = &self.groups;
         let specs =
             self.indexes.iter().enumerate().map(|(number, index)| self.index_spec(number, index));
-        let (schema, fields) = (self.schema(), self.field_texts());
+        let (schema, fields) = (self.schema(), self.field_infos());
         let key_idents: Vec<&Ident> = self.keys.iter().map(|key| &key.ident).collect();
         let key_value =
             one_or_tuple(key_idents.iter().map(|ident| quote!(self.#ident)), Span::call_site());
@@ -184,7 +184,7 @@ impl Record {
                 const GROUPS: &'static [#path::Group] = &[#(#path::Group::new(#groups, #words)),*];
                 const INDEXES: &'static [#path::schema::IndexSpec] = &[#(#specs),*];
                 const SCHEMA: ::core::primitive::u64 = #schema;
-                const FIELDS: &'static [&'static ::core::primitive::str] = &[#(#fields),*];
+                const FIELDS: &'static [#path::schema::FieldInfo] = &[#(#fields),*];
 
                 #[inline]
                 fn key(&self) -> Self::Key {
@@ -231,6 +231,9 @@ impl Record {
         let words = quote_spanned! {place=>
             ::core::convert::AsRef::as_ref(&<#key as #at_key::Key>::words(&#values))
         };
+        let place_of =
+            |field: &Field| self.order.iter().position(|other| other == field).unwrap_or(0);
+        let fields = index.fields.iter().map(|field| place_of(field) as u16);
         quote! {
             #path::schema::IndexSpec::new::<#kind>(
                 #name, #unique, #places, #count, #show,
@@ -238,12 +241,13 @@ impl Record {
                     #primary
                     __entry.extend_from_slice(#words)
                 },
-            )
+            ).with_fields(&[#(#fields),*])
         }
     }
 
-    /// Returns the code that finds a type's layout in words. For a type that columns cannot have, a
-    /// trait gives zero instead, since the compiler reports an error about the type already.
+    /// Returns the code that finds a type's layout in words, and its description. For a type that
+    /// columns or keys cannot have, a trait gives others instead, since the compiler reports an
+    /// error about the type already.
     fn layout(&self) -> TokenStream {
         let path = &self.path;
         quote! {
@@ -251,13 +255,28 @@ impl Record {
 
             impl<T: #path::schema::Field> __CandideLayout<T> {
                 const OF: ::core::primitive::u64 = <T as #path::schema::Field>::LAYOUT;
+                const TYPE: &'static #path::schema::FieldType =
+                    <T as #path::schema::Field>::TYPE;
             }
 
             trait __CandideNoLayout {
                 const OF: ::core::primitive::u64 = 0;
+                const TYPE: &'static #path::schema::FieldType = &#path::schema::FieldType::Bool;
             }
 
             impl<T: ?::core::marker::Sized> __CandideNoLayout for __CandideLayout<T> {}
+
+            struct __CandideKey<T: ?::core::marker::Sized>(::core::marker::PhantomData<T>);
+
+            impl<T: #path::Key> __CandideKey<T> {
+                const TYPE: &'static #path::schema::FieldType = <T as #path::Key>::KEY_TYPE;
+            }
+
+            trait __CandideNoKey {
+                const TYPE: &'static #path::schema::FieldType = &#path::schema::FieldType::Bool;
+            }
+
+            impl<T: ?::core::marker::Sized> __CandideNoKey for __CandideKey<T> {}
         }
     }
 
@@ -284,19 +303,60 @@ impl Record {
 }
 
 impl Record {
-    /// Returns descriptions of the fields, for messages.
-    fn field_texts(&self) -> Vec<String> {
-        let keys =
-            self.keys.iter().map(|key| format!("{}: {} (key)", key.name(), type_text(&key.ty)));
-        let columns = self.columns.iter().map(|column| {
-            format!(
-                "{}: {} (group {})",
-                column.name(),
-                type_text(&column.ty),
-                self.groups[column.group]
-            )
-        });
-        keys.chain(columns).collect()
+    /// Returns the descriptions of the fields.
+    fn field_infos(&self) -> Vec<TokenStream> {
+        let path = &self.path;
+        let info = |field: &Field| {
+            let ty = &self.field(*field).ty;
+            let name = self.field(*field).name();
+            match field {
+                Field::Key(_) => quote! {
+                    #path::schema::FieldInfo::of_key(#name, <__CandideKey<#ty>>::TYPE)
+                },
+                Field::Column(number) => {
+                    let column = &self.columns[*number];
+                    let (group, packing) = (column.group, packing_name(column.group));
+                    let default = self.default_of(column);
+                    let mut of_group = self.columns_of(group);
+                    let number = of_group.position(|other| other.ident == column.ident);
+                    let number = number.expect("the column is in its group");
+                    quote! {
+                        #path::schema::FieldInfo::of_column(
+                            #name,
+                            <__CandideLayout<#ty>>::TYPE,
+                            #packing.place(#group, #number),
+                            #default,
+                        )
+                    }
+                }
+            }
+        };
+        self.order.iter().map(info).collect()
+    }
+
+    /// Returns the function that writes a column's default into the words of a row, if it has one.
+    fn default_of(&self, column: &Column) -> TokenStream {
+        let (path, ident, Column { ty, constant, default, .. }) = (&self.path, &self.ident, column);
+        let Some(default) = default else { return quote!(::core::option::Option::None) };
+        let put = column.of_type(path, "put");
+        let value = match default {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => quote_spanned! {text.span()=>
+                {
+                    const _: () = #path::derived::check_default(<__CandideLayout<#ty>>::TYPE, #text);
+                    match <#ty as ::core::convert::TryFrom<&::core::primitive::str>>::try_from(#text) {
+                        ::core::result::Result::Ok(__value) => __value,
+                        ::core::result::Result::Err(_) => ::core::unreachable!("checked above"),
+                    }
+                }
+            },
+            value => quote!(#value),
+        };
+        quote! {
+            ::core::option::Option::Some(|__words: &mut [::core::primitive::u64]| {
+                let __value: #ty = #value;
+                #put(&__value, <#ident>::#constant, __words);
+            })
+        }
     }
 }
 

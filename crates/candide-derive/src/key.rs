@@ -89,6 +89,14 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
         Member::Unnamed(index) => [index.index.to_string(), type_text(&field.ty)],
     });
     let layouts = components.iter().map(|component| component.item("KEY_LAYOUT"));
+    let types = fields.members().zip(&components).map(|(member, component)| {
+        let name = match member {
+            Member::Named(name) => name.unraw().to_string(),
+            Member::Unnamed(index) => index.index.to_string(),
+        };
+        let ty = component.item("KEY_TYPE");
+        quote!((#name, #ty))
+    });
     // A tuple struct is shown with its name, too, because only the name may distinguish two
     // identifiers.
     let name = literal(ident);
@@ -106,6 +114,11 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
                 &#path::derived::join::<::core::primitive::u32, { #count }, _>(0, [#(#widths),*]);
             const KEY_LAYOUT: ::core::primitive::u64 =
                 #path::derived::key_layout(&[#(#texts),*], &[#(#layouts),*]);
+            const KEY_TYPE: &'static #path::schema::FieldType = &#path::schema::FieldType::Struct {
+                name: #name,
+                bits: 0,
+                parts: &[#(#types),*],
+            };
 
             #[inline(always)]
             fn words(&self) -> Self::Words {
@@ -205,6 +218,11 @@ fn newtype_field(
     Component { ty, member, .. }: &Component,
 ) -> TokenStream {
     let header = header(path, "schema::Field", ident);
+    let name = literal(ident);
+    let part = match member {
+        Member::Named(name) => name.unraw().to_string(),
+        Member::Unnamed(index) => index.index.to_string(),
+    };
     quote! {
         #[automatically_derived]
         #header
@@ -214,6 +232,11 @@ fn newtype_field(
             const BITS: ::core::primitive::u32 = <#ty as #path::schema::Field>::BITS;
             const WORDS: ::core::primitive::usize = <#ty as #path::schema::Field>::WORDS;
             const LAYOUT: ::core::primitive::u64 = <#ty as #path::schema::Field>::LAYOUT;
+            const TYPE: &'static #path::schema::FieldType = &#path::schema::FieldType::Struct {
+                name: #name,
+                bits: <#ty as #path::schema::Field>::BITS,
+                parts: &[(#part, <#ty as #path::schema::Field>::TYPE)],
+            };
             type Buffer = <#ty as #path::schema::Field>::Buffer;
 
             #[inline(always)]
@@ -253,7 +276,7 @@ fn of_enum(
         (header(path, "Key", ident), header(path, "schema::Field", ident));
     let as_key = as_key(path, ident);
     let names: Vec<&Ident> = variants.iter().map(|variant| &variant.ident).collect();
-    let texts = names.iter().map(|name| literal(name));
+    let texts: Vec<_> = names.iter().map(|name| literal(name)).collect();
     let positions: Vec<u64> = (0..).take(names.len()).collect();
     // Derived `Ord` goes by the discriminants, and scans should agree with it.
     let are_explicit = variants.iter().any(|variant| variant.discriminant.is_some());
@@ -270,6 +293,12 @@ fn of_enum(
         #(#in_order)*
 
         const __CANDIDE_BITS: ::core::primitive::u32 = #bits;
+
+        const __CANDIDE_TYPE: &#path::schema::FieldType = &#path::schema::FieldType::Enum {
+            name: #name,
+            bits: #bits,
+            variants: &[#(#texts),*],
+        };
 
         #[inline(always)]
         fn __candide_position(__value: &#ident) -> ::core::primitive::u64 {
@@ -290,6 +319,7 @@ fn of_enum(
         #key_header {
             type Words = [::core::primitive::u64; 1];
             const WIDTHS: &'static [::core::primitive::u32] = &[__CANDIDE_BITS];
+            const KEY_TYPE: &'static #path::schema::FieldType = __CANDIDE_TYPE;
 
             #[inline(always)]
             fn words(&self) -> [::core::primitive::u64; 1] {
@@ -314,6 +344,7 @@ fn of_enum(
         #[automatically_derived]
         #field_header {
             const BITS: ::core::primitive::u32 = __CANDIDE_BITS;
+            const TYPE: &'static #path::schema::FieldType = __CANDIDE_TYPE;
             type Buffer = [::core::primitive::u64; 1];
 
             #[inline(always)]

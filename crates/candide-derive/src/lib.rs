@@ -74,6 +74,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[index]` | The field, which is not the whole primary key, has a secondary index, `by_` and its name. In parentheses: `hash` or `ordered` (which it is by default), `name = ..` for another name. |
 /// | `#[unique]` | As `#[index]`, but no two rows have the same value, nor are two `None` of an option allowed; `hash` by default. |
 /// | `#[column(NAME)]` | The constant has another name. |
+/// | `#[default = value]` | The value of the column, an expression of its type, or for a text a string, in rows that were made without the column. Descriptions of tables have it. |
 ///
 /// ```
 /// use candide::schema::{IndexOf, KeyColumn};
@@ -160,11 +161,16 @@ use syn::{DeriveInput, parse_macro_input};
 /// assert_eq!(Flags::GROUPS[0].words, 2); // one for `sum`, one for 1 + 1 + 32 + 22 bits
 /// ```
 ///
-/// `Record::SCHEMA` is a hash of the names and types of all fields, as they are written, of the
-/// columns' groups, and of how the types lie in words: it does not depend on the compiler. Another
-/// variant of an enum changes it if it needs another bit. The names and types of the fields of a
-/// struct that derives `Key` count like those of the record, if the struct is its key.
-#[proc_macro_derive(Record, attributes(record, key, group, column, index, unique))]
+/// `Record::FIELDS` describes all fields: their names, types and places. Files and exports have the
+/// description, and a table of another description is refused by an error that names the columns.
+/// An enum may have further variants, if it needs no further bit for them.
+///
+/// `Record::SCHEMA`, by which files and exports of earlier versions recognise the type, is a hash
+/// of the names and types of all fields, as they are written, of the columns' groups, and of how
+/// the types lie in words: it does not depend on the compiler. Another variant of an enum changes
+/// it if it needs another bit. The names and types of the fields of a struct that derives `Key`
+/// count like those of the record, if the struct is its key.
+#[proc_macro_derive(Record, attributes(record, key, group, column, index, unique, default))]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     let record = record::Record::read(input);

@@ -5,7 +5,7 @@ use crate::attributes::{
 };
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
-use syn::{Attribute, Data, DeriveInput, Fields, Meta, Path, Type, Visibility};
+use syn::{Attribute, Data, DeriveInput, Expr, Fields, Meta, Path, Type, Visibility};
 
 /// The largest number of components of a tuple key.
 const TUPLE_MAX: usize = 4;
@@ -23,6 +23,8 @@ pub(crate) struct Record {
     pub(crate) keys: Vec<Column>,
     /// The fields without the keys, in order.
     pub(crate) columns: Vec<Column>,
+    /// All fields, in the order of the struct.
+    pub(crate) order: Vec<Field>,
     /// Names.
     pub(crate) groups: Vec<String>,
     pub(crate) indexes: Vec<Index>,
@@ -39,6 +41,7 @@ pub(crate) struct Column {
     /// The number of its group.
     pub(crate) group: usize,
     pub(crate) indexed: bool,
+    pub(crate) default: Option<Expr>,
 }
 
 /// A secondary index.
@@ -67,6 +70,7 @@ struct FieldAttributes {
     constant: Option<Ident>,
     group: Option<Ident>,
     index: Option<IndexOptions>,
+    default: Option<Expr>,
 }
 
 impl FieldAttributes {
@@ -89,6 +93,14 @@ impl FieldAttributes {
                 errors
                     .take(one_name(attribute, message))
                     .is_some_and(|name| read.group.replace(name).is_some())
+            } else if path.is_ident("default") {
+                match &attribute.meta {
+                    Meta::NameValue(value) => read.default.replace(value.value.clone()).is_some(),
+                    _ => {
+                        errors.at(attribute, "a default has a value: `#[default = value]`");
+                        false
+                    }
+                }
             } else if path.is_ident("index") || path.is_ident("unique") {
                 errors
                     .take(IndexOptions::read(attribute))
@@ -140,15 +152,22 @@ impl Record {
                 on_struct.extend(
                     errors.take(IndexOptions::read(attribute)).map(|options| (attribute, options)),
                 );
-            } else if ["key", "group", "column"].iter().any(|name| path.is_ident(name)) {
+            } else if ["key", "group", "column", "default"].iter().any(|name| path.is_ident(name)) {
                 errors.at(attribute, "this attribute belongs to a field");
             }
         }
 
         let kind = options.kind.unwrap_or(Kind::Hashed);
-        let (keys, columns, groups, indexes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut record =
-            Record { path: options.path(), ident, kind, keys, columns, groups, indexes };
+        let mut record = Record {
+            path: options.path(),
+            ident,
+            kind,
+            keys: Vec::new(),
+            columns: Vec::new(),
+            order: Vec::new(),
+            groups: Vec::new(),
+            indexes: Vec::new(),
+        };
         let on_fields = record.read_fields(fields.named, options.groups.as_ref(), &mut errors);
         for (field, name, options) in on_fields {
             let vis = record.field(field).vis.clone();
@@ -186,11 +205,14 @@ impl Record {
             let docs =
                 attrs.into_iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
             let constant = read.constant.unwrap_or_else(|| constant(&ident));
-            let mut column = Column { ident, vis, ty, docs, constant, group: 0, indexed: false };
+            let default = read.default;
+            let mut column =
+                Column { ident, vis, ty, docs, constant, group: 0, indexed: false, default };
             let field = match read.key {
                 true => Field::Key(self.keys.len()),
                 false => Field::Column(self.columns.len()),
             };
+            self.order.push(field);
             if let Some(options) = read.index {
                 if let Some(columns) = &options.columns {
                     errors.at(columns, "`columns(..)` belongs to an attribute of the struct");
@@ -202,6 +224,9 @@ impl Record {
             if read.key {
                 if let Some(group) = read.group {
                     errors.at(group, "a key field is in no group: a row keeps its key");
+                }
+                if let Some(default) = &column.default {
+                    errors.at(default, "a key field has no default: every row has a key");
                 }
                 self.keys.push(column);
                 continue;

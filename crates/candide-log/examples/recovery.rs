@@ -5,6 +5,7 @@
 
 use candide_log::disk::RealDisk;
 use candide_log::format::commit::{Change, ChangeKind, CommitWriter, RecordBuffer};
+use candide_log::schema::TableState;
 use candide_log::{
     LoadError, Loader, OpenError, Progress, Recovered, Store, StoreOptions, TableSchema, Target,
 };
@@ -83,6 +84,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         splitting: None,
         policy: None,
         indexes: Vec::new(),
+        fields: Vec::new(),
+        state: TableState::InUse,
     })?;
     let mut round = RecordBuffer::new();
     for first in (0..millions * 1_000_000).step_by(ROUND as usize) {

@@ -121,6 +121,11 @@ pub(crate) fn check(schema: &TableSchema, change: &Change<'_>) -> Result<(), Loa
         let what = format!("a key of {key} words, where keys of {name} have {words}");
         return Err(LoadError::Ghost(what));
     }
+    if let Some(value) = change.values().next() {
+        let (name, place) = (&schema.name, value.place);
+        let what = format!("a value of word {place}, where rows of {name} have no values");
+        return Err(LoadError::Ghost(what));
+    }
     if row > schema.row_words() {
         let (name, words) = (&schema.name, schema.row_words());
         let what = format!("a change of word {}, where rows of {name} have {words} words", row - 1);

@@ -18,7 +18,7 @@ Examples:
 /// A tool for a database in files that is not in use.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogCommand {
-    /// Print the commit records in the files, with keys and words in hexadecimal
+    /// Print the commit records in the files, with the names and values of columns
     Inspect(InspectArgs),
     /// Check every checksum, and that the log can be replayed
     Verify {

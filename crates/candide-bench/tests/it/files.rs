@@ -37,10 +37,14 @@ fn inspect_and_copy_work_on_a_whole_database() {
         for change in record["changes"].as_array().expect("a list") {
             assert_eq!(change["table"], "checking");
             assert_eq!(change["key"][0].as_str().expect("hexadecimal").len(), 16);
+            let id = &change["values"]["id"];
+            assert!(id.is_u64(), "{change}");
             puts += usize::from(change["kind"] == "put");
         }
     }
     assert_eq!(puts, 50, "each row was loaded once");
+    let (_, text, _) = run("log inspect --table checking", &[&database]);
+    assert!(text.contains("  put checking id: 7 -> cents: "), "{text}");
     // Later records are those after the loaded ones.
     let last = records.last().expect("some")["stamp"].as_u64().expect("a number");
     let (_, later, _) = run(&format!("log inspect --json --from 1:{last}"), &[&database]);

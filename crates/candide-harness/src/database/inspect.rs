@@ -7,8 +7,10 @@ use std::str::FromStr;
 
 use candide_log::format::commit::{Change, ChangeKind, CommitRecord};
 use candide_log::format::manifest::Manifest;
+use candide_log::schema::{TableSchema, Value as Field};
 use candide_log::tools::{self, Item};
 use serde::Serialize;
+use serde_json::{Map, Number, Value};
 
 use super::{directory, failed};
 use crate::failure::Failure;
@@ -63,7 +65,8 @@ pub struct Inspection {
 }
 
 /// Prints the commit records that the files of a database contain, in the order in which they lie
-/// there: those that the checkpoint keeps, and those of the log. Keys and words are in hexadecimal.
+/// there: those that the checkpoint keeps, and those of the log. Keys and columns have their names
+/// and values, if the files describe them; words are in hexadecimal.
 ///
 /// # Errors
 /// The directory contains no database or no such table, the database is in use, or a file cannot be
@@ -103,8 +106,8 @@ enum Stop {
 struct Printer<'a> {
     inspection: &'a Inspection,
     out: &'a mut dyn Write,
-    /// The names of the tables, by number.
-    tables: Vec<(u32, String)>,
+    /// The tables, by number.
+    tables: Vec<TableSchema>,
     /// The number of the table that is wanted.
     table: Option<u32>,
     generation: u64,
@@ -131,6 +134,15 @@ struct ChangeJson<'a> {
     words: Vec<String>,
     /// The place in the row of the first of `words`.
     first: u16,
+    /// The parts of the key and the columns by name, if the files describe them: the key's first.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    values: Map<String, Value>,
+    /// Why the words are no values of the columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+    /// The values as text.
+    #[serde(skip)]
+    text: Option<String>,
 }
 
 impl Printer<'_> {
@@ -149,16 +161,17 @@ impl Printer<'_> {
     }
 
     fn manifest(&mut self, manifest: &Manifest) -> Result<(), Stop> {
-        self.tables =
-            manifest.tables.iter().map(|table| (table.number, table.name.clone())).collect();
+        self.tables = manifest.tables.clone();
         self.generation =
             manifest.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.generation);
         let Some(wanted) = &self.inspection.table else { return Ok(()) };
-        self.table = self.tables.iter().find(|(_, name)| name == wanted).map(|(number, _)| *number);
+        self.table =
+            self.tables.iter().find(|table| table.name == *wanted).map(|table| table.number);
         if self.table.is_some() {
             return Ok(());
         }
-        let names: Vec<_> = self.tables.iter().map(|(_, name)| &name[..]).collect();
+        let in_use = self.tables.iter().filter(|table| table.is_in_use());
+        let names: Vec<_> = in_use.map(|table| &table.name[..]).collect();
         let names = names.join(", ");
         Err(Stop::Unknown(format!("has no table `{wanted}`; its tables are {names}")))
     }
@@ -175,20 +188,11 @@ impl Printer<'_> {
             return Ok(());
         }
         let Printer { inspection, out, tables, .. } = self;
-        let name = |number: u32| {
-            let found = tables.iter().find(|(table, _)| *table == number);
-            found.map_or("?", |(_, name)| name)
-        };
-        let changes = changes.iter().map(|change| ChangeJson {
-            kind: match change.kind {
-                ChangeKind::Update => "update",
-                ChangeKind::Put => "put",
-                ChangeKind::Delete => "delete",
-            },
-            table: name(change.table.into()),
-            key: hexadecimal(change.key),
-            words: hexadecimal(change.words),
-            first: change.first,
+        let tables: &[TableSchema] = tables;
+        let changes = changes.iter().map(|change| {
+            let number = u32::from(change.table);
+            let table = tables.binary_search_by_key(&number, |table| table.number);
+            ChangeJson::new(change, table.ok().map(|place| &tables[place]))
         });
         let changes = changes.collect();
         let version = record.version;
@@ -201,8 +205,16 @@ impl Printer<'_> {
             out,
             "{file} at byte {offset}: generation {generation}, stamp {stamp}, version {version}"
         )?;
-        for ChangeJson { kind, table, key, words, first } in &record.changes {
-            write!(out, "  {kind} {table} {}", key.join(" "))?;
+        for ChangeJson { kind, table, key, words, first, text, fault, .. } in &record.changes {
+            write!(out, "  {kind} {table} ")?;
+            if let Some(text) = text {
+                writeln!(out, "{text}")?;
+                continue;
+            }
+            if let Some(fault) = fault {
+                write!(out, "({fault}) ")?;
+            }
+            write!(out, "{}", key.join(" "))?;
             match &words[..] {
                 [] => writeln!(out)?,
                 words => writeln!(out, " from word {first}: {}", words.join(" "))?,
@@ -210,6 +222,86 @@ impl Printer<'_> {
         }
         Ok(())
     }
+}
+
+impl<'a> ChangeJson<'a> {
+    /// Returns a change of a table, which is not known if the files are damaged.
+    fn new(change: &Change<'_>, table: Option<&'a TableSchema>) -> ChangeJson<'a> {
+        let mut shown = ChangeJson {
+            kind: match change.kind {
+                ChangeKind::Update => "update",
+                ChangeKind::Put => "put",
+                ChangeKind::Delete => "delete",
+            },
+            table: match table {
+                None => "?",
+                Some(table) if table.is_in_use() => &table.name,
+                Some(_) => "(dropped)",
+            },
+            key: hexadecimal(change.key),
+            words: hexadecimal(change.words),
+            first: change.first,
+            values: Map::new(),
+            fault: None,
+            text: None,
+        };
+        let Some(table) = table.filter(|table| !table.fields.is_empty()) else { return shown };
+        let key = table.key_values(change.key);
+        let columns = key.and_then(|key| {
+            let columns = table.column_values(change.first, change.words)?;
+            Ok((key, columns))
+        });
+        match columns {
+            Ok((key, columns)) => {
+                let list = |values: &[(&str, Field)]| {
+                    let each = values.iter().map(|(name, value)| format!("{name}: {value}"));
+                    each.collect::<Vec<_>>().join(", ")
+                };
+                let arrow = if columns.is_empty() { "" } else { " -> " };
+                shown.text = Some(format!("{}{arrow}{}", list(&key), list(&columns)));
+                let named = key.into_iter().chain(columns);
+                shown.values = named.map(|(name, value)| (name.to_owned(), json(&value))).collect();
+            }
+            Err(fault) => shown.fault = Some(fault),
+        }
+        shown
+    }
+}
+
+/// Returns a value as JSON. Numbers of more than 53 bits, which many programs cannot read, are
+/// strings; and so are bytes, each with two hexadecimal digits.
+fn json(value: &Field) -> Value {
+    let whole = |is_small: bool, text: String| {
+        let number = text.parse::<i64>().ok().filter(|_| is_small);
+        number.map_or(Value::String(text), Value::from)
+    };
+    match value {
+        Field::Bool(value) => Value::Bool(*value),
+        Field::Unsigned(value) => whole(*value < 1 << 53, value.to_string()),
+        Field::Signed(value) => whole(value.unsigned_abs() < 1 << 53, value.to_string()),
+        Field::Float32(value) => float(f64::from(*value), value.to_string()),
+        Field::Float64(value) => float(*value, value.to_string()),
+        Field::Char(value) => Value::String(value.to_string()),
+        Field::Text(value) => Value::String(value.clone()),
+        Field::Bytes(value) => {
+            Value::String(value.iter().map(|byte| format!("{byte:02x}")).collect())
+        }
+        Field::None => Value::Null,
+        Field::Some(value) => json(value),
+        Field::List(values) => Value::Array(values.iter().map(json).collect()),
+        Field::Words(words) => Value::from(hexadecimal(words)),
+        Field::Parts(name, parts) => match &parts[..] {
+            [] => Value::String(name.clone()),
+            // An identifier is the number or text that it contains.
+            [(part, value)] if part == "0" => json(value),
+            parts => parts.iter().map(|(name, value)| (name.clone(), json(value))).collect(),
+        },
+    }
+}
+
+/// Returns a number as JSON, which has no infinity and nothing that is not a number.
+fn float(value: f64, text: String) -> Value {
+    Number::from_f64(value).map_or(Value::String(text), Value::Number)
 }
 
 fn hexadecimal(words: &[u64]) -> Vec<String> {

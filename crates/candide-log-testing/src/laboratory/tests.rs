@@ -1,5 +1,6 @@
 use super::*;
 use candide_log::TableSchema;
+use candide_log::schema::TableState;
 
 /// The number of scripts in which each deliberate defect is found.
 const SEEDS: u64 = 20;
@@ -17,6 +18,8 @@ fn plan() -> Plan {
         splitting: None,
         policy: None,
         indexes: Vec::new(),
+        fields: Vec::new(),
+        state: TableState::InUse,
     })
 }
 

@@ -28,7 +28,7 @@ impl Sink for CheckpointWriter<'_> {
 }
 
 /// Merges the changes of `steps`, which are in the order of the log, into the rows of the
-/// checkpoint in force. The checkpoint is read part by part.
+/// checkpoint in force. The checkpoint is read part by part. Rows of dropped tables are left out.
 pub(crate) fn merge(
     disk: &dyn Disk,
     manifest: &Manifest,
@@ -89,7 +89,10 @@ impl<'a> Merge<'a> {
             }
         }
         let schema = self.schema(table).ok_or_else(|| no_table(MANIFEST, 0, table))?;
-        Ok(to.row(schema, key, words)?)
+        match schema.is_dropped() {
+            true => Ok(()),
+            false => Ok(to.row(schema, key, words)?),
+        }
     }
 
     /// Adds the rows that are left.
@@ -114,6 +117,10 @@ impl<'a> Merge<'a> {
         while let Some(Located { change, step }) =
             self.changes.next_if(|next| place(&next.change) == (table, key))
         {
+            if schema.is_dropped() {
+                row = None;
+                continue;
+            }
             let refused = |error| OpenError::load(error, &step.file, step.offset);
             rows::check(schema, &change).map_err(refused)?;
             match (&mut row, change.kind) {

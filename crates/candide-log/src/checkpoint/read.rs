@@ -108,13 +108,26 @@ impl<'a> PartReader<'a> {
     }
 }
 
+/// Returns whether the rows of a table, which exists, are skipped.
+fn is_dropped(tables: &[TableSchema], table: u32) -> bool {
+    let place = tables.binary_search_by_key(&table, |schema| schema.number);
+    place.is_ok_and(|place| tables[place].is_dropped())
+}
+
 /// Checks that rows have the words that their table has.
 fn check_table(tables: &[TableSchema], contents: Contents) -> Result<(), String> {
-    let Contents::Rows { table, key_words, row_words, .. } = contents else { return Ok(()) };
+    let (Contents::Rows { table, key_words, row_words, .. }
+    | Contents::LongRows { table, key_words, row_words, .. }) = contents
+    else {
+        return Ok(());
+    };
     let Ok(place) = tables.binary_search_by_key(&table, |schema| schema.number) else {
         return Err(format!("rows of table {table}, but there is no such table"));
     };
     let schema = &tables[place];
+    if matches!(contents, Contents::LongRows { .. }) {
+        return Err(format!("rows of table {} have values", schema.name));
+    }
     if (key_words, usize::from(row_words)) == (schema.key_words, schema.row_words()) {
         return Ok(());
     }
@@ -149,13 +162,16 @@ pub(crate) fn load_part(
 ) -> Result<Loaded, OpenError> {
     let mut loaded = Loaded::default();
     let name = part.name().to_string();
+    let tables = part.tables;
     loop {
         let offset = part.offset();
         let Some(block) = part.next()? else {
             loader.finish().map_err(|error| OpenError::load(error, &name, offset))?;
             return Ok(loaded);
         };
-        if let Contents::Rows { table, count, .. } = block.contents {
+        if let Contents::Rows { table, count, .. } = block.contents
+            && !is_dropped(tables, table)
+        {
             for (key, words) in block.rows() {
                 let loaded = loader.row(table, key, words);
                 loaded.map_err(|error| OpenError::load(error, &name, offset))?;

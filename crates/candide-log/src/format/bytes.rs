@@ -86,7 +86,7 @@ pub(crate) fn seal(bytes: &mut [u8], magic: &[u8; 8], version: u32) {
     crc.copy_from_slice(&crc32c::crc32c(contents).to_le_bytes());
 }
 
-/// Checks a header that [`seal`] has written and that has only one version. The checksum is checked
+/// Checks a header that [`seal`] has written, in a version up to `known`. The checksum is checked
 /// before the version, so a damaged version is reported as damage.
 pub(crate) fn unseal(
     bytes: &[u8],
@@ -96,7 +96,7 @@ pub(crate) fn unseal(
 ) -> Result<(), Malformed> {
     let found = begins(bytes, magic, what)?;
     check_crc(bytes, what)?;
-    if found == known { Ok(()) } else { Err(unknown(what, found, known)) }
+    if (1..=known).contains(&found) { Ok(()) } else { Err(unknown(what, found, known)) }
 }
 
 /// Checks the magic number, and returns the version that the bytes name.

@@ -3,23 +3,24 @@
 
 #![forbid(unsafe_code)]
 
+// Layers, lowest first: texts, contents, fields, table, entry.
 mod contents;
 mod entry;
+mod fields;
 mod table;
+mod texts;
 
-pub use contents::{BASE_BYTES_MAX, Checkpoint, Manifest, Part};
+pub use contents::{BASE_BYTES_MAX, Checkpoint, Manifest, Part, VERSION};
 pub use entry::{ENTRY_FIELDS, Entry};
+pub use fields::fields_hash;
 
 use super::bytes::{self, Field, Reader};
 use super::{Malformed, Uuid};
 use crate::schema::TableSchema;
 use contents::CRC_BYTES;
 use std::collections::HashSet;
-use table::{put_table, take_table};
+use table::{check_table, put_table, take_table};
 
-/// The version of the format of MANIFEST that is written. This version and all earlier ones are
-/// read.
-pub const VERSION: u32 = 2;
 /// The first version, in which a file is a base.
 const WITHOUT_ENTRIES: u32 = 1;
 
@@ -124,7 +125,7 @@ impl Manifest {
     /// of the checkpoint is 0, or all of it is longer than [`BASE_BYTES_MAX`].
     pub fn encode(&self) -> Result<Vec<u8>, Malformed> {
         for table in &self.tables {
-            table.check().map_err(|error| TABLES.wrong(error))?;
+            check_table(table, TABLES.offset as u64)?;
         }
         let mut to = vec![0; HEADER_BYTES];
         let none = Checkpoint { number: 0, generation: 0, cut: 0, parts: Vec::new() };
@@ -168,7 +169,16 @@ impl Manifest {
     pub fn apply(&mut self, entry: Entry) {
         self.sequence += 1;
         match entry {
-            Entry::Table(table) => self.tables.push(table),
+            Entry::Table(table) => {
+                let (Ok(place) | Err(place)) = self.place_of(table.number);
+                self.tables.insert(place, table);
+            }
+            Entry::Changed(table) => {
+                // An entry that changes another table cannot be read.
+                if let Ok(place) = self.place_of(table.number) {
+                    self.tables[place] = table;
+                }
+            }
             Entry::LastSegment(number) => self.last_segment = number,
         }
     }
@@ -188,7 +198,7 @@ impl Front {
         }
         let base = &file[..BYTES.get(file) as usize];
         bytes::check_crc(base, NAME)?;
-        let (mut manifest, mut names) = take_base(base)?;
+        let (mut manifest, mut names) = take_base(base, version)?;
         let mut front = base.len();
         while front < file.len() {
             let at = front as u64;
@@ -199,10 +209,8 @@ impl Front {
                     return Ok(Front { manifest, bytes: front, tail });
                 }
             };
-            let change = entry::take(entry, &manifest).and_then(|change| {
-                if let Entry::Table(table) = &change {
-                    check_next(&manifest.tables, &mut names, table, 0)?;
-                }
+            let change = entry::take(entry, &manifest, version).and_then(|change| {
+                check_change(&manifest, &mut names, &change)?;
                 Ok(change)
             });
             manifest.apply(change.map_err(|error| error.after(at))?);
@@ -212,14 +220,41 @@ impl Front {
     }
 }
 
+/// Returns a table as the bytes by which a base describes it.
+///
+/// # Errors
+/// The table breaks a limit ([`TableSchema::check`]), or has another hash than its fields.
+pub fn table_bytes(table: &TableSchema) -> Result<Vec<u8>, Malformed> {
+    check_table(table, 0)?;
+    let mut to = Vec::new();
+    put_table(&mut to, table);
+    Ok(to)
+}
+
+/// Reads a table that [`table_bytes`] has written.
+///
+/// # Errors
+/// The bytes are no table.
+pub fn table_of_bytes(bytes: &[u8]) -> Result<TableSchema, Malformed> {
+    let mut from = Reader::new(bytes, 0);
+    let table = take_table(&mut from, VERSION)?;
+    check_table(&table, 0)?;
+    match from.left() {
+        0 => Ok(table),
+        left => {
+            Err(Malformed::new(from.offset(), format!("there are {left} bytes behind a table")))
+        }
+    }
+}
+
 /// Reads a base whose checksum is right. Returns the names of the tables, too.
-fn take_base(base: &[u8]) -> Result<(Manifest, HashSet<String>), Malformed> {
+fn take_base(base: &[u8], version: u32) -> Result<(Manifest, HashSet<String>), Malformed> {
     RESERVED.is_zero(base)?;
     let mut uuid = Uuid::default();
     uuid.copy_from_slice(UUID.of(base));
     let mut from = Reader::new(&base[..base.len() - CRC_BYTES], HEADER_BYTES);
     let checkpoint = take_checkpoint(&mut from, base)?;
-    let (tables, names) = take_tables(&mut from, TABLES.get(base))?;
+    let (tables, names) = take_tables(&mut from, TABLES.get(base), version)?;
     if from.left() > 0 {
         let error = format!("there are {} bytes behind the last table", from.left());
         return Err(Malformed::new(from.offset(), error));
@@ -254,12 +289,13 @@ fn take_checkpoint(from: &mut Reader<'_>, header: &[u8]) -> Result<Option<Checkp
 fn take_tables(
     from: &mut Reader<'_>,
     count: u64,
+    version: u32,
 ) -> Result<(Vec<TableSchema>, HashSet<String>), Malformed> {
     let mut tables: Vec<TableSchema> = Vec::new();
     let mut names = HashSet::new();
     for _ in 0..count {
         let at = from.offset();
-        let table = take_table(from)?;
+        let table = take_table(from, version)?;
         check_next(&tables, &mut names, &table, at)?;
         tables.push(table);
     }
@@ -274,13 +310,48 @@ fn check_next(
     table: &TableSchema,
     at: u64,
 ) -> Result<(), Malformed> {
-    table.check().map_err(|error| Malformed::new(at, error))?;
     if let Some(last) = tables.last().filter(|last| last.number >= table.number) {
         let error = format!("table {} comes after table {}", table.number, last.number);
         return Err(Malformed::new(at, error));
     }
-    if !names.insert(table.name.clone()) {
+    check_table(table, at)?;
+    add_name(names, table, at)
+}
+
+/// Adds the name of a table, which no other table has.
+fn add_name(names: &mut HashSet<String>, table: &TableSchema, at: u64) -> Result<(), Malformed> {
+    if table.is_in_use() && !names.insert(table.name.clone()) {
         return Err(Malformed::new(at, format!("two tables have the name {:?}", table.name)));
     }
     Ok(())
+}
+
+/// Checks that an entry can follow these contents, whose tables have these names. Changes the
+/// names.
+fn check_change(
+    before: &Manifest,
+    names: &mut HashSet<String>,
+    change: &Entry,
+) -> Result<(), Malformed> {
+    let known = |number| before.table(number);
+    match change {
+        Entry::Table(table) if known(table.number).is_some() => {
+            Err(Malformed::new(0, format!("there is a table {} already", table.number)))
+        }
+        Entry::Table(table) => {
+            check_table(table, 0)?;
+            add_name(names, table, 0)
+        }
+        Entry::Changed(table) => {
+            let Some(known) = known(table.number) else {
+                return Err(Malformed::new(0, format!("there is no table {}", table.number)));
+            };
+            check_table(table, 0)?;
+            if known.is_in_use() {
+                names.remove(&known.name);
+            }
+            add_name(names, table, 0)
+        }
+        Entry::LastSegment(_) => Ok(()),
+    }
 }

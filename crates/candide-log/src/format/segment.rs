@@ -9,8 +9,9 @@ use super::{Fault, Malformed, Uuid};
 /// The number of bytes of a segment's header. Blocks begin behind it.
 pub const SEGMENT_HEADER_BYTES: usize = 4096;
 
-/// The version of the format of segments, the only one.
-pub const VERSION: u32 = 1;
+/// The version of the format of segments that is written. This version and all earlier ones are
+/// read: what they contain is valid in this version, too.
+pub const VERSION: u32 = 2;
 
 const MAGIC_BYTES: &[u8; 8] = b"candiLOG";
 const RESERVED: Field = Field::new("reserved", 12, 4);

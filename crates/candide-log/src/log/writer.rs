@@ -322,6 +322,15 @@ impl Log {
         self.next_segment(self.next_bytes(), self.next_bytes())
     }
 
+    /// Closes the segment in use as [`rotate`](Log::rotate) does. If no segment would be closed
+    /// then, writes a block without records first.
+    pub(crate) fn rotate_always(&mut self) -> Result<(), Obstacle> {
+        if self.offset == FIRST_BLOCK && self.closed.is_empty() {
+            self.write(&[], self.last.cut)?;
+        }
+        self.rotate()
+    }
+
     /// Removes the unfinished file for the next segment, for which there is no room, and makes no
     /// other one until [`end_making_room`](Log::end_making_room) is called.
     pub(crate) fn begin_making_room(&mut self, no_room: Arc<io::Error>) {

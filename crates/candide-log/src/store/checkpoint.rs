@@ -8,11 +8,13 @@ use crate::checkpoint::write::CheckpointWriter;
 use crate::disk::Disk;
 use crate::error::{StoreError, WriteError};
 use crate::format::checkpoint::PartHeader;
+use crate::format::commit::records;
 use crate::format::manifest::{Checkpoint, Manifest};
 use crate::log::reader::Stop;
 use crate::log::replay::Step;
 use crate::log::writer::{Closed, Log};
 use crate::names::{self, DIRECTORY};
+use std::collections::BTreeSet;
 
 /// The largest number of files that are kept for segments to come.
 const SPARES_MAX: u64 = 16;
@@ -51,24 +53,34 @@ impl Store {
     pub fn checkpoint(&self) -> Result<Checkpointed, StoreError> {
         let shared = &*self.shared;
         let mut number = shared.merging();
-        shared.manifest().check()?;
-        match shared.with_files(Log::rotate) {
+        let mut dropped = {
+            let manifest = shared.manifest();
+            manifest.check()?;
+            manifest.current().dropped()
+        };
+        // The rows of dropped tables are left out even if the log contains nothing new.
+        let rotate = if dropped.is_empty() { Log::rotate } else { Log::rotate_always };
+        match shared.with_files(rotate) {
             // The closed segments will make room.
             Err(WriteError::Full(error)) if !shared.log().closed().is_empty() => {
                 shared.begin_making_room(error);
+                // The segment in use may have their records.
+                dropped.clear();
             }
             rotated => rotated?,
         }
         let closed = shared.log().closed().to_vec();
-        let done = self.checkpoint_of(&closed, &mut number);
+        let done = self.checkpoint_of(&closed, dropped, &mut number);
         shared.log().end_making_room();
         done
     }
 
-    /// Makes a checkpoint that contains these segments, with the number after `number`.
+    /// Makes a checkpoint that contains these segments, with the number after `number`. No later
+    /// segment has records of the tables `dropped`.
     fn checkpoint_of(
         &self,
         closed: &[Closed],
+        dropped: Vec<u32>,
         number: &mut u64,
     ) -> Result<Checkpointed, StoreError> {
         let shared = &*self.shared;
@@ -83,13 +95,15 @@ impl Store {
             // The next opening would remove the parts; until then they take room.
             remove_parts(&**shared.disk, *number);
         }
-        let (checkpoint, mut done) = merged?;
+        let Merged { checkpoint, pending, mut done } = merged?;
         let first = last.number + 1;
         let last_segment = shared.log().last_with_durable_block();
         let replaced = shared.manifest().replace(|manifest| {
             manifest.checkpoint = Some(checkpoint);
             manifest.first_segment = first;
             manifest.last_segment = manifest.last_segment.max(last_segment);
+            let is_free = |table: u32| dropped.contains(&table) && !pending.contains(&table);
+            manifest.tables.retain(|table| !is_free(table.number));
         });
         match replaced {
             Ok(()) => {}
@@ -128,6 +142,14 @@ fn unchanged(manifest: &Manifest) -> Checkpointed {
     Checkpointed { number, bytes, ..Checkpointed::default() }
 }
 
+/// A checkpoint that has been written, and is not in force yet.
+struct Merged {
+    checkpoint: Checkpoint,
+    /// The tables that its pending records name.
+    pending: BTreeSet<u32>,
+    done: Checkpointed,
+}
+
 /// Writes the parts of a new checkpoint, which merges the checkpoint before and the log up to the
 /// end of `last`.
 fn write_checkpoint(
@@ -135,7 +157,7 @@ fn write_checkpoint(
     manifest: &Manifest,
     last: Closed,
     number: u64,
-) -> Result<(Checkpoint, Checkpointed), StoreError> {
+) -> Result<Merged, StoreError> {
     let disk = &**shared.disk;
     let segments = recover::segments(disk, manifest, last.number)?;
     let stop = Stop { segment: last.number, offset: last.end };
@@ -150,7 +172,8 @@ fn write_checkpoint(
     let mut writer = CheckpointWriter::new(disk, header, shared.options.segment_bytes);
     merge::merge(disk, manifest, &steps, &mut writer)?;
     let rows = writer.rows();
-    let checkpoint = writer.finish(replay.batches().pending())?;
+    let pending = replay.batches().pending();
+    let checkpoint = writer.finish(pending)?;
     shared.disk.sync_names().map_err(StoreError::io(DIRECTORY))?;
     let done = Checkpointed {
         number,
@@ -161,7 +184,9 @@ fn write_checkpoint(
         log_bytes: replay.bytes(),
         left_behind: 0,
     };
-    Ok((checkpoint, done))
+    let changes = records(pending).flatten().flat_map(|record| record.entries());
+    let pending = changes.map(|change| change.table.into()).collect();
+    Ok(Merged { checkpoint, pending, done })
 }
 
 /// Removes the parts of a checkpoint that has not been finished.

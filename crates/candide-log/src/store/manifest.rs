@@ -9,14 +9,18 @@ use crate::directory::Directory;
 use crate::disk::DiskFile;
 use crate::error::{StoreError, is_full};
 use crate::format::Malformed;
-use crate::format::manifest::{Entry, Manifest, file_bytes_max};
+use crate::format::manifest::{BASE_BYTES_MAX, Entry, Manifest, file_bytes_max};
 use crate::names::{DIRECTORY, MANIFEST, MANIFEST_COPY, MANIFEST_COPY_NEW, MANIFEST_NEW};
+use crate::schema::TableSchema;
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
 /// The names of the two files, in the order in which they are written.
 const NAMES: [&str; 2] = [MANIFEST, MANIFEST_COPY];
+/// The most bytes of a base after a table has been added or changed. There is room for the list of
+/// a checkpoint's parts beside them, so a checkpoint and the next opening can write the base.
+const TABLES_BYTES_MAX: u64 = if cfg!(test) { 1 << 20 } else { BASE_BYTES_MAX - (16 << 20) };
 /// The names that they have until they are in force.
 const NEW_NAMES: [&str; 2] = [MANIFEST_NEW, MANIFEST_COPY_NEW];
 
@@ -25,7 +29,7 @@ const NEW_NAMES: [&str; 2] = [MANIFEST_NEW, MANIFEST_COPY_NEW];
 pub(crate) struct ManifestFile {
     disk: Arc<Directory>,
     current: Manifest,
-    /// The names of the tables.
+    /// The names of the tables that are in use.
     names: HashSet<String>,
     /// The two files, if they have the same bytes. Otherwise `None`, and the next change writes
     /// them anew.
@@ -47,7 +51,8 @@ pub(crate) struct Pair {
 impl ManifestFile {
     /// Returns the files with the contents that were written last.
     pub(crate) fn new(disk: Arc<Directory>, current: Manifest, files: Pair) -> ManifestFile {
-        let names = current.tables.iter().map(|table| table.name.clone()).collect();
+        let in_use = current.tables.iter().filter(|table| table.is_in_use());
+        let names = in_use.map(|table| table.name.clone()).collect();
         ManifestFile { disk, current, names, files: Some(files), failure: None }
     }
 
@@ -56,7 +61,7 @@ impl ManifestFile {
         &self.current
     }
 
-    /// Returns whether there is a table of this name.
+    /// Returns whether a table in use has this name.
     pub(crate) fn has_table(&self, name: &str) -> bool {
         self.names.contains(name)
     }
@@ -79,9 +84,18 @@ impl ManifestFile {
     pub(crate) fn add(&mut self, entry: Entry) -> Result<(), StoreError> {
         self.check()?;
         let bytes = entry.encode(&self.current).map_err(unwritable)?;
-        let name = match &entry {
-            Entry::Table(table) => Some(table.name.clone()),
-            Entry::LastSegment(_) => None,
+        let name_of = |table: &TableSchema| table.is_in_use().then(|| table.name.clone());
+        let (before, after) = match &entry {
+            Entry::Table(table) => (None, name_of(table)),
+            Entry::Changed(table) => {
+                (self.current.table(table.number).and_then(name_of), name_of(table))
+            }
+            Entry::LastSegment(_) => (None, None),
+        };
+        let most = match &entry {
+            Entry::Table(_) => TABLES_BYTES_MAX,
+            Entry::Changed(table) if !table.is_dropped() => TABLES_BYTES_MAX,
+            Entry::Changed(_) | Entry::LastSegment(_) => BASE_BYTES_MAX,
         };
         match self.files.take() {
             Some(mut files) if files.bytes + bytes.len() as u64 <= files.most => {
@@ -89,9 +103,15 @@ impl ManifestFile {
                 self.files = Some(files);
                 self.current.apply(entry);
             }
-            _ => self.replace(|manifest| manifest.apply(entry))?,
+            files => {
+                self.files = files;
+                self.replace_within(most, |manifest| manifest.apply(entry))?;
+            }
         }
-        self.names.extend(name);
+        if let Some(before) = before {
+            self.names.remove(&before);
+        }
+        self.names.extend(after);
         Ok(())
     }
 
@@ -102,11 +122,20 @@ impl ManifestFile {
     /// and it is not known whether they are durable, this and every later call returns
     /// [`StoreError::Failed`].
     pub(crate) fn replace(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), StoreError> {
+        self.replace_within(BASE_BYTES_MAX, change)
+    }
+
+    /// As [`replace`](ManifestFile::replace), with contents of at most this many bytes.
+    fn replace_within(
+        &mut self,
+        most: u64,
+        change: impl FnOnce(&mut Manifest),
+    ) -> Result<(), StoreError> {
         self.check()?;
         let mut next = self.current.clone();
         change(&mut next);
         next.sequence = self.current.sequence + 1;
-        let files = write_new(&self.disk, &next)?;
+        let files = write_new(&self.disk, &next, most)?;
         // Some systems do not replace an open file.
         self.files = None;
         if let Err(error) = put_in_force(&self.disk) {
@@ -137,14 +166,20 @@ impl Pair {
 /// contents that a failed sync has lost. When this returns, both files are durable, and so are the
 /// names of all other files, so an old name cannot come back when another file gets it.
 pub(crate) fn write(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> {
-    let files = write_new(disk, manifest)?;
+    let files = write_new(disk, manifest, BASE_BYTES_MAX)?;
     put_in_force(disk).map_err(StoreError::io(DIRECTORY))?;
     Ok(files)
 }
 
-/// Writes the contents to temporary files beside the two files of MANIFEST, and makes them durable.
-fn write_new(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> {
+/// Writes contents of at most `most` bytes to temporary files beside the two files of MANIFEST, and
+/// makes them durable.
+fn write_new(disk: &Directory, manifest: &Manifest, most: u64) -> Result<Pair, StoreError> {
     let base = manifest.encode().map_err(unwritable)?;
+    if base.len() as u64 > most {
+        let bytes = base.len();
+        let what = format!("the tables would have {bytes} bytes; {most} are the most");
+        return Err(unwritable(Malformed::new(0, what)));
+    }
     let write = |name: &str| {
         let file = disk.create(name)?;
         file.write_at(0, &[&base])?;
@@ -163,7 +198,8 @@ fn write_new(disk: &Directory, manifest: &Manifest) -> Result<Pair, StoreError> 
     let [first, second] = NEW_NAMES;
     let files = [write(first)?, write(second)?];
     let bytes = base.len() as u64;
-    Ok(Pair { files, bytes, most: file_bytes_max(bytes) })
+    // What the entries add to a base is not longer than they are.
+    Ok(Pair { files, bytes, most: file_bytes_max(bytes).min(TABLES_BYTES_MAX) })
 }
 
 /// Puts the new files in the places of the two. After a crash, the file is the old one or the new

@@ -167,29 +167,45 @@ impl Shared {
 }
 
 impl Store {
-    /// Returns the tables, in the order of their numbers.
+    /// Returns the tables that are in use, in the order of their numbers.
     pub fn tables(&self) -> Vec<TableSchema> {
-        self.shared.manifest().current().tables.clone()
+        let manifest = self.shared.manifest();
+        manifest.current().tables.iter().filter(|table| table.is_in_use()).cloned().collect()
     }
 
     /// Adds a table and returns its number, from 1. The number in `schema` is ignored. When this
     /// returns, the table is durable, and commit records may name it. Writes the schema, and now
-    /// and then the schemas of all tables: for n tables, some multiple of n schemas.
+    /// and then the schemas of all tables: for n tables, some multiple of n schemas. If all numbers
+    /// are used, makes a checkpoint, which frees those of dropped tables.
     ///
     /// # Errors
     /// There is a table of that name, the schema cannot be stored, or `MANIFEST` cannot be written.
     /// If it cannot be written, the table is not there, and the call may be repeated, unless the
     /// error is [`StoreError::Failed`]. But if the process ends before the next change, the table
     /// may be there when the database is opened again.
-    pub fn add_table(&self, mut schema: TableSchema) -> Result<u32, StoreError> {
+    pub fn add_table(&self, schema: TableSchema) -> Result<u32, StoreError> {
+        match self.add_with_free_number(&schema) {
+            Err(StoreError::TooManyTables) if self.has_dropped_tables() => {
+                // A checkpoint frees the numbers of dropped tables.
+                self.checkpoint()?;
+                self.add_with_free_number(&schema)
+            }
+            added => added,
+        }
+    }
+
+    fn has_dropped_tables(&self) -> bool {
+        self.shared.manifest().current().tables.iter().any(TableSchema::is_dropped)
+    }
+
+    fn add_with_free_number(&self, schema: &TableSchema) -> Result<u32, StoreError> {
+        let mut schema = schema.clone();
         let mut manifest = self.shared.manifest();
         if manifest.has_table(&schema.name) {
             return Err(StoreError::TableExists { name: schema.name });
         }
-        schema.number = manifest.current().tables.last().map_or(1, |last| last.number + 1);
-        if schema.number > TABLE_NUMBER_MAX {
-            return Err(StoreError::TooManyTables);
-        }
+        let tables = &manifest.current().tables;
+        schema.number = free_number(tables).ok_or(StoreError::TooManyTables)?;
         let checked = schema.check().and_then(|()| match schema.row_words() {
             0 if schema.key_words == 0 => Err("its rows have no words".to_string()),
             _ => Ok(()),
@@ -198,6 +214,50 @@ impl Store {
         let number = schema.number;
         manifest.add(Entry::Table(schema))?;
         Ok(number)
+    }
+
+    /// Changes what is known of a table that is in use, other than its number: its name, or the
+    /// description of its rows, whose words stay as they are. When this returns, the change is
+    /// durable.
+    ///
+    /// # Errors
+    /// Another table has the name, the schema cannot be stored, or `MANIFEST` cannot be written; as
+    /// with [`add_table`](Store::add_table), the change may be there after the process has ended.
+    ///
+    /// # Panics
+    /// If no table with this number is in use.
+    pub fn change_table(
+        &self,
+        number: u32,
+        change: impl FnOnce(&mut TableSchema),
+    ) -> Result<(), StoreError> {
+        let mut manifest = self.shared.manifest();
+        let known = manifest.current().table(number).filter(|table| table.is_in_use());
+        let known = known.expect("the table is in use");
+        let mut schema = known.clone();
+        change(&mut schema);
+        schema.number = number;
+        if schema.name != known.name && manifest.has_table(&schema.name) {
+            return Err(StoreError::TableExists { name: schema.name });
+        }
+        let checked = schema.check();
+        checked.map_err(|what| StoreError::Schema { table: schema.name.clone(), what })?;
+        manifest.add(Entry::Changed(schema))
+    }
+
+    /// Drops a table that is in use. When this returns, that is durable, and another table can have
+    /// its name. All commit records that name the table must have been written before, and cuts
+    /// with their stamps closed. The next checkpoint leaves out the table's rows, and frees its
+    /// number.
+    ///
+    /// # Errors
+    /// `MANIFEST` cannot be written; as with [`add_table`](Store::add_table), the table may be gone
+    /// after the process has ended.
+    ///
+    /// # Panics
+    /// If no table with this number is in use.
+    pub fn drop_table(&self, number: u32) -> Result<(), StoreError> {
+        self.change_table(number, |schema| *schema = schema.dropped())
     }
 
     /// Returns the number of bytes of log that the next opening would have to read: the bytes of
@@ -214,6 +274,17 @@ impl Store {
         log.bytes() >= of_checkpoint.clamp(least, least.saturating_mul(LOG_FACTOR_MAX))
             || log.closed().len() >= SEGMENTS_MAX
     }
+}
+
+/// Returns a number for another table: the one behind the last table's, or the first that is free.
+fn free_number(tables: &[TableSchema]) -> Option<u32> {
+    let last = tables.last().map_or(0, |last| last.number);
+    if last < TABLE_NUMBER_MAX {
+        return Some(last + 1);
+    }
+    let mut numbered = (1..=TABLE_NUMBER_MAX).zip(tables);
+    let gap = numbered.find(|(number, table)| *number != table.number);
+    gap.map(|(number, _)| number)
 }
 
 impl LogWriter {

@@ -14,6 +14,7 @@ use crate::log::segments::{FIRST_BLOCK, Segment};
 use crate::log::writer::{Beginning, Closed, Log};
 use crate::names::{self, DIRECTORY, FileName, LOCK, MANIFEST};
 use crate::random;
+use crate::schema::{FieldSchema, TableSchema, TableState};
 use crate::target::Target;
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -46,7 +47,8 @@ impl Store {
         let is_new = found.is_none();
         let manifest = match found {
             // The file is written anew. Doing so again would write the same contents.
-            Some(Found { manifest, .. }) => {
+            Some(Found { mut manifest, .. }) => {
+                drop_unfinished(&mut manifest);
                 Manifest { sequence: manifest.sequence + 1, ..manifest }
             }
             None => {
@@ -54,7 +56,8 @@ impl Store {
                 new_manifest()
             }
         };
-        for schema in &manifest.tables {
+        for schema in manifest.tables.iter().filter(|schema| schema.is_in_use()) {
+            check_columns(schema)?;
             target.table(schema)?;
         }
         let mut recovered = Recovered { is_new, ..Recovered::default() };
@@ -111,6 +114,26 @@ impl Store {
             _lock: lock,
         });
         Ok((Store { shared: Arc::clone(&shared) }, LogWriter { shared, last_segment }, recovered))
+    }
+}
+
+/// Drops the tables that were being made when the database was last in use.
+fn drop_unfinished(manifest: &mut Manifest) {
+    for table in &mut manifest.tables {
+        if let TableState::Unfinished { .. } = table.state {
+            *table = table.dropped();
+        }
+    }
+}
+
+/// Checks that this version can load the columns of a table.
+fn check_columns(schema: &TableSchema) -> Result<(), OpenError> {
+    match schema.fields.iter().find(|field| field.ty.is_value()) {
+        Some(FieldSchema { name, ty, .. }) => Err(OpenError::Schema {
+            table: schema.name.clone(),
+            what: format!("this version cannot read its column `{name}: {ty}`"),
+        }),
+        None => Ok(()),
     }
 }
 

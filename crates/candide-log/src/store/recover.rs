@@ -13,7 +13,7 @@ use crate::log::replay::Replay;
 use crate::log::segments::{self, Segment};
 use crate::store::Progress;
 use crate::target::{Loader, Target};
-use apply::{apply, finish};
+use apply::{apply, finish, is_in};
 
 /// The number of bytes to read from which several threads are worth starting.
 const PARALLEL_BYTES: u64 = 4 << 20;
@@ -71,18 +71,19 @@ pub(crate) fn recover<'a>(
     let log_bytes: u64 = segments.iter().map(|segment| segment.header.bytes).sum();
     let loaded = |done| progress(Progress::Checkpoint { done, total: checkpoint_bytes });
     let replayed = |done| progress(Progress::Log { done, total: log_bytes });
+    let dropped = &manifest.dropped();
     if threads > 1 && checkpoint_bytes + log_bytes >= PARALLEL_BYTES {
         let mut loaders: Vec<_> = (0..threads).map(|_| target.loader()).collect();
         let Loaded { rows, pending } = parallel::load(disk, manifest, &mut loaders, &loaded)?;
         let mut replay = replay(segments, manifest, pending, None)?;
-        parallel::apply_log(&mut replay, &mut loaders, &replayed)?;
+        parallel::apply_log(&mut replay, &mut loaders, dropped, &replayed)?;
         return Ok(Recovery { rows, replay });
     }
     let mut loader = target.loader();
     let Loaded { rows, pending } = load(disk, manifest, &mut *loader, &loaded)?;
     let mut replay = replay(segments, manifest, pending, None)?;
     while let Some(step) = replay.next()? {
-        apply(&step, &mut *loader, |_, _| true)?;
+        apply(&step, &mut *loader, |table, _| !is_in(dropped, table))?;
         replayed(replay.bytes());
     }
     finish(&mut *loader)?;

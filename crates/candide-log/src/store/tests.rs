@@ -3,6 +3,7 @@
 use super::{LogWriter, Shared, Store, StoreOptions};
 use crate::disk::{Disk, DiskFile, LockError};
 use crate::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
+use crate::schema::TableState;
 use crate::{Rows, TableSchema};
 use candide_log::disk::Disk as _;
 use candide_log_testing::SimDisk;
@@ -136,6 +137,25 @@ impl Disk for Watched {
     }
 }
 
+/// Returns the schema of a table with wide rows.
+fn table(name: &str) -> TableSchema {
+    TableSchema {
+        number: 0,
+        name: name.to_string(),
+        row_type: "Row".to_string(),
+        schema: 1,
+        key_words: 1,
+        key_widths: vec![64],
+        groups: vec![("all".to_string(), 60_000)],
+        ordered: false,
+        splitting: None,
+        policy: None,
+        indexes: Vec::new(),
+        fields: Vec::new(),
+        state: TableState::InUse,
+    }
+}
+
 /// A database on a watched disk, whose commit records have a fixed number of bytes.
 struct Database {
     disk: Watched,
@@ -157,19 +177,7 @@ impl Database {
     /// Makes a database with a table.
     fn new(segment_bytes: u64, record_bytes: u64) -> Database {
         let database = Database::open(Watched::default(), segment_bytes, record_bytes);
-        let table = TableSchema {
-            number: 0,
-            name: "rows".to_string(),
-            row_type: "Row".to_string(),
-            schema: 1,
-            key_words: 1,
-            key_widths: vec![64],
-            groups: vec![("all".to_string(), 60_000)],
-            ordered: false,
-            splitting: None,
-            policy: None,
-            indexes: Vec::new(),
-        };
+        let table = table("rows");
         database.store.add_table(table).unwrap();
         database
     }
@@ -328,4 +336,32 @@ fn a_commit_during_the_first_checkpoint_waits_for_at_most_six_syncs() {
             }
         }
     }
+}
+
+#[test]
+fn tables_that_a_checkpoint_could_not_describe_are_refused() {
+    let disk = Watched::default();
+    let database = Database::open(disk.clone(), 64 << 10, 100);
+    let long =
+        |number: usize| TableSchema { row_type: "x".repeat(60_000), ..table(&number.to_string()) };
+    let mut added = 0;
+    let refused = loop {
+        match database.store.add_table(long(added)) {
+            Ok(_) => added += 1,
+            Err(error) => break error.to_string(),
+        }
+    };
+    // 17 tables of a little more than 60,000 bytes each have more than a mebibyte.
+    let what = "at byte 0: the tables would have 1080864 bytes; 1048576 are the most";
+    assert!(refused.ends_with(what), "{refused}");
+    assert_eq!(added, 17);
+    let renamed = database.store.change_table(1, |table| table.row_type = "x".repeat(65_000));
+    assert!(renamed.is_err());
+    // What is there can be described by an opening, and dropped.
+    drop(database);
+    let database = Database::open(disk, 64 << 10, 100);
+    assert_eq!(database.store.tables().len(), added);
+    database.store.drop_table(1).unwrap();
+    database.store.checkpoint().unwrap();
+    database.store.add_table(long(added)).unwrap();
 }

@@ -83,9 +83,10 @@ pub fn repair(
     check_until(&source.manifest, until)?;
     let pending = read_pending(from, &source.manifest)?;
     let mut stretch = source.replay(pending, until)?;
+    let tables = source.manifest.tables.iter();
     let mut copy = Manifest {
         uuid: random::uuid(),
-        tables: source.manifest.tables.clone(),
+        tables: tables.filter(|table| !table.is_dropped()).cloned().collect(),
         ..open::new_manifest()
     };
     let Written { rows, last: (generation, cut), checkpoint } =

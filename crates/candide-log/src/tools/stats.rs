@@ -81,7 +81,8 @@ impl Stats {
     fn count(&mut self, item: Item<'_>) {
         match item {
             Item::Manifest(manifest) => {
-                self.tables = manifest.tables.iter().map(TableStats::new).collect();
+                let tables = manifest.tables.iter().filter(|table| !table.is_dropped());
+                self.tables = tables.map(TableStats::new).collect();
                 let parts = manifest.checkpoint.iter().flat_map(|checkpoint| &checkpoint.parts);
                 self.checkpoint_bytes = parts.map(|part| part.bytes).sum();
             }
@@ -110,7 +111,8 @@ impl Stats {
                     let is_repeated = before.is_some_and(|key| std::ptr::eq(key, change.key));
                     let key = if is_repeated { 0 } else { change.key.len() as u64 };
                     before = Some(change.key);
-                    words -= key + change.words.len() as u64;
+                    let stored = change.words.len() + change.value_words.len();
+                    words -= key + stored as u64;
                     if let Some(table) = self.table(change.table.into()) {
                         table.change(&change, key);
                     }

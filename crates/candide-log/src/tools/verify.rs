@@ -50,7 +50,7 @@ pub fn verify(disk: &dyn Disk) -> Result<Verified, OpenError> {
     let manifest_damage = source.manifest_damage.take();
     let manifest = &source.manifest;
     let mut verified = Verified {
-        tables: manifest.tables.len() as u64,
+        tables: manifest.tables.iter().filter(|table| !table.is_dropped()).count() as u64,
         checkpoint_bytes: recover::checkpoint_bytes(manifest),
         manifest_damage,
         ..Verified::default()

@@ -4,12 +4,22 @@ use candide_log::format::commit::{
     Change, ChangeKind, CommitRecord, CommitWriter, HEADER_WORDS, Head, RecordBuffer, SAME_ROW,
     entry_words, records,
 };
+use candide_log::format::value::LongValue;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Returns what a decoder should say of a change.
-fn expected(change: &OwnedChange) -> Change<'_> {
-    let Head { kind, table, first, .. } = change.head;
-    Change { table, kind, first, key: &change.key, words: &change.words }
+/// What a decoder should say of a change.
+fn expected(change: &OwnedChange) -> OwnedChange {
+    OwnedChange { same_row: false, ..change.clone() }
+}
+
+/// Returns a change that was read.
+fn owned(change: Change<'_>) -> OwnedChange {
+    let Change { table, kind, first, key, words, .. } = change;
+    let head = Head { kind, table, first, count: words.len() as u16 };
+    let value = |value: LongValue<'_>| (value.place, value.bytes().map(Cow::into_owned));
+    let values = change.values().map(value).collect();
+    OwnedChange { head, key: key.to_vec(), words: words.to_vec(), values, same_row: false }
 }
 
 #[test]
@@ -26,7 +36,7 @@ fn a_written_record_is_read_again() {
         assert_eq!((record.stamp, record.version, behind), (stamp, version, &rest[..]));
         assert_eq!(record.words(), &words[..length]);
         assert_eq!(record.entries().len(), changes.len());
-        let read: Vec<Change<'_>> = record.entries().collect();
+        let read: Vec<OwnedChange> = record.entries().map(owned).collect();
         assert_eq!(read, changes.iter().map(expected).collect::<Vec<_>>());
     }
 }
@@ -114,11 +124,55 @@ fn keys_and_rows_of_the_largest_size_are_written() {
         head: Head { kind: ChangeKind::Put, table: u16::MAX, first: 0, count: u16::MAX },
         key: (0..255).collect(),
         words: (0..65_535).collect(),
+        values: Vec::new(),
         same_row: false,
     };
     let words = write(std::slice::from_ref(&change), u64::MAX, u64::MAX);
     let (record, _) = CommitRecord::parse(&words).unwrap();
-    assert_eq!(record.entries().next(), Some(expected(&change)));
+    assert_eq!(record.entries().next().map(owned), Some(expected(&change)));
+}
+
+#[test]
+fn the_words_of_values_are_at_their_places() {
+    let mut buffer = RecordBuffer::new();
+    let mut writer = CommitWriter::begin(&mut buffer);
+    let head = Head { kind: ChangeKind::Put, table: 1, first: 0, count: 1 };
+    writer.change(head, 1, |_| 5, |_| 6);
+    writer.values(&[(2, Some(b"ninebytes")), (7, None), (8, Some(b""))]);
+    writer.change_same_row(head, |_| 9);
+    let count = writer.finish(1, 2);
+    let values = [9 | 2 << 32, u64::from_le_bytes(*b"ninebyte"), b's'.into()];
+    let rest = [7 << 32 | 1 << 48, 8 << 32 | 1 << 63];
+    let words = [1 << 48 | 1 << 16 | 1 << 8 | 1 | 0x40, 5, 6];
+    let same = [1 << 48 | 1 << 16 | 1 | 0x80, 9];
+    let entries = [&words[..], &values, &rest, &same].concat();
+    assert_eq!(buffer.words()[HEADER_WORDS..], entries);
+    assert_eq!(count, HEADER_WORDS + entries.len());
+}
+
+#[test]
+fn each_mistake_in_a_value_has_its_own_error() {
+    let refused = |kind: u64, values: &[u64], at: u64, what: &str| {
+        let header = 1 << 48 | 2 << 16 | 1 << 8 | kind | 0x40;
+        let words = [&[header, 5, 0, 1], values].concat();
+        let counts = (3 + words.len()) as u64 | 1 << 32;
+        let record = [&[counts, 0, 0], &words[..]].concat();
+        expect(CommitRecord::parse(&record).map(|_| ()), 8 * (3 + at), what);
+    };
+    let last = 1 << 63;
+    refused(1, &[], 4, "a value is cut off");
+    refused(1, &[0], 4, "a value is cut off");
+    refused(1, &[1 | last], 4, "a value is cut off");
+    refused(1, &[u64::from(u32::MAX) | last], 4, "a value is too long");
+    refused(1, &[((1 << 24) + 1) | last], 4, "a value is too long");
+    refused(1, &[1 << 49 | last], 4, "a value has unknown bits");
+    refused(1, &[1 | 1 << 48 | last, 1], 4, "a value that is none has bytes");
+    refused(1, &[0xffff << 32 | last], 4, "a value is beyond any row");
+    refused(1, &[1 | last, 0x101], 4, "there are bytes behind a value");
+    refused(1, &[3 << 32, 3 << 32 | last], 4, "values are not in the order of their places");
+    refused(1, &[1 << 32 | last], 4, "the word of a value is not 0");
+    refused(2, &[last], 0, "a delete has words");
+    refused(1, &[last, 7], 5, "a commit record has 1 entries, and words behind them");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Random data, the same in every run.
 
+use crate::fields::fields;
 use candide_log::format::commit::{ChangeKind, CommitWriter, Head, RecordBuffer};
-use candide_log::format::manifest::{Checkpoint, Entry, Manifest, Part};
-use candide_log::schema::{IndexSchema, TableSchema};
+use candide_log::format::manifest::{Checkpoint, Entry, Manifest, Part, fields_hash};
+use candide_log::schema::{IndexSchema, TableSchema, TableState};
 
 /// A generator of random numbers.
 pub struct Draws(u64);
@@ -13,6 +14,8 @@ pub struct OwnedChange {
     pub head: Head,
     pub key: Vec<u64>,
     pub words: Vec<u64>,
+    /// The places and the bytes of values.
+    pub values: Vec<(u16, Option<Vec<u8>>)>,
     /// Whether the writer omits the key.
     pub same_row: bool,
 }
@@ -65,9 +68,27 @@ impl Draws {
                 }
             };
             let head = Head { kind, table, first, count: words.len() as u16 };
-            changes.push(OwnedChange { head, key, words, same_row });
+            let mut change = OwnedChange { head, key, words, values: Vec::new(), same_row };
+            if kind != ChangeKind::Delete && self.below(4) == 0 {
+                self.add_values(&mut change);
+            }
+            changes.push(change);
         }
         changes
+    }
+
+    /// Adds values to a change.
+    fn add_values(&mut self, change: &mut OwnedChange) {
+        let mut place = change.head.first.saturating_sub(2);
+        for _ in 0..1 + self.below(3) {
+            place += 1 + self.below(3) as u16;
+            let bytes = (self.below(4) > 0).then(|| vec![b'v'; self.below(20)]);
+            change.values.push((place, bytes));
+            let at = place.checked_sub(change.head.first);
+            if let Some(word) = at.and_then(|at| change.words.get_mut(usize::from(at))) {
+                *word = 0;
+            }
+        }
     }
 
     /// Returns commit records, each in words of its own.
@@ -84,20 +105,46 @@ impl Draws {
     }
 
     fn table(&mut self, number: u32) -> TableSchema {
+        let key_words = 1 + self.below(255) as u16;
+        let groups: Vec<_> =
+            (0..self.below(4)).map(|_| (self.text(), self.below(99) as u32)).collect();
+        let fields = match self.below(2) {
+            0 => Vec::new(),
+            _ => fields(self, key_words, &groups),
+        };
+        let schema = if fields.is_empty() { self.word() } else { fields_hash(&fields) };
+        let state = match self.below(4) {
+            0 => TableState::Dropped,
+            1 => TableState::Unfinished { from: self.word() as u32 },
+            _ => TableState::InUse,
+        };
+        let name = match state {
+            TableState::InUse => format!("{number}{}", self.text()),
+            _ => String::new(),
+        };
         TableSchema {
             number,
-            name: format!("{number}{}", self.text()),
+            name,
             row_type: self.text(),
-            schema: self.word(),
-            key_words: 1 + self.below(255) as u16,
+            schema,
+            key_words,
             key_widths: (0..self.below(4)).map(|_| self.below(65) as u32).collect(),
-            groups: (0..self.below(4)).map(|_| (self.text(), self.below(99) as u32)).collect(),
+            groups,
             ordered: self.below(2) == 0,
             splitting: [None, Some(false), Some(true)][self.below(3)],
             policy: [None, Some(self.text())][self.below(2)].clone(),
             indexes: (0..self.below(3))
-                .map(|_| IndexSchema { name: self.text(), unique: self.below(2) == 0 })
+                .map(|_| IndexSchema {
+                    name: self.text(),
+                    unique: self.below(2) == 0,
+                    ordered: self.below(2) == 0,
+                    columns: (0..self.below(3).min(fields.len()))
+                        .map(|_| self.below(fields.len()) as u16)
+                        .collect(),
+                })
                 .collect(),
+            fields,
+            state,
         }
     }
 
@@ -132,7 +179,15 @@ impl Draws {
             return Entry::LastSegment(before.last_segment + 1 + self.below(9) as u64);
         }
         let last = before.tables.last().map_or(0, |table| table.number);
-        let number = last + 1 + self.below(9) as u32;
+        if last > 0 && self.below(3) == 0 {
+            let number = before.tables[self.below(before.tables.len())].number;
+            return Entry::Changed(self.table(number));
+        }
+        // Behind the last table, or in a gap.
+        let number = match self.below(2) {
+            0 => (1..last).find(|number| before.table(*number).is_none()).unwrap_or(last + 1),
+            _ => last + 1 + self.below(9) as u32,
+        };
         Entry::Table(self.table(number))
     }
 
@@ -147,7 +202,9 @@ pub fn write(changes: &[OwnedChange], stamp: u64, version: u64) -> Vec<u64> {
     let mut buffer = RecordBuffer::new();
     let mut writer = CommitWriter::begin(&mut buffer);
     for (number, change) in changes.iter().enumerate() {
-        let OwnedChange { head, key, words, same_row } = change;
+        let OwnedChange { head, key, words, values, same_row } = change;
+        let values = values.iter().map(|(place, bytes)| (*place, bytes.as_deref()));
+        let values: Vec<_> = values.collect();
         if number % 2 == 0 {
             match same_row {
                 true => writer.change_same_row(*head, |place| words[place]),
@@ -155,6 +212,7 @@ pub fn write(changes: &[OwnedChange], stamp: u64, version: u64) -> Vec<u64> {
                     writer.change(*head, key.len() as u8, |place| key[place], |place| words[place]);
                 }
             }
+            writer.values(&values);
             continue;
         }
         let key = (!same_row).then_some(key.as_slice());
@@ -163,6 +221,7 @@ pub fn write(changes: &[OwnedChange], stamp: u64, version: u64) -> Vec<u64> {
             [one] => writer.push(*one),
             words => writer.push_all(words),
         }
+        writer.values(&values);
     }
     let count = writer.finish(stamp, version);
     assert_eq!(count, buffer.words().len());

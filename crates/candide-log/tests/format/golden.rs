@@ -17,7 +17,7 @@ const SEGMENT: &str = "log-0000000004";
 const PART: &str = "checkpoint-0000000001-0000";
 
 /// The folders of the versions that are written: that of MANIFEST, and that of the others.
-const FOLDERS: [&str; 2] = ["v2", "v1"];
+const FOLDERS: [&str; 2] = ["v3", "v2"];
 
 fn path(folder: &str, name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(folder).join(name)
@@ -32,14 +32,14 @@ fn written() -> [(PathBuf, Vec<u8>); 3] {
     let [of_manifest, of_others] = FOLDERS;
     let mut manifest = samples::manifest();
     let mut bytes = manifest.encode().unwrap();
-    for entry in samples::entries() {
+    for entry in samples::entries().into_iter().chain(samples::later_entries()) {
         bytes.extend_from_slice(&entry.encode(&manifest).unwrap());
         manifest.apply(entry);
     }
     [
         (path(of_manifest, MANIFEST), bytes),
-        (path(of_others, SEGMENT), samples::segment().0),
-        (path(of_others, PART), samples::part().0),
+        (path(of_others, SEGMENT), samples::segment_with_values().0),
+        (path(of_others, PART), samples::part_with_values().0),
     ]
 }
 
@@ -66,7 +66,37 @@ fn the_golden_manifests_are_read() {
     let mut expected = samples::manifest();
     assert_eq!(Manifest::decode(&golden("v1", MANIFEST)), Ok(expected.clone()));
     samples::entries().into_iter().for_each(|entry| expected.apply(entry));
-    assert_eq!(Manifest::decode(&golden("v2", MANIFEST)), Ok(expected));
+    assert_eq!(Manifest::decode(&golden("v2", MANIFEST)), Ok(expected.clone()));
+    samples::later_entries().into_iter().for_each(|entry| expected.apply(entry));
+    assert_eq!(Manifest::decode(&golden("v3", MANIFEST)).as_ref(), Ok(&expected));
+    assert_eq!(expected.dropped(), [1]);
+    assert_eq!(expected.table(2).unwrap().name, "order lines");
+    assert_eq!(
+        expected.tables.iter().map(|table| table.number).collect::<Vec<_>>(),
+        [1, 2, 3, 4, 5, 9]
+    );
+}
+
+#[test]
+fn the_golden_values_are_read() {
+    let file = golden("v2", SEGMENT);
+    let header = SegmentHeader::decode(&file).unwrap();
+    let at = 4096 + 4096 + 8192 + 4096;
+    let (_, payload) = block::decode(&file[at..], header.salt).unwrap();
+    let words = byte_words(payload).unwrap();
+    let changes: Vec<_> = records(&words).next().unwrap().unwrap().entries().collect();
+    let values = |change: &Change<'_>| -> Vec<(u16, Option<Vec<u8>>)> {
+        change.values().map(|value| (value.place, value.bytes().map(|b| b.into_owned()))).collect()
+    };
+    let texts = [(1, Some(b"Eldorado".to_vec())), (2, Some(b"in the best of".to_vec()))];
+    assert_eq!((values(&changes[0]), changes[0].words), (texts.to_vec(), &[5, 0, 0][..]));
+    assert_eq!((values(&changes[1]), changes.len()), (vec![(1, None)], 2));
+    let part = samples::part_with_values().1;
+    let (_, whole) = checkpoint::decode(&golden("v2", PART), part).unwrap();
+    let first = vec![(1, Some(b"Eldorado".to_vec())), (2, None)];
+    let rows = [(3, vec![11], vec![5, 0, 0], first), (3, vec![12], vec![6, 0, 0], vec![])];
+    assert_eq!(whole.long, rows);
+    assert_eq!(whole.records, [samples::record_with_values()]);
 }
 
 #[test]
@@ -89,17 +119,22 @@ fn the_golden_segment_is_read() {
     let [first, second] = [0, 1].map(|record| records(&payloads[0]).nth(record).unwrap().unwrap());
     assert_eq!((first.stamp, first.version), (1001, 4001));
     let put: &[u64] = &[100, 200];
+    let change = |kind, first, words| Change {
+        table: 1,
+        kind,
+        first,
+        key: &[7, 8],
+        words,
+        value_words: &[],
+    };
     assert_eq!(
         first.entries().collect::<Vec<_>>(),
-        [
-            Change { table: 1, kind: ChangeKind::Put, first: 0, key: &[7, 8], words: put },
-            Change { table: 1, kind: ChangeKind::Update, first: 1, key: &[7, 8], words: &[201] },
-        ]
+        [change(ChangeKind::Put, 0, put), change(ChangeKind::Update, 1, &[201]),]
     );
     assert_eq!((second.stamp, second.version), (1003, 4002));
     assert_eq!(
         second.entries().collect::<Vec<_>>(),
-        [Change { table: 2, kind: ChangeKind::Delete, first: 0, key: &[9], words: &[] }]
+        [Change { table: 2, key: &[9], ..change(ChangeKind::Delete, 0, &[]) }]
     );
     let large = records(&payloads[1]).next().unwrap().unwrap();
     assert_eq!(large.entries().next().unwrap().words, (0..600).collect::<Vec<u64>>());

@@ -9,6 +9,7 @@ mod commit;
 mod damage;
 mod document;
 mod draws;
+mod fields;
 mod golden;
 mod manifest;
 mod samples;

@@ -6,11 +6,22 @@ use crate::draws::{OwnedChange, write};
 use candide_log::format::block::BlockHeader;
 use candide_log::format::checkpoint::PartHeader;
 use candide_log::format::commit::{ChangeKind, Head};
-use candide_log::format::manifest::{Checkpoint, Entry, Manifest, Part};
+use candide_log::format::long_row::put_long_row;
+use candide_log::format::manifest::{Checkpoint, Entry, Manifest, Part, fields_hash};
 use candide_log::format::segment::{GenerationEnd, SegmentHeader};
-use candide_log::schema::{IndexSchema, TableSchema};
+use candide_log::schema::{
+    EnumSchema, FieldPlace, FieldSchema, IndexSchema, PartSchema, StructSchema, TableSchema,
+    TableState, TypeSchema, VariantSchema,
+};
 
 const UUID: [u8; 16] = *b"\x00\x01golden example";
+
+fn index(name: &str, unique: bool) -> IndexSchema {
+    IndexSchema { name: name.into(), unique, ordered: false, columns: vec![] }
+}
+
+/// The part in version 1.
+const PART: Part = Part { bytes: 504, crc: 809_403_746 };
 
 /// A MANIFEST with a checkpoint and two tables.
 pub fn manifest() -> Manifest {
@@ -26,6 +37,8 @@ pub fn manifest() -> Manifest {
         splitting: Some(true),
         policy: Some("mocc".into()),
         indexes: vec![],
+        fields: vec![],
+        state: TableState::InUse,
     };
     let lines = TableSchema {
         number: 2,
@@ -38,17 +51,16 @@ pub fn manifest() -> Manifest {
         ordered: false,
         splitting: None,
         policy: None,
-        indexes: vec![
-            IndexSchema { name: "by_day".into(), unique: false },
-            IndexSchema { name: "by_number".into(), unique: true },
-        ],
+        indexes: vec![index("by_day", false), index("by_number", true)],
+        fields: vec![],
+        state: TableState::InUse,
     };
     Manifest {
         uuid: UUID,
         sequence: 5,
         first_segment: 4,
         last_segment: 6,
-        checkpoint: Some(Checkpoint { number: 1, generation: 2, cut: 1000, parts: vec![part().1] }),
+        checkpoint: Some(Checkpoint { number: 1, generation: 2, cut: 1000, parts: vec![PART] }),
         tables: vec![accounts, lines],
     }
 }
@@ -63,9 +75,83 @@ pub fn entries() -> [Entry; 3] {
     ]
 }
 
+/// Further entries, which earlier versions do not have: a table with fields; another name of the
+/// second table; the end of the first one; and a table that is being made.
+pub fn later_entries() -> [Entry; 4] {
+    let [accounts, lines] = <[TableSchema; 2]>::try_from(manifest().tables).unwrap();
+    let state = TableState::Unfinished { from: 2 };
+    [
+        Entry::Table(described()),
+        Entry::Changed(TableSchema { name: "order lines".into(), ..lines.clone() }),
+        Entry::Changed(accounts.dropped()),
+        Entry::Table(TableSchema { number: 4, name: String::new(), state, ..lines }),
+    ]
+}
+
+/// A table with fields.
+pub fn described() -> TableSchema {
+    let part = |ty| vec![PartSchema { name: "0".into(), bit: 0, ty }];
+    let code = StructSchema { name: "Code".into(), bits: 128, parts: part(TypeSchema::Text(2)) };
+    let variant =
+        |(tag, name): (u64, &&str)| VariantSchema { name: (*name).into(), tag, parts: vec![] };
+    let variants = (0..).zip(&["Open", "Frozen", "Closed"]).map(variant).collect();
+    let state = EnumSchema { name: "State".into(), bits: 2, tag_bits: 2, variants };
+    let key = |word| FieldPlace::Key { word };
+    let column = |group, word, shift| FieldPlace::Column { group, word, shift };
+    let months = TypeSchema::Array(Box::new(TypeSchema::Unsigned(32)), 2);
+    let fields = [
+        ("branch", key(0), TypeSchema::Signed(32)),
+        ("code", key(1), TypeSchema::Struct(Box::new(code))),
+        ("cents", column(0, 0, 0), TypeSchema::Signed(64)),
+        ("limit", column(0, 1, 0), TypeSchema::Option(Box::new(TypeSchema::Unsigned(64)))),
+        ("state", column(0, 3, 1), TypeSchema::Enum(Box::new(state))),
+        ("is_frozen", column(0, 3, 0), TypeSchema::Bool),
+        ("owner", column(1, 0, 0), TypeSchema::Text(8)),
+        ("months", column(1, 2, 0), months),
+    ];
+    let field = |(name, place, ty): (&str, FieldPlace, TypeSchema)| FieldSchema {
+        name: name.into(),
+        place,
+        ty,
+        default: (name == "cents").then(|| 500u64.to_le_bytes().to_vec()),
+    };
+    let fields: Vec<FieldSchema> = fields.into_iter().map(field).collect();
+    TableSchema {
+        number: 9,
+        name: "described".into(),
+        row_type: "bank::Account".into(),
+        schema: fields_hash(&fields),
+        key_words: 3,
+        key_widths: vec![32, 64, 64],
+        groups: vec![("row".into(), 4), ("name".into(), 3)],
+        ordered: true,
+        splitting: None,
+        policy: None,
+        indexes: vec![IndexSchema {
+            name: "by_owner".into(),
+            unique: true,
+            ordered: true,
+            columns: vec![6, 0],
+        }],
+        fields,
+        state: TableState::InUse,
+    }
+}
+
 fn change(kind: ChangeKind, table: u16, key: &[u64], first: u16, words: &[u64]) -> OwnedChange {
     let head = Head { kind, table, first, count: words.len() as u16 };
-    OwnedChange { head, key: key.to_vec(), words: words.to_vec(), same_row: false }
+    let (key, words) = (key.to_vec(), words.to_vec());
+    OwnedChange { head, key, words, values: vec![], same_row: false }
+}
+
+/// A commit record with values.
+pub fn record_with_values() -> Vec<u64> {
+    let mut put = change(ChangeKind::Put, 3, &[11], 0, &[5, 0, 0]);
+    put.values = vec![(1, Some(b"Eldorado".to_vec())), (2, Some(b"in the best of".to_vec()))];
+    let mut update = change(ChangeKind::Update, 3, &[11], 0, &[]);
+    update.values = vec![(1, None)];
+    update.same_row = true;
+    write(&[put, update], 1004, 4004)
 }
 
 /// Two commit records with all kinds of changes.
@@ -106,6 +192,16 @@ pub fn segment() -> (Vec<u8>, [BlockHeader; 3]) {
     ([header, first_bytes, second_bytes, third_bytes].concat(), [first, second, third])
 }
 
+/// The same segment with a further block, which has values.
+pub fn segment_with_values() -> (Vec<u8>, [BlockHeader; 4]) {
+    let (bytes, [first, second, third]) = segment();
+    let header = SegmentHeader { bytes: segment_header().bytes + 4096, ..segment_header() };
+    let fourth = BlockHeader { sequence: 4, before: third.crc, ..third };
+    let (fourth, fourth_bytes) = block(fourth, header.salt, &[&record_with_values()]);
+    let bytes = [&header.encode(), &bytes[4096..], &fourth_bytes].concat();
+    (bytes, [first, second, third, fourth])
+}
+
 /// The header of the part.
 pub fn part_header() -> PartHeader {
     PartHeader { uuid: UUID, checkpoint: 1, part: 0, generation: 2, cut: 1000 }
@@ -116,5 +212,15 @@ pub fn part() -> (Vec<u8>, Part) {
     let accounts = vec![1, 1, 50, 60, 1, 2, 51, 61, 7, 0, 52, 62];
     let lines = vec![3, 10, 20, 30, 4, 11, 21, 31];
     let rows = [(1, 2, 2, accounts), (2, 1, 3, lines)];
-    checkpoint::encode(&part_header(), &rows, &records())
+    checkpoint::encode(&part_header(), &rows, &[], &records())
+}
+
+/// The same part with rows of a further table, which has values.
+pub fn part_with_values() -> (Vec<u8>, Part) {
+    let accounts = vec![1, 1, 50, 60, 1, 2, 51, 61, 7, 0, 52, 62];
+    let mut long = Vec::new();
+    put_long_row(&mut long, &[11], &[5, 0, 0], &[(1, Some(b"Eldorado")), (2, None)]);
+    put_long_row(&mut long, &[12], &[6, 0, 0], &[]);
+    let records = [record_with_values()];
+    checkpoint::encode(&part_header(), &[(1, 2, 2, accounts)], &[(3, 2, 1, 3, long)], &records)
 }

@@ -68,12 +68,12 @@ fn zeros_and_foreign_files_are_no_segments() {
 #[test]
 fn a_segment_of_another_version_has_another_error_than_a_damaged_one() {
     let mut bytes = header(&mut Draws::new(23)).encode();
-    store(&mut bytes, 8, 4, 2);
+    store(&mut bytes, 8, 4, 3);
     assert_eq!(SegmentHeader::decode(&bytes).unwrap_err().fault, Fault::Damaged);
     seal_again(&mut bytes);
     let error = SegmentHeader::decode(&bytes).unwrap_err();
-    assert_eq!(error.fault, Fault::Version { found: 2, known: 1 });
-    let what = "the header of a segment has version 2 of the format; 1 is known";
+    assert_eq!(error.fault, Fault::Version { found: 3, known: 2 });
+    let what = "the header of a segment has version 3 of the format; 2 is known";
     expect(Err::<(), _>(error), 8, what);
 }
 

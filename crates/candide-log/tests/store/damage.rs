@@ -325,7 +325,7 @@ fn a_directory_without_a_database_is_left_unchanged() {
 #[test]
 fn files_of_a_later_format_are_refused_with_its_version() {
     let (disk, _) = closed_database();
-    for (name, length, latest) in [("MANIFEST", usize::MAX, 2), ("log-0000000003", 4096, 1)] {
+    for (name, length, latest) in [("MANIFEST", usize::MAX, 3), ("log-0000000003", 4096, 2)] {
         let damaged = copy(&disk);
         let mut bytes = read_file(&disk, name);
         let end = length.min(bytes.len()) - 4;

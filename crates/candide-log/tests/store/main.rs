@@ -5,6 +5,7 @@
 mod basics;
 mod crashes;
 mod damage;
+mod dropped;
 mod faults;
 mod manifest;
 mod model;

@@ -331,21 +331,28 @@ fn a_repair_is_advised_if_it_would_succeed() {
     }
 }
 
-/// Written by a program that knew version 1 only: two tables, a checkpoint with a record above its
-/// cut, a segment of each of two generations.
-#[test]
-fn a_database_of_the_first_version_is_opened_and_written_in_the_last() {
+/// Returns a database that a program wrote which knew version 1 only, and its rows: two tables, a
+/// checkpoint with a record above its cut, a segment of each of two generations.
+fn golden_database() -> (SimDisk, Map) {
     let disk = SimDisk::new();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1/database");
     for entry in fs::read_dir(golden).unwrap() {
         let entry = entry.unwrap();
-        let bytes = fs::read(entry.path()).unwrap();
-        write_file(&disk, entry.file_name().to_str().unwrap(), &bytes);
+        let (name, bytes) = (entry.file_name(), fs::read(entry.path()).unwrap());
+        write_file(&disk, name.to_str().unwrap(), &bytes);
+        disk.open(name.to_str().unwrap()).unwrap().sync().unwrap();
     }
-    assert_eq!(read_file(&disk, "MANIFEST")[8], 1);
-    assert!(disk.open("MANIFEST.copy").is_err());
+    disk.sync_directory().unwrap();
     let mut expected = rows(1, (1..=9).chain([101]));
     expected.extend(rows(2, [100, 200]));
+    (disk, expected)
+}
+
+#[test]
+fn a_database_of_the_first_version_is_opened_and_written_in_the_last() {
+    let (disk, mut expected) = golden_database();
+    assert_eq!(read_file(&disk, "MANIFEST")[8], 1);
+    assert!(disk.open("MANIFEST.copy").is_err());
     assert_eq!(verify(&disk).unwrap().rows, 12);
     let mut opened = open(disk.clone()).unwrap();
     assert_eq!(opened.rows, expected);
@@ -356,7 +363,7 @@ fn a_database_of_the_first_version_is_opened_and_written_in_the_last() {
     );
     assert_eq!(tables[0], TableSchema { number: 1, ..schema("accounts") });
     let [first, second] = BOTH.map(|name| read_file(&disk, name));
-    assert_eq!((first[8], &first), (2, &second));
+    assert_eq!((first[8], &first), (3, &second));
     let table = opened.store.add_table(schema("later")).unwrap();
     opened.log.write(&[&put(1, table, 7, 7)], 1).unwrap();
     opened.log.close().unwrap();
@@ -370,26 +377,7 @@ fn a_database_of_the_first_version_is_opened_and_written_in_the_last() {
 /// Between the first version and the last, a crash leaves one or the other.
 #[test]
 fn a_crash_during_conversion_from_the_first_version_loses_nothing() {
-    let (made, expected) = closed_database();
-    let disk = SimDisk::new();
-    for name in names(&made) {
-        let mut bytes = read_file(&made, &name);
-        match &name[..] {
-            "MANIFEST.copy" => continue,
-            "MANIFEST" => {
-                // A base is the same in both versions, but for the number.
-                bytes = Manifest::decode(&bytes).unwrap().encode().unwrap();
-                bytes[8] = 1;
-                let end = bytes.len() - 4;
-                let crc = crc32c::crc32c(&bytes[..end]);
-                bytes[end..].copy_from_slice(&crc.to_le_bytes());
-            }
-            _ => {}
-        }
-        write_file(&disk, &name, &bytes);
-        disk.open(&name).unwrap().sync().unwrap();
-    }
-    disk.sync_directory().unwrap();
+    let (disk, expected) = golden_database();
     let first = disk.position();
     drop(open(disk.clone()).unwrap());
     for state in disk.crash_states(&CrashOptions { first, ..few() }) {

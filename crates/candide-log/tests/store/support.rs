@@ -2,6 +2,7 @@
 
 use candide_log::disk::Disk;
 use candide_log::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
+use candide_log::schema::TableState;
 use candide_log::{
     IndexSchema, LogWriter, OpenError, Recovered, Rows, Store, StoreOptions, TableSchema,
 };
@@ -63,7 +64,14 @@ pub fn schema(name: &str) -> TableSchema {
         ordered: true,
         splitting: None,
         policy: Some("wait".to_string()),
-        indexes: vec![IndexSchema { name: "by_hot".to_string(), unique: false }],
+        indexes: vec![IndexSchema {
+            name: "by_hot".to_string(),
+            unique: false,
+            ordered: false,
+            columns: Vec::new(),
+        }],
+        fields: Vec::new(),
+        state: TableState::InUse,
     }
 }
 

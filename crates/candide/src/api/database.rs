@@ -562,6 +562,9 @@ fn adopt<P: Protocol>(
             )?;
         }
     }
+    if let Some(store) = inner.store() {
+        inner.catalog.describe(store, core, row)?;
+    }
     inner.catalog.adopt(core, row);
     Ok(core.clone())
 }

@@ -82,12 +82,13 @@ struct Kept {
 
 impl<P: Protocol> Loader for RowLoader<'_, P> {
     fn row(&mut self, table: u32, key: &[u64], words: &[u64]) -> Result<(), LoadError> {
-        let change = Change { table: table as u16, kind: ChangeKind::Put, first: 0, key, words };
+        let (table, kind, value_words) = (table as u16, ChangeKind::Put, &[][..]);
+        let change = Change { table, kind, first: 0, key, words, value_words };
         self.apply(&change)
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), LoadError> {
-        let &Change { table, kind, first, key, words } = change;
+        let &Change { table, kind, first, key, words, .. } = change;
         self.check(change)?;
         let start = self.words.len();
         self.words.extend_from_slice(key);
@@ -116,7 +117,8 @@ impl<P: Protocol> Loader for RowLoader<'_, P> {
                 let words = &words[kept.start + kept.key_words..kept.end];
                 let Kept { table, kind, first, .. } = *kept;
                 let core = &tables[&table.into()];
-                apply(tx, state, core, &Change { table, kind, first, key, words })
+                let change = Change { table, kind, first, key, words, value_words: &[] };
+                apply(tx, state, core, &change)
             })
         })?;
         self.pending.clear();
@@ -132,6 +134,12 @@ impl<P: Protocol> RowLoader<'_, P> {
         let Some(core) = self.tables.get(&table.into()) else {
             return Err(LoadError::Ghost(format!("there is no table with number {table}")));
         };
+        if let Some(value) = change.values().next() {
+            let (name, place) = (&core.name, value.place);
+            return Err(LoadError::Ghost(format!(
+                "a value of word {place} of table {name:?}, whose columns have none"
+            )));
+        }
         let row_words = image_words(core.groups);
         let key_words = core.layout.unpacked_key_words();
         if key.len() != key_words || usize::from(first) + words.len() > row_words {

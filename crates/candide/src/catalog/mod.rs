@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod described;
 mod new_tables;
 mod objects;
 mod options;
@@ -14,7 +15,7 @@ pub use options::TableOptions;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use sequences::{BLOCK, NAMES_READ, NUMBER_MAX};
 pub(crate) use sequences::{SEQUENCES, SequenceCore, check_name};
-pub(crate) use stored::files_error;
+pub(crate) use stored::{files_error, schema_of};
 
 use crate::engine::{Common, TableCore};
 use crate::error::Error;
@@ -186,6 +187,24 @@ impl Catalog {
             .known
             .get(&*core.name)
             .is_some_and(|known| matches!(known.row, KnownRow::Typed { .. }))
+    }
+
+    /// Writes the description of a row type into the files, if they have another one of a recovered
+    /// table, such as none.
+    ///
+    /// # Errors
+    /// The errors of writing the files.
+    pub(crate) fn describe(
+        &self,
+        store: &Store,
+        core: &TableCore,
+        row: &RowType,
+    ) -> Result<(), Error> {
+        let known = match lock(&self.tables).known.get(&*core.name).map(|known| &known.row) {
+            Some(KnownRow::Recovered(schema)) => schema.clone(),
+            _ => return Ok(()),
+        };
+        stored::describe(store, &known, row)
     }
 
     /// Notes the row type of a recovered table, whose indexes have been made.

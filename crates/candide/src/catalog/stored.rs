@@ -3,10 +3,12 @@
 
 #![forbid(unsafe_code)]
 
+use super::described::fields_of;
 use crate::error::{Abort, Error};
 use crate::schema::{Group, RowType};
 use crate::sync::process;
-use candide_log::schema::{IndexSchema, TableSchema};
+use candide_log::format::manifest::fields_hash;
+use candide_log::schema::{IndexSchema, Sides, TableSchema, TableState};
 use candide_log::{Store, StoreError, WriteError};
 use std::collections::HashSet;
 use std::fmt::{self, Formatter};
@@ -18,12 +20,13 @@ pub(super) fn add(store: &Store, schema: TableSchema) -> Result<u16, Error> {
 }
 
 /// Returns the schema of a table with rows of a program's type, without options.
-pub(super) fn schema_of(name: &str, row: &RowType) -> TableSchema {
+pub(crate) fn schema_of(name: &str, row: &RowType) -> TableSchema {
+    let fields = fields_of(row);
     TableSchema {
         number: 0,
         name: name.to_owned(),
         row_type: row.name.to_owned(),
-        schema: row.schema,
+        schema: if fields.is_empty() { row.schema } else { fields_hash(&fields) },
         key_words: row.key_words as u16,
         key_widths: row.key_widths.to_vec(),
         groups: row.groups.iter().map(|group| (group.name.into(), group.words as u32)).collect(),
@@ -33,9 +36,34 @@ pub(super) fn schema_of(name: &str, row: &RowType) -> TableSchema {
         indexes: row
             .indexes
             .iter()
-            .map(|spec| IndexSchema { name: spec.name.to_owned(), unique: spec.unique })
+            .map(|spec| IndexSchema {
+                name: spec.name.to_owned(),
+                unique: spec.unique,
+                ordered: spec.ordered,
+                columns: spec.fields.to_vec(),
+            })
             .collect(),
+        fields,
+        state: TableState::InUse,
     }
+}
+
+/// Writes the description of a program's row type into the files, unless they have it. `known` is
+/// what they have, and rows of the type are rows of that.
+pub(super) fn describe(store: &Store, known: &TableSchema, row: &RowType) -> Result<(), Error> {
+    let TableSchema { row_type, schema, groups, indexes, fields, .. } = schema_of("", row);
+    let is_same = known.fields == fields
+        && known.indexes == indexes
+        && known.row_type == row_type
+        && known.schema == schema;
+    if is_same {
+        return Ok(());
+    }
+    let change = |known: &mut TableSchema| {
+        (known.row_type, known.schema, known.groups) = (row_type, schema, groups);
+        (known.indexes, known.fields) = (indexes, fields);
+    };
+    store.change_table(known.number, change).map_err(files_error)
 }
 
 /// Returns the error of work on files.
@@ -55,9 +83,36 @@ pub(crate) fn files_error(error: StoreError) -> Error {
 /// # Errors
 /// [`Error::Schema`], with the difference.
 pub(super) fn check(schema: &TableSchema, row: &RowType) -> Result<(), Error> {
+    let program = schema_of(&schema.name, row);
+    let difference = match (schema.fields.is_empty(), program.fields.is_empty()) {
+        (false, false) => {
+            let differences = schema.differences(&program, Sides::FILES);
+            (!differences.is_empty()).then(|| differences.join("; "))
+        }
+        (false, true) => Some("the files describe the columns, and the type does not".to_owned()),
+        // The files have no description yet, or neither has one.
+        (true, _) => of_words(schema, row).map(|difference| {
+            let advice = "; open the database once with the type that the table was made with, so \
+                          that its files describe the columns";
+            format!("{difference}{}", if program.fields.is_empty() { "" } else { advice })
+        }),
+    };
+    let not_ordered = || {
+        let is_lost = row.ordered && !schema.ordered;
+        is_lost.then(|| "the program wants keys in order, and the files do not".to_owned())
+    };
+    match difference.or_else(not_ordered) {
+        Some(difference) => {
+            Err(Error::Schema { table: schema.name.clone(), row: row.name, difference })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns how the words of rows differ, or the hash by which earlier versions recognise the type.
+fn of_words(schema: &TableSchema, row: &RowType) -> Option<String> {
     let differs = |what: &str, there: &dyn fmt::Debug, here: &dyn fmt::Debug| {
-        let difference = format!("{what} {there:?} in the files and {here:?} in the program");
-        Err(Error::Schema { table: schema.name.clone(), row: row.name, difference })
+        Some(format!("{what} {there:?} in the files and {here:?} in the program"))
     };
     let groups: Vec<(String, u32)> =
         row.groups.iter().map(|group| (group.name.to_owned(), group.words as u32)).collect();
@@ -71,13 +126,10 @@ pub(super) fn check(schema: &TableSchema, row: &RowType) -> Result<(), Error> {
     if schema.groups != groups {
         return differs("the column groups and their words are", &schema.groups, &groups);
     }
-    if row.ordered && !schema.ordered {
-        return differs("the order of keys is kept:", &schema.ordered, &row.ordered);
-    }
     if schema.schema != row.schema {
         return differs("the hash of all fields is", &schema.schema, &row.schema);
     }
-    Ok(())
+    None
 }
 
 /// Returns the column groups of a schema.

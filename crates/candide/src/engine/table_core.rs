@@ -172,7 +172,7 @@ impl IndexPlan {
     /// Returns the plan of an index that a row type declares. `packing` is the packing of the
     /// table's keys; `None` if they are not packed.
     pub(crate) fn of_spec(spec: &IndexSpec, packing: Option<KeyPacking>) -> IndexPlan {
-        let IndexSpec { name, unique, ordered, columns, key_words, show_key, key } = *spec;
+        let IndexSpec { name, unique, ordered, columns, key_words, show_key, key, .. } = *spec;
         let key_of: Box<KeyOf> = match packing {
             None => Box::new(key),
             Some(packing) => Box::new(move |primary, words, index_key| {

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::field_type::FieldType;
 use super::hash::hash_numbers;
 use crate::error::{Abort, Error};
 use std::fmt;
@@ -71,6 +72,9 @@ pub trait Field: Copy + Send + Sync + 'static {
     /// [`Record::SCHEMA`](super::record::Record::SCHEMA).
     #[doc(hidden)]
     const LAYOUT: u64 = Self::BITS as u64;
+    /// The description of the type, which files and messages have.
+    const TYPE: &'static FieldType =
+        &FieldType::Opaque { bits: Self::BITS, key_words: 0, layout: Self::LAYOUT };
     /// The buffer for the field's words until they are known to be of one version.
     type Buffer: Buffer;
 
@@ -105,6 +109,10 @@ macro_rules! integer_fields {
         impl Field for $int {
             const BITS: u32 = $bits;
             const SIGNED: bool = $signed;
+            const TYPE: &'static FieldType = match $signed {
+                true => &FieldType::Signed { bits: $bits },
+                false => &FieldType::Unsigned { bits: $bits },
+            };
             type Buffer = [u64; 1];
 
             #[inline(always)]
@@ -146,10 +154,11 @@ integer_fields! {
 }
 
 macro_rules! wide_integer_fields {
-    ($($int:ident),*) => {$(
+    ($($int:ident: $ty:ident),*) => {$(
         /// Two words, the low one first. Not a [`Number`]: arithmetic at commit works on one word.
         impl Field for $int {
             const BITS: u32 = 128;
+            const TYPE: &'static FieldType = &FieldType::$ty { bits: 128 };
             type Buffer = [u64; 2];
 
             #[inline(always)]
@@ -165,10 +174,11 @@ macro_rules! wide_integer_fields {
     )*};
 }
 
-wide_integer_fields!(u128, i128);
+wide_integer_fields!(u128: Unsigned, i128: Signed);
 
 impl Field for bool {
     const BITS: u32 = 1;
+    const TYPE: &'static FieldType = &FieldType::Bool;
     type Buffer = [u64; 1];
 
     fn word(&self, _index: usize) -> u64 {
@@ -182,6 +192,7 @@ impl Field for bool {
 
 impl Field for f32 {
     const BITS: u32 = 32;
+    const TYPE: &'static FieldType = &FieldType::Float { bits: 32 };
     type Buffer = [u64; 1];
 
     fn word(&self, _index: usize) -> u64 {
@@ -195,6 +206,7 @@ impl Field for f32 {
 
 impl Field for f64 {
     const BITS: u32 = 64;
+    const TYPE: &'static FieldType = &FieldType::Float { bits: 64 };
     type Buffer = [u64; 1];
 
     fn word(&self, _index: usize) -> u64 {
@@ -208,6 +220,7 @@ impl Field for f64 {
 
 impl Field for char {
     const BITS: u32 = 21;
+    const TYPE: &'static FieldType = &FieldType::Char;
     type Buffer = [u64; 1];
 
     fn word(&self, _index: usize) -> u64 {
@@ -253,6 +266,7 @@ impl<T: Field> Buffer for OptionBuffer<T> {
 impl<T: Field> Field for Option<T> {
     const BITS: u32 = if T::BITS < 64 { T::BITS + 1 } else { (T::WORDS as u32 + 1) * 64 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, T::LAYOUT]);
+    const TYPE: &'static FieldType = &FieldType::Optional(T::TYPE);
     type Buffer = OptionBuffer<T>;
 
     #[inline(always)]
@@ -318,6 +332,7 @@ impl<T: Field, const N: usize> Field for [T; N] {
         (words, _) => (words as u32 + 1) * 64,
     };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, N as u64, T::LAYOUT]);
+    const TYPE: &'static FieldType = &FieldType::Array(T::TYPE, N);
     type Buffer = ArrayBuffer<T, N>;
 
     #[inline(always)]
@@ -437,6 +452,7 @@ impl<const N: usize> Field for Bytes<N> {
     // Fewer than eight bytes take a whole word, too, so that columns never need to shift bytes.
     const BITS: u32 = if N < 8 { 64 } else { N as u32 * 8 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, N as u64]);
+    const TYPE: &'static FieldType = &FieldType::FixedBytes { bytes: N };
     type Buffer = Bytes<N>;
 
     #[inline(always)]
@@ -605,6 +621,7 @@ impl<const N: usize> Buffer for Text<N> {
 impl<const N: usize> Field for Text<N> {
     const BITS: u32 = (N.div_ceil(8) as u32 + 1) * 64;
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, N as u64]);
+    const TYPE: &'static FieldType = &FieldType::ShortText { bytes: N };
     type Buffer = Text<N>;
 
     #[inline(always)]

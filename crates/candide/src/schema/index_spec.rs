@@ -49,6 +49,8 @@ pub struct IndexSpec {
     pub(crate) unique: bool,
     pub(crate) ordered: bool,
     pub(crate) columns: &'static [Place],
+    /// The places of its columns in the list of the row type's fields; empty if they are not known.
+    pub(crate) fields: &'static [u16],
     pub(crate) key_words: usize,
     pub(crate) show_key: Show,
     /// Appends the words of a row's index key to the vector. The slices hold the words of the row's
@@ -69,7 +71,15 @@ impl IndexSpec {
         show_key: Show,
         key: fn(&[u64], &[u64], &mut Vec<u64>),
     ) -> IndexSpec {
-        IndexSpec { name, unique, ordered: I::ORDERED, columns, key_words, show_key, key }
+        let (ordered, fields) = (I::ORDERED, &[]);
+        IndexSpec { name, unique, ordered, columns, fields, key_words, show_key, key }
+    }
+
+    /// Returns the index with the places of its columns in
+    /// [`Record::FIELDS`](crate::Record::FIELDS), which files and messages have.
+    #[must_use]
+    pub const fn with_fields(self, fields: &'static [u16]) -> IndexSpec {
+        IndexSpec { fields, ..self }
     }
 }
 

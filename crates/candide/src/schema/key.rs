@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::field::{Bytes, Field, Text};
+use super::field_type::FieldType;
 use super::hash::{HASH_SEED, hash_numbers, mix};
 use super::key_joint::{Before, ZeroWords};
 use super::key_text::{MORE, Shown, show_bytes, show_components};
@@ -38,6 +39,11 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
     /// are the same. The number is a part of [`Record::SCHEMA`](crate::Record::SCHEMA).
     #[doc(hidden)]
     const KEY_LAYOUT: u64 = layout_of_widths(Self::WIDTHS);
+
+    /// The description of the type, as a part of a key.
+    #[doc(hidden)]
+    const KEY_TYPE: &'static FieldType =
+        &FieldType::Opaque { bits: 0, key_words: Self::WORDS, layout: Self::KEY_LAYOUT };
 
     /// Returns the key as words.
     fn words(&self) -> Self::Words;
@@ -160,6 +166,7 @@ macro_rules! integer_keys {
         impl Key for $int {
             type Words = [u64; 1];
             const WIDTHS: &'static [u32] = &[$unsigned::BITS];
+            const KEY_TYPE: &'static FieldType = <$int as Field>::TYPE;
 
             #[inline(always)]
             fn words(&self) -> [u64; 1] {
@@ -197,6 +204,7 @@ macro_rules! wide_integer_keys {
         impl Key for $int {
             type Words = [u64; 2];
             const WIDTHS: &'static [u32] = &[64, 64];
+            const KEY_TYPE: &'static FieldType = <$int as Field>::TYPE;
 
             #[inline(always)]
             fn words(&self) -> [u64; 2] {
@@ -224,6 +232,7 @@ wide_integer_keys! {
 impl Key for bool {
     type Words = [u64; 1];
     const WIDTHS: &'static [u32] = &[1];
+    const KEY_TYPE: &'static FieldType = <bool as Field>::TYPE;
 
     fn words(&self) -> [u64; 1] {
         [u64::from(*self)]
@@ -241,6 +250,7 @@ impl Key for bool {
 impl Key for char {
     type Words = [u64; 1];
     const WIDTHS: &'static [u32] = &[21];
+    const KEY_TYPE: &'static FieldType = <char as Field>::TYPE;
 
     fn words(&self) -> [u64; 1] {
         [u64::from(*self)]
@@ -278,6 +288,7 @@ where
     type Words = <[u64; 1] as Before<K::Words>>::Both;
     const WIDTHS: &'static [u32] = joined_widths::<bool, K>();
     const KEY_LAYOUT: u64 = hash_numbers(&[bool::KEY_LAYOUT, K::KEY_LAYOUT]);
+    const KEY_TYPE: &'static FieldType = &FieldType::Optional(K::KEY_TYPE);
 
     fn words(&self) -> Self::Words {
         match self {
@@ -334,6 +345,7 @@ impl<const N: usize> Key for Bytes<N> {
     type Words = KeyWords;
     const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(byte_words(N)).0;
     const KEY_LAYOUT: u64 = <Bytes<N> as Field>::LAYOUT;
+    const KEY_TYPE: &'static FieldType = <Bytes<N> as Field>::TYPE;
 
     fn words(&self) -> KeyWords {
         words_of_bytes(self.as_bytes(), None)
@@ -354,6 +366,7 @@ impl<const N: usize> Key for Text<N> {
     type Words = KeyWords;
     const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(byte_words(N) + 1).0;
     const KEY_LAYOUT: u64 = <Text<N> as Field>::LAYOUT;
+    const KEY_TYPE: &'static FieldType = <Text<N> as Field>::TYPE;
 
     fn words(&self) -> KeyWords {
         words_of_bytes(self.padded(), Some(self.length()))

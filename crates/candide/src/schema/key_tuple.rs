@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::field_type::FieldType;
 use super::hash::hash_numbers;
 use super::key::{AsKey, Key, joined_widths};
 use super::key_joint::Before;
@@ -17,6 +18,8 @@ where
     type Words = <A::Words as Before<B::Words>>::Both;
     const WIDTHS: &'static [u32] = joined_widths::<A, B>();
     const KEY_LAYOUT: u64 = hash_numbers(&[A::KEY_LAYOUT, B::KEY_LAYOUT]);
+    const KEY_TYPE: &'static FieldType =
+        &FieldType::Struct { name: "", bits: 0, parts: &[("0", A::KEY_TYPE), ("1", B::KEY_TYPE)] };
 
     #[inline(always)]
     fn words(&self) -> Self::Words {
@@ -44,6 +47,14 @@ macro_rules! longer_tuples {
             type Words = <<($($name,)+) as Key>::Words as Before<$last::Words>>::Both;
             const WIDTHS: &'static [u32] = joined_widths::<($($name,)+), $last>();
             const KEY_LAYOUT: u64 = hash_numbers(&[$($name::KEY_LAYOUT,)+ $last::KEY_LAYOUT]);
+            const KEY_TYPE: &'static FieldType = &FieldType::Struct {
+                name: "",
+                bits: 0,
+                parts: &[
+                    $((stringify!($index), $name::KEY_TYPE),)+
+                    (stringify!($last_index), $last::KEY_TYPE),
+                ],
+            };
 
             #[inline(always)]
             fn words(&self) -> Self::Words {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::key_words::KEY_WORDS_MAX;
+use super::place::Place;
 
 /// The size of a column.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +20,7 @@ pub struct Packing<const N: usize> {
     pub words: usize,
     /// The word and the bit at which each column begins.
     pub(crate) places: [(usize, u32); N],
+    sizes: [Size; N],
 }
 
 impl<const N: usize> Packing<N> {
@@ -60,7 +62,20 @@ impl<const N: usize> Packing<N> {
             }
             bits -= 1;
         }
-        Packing { words, places }
+        Packing { words, places, sizes }
+    }
+
+    /// Returns the place of column `number` of the group `group`.
+    pub const fn place(&self, group: usize, number: usize) -> Place {
+        let ((word, shift), Size { bits, words }) = (self.places[number], self.sizes[number]);
+        let mask = if bits < 64 { (1 << bits) - 1 } else { u64::MAX };
+        Place {
+            group: group as u8,
+            word: word as u16,
+            words: words as u16,
+            shift: shift as u8,
+            mask,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::field::Buffer;
+use super::field_type::FieldInfo;
 use super::group::{Group, image_words};
 use super::hash::{HASH_SEED, hash_numbers, mix, mix_text};
 use super::index_spec::{IndexKind, IndexSpec};
@@ -81,7 +82,8 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// The secondary indexes that every table of this type has: 32 at most.
     const INDEXES: &'static [IndexSpec] = &[];
     /// A number that differs between row types with different layouts and is the same in every
-    /// build. An import compares this number, and so does a database that is opened again. The
+    /// build. It is compared where a row type, or a file or stream of an earlier version, does not
+    /// describe the fields ([`Record::FIELDS`]). The
     /// default covers the layout of the key's type and the groups. A derived number covers the
     /// names of fields, groups and types as written, and the layouts of the key's type and of each
     /// column's type. The layout of a struct that derives [`Key`] includes the names and types of
@@ -90,10 +92,11 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// a type was replaced by another one with the same name and layout.
     const SCHEMA: u64 = default_schema(Self::Key::KEY_LAYOUT, Self::GROUPS);
 
-    /// One text for each field: its name, a colon, its type, and in parentheses its group or `key`.
-    /// An export writes these texts into the stream. So if an import is refused because of
-    /// [`Record::SCHEMA`], the error can name the field that differs. The texts have no other use.
-    const FIELDS: &'static [&'static str] = &[];
+    /// The descriptions of all fields: the parts of the key in their order, and the columns.
+    /// Files and exports have them, so that messages can name the columns that differ, and tools
+    /// show rows by name. Empty if the row type does not describe them; then [`Record::SCHEMA`] is
+    /// compared instead.
+    const FIELDS: &'static [FieldInfo] = &[];
 
     /// Returns the row's key.
     fn key(&self) -> Self::Key;
@@ -115,6 +118,8 @@ pub(crate) struct RowType {
     pub(crate) path: &'static str,
     /// [`Record::SCHEMA`].
     pub(crate) schema: u64,
+    /// [`Record::FIELDS`].
+    pub(crate) fields: &'static [FieldInfo],
     pub(crate) groups: &'static [Group],
     pub(crate) indexes: &'static [IndexSpec],
     /// The number of words of the key; and, in `key_widths`, the number of bits used in each.
@@ -135,6 +140,7 @@ impl RowType {
             name: R::NAME,
             path: std::any::type_name::<R>(),
             schema: R::SCHEMA,
+            fields: R::FIELDS,
             groups: R::GROUPS,
             indexes: R::INDEXES,
             key_words: R::Key::WORDS,

@@ -3,6 +3,9 @@
 use crate::format::Uuid;
 use crate::schema::TableSchema;
 
+/// The version of the format of MANIFEST that is written. This version and all earlier ones are
+/// read.
+pub const VERSION: u32 = 3;
 /// The largest number of bytes of a base. A greater length is refused, so a damaged length takes no
 /// memory.
 pub const BASE_BYTES_MAX: u64 = 256 << 20;
@@ -26,6 +29,25 @@ pub struct Manifest {
     pub checkpoint: Option<Checkpoint>,
     /// The tables, in ascending order of their numbers, with different names.
     pub tables: Vec<TableSchema>,
+}
+
+impl Manifest {
+    /// Returns the place of the table with this number; or, if there is none, the place at which
+    /// it would be.
+    pub(crate) fn place_of(&self, number: u32) -> Result<usize, usize> {
+        self.tables.binary_search_by_key(&number, |table| table.number)
+    }
+
+    /// Returns the table with this number.
+    pub fn table(&self, number: u32) -> Option<&TableSchema> {
+        self.place_of(number).ok().map(|place| &self.tables[place])
+    }
+
+    /// Returns the numbers of the tables that have been dropped, in ascending order.
+    pub fn dropped(&self) -> Vec<u32> {
+        let dropped = self.tables.iter().filter(|table| table.is_dropped());
+        dropped.map(|table| table.number).collect()
+    }
 }
 
 /// A checkpoint as MANIFEST names it.

@@ -1,7 +1,7 @@
 //! Entries of MANIFEST: changes that are appended to it.
 
-use super::contents::{BASE_BYTES_MAX, CRC_BYTES, Manifest};
-use super::table::{put_table, take_table};
+use super::contents::{BASE_BYTES_MAX, CRC_BYTES, Manifest, VERSION};
+use super::table::{check_table, put_table, take_table};
 use crate::format::bytes::{Field, Reader};
 use crate::format::{Fault, Malformed};
 use crate::schema::TableSchema;
@@ -17,6 +17,9 @@ pub const ENTRY_FIELDS: &[Field] = &[LENGTH, KIND, SEQUENCE];
 const HEADER_BYTES: usize = 16;
 const TABLE: u64 = 1;
 const LAST_SEGMENT: u64 = 2;
+const CHANGED: u64 = 3;
+/// The first version with entries that change a table.
+const WITH_CHANGES: u32 = 3;
 
 /// The checksum of any bytes that end with their own checksum, as a base and an entry do. This
 /// checksum does not depend on these bytes, so an entry's checksum protects only the entry.
@@ -25,9 +28,11 @@ const CRC_BEFORE: u32 = 0x4867_4bc7;
 /// A change that is appended to MANIFEST.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// A table. The table's number is larger than the numbers of all earlier tables, and no earlier
-    /// table has its name.
+    /// A table. No earlier table has its number or its name.
     Table(TableSchema),
+    /// What is known of the table with this number from now on: another name, other fields, or that
+    /// it has been dropped.
+    Changed(TableSchema),
     /// The number of the last segment that is known to contain a durable block. The number is
     /// larger than the previous one.
     LastSegment(u64),
@@ -42,10 +47,10 @@ impl Entry {
     pub fn encode(&self, before: &Manifest) -> Result<Vec<u8>, Malformed> {
         let mut to = vec![0; HEADER_BYTES];
         let kind = match self {
-            Entry::Table(table) => {
-                table.check().map_err(|error| Malformed::new(HEADER_BYTES as u64, error))?;
+            Entry::Table(table) | Entry::Changed(table) => {
+                check_table(table, HEADER_BYTES as u64)?;
                 put_table(&mut to, table);
-                TABLE
+                if matches!(self, Entry::Table(_)) { TABLE } else { CHANGED }
             }
             Entry::LastSegment(number) => {
                 to.extend_from_slice(&number.to_le_bytes());
@@ -63,7 +68,7 @@ impl Entry {
         let crc = crc32c::crc32c_append(CRC_BEFORE, &to);
         to.extend_from_slice(&crc.to_le_bytes());
         // An entry that cannot be read back must not be appended.
-        match take(whole(&to)?, before)? {
+        match take(whole(&to)?, before, VERSION)? {
             decoded if decoded == *self => Ok(to),
             _ => Err(Malformed::new(0, "the entry would not be read back as it is")),
         }
@@ -98,7 +103,7 @@ pub(super) fn whole(bytes: &[u8]) -> Result<&[u8], Malformed> {
 
 /// Reads a whole entry behind the contents `before`. Does not check whether a table fits in with
 /// the others.
-pub(super) fn take(entry: &[u8], before: &Manifest) -> Result<Entry, Malformed> {
+pub(super) fn take(entry: &[u8], before: &Manifest, version: u32) -> Result<Entry, Malformed> {
     let sequence = SEQUENCE.get(entry);
     if before.sequence.checked_add(1) != Some(sequence) {
         let what = format!("sequence number {sequence} comes after {}", before.sequence);
@@ -106,7 +111,8 @@ pub(super) fn take(entry: &[u8], before: &Manifest) -> Result<Entry, Malformed> 
     }
     let mut from = Reader::new(&entry[..entry.len() - CRC_BYTES], HEADER_BYTES);
     let change = match KIND.get(entry) {
-        TABLE => Entry::Table(take_table(&mut from)?),
+        TABLE => Entry::Table(take_table(&mut from, version)?),
+        CHANGED if version >= WITH_CHANGES => Entry::Changed(take_table(&mut from, version)?),
         LAST_SEGMENT => Entry::LastSegment(from.number(8, "the last segment")?),
         kind => return Err(KIND.wrong(format!("an entry has the kind {kind}"))),
     };

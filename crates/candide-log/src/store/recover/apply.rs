@@ -22,3 +22,8 @@ pub(super) fn apply(
     }
     Ok(())
 }
+
+/// Returns whether a table is one of those that have been dropped, mostly none.
+pub(super) fn is_in(dropped: &[u32], table: u16) -> bool {
+    !dropped.is_empty() && dropped.binary_search(&table.into()).is_ok()
+}

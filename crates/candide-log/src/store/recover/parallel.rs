@@ -2,7 +2,7 @@
 //! thread gets all batches in order, and makes the changes of those rows that are its own, so the
 //! changes of one row keep their order.
 
-use super::apply::{apply, finish};
+use super::apply::{apply, finish, is_in};
 use crate::checkpoint::read::{Loaded, PartReader, load_part, parts};
 use crate::disk::Disk;
 use crate::error::OpenError;
@@ -73,6 +73,7 @@ pub(super) fn load(
 pub(super) fn apply_log(
     replay: &mut Replay<'_>,
     loaders: &mut [Box<dyn Loader + '_>],
+    dropped: &[u32],
     replayed: &dyn Fn(u64),
 ) -> Result<(), OpenError> {
     let count = loaders.len() as u64;
@@ -82,7 +83,12 @@ pub(super) fn apply_log(
         for (own, loader) in (0..).zip(loaders.iter_mut()) {
             let (sender, receiver) = mpsc::sync_channel::<Arc<Step>>(WAITING_BATCHES);
             senders.push(sender);
-            threads.push(scope.spawn(move || apply_own(&receiver, &mut **loader, own, count)));
+            threads.push(scope.spawn(move || {
+                let is_own = |table: u16, key: &[u64]| {
+                    hash(table, key) % count == own && !is_in(dropped, table)
+                };
+                apply_own(&receiver, &mut **loader, is_own)
+            }));
         }
         let read = read_all(
             replay,
@@ -125,17 +131,14 @@ fn read_all(
     Ok(())
 }
 
-/// Makes the changes of the rows that belong to the thread `own` of `count`. An error has the
-/// number of its batch.
+/// Makes the changes of the rows that belong to this thread. An error has the number of its batch.
 fn apply_own(
     steps: &Receiver<Arc<Step>>,
     loader: &mut dyn Loader,
-    own: u64,
-    count: u64,
+    is_own: impl Fn(u16, &[u64]) -> bool,
 ) -> Result<(), (u64, OpenError)> {
     for (number, step) in (0..).zip(steps) {
-        let is_own = |table: u16, key: &[u64]| hash(table, key) % count == own;
-        apply(&step, loader, is_own).map_err(|error| (number, error))?;
+        apply(&step, loader, &is_own).map_err(|error| (number, error))?;
     }
     finish(loader).map_err(|error| (u64::MAX, error))
 }

@@ -90,7 +90,7 @@ impl Replay {
     }
 
     fn apply(&mut self, version: u64, change: &Change<'_>) {
-        let &Change { table, kind, first, key, words } = change;
+        let &Change { table, kind, first, key, words, .. } = change;
         self.changes += 1;
         let core = &self.tables.get(&table).unwrap_or_else(|| panic!("no table {table}"));
         assert_eq!(key.len(), core.layout.unpacked_key_words(), "{change:?}");

@@ -7,6 +7,7 @@ mod attack_threads;
 mod attack_waits;
 mod closing;
 mod crashes;
+mod described;
 mod failures;
 mod keys;
 mod laboratory;

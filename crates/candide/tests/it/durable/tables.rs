@@ -84,7 +84,9 @@ fn a_table_with_another_row_type_is_refused_and_stays() {
     let db = open::<Occ>(&disk).unwrap();
     let refused = db.table::<Other>("items").unwrap_err();
     assert!(matches!(&refused, Error::Schema { table, .. } if table == "items"), "{refused}");
-    assert!(refused.to_string().contains("groups"), "{refused}");
+    let message = "the rows of table \"items\" are not of type Other: column `name: [u8; 16]` is \
+                   new, and has no default; column `count: i64` of the files is not in the program; ";
+    assert!(refused.to_string().starts_with(message), "{refused}");
     let items = db.table::<Item>("items").unwrap();
     assert_eq!(db.run(|tx| items.get(tx, 1, Whole)), Ok(Some(Item::new(1, 1))));
 }

@@ -1,0 +1,131 @@
+//! Descriptions of fields: what files, messages and tools know of a row type.
+
+#![forbid(unsafe_code)]
+
+use super::place::Place;
+
+/// The type of a field, as a description.
+///
+/// ```
+/// use candide::Text;
+/// use candide::schema::{Field, FieldType};
+///
+/// assert_eq!(<Option<Text<8>>>::TYPE, &FieldType::Optional(&FieldType::ShortText { bytes: 8 }));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldType {
+    /// A type of the program's own, of which only the size is known.
+    Opaque {
+        /// The bits of a column; 0 if the description is that of a part of a key.
+        bits: u32,
+        /// The words in a key; 0 if the description is that of a column.
+        key_words: usize,
+        /// A number that differs between types that lie in words differently.
+        layout: u64,
+    },
+    /// `bool`.
+    Bool,
+    /// An integer without sign.
+    Unsigned {
+        /// Its bits: 8, 16, 32, 64 or 128.
+        bits: u32,
+    },
+    /// An integer with a sign.
+    Signed {
+        /// Its bits: 8, 16, 32, 64 or 128.
+        bits: u32,
+    },
+    /// A floating-point number.
+    Float {
+        /// Its bits: 32 or 64.
+        bits: u32,
+    },
+    /// `char`.
+    Char,
+    /// [`Text<N>`](crate::Text).
+    ShortText {
+        /// The most bytes of a text.
+        bytes: usize,
+    },
+    /// [`Bytes<N>`](crate::Bytes).
+    FixedBytes {
+        /// The number of bytes.
+        bytes: usize,
+    },
+    /// An enum that derives [`Key`](crate::Key). The tag of a variant is its place.
+    Enum {
+        /// The name of the type.
+        name: &'static str,
+        /// Its bits.
+        bits: u32,
+        /// The names of the variants.
+        variants: &'static [&'static str],
+    },
+    /// An option of a type.
+    Optional(&'static FieldType),
+    /// An array of this many values of a type.
+    Array(&'static FieldType, usize),
+    /// A struct that derives [`Key`](crate::Key), or a tuple.
+    Struct {
+        /// The name of the type; empty for a tuple.
+        name: &'static str,
+        /// Its bits; 0 if the description is that of a part of a key.
+        bits: u32,
+        /// The names and the types of its components. A struct with bits has one.
+        parts: &'static [(&'static str, &'static FieldType)],
+    },
+}
+
+/// The description of a field of a row type: of a part of its key, or of a column.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldInfo {
+    pub(crate) name: &'static str,
+    pub(crate) ty: &'static FieldType,
+    /// The place of a column; `None` for a part of the key. The parts of the key follow one
+    /// another.
+    pub(crate) place: Option<Place>,
+    /// Writes the column's default into the words of a row.
+    pub(crate) default: Option<fn(&mut [u64])>,
+}
+
+impl FieldInfo {
+    /// Returns the description of a part of the key.
+    pub const fn of_key(name: &'static str, ty: &'static FieldType) -> FieldInfo {
+        FieldInfo { name, ty, place: None, default: None }
+    }
+
+    /// Returns the description of the column at a [place](crate::Column::place). `default` writes
+    /// the column's default into the words of a row, which are zeros there.
+    pub const fn of_column(
+        name: &'static str,
+        ty: &'static FieldType,
+        place: Place,
+        default: Option<fn(&mut [u64])>,
+    ) -> FieldInfo {
+        FieldInfo { name, ty, place: Some(place), default }
+    }
+
+    /// Returns the name of the field.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the type of the field.
+    pub const fn ty(&self) -> &'static FieldType {
+        self.ty
+    }
+
+    /// Returns whether the field is a part of the key.
+    pub const fn is_key(&self) -> bool {
+        self.place.is_none()
+    }
+}
+
+/// Panics if `text`, the default of a column of type `ty`, is longer than the type allows.
+#[doc(hidden)]
+pub const fn check_default(ty: &FieldType, text: &str) {
+    if let FieldType::ShortText { bytes } = ty {
+        assert!(text.len() <= *bytes, "the default is longer than its type allows");
+    }
+}
