@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Abort;
-use crate::record::CellAt;
+use crate::record::{CellAt, Tid};
 use crate::sync::thread_local;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -34,6 +34,8 @@ thread_local! {
     static LIST: RefCell<Option<Rc<dyn Steps>>> = RefCell::default();
     /// Whether a step runs.
     static RUNS: Cell<bool> = Cell::default();
+    /// Whether a commit of the thread is in a chain.
+    static IN_CHAIN: Cell<bool> = Cell::default();
 }
 
 #[cfg(any(test, feature = "history"))]
@@ -62,6 +64,21 @@ pub(super) fn note_observed(at: CellAt, version: impl FnOnce() -> u64) {
     });
     #[cfg(not(any(test, feature = "history")))]
     let _ = (at, version);
+}
+
+/// Corrects the versions of the units on whose words steps have run: `version` returns the TID word
+/// with the version of these words.
+pub(crate) fn correct_observed(version: impl Fn(CellAt) -> Option<Tid>) {
+    #[cfg(any(test, feature = "history"))]
+    OBSERVED.with(|observed| {
+        for (at, noted) in observed.borrow_mut().iter_mut().flatten() {
+            if let Some(tid) = version(*at) {
+                *noted = tid.version();
+            }
+        }
+    });
+    #[cfg(not(any(test, feature = "history")))]
+    let _ = version;
 }
 
 /// Calls `act`, which may run steps of `list`.
@@ -99,4 +116,20 @@ impl Drop for Running {
 #[cold]
 pub(crate) fn is_running() -> bool {
     RUNS.try_with(Cell::get).unwrap_or(false)
+}
+
+/// The note that a commit of this thread is in a chain, until it is dropped. Others wait for it
+/// without a bound, and user code may run in it.
+pub(crate) struct InChain(());
+
+/// Notes that a commit of this thread begins to lock in chains. Returns `None` if one has begun
+/// already: the caller runs inside it, and would wait for it.
+pub(crate) fn enter_chains() -> Option<InChain> {
+    (!IN_CHAIN.with(|is_in| is_in.replace(true))).then_some(InChain(()))
+}
+
+impl Drop for InChain {
+    fn drop(&mut self) {
+        IN_CHAIN.with(|is_in| is_in.set(false));
+    }
 }

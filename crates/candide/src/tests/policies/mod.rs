@@ -7,6 +7,7 @@ mod endings;
 mod hot_rows;
 mod learning;
 mod learning_edges;
+mod pipelined;
 mod schedules;
 mod waiting;
 
