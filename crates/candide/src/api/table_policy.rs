@@ -57,11 +57,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
         locks.map_or(LAST_RANK, |locks| locks.policies.rank_of(self.core().number))
     }
 
-    /// Sets the [rank](Table::rank) of the table. Of two rows, commits lock the one of the table with
-    /// the smaller rank first; within one rank, the order is by address. Rows that many transactions
-    /// write should come early if what is written later follows from them, and late otherwise. The
-    /// rank matters in transactions that write rows under [`Policy::Pipelined`], also for their rows
-    /// under other policies. It is not stored in files.
+    /// Sets the [rank](Table::rank) of the table. Of two rows, commits lock the one of the table
+    /// with the smaller rank first; within one rank, the order is by address. Rows that many
+    /// transactions write should come early if what is written later follows from them, and late
+    /// otherwise. The rank matters in transactions that write rows under [`Policy::Pipelined`],
+    /// also for their rows under other policies. It is not stored in files.
     ///
     /// Waits a short time for transactions that lock rows by their policies; others may run.
     ///

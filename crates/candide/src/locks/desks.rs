@@ -36,8 +36,8 @@ pub(crate) struct Desk {
     thread: AtomicU64,
     /// The classes of the sessions for which this session waits, one bit each.
     waits_for: AtomicU64,
-    /// The attempt has locked all that it locks up to this rank, and so have its predecessors, under
-    /// the policy `pipelined`.
+    /// The attempt has locked all that it locks up to this rank, and so have its predecessors,
+    /// under the policy `pipelined`.
     passed: AtomicU64,
     /// The items that the attempt has executed, or will not execute, one bit each.
     done: [AtomicU64; DONE_WORDS],

@@ -50,8 +50,8 @@
 //!
 //! # Waiting
 //! Every wait is bounded: by a number of rounds, or by 10 ms asleep if no circle of waits is
-//! possible or the policy finds circles (`waiting.rs`). Waits of the policy `pipelined`, in chains of
-//! commits, have no bound (`pipeline`).
+//! possible or the policy finds circles (`waiting.rs`). Waits of the policy `pipelined`, in chains
+//! of commits, have no bound (`pipeline`).
 //!
 //! # Source
 //! [HU18], section 3.2, for the adaptive lock, the use of SwissTM [DR09], and the commit that all

@@ -15,6 +15,8 @@ const GROUPS: usize = (1 << u16::BITS) / GROUP;
 pub(crate) const LAST_RANK: u16 = u16::MAX;
 /// The first bit of a rank's distance from the last one, behind the number of a policy.
 const RANK: u32 = 16;
+/// The bits of the number of a policy.
+const POLICY: u64 = (1 << RANK) - 1;
 /// The number of looks whether commits still use ranks, before a change of a rank gives up.
 const LOOKS_MAX: u32 = if MODELLED { 100 } else { 100_000 };
 
@@ -121,10 +123,7 @@ impl TablePolicies {
         if is_possible {
             let distance = u64::from(LAST_RANK - rank) << RANK;
             let word = self.make_word(table);
-            word.store(
-                word.load(Ordering::Relaxed) & (1 << RANK) - 1 | distance,
-                Ordering::Relaxed,
-            );
+            word.store(word.load(Ordering::Relaxed) & POLICY | distance, Ordering::Relaxed);
         }
         // Release: a commit that finds no change uses the new rank (E31).
         self.ranks_change.store(false, Ordering::Release);

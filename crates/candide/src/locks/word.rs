@@ -9,8 +9,8 @@
 //! each. A bit stays set until the last reader leaves. WANT is set while a writer waits for readers
 //! to leave.
 //!
-//! Under the policy `pipelined`, the bits of `readers` and of `classes` have another meaning while W
-//! is set, and so has WANT (`chain.rs`).
+//! Under the policy `pipelined`, the bits of `readers` and of `classes` have another meaning while
+//! W is set, and so has WANT (`chain.rs`).
 //!
 //! All policies read and write this one format. So a table's policy can change while locks are
 //! held, and locks of different policies can meet in one transaction.

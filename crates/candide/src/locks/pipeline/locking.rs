@@ -26,6 +26,11 @@ use crate::sync::{
 /// less to wake up.
 const LEFT_FOR: Duration = Duration::from_micros(200);
 
+/// The number of bits of a rank that are the address of the cell; before them comes the rank of the
+/// table.
+const ADDRESS_BITS: u32 = 48;
+const ADDRESSES: u64 = (1 << ADDRESS_BITS) - 1;
+
 impl Pipeline {
     /// Begins the commit of an attempt that holds nothing: lists the items by rank. Returns false,
     /// and may have shown the attempt on its desk, if no item is pipelined, or if the commit must
@@ -51,8 +56,8 @@ impl Pipeline {
         self.own_desk(locker).begin_chains();
         self.passed = 0;
         let link = |(index, item): (usize, &WriteItem)| {
-            let rank =
-                u64::from(policies.rank_of(item.at.table())) << 48 | item.at.address() & !0 >> 16;
+            let rank = u64::from(policies.rank_of(item.at.table())) << ADDRESS_BITS;
+            let rank = rank | item.at.address() & ADDRESSES;
             Link { rank, at: item.at, index, hold: Hold::Nothing, before: None }
         };
         self.links.extend(writes.items().iter().enumerate().map(link));
@@ -140,8 +145,8 @@ impl Pipeline {
     }
 }
 
-/// Returns whether another transaction of this thread may have locked a cell by another policy. That
-/// transaction cannot continue before this one has ended.
+/// Returns whether another transaction of this thread may have locked a cell by another policy.
+/// That transaction cannot continue before this one has ended.
 fn is_locked_by_own_thread(locker: &Locker<'_>, at: CellAt) -> bool {
     if at.cell_words() != 2 {
         return false;

@@ -2,26 +2,26 @@
 //! `protocols/occ/pipeline` has the commit that uses them.
 //!
 //! # Chains
-//! A commit locks what it writes in the order of *ranks*. A lock of a pipelined cell is *relaxed* as
-//! soon as it is granted: the next commit may take it over, and is then the *successor* of the
+//! A commit locks what it writes in the order of *ranks*. A lock of a pipelined cell is *relaxed*
+//! as soon as it is granted: the next commit may take it over, and is then the *successor* of the
 //! former owner in this cell. All commits that have taken a cell over from one another are a
-//! *chain*. LOCK and INSTALL in the TID word are set by the first member and cleared by the last, so
-//! readers and other writers see one long commit.
+//! *chain*. LOCK and INSTALL in the TID word are set by the first member and cleared by the last,
+//! so readers and other writers see one long commit.
 //!
 //! A member *evaluates* what it does to a cell when its predecessor there has *done* its part, and
 //! *executes* (stores) it when nothing can fail any more. It then waits until all its predecessors
 //! are *over*, chooses its version, and is over when it has left each of its chains.
 //!
 //! # Invariants
-//! * **PL1** State and owner of a lock are one word (`chain.rs`), which its owner changes by exchanges. So the
-//!   owner closes the cell, or a successor takes it over, but not both.
+//! * **PL1** State and owner of a lock are one word (`chain.rs`), which its owner changes by
+//!   exchanges. So the owner closes the cell, or a successor takes it over, but not both.
 //! * **PL2** An attempt locks in the order of ranks, which are unique. Before it locks a cell, each
 //!   of its predecessors is over, or has passed the rank of that cell: has locked all that it locks
 //!   up to that rank, and so have its predecessors.
 //! * **PL3** An attempt is over after all its predecessors.
-//! * **PL4** An attempt executes an item after its predecessor there is done or over, and shows that
-//!   it is done after that. An attempt that fails is done with all items when its predecessors are
-//!   over.
+//! * **PL4** An attempt executes an item after its predecessor there is done or over, and shows
+//!   that it is done after that. An attempt that fails is done with all items when its predecessors
+//!   are over.
 //! * **PL5** A member that has executed an item leaves its version in the TID word before it is
 //!   over: by publishing, or under LOCK and INSTALL if a successor has the cell. So when the
 //!   predecessors of an attempt are over, the TID word has the version whose words are in the cell.
@@ -38,8 +38,8 @@
 //!   has passed no rank above the cell's.
 //!
 //! T has locked some cell after U, which had passed its rank then. If U waited for T in turn,
-//! directly or not, a chain of such edges would lead from a cell to a cell of a higher rank and back
-//! (PL2). `tests/chains` explores all interleavings of a model.
+//! directly or not, a chain of such edges would lead from a cell to a cell of a higher rank and
+//! back (PL2). `tests/chains` explores all interleavings of a model.
 //!
 //! User code in a chain are steps and updaters alone. Transactions in these join no chain.
 //!

@@ -9,7 +9,8 @@
 
 use crate::access::steps::InChain;
 use crate::access::{WriteItem, WriteSet, steps};
-use crate::engine::{Context, Protocol, own_thread};
+use crate::engine::own_thread::{self, Held};
+use crate::engine::{Context, Protocol};
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::locks::{
@@ -303,6 +304,12 @@ impl EarlyLocks {
         if self.held.has_cells() || self.by_policy.holds_any() {
             return None; // PL6
         }
+        let (engine, session) = (context.engine, context.local.id);
+        let must_yield = engine.token.is_others(session) && !context.local.has_yielded;
+        if must_yield && Held::Token(engine.id).is_own_threads() {
+            // The commit without a pipeline is refused, since it would wait for its own thread.
+            return None;
+        }
         let in_chain = steps::enter_chains()?;
         let locker = &mut locker(context, &mut self.own);
         if !self.pipeline.begin(locker, &mut self.by_policy, writes) {
@@ -310,12 +317,11 @@ impl EarlyLocks {
             self.held.note_others(false);
             return None;
         }
-        let (engine, local) = (context.engine, &mut context.local);
-        if engine.token.is_others(local.id) && !local.has_yielded {
+        if must_yield {
             let patience = Patience::Lasting(prolonged(TOKEN_WAIT_MAX));
             let place = engine.token.address();
             let mut wait = Wait::new(&engine.parking, place, Wish::Look, patience);
-            while engine.token.is_others(local.id) && wait.wait() == Waited::Again {}
+            while engine.token.is_others(session) && wait.wait() == Waited::Again {}
         }
         Some(in_chain)
     }

@@ -130,6 +130,8 @@ fn casts() -> Vec<(&'static str, Vec<Plan>, bool)> {
     let holder = Plan { holds: Some(1), ..changes(&[0]) };
     vec![
         ("three", vec![changes(&[0, 1]), changes(&[1, 2]), changes(&[0, 2])], false),
+        ("pair", vec![changes(&[0, 1]), changes(&[0, 1])], false),
+        ("overtaking", vec![changes(&[0, 1]), changes(&[0]), changes(&[0, 1])], false),
         ("chain", vec![changes(&[0]).last(90), changes(&[0]).fails(), changes(&[0])], false),
         ("middle", vec![changes(&[0, 1]).last(90), changes(&[0]).fails(), changes(&[0, 1])], false),
         ("half", vec![changes(&[0, 1]), changes(&[0, 1]).fails()], false),
@@ -167,8 +169,8 @@ fn chains_are_serial_and_never_wait_for_ever() {
 #[test]
 fn leaving_out_any_rule_about_chains_fails_the_model() {
     for (rule, cast, fault) in [
-        (Rule::Gate, "three", WAITS),
-        (Rule::Frontier, "three", WAITS),
+        (Rule::Gate, "pair", WAITS),
+        (Rule::Frontier, "overtaking", WAITS),
         (Rule::CommitOrder, "wild", CIRCLE),
         (Rule::AwaitDone, "chain", RECOVERED),
         (Rule::CloseByExchange, "chain", LOCKED),

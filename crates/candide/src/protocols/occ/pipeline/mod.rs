@@ -12,9 +12,9 @@
 //!    and choose the version, as `occ` does.
 //! 4. Publish, or leave, the version in each cell. Install the other items. Be over.
 //!
-//! A commit that has read is *wild*: it runs phase 3 first, validates, and then runs phases 1 and 2.
-//! So is one that replaces values outside of records, since they are noted with the version; and
-//! near the last epoch, where no version may be left, each is. The others are *tame*.
+//! A commit that has read is *wild*: it runs phase 3 first, validates, and then evaluates and
+//! executes. So is one that replaces values outside of records, since they are noted with the
+//! version; and near the last epoch, where no version may be left, each is. The others are *tame*.
 //!
 //! # Why it is serializable
 //! The proof of `occ` orders commits by their fences. It needs that INSTALL is in each written cell
@@ -28,9 +28,9 @@
 //! A commit whose guard does not hold has its place after its predecessors. It has evaluated under
 //! all its locks, and has read nothing else.
 //!
-//! Versions of a row rise along a chain (OC2 with PL5), and so do stamps (OC4), so recovery and cuts
-//! need nothing new. A reader sees only what the last member publishes. That is the version of the
-//! last member that has executed something, with its words, so views need nothing new either.
+//! Versions of a row rise along a chain (OC2 with PL5), and so do stamps (OC4), so recovery and
+//! cuts need nothing new. A reader sees only what the last member publishes. That is the version of
+//! the last member that has executed something, with its words, so views need nothing new either.
 //!
 //! # Opacity
 //! A tame transaction sees nothing before its commit.
