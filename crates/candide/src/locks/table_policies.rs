@@ -18,7 +18,7 @@ const RANK: u32 = 16;
 /// The bits of the number of a policy.
 const POLICY: u64 = (1 << RANK) - 1;
 /// The number of looks whether commits still use ranks, before a change of a rank gives up.
-const LOOKS_MAX: u32 = if MODELLED { 100 } else { 100_000 };
+const LOOKS_MAX: u32 = if MODELLED { 100 } else { 1_000 };
 
 /// The numbers of the policies of some tables.
 type Group = Box<[AtomicU64; GROUP]>;
