@@ -9,6 +9,8 @@ use std::fs;
 enum Kind {
     Text,
     Switch,
+    /// A switch, or null if it is not known which way.
+    SwitchOrNull,
     Number,
     /// A number, or null if there is no number to report.
     NumberOrNull,
@@ -36,6 +38,7 @@ const RESULT: &[(&str, Kind)] = &[
     ("throughput_tps", Number),
     ("tps_runs", List),
     ("involuntary_switches", NumberOrNull),
+    ("core_share", NumberOrNull),
     ("abort_reasons", Object),
     ("transactions", Object),
     ("memory_bytes", Number),
@@ -96,7 +99,7 @@ const SLICE: &[(&str, Kind)] = &[
 ];
 
 const VERDICT: &[(&str, Kind)] =
-    &[("claim", Text), ("threads", Number), ("measured", NumberOrNull), ("holds", Switch)];
+    &[("claim", Text), ("threads", Number), ("measured", NumberOrNull), ("holds", SwitchOrNull)];
 
 const CONSISTENCY: &[(&str, Kind)] = &[("checked", Number), ("failed", List)];
 
@@ -266,6 +269,7 @@ impl Kind {
         match self {
             Text => value.is_string(),
             Switch => value.is_boolean(),
+            SwitchOrNull => value.is_boolean() || value.is_null(),
             Number => value.is_number(),
             NumberOrNull => value.is_number() || value.is_null(),
             List => value.is_array(),
@@ -286,7 +290,7 @@ mod tests {
                 "workload": "w", "params": {}, "profile": "strict", "protocol": "occ", "cu": true, "ts": true,
                 "factors": [], "threads": 1, "duration_s": 0.9, "committed": 6, "aborted": 0, "user_aborted": 0,
                 "throughput_tps": 2.0, "tps_runs": [3.0, 1.0, 2.0], "abort_reasons": {},
-                "involuntary_switches": null,
+                "involuntary_switches": null, "core_share": null,
                 "transactions": {
                     "t": { "committed": 6, "aborted": 0, "p50_us": 1.0, "p99_us": 1.0, "max_us": 1.0 }
                 },

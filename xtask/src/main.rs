@@ -4,8 +4,9 @@
 
 // Layers, lowest first: progress, cores, workspace, tokens, defects, instrumented, engine_tests,
 // sites, arrows, identifiers, labels, links, phases, prose, sections, tidy, mutants, orderings,
-// sanitize, verify, costs, build_budget, check_json, browse.
+// sanitize, verify, costs, build_budget, check_json, browse, book, release.
 mod arrows;
+mod book;
 mod browse;
 mod build_budget;
 mod check_json;
@@ -22,6 +23,7 @@ mod orderings;
 mod phases;
 mod progress;
 mod prose;
+mod release;
 mod sanitize;
 mod sections;
 mod sites;
@@ -65,7 +67,10 @@ usage: cargo xtask <task>
   check-json FILE...     check the fields and figures of files that `candide bench --json` wrote
   browse FILE...         look at pages that `candide bench --report` wrote in Chromium, on a large screen and on a phone: errors,
                          requests, overflow, every number of the JSON, axes, places, colours. `--self-test` instead damages
-                         them in every way that must be noticed, `--pictures` puts pictures beside them";
+                         them in every way that must be noticed, `--pictures` puts pictures beside them
+  book                   make a site of the documents below target/book, by mdBook
+  release                make the packages for the registry together, and check what they contain: all features, examples of the
+                         documentation, the oldest compiler, other systems; `--metadata` builds nothing";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -83,6 +88,8 @@ fn main() -> ExitCode {
         "check-json" if rest.is_empty() => return misused("`check-json` needs at least one file"),
         "check-json" => check_json::run(rest),
         "browse" => browse::run(rest),
+        "book" => book::run(&root(), rest),
+        "release" => release::run(&root(), rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(())

@@ -29,7 +29,11 @@ use crate::ending::Ending;
 pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     if let Some(path) = &args.file {
         let verdict = judge_file(path, args.claim())?;
-        output::print(|out| verdict.print(&path.display().to_string(), out))?;
+        let name = match path.as_os_str() == "-" {
+            true => "standard input".to_string(),
+            false => path.display().to_string(),
+        };
+        output::print(|out| verdict.print(&name, out))?;
         return Ok(Ending { finding: verdict.finding(), early: false });
     }
     let source = args.source(args.workload().map_err(Failure::Usage)?);

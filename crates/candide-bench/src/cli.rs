@@ -23,7 +23,9 @@ use std::time::Duration;
 
 use candide::Level;
 use candide::experiments::{Factor, Timestamps};
-use candide_harness::{Choices, Cores, Failure, Files, Matrix, Profile, Rules, each_once};
+use candide_harness::{
+    Choices, Cores, Failure, Files, Matrix, Outputs, Profile, Rules, each_once, explained_columns,
+};
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::ycsb::{Layout, Mode, Verify, Writes, Ycsb};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -67,12 +69,15 @@ pub(crate) struct Cli {
 
 /// The text at the end of the help of `bench`.
 const BENCH_HELP: &str = "\
+Columns of the table of results:
+COLUMNS
 Options of a workload:
   candide bench WORKLOAD --help lists them: its own, those of the database, of the runs and of the results
 
 Examples:
   candide bench tpcc
   candide bench tpcc --warehouses 2 --protocol occ,mvto --threads 1,2 --duration 5s --json tpcc.json
+  candide bench ycsb --json - | jq '.results[].throughput_tps'
   candide bench ycsb --help";
 
 /// The text at the end of the help of `reproduce`.
@@ -85,6 +90,7 @@ const CHECK_HELP: &str = "\
 Examples:
   candide check random --protocol occ --history history.jsonl
   candide check --file history.jsonl
+  candide check random --protocol occ --history - | candide check --file - --strict
 
 What is proved of a history:
   yes      there is a serial order. It follows from the order of versions, or of the elements of
@@ -99,12 +105,16 @@ What is proved of a history:
 pub(crate) fn command() -> clap::Command {
     let workload = |command: clap::Command| {
         let example = format!(
-            "Example:\n  candide bench {} --protocol usual --threads 1,2 --duration 5s",
-            command.get_name()
+            "Example:\n  candide bench {} --protocol usual --threads 1,2 --duration 5s\n\n\
+             Columns of the table of results:\n{}",
+            command.get_name(),
+            explained_columns()
         );
         command.after_help(example)
     };
-    let command = Cli::command().mut_subcommand("bench", |bench| bench.mut_subcommands(workload));
+    let help = BENCH_HELP.replace("COLUMNS", &explained_columns());
+    let command = Cli::command()
+        .mut_subcommand("bench", |bench| bench.mut_subcommands(workload).after_help(help));
     with_negative_numbers(command)
 }
 
@@ -125,7 +135,6 @@ pub(crate) enum Command {
     #[command(
         subcommand,
         subcommand_help_heading = "Workloads",
-        after_help = BENCH_HELP,
         subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|long-scan|shifting|\
                                  key-value|range-scan|predicate"
     )]
@@ -215,16 +224,19 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = whole::<u64>, value_name = "MOMENTS", default_value_t = 1_000_000)]
     pub(crate) horizon: u64,
 
-    /// Write the history to this file, as JSON lines
+    /// Write the history to this file, as JSON lines; `-` is standard output, and what is found
+    /// then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
 
-    /// Write the history of clients to this file, in the format that Elle reads
+    /// Write the history of clients to this file, in the format that Elle reads; `-` is standard
+    /// output
     #[arg(long, value_name = "FILE")]
     pub(crate) edn: Option<PathBuf>,
 
     /// Check the history in this file instead of recording one. The format is Elle's if the file's
-    /// name ends in `.edn`, and JSON lines otherwise
+    /// name ends in `.edn`, and JSON lines otherwise. `-` is standard input, whose first bytes tell
+    /// the format
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "history", "edn", "seed", "mode", "opaque"])]
     pub(crate) file: Option<PathBuf>,
 }
@@ -444,13 +456,20 @@ pub(crate) struct Common {
     #[arg(help_heading = RESULTS, long)]
     pub(crate) would_abort: bool,
 
-    /// Write the results to this file as JSON
+    /// Write the results to this file as JSON; `-` is standard output, and the tables then go to
+    /// standard error
     #[arg(help_heading = RESULTS, long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Write the results to this file as a self-contained HTML page
+    /// Write the results to this file as a self-contained HTML page; `-` is standard output
     #[arg(help_heading = RESULTS, long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+
+    /// Compare the results with those in this file, which --json has written earlier: the settings
+    /// that are faster or slower than before by more than the spread of the runs. `-` is standard
+    /// input
+    #[arg(help_heading = RESULTS, long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
 }
 
 impl Common {
@@ -460,6 +479,15 @@ impl Common {
 
     fn runs(&self) -> usize {
         self.runs.unwrap_or(self.by_profile(3, 5))
+    }
+
+    /// Returns the files of the results.
+    pub(crate) fn outputs(&self) -> Outputs<'_> {
+        Outputs {
+            json: self.json.as_deref(),
+            page: self.report.as_deref(),
+            baseline: self.baseline.as_deref(),
+        }
     }
 
     /// Returns the value of the profile.

@@ -26,10 +26,10 @@ use candide_compiled::stamp::measured::{kmeans, vacation};
 use candide_compiled::tpcc::measured::tpcc;
 use candide_compiled::websites::measured::{rubis, wikipedia};
 use candide_harness::check::Finding;
-use candide_harness::{AnyWorkload, Failure, Suite, interrupt, output, report};
+use candide_harness::{AnyWorkload, Failure, Outputs, Suite, interrupt, output, report};
 use clap::{ArgMatches, FromArgMatches};
 
-use cli::{Bench, Cli, Command, Common};
+use cli::{Bench, Cli, Command, Common, FigureName};
 use ending::Ending;
 
 fn main() -> ExitCode {
@@ -84,9 +84,17 @@ fn execute(command: Command) -> Result<Ending, Failure> {
     match command {
         Command::Bench(workload) => bench(*workload),
         Command::Reproduce(args) => {
-            let reproduction = figure::Reproduction::plan(&args)?;
-            report(args.json.as_deref(), args.report.as_deref(), || reproduction.run())
-                .map(Ending::of)
+            let Some(figure) = args.figure else {
+                output::print(|out| writeln!(out, "{}", FigureName::list()))?;
+                return Ok(Ending { finding: Finding::Good, early: false });
+            };
+            let reproduction = figure::Reproduction::plan(figure, &args)?;
+            let outputs = Outputs {
+                json: args.json.as_deref(),
+                page: args.report.as_deref(),
+                baseline: args.baseline.as_deref(),
+            };
+            report(outputs, || reproduction.run()).map(Ending::of)
         }
         Command::Check(args) => check::run(&args),
         Command::Crash(args) => crash::run(*args),
@@ -127,5 +135,5 @@ fn run(
 ) -> Result<Ending, Failure> {
     let workloads: Vec<_> = workloads.into_iter().collect();
     let suite = Suite::plan(&workloads, &common.matrix(), common.rules()?)?;
-    report(common.json.as_deref(), common.report.as_deref(), || suite.run()).map(Ending::of)
+    report(common.outputs(), || suite.run()).map(Ending::of)
 }

@@ -2,15 +2,15 @@
 //! drawn by a thread that waits, never by a thread that works for a measurement. Nothing is drawn
 //! if standard error is not a terminal.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::fmt;
+use std::io::Read;
 use std::panic;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish, ProgressState, ProgressStyle};
 
 use crate::interrupt;
 
@@ -57,31 +57,56 @@ impl Agenda {
         like_others.max(turn_left.saturating_add(later.saturating_mul(following)))
     }
 
-    /// Describes the current turn, which takes `turn_left` longer, by its number and the time left
-    /// for all turns. Returns an empty text if there is only one turn.
-    fn place(&self, turn_left: Duration) -> String {
+    /// Describes the current turn, which takes `turn_left` longer (`None` if that is not known), by
+    /// its number and the time left for all turns. Returns an empty text if there is only one turn.
+    fn place(&self, turn_left: Option<Duration>) -> String {
         self.place_before(turn_left, self.least)
     }
 
     /// Describes the current turn as [`Agenda::place`] does, but assumes that each later turn takes
     /// at least `later`.
-    fn place_before(&self, turn_left: Duration, later: Duration) -> String {
+    fn place_before(&self, turn_left: Option<Duration>, later: Duration) -> String {
         if self.turns < 2 {
             return String::new();
         }
-        let left = in_words(self.left(self.begun.elapsed(), turn_left, later));
-        format!("{}/{}, {left} left; ", (self.done + 1).min(self.turns), self.turns)
+        let left = self.left(self.begun.elapsed(), turn_left.unwrap_or_default(), later);
+        let words = match turn_left {
+            Some(_) => format!(", {}", in_words(Some(left))),
+            None if left < SECOND => String::new(),
+            None => format!(", at least {}", in_words(Some(left))),
+        };
+        format!("{}/{}{words}; ", (self.done + 1).min(self.turns), self.turns)
     }
 }
 
-/// Returns `duration` in words, cut to whole seconds.
-fn in_words(duration: Duration) -> String {
-    humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string()
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Returns how long work of `total` parts will go on if each part takes as long as the `done` parts
+/// took in `elapsed`; `None` if none is done.
+fn remaining(elapsed: Duration, done: u64, total: u64) -> Option<Duration> {
+    let parts = total.saturating_sub(done) as f64 / done as f64;
+    (done > 0).then(|| {
+        Duration::try_from_secs_f64(elapsed.as_secs_f64() * parts).unwrap_or(Duration::MAX)
+    })
+}
+
+/// Says how much time is left, in whole seconds; `None` if it is not known.
+fn in_words(left: Option<Duration>) -> String {
+    match left {
+        None => "time left not known yet".to_string(),
+        Some(left) if left < SECOND => "less than 1s left".to_string(),
+        Some(left) => {
+            format!("{} left", humantime::format_duration(Duration::from_secs(left.as_secs())))
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("a valid template")
 }
 
 fn bar(total: u64, template: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template(template).expect("a valid template");
-    ProgressBar::new(total).with_style(style)
+    ProgressBar::new(total).with_style(style(template))
 }
 
 /// Runs `work` and draws a progress bar meanwhile. `work` adds its progress to a counter, up to
@@ -93,14 +118,16 @@ pub(crate) fn with_bar<T: Send>(
     each_turn: bool,
     work: impl FnOnce(&AtomicU64) -> T + Send,
 ) -> T {
-    let bar = bar(total, "{prefix} {wide_bar} {human_pos} of {human_len}, {msg} left");
+    let bar = bar(total, "{prefix} {wide_bar} {human_pos} of {human_len}, {msg}");
     let done = AtomicU64::new(0);
     let draw = || {
-        bar.set_position(done.load(Ordering::Relaxed));
-        let turn_left = bar.eta().saturating_add(agenda.least);
+        let done = done.load(Ordering::Relaxed);
+        bar.set_position(done);
+        let left = remaining(bar.elapsed(), done, total);
+        let turn_left = left.unwrap_or_default().saturating_add(agenda.least);
         let later = if each_turn { bar.elapsed().saturating_add(turn_left) } else { agenda.least };
-        bar.set_prefix(agenda.place_before(turn_left, later) + title);
-        bar.set_message(in_words(bar.eta()));
+        bar.set_prefix(agenda.place_before(left.map(|_| turn_left), later) + title);
+        bar.set_message(in_words(left));
     };
     draw();
     let result = beside(|| work(&done), draw);
@@ -118,10 +145,10 @@ pub(crate) fn with_line<T: Send>(
 ) -> T {
     let line = bar(0, "{prefix} {elapsed} so far{msg}");
     if let Some(before) = before {
-        line.set_message(format!(", last time {} in all", in_words(before)));
+        line.set_message(format!(", last time {:.1} s in all", before.as_secs_f64()));
     }
     let draw = || {
-        let left = before.unwrap_or_default().saturating_sub(line.elapsed());
+        let left = before.and_then(|before| before.checked_sub(line.elapsed()));
         line.set_prefix(agenda.place(left) + title);
         line.tick();
     };
@@ -156,10 +183,22 @@ fn run_beside(work: &mut (dyn FnMut() + Send), draw: &dyn Fn()) {
     });
 }
 
-/// Returns a reader of `file` that draws how much of the file has been read.
-pub(crate) fn reading(file: File) -> io::Result<impl Read> {
-    let bar = bar(file.metadata()?.len(), "reading {wide_bar} {percent} %, {eta} left");
-    Ok(bar.with_finish(ProgressFinish::AndClear).wrap_read(file))
+/// Returns a reader of `input`, whose length in bytes may be known, that draws how much of it has
+/// been read.
+pub(crate) fn reading(input: impl Read, length: Option<u64>) -> impl Read {
+    let bar = match length {
+        Some(length) => {
+            let left = |state: &ProgressState, out: &mut dyn fmt::Write| {
+                let left = remaining(state.elapsed(), state.pos(), state.len().unwrap_or(0));
+                // What cannot be drawn is not missed.
+                let _ = out.write_str(&in_words(left));
+            };
+            let style = style("reading {wide_bar} {percent} %, {left}").with_key("left", left);
+            ProgressBar::new(length).with_style(style)
+        }
+        None => bar(0, "reading, {human_pos} bytes in {elapsed}"),
+    };
+    bar.with_finish(ProgressFinish::AndClear).wrap_read(input)
 }
 
 /// A clock that draws the passing of a planned time as a bar.
@@ -176,7 +215,7 @@ impl<'a> Clock<'a> {
     /// Creates a clock for the planned time `total`.
     pub(crate) fn new(agenda: &Agenda, title: &str, total: Duration) -> Self {
         let bar = bar(total.as_millis() as u64, "{prefix} {wide_bar} {msg}");
-        bar.set_prefix(agenda.place(total) + title);
+        bar.set_prefix(agenda.place(Some(total)) + title);
         // Before they are measured, the threads draw their inputs at random.
         bar.set_message("preparing");
         bar.tick();
@@ -216,8 +255,11 @@ impl<'a> Clock<'a> {
         self.bar.set_position(passed.as_millis() as u64);
         let left = self.bar.length().unwrap_or(0).saturating_sub(self.bar.position());
         let left = Duration::from_millis(left);
-        self.bar.set_prefix(self.agenda.place(left) + &self.title);
-        self.bar.set_message(format!("{:.1} s left", left.as_secs_f64()));
+        self.bar.set_prefix(self.agenda.place(Some(left)) + &self.title);
+        self.bar.set_message(match left.as_millis() {
+            0..100 => "ending".to_string(),
+            _ => format!("{:.1} s left", left.as_secs_f64()),
+        });
     }
 }
 
@@ -248,7 +290,7 @@ mod tests {
         (3..=10).for_each(|turns| agenda.advance_after(secs(5 * turns)));
         assert_eq!(left(&agenda, 50, 0), secs(0));
         assert_eq!(
-            Agenda::new(1, secs(3)).place(secs(3)),
+            Agenda::new(1, secs(3)).place(Some(secs(3))),
             "",
             "there is nothing to say of one turn"
         );
@@ -260,9 +302,33 @@ mod tests {
         let agenda = Agenda::new(2, secs(1));
         let hours = secs(6 * 60 * 60);
         assert_eq!(agenda.left(secs(1), hours, secs(1)), hours + secs(1));
-        assert_eq!(agenda.place(hours), "1/2, 6h 1s left; ");
-        assert_eq!(agenda.place_before(hours, hours), "1/2, 12h left; ", "loaded for each turn");
+        assert_eq!(agenda.place(Some(hours)), "1/2, 6h 1s left; ");
+        assert_eq!(
+            agenda.place_before(Some(hours), hours),
+            "1/2, 12h left; ",
+            "loaded for each turn"
+        );
         assert_eq!(agenda.left(secs(1), Duration::MAX, secs(1)), Duration::MAX);
+    }
+
+    #[test]
+    fn unknown_times_are_named_as_such_and_short_ones_are_not_zero() {
+        let millis = Duration::from_millis;
+        assert_eq!(remaining(millis(300), 0, 10), None, "there is no rate");
+        assert_eq!(remaining(millis(300), 3, 10), Some(millis(700)));
+        assert_eq!(remaining(millis(300), 12, 10), Some(Duration::ZERO), "more than planned");
+        assert_eq!(remaining(Duration::MAX, 1, u64::MAX), Some(Duration::MAX));
+        let words = [None, Some(Duration::ZERO), Some(millis(999)), Some(millis(61_500))];
+        assert_eq!(
+            words.map(in_words),
+            ["time left not known yet", "less than 1s left", "less than 1s left", "1m 1s left"]
+        );
+        let mut agenda = Agenda::new(2, Duration::from_secs(3));
+        assert_eq!(agenda.place(None), "1/2, at least 5s left; ");
+        agenda.advance_after(Duration::ZERO);
+        agenda.least = Duration::ZERO;
+        assert_eq!(agenda.place(None), "2/2; ");
+        assert_eq!(agenda.place(Some(Duration::ZERO)), "2/2, less than 1s left; ");
     }
 
     #[test]

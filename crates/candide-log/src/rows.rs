@@ -110,7 +110,7 @@ impl Loader for RowsLoader<'_> {
 }
 
 fn no_table(number: u32) -> LoadError {
-    LoadError::Ghost(format!("a row of table {number}, which does not exist"))
+    LoadError::Ghost(format!("a row of table {number}, but there is no such table"))
 }
 
 /// Checks that a change fits its table.

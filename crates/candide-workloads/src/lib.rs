@@ -71,3 +71,8 @@ pub use rng::stream;
 pub use think::Think;
 pub use workload::{Loaded, Size, Step, Timeline, Worker, Workload};
 pub use zipf::{THETA_MAX, Zipf};
+
+/// The README's programs, which no published package can include.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeExamples;

@@ -76,6 +76,9 @@ pub enum Abort {
     /// * The call runs a transaction that calls [`Tx::retry`](crate::Tx::retry), and an enclosing
     ///   transaction of this thread, of any database, holds a row for update, a lock by policy or a
     ///   global lock.
+    /// * The call is made in a step ([`Table::defer`](crate::Table::defer)), while the step's
+    ///   transaction commits: it would begin a transaction or make a session, wait for the log, or
+    ///   make a checkpoint.
     Nested,
     /// Refusal: the protocol allows one session at a time, and another thread is running a
     /// transaction, or a [`Session`](crate::Session) exists. Threads can share a database under
@@ -253,7 +256,7 @@ impl fmt::Display for Abort {
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
             Abort::ForeignTable => "the table or sequence belongs to another database; open it in the transaction's own",
             Abort::Nested => {
-                "this would wait for a transaction or session of the same thread (use that one, and call no `retry` in its closure), or for another thread that waits for this one (take the databases in one order)"
+                "this would wait for a transaction or session of the same thread (use that one, and call no `retry` in its closure), or for another thread that waits for this one (take the databases in one order), or for the transaction whose step calls it (call it before or after that one)"
             }
             Abort::SecondSession => {
                 "the protocol allows one session, and another thread, or a session that still exists, has it; run all transactions in that one, or use a protocol for several threads, such as global-lock"

@@ -17,9 +17,14 @@ use std::sync::{Arc, OnceLock};
 /// Threads that visit the database without a handle of the program refer to the memory alone: the
 /// logger, the advancer of the epochs, and threads that end with a session of their own. A visit
 /// keeps the memory for a moment, and delays nothing else.
+///
+/// Objects refer to the memory alone, too ([`Handle::of_memory`]), since a value of the database
+/// may contain them: it would keep the database open, which is what keeps the value. They are used
+/// in transactions, and so while the database is open.
 pub(crate) struct Handle<P: Protocol> {
     memory: Arc<Inner<P>>,
-    open: Arc<Open>,
+    /// `None` if the handle does not keep the database open.
+    open: Option<Arc<Open>>,
 }
 
 /// The state of being open, which handles share. Dropping this state closes the database.
@@ -37,30 +42,41 @@ pub(crate) struct Open {
 impl<P: Protocol> Handle<P> {
     /// Returns the first handle of a database.
     pub(crate) fn first(memory: Arc<Inner<P>>) -> Handle<P> {
-        Handle { memory, open: Arc::default() }
+        Handle { memory, open: Some(Arc::default()) }
+    }
+
+    /// Returns a handle that does not keep the database open.
+    pub(crate) fn of_memory(memory: &Arc<Inner<P>>) -> Handle<P> {
+        Handle { memory: memory.clone(), open: None }
     }
 
     /// Makes the database durable.
     pub(crate) fn make_durable(&self, durable: Durable) {
         self.set_log(durable.log());
-        assert!(self.open.durable.set(durable).is_ok(), "a database is opened once");
+        assert!(self.open().durable.set(durable).is_ok(), "a database is opened once");
     }
 
     /// Gives the database a log. Sessions that are made from now on log their commits.
     pub(crate) fn set_log(&self, log: &Arc<Log>) {
-        for place in [&self.memory.engine.log, &self.open.log] {
+        for place in [&self.memory.engine.log, &self.open().log] {
             place.set(log.clone()).expect("a database is opened once");
         }
     }
 
     /// Notes that rows of the database name values, which closing the database drops.
     pub(crate) fn note_values(&self) {
-        let _ = self.open.values.get_or_init(|| self.memory.clone());
+        let _ = self.open().values.get_or_init(|| self.memory.clone());
     }
 
-    /// Returns the files and the logger of the database; `None` if it has none.
+    /// Returns whether rows of the database may name values.
+    pub(crate) fn has_values(&self) -> bool {
+        self.open().values.get().is_some()
+    }
+
+    /// Returns the files and the logger of the database; `None` if it has none, or if the handle
+    /// does not keep the database open.
     pub(crate) fn durable(&self) -> Option<&Durable> {
-        self.open.durable.get()
+        self.open.as_ref()?.durable.get()
     }
 
     /// Returns the files of the database; `None` if it has none.
@@ -69,9 +85,9 @@ impl<P: Protocol> Handle<P> {
     }
 
     /// Returns the handle's share in the open state, for a handle that does not depend on the
-    /// protocol.
+    /// protocol. Not called of objects' handles.
     pub(crate) fn open(&self) -> &Arc<Open> {
-        &self.open
+        self.open.as_ref().expect("the handle keeps the database open")
     }
 
     /// Closes the database.
@@ -80,7 +96,8 @@ impl<P: Protocol> Handle<P> {
     /// [`NotClosed::HasHandles`]: nothing has happened. [`NotClosed::Failed`]: the database is
     /// closed.
     pub(crate) fn close(self) -> Result<(), NotClosed<P>> {
-        let Handle { memory, mut open } = self;
+        let Handle { memory, open } = self;
+        let mut open = open.expect("the handle keeps the database open");
         loop {
             open = match Arc::try_unwrap(open) {
                 Ok(last) => return last.close().map_err(NotClosed::Failed),
@@ -89,7 +106,8 @@ impl<P: Protocol> Handle<P> {
             // Zero if the other handles have been dropped since.
             let others = Arc::strong_count(&open) - 1;
             if others > 0 {
-                return Err(NotClosed::HasHandles(others, Handle { memory, open }));
+                let handle = Handle { memory, open: Some(open) };
+                return Err(NotClosed::HasHandles(others, handle));
             }
         }
     }

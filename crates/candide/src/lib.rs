@@ -70,17 +70,7 @@
 //! [`Protocol::OPAQUE`] are the further guarantees of each protocol.
 //!
 //! # Limits
-//! | | at most |
-//! |---|---|
-//! | tables of a database, secondary indexes included | 65,535 |
-//! | secondary indexes of a table | 32 |
-//! | a row with its key and versions | 65,535 words (512 KiB) |
-//! | groups of a row | 64 |
-//! | a primary key | 32 words; as bytes or text, 248 bytes |
-//! | an entry of an index that is not unique: index key and primary key | 32 words |
-//! | components of a tuple as a key, columns of a declared index | 4, of one word each; for a composite of texts, wide integers or options, derive [`Key`](macro@Key) |
-//! | projections in a tuple, updates in a tuple | 8 projections, 6 updates |
-//! | an [`Updater`](schema::Updater) | 48 bytes |
+#![doc = include_str!("limits.txt")]
 //!
 //! Rows have a fixed size; there are no columns for `String`, `Vec` or other data that owns memory.
 //! All rows are in memory, also those of a database that lies in files. Forking a process with open
@@ -204,6 +194,9 @@ pub mod experiments {
 
 pub mod guide {
     #![doc = include_str!("../GUIDE.md")]
+    //!
+    //! # Limits
+    #![doc = include_str!("limits.txt")]
     #[expect(unused_imports, reason = "the guide names them")]
     use crate::{any::*, policy::*, report::*, schema::*, *};
 }
@@ -218,7 +211,3 @@ pub mod derived {
     pub use crate::schema::range::{Beginning, WordRange};
     pub use crate::schema::record::{key_layout, schema_hash};
 }
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct ReadmeExamples;

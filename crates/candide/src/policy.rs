@@ -15,7 +15,7 @@ use std::str::FromStr;
 /// because of a new row, under every policy.
 ///
 /// No wait for a lock is longer than 10 ms, except under [`Policy::DeferredTwoPhase`] and
-/// [`Policy::Pipelined`], and a transaction that has failed to get locks too often does without. A lock that another
+/// [`Policy::Pipelined`]; a
 /// transaction of the same thread holds is ignored.
 ///
 /// [`Builder::policy`](crate::Builder::policy) chooses the policy of a database,
@@ -63,10 +63,16 @@ pub enum Policy {
     /// read and written.
     Hybrid,
     /// Two-phase locking of transactions whose operations are deferred. Reads never lock. A commit
-    /// locks what it writes in the order of addresses, and waits for each lock: if the transaction
-    /// has read nothing and locked nothing before, it waits a second and then begins anew, until
-    /// its deadline; otherwise it waits as under [`Policy::Mocc`]. So transactions of
-    /// [deferred](crate::Table::defer) operations do not fail because of one another.
+    /// locks what it writes in the order of addresses, and waits for each lock.
+    ///
+    /// If the transaction has read nothing and holds only locks of this policy that its commit has
+    /// taken, it waits 100 ms at its first attempt. Then it begins anew, and from then on it waits
+    /// a second at each attempt, but not beyond its
+    /// [deadline](crate::RunOptions::deadline). Such waits do not make it do without locks; each
+    /// counts as a conflict. While a commit waits, it holds the locks that it has, and no memory
+    /// and no version that transactions still can see is freed, in all sessions. Otherwise it waits
+    /// as under [`Policy::Mocc`]. So transactions of [deferred](crate::Table::defer) operations do
+    /// not fail because of one another, unless one of them keeps a row for 100 ms.
     DeferredTwoPhase,
     /// Deferred runtime pipelining. Reads never lock. A commit locks what it writes in one order,
     /// and hands each lock on to the next commit before it has committed itself: the two then

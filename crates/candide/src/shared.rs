@@ -161,8 +161,13 @@ impl<P: Protocol> Inner<P> {
     /// Returns the values that sessions are to drop, which the caller drops. It holds nothing.
     pub(crate) fn take_unwanted(&self) -> Vec<Value> {
         let mut unwanted = Vec::new();
-        self.engine.shared_garbage.take_unwanted(&mut unwanted);
+        self.engine.shared_garbage.take_unwanted(&mut unwanted, usize::MAX);
         unwanted
+    }
+
+    /// Returns whether the database has been closed, so far as it had values to drop then.
+    pub(crate) fn has_given_values(&self) -> bool {
+        self.values_taken.load(Ordering::Relaxed)
     }
 
     /// Calls `each` with the shared part of every session.

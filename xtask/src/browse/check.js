@@ -1,18 +1,22 @@
 // Returns the faults of the page, as a list of sentences. The browser evaluates this script in a report that
 // `candide bench --report` has written.
 //
-// The page marks its elements. `data-field` names a field of the results, and `data-results` gives the places of these results.
-// `data-mark` names the direction in which the place of a drawn element counts. The check compares the marked values with the JSON,
-// and with the layout that the browser has made.
+// The page marks its elements. `data-field` names a field of the results, and `data-results` gives the places of these results;
+// `data-places` gives pairs of both. `data-mark` names the direction in which the place of a drawn element counts, and `data-told` what
+// a drawn ratio compares. The check compares the marked values with the JSON, and with the layout that the browser has made.
 (() => {
   const problems = [];
-  const results = JSON.parse(document.getElementById('results').textContent).results;
+  const report = JSON.parse(document.getElementById('results').textContent);
+  const results = report.results;
   document.querySelectorAll('details').forEach(details => { details.open = true; });
 
   const derived = { abort_rate: result => result.aborted / Math.max(result.aborted + result.committed, 1) };
   const fieldOf = (index, path) => path in derived
     ? derived[path](results[index])
     : path.split('/').reduce((value, name) => value?.[name], results[index]);
+  const placesOf = element => element.dataset.places === undefined
+    ? indexesOf(element).map(index => [index, element.dataset.field])
+    : element.dataset.places.split('|').map(place => [Number(place.split(':', 1)[0]), place.slice(place.indexOf(':') + 1)]);
   const indexesOf = element => element.closest('[data-results]').dataset.results.split(' ').map(Number);
   const isVisible = element => element.getClientRects().length > 0 && getComputedStyle(element).visibility === 'visible';
 
@@ -27,10 +31,9 @@
 
   // Every number shown equals the number in the JSON, and no number is rounded so much that it carries no information.
   const shown = new Set();
-  for (const element of document.querySelectorAll('td[data-field], dd[data-field], span[data-field]')) {
-    const path = element.dataset.field;
+  for (const element of document.querySelectorAll('td[data-field], dd[data-field], span[data-field], [data-places]')) {
     const scale = Number(element.dataset.scale ?? 1) * (element.textContent.endsWith('%') ? 0.01 : 1);
-    for (const index of indexesOf(element)) {
+    for (const [index, path] of placesOf(element)) {
       const actual = fieldOf(index, path);
       const place = `results/${index}/${path}`;
       if (!isVisible(element)) { problems.push(`${place} is not visible`); continue; }
@@ -56,7 +59,7 @@
   }
   results.forEach((result, index) => expectShown(result, `results/${index}`));
 
-  // Each axis begins at zero and is linear. Each mark is at the place of its number on the axis.
+  // Each axis begins at zero and is linear, or is marked as logarithmic. Each mark is at the place of its number on the axis.
   const multiples = { k: 1e3, M: 1e6 };
   const parsed = label => {
     const match = /^([\d.]+)([kM]?)/.exec(label);
@@ -69,9 +72,13 @@
     });
     if (ticks.length === 0) return null;
     if (ticks.length < 2) problems.push(`${name}: an axis has no two ticks`);
-    if (ticks[0].value !== 0 || parsed(ticks[0].label ?? '') !== 0) problems.push(`${name}: the ${direction} axis does not start at zero`);
     const last = ticks[ticks.length - 1];
-    const place = value => ticks[0].at + (last.at - ticks[0].at) * value / last.value;
+    const isLog = svg.querySelector(`[data-axis="${direction}"]`).dataset.log !== undefined;
+    if (!isLog && (ticks[0].value !== 0 || parsed(ticks[0].label ?? '') !== 0)) {
+      problems.push(`${name}: the ${direction} axis does not start at zero`);
+    }
+    const part = value => isLog ? Math.log(value / ticks[0].value) / Math.log(last.value / ticks[0].value) : value / last.value;
+    const place = value => ticks[0].at + (last.at - ticks[0].at) * Math.max(part(value), 0);
     for (const { value, label, at } of ticks) {
       if (Math.abs(place(value) - at) > 0.1) problems.push(`${name}: the tick ${value} is not in its place`);
       if (label !== undefined && Math.abs(parsed(label) - value) > Math.abs(value) * 1e-6) {
@@ -97,6 +104,16 @@
     }
     return false;
   }
+  // No ratio is drawn that is in doubt: of threads without a core, of one run, or closer to 1 than the spread of the runs.
+  const at = path => path.split('/').reduce((value, name) => value?.[name], report);
+  const spread = runs => Math.max(...runs) - Math.min(...runs);
+  const starves = result => (result.core_share ?? 1) < 0.8;
+  function isInDoubt(told) {
+    const [one, other] = told.split(' ').map(at);
+    if (other === undefined) return one.doubt !== undefined || starves(results[one.result]);
+    return starves(one) || starves(other) || Math.min(one.tps_runs.length, other.tps_runs.length) < 2
+      || Math.abs(one.throughput_tps - other.throughput_tps) < Math.max(spread(one.tps_runs), spread(other.tps_runs));
+  }
   let marks = 0;
   for (const svg of document.querySelectorAll('figure svg')) {
     const name = svg.getAttribute('aria-label');
@@ -110,6 +127,9 @@
       if (Math.abs(Number(mark.dataset.value) - actual) > Math.abs(actual) * 1e-9) {
         problems.push(`${name}: draws ${mark.dataset.value} for ${mark.dataset.field}, which is ${actual}`);
       }
+    }
+    for (const mark of svg.querySelectorAll('[data-told]')) {
+      if (isInDoubt(mark.dataset.told)) problems.push(`${name}: draws a ratio that is in doubt: ${mark.dataset.told}`);
     }
     for (const text of svg.querySelectorAll('text')) {
       const box = text.getBBox();
@@ -132,7 +152,7 @@
     for (const mark of group.querySelectorAll('.mark, .bar')) {
       if (getComputedStyle(mark).fill !== colour) problems.push(`${protocol} is ${colour}, but something of it is filled otherwise`);
     }
-    for (const line of group.querySelectorAll('.series, .stem')) {
+    for (const line of group.querySelectorAll('.series')) {
       if (getComputedStyle(line).stroke !== colour) problems.push(`${protocol} is ${colour}, but a line of it is drawn otherwise`);
     }
   }
@@ -144,6 +164,26 @@
   // The page scrolls only downwards.
   const page = document.documentElement;
   if (page.scrollWidth > page.clientWidth) problems.push(`the page is ${page.scrollWidth} pixels wide, the window ${page.clientWidth}`);
+  // Headings and links can be told apart.
+  for (const [what, elements] of [['headings', document.querySelectorAll('h1, h2, h3')], ['links', document.querySelectorAll('nav a')]]) {
+    const texts = [...elements].map(element => element.textContent);
+    texts.filter((text, index) => texts.indexOf(text) !== index).forEach(text => problems.push(`two ${what} say "${text}"`));
+  }
+  // On a large screen sentences in tables are whole, and charts take the width.
+  if (page.clientWidth >= 1200) {
+    for (const scroll of document.querySelectorAll('.scroll:has(td.words)')) {
+      if (scroll.scrollWidth > scroll.clientWidth) {
+        problems.push(`"${scroll.getAttribute('aria-label')}" is cut off: ${scroll.scrollWidth} pixels in ${scroll.clientWidth}`);
+      }
+    }
+    for (const charts of document.querySelectorAll('.comparison')) {
+      const boxes = [...charts.querySelectorAll('figure')].map(figure => figure.getBoundingClientRect());
+      const used = Math.max(...boxes.map(box => box.right)) - Math.min(...boxes.map(box => box.left));
+      if (boxes.length > 1 && used < 0.85 * charts.clientWidth) {
+        problems.push(`charts take ${used.toFixed()} of ${charts.clientWidth} pixels`);
+      }
+    }
+  }
   // A script could add content that this check does not cover.
   const scripts = [...document.scripts].filter(script => script.type !== 'application/json');
   if (scripts.length > 0) problems.push('scripts run in the page');

@@ -59,6 +59,66 @@ const DAMAGES: &[Damage] = &[
         },
     },
     Damage {
+        name: "a logarithmic axis with a false tick",
+        complaint: "is not in its place",
+        inflict: |page| {
+            edit_after(
+                page,
+                "<g data-log=\"\" class=\"tick\" data-axis=\"x\" data-value=\"",
+                |rest| format!("7{rest}"),
+            )
+        },
+    },
+    Damage {
+        name: "a latency in the wrong place",
+        complaint: "draws 1",
+        inflict: |page| put_before(page, "/p50_us\"/>", "data-value=\"", "1"),
+    },
+    Damage {
+        name: "another number in a sentence",
+        complaint: "is shown",
+        inflict: |page| {
+            edit_after(page, "</nav>", |rest| {
+                format!("<b data-places=\"0:committed|1:aborted\">0.5</b>{rest}")
+            })
+        },
+    },
+    Damage {
+        name: "a ratio of a result to itself",
+        complaint: "draws a ratio that is in doubt",
+        inflict: |page| {
+            edit_after(page, "<svg viewBox=\"0 0 400", |rest| {
+                rest.replacen('>', "><rect data-told=\"results/0 results/0\"/>", 1)
+            })
+        },
+    },
+    Damage {
+        name: "two headings alike",
+        complaint: "two headings say \"Notes\"",
+        inflict: |page| edit_after(page, "</nav>", |rest| format!("<h2>Notes</h2>{rest}")),
+    },
+    Damage {
+        name: "two links alike",
+        complaint: "two links say \"Notes\"",
+        inflict: |page| {
+            edit_after(page, "</nav>", |rest| {
+                format!("<nav><a href=\"#notes\">Notes</a></nav>{rest}")
+            })
+        },
+    },
+    Damage {
+        name: "a table that cuts off its sentences",
+        complaint: "is cut off: ",
+        inflict: |page| insert_style(page, "td.words { min-width: 3000px !important }"),
+    },
+    Damage {
+        name: "charts in a corner of the page",
+        complaint: "charts take ",
+        inflict: |page| {
+            insert_style(page, ".comparison { grid-template-columns: 20rem !important }")
+        },
+    },
+    Damage {
         name: "a marker in the wrong place",
         complaint: "is not where the axis has it",
         inflict: |page| put_before(page, "data-field=\"throughput_tps\"", "cy=\"", "1"),

@@ -1,7 +1,9 @@
 //! A check of the command's reports in a real browser, on a large screen and on a phone. A report
 //! must have no errors, fetch nothing, and not scroll sideways. A report must show every number of
-//! its JSON. Every axis must start from zero. Every mark must be drawn in its place and in its
-//! protocol's colour. The file `check.js` has the details.
+//! its JSON. Every axis must start from zero, unless it is logarithmic. Every mark must be drawn in
+//! its place and in its protocol's colour, and no ratio that is in doubt. Headings and links must
+//! differ from each other, and charts must use the width of a large screen. The file `check.js` has
+//! the details.
 
 mod browser;
 mod check;

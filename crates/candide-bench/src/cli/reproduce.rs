@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use candide_harness::laid_out;
 use clap::{Args, ValueEnum};
 
 use super::Switch;
@@ -11,9 +12,9 @@ use super::values::{duration, fraction, positive, positive_duration, threads, wh
 /// The options of `candide reproduce`: the figure, and the settings of its runs.
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// The figure to reproduce
+    /// The figure to reproduce; without one, all are listed
     #[arg(value_enum)]
-    pub(crate) figure: FigureName,
+    pub(crate) figure: Option<FigureName>,
 
     /// Numbers of threads, separated by commas [default: 1, 2, 4 and so on up to the number of
     /// cores; for `separate-effects`, `set-sizes` and `mocc`, only the number of cores]
@@ -52,13 +53,20 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_parser = whole::<u64>, default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Write the results to this file as JSON
+    /// Write the results to this file as JSON; `-` is standard output, and the tables then go to
+    /// standard error
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Write the results to this file as a self-contained HTML page
+    /// Write the results to this file as a self-contained HTML page; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+
+    /// Compare the results with those in this file, which --json has written earlier: the settings
+    /// that are faster or slower than before by more than the spread of the runs. `-` is standard
+    /// input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
 }
 
 /// The figures that can be reproduced.
@@ -93,4 +101,19 @@ pub(crate) enum FigureName {
     /// MOCC beside optimistic and pessimistic policies, with little contention, with conflicts, and
     /// with both alternately: Figures 6 to 8, Tables 3 and 4 of MOCC (VLDB 2016)
     Mocc,
+}
+
+impl FigureName {
+    /// Returns the list of all figures, with what each shows.
+    pub(crate) fn list() -> String {
+        let figures = FigureName::value_variants().iter().filter_map(FigureName::to_possible_value);
+        let rows = figures.map(|figure| {
+            let help = figure.get_help().map(ToString::to_string).unwrap_or_default();
+            [figure.get_name().to_string(), help]
+        });
+        format!(
+            "{}\n\nRun one by `candide reproduce FIGURE`; `candide reproduce --help` lists the options.",
+            laid_out(&["figure", "what it shows"], rows)
+        )
+    }
 }

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_times_of_runs_are_answered_with_their_range() {
+    fn invalid_shares_and_times_of_runs_are_refused_with_the_valid_range() {
         assert_eq!((share("0"), share("0.25"), share("1")), (Ok(0.0), Ok(0.25), Ok(1.0)));
         for text in ["", "x", "-0.1", "1.1", "nan"] {
             assert_eq!(share(text), Err("expected a number from 0 to 1, such as 0.01".to_string()));

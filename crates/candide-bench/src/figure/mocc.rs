@@ -86,6 +86,7 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
              looks at one order more, and counts an item as often as it was ordered",
             "FOEDUS keeps rows in arrays and a Masstree of its own; here there are hash indexes and trees",
             FOR_UPDATE,
+            "the 50 rows of Figures 6 and 7 and the single row of Figure 8 and Table 4 are as many as published, whatever --scale says",
         ]
         .map(str::to_string),
     );

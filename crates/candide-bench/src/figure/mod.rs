@@ -29,14 +29,12 @@ pub(crate) struct Reproduction {
 const FREE_UNKNOWN: u64 = 4 << 30;
 
 impl Reproduction {
-    /// Returns the plan for the figure in `args`, sized for this machine.
-    pub(crate) fn plan(args: &ReproduceArgs) -> Result<Self, Failure> {
+    /// Returns the plan for `figure` by the settings in `args`, sized for this machine.
+    pub(crate) fn plan(figure: FigureName, args: &ReproduceArgs) -> Result<Self, Failure> {
         let cores = Cores::allowed();
-        let only_most = matches!(
-            args.figure,
-            FigureName::SeparateEffects | FigureName::SetSizes | FigureName::Mocc
-        );
-        let duration = args.duration.unwrap_or(match args.figure {
+        let only_most =
+            matches!(figure, FigureName::SeparateEffects | FigureName::SetSizes | FigureName::Mocc);
+        let duration = args.duration.unwrap_or(match figure {
             FigureName::Mocc => Duration::from_secs(2),
             _ => Duration::from_secs(3),
         });
@@ -52,7 +50,7 @@ impl Reproduction {
             opacity: Opacity::of(&Switch::are_on(&args.opaque)),
             room: Room::new(free_memory().unwrap_or(FREE_UNKNOWN), cores.count(), args.scale),
         };
-        let mut outline = outline(args.figure, &bounds);
+        let mut outline = outline(figure, &bounds);
         outline
             .cases
             .iter()
@@ -153,10 +151,31 @@ mod tests {
 
     /// Returns the plans of all figures.
     fn outlines(opacity: Opacity) -> Vec<Outline> {
-        let room = Room::new(0, 1, Some(1e-4));
+        outlines_at(1e-4, opacity)
+    }
+
+    /// Returns the plans of all figures, whose tables have this fraction of the published size.
+    fn outlines_at(fraction: f64, opacity: Opacity) -> Vec<Outline> {
+        let room = Room::new(0, 1, Some(fraction));
         let bounds =
             Bounds { threads: vec![1, 2], duration: Duration::from_secs(1), opacity, room };
         FigureName::value_variants().iter().map(|&figure| outline(figure, &bounds)).collect()
+    }
+
+    #[test]
+    fn tables_of_every_figure_follow_the_scale_but_for_those_that_a_paper_fixes() {
+        let [small, large] = [0.02, 0.04].map(|scale| outlines_at(scale, Opacity::Only(false)));
+        for (small, large) in small.iter().zip(&large) {
+            for (small, large) in small.cases.iter().zip(&large.cases) {
+                let (name, keys) = (small.workload.name(), small.workload.keys());
+                if name.starts_with("ycsb-hot") {
+                    assert_eq!((keys, large.workload.keys()), (50, 50), "{name}");
+                    continue;
+                }
+                let ratio = large.workload.keys() as f64 / keys as f64;
+                assert!((1.9..=2.1).contains(&ratio), "{name}: {ratio}");
+            }
+        }
     }
 
     #[test]

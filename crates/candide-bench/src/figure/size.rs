@@ -89,7 +89,7 @@ impl Room {
         self.note(scale, || {
             format!("{} has {rows} rows instead of {}", published.name, published.rows)
         });
-        let transactions = replayed(published.transactions, rows);
+        let transactions = self.replayed(published.transactions, rows);
         // Transactions do the same work as in the published workload, but the check afterwards
         // looks at more than the number of rows.
         Ycsb { rows, transactions, verify: Verify::Values, ..published }
@@ -112,6 +112,13 @@ impl Room {
         (published as f64 * self.fraction.unwrap_or(1.0)).round().max(1_000.0) as usize
     }
 
+    /// Returns the number of transactions drawn beforehand: as many as there are `rows`, but at
+    /// most [`Room::inputs`] and at most 200,000, so that drawing them takes little time.
+    fn replayed(&self, published: usize, rows: u64) -> usize {
+        let inputs = self.inputs(published);
+        usize::try_from(rows).map_or(inputs, |rows| rows.min(inputs)).min(200_000)
+    }
+
     pub(super) fn rubis(&self) -> Rubis {
         let published = Rubis::published();
         let scale = self.scale(published.items * ITEM_BYTES);
@@ -128,7 +135,7 @@ impl Room {
             items,
             users,
             purchases,
-            transactions: replayed(published.transactions, items),
+            transactions: self.replayed(published.transactions, items),
             ..published
         }
     }
@@ -169,12 +176,6 @@ fn scaled(count: u64, scale: f64, least: u64) -> u64 {
     ((count as f64 * scale).round() as u64).max(least)
 }
 
-/// Returns the number of transactions drawn beforehand: as many as there are `rows`, but at most
-/// `published` and at most 200,000, so that drawing them takes little time.
-fn replayed(published: usize, rows: u64) -> usize {
-    usize::try_from(rows).map_or(published, |rows| rows.min(published)).min(200_000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +193,9 @@ mod tests {
         assert_eq!(Room::new(0, 1, Some(0.3)).inputs(200_000), 60_000, "as asked");
         assert_eq!(Room::new(0, 1, Some(0.0001)).inputs(200_000), 1_000, "and no fewer");
         assert_eq!(room(0).inputs(200_000), 200_000, "as published");
+        assert_eq!(room(0).replayed(200_000, 10_000_000), 200_000);
+        assert_eq!(room(0).replayed(200_000, 5_000), 5_000);
+        assert_eq!(Room::new(0, 1, Some(0.1)).replayed(200_000, 1_000_000), 20_000, "as asked");
     }
 
     #[test]

@@ -77,12 +77,15 @@ fn errors_of_invalid_mixtures_say_which_are_valid() {
             "mixed:savings",
             "`savings` names no table and policy; a mixture is `mixed:TABLE=POLICY`",
         );
-        refused("occ,savings=swiss", "`savings=swiss` does not follow a mixture");
+        refused(
+            "occ,savings=swiss",
+            "`savings=swiss` is a setting, but the element before it takes none",
+        );
         refused("mixed:savings=swiss,savings=pcc", "has two policies for the table `savings`");
     }
     assert_refused(
         "bench tpcb --protocol occ,h=5",
-        "`h=5` does not follow a mixture, nor a policy",
+        "`h=5` is a setting, but the element before it takes none",
     );
     assert_refused(
         "check lists --mode black --protocol mixed:registers=swiss",

@@ -51,11 +51,13 @@ fn counts_of_locks_are_reported_for_policies_that_lock() {
     assert_eq!(with, 22);
     let (_, table) = printed.split_once("\nLocks on rows by policy: ").expect("a table of locks");
     let rows = table.lines().take_while(|line| !line.is_empty() && !line.starts_with("note: "));
-    let rows = rows.filter(|line| line.trim_start().starts_with("ycsb-hot-5 "));
+    let rows = rows.filter(|line| line.contains("thread"));
     assert_eq!(rows.count(), 22, "{printed}");
     assert!(page.contains("<summary>Locks by policy</summary>"));
     assert_eq!(page.matches("data-field=\"locks/taken\"").count(), 22);
-    assert_eq!(page.matches("data-field=\"locks/cooled\"").count(), 22);
+    // A column of one value is a sentence.
+    let cooled = page.matches("data-field=\"locks/cooled\"").count();
+    assert!(cooled == 22 || page.matches(":locks/cooled").count() == 22, "{cooled}");
 }
 
 #[test]
@@ -72,7 +74,7 @@ fn options_of_a_policy_reach_the_database_and_are_in_the_name_of_its_result() {
     let [of_hot, of_cold] = [hot, cold].map(|result| number(&result["locks"]["taken"]));
     assert!(of_hot > 0.0, "all rows are that hot: {hot}");
     assert_eq!(of_cold, 0.0, "no row is that hot: {cold}");
-    assert!(printed.contains("ycsb-hot-5 mocc:h=0,lock=queue, 1 thread"), "{printed}");
+    assert!(printed.contains("ycsb-hot-5 mocc:h=0,lock=queue: "), "{printed}");
     assert!(page.contains("data-protocol=\"mocc:h=31\""));
 }
 

@@ -18,3 +18,4 @@ mod printing;
 mod reproduce;
 mod sets;
 mod soak;
+mod standard;

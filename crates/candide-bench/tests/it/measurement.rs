@@ -94,6 +94,7 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
         "grown_bytes",
         "fresh_bytes",
         "involuntary_switches",
+        "core_share",
         "abort_reasons",
         "read_set",
         "write_set",
@@ -188,7 +189,7 @@ fn results_of_policies_by_table_have_the_given_name() {
     for result in results {
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }
-    assert!(printed.contains(&format!("smallbank {mixture}, 2 threads")), "{printed}");
+    assert!(printed.contains(&format!("smallbank {mixture}: ")), "{printed}");
     let page = fs::read_to_string(page).expect("written");
     assert!(page.contains(&format!("data-protocol=\"{mixture}\"")));
 }
@@ -435,7 +436,7 @@ fn reads_for_update_are_a_setting_of_workloads_with_modifying_transactions() {
         for result in results {
             assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()), "{workload}");
         }
-        assert!(printed.contains("for update true"), "{printed}");
+        assert!(printed.contains("for update"), "{printed}");
     }
 }
 
@@ -534,7 +535,7 @@ fn programs_of_stamp_report_their_speed_up_over_the_sequential_program() {
     for (workload, size, kinds) in [kmeans, vacation] {
         let arguments = format!("{workload} {size} --mode high-sim --runs 2 --threads 1,2");
         let (printed, report) = bench(&arguments, workload);
-        assert!(printed.contains("times as fast as the sequential program"), "{printed}");
+        assert!(printed.contains("the sequential program, "), "{printed}");
         let results = report["results"].as_array().expect("a list");
         assert_eq!(results.len(), 4, "both forms with both numbers of threads");
         for (result, form) in results.iter().zip(["eager", "eager", "deferred", "deferred"]) {
@@ -542,9 +543,11 @@ fn programs_of_stamp_report_their_speed_up_over_the_sequential_program() {
             assert_eq!(result["params"]["mode"], "high-sim");
             assert_eq!(keys(&result["transactions"]), kinds);
             assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
-            let [sequential, speed_up] =
-                ["sequential_tps", "speed_up"].map(|field| number(&result[field]));
-            assert!(sequential > 0.0 && speed_up > 0.0, "{sequential} {speed_up}");
+            assert!(number(&result["sequential_tps"]) > 0.0, "{result}");
+            match result["speed_up_doubt"].as_str() {
+                Some(_) => assert!(result["speed_up"].is_null(), "{result}"),
+                None => assert!(number(&result["speed_up"]) > 0.0, "{result}"),
+            }
         }
     }
     let (printed, _) = bench("tpcb --branches 1 --accounts 100 --runs 1", "no-speed-up");
@@ -656,7 +659,7 @@ fn tpcc_reports_conflicting_types_on_request() {
     let page = fs::read_to_string(page).expect("written");
     assert!(
         page.contains("<summary>Aborted attempts by cause</summary>")
-            && page.contains("<td>warehouses.*</td>")
+            && page.contains(">warehouses.*<")
     );
     assert!(page.contains("new-order met payment at warehouses.*"), "drawn, too");
 }

@@ -86,7 +86,38 @@ fn a_setting_that_is_given_twice_is_run_once() {
         .output()
         .expect("starts");
     let lines = BufReader::new(&output.stdout[..]).lines().map(|line| line.expect("text"));
-    assert_eq!(lines.filter(|line| line.trim_start().starts_with("predicate  occ ")).count(), 1);
+    assert_eq!(lines.filter(|line| line.trim_start().starts_with("occ ")).count(), 1);
+}
+
+#[test]
+fn tables_fit_a_hundred_columns_and_the_last_line_says_what_came_out() {
+    let arguments =
+        format!("{BENCH},2 --duration 100ms --protocol occ,2pl-wait-die,mvto --cu on,off");
+    let output = candide(&arguments).output().expect("starts");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    let tables: Vec<&str> =
+        printed.lines().take_while(|line| !line.starts_with("note: ")).collect();
+    assert!(tables.len() > 12, "{printed}");
+    for line in tables {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    assert!(printed.starts_with("All results: predicate, ts on\n"), "{printed}");
+    assert_eq!(printed.matches("\n  fresh MiB ").count(), 1, "explained once: {printed}");
+    let (_, last) = printed.trim_end().rsplit_once("\n\n").expect("a last paragraph");
+    assert!(last.starts_with("6 settings: from ") && last.contains("every check held"), "{last}");
+}
+
+#[test]
+fn reproduce_without_a_figure_lists_the_figures() {
+    let output = candide("reproduce").output().expect("starts");
+    assert_eq!(output.status.code(), Some(0));
+    let printed = String::from_utf8(output.stdout).expect("text");
+    for figure in ["factors", "separate-effects", "mocc"] {
+        let is_of = |line: &&str| line.split_whitespace().next() == Some(figure);
+        assert_eq!(printed.lines().filter(is_of).count(), 1, "{figure}: {printed}");
+    }
+    assert!(printed.contains("candide reproduce FIGURE"), "{printed}");
+    assert!(printed.lines().all(|line| line.chars().count() <= 100), "{printed}");
 }
 
 #[test]
@@ -100,6 +131,11 @@ fn the_help_of_a_workload_has_groups_and_an_example() {
     let headings = ["\nWorkload:\n", "\nDatabase:\n", "\nRuns:\n", "\nResults:\n", "\nExample:\n"];
     let places: Vec<_> = headings.map(|heading| text.find(heading)).into_iter().collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} in {text}");
+    for text in [&text, &help("bench --help")] {
+        for column in ["cu", "ts", "fresh MiB"] {
+            assert_eq!(text.matches(&format!("\n  {column:<13} ")).count(), 1, "{column}: {text}");
+        }
+    }
     assert!(help("bench --help").contains("\nWorkloads:\n"));
     assert!(help("bench --help").contains("\nExamples:\n  candide bench tpcc\n"));
 }

@@ -163,8 +163,8 @@ fn slices_of_all_runs_are_in_order_and_add_up_to_the_result() {
     let panels = if slices(&result)[0]["rss_bytes"].is_null() { 3 } else { 4 };
     assert_eq!(
         page.matches("data-mark=\"y-points\"").count(),
-        panels,
-        "throughput, latency and memory"
+        2 * panels,
+        "throughput, latency and memory, each with a line for each run"
     );
     assert!(
         page.contains("data-field=\"slices/5/p999_us\"")

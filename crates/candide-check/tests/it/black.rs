@@ -197,7 +197,7 @@ fn g2_item() {
 }
 
 #[test]
-fn internal_inconsistency() {
+fn a_read_that_contradicts_its_own_transaction_is_an_internal_anomaly() {
     for operations in [
         &[append(1, 1), read(1, &[])][..],
         &[read(1, &[]), append(1, 1), read(1, &[])],

@@ -1,8 +1,8 @@
-//! Checking a history from a file.
+//! Checking a history from a file, or from standard input.
 
 use std::cmp::Ordering;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,67 +12,125 @@ use candide_check::{Checker, Event, FormatError, Options, Summary, Windows, edn}
 
 use super::verdict::{Claim, Verdict};
 use crate::failure::Failure;
+use crate::output::STANDARD;
 use crate::progress::{self, Agenda};
 
-/// Judges the history in the file at `path`, with the checker for the file's format.
+/// The place of a history.
+#[derive(Clone, Copy)]
+struct Place<'a>(&'a Path);
+
+impl Place<'_> {
+    /// Returns whether the history comes from standard input.
+    fn is_input(self) -> bool {
+        self.0 == Path::new(STANDARD)
+    }
+
+    /// Opens the history from its beginning. Standard input can be opened only once.
+    fn open(self) -> io::Result<Box<dyn BufRead>> {
+        if self.is_input() {
+            return Ok(Box::new(BufReader::new(progress::reading(io::stdin(), None))));
+        }
+        let file = File::open(self.0)?;
+        let about = file.metadata()?;
+        let length = about.is_file().then_some(about.len());
+        Ok(Box::new(BufReader::new(progress::reading(file, length))))
+    }
+
+    fn said(self, problem: &dyn std::fmt::Display) -> String {
+        match self.is_input() {
+            true => format!("standard input: {problem}"),
+            false => format!("{}: {problem}", self.0.display()),
+        }
+    }
+
+    fn refused(self, problem: &dyn std::fmt::Display) -> Failure {
+        Failure::Usage(self.said(problem))
+    }
+
+    fn damaged(self, problem: &dyn std::fmt::Display) -> Failure {
+        Failure::Run(self.said(problem).into())
+    }
+
+    /// Returns an error if `claim` is about more than a history of clients tells.
+    fn expect_claim_of_clients(self, claim: Claim) -> Result<(), Failure> {
+        let words =
+            "holds the answers to clients, and no reads of aborted attempts: leave out --opacity";
+        if claim.opaque { Err(self.refused(&words)) } else { Ok(()) }
+    }
+}
+
+/// Judges the history in the file at `path`, or that of standard input if `path` is `-`, with the
+/// checker for its format.
 pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
-    let said = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
-    let refused = |problem: &dyn std::fmt::Display| Failure::Usage(said(problem));
-    let damaged = |problem: &dyn std::fmt::Display| Failure::Run(said(problem).into());
+    let place = Place(path);
     if path.is_dir() {
-        return Err(refused(&"is a folder; name a file with a history"));
+        return Err(place.refused(&"is a folder; name a file with a history"));
     }
-    let open = || {
-        File::open(path)
-            .and_then(progress::reading)
-            .map(BufReader::new)
-            .map_err(|error| refused(&error))
+    let mut input = place.open().map_err(|error| place.refused(&error))?;
+    let first = input.fill_buf().map_err(|error| place.damaged(&error))?;
+    // The name tells the format of a file, and the first bytes tell that of standard input.
+    let is_edn = match place.is_input() {
+        true => begins_edn(first),
+        false => path.extension().is_some_and(|extension| extension == "edn"),
     };
-    let is_of_clients = || match claim.opaque {
-        true => Err(refused(
-            &"holds the answers to clients, and no reads of aborted attempts: leave out --opacity",
-        )),
-        false => Ok(()),
-    };
-    if path.extension().is_some_and(|extension| extension == "edn") {
-        is_of_clients()?;
-        // A history has either appends or writes. The reader of appends is tried first.
-        return match edn::read_named::<ListOp>(open()?) {
-            Ok((history, names)) => Ok(of_lists(&history, claim).of_named(&names)),
-            Err(of_lists) => match edn::read_named::<RegisterOp>(open()?) {
-                Ok((history, names)) => Ok(of_registers(&history, claim).of_named(&names)),
-                Err(of_registers) => Err(damaged(&of_neither(&of_lists, &of_registers))),
-            },
-        };
+    if is_edn {
+        return judge_edn(place, input, claim);
     }
-    let mut file = open()?;
-    if file.fill_buf().map_err(|error| damaged(&error))?.is_empty() {
+    if first.is_empty() {
         return Ok(Verdict::of_nothing(claim));
     }
-    match AnyReader::new(file).map_err(|error| damaged(&error))? {
+    let damaged = |error: FormatError| place.damaged(&error);
+    match AnyReader::new(input).map_err(damaged)? {
         AnyReader::Versions(events) => {
             // A pipe can be read only once.
-            let (events, watermarks) = match path.is_file() {
+            let (events, watermarks) = match path.is_file() && !place.is_input() {
                 true => {
-                    let watermarks = watermarks(events).map_err(|error| damaged(&error))?;
-                    (Reader::new(open()?).map_err(|error| damaged(&error))?, watermarks)
+                    let watermarks = watermarks(events).map_err(damaged)?;
+                    let again = place.open().map_err(|error| place.refused(&error))?;
+                    (Reader::new(again).map_err(damaged)?, watermarks)
                 }
                 false => (events, Vec::new()),
             };
-            let summary = judged(events, &watermarks, claim.of_versions())
-                .map_err(|error| damaged(&error))?;
+            let summary = judged(events, &watermarks, claim.of_versions()).map_err(damaged)?;
             Ok(Verdict::of_versions("versions".to_string(), claim, summary, Vec::new()))
         }
         AnyReader::Lists(lines) => {
-            is_of_clients()?;
-            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| damaged(&error))?;
-            Ok(of_lists(&history, claim))
+            place.expect_claim_of_clients(claim)?;
+            Ok(of_lists(&lines.collect::<Result<Vec<_>, _>>().map_err(damaged)?, claim))
         }
         AnyReader::Registers(lines) => {
-            is_of_clients()?;
-            let history = lines.collect::<Result<Vec<_>, _>>().map_err(|error| damaged(&error))?;
-            Ok(of_registers(&history, claim))
+            place.expect_claim_of_clients(claim)?;
+            Ok(of_registers(&lines.collect::<Result<Vec<_>, _>>().map_err(damaged)?, claim))
         }
+    }
+}
+
+/// Returns whether a history that begins with `first` is in Elle's format. A line of JSON is an
+/// object, whose first name is a string.
+fn begins_edn(first: &[u8]) -> bool {
+    let mut letters = first.iter().filter(|letter| !letter.is_ascii_whitespace());
+    match letters.next() {
+        Some(b'{') => letters.next() != Some(&b'"'),
+        other => other.is_some(),
+    }
+}
+
+/// Judges a history in Elle's format.
+fn judge_edn(
+    place: Place<'_>,
+    mut input: Box<dyn BufRead>,
+    claim: Claim,
+) -> Result<Verdict, Failure> {
+    place.expect_claim_of_clients(claim)?;
+    let mut text = Vec::new();
+    input.read_to_end(&mut text).map_err(|error| place.damaged(&error))?;
+    // A history has either appends or writes. The reader of appends is tried first.
+    match edn::read_named::<ListOp>(&text[..]) {
+        Ok((history, names)) => Ok(of_lists(&history, claim).of_named(&names)),
+        Err(of_lists) => match edn::read_named::<RegisterOp>(&text[..]) {
+            Ok((history, names)) => Ok(of_registers(&history, claim).of_named(&names)),
+            Err(of_registers) => Err(place.damaged(&of_neither(&of_lists, &of_registers))),
+        },
     }
 }
 
@@ -148,6 +206,16 @@ fn judging<T: Send>(check: impl FnOnce() -> T + Send) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_bytes_tell_the_format_of_standard_input() {
+        for json in ["{\"format\": 1}", " {\n \"a\": 2}", ""] {
+            assert!(!begins_edn(json.as_bytes()), "{json}");
+        }
+        for edn in ["{:type :invoke}", "\n{ :index 0}", "[{:type :ok}]", "; a comment", "#jepsen"] {
+            assert!(begins_edn(edn.as_bytes()), "{edn}");
+        }
+    }
 
     #[test]
     fn a_missing_history_file_is_a_wrong_option_and_a_damaged_one_a_failure() {

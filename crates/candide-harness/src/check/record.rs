@@ -1,7 +1,6 @@
 //! Recording the operations of transactions, which a checker judges while the transactions run.
 
-use std::fs::File;
-use std::io::BufWriter;
+use std::io::Write;
 use std::panic;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,7 +35,7 @@ const TRANSACTIONS_FIRST: u64 = 16;
 /// The destinations of a history: the checker, and a file; `None` if no file was named.
 struct Destination {
     checker: Checker,
-    file: Option<Writer<BufWriter<File>, Event>>,
+    file: Option<Writer<Box<dyn Write>, Event>>,
 }
 
 impl Destination {

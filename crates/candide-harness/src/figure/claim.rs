@@ -3,7 +3,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::results::{MeasuredLine, PhaseResult, Point, Verdict, median};
+use crate::results::{
+    Doubt, MeasuredLine, PhaseResult, Point, Verdict, least_share, median, range,
+};
 
 /// A direction of a published figure, which holds if a quantity of a line has one of the accepted
 /// values. The direction is judged for each number of threads.
@@ -103,15 +105,75 @@ impl Claim {
                 Compared::RatioTo(lines) => lines.iter().map(with_as_many).collect(),
                 Compared::DifferenceFrom(line) => [line].into_iter().map(with_as_many).collect(),
             };
-            let measured = self.measure(point, &others?);
+            let others = others?;
+            let measured = self.measure(point, &others);
+            let doubt = measured.and_then(|_| self.doubt(point, &others));
+            let holds = measured.is_some_and(|value| self.accepted.contains(&value));
+            let words = match (doubt, measured) {
+                (Some(Doubt::Spread), _) => "the rounds disagree".to_string(),
+                (Some(doubt), _) => doubt.words().to_string(),
+                (None, Some(value)) => {
+                    self.range(point, &others).unwrap_or_else(|| self.words(value))
+                }
+                (None, None) => "nothing".to_string(),
+            };
             Some(Verdict {
                 claim: self.text.clone(),
                 threads: point.threads,
                 measured,
-                holds: measured.is_some_and(|value| self.accepted.contains(&value)),
-                words: measured.map_or_else(|| "nothing".to_string(), |value| self.words(value)),
+                holds: doubt.is_none().then_some(holds),
+                doubt,
+                words,
             })
         })
+    }
+
+    /// Returns why noise leaves open whether the claim holds: the claim compares throughputs, and
+    /// they cannot be compared, or the claim holds in some rounds only. Returns `None` otherwise.
+    fn doubt(&self, point: &Point, others: &[&Point]) -> Option<Doubt> {
+        let is_compared = self.compared != Compared::Nothing || self.quantity == Quantity::OfBase;
+        if !(is_compared && self.quantity.is_of_speed()) {
+            return None;
+        }
+        let points = || [point].into_iter().chain(others.iter().copied());
+        if points().any(|point| point.doubt == Some(Doubt::Cores)) {
+            return Some(Doubt::Cores);
+        }
+        let least = points().map(|point| point.core_share).fold(None, least_share);
+        let rounds = self.rounds(point, others);
+        Doubt::of_runs(least, rounds.len()).or_else(|| {
+            let holding = rounds.iter().filter(|value| self.accepted.contains(value)).count();
+            (holding > 0 && holding < rounds.len()).then_some(Doubt::Spread)
+        })
+    }
+
+    /// Returns the range of the ratios of throughputs, if they differ more from each other than
+    /// from 1: then no single ratio is given.
+    fn range(&self, point: &Point, others: &[&Point]) -> Option<String> {
+        let is_ratio =
+            matches!(self.compared, Compared::RatioTo(_)) && self.quantity.is_throughput();
+        let rounds = if is_ratio { self.rounds(point, others) } else { Vec::new() };
+        let is_wide = rounds.len() > 1 && Doubt::of_ratios(&rounds, None).is_some();
+        let (low, high) = range(&rounds);
+        is_wide.then(|| format!("{low:.2} to {high:.2}"))
+    }
+
+    /// Returns the value of the claim in each round; an empty list if the quantity is not one of
+    /// speed.
+    fn rounds(&self, point: &Point, others: &[&Point]) -> Vec<f64> {
+        let runs = |point| self.quantity.runs(point);
+        let rounds = runs(point).iter().enumerate().filter_map(|(round, &ours)| {
+            let mut theirs = others.iter().filter_map(|other| runs(other).get(round).copied());
+            match self.compared {
+                Compared::Nothing => Some(ours),
+                Compared::DifferenceFrom(_) => theirs.next().map(|theirs| (ours - theirs).abs()),
+                Compared::RatioTo(_) => {
+                    let most = theirs.fold(0.0, f64::max);
+                    (most > 0.0).then(|| ours / most)
+                }
+            }
+        });
+        rounds.collect()
     }
 
     /// Returns the value of the claim at `point`, compared with the points in `others`.
@@ -122,13 +184,7 @@ impl Claim {
             Compared::DifferenceFrom(_) => Some((of(point)? - of(others.first()?)?).abs()),
             // Within each round, since the machine may be slow in one of them.
             Compared::RatioTo(_) if self.quantity.is_throughput() => {
-                let runs = |point| self.quantity.runs(point);
-                let rounds = runs(point).iter().enumerate().filter_map(|(round, ours)| {
-                    let theirs = others.iter().filter_map(|other| runs(other).get(round));
-                    let most = theirs.copied().fold(0.0, f64::max);
-                    (most > 0.0).then(|| ours / most)
-                });
-                let ratios: Vec<f64> = rounds.collect();
+                let ratios = self.rounds(point, others);
                 (!ratios.is_empty()).then(|| median(&ratios))
             }
             Compared::RatioTo(_) => {
@@ -172,11 +228,17 @@ impl Quantity {
         matches!(self, Quantity::Throughput | Quantity::ThroughputIn(_))
     }
 
-    /// Returns the throughput of each round; an empty list if the quantity is no throughput, or was
-    /// not measured.
+    /// Returns whether the quantity is a throughput, or a ratio of throughputs.
+    fn is_of_speed(self) -> bool {
+        self.is_throughput() || self == Quantity::OfBase
+    }
+
+    /// Returns the throughput of each round, or its ratio; an empty list if the quantity is
+    /// neither, or was not measured.
     fn runs(self, point: &Point) -> &[f64] {
         match self {
             Quantity::Throughput => &point.tps_runs,
+            Quantity::OfBase => &point.ratio_runs,
             Quantity::ThroughputIn(name) => {
                 phase(point, name).map_or(&[], |phase| phase.tps_runs.as_slice())
             }
@@ -202,7 +264,7 @@ mod tests {
         quantity: Quantity,
         compared: Compared,
         accepted: RangeInclusive<f64>,
-    ) -> Vec<(usize, Option<f64>, bool, String)> {
+    ) -> Vec<(usize, Option<f64>, Option<bool>, String)> {
         let text = "it is so".to_string();
         let claim = Claim { text, line: 0, quantity, compared, accepted };
         let verdicts = claim.judge(lines).map(|verdict| {
@@ -228,10 +290,16 @@ mod tests {
             )
         };
         // The ratios are 2, 1.5 and 2; without rounds, 100 is 2.5 times the best.
-        assert_eq!(fast(1.9), [(2, Some(2.0), true, "2.00".to_string())]);
-        assert_eq!(fast(2.1), [(2, Some(2.0), false, "2.00".to_string())]);
+        assert_eq!(fast(1.5), [(2, Some(2.0), Some(true), "2.00".to_string())]);
+        assert_eq!(fast(2.1), [(2, Some(2.0), Some(false), "2.00".to_string())]);
+        let open = (2, Some(2.0), None, "the rounds disagree".to_string());
+        assert_eq!(fast(1.6), [open], "1.5 is too little, and 2 is enough");
+        let alike = [line(&[2], &[(90, 0), (99, 0), (102, 0)]), line(&[2], &[(100, 0); 3])];
+        let near = Compared::RatioTo(vec![1]);
+        let held = judged(&alike, Quantity::Throughput, near, 0.8..=1.2);
+        assert_eq!(held, [(2, Some(0.99), Some(true), "0.90 to 1.02".to_string())]);
         let plain = judged(&lines, Quantity::Throughput, Compared::Nothing, 0.0..=99.0);
-        assert_eq!(plain, [(2, Some(100.0), false, "100 txn/s".to_string())]);
+        assert_eq!(plain, [(2, Some(100.0), Some(false), "100 txn/s".to_string())]);
     }
 
     #[test]
@@ -248,12 +316,12 @@ mod tests {
             }];
             line
         };
-        let lines = [with_phase(&[10.0, 1.0, 30.0]), with_phase(&[20.0, 10.0, 30.0])];
+        let lines = [with_phase(&[10.0, 4.5, 15.0]), with_phase(&[20.0, 10.0, 30.0])];
         let of = |quantity, compared| judged(&lines, quantity, compared, 0.0..=0.5)[0].clone();
         let ratio = of(Quantity::ThroughputIn("read"), Compared::RatioTo(vec![1]));
-        assert_eq!(ratio, (2, Some(0.5), true, "0.50".to_string()));
+        assert_eq!(ratio, (2, Some(0.5), Some(true), "0.50".to_string()));
         let first = of(Quantity::AbortedAtFirst("read"), Compared::Nothing);
-        assert_eq!(first, (2, Some(0.5), true, "50.00 %".to_string()));
+        assert_eq!(first, (2, Some(0.5), Some(true), "50.00 %".to_string()));
         assert_eq!(of(Quantity::AbortedIn("read"), Compared::Nothing).1, Some(0.25));
         assert_eq!(of(Quantity::AbortedIn("write"), Compared::Nothing).1, None);
     }
@@ -263,15 +331,15 @@ mod tests {
         let lines = [line(&[2], &[(90, 10)]), line(&[2], &[(50, 50)]), line(&[2], &[(9, 0)])];
         let aborted = |compared, most| judged(&lines, Quantity::Aborted, compared, 0.0..=most);
         let alone = aborted(Compared::Nothing, 0.1);
-        assert_eq!(alone, [(2, Some(0.1), true, "10.00 %".to_string())]);
+        assert_eq!(alone, [(2, Some(0.1), Some(true), "10.00 %".to_string())]);
         let ratio = aborted(Compared::RatioTo(vec![1, 2]), 0.19);
-        assert_eq!(ratio, [(2, Some(0.2), false, "0.20".to_string())]);
+        assert_eq!(ratio, [(2, Some(0.2), Some(false), "0.20".to_string())]);
         let difference = aborted(Compared::DifferenceFrom(1), 0.4);
-        assert_eq!(difference, [(2, Some(0.4), true, "40.00 points".to_string())]);
+        assert_eq!(difference, [(2, Some(0.4), Some(true), "40.00 points".to_string())]);
         let none = aborted(Compared::RatioTo(vec![2]), 1.0);
-        assert_eq!(none, [(2, None, false, "nothing".to_string())]);
+        assert_eq!(none, [(2, None, Some(false), "nothing".to_string())]);
         let locks = judged(&lines, Quantity::Locks, Compared::Nothing, 0.0..=0.0);
-        assert_eq!(locks, [(2, Some(7.0), false, "7".to_string())]);
+        assert_eq!(locks, [(2, Some(7.0), Some(false), "7".to_string())]);
     }
 
     #[test]
@@ -279,12 +347,18 @@ mod tests {
         let mut lines = [line(&[2], &[(50, 0)]), line(&[2], &[(80, 0)]), line(&[2], &[(80, 0)])];
         lines[0].points[0].of_base = Some(0.5);
         lines[1].points[0].of_base = Some(0.8);
+        lines[0].points[0].ratio_runs = vec![0.5; 2];
+        lines[1].points[0].ratio_runs = vec![0.8; 2];
         let of = |compared| judged(&lines, Quantity::OfBase, compared, 0.0..=0.4)[0].clone();
-        assert_eq!(of(Compared::Nothing), (2, Some(0.5), false, "0.50".to_string()));
+        assert_eq!(of(Compared::Nothing), (2, Some(0.5), Some(false), "0.50".to_string()));
         let ratio = of(Compared::RatioTo(vec![1]));
-        assert_eq!(ratio, (2, Some(0.625), false, "0.62".to_string()));
+        assert_eq!(ratio, (2, Some(0.625), Some(false), "0.62".to_string()));
         let (_, difference, holds, words) = of(Compared::DifferenceFrom(1));
-        assert!(holds && (difference.expect("both") - 0.3).abs() < 1e-9 && words == "0.30");
+        assert!(
+            holds == Some(true)
+                && (difference.expect("both") - 0.3).abs() < 1e-9
+                && words == "0.30"
+        );
         assert_eq!(of(Compared::DifferenceFrom(2)).1, None, "compared with none");
     }
 
@@ -299,12 +373,12 @@ mod tests {
             judged(lines, quantity, compared, 0.0..=0.5)[0].clone()
         };
         let share = of(&lines, Quantity::WouldAbort, Compared::Nothing);
-        assert_eq!(share, (2, Some(0.25), true, "25.00 %".to_string()));
+        assert_eq!(share, (2, Some(0.25), Some(true), "25.00 %".to_string()));
         let compared = || Compared::RatioTo(vec![1]);
         assert_eq!(of(&lines, Quantity::ReadSet, compared()).1, None);
         lines[1].points[0].sets = sets(10.0, 0.0);
         let ratio = of(&lines, Quantity::ReadSet, compared());
-        assert_eq!(ratio, (2, Some(0.7), false, "0.70".to_string()));
+        assert_eq!(ratio, (2, Some(0.7), Some(false), "0.70".to_string()));
     }
 
     #[test]
@@ -317,8 +391,8 @@ mod tests {
         // The lines of this test have no phases.
         let verdicts = judged(&lines, phases, Compared::RatioTo(vec![1]), 0.0..=f64::INFINITY);
         assert_eq!(verdicts.len(), 2);
-        assert!(verdicts.iter().all(|verdict| verdict.1.is_none() && !verdict.2));
+        assert!(verdicts.iter().all(|verdict| verdict.1.is_none() && verdict.2 == Some(false)));
         let verdicts = judged(&lines, phases, Compared::Nothing, 0.0..=f64::INFINITY);
-        assert!(verdicts.iter().all(|verdict| verdict.1.is_none() && !verdict.2));
+        assert!(verdicts.iter().all(|verdict| verdict.1.is_none() && verdict.2 == Some(false)));
     }
 }

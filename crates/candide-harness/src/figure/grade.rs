@@ -1,7 +1,7 @@
 //! Grades of choices by the share of a system's throughput that they leave, as Figure 7 of
 //! "Opportunities for Optimism" (VLDB 2020) grades systems.
 
-use crate::results::{Grade, MeasuredLine};
+use crate::results::{Doubt, Grade, MeasuredLine};
 
 /// A line that is graded: a system with one choice other than those of the line with which it is
 /// compared.
@@ -23,10 +23,16 @@ impl Graded {
     /// was not compared.
     pub(crate) fn grade(&self, lines: &[MeasuredLine]) -> Option<Grade> {
         let points = lines[self.line].points.iter();
-        let compared = points.filter_map(|point| Some((point.threads, point.of_base?)));
-        let (threads, of_base) = compared.max_by_key(|(threads, _)| *threads)?;
+        let compared = points.filter_map(|point| Some((point, point.of_base?)));
+        let (point, of_base) = compared.max_by_key(|(point, _)| point.threads)?;
         let &Graded { protocol, choice, about, .. } = self;
-        Some(Grade { protocol, choice, about, threads, of_base, grade: grade_of(of_base) })
+        let (threads, grade) = (point.threads, grade_of(of_base));
+        // A choice without an effect has a ratio within the spread, and its grade can be told.
+        let doubt = point.doubt.filter(|doubt| *doubt != Doubt::Spread).or_else(|| {
+            let agree = point.ratio_runs.iter().all(|&ratio| grade_of(ratio) == grade);
+            (!agree).then_some(Doubt::Spread)
+        });
+        Some(Grade { protocol, choice, about, threads, of_base, doubt, grade })
     }
 }
 
@@ -73,5 +79,14 @@ mod tests {
         let grade = of(0).grade(&lines).expect("compared");
         assert_eq!((grade.threads, grade.of_base, grade.grade), (4, 0.95, "+"));
         assert_eq!(of(1).grade(&lines), None, "compared with none");
+        let doubt = |doubt, ratios: &[f64]| {
+            let mut lines = [line(&[4], &[(100, 0)])];
+            let point = &mut lines[0].points[0];
+            (point.of_base, point.doubt, point.ratio_runs) = (Some(0.95), doubt, ratios.to_vec());
+            of(0).grade(&lines).expect("compared").doubt
+        };
+        assert_eq!(doubt(Some(Doubt::Spread), &[0.92, 0.95, 1.1]), None, "good in each round");
+        assert_eq!(doubt(None, &[0.89, 0.95, 0.96]), Some(Doubt::Spread));
+        assert_eq!(doubt(Some(Doubt::Cores), &[0.92, 0.95, 1.1]), Some(Doubt::Cores));
     }
 }

@@ -6,7 +6,8 @@ use candide_workloads::Timeline;
 
 use super::outline::Outline;
 use crate::results::{
-    Figure, Kind, MeasuredLine, PhaseResult, Point, Run, SetSums, Shown, Slice, abort_ratio, median,
+    Doubt, Figure, Kind, MeasuredLine, PhaseResult, Point, Run, SetSums, Shown, Slice, abort_ratio,
+    least_share, median,
 };
 use crate::run::Experiment;
 
@@ -137,6 +138,9 @@ impl Point {
             throughput_tps: median(&tps_runs),
             tps_runs,
             of_base: None,
+            ratio_runs: Vec::new(),
+            doubt: None,
+            core_share: runs.iter().map(|run| run.core_share).fold(None, least_share),
             abort_ratio: abort_ratio(committed, aborted),
             sets: None,
             read_set_of_base: None,
@@ -167,7 +171,11 @@ impl Point {
         let Some(base) = base.iter().find(|point| point.threads == self.threads) else { return };
         let rounds = self.tps_runs.iter().zip(&base.tps_runs).filter(|(_, base)| **base > 0.0);
         let ratios: Vec<f64> = rounds.map(|(ours, base)| ours / base).collect();
-        self.of_base = (!ratios.is_empty()).then(|| median(&ratios));
+        if !ratios.is_empty() {
+            self.of_base = Some(median(&ratios));
+            self.doubt = Doubt::of_ratios(&ratios, least_share(self.core_share, base.core_share));
+            self.ratio_runs = ratios;
+        }
         if let (Some(ours), Some(base)) = (self.sets, base.sets)
             && base.read_set > 0.0
         {
@@ -248,6 +256,7 @@ mod tests {
         all.compare(&[base_all]);
         assert_eq!((all.throughput_tps, all.range()), (50.0, (5.0, 60.0)));
         assert_eq!(all.of_base, Some(0.5), "of 0.6, 0.5 and 0.25");
+        assert_eq!((all.doubt, all.told_ratio()), (Some(Doubt::Spread), None));
         assert_eq!(all.abort_ratio, 40.0 / 155.0);
         let (base_second, mut second) = (point(&base, &[1]), point(&other, &[1]));
         second.compare(&[base_second]);
@@ -255,6 +264,17 @@ mod tests {
             (second.throughput_tps, second.of_base, second.abort_ratio),
             (10.0, Some(0.5), 0.0)
         );
+        // The second type committed from 0.25 to 1 of the base.
+        assert_eq!((second.doubt, second.ratio_runs.len()), (Some(Doubt::Spread), 3));
+        let [mut fast, mut alone] = [&other[..2], &other[..1]].map(|runs| point(runs, &[]));
+        fast.compare(&[point(&base[..2], &[])]);
+        assert!(fast.doubt.is_none() && fast.told_ratio().is_some_and(|r| (r - 0.55).abs() < 1e-9));
+        alone.compare(&[point(&base[..1], &[])]);
+        assert_eq!((alone.doubt, alone.of_base), (Some(Doubt::OneRun), Some(0.6)));
+        let mut starved = point(&other[..2], &[]);
+        starved.core_share = Some(0.5);
+        starved.compare(&[point(&base[..2], &[])]);
+        assert_eq!(starved.doubt, Some(Doubt::Cores));
         assert!(Point::new((0, 0), 2, &[], &[]).is_none());
     }
 

@@ -1,15 +1,26 @@
 //! The output of the command.
 
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 mod sink;
 
 use crate::failure::Failure;
-pub(crate) use sink::Sink;
+pub(crate) use sink::{STANDARD, Sink};
 
-/// Prints results to standard output. Returns `false` if the reader of the output has closed the
-/// pipe, which is no error.
+/// Whether an option such as `--json -` takes standard output.
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Prints results to standard output, or to standard error if an option such as `--json -` takes
+/// standard output. Returns `false` if the reader of standard output has closed the pipe, which is
+/// no error.
 pub fn print(results: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, Failure> {
+    if IS_TAKEN.load(Ordering::Relaxed) {
+        let mut out = BufWriter::new(io::stderr().lock());
+        // As in `say`, a failure is ignored: what was asked for goes to standard output.
+        let _ = results(&mut out).and_then(|()| out.flush());
+        return Ok(true);
+    }
     let mut out = BufWriter::new(io::stdout().lock());
     let printed = results(&mut out).and_then(|()| out.flush());
     has_reader(printed)

@@ -1,17 +1,23 @@
-//! Files to which results are written.
+//! Files to which results are written. The name `-` stands for standard output.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufWriter, Error, Write};
+use std::io::{self, BufWriter, Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
+use super::IS_TAKEN;
 use crate::failure::Failure;
 
-/// A file that is written at the end of a run. Since a run may take minutes, opening the sink
-/// checks before the run that the file can be written. Until the end, an existing file keeps its
-/// contents, and a new file is not created. So no empty file is left, however the run ends.
+/// The name that stands for standard output, and for standard input where a file is read.
+pub(crate) const STANDARD: &str = "-";
+
+/// A file that is written at the end of a run, or standard output. Since a run may take minutes,
+/// opening the sink checks before the run that the file can be written. Until the end, an existing
+/// file keeps its contents, and a new file is not created. So no empty file is left, however the
+/// run ends.
 pub(crate) struct Sink {
     path: PathBuf,
-    /// The open file; `None` if the file did not exist before the run.
+    /// The open file; `None` if the file did not exist before the run, and for standard output.
     file: Option<File>,
 }
 
@@ -23,6 +29,8 @@ enum Identity {
     Numbers(u64, u64),
     /// The canonical form of the path. A file that did not exist has this name only.
     Name(PathBuf),
+    /// Standard output, by the name `-`.
+    Output,
 }
 
 impl Sink {
@@ -30,6 +38,9 @@ impl Sink {
     /// identity of the file; `None` if other results may be written there as well: to a pipe or a
     /// device.
     fn open(path: &Path) -> Result<(Sink, Option<Identity>), Failure> {
+        if path == Path::new(STANDARD) {
+            return Ok((Sink { path: path.to_path_buf(), file: None }, Some(Identity::Output)));
+        }
         let not_written = |error| Failure::Usage(not_written(path, &error));
         let is_there = path.exists();
         let file = opened(path).map_err(not_written)?;
@@ -48,7 +59,8 @@ impl Sink {
         Ok((Sink { path: path.to_path_buf(), file }, identity))
     }
 
-    /// Opens the files of the options that are given, each by its name.
+    /// Opens the files of the options that are given, each by its name. If one of them is standard
+    /// output, all that is printed goes to standard error from now on.
     ///
     /// # Errors
     /// [`Failure::Usage`]: a file cannot be written, or two options name the same file, or one
@@ -71,6 +83,9 @@ impl Sink {
             taken.push((option, identity));
             *sink = Some(opened);
         }
+        if taken.iter().any(|(_, identity)| *identity == Some(Identity::Output)) {
+            IS_TAKEN.store(true, Ordering::Relaxed);
+        }
         Ok(sinks)
     }
 
@@ -82,16 +97,42 @@ impl Sink {
         written.map_err(|error| Failure::Run(not_written(&path, &error).into()))
     }
 
-    /// Empties the file, and returns it for writing. Pipes and devices have no contents to remove.
-    pub(crate) fn emptied(self) -> Result<BufWriter<File>, Failure> {
-        let Sink { path, file, .. } = self;
+    /// Empties the file, and returns it for writing. Standard output, pipes and devices have no
+    /// contents to remove.
+    pub(crate) fn emptied(self) -> Result<Box<dyn Write>, Failure> {
+        let Sink { path, file } = self;
+        if path == Path::new(STANDARD) {
+            return Ok(Box::new(BufWriter::new(Output)));
+        }
         let emptied = file.map_or_else(|| opened(&path), Ok).and_then(|file| {
             if file.metadata()?.is_file() {
                 file.set_len(0)?;
             }
-            Ok(BufWriter::new(file))
+            Ok(Box::new(BufWriter::new(file)) as Box<dyn Write>)
         });
         emptied.map_err(|error| Failure::Run(not_written(&path, &error).into()))
+    }
+}
+
+/// Standard output. What follows after its reader has closed the pipe is dropped, as in
+/// [`print`](super::print).
+struct Output;
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        unless_closed(io::stdout().write(bytes), bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        unless_closed(io::stdout().flush(), ())
+    }
+}
+
+/// Returns `written`, or `otherwise` if it is the error of a closed pipe.
+fn unless_closed<T>(written: io::Result<T>, otherwise: T) -> io::Result<T> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(otherwise),
+        written => written,
     }
 }
 
@@ -129,7 +170,10 @@ fn opened(path: &Path) -> io::Result<File> {
 }
 
 fn not_written(path: &Path, error: &Error) -> String {
-    format!("cannot write to {}: {error}", path.display())
+    match path == Path::new(STANDARD) {
+        true => format!("cannot print to standard output: {error}"),
+        false => format!("cannot write to {}: {error}", path.display()),
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +243,19 @@ mod tests {
         let null = Path::new("/dev/null");
         assert!(Sink::open_all([("--one", Some(null)), ("--other", Some(null))]).is_ok());
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn standard_output_is_taken_by_one_option_and_closed_pipes_are_no_errors() {
+        let output = Path::new("-");
+        let twice = Sink::open_all([("--one", Some(output)), ("--other", Some(output))]);
+        let Err(Failure::Usage(message)) = twice else { panic!("both write to it") };
+        assert_eq!(message, "--one and --other name the same file; give each one of its own");
+        assert!(!IS_TAKEN.load(Ordering::Relaxed), "refused");
+        assert!(!output.exists(), "no file has this name");
+        let of = |kind: ErrorKind| unless_closed(Err(Error::from(kind)), 3);
+        assert_eq!(of(ErrorKind::BrokenPipe).ok(), Some(3));
+        assert!(of(ErrorKind::StorageFull).is_err());
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) fn elements(list: &str) -> Result<Vec<String>, String> {
             Some(policy) => *policy += &format!(",{part}"),
             None => {
                 return Err(format!(
-                    "`{part}` does not follow a mixture, nor a policy with options; {MIXTURE}; {OPTIONS}"
+                    "`{part}` is a setting, but the element before it takes none; {MIXTURE}; {OPTIONS}"
                 ));
             }
         }
@@ -200,7 +200,7 @@ mod tests {
         ];
         assert_eq!(elements(list).expect("a list"), expected);
         let refused = elements("mocc,h=20").expect_err("no options before it");
-        assert!(refused.starts_with("`h=20` does not follow a mixture, nor a policy with options"));
+        assert!(refused.starts_with("`h=20` is a setting, but the element before it takes none"));
         for (text, policy, options) in [
             ("mocc:h=0", Policy::Mocc, MoccOptions::new().threshold(0)),
             ("mocc:h=31,per=row", Policy::Mocc, MoccOptions::new().threshold(31)),

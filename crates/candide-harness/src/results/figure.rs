@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::doubt::Doubt;
 use super::number::range;
 use super::sets::SetSizes;
 
@@ -55,6 +56,16 @@ pub(crate) struct Point {
     /// The median of the ratios to the line with which this line is compared. Each ratio is between
     /// results of the same round. `None` if there is no such line.
     pub(crate) of_base: Option<f64>,
+    /// The ratios of the rounds, of which `of_base` is the median.
+    #[serde(skip)]
+    pub(crate) ratio_runs: Vec<f64>,
+    /// The reason why `of_base` says nothing; `None` if it is not in doubt. A ratio in doubt is
+    /// neither printed nor drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) doubt: Option<Doubt>,
+    /// The least share of a core that a thread had; `None` if the system does not report it.
+    #[serde(skip)]
+    pub(crate) core_share: Option<f64>,
     /// The share of attempts that were aborted.
     pub(crate) abort_ratio: f64,
     /// The sizes of read and write sets, over all rounds; `None` if they were not counted.
@@ -85,6 +96,12 @@ pub(crate) struct Point {
 }
 
 impl Point {
+    /// Returns the ratio to the line with which this line is compared; `None` if there is none, or
+    /// if it is in doubt.
+    pub(crate) fn told_ratio(&self) -> Option<f64> {
+        self.of_base.filter(|_| self.doubt.is_none())
+    }
+
     /// Returns the throughput of the slowest and of the fastest round.
     pub(crate) fn range(&self) -> (f64, f64) {
         range(&self.tps_runs)
@@ -189,9 +206,12 @@ pub(crate) struct Verdict {
     pub(crate) threads: usize,
     /// The value; `None` if there was nothing to compare with.
     pub(crate) measured: Option<f64>,
-    /// Whether the claim holds here.
-    pub(crate) holds: bool,
-    /// The value in words.
+    /// Whether the claim holds here; `None` if that is in doubt.
+    pub(crate) holds: Option<bool>,
+    /// The reason why it is not told whether the claim holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) doubt: Option<Doubt>,
+    /// The value in words, or the reason for the doubt.
     #[serde(skip)]
     pub(crate) words: String,
 }
@@ -199,7 +219,11 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// Returns whether the claim holds, in words.
     pub(crate) fn outcome(&self) -> &'static str {
-        if self.holds { "holds" } else { "does not hold" }
+        match self.holds {
+            Some(true) => "holds",
+            Some(false) => "does not hold",
+            None => "open",
+        }
     }
 }
 
@@ -214,5 +238,8 @@ pub(crate) struct Grade {
     pub(crate) threads: usize,
     /// The ratio of the throughputs with that many threads.
     pub(crate) of_base: f64,
+    /// The reason why the grade says nothing; `None` if it is not in doubt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) doubt: Option<Doubt>,
     pub(crate) grade: &'static str,
 }

@@ -6,6 +6,7 @@ use candide::experiments::Timestamps;
 use candide_workloads::{Cause, Consistency};
 use serde::Serialize;
 
+use super::doubt::{Doubt, Sampled};
 use super::hottest::Hottest;
 use super::kind::Transactions;
 use super::locks::Locks;
@@ -73,6 +74,9 @@ pub(crate) struct Measurement {
     /// The number of times that the system made a thread leave its core; `None` if the system does
     /// not report it.
     pub(crate) involuntary_switches: Option<u64>,
+    /// The least share of a core that a thread had in a run, of the time in which it could have
+    /// run: 1 unless other threads took the core; `None` if the system does not report it.
+    pub(crate) core_share: Option<f64>,
     /// Whether Ctrl-C ended the last run early. Then there may be fewer runs than requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) ended_early: bool,
@@ -181,6 +185,22 @@ impl Measurement {
             .map_or_else(String::new, |timestamps| format!(" by {timestamps}"));
         let opaque = if self.is_opacity_off() { " not opaque" } else { "" };
         format!("{}{timestamps}{opaque}", self.protocol)
+    }
+
+    /// Returns the throughputs by which this result is compared with others.
+    pub(crate) fn sampled(&self) -> Sampled<'_> {
+        Sampled { runs: &self.tps_runs, core_share: self.core_share }
+    }
+
+    /// Returns the throughput as a multiple of that of `base`, or the reason why that is not told;
+    /// `None` if nothing committed in `base`.
+    pub(crate) fn ratio_to(&self, base: &Measurement) -> Option<Result<f64, Doubt>> {
+        (base.throughput_tps > 0.0).then(|| {
+            match Doubt::of_medians(&self.sampled(), &base.sampled()) {
+                Some(doubt) => Err(doubt),
+                None => Ok(self.throughput_tps / base.throughput_tps),
+            }
+        })
     }
 
     /// Returns the throughput of the slowest and of the fastest run.

@@ -1,6 +1,8 @@
 //! The data of results: the counts of a run, the report of all runs, and the numbers and notes of
 //! both.
 
+mod baseline;
+mod doubt;
 mod figure;
 mod finding;
 mod hottest;
@@ -9,6 +11,7 @@ mod locks;
 mod machine;
 mod measurement;
 mod memory;
+mod noise;
 mod notes;
 mod number;
 mod report;
@@ -20,6 +23,8 @@ mod slices;
 mod speed_up;
 mod timeline;
 
+pub(crate) use baseline::{Baseline, Change};
+pub(crate) use doubt::{CORE_SHARE_MIN, DOUBTS, Doubt, least_share};
 pub(crate) use figure::{Figure, Grade, MeasuredLine, PhaseResult, Point, Verdict};
 pub use figure::{Published, Shown};
 pub use finding::Finding;
@@ -30,6 +35,7 @@ pub use machine::Machine;
 pub use measurement::Profile;
 pub(crate) use measurement::{Aborted, LogUse, Measurement, plain};
 pub(crate) use memory::{Footprint, Memory};
+pub(crate) use noise::Noise;
 pub(crate) use notes::{label, protocol};
 pub(crate) use number::{MEBIBYTE, abort_ratio};
 pub use number::{grouped, median, range};

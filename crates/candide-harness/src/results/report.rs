@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::baseline::{Baseline, Comparison};
 use super::figure::Figure;
 use super::finding::Finding;
 use super::machine::Machine;
@@ -22,6 +23,9 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) figure: Option<Figure>,
     pub(crate) results: Vec<Measurement>,
+    /// The comparison with earlier results; `None` if it was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) baseline: Option<Comparison>,
 }
 
 impl Report {
@@ -47,13 +51,44 @@ impl Report {
             format!("{}: no transaction committed while it was measured", label(result))
         }));
         notes.extend(results.iter().filter_map(unattained));
-        Ok(Report { machine, notes, ended_early, figure: None, results })
+        Ok(Report { machine, notes, ended_early, figure: None, results, baseline: None })
+    }
+
+    /// Compares the results with the earlier ones of `baseline`.
+    pub(crate) fn compare_with(&mut self, baseline: &Baseline) {
+        let comparison = baseline.compare(&self.machine, &self.results);
+        self.notes.extend(comparison.notes.iter().cloned());
+        self.baseline = Some(comparison);
     }
 
     /// Describes the times from which and to which latencies are measured, which are the same in
     /// all results.
     pub(crate) fn latency_span(&self) -> &'static str {
         self.results.first().map_or("", Measurement::latency_span)
+    }
+
+    /// Returns all notes of a report, each once: those on the whole, and then those on single
+    /// results, with the settings that they are about. Notes that differ in the number at their
+    /// beginning become one.
+    pub(crate) fn all_notes(&self) -> Vec<String> {
+        let mut told: Vec<Told<'_>> = Vec::new();
+        for result in &self.results {
+            for note in &result.consistency.notes {
+                let (number, words) = numbered(note);
+                let place = told.iter().position(|other| other.words == words);
+                let place = place.unwrap_or_else(|| {
+                    told.push(Told { words, numbers: Vec::new(), settings: Vec::new() });
+                    told.len() - 1
+                });
+                told[place].numbers.extend(number);
+                let setting = label(result);
+                if !told[place].settings.contains(&setting) {
+                    told[place].settings.push(setting);
+                }
+            }
+        }
+        let of_results = told.iter().map(|told| told.note(self.results.len()));
+        self.notes.iter().cloned().chain(of_results).collect()
     }
 
     pub(crate) fn to_json(&self) -> Result<String, Failure> {
@@ -74,6 +109,46 @@ impl Report {
     }
 }
 
+/// The largest number of settings that a note names.
+const NAMED_MAX: usize = 3;
+
+/// A note on results.
+struct Told<'a> {
+    /// The note without the number at its beginning.
+    words: &'a str,
+    numbers: Vec<u64>,
+    settings: Vec<String>,
+}
+
+impl Told<'_> {
+    /// Returns the note, with the settings that it is about, of which there are `all`.
+    fn note(&self, all: usize) -> String {
+        let Told { words, numbers, settings } = self;
+        let range = match (numbers.iter().min(), numbers.iter().max()) {
+            (Some(low), Some(high)) if low < high => format!("{low} to {high}{words}"),
+            (Some(low), _) => format!("{low}{words}"),
+            _ => words.to_string(),
+        };
+        match settings.as_slice() {
+            [setting] => format!("{setting}: {range}"),
+            settings if settings.len() == all => format!("in all settings: {range}"),
+            settings if settings.len() > NAMED_MAX => {
+                format!("{range} (in {} of {all} settings)", settings.len())
+            }
+            settings => format!("{range} (in {})", settings.join("; ")),
+        }
+    }
+}
+
+/// Splits a note into the number at its beginning, if there is one, and the rest.
+fn numbered(note: &str) -> (Option<u64>, &str) {
+    let end = note.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(note.len());
+    match note[..end].parse() {
+        Ok(number) => (Some(number), &note[end..]),
+        Err(_) => (None, note),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +160,30 @@ mod tests {
         let mut result = measurement("smallbank", sample);
         result.consistency.failed.extend(failed.iter().map(|failure| failure.to_string()));
         sample::report(vec![result])
+    }
+
+    #[test]
+    fn notes_on_several_results_are_told_once() {
+        let sample = |threads| Sample { protocol: 0, threads, cu: true, ts: true, tps: 1.0 };
+        let mut results: Vec<Measurement> =
+            (1..=6).map(|threads| measurement("tpcc", sample(threads))).collect();
+        for (index, result) in results.iter_mut().enumerate() {
+            let mut notes = vec![format!("{} rows were left", 3 + index), "all of it".to_string()];
+            notes.extend((index < 2).then(|| "two of it".to_string()));
+            notes.extend((index < 5).then(|| "many of it".to_string()));
+            notes.extend((index == 0).then(|| "7 alone".to_string()));
+            result.consistency.notes = notes;
+        }
+        assert_eq!(
+            sample::report(results).all_notes()[1..],
+            [
+                "in all settings: 3 to 8 rows were left",
+                "in all settings: all of it",
+                "two of it (in tpcc occ, 1 thread; tpcc occ, 2 threads)",
+                "many of it (in 5 of 6 settings)",
+                "tpcc occ, 1 thread: 7 alone",
+            ]
+        );
     }
 
     #[test]

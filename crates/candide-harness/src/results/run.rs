@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use candide_workloads::Causes;
 
+use super::doubt::least_share;
 use super::hottest::Probes;
 use super::kind::Kind;
 use super::locks::Locks;
@@ -41,6 +42,9 @@ pub(crate) struct Run {
     /// The number of times that the system made a measured thread leave its core; `None` if the
     /// system does not report it.
     pub(crate) involuntary_switches: Option<u64>,
+    /// The least share of a core that a measured thread had, of the time in which it could have
+    /// run; `None` if the system does not report it.
+    pub(crate) core_share: Option<f64>,
     /// The number of bytes that the database took in the measured time.
     pub(crate) grown_bytes: u64,
     /// The part of `grown_bytes` that the operating system had not yet provided.
@@ -69,6 +73,7 @@ impl Run {
             slices: Vec::new(),
             first_second: None,
             involuntary_switches: None,
+            core_share: None,
             grown_bytes: 0,
             fresh_bytes: 0,
             log_bytes: 0,
@@ -91,6 +96,7 @@ impl Run {
         if let Some(switches) = other.involuntary_switches {
             *self.involuntary_switches.get_or_insert_default() += switches;
         }
+        self.core_share = least_share(self.core_share, other.core_share);
         for (kind, other) in self.kinds.iter_mut().zip(&other.kinds) {
             kind.merge(other);
         }

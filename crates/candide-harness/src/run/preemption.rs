@@ -1,6 +1,8 @@
-//! How often the operating system takes the core from a thread that could continue.
+//! How often the operating system takes the core from a thread that could continue, and how long
+//! such a thread waits for a core.
 
 use std::fs;
+use std::time::Duration;
 
 /// Returns how often the calling thread was made to leave its core; `None` if the system does not
 /// report it.
@@ -14,6 +16,17 @@ fn of_status(text: &str) -> Option<u64> {
     number.trim().parse().ok()
 }
 
+/// Returns how long the calling thread has been ready to run without having a core; `None` if the
+/// system does not report it.
+pub(crate) fn waited() -> Option<Duration> {
+    of_schedule(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
+/// Returns the time in the text of a thread's schedule: the second number, in nanoseconds.
+fn of_schedule(text: &str) -> Option<Duration> {
+    text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -24,6 +37,12 @@ mod tests {
             "Name:\tcandide\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
         assert_eq!(of_status(status), Some(545));
         assert_eq!(of_status("Name:\tcandide\nvoluntary_ctxt_switches:\t150\n"), None);
+    }
+
+    #[test]
+    fn only_the_time_without_a_core_is_parsed() {
+        assert_eq!(of_schedule("1734 126782 1\n"), Some(Duration::from_nanos(126_782)));
+        assert_eq!(of_schedule("1734\n"), None);
     }
 
     #[cfg(target_os = "linux")]

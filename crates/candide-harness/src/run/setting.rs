@@ -79,6 +79,7 @@ impl Setting<'_> {
             fresh_bytes: total.fresh_bytes,
             log: level.map(|level| LogUse::new(level_name(level), &total)),
             involuntary_switches: total.involuntary_switches,
+            core_share: total.core_share,
             ended_early: total.ended_early,
             transactions: ended
                 .map(|(&name, kind)| (name, Transactions::new(kind, counts_stale)))

@@ -90,6 +90,9 @@ struct Count<'a> {
     /// The counters after the transaction before, if they are read after each.
     last: Option<Stats>,
     switches_before: Option<u64>,
+    /// The time when measuring began, and the time that the thread had waited for a core until
+    /// then; `None` before, or if the system does not report the latter.
+    waited_before: Option<(Instant, Duration)>,
     share: Option<Share<'a>>,
     first_second_ends: Option<Instant>,
     phase_begun: Instant,
@@ -107,6 +110,7 @@ impl<'a> Count<'a> {
             before: None,
             last: None,
             switches_before: None,
+            waited_before: None,
             share: None,
             first_second_ends: None,
             phase_begun: Instant::now(),
@@ -125,6 +129,7 @@ impl<'a> Count<'a> {
     ) {
         let timing = self.timing;
         self.switches_before = preemption::count();
+        self.waited_before = preemption::waited().map(|waited| (Instant::now(), waited));
         self.before = Some(worker.stats());
         self.last = self.before.filter(|_| timing.set_sizes);
         // Drops the causes of aborts that were counted during the warm-up.
@@ -183,9 +188,14 @@ impl<'a> Count<'a> {
 
     /// Ends the measured time, and returns its results.
     fn end(self, worker: &mut dyn Worker) -> Run {
-        let Count { mut run, before, switches_before, share, .. } = self;
+        let Count { mut run, before, switches_before, waited_before, share, .. } = self;
         if let Some(before) = switches_before {
             run.involuntary_switches = preemption::count().map(|after| after - before);
+        }
+        if let (Some((begun, before)), Some(after)) = (waited_before, preemption::waited()) {
+            let measured = begun.elapsed().as_secs_f64();
+            let waited = (after - before).as_secs_f64();
+            run.core_share = (measured > 0.0).then(|| (1.0 - waited / measured).clamp(0.0, 1.0));
         }
         if let Some(share) = share {
             share.close();
@@ -340,6 +350,19 @@ mod tests {
         assert_eq!(run.involuntary_switches, Some(7));
         run.merge(&Run::new(1));
         assert_eq!(run.involuntary_switches, Some(7), "nothing was measured there");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn shares_of_a_core_are_measured_and_the_least_one_is_kept() {
+        let (mut run, _) = repeated(true);
+        let share = run.core_share.expect("it is reported");
+        assert!((0.0..=1.0).contains(&share), "{share}");
+        let mut other = Run::new(1);
+        (run.core_share, other.core_share) = (Some(0.75), Some(0.5));
+        run.merge(&other);
+        run.merge(&Run::new(1));
+        assert_eq!(run.core_share, Some(0.5));
     }
 
     #[test]

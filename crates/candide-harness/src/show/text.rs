@@ -4,60 +4,68 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 
+use super::explained::{Shared, explained_columns};
+use super::figure_rows::*;
+use super::outcome::outcome;
 use super::rows::*;
-use super::table::{filled, table};
+use super::table::{filled, fit, table, wrapped};
 use crate::output::say;
-use crate::results::{Figure, Locks, Measurement, Report, grouped, label};
+use crate::results::{DOUBTS, Figure, Locks, Measurement, Report, grouped, label};
 
 /// Prints the tables, and the notes on them.
 pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let results = &report.results;
+    let shared = Shared::of(results);
     match &report.figure {
         Some(figure) => print_figure(figure, results, out)?,
-        None => {
-            writeln!(
-                out,
-                "{}\n\nLatencies in µs, {}\n{}",
-                filled(&THROUGHPUT_HEADER, 4..11, results.iter().map(throughput_row)),
-                report.latency_span(),
-                filled(&LATENCY_HEADER, 2..9, results.iter().flat_map(latency_rows))
-            )?;
-        }
+        None => print_throughput(report, shared, out)?,
     }
     if finds_causes(report) {
-        writeln!(out, "\n{CAUSES_TITLE}\n{}", causes(report))?;
+        writeln!(out, "\n{}\n{}", wrapped(CAUSES_TITLE, ""), causes(report, shared))?;
     }
     if looks_at_hottest(report) {
         writeln!(
             out,
-            "\n{HOTTEST_TITLE}\n{}",
-            filled(&HOTTEST_HEADER, 2..8, results.iter().filter_map(hottest_row))
+            "\n{}\n{}",
+            wrapped(HOTTEST_TITLE, ""),
+            filled(
+                &HOTTEST_HEADER,
+                2..8,
+                results.iter().filter_map(|result| hottest_row(shared, result))
+            )
         )?;
     }
     if report.figure.is_none() && counts_sets(report) {
         writeln!(
             out,
-            "\n{SETS_TITLE}\n{}",
-            filled(&SETS_HEADER, 2..5, results.iter().flat_map(sets_rows))
+            "\n{}\n{}",
+            wrapped(SETS_TITLE, ""),
+            filled(&SETS_HEADER, 2..5, results.iter().flat_map(|result| sets_rows(shared, result)))
         )?;
     }
     if report.figure.is_none() && counts_locks(report) {
         let header = [&["setting"], &Locks::NAMES[..]].concat();
-        let locks = filled(&header, 1..10, results.iter().filter_map(locks_row));
-        writeln!(out, "\n{LOCKS_TITLE}\n{locks}")?;
+        let rows = results.iter().filter_map(|result| locks_row(shared, result));
+        let locks = filled(&header, 1..10, rows);
+        writeln!(out, "\n{}\n{locks}", wrapped(LOCKS_TITLE, ""))?;
     }
     if has_logs(report) {
         writeln!(
             out,
-            "\n{LOGS_TITLE}\n{}",
-            filled(&LOGS_HEADER, 2..4, results.iter().filter_map(log_row))
+            "\n{}\n{}",
+            wrapped(LOGS_TITLE, ""),
+            filled(&LOGS_HEADER, 2..4, results.iter().filter_map(|result| log_row(shared, result)))
         )?;
     }
     if report.figure.is_none() && results.iter().any(|result| result.timeline.is_some()) {
         writeln!(
             out,
             "\n{TIMELINE_TITLE}\n{}",
-            filled(&TIMELINE_HEADER, 2..9, results.iter().flat_map(timeline_rows))
+            filled(
+                &TIMELINE_HEADER,
+                2..9,
+                results.iter().flat_map(|result| timeline_rows(shared, result))
+            )
         )?;
     }
     for result in results.iter().filter(|result| !result.slices.is_empty()) {
@@ -71,15 +79,38 @@ pub(super) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for line in speed_ups {
         writeln!(out, "{line}")?;
     }
-    for note in &report.notes {
-        writeln!(out, "note: {note}")?;
-    }
-    for result in results {
-        for note in &result.consistency.notes {
-            writeln!(out, "note: {}: {note}", label(result))?;
+    if let Some(baseline) = &report.baseline {
+        let rows = baseline.changes.iter().map(|change| change_row(shared, report, change));
+        writeln!(out, "\n{}", wrapped(&baseline.sentence(), ""))?;
+        if !baseline.changes.is_empty() {
+            writeln!(out, "{}", filled(&CHANGES_HEADER, 1..3, rows))?;
         }
     }
-    Ok(())
+    for note in report.all_notes() {
+        writeln!(out, "note: {note}")?;
+    }
+    writeln!(out, "\n{}", outcome(report))
+}
+
+/// Prints throughput and latencies, and explains the columns.
+fn print_throughput(report: &Report, shared: Shared, out: &mut dyn Write) -> io::Result<()> {
+    let results = &report.results;
+    if let Some(first) = results.first() {
+        write!(out, "{}", shared.sentence(first))?;
+    }
+    let (header, rows, numbers) = throughput_table(results, shared);
+    writeln!(
+        out,
+        "{}\n\n{}\n\nLatencies in µs, {}\n{}",
+        filled(&header, numbers, rows),
+        explained_columns(),
+        report.latency_span(),
+        filled(
+            &LATENCY_HEADER,
+            2..9,
+            results.iter().flat_map(|result| latency_rows(shared, result))
+        )
+    )
 }
 
 /// Prints, to standard error, the invariants that did not hold.
@@ -96,37 +127,31 @@ pub(super) fn say_failures(report: &Report) {
 fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n{}", figure.title, figure.source)?;
     for panel in figure.lines.chunk_by(|one, next| one.panel == next.panel) {
-        let [first @ .., last] = FIGURE_HEADER;
         let shown = figure.shows.columns();
-        let header = [&first[..], shown, &[last]].concat();
-        let mut table = table(&header, 1..7 + shown.len());
+        let header = [&FIGURE_HEADER[..], shown].concat();
+        let mut table = table(&header, 1..header.len());
         let has_base = panel.iter().any(|line| line.base.is_some());
         for line in panel {
-            let published = line.published.as_ref().map_or("", |published| published.text);
-            // The claim is about the paper's number of threads. The point nearest to it is the last
-            // one.
-            let nearest = line.points.len().saturating_sub(1);
-            let rows = line.points.iter().enumerate();
-            table.add_rows(rows.map(|(index, point)| {
+            table.add_rows(line.points.iter().map(|point| {
                 let is_base = line.base.is_none() && has_base;
                 let held = results[point.result].consistency.failed.is_empty();
                 let label =
                     if held { line.label.clone() } else { format!("{}: FAILED", line.label) };
-                let [first @ .., last] = figure_row(
-                    label,
-                    point,
-                    is_base,
-                    if index == nearest { published } else { "" },
-                );
-                first.into_iter().chain(figure.shows.cells(point)).chain([last])
+                let cells = figure_row(label, point, is_base);
+                cells.into_iter().chain(figure.shows.cells(point))
             }));
         }
         writeln!(out, "\n{}\n{table}", panel[0].panel)?;
+        let published = panel.iter().filter_map(|line| Some((line, line.published.as_ref()?)));
+        for (line, published) in published {
+            writeln!(out, "  the paper on {}: {}", line.label, published.text)?;
+        }
     }
     if figure.lines.iter().any(|line| line.base.is_some()) {
         writeln!(
             out,
-            "\nRatios are to the line above that has 1, with as many threads: the median of those within each round."
+            "\nRatios are to the line above that has 1, with as many threads: the median of those within each round.\n{}.",
+            wrapped(DOUBTS, "")
         )?;
     }
     if has_phases(figure) {
@@ -136,15 +161,19 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
     if !figure.grades.is_empty() {
         let (header, rows) = grade_table(&figure.grades);
         let table = filled(&header, 0..0, rows);
-        writeln!(out, "\n{GRADES_TITLE}\n{table}")?;
+        writeln!(out, "\n{}\n{table}", wrapped(GRADES_TITLE, ""))?;
     }
     if !figure.verdicts.is_empty() {
-        let table = filled(&VERDICTS_HEADER, 1..3, figure.verdicts.iter().map(verdict_row));
-        writeln!(out, "\n{VERDICTS_TITLE}\n{table}\n")?;
+        writeln!(out, "\n{VERDICTS_TITLE}")?;
+        figure
+            .verdicts
+            .iter()
+            .try_for_each(|verdict| writeln!(out, "{}", verdict_line(verdict)))?;
+        writeln!(out)?;
     }
     writeln!(
         out,
-        "The paper's column is what its text says: heights of bars and lines are not in a text. Here is different:"
+        "The words of the paper are those of its text, which does not have the heights of bars and lines. Here is different:"
     )?;
     for deviation in &figure.deviations {
         writeln!(out, "- {deviation}")?;
@@ -153,20 +182,21 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
 }
 
 /// Returns the table of the first causes of each setting. The files of results have all causes.
-fn causes(report: &Report) -> Table {
+fn causes(report: &Report, shared: Shared) -> Table {
     let mut table = table(&CAUSES_HEADER, 1..2);
     for result in &report.results {
-        table.add_rows(cause_rows(result).take(CAUSES_SHOWN));
+        table.add_rows(cause_rows(shared, result).take(CAUSES_SHOWN));
         let others = result.causes.iter().flatten().skip(CAUSES_SHOWN);
         let (kinds, attempts) =
             others.fold((0, 0), |(kinds, sum), cause| (kinds + 1, sum + cause.attempts));
         if kinds > 0 {
             table.add_row([
-                label(result),
+                shared.label(result),
                 grouped(attempts as f64),
                 format!("{kinds} other causes"),
             ]);
         }
     }
+    fit(&mut table, &CAUSES_HEADER, 1..2);
     table
 }

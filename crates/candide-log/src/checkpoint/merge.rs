@@ -143,7 +143,7 @@ fn place<'a>(change: &Change<'a>) -> (u32, &'a [u64]) {
 }
 
 fn no_table(file: &str, offset: u64, table: u32) -> StoreError {
-    let what = format!("a row of table {table}, which does not exist");
+    let what = format!("a row of table {table}, but there is no such table");
     StoreError::Damaged(OpenError::corrupt(file, offset, what))
 }
 

@@ -112,7 +112,7 @@ impl<'a> PartReader<'a> {
 fn check_table(tables: &[TableSchema], contents: Contents) -> Result<(), String> {
     let Contents::Rows { table, key_words, row_words, .. } = contents else { return Ok(()) };
     let Ok(place) = tables.binary_search_by_key(&table, |schema| schema.number) else {
-        return Err(format!("rows of table {table}, which does not exist"));
+        return Err(format!("rows of table {table}, but there is no such table"));
     };
     let schema = &tables[place];
     if (key_words, usize::from(row_words)) == (schema.key_words, schema.row_words()) {

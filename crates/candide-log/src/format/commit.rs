@@ -472,7 +472,8 @@ impl<'a> Cursor<'a> {
             match self.row {
                 None => return Err(wrong(start, "the first entry has no key")),
                 Some((before, _)) if before != table => {
-                    let error = format!("an entry of table {table} has a row of table {before}");
+                    let error =
+                        format!("an entry of table {table} continues a row of table {before}");
                     return Err(wrong(start, error));
                 }
                 Some(_) if key_words != 0 => {

@@ -241,8 +241,8 @@ fn begin(
     Ok((log()?, files))
 }
 
-/// Returns the number in the name of the first spare. The number is random: after a failed sync, a
-/// crash may bring back a name that no listing shows, with its file.
+/// Returns the number in the name of the first spare. The number is random, so that no old spare
+/// has it: after a failed sync, a crash may bring back a file that no listing showed.
 fn first_spare() -> u64 {
     random::word() >> 1
 }

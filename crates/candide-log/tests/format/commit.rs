@@ -208,7 +208,7 @@ fn each_mistake_in_a_commit_record_has_its_own_error() {
     expect(
         record(2, &[put, 7, entry(2, 0, 0, 0, 1 | same)]),
         40,
-        "an entry of table 2 has a row of table 1",
+        "an entry of table 2 continues a row of table 1",
     );
     expect(
         record(2, &[put, 7, entry(1, 0, 0, 1, 1 | same), 8]),

@@ -248,7 +248,7 @@ fn an_update_of_a_row_that_is_not_there_is_damage() {
 fn changes_that_do_not_fit_their_table_are_damage() {
     let writes =
         [Write::new(ChangeKind::Put, 9, 1, 0, &[1]), Write::new(ChangeKind::Put, 1, 1, 3, &[1, 2])];
-    let expected = ["a row of table 9, which does not exist", "a change of word 4"];
+    let expected = ["a row of table 9, but there is no such table", "a change of word 4"];
     for (write, expected) in writes.into_iter().zip(expected) {
         let result = with_changed_block(false, |_, payload| {
             payload.clear();

@@ -187,7 +187,8 @@ impl Contents {
             }
             self.names.expect(is_right, || {
                 format!(
-                    "customer ({warehouse}, {district}, {id}) is in the list of the name {last}"
+                    "the list of the name {last} has customer ({warehouse}, {district}, {id}), but no \
+                     customer of this name has these numbers"
                 )
             });
         }

@@ -72,6 +72,14 @@ impl ByAddress {
         self.0.extend(places.map(|(place, item)| (address_of(item), place as u32)));
     }
 
+    /// Makes room for a list of `count` items.
+    #[cold]
+    pub(crate) fn reserve(&mut self, count: usize) {
+        if count > FEW {
+            self.0.reserve(count);
+        }
+    }
+
     /// Notes that the item with this address was removed from place `place` of the list, to which
     /// the last item has moved.
     pub(crate) fn swap_removed<T>(
@@ -113,7 +121,7 @@ impl ByAddress {
     #[cold]
     fn clear_table(&mut self, count: usize) {
         if self.0.capacity() > 32 * count {
-            // A far longer list has left this table. Clearing it each time would cost more than
+            // The table has grown for a far longer list. Clearing it each time would cost more than
             // growing a new one.
             self.0 = AddressMap::default();
         } else {

@@ -4,7 +4,9 @@
 
 use super::item::NONE;
 use super::item::{Mark, WriteItem};
+use super::late_row::LateRow;
 use super::steps;
+use super::unit_steps::UnitSteps;
 use crate::error::Abort;
 use crate::record::UserUpdate;
 use crate::record::delta::{DeltaSpace, PutOff};
@@ -38,6 +40,10 @@ pub(super) enum UserCode {
     Done {
         image: u32,
     },
+    /// A row whose key the commit computes. No operation names it.
+    Late(LateRow),
+    /// The note that late rows have been settled, of which this is the number of the oldest.
+    Settled(usize),
 }
 
 impl UserCode {
@@ -77,6 +83,8 @@ pub(super) struct Operations {
     users: Vec<UserCode>,
     /// The number of steps that have not run.
     waiting: usize,
+    /// Empty if there are no `users`.
+    unit_steps: UnitSteps,
     checkpoints: Vec<Checkpoint>,
 }
 
@@ -90,9 +98,17 @@ impl Operations {
     pub(super) fn clear(&mut self) {
         self.ops.clear();
         self.operands.clear();
+        self.checkpoints.clear();
+        if !self.users.is_empty() {
+            self.clear_users();
+        }
+    }
+
+    #[cold]
+    fn clear_users(&mut self) {
         self.users.clear();
         self.waiting = 0;
-        self.checkpoints.clear();
+        self.unit_steps.clear();
     }
 
     /// Returns the numbers of operand words, of updaters and of checkpoints.
@@ -106,8 +122,16 @@ impl Operations {
     pub(super) fn truncate(&mut self, next: u32, sizes: (usize, usize, usize)) {
         let (operands, users, checkpoints) = sizes;
         self.ops.truncate(next as usize);
-        let removed = self.users.drain(users..).filter(UserCode::is_waiting).count();
-        self.waiting -= removed;
+        if self.users.len() > users {
+            while self.users.len() > users {
+                match self.users.pop() {
+                    Some(UserCode::Step { .. }) => self.waiting -= 1,
+                    Some(UserCode::Settled(oldest)) => self.unsettle(oldest),
+                    _ => {}
+                }
+            }
+            self.unit_steps.truncate(users);
+        }
         if self.checkpoints.len() == checkpoints {
             self.operands.truncate(operands);
         }
@@ -123,6 +147,11 @@ impl Operations {
     pub(super) fn push(&mut self, op: Op) -> u32 {
         self.ops.push((op, NONE));
         self.ops.len() as u32 - 1
+    }
+
+    /// Makes room for `more` operations.
+    pub(super) fn reserve(&mut self, more: usize) {
+        self.ops.reserve(more);
     }
 
     /// Appends operations, each of an item of its own.
@@ -154,6 +183,33 @@ impl Operations {
         self.users.len() as u32 - 1
     }
 
+    /// Notes that the late row with this number is settled.
+    pub(super) fn settle(&mut self, number: usize) {
+        if let Some(UserCode::Late(row)) = self.users.get_mut(number) {
+            row.is_settled = true;
+        }
+    }
+
+    /// Notes that a late row and the newer ones of its base are not settled any more.
+    fn unsettle(&mut self, oldest: usize) {
+        let Some(&UserCode::Late(LateRow { base, .. })) = self.users.get(oldest) else { return };
+        for code in &mut self.users[oldest..] {
+            if let UserCode::Late(row) = code
+                && row.base.address() == base.address()
+            {
+                row.is_settled = false;
+            }
+        }
+    }
+
+    /// Returns the late rows, the newest first, with their numbers among the users' code.
+    pub(super) fn late_rows(&self) -> impl Iterator<Item = (usize, &LateRow)> {
+        self.users.iter().enumerate().rev().filter_map(|(number, code)| match code {
+            UserCode::Late(row) => Some((number, row)),
+            _ => None,
+        })
+    }
+
     pub(super) fn has_users(&self) -> bool {
         !self.users.is_empty()
     }
@@ -165,12 +221,20 @@ impl Operations {
 
     /// Returns whether one of an item's operations before a mark waits for a step that has not run.
     pub(super) fn is_pending(&self, item: &WriteItem, mark: Mark) -> bool {
-        self.has_steps() && self.first_step(item).is_some_and(|(operation, _)| operation < mark.0)
+        self.has_steps() && self.unit_steps.of(item.address()).waiting < mark.0
     }
 
     /// Returns an item's first step that has not run: the numbers of the operation and of the step.
     pub(super) fn first_step(&self, item: &WriteItem) -> Option<(u32, u32)> {
-        self.of(item).find_map(|(operation, op)| Some((operation, self.step(op)?)))
+        let operation = self.unit_steps.of(item.address()).waiting;
+        let (op, _) = self.ops.get(operation as usize)?;
+        Some((operation, self.step(op)?))
+    }
+
+    /// Notes that the last operation of an item is a step.
+    pub(super) fn note_step(&mut self, item: &WriteItem) {
+        let code = self.get(item.last_op).operand;
+        self.unit_steps.staged(item.address(), item.last_op, code);
     }
 
     /// Returns the number of the step that an operation has to run, if any.
@@ -257,6 +321,7 @@ impl Operations {
     }
 
     /// Applies an item's operations that come before its first step to an image of its unit.
+    /// Begins with the last step that has run, if there is one.
     ///
     /// # Errors
     /// The number of the operation that failed, and its outcome.
@@ -265,7 +330,9 @@ impl Operations {
         item: &WriteItem,
         image: &mut [u64],
     ) -> Result<(), (u32, Abort)> {
-        for (number, op) in self.of(item).take_while(|(_, op)| self.step(op).is_none()) {
+        let steps = self.unit_steps.of(item.address());
+        let first = if steps.done == NONE { item.first_op } else { steps.done };
+        for (number, op) in self.from(first).take_while(|&(number, _)| number != steps.waiting) {
             self.apply_one(item, op, image).map_err(|abort| (number, abort))?;
         }
         Ok(())
@@ -289,14 +356,18 @@ impl Operations {
         }
     }
 
-    /// Notes that the step of an operation has run and has left `image` in its unit, so that the
-    /// operation has this result and the step does not run again.
-    pub(super) fn note_result(&mut self, number: u32, result: &[u64]) {
+    /// Notes that the step of an operation, the first one of its item that has not run, has left
+    /// `result` in the unit. So the operation has this result, and the step does not run again.
+    pub(super) fn note_result(&mut self, item: &WriteItem, number: u32, result: &[u64]) {
         let user = &mut self.users[self.ops[number as usize].0.operand as usize];
         let UserCode::Step { image, .. } = *user else { unreachable!("the operation is a step") };
         *user = UserCode::Done { image };
         self.waiting -= 1;
         self.operands[image as usize..][..result.len()].copy_from_slice(result);
+        let mut rest = self.from(self.ops[number as usize].1);
+        let next = rest.find(|(_, op)| self.step(op).is_some()).map_or(NONE, |(next, _)| next);
+        drop(rest);
+        self.unit_steps.ran(item.address(), next);
     }
 
     /// Applies the operations of an item before `mark`, beginning with the last checkpoint before
@@ -438,6 +509,9 @@ impl Operations {
                 Ok(())
             }
             UserCode::Step { .. } => unreachable!("a step is run, not applied"),
+            UserCode::Late(_) | UserCode::Settled(_) => {
+                unreachable!("no operation names a late row")
+            }
         }
     }
 

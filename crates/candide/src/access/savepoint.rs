@@ -62,13 +62,14 @@ impl WriteSet {
     }
 
     /// Returns the numbers of the items with an operation after the savepoint that may fail, except
-    /// for those with a step, since only the commit runs it.
+    /// for those with a step, since only the commit runs it, and for the bases of late rows.
     pub(crate) fn fallible_since(&self, savepoint: &Savepoint) -> Vec<usize> {
         let is_fallible = |index: usize, after: Option<u32>| {
             let item = &self.items[index];
             !item.is_plain
                 && self.operations.may_fail_after(item, after)
                 && !self.operations.is_pending(item, Mark::NOW)
+                && !self.is_base(item.at)
         };
         let mut fallible: Vec<usize> = self.saved[savepoint.saved..]
             .iter()

@@ -12,6 +12,7 @@ use crate::error::Abort;
 use crate::record::{CellAt, Tid};
 use crate::sync::thread_local;
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 /// The steps of an attempt.
@@ -27,15 +28,20 @@ pub(crate) trait Steps {
     /// # Panics
     /// With the panic of the step.
     fn run(&self, step: u32, words: &mut [u64]) -> Result<(), Abort>;
+
+    /// Keeps this step, and those behind it, from running, since the attempt has failed.
+    fn refuse(&self, step: u32, abort: Abort);
+
+    /// Returns the outcome of the first step or computation that is known to have failed.
+    fn failure(&self) -> Option<Abort>;
 }
 
 thread_local! {
-    /// The list of the attempt that may run steps now.
-    static LIST: RefCell<Option<Rc<dyn Steps>>> = RefCell::default();
-    /// Whether a step runs.
-    static RUNS: Cell<bool> = Cell::default();
+    /// The list of the attempt that may run steps now. It has no destructor, so that transactions
+    /// can have steps while the thread ends.
+    static LIST: RefCell<ManuallyDrop<Option<Rc<dyn Steps>>>> = RefCell::default();
     /// Whether a commit of the thread is in a chain.
-    static IN_CHAIN: Cell<bool> = Cell::default();
+    static IN_CHAIN: Cell<bool> = const { Cell::new(false) };
 }
 
 #[cfg(any(test, feature = "history"))]
@@ -46,18 +52,25 @@ thread_local! {
 }
 
 /// Calls `act`. Also returns the units on whose words `act` has run steps, with the versions of
-/// these words.
+/// these words. Calls can be nested: an updater may run a transaction.
 #[cfg(any(test, feature = "history"))]
 pub(crate) fn observed_by<T>(act: impl FnOnce() -> T) -> (T, Vec<(CellAt, u64)>) {
-    OBSERVED.with(|observed| observed.replace(Some(Vec::new())));
+    let outer = replace_observed(Some(Vec::new()));
     let result = act();
-    (result, OBSERVED.with(RefCell::take).unwrap_or_default())
+    (result, replace_observed(outer).unwrap_or_default())
+}
+
+/// Makes `list` the list of observed units, and returns the one before. Records nothing while the
+/// thread ends.
+#[cfg(any(test, feature = "history"))]
+fn replace_observed(list: Option<Vec<(CellAt, u64)>>) -> Option<Vec<(CellAt, u64)>> {
+    OBSERVED.try_with(|observed| observed.replace(list)).ok().flatten()
 }
 
 /// Notes, if a history is recorded, that a step runs on the words of a unit, of this version.
-pub(super) fn note_observed(at: CellAt, version: impl FnOnce() -> u64) {
+pub(crate) fn note_observed(at: CellAt, version: impl FnOnce() -> u64) {
     #[cfg(any(test, feature = "history"))]
-    OBSERVED.with(|observed| {
+    let _ = OBSERVED.try_with(|observed| {
         if let Some(observed) = &mut *observed.borrow_mut() {
             observed.push((at, version()));
         }
@@ -83,8 +96,13 @@ pub(crate) fn correct_observed(version: impl Fn(CellAt) -> Option<Tid>) {
 
 /// Calls `act`, which may run steps of `list`.
 pub(crate) fn with_list<T>(list: Rc<dyn Steps>, act: impl FnOnce() -> T) -> T {
-    let _outer = Outer(LIST.with(|current| current.replace(Some(list))));
+    let _outer = Outer(replace_list(Some(list)));
     act()
+}
+
+/// Makes `list` the current list, and returns the one before.
+fn replace_list(list: Option<Rc<dyn Steps>>) -> Option<Rc<dyn Steps>> {
+    ManuallyDrop::into_inner(LIST.with(|current| current.replace(ManuallyDrop::new(list))))
 }
 
 /// The list of an enclosing attempt, which is put back when the inner call has ended.
@@ -92,30 +110,15 @@ struct Outer(Option<Rc<dyn Steps>>);
 
 impl Drop for Outer {
     fn drop(&mut self) {
-        LIST.with(|current| current.replace(self.0.take()));
+        drop(replace_list(self.0.take()));
     }
 }
 
 /// Runs a step of the current list.
 pub(super) fn run(step: u32, words: &mut [u64]) -> Result<(), Abort> {
-    let list = LIST.with(|current| current.borrow().clone()).expect("a commit knows its steps");
-    let _running = Running(RUNS.with(|runs| runs.replace(true)));
+    let list = LIST.with(|current| Option::clone(&current.borrow()));
+    let list = list.expect("a commit knows its steps");
     list.run(step, words)
-}
-
-/// The note that a step runs, until it is dropped. Holds what was noted before.
-struct Running(bool);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        RUNS.with(|runs| runs.set(self.0));
-    }
-}
-
-/// Returns whether this thread is inside a step.
-#[cold]
-pub(crate) fn is_running() -> bool {
-    RUNS.try_with(Cell::get).unwrap_or(false)
 }
 
 /// The note that a commit of this thread is in a chain, until it is dropped. Others wait for it

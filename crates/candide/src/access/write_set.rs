@@ -144,9 +144,13 @@ impl WriteSet {
         self.operations.push_user(UserCode::Step { number, image })
     }
 
-    /// Returns whether there is a step that has not run.
-    pub(crate) fn has_steps(&self) -> bool {
-        self.operations.has_users() && self.operations.has_steps()
+    /// Notes that the last operation on a unit is a step. Does nothing if the unit has no item, in
+    /// a protocol that applies operations at once.
+    #[cold]
+    pub(crate) fn note_step(&mut self, at: CellAt) {
+        if let Some(index) = self.find(at) {
+            self.operations.note_step(&self.items[index]);
+        }
     }
 
     /// Runs the first step of an item's unit, which the attempt has observed, on `image`, the words
@@ -164,7 +168,7 @@ impl WriteSet {
         let Some((operation, step)) = self.operations.first_step(item) else { return Ok(()) };
         self.operations.apply_before_steps(item, image)?;
         steps::run(step, image).map_err(|abort| (operation, abort))?;
-        self.operations.note_result(operation, image);
+        self.operations.note_result(&self.items[index], operation, image);
         Ok(())
     }
 

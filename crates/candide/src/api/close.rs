@@ -16,7 +16,9 @@ impl<P: Protocol> Database<P> {
     ///
     /// Handles are databases and their clones, tables, indexes, sequences, sessions, snapshots, and
     /// the [`Pending`](crate::Pending) of a database with a log. The sessions that threads keep for
-    /// [`Database::run`] are not handles. When the call has returned, everything that was
+    /// [`Database::run`] are not handles, and neither are [objects](crate::objects). A handle
+    /// within a [`Boxed`](crate::objects::Boxed) value of the database keeps it open, too: delete
+    /// such values before. When the call has returned, everything that was
     /// committed, also at [`Level::Memory`](crate::Level::Memory), is written and synced, another
     /// process can open the directory, and no thread of this process touches it. A checkpoint that
     /// is being made ends before. All this holds of the drop of the last handle, too, on whichever
@@ -46,6 +48,10 @@ impl<P: Protocol> Database<P> {
     /// database back. [`CloseError::Failed`] if the last write or sync has failed, or the log had
     /// failed before: the database is closed, and the directory can be opened again.
     pub fn close(self) -> Result<(), CloseError<P>> {
+        if self.inner.has_values() {
+            // Values that are due may contain handles. The transaction drops them at its end.
+            let _ = self.run(|_| Ok(()));
+        }
         self.inner.close().map_err(|not_closed| match not_closed {
             NotClosed::HasHandles(handles, inner) => {
                 CloseError::InUse { handles, database: Database { inner } }

@@ -14,20 +14,24 @@ use std::borrow::Borrow;
 use std::rc::Rc;
 
 /// A step on columns of a row.
-struct ColumnStep<R: Record, Pr, H, F> {
+struct ColumnStep<R: Record, Pr, H, F, T> {
     at: CellAt,
     unit: Unit,
     key: R::Key,
     projection: Pr,
     inputs: H,
     function: F,
+    /// What the function has returned, while the columns are stored. If that fails, the result is
+    /// dropped with the step, when nothing is locked.
+    result: Option<T>,
 }
 
-impl<R, Pr, H, F, T> Work<T> for ColumnStep<R, Pr, H, F>
+impl<R, Pr, H, F, T> Work<T> for ColumnStep<R, Pr, H, F, T>
 where
     R: Record,
     Pr: Projection<R> + 'static,
     H: Held,
+    T: 'static,
     F: FnMut(&mut Pr::Value, H::Values<'_>) -> T + 'static,
 {
     fn unit(&self) -> Option<CellAt> {
@@ -39,10 +43,10 @@ where
         let mut words = Pr::EMPTY;
         self.projection.copy(self.unit, Words::Own(image), &mut words);
         let mut value = self.projection.value(&self.key, &words);
-        let result = (self.function)(&mut value, H::values(&guards));
+        self.result = Some((self.function)(&mut value, H::values(&guards)));
         let sink = &mut ImageSink::<R>::new(self.unit, image);
         self.projection.assign(&self.key, &value, sink)?;
-        Ok(result)
+        Ok(self.result.take().expect("the function has returned it"))
     }
 }
 
@@ -124,7 +128,16 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             state.admit_update(engine, at)?;
             let (inputs, function) = parts.take().expect("there are the parts of one step");
             let key = self.key;
-            let work = ColumnStep::<R, Pr, _, _> { at, unit, key, projection, inputs, function };
+            let result = None;
+            let work = ColumnStep::<R, Pr, _, _, T> {
+                at,
+                unit,
+                key,
+                projection,
+                inputs,
+                function,
+                result,
+            };
             let stage = |list: Rc<StepList>, number| state.stage_step(engine, at, list, number);
             later = Some(Later::step(self.tx.steps(), work, stage)?);
             Ok(())
@@ -170,14 +183,16 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// The steps of a transaction run in the order of the program, after everything that the
     /// transaction has read is validated, and together with its other updates of the same rows in
-    /// their order. A step runs at most once in an attempt; not if the closure returns an error,
-    /// or the attempt has already failed. Under protocols that run one transaction at a time it
-    /// runs at once, and under all protocols it runs when [`Later::now`] asks for its result. So a
-    /// step may run in an attempt that then has no effect.
+    /// their order. A step runs at most once in an attempt; not if the closure returns an error, or
+    /// an earlier operation or step has failed. Under protocols that run one transaction at a time
+    /// it runs at once, and under all protocols it runs when [`Later::now`] asks for its result. So
+    /// a step may run in an attempt that then has no effect.
     ///
-    /// While a step runs, its row is locked. So it should be short; it must not wait for other
-    /// threads, and not begin a transaction ([`Abort::Nested`]). If it panics, the transaction has
-    /// no effect, and the panic goes on in the caller of `run`.
+    /// While a step runs, its row is locked. So it should be short, and it must not wait for other
+    /// threads. It cannot begin a transaction, in a session that it has captured either, wait for
+    /// the log ([`Pending::wait`](crate::Pending::wait), [`sync`](crate::Database::sync)), or make
+    /// a checkpoint: all these return [`Abort::Nested`], and opening a snapshot panics. If a step
+    /// panics, the transaction has no effect, and the panic goes on in the caller of `run`.
     ///
     /// `step` is called once, but is an `FnMut`: what it captures, and a result that nothing takes,
     /// is dropped after the transaction, when nothing is locked. If the attempt is repeated, it is
@@ -185,7 +200,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Database::run`](crate::Database::run) then returns [`Abort::Nested`].
     ///
     /// Until the commit, the transaction cannot read the columns' group in this row
-    /// ([`Abort::NotYet`]), but by [`Later::now`]. At the end of a [part](Tx::attempt) that
+    /// ([`Abort::NotYet`]), but by [`Later::now`]. This concerns operations that read without a
+    /// value, too: [`len`](Table::len), [`count`](Table::count) and [`is_empty`](Table::is_empty)
+    /// read the first group of each row, and in a table with indexes [`put`](Table::put) and
+    /// [`delete`](Table::delete) read the groups of indexed columns.
+    /// ([`contains`](Table::contains) answers.) At the end of a [part](Tx::attempt) that
     /// succeeds, its steps are left to the commit, and so are the updates of the same groups: they
     /// may still fail then.
     ///

@@ -14,6 +14,7 @@ mod index_entry;
 mod index_lookup;
 mod index_scan;
 mod later;
+mod left;
 mod log_options;
 mod open;
 mod pending;

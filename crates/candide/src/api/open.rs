@@ -12,6 +12,7 @@ use crate::error::{Abort, Error};
 use crate::log::{BlockError, Blocks, Level, Log};
 use crate::protocols::DefaultProtocol;
 use crate::shared::Inner;
+use crate::sync::is_in_step;
 use candide_log::disk::{Disk, RealDisk};
 use candide_log::store::{BackedUp, Checkpointed};
 use candide_log::{LogWriter, OpenError, Store, StoreOptions, WriteError};
@@ -171,6 +172,11 @@ pub struct Durability {
     pub checkpoint_failure: Option<String>,
 }
 
+/// Refuses to wait for the logger inside a step, for whose transaction the logger may wait.
+fn refuse_in_step() -> Result<(), Error> {
+    if is_in_step() { Err(Error::Transaction(Abort::Nested)) } else { Ok(()) }
+}
+
 impl<P: Protocol> Database<P> {
     /// Waits until every transaction that has ended before the call is durable. In a database
     /// without a log it returns at once.
@@ -178,8 +184,10 @@ impl<P: Protocol> Database<P> {
     /// # Errors
     /// [`Error::Transaction`] with [`Abort::LogFailed`], or with
     /// [`Abort::DiskFull`] if the disk has no room for the log. In the latter case nothing is lost,
-    /// and the call can be repeated.
+    /// and the call can be repeated. With [`Abort::Nested`] if this thread is inside a step
+    /// ([`Table::defer`](crate::Table::defer)).
     pub fn sync(&self) -> Result<(), Error> {
+        refuse_in_step()?;
         let engine = &self.inner.engine;
         let Some(log) = engine.log.get() else { return Ok(()) };
         let stamp = P::last_stamp(&engine.clock, &engine.epochs);
@@ -192,9 +200,9 @@ impl<P: Protocol> Database<P> {
     /// ([`LogOptions::checkpoint_bytes`]).
     ///
     /// # Errors
-    /// [`Error::NotDurable`], [`Error::Transaction`] with [`Abort::LogFailed`]
-    /// or [`Abort::DiskFull`], [`Error::Files`]. The checkpoint before is
-    /// still in force, and nothing is lost.
+    /// [`Error::NotDurable`], [`Error::Transaction`] with [`Abort::LogFailed`],
+    /// [`Abort::DiskFull`] or, in a step, [`Abort::Nested`]; [`Error::Files`]. The checkpoint before
+    /// is still in force, and nothing is lost.
     pub fn checkpoint(&self) -> Result<Checkpointed, Error> {
         match self.sync() {
             // The checkpoint may make room.

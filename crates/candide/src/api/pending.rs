@@ -80,7 +80,8 @@ impl<T, E: From<Abort>> Pending<T, E> {
     ///
     /// # Errors
     /// The error of the transaction; [`Abort::LogFailed`], converted by `E::from`, if the log has
-    /// failed before.
+    /// failed before, and [`Abort::Nested`] if the result is not durable yet and this thread is
+    /// inside a step ([`Table::defer`](crate::Table::defer)).
     pub fn wait(self) -> Result<T, E> {
         self.wait_for(Level::Durable)
     }

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::left::{Left, drop_values};
 use super::pending::Pending;
 use crate::engine::{InPlace, Protocol, ReadView, TableCore, Versions};
 use crate::error::{Abort, Error};
@@ -13,6 +14,7 @@ use crate::record::{PlacedUnit, RecordAt};
 use crate::schema::Words;
 use crate::shared::Inner;
 use crate::stats::Stats;
+use crate::sync::is_in_step;
 #[cfg(all(test, not(loom)))]
 use crate::txn::State;
 use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
@@ -37,7 +39,7 @@ pub struct Session<P: Protocol = DefaultProtocol> {
 
 impl<P: Protocol> Session<P> {
     pub(crate) fn new(inner: &Handle<P>) -> Result<Session<P>, Error> {
-        if InStep::is_begun() {
+        if is_in_step() {
             return Err(Abort::Nested.into());
         }
         inner.admit()?;
@@ -96,10 +98,11 @@ impl<P: Protocol> Session<P> {
         // Without optimization, what runs a transaction is compiled once for all closures.
         #[cfg(debug_assertions)]
         let body: &mut dyn FnMut(&Tx<'_, P>) -> Result<T, E> = &mut { body };
-        let effects = Effects::default();
-        let value =
-            self.core.run_counted(&self.inner.engine, options, read_view, &effects, body)?;
-        effects.run_all();
+        let engine = &self.inner.engine;
+        let mut effects = Effects::default();
+        let mut left = Left::of(&mut effects, engine);
+        let value = self.core.run_counted(engine, options, read_view, left.effects, body)?;
+        left.run_all();
         Ok(value)
     }
 
@@ -300,7 +303,7 @@ impl<P: Protocol> Drop for Session<P> {
     fn drop(&mut self) {
         self.inner.leave(&mut self.core);
         self.inner.dismiss();
-        drop(self.inner.take_unwanted());
+        drop_values(&self.inner.engine, self.inner.take_unwanted());
     }
 }
 
@@ -342,47 +345,12 @@ struct List {
     entries: BTreeMap<u64, Entry>,
     /// The number of the database whose entry was last checked for being stale.
     looked_to: u64,
-    /// Whether the thread runs a step, and so must not begin a transaction.
-    is_in_step: bool,
 }
 
 thread_local! {
     static CACHED: RefCell<List> = const {
-        RefCell::new(List { entries: BTreeMap::new(), looked_to: 0, is_in_step: false })
+        RefCell::new(List { entries: BTreeMap::new(), looked_to: 0 })
     };
-}
-
-/// The time during which the thread runs a step. Meanwhile its sessions are out of reach, so that
-/// other transactions need not ask.
-pub(super) struct InStep {
-    entries: BTreeMap<u64, Entry>,
-    was_in_step: bool,
-}
-
-impl InStep {
-    pub(super) fn begin() -> Option<InStep> {
-        let take = |list: &RefCell<List>| {
-            let list = &mut *list.borrow_mut();
-            let entries = std::mem::take(&mut list.entries);
-            InStep { entries, was_in_step: std::mem::replace(&mut list.is_in_step, true) }
-        };
-        CACHED.try_with(take).ok()
-    }
-
-    fn is_begun() -> bool {
-        CACHED.try_with(|list| list.borrow().is_in_step).unwrap_or(false)
-    }
-}
-
-impl Drop for InStep {
-    fn drop(&mut self) {
-        // The list has got no entry meanwhile.
-        let _ = CACHED.try_with(|list| {
-            let list = &mut *list.borrow_mut();
-            list.entries = std::mem::take(&mut self.entries);
-            list.is_in_step = self.was_in_step;
-        });
-    }
 }
 
 /// The number of a thread's sessions that are examined after each transaction. A transaction adds
@@ -463,16 +431,17 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
     };
     // Dropped after the session is given back, also by a panic: values, and what steps hold, may
     // run transactions.
-    let effects = Effects::default();
+    let mut effects = Effects::default();
+    let mut left = Left::of(&mut effects, &inner.engine);
     let is_kept = !inner.engine.properties.one_session;
     let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
-    let result = session.core.run_counted(&inner.engine, options, read_view, &effects, body);
+    let result = session.core.run_counted(&inner.engine, options, read_view, left.effects, body);
     let ended = at_end(&mut session.core);
     // The session goes back to the list first: effects may run transactions of their own with it.
     drop(lent);
     if result.is_ok() {
-        effects.run_all();
+        left.run_all();
     }
     (result, Some(ended))
 }
@@ -482,7 +451,7 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
 #[cold]
 #[inline(never)]
 fn new_cached<P: Protocol>(inner: &Arc<Inner<P>>) -> Result<Box<Cached<P>>, Abort> {
-    if InStep::is_begun() {
+    if is_in_step() {
         return Err(Abort::Nested);
     }
     // Only a protocol that allows one session refuses another one. The first session exists
@@ -575,7 +544,7 @@ mod tests {
             session.downcast_ref() != Some(&"gone")
         };
         let entry = |session: &'static str| Entry { session: Some(Box::new(session)), is_alive };
-        let mut list = List { entries: BTreeMap::new(), looked_to: 0, is_in_step: false };
+        let mut list = List { entries: BTreeMap::new(), looked_to: 0 };
         list.entries.extend(
             (1..=1_000)
                 .map(|number| (number, entry(if number % 10 == 0 { "gone" } else { "there" }))),

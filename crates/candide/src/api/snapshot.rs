@@ -12,6 +12,7 @@ use crate::error::Abort;
 use crate::handle::Handle;
 use crate::index::Direction;
 use crate::schema::{Hashed, InOrder, Key, KeyRange, Ordered, Projection, Record, WordRange};
+use crate::sync::is_in_step;
 use crate::txn::{RunOptions, Tx};
 use std::sync::Arc;
 
@@ -67,6 +68,9 @@ impl<P: Versioned> Database<P> {
     /// assert_eq!(db.snapshot().run(|tx| accounts.read(tx, 1, Account::CENTS))?, 15);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    /// In a step ([`Table::defer`]), whose transaction is then without effect.
     pub fn snapshot(&self) -> Snapshot<P> {
         Snapshot::new(&self.inner)
     }
@@ -75,6 +79,9 @@ impl<P: Versioned> Database<P> {
 impl<P: Versioned> Session<P> {
     /// Returns a snapshot of the database as it is now. The snapshot shows every transaction that
     /// this session has committed.
+    ///
+    /// # Panics
+    /// As [`Database::snapshot`].
     pub fn snapshot(&self) -> Snapshot<P> {
         Snapshot::new(self.inner())
     }
@@ -82,6 +89,7 @@ impl<P: Versioned> Session<P> {
 
 impl<P: Versioned> Snapshot<P> {
     fn new(inner: &Handle<P>) -> Snapshot<P> {
+        assert!(!is_in_step(), "a step opens no snapshot; open it before the transaction");
         let since = inner.engine.epochs.moment();
         Snapshot {
             inner: inner.clone(),

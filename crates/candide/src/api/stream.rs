@@ -16,7 +16,8 @@ use std::io::{self, Read, Write};
 const MAGIC: u64 = u64::from_le_bytes(*b"candide\x03");
 /// The first word of streams without texts of fields.
 const MAGIC_WITHOUT_FIELDS: u64 = u64::from_le_bytes(*b"candide\x02");
-/// The largest number of bytes in the texts of all fields. No row type has texts of this length.
+/// The largest total length, in bytes, of the descriptions of a row type's fields. No row type has
+/// descriptions of this length.
 const FIELD_BYTES_MAX: u64 = 1 << 24;
 /// The number of rows in one piece of the stream. The last piece may have fewer rows.
 const ROWS_AT_ONCE: usize = 1_024;

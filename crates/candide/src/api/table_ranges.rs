@@ -16,12 +16,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// therefore does not conflict with other transactions that change the number but not the
     /// answer, which is looked at again when the transaction commits: many can sell seats at once,
     /// while there are enough, and none reads a number that others change. Pending
-    /// [`add`](Column::add)s and [`sub`](Column::sub)s of the transaction itself count.
+    /// [`add`](Column::add)s and [`sub`](Column::sub)s of the transaction itself count. (If such
+    /// an update of another column of the group is going to fail, only the commit tells.)
     ///
     /// The unit of conflict is still the column's group: if other columns of the group change all
-    /// the time, the answer has to be looked at again all the time, and after eight times in one
-    /// commit the attempt ends in a conflict. Under all other protocols, under a policy that locks
-    /// rows when they are read, and in recorded histories this is a read of the column.
+    /// the time, the answer has to be looked at again all the time, and after seven times in one
+    /// commit the attempt ends in a conflict. Under all other protocols, and under a policy that
+    /// locks rows when they are read, this is a read of the column.
+    ///
+    /// [`Tx::retry`] and [`Tx::check`] wait for a change of the row, and not of the answer: each
+    /// change of the column's group wakes the transaction, which runs its closure again. That
+    /// counts as an attempt ([`attempts_max`](crate::RunOptions::attempts_max)).
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};

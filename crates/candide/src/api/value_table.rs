@@ -21,6 +21,7 @@ use crate::engine::{Protocol, TableCore};
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::protocols::DefaultProtocol;
+use crate::record::CellAt;
 use crate::record::value::{Value, follow};
 use crate::schema::{Column, Group, Hashed, InOrder, IndexKind, Key, KeyRange, Record, RowType};
 use crate::txn::Tx;
@@ -32,7 +33,8 @@ use std::sync::Arc;
 pub(crate) struct ValueRow<K, T, I> {
     key: K,
     word: u64,
-    of: PhantomData<fn() -> (T, I)>,
+    /// A table takes values and returns them, so it is invariant in their type.
+    of: PhantomData<fn(T) -> (T, I)>,
 }
 
 impl<K: Copy, T, I> Clone for ValueRow<K, T, I> {
@@ -180,14 +182,41 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ValueTable<K, 
         self.rows.update(tx, key, ValueRow::WORD.set(row.word))
     }
 
+    /// Gives a key a value, and returns the value that it had.
+    ///
+    /// # Errors
+    /// As [`ValueTable::get`] and [`ValueTable::put`].
+    pub(crate) fn swap<'t>(
+        &self,
+        tx: &'t Tx<'_, P>,
+        key: K,
+        value: T,
+    ) -> Result<Option<&'t T>, Abort> {
+        let row = self.stage(tx, key, value)?;
+        let old = self.get(tx, key)?;
+        self.rows.put(tx, row)?;
+        Ok(old)
+    }
+
     /// Replaces the value of a key, and returns the value that it had.
     ///
     /// # Errors
     /// As [`ValueTable::read`] and [`ValueTable::set`].
     pub(crate) fn replace<'t>(&self, tx: &'t Tx<'_, P>, key: K, value: T) -> Result<&'t T, Abort> {
+        let row = self.stage(tx, key, value)?;
         let old = self.read(tx, key)?;
-        self.set(tx, key, value)?;
+        self.rows.update(tx, key, ValueRow::WORD.set(row.word))?;
         Ok(old)
+    }
+
+    /// Keeps a value that no operation is to write until the attempt has ended, so that it is not
+    /// dropped within the transaction.
+    ///
+    /// # Errors
+    /// Those of every operation that writes.
+    pub(crate) fn refuse(&self, tx: &Tx<'_, P>, value: T) -> Result<(), Abort> {
+        tx.state.borrow_mut().stage_value(tx.engine, self.rows.core(), Value::new(value))?;
+        Ok(())
     }
 
     /// Replaces the value of a key by what `change` makes of it.
@@ -246,12 +275,45 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ValueTable<K, 
         rows.map(move |row| row.map(|(key, word)| (key, follow(word, tx))))
     }
 
+    /// Inserts a value under the first of `keys` that has none.
+    ///
+    /// # Errors
+    /// As [`Table::insert_if_absent`].
+    pub(crate) fn insert_under(
+        &self,
+        tx: &Tx<'_, P>,
+        mut keys: impl FnMut() -> K,
+        value: T,
+    ) -> Result<(), Abort> {
+        let mut row = self.stage(tx, keys(), value)?;
+        while !self.rows.insert_if_absent(tx, row)? {
+            row.key = keys();
+        }
+        Ok(())
+    }
+
+    /// Appends a value: gives it the key that is the number in `base` (`State::append`).
+    ///
+    /// # Errors
+    /// As `State::append`.
+    pub(crate) fn append(&self, tx: &Tx<'_, P>, base: CellAt, value: T) -> Result<(), Abort> {
+        let word = self.stage_word(tx, value)?;
+        tx.state.borrow_mut().append(tx.engine, self.rows.core(), base, &[word])
+    }
+
     /// Moves a value to memory of its own, which the attempt owns, and returns the row that names
-    /// it.
+    /// it. Operations call this first: if they fail later, the value is dropped when the attempt
+    /// has ended, and not within it.
     fn stage(&self, tx: &Tx<'_, P>, key: K, value: T) -> Result<ValueRow<K, T, I>, Abort> {
-        let value = Value::new(value);
-        let word = tx.state.borrow_mut().stage_value(tx.engine, self.rows.core(), value)?;
+        let word = self.stage_word(tx, value)?;
         Ok(ValueRow { key, word, of: PhantomData })
+    }
+
+    /// Moves a value to memory of its own, which the attempt owns, and returns the word that names
+    /// it.
+    fn stage_word(&self, tx: &Tx<'_, P>, value: T) -> Result<u64, Abort> {
+        let value = Value::new(value);
+        tx.state.borrow_mut().stage_value(tx.engine, self.rows.core(), value)
     }
 
     fn note_write(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {

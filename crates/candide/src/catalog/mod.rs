@@ -9,7 +9,7 @@ mod row_type;
 mod sequences;
 mod stored;
 
-pub(crate) use objects::{Cells, OBJECT_TABLES, Unnamed};
+pub(crate) use objects::{Cells, FreeTable, OBJECT_TABLES, Unnamed};
 pub use options::TableOptions;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use sequences::{BLOCK, NAMES_READ, NUMBER_MAX};

@@ -1,12 +1,12 @@
-//! The objects of a database that have no names: their numbers, and what dropped ones leave behind
-//! for new ones.
+//! The objects of a database that have no names: their numbers, and what dropped ones leave behind.
 
 #![forbid(unsafe_code)]
 
 use crate::engine::TableCore;
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, Moment};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::any::TypeId;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The beginning of the names of all tables that hold objects. Programs cannot name them, but
@@ -18,7 +18,7 @@ pub(crate) const OBJECT_TABLES: &str = "candide.object.";
 pub(crate) struct Unnamed {
     cells: AtomicU64,
     tables: AtomicU64,
-    dropped_cells: Mutex<Vec<Cells>>,
+    dropped_cells: Mutex<DroppedCells>,
     free_tables: Mutex<Vec<FreeTable>>,
 }
 
@@ -29,14 +29,28 @@ pub(crate) struct Cells {
     pub(crate) table: Arc<TableCore>,
     pub(crate) first: u64,
     pub(crate) count: u64,
+    /// The epoch in which the object was dropped. A transaction that was pinned before may still
+    /// make the cells, or write them.
+    pub(crate) dropped: Epoch,
 }
 
-/// The table of an object that was dropped.
+#[derive(Debug, Default)]
+struct DroppedCells {
+    /// The cells, nearly in the order of their epochs.
+    cells: VecDeque<Cells>,
+    /// The number of cells added since the last deletion began.
+    added: u64,
+    /// Whether a deletion is under way, or is to come.
+    is_awaited: bool,
+}
+
+/// The empty table of an object that was dropped.
 #[derive(Debug)]
-struct FreeTable {
-    row: TypeId,
-    table: Arc<TableCore>,
-    dropped: Epoch,
+pub(crate) struct FreeTable {
+    pub(crate) row: TypeId,
+    pub(crate) table: Arc<TableCore>,
+    /// The epoch and the moment at which the table was found empty, after its last write.
+    pub(crate) emptied: (Epoch, Moment),
 }
 
 impl Unnamed {
@@ -51,39 +65,73 @@ impl Unnamed {
         self.tables.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Takes the cells of a dropped object. A later call of [`Unnamed::take_cells`] returns them.
-    pub(crate) fn drop_cells(&self, cells: Cells) {
-        lock(&self.dropped_cells).push(cells);
+    /// Takes the cells of a dropped object, for a later call of [`Unnamed::take_cells`]. Returns
+    /// whether the caller has to arrange a deletion.
+    pub(crate) fn drop_cells(&self, cells: Cells) -> bool {
+        let mut dropped = lock(&self.dropped_cells);
+        dropped.added += cells.count;
+        dropped.cells.push_back(cells);
+        !std::mem::replace(&mut dropped.is_awaited, true)
     }
 
-    /// Returns up to `most` cells of dropped objects, for the caller to delete.
-    pub(crate) fn take_cells(&self, mut most: u64) -> Vec<Cells> {
-        let mut dropped = lock(&self.dropped_cells);
+    /// Returns the number of cells added since the last call.
+    pub(crate) fn take_added(&self) -> u64 {
+        std::mem::take(&mut lock(&self.dropped_cells).added)
+    }
+
+    /// Returns up to `most` cells of dropped objects for the caller to delete, but only those that
+    /// no running transaction can write: `bound` is the epoch of the oldest pin.
+    pub(crate) fn take_cells(&self, bound: Epoch, mut most: u64) -> Vec<Cells> {
+        let dropped = &mut lock(&self.dropped_cells).cells;
         let mut taken = Vec::new();
         while most > 0
-            && let Some(cells) = dropped.last_mut()
+            && let Some(cells) = dropped.front_mut()
+            && cells.dropped < bound
         {
             let count = cells.count.min(most);
-            (most, cells.count) = (most - count, cells.count - count);
-            let first = cells.first + cells.count;
-            taken.push(Cells { table: cells.table.clone(), first, count });
+            taken.push(Cells { table: cells.table.clone(), count, ..*cells });
+            (cells.first, cells.count, most) =
+                (cells.first + count, cells.count - count, most - count);
             if cells.count == 0 {
-                dropped.pop();
+                dropped.pop_front();
             }
         }
         taken
     }
 
-    /// Takes the table of a dropped object, in epoch `dropped`.
-    pub(crate) fn drop_table(&self, row: TypeId, table: Arc<TableCore>, dropped: Epoch) {
-        lock(&self.free_tables).push(FreeTable { row, table, dropped });
+    /// Puts cells back that could not be deleted.
+    pub(crate) fn put_back(&self, cells: Vec<Cells>) {
+        let dropped = &mut *lock(&self.dropped_cells);
+        cells.into_iter().rev().for_each(|cells| dropped.cells.push_front(cells));
     }
 
-    /// Returns the table of a dropped object with rows of this type, if all transactions that may
-    /// have staged writes of it have ended: `bound` is the epoch of the oldest pin.
-    pub(crate) fn take_table(&self, row: TypeId, bound: Epoch) -> Option<Arc<TableCore>> {
+    /// Ends a deletion. Returns whether the caller has to arrange another one, since cells are
+    /// left.
+    pub(crate) fn end_deletion(&self) -> bool {
+        let dropped = &mut *lock(&self.dropped_cells);
+        dropped.is_awaited = !dropped.cells.is_empty();
+        dropped.is_awaited
+    }
+
+    /// Takes the empty table of a dropped object, which no transaction writes.
+    pub(crate) fn free_table(&self, free: FreeTable) {
+        lock(&self.free_tables).push(free);
+    }
+
+    /// Returns the table of a dropped object with rows of this type, if there is one of which no
+    /// transaction and no snapshot sees a row: `bound` is the epoch of the oldest pin, `oldest` the
+    /// moment at which the oldest open snapshot was opened.
+    pub(crate) fn take_table(
+        &self,
+        row: TypeId,
+        bound: Epoch,
+        oldest: Option<Moment>,
+    ) -> Option<Arc<TableCore>> {
         let mut free = lock(&self.free_tables);
-        let place = free.iter().position(|free| free.row == row && free.dropped < bound)?;
+        let place = free.iter().position(|free| {
+            let (epoch, moment) = free.emptied;
+            free.row == row && epoch < bound && oldest.is_none_or(|oldest| moment < oldest)
+        })?;
         Some(free.swap_remove(place).table)
     }
 }

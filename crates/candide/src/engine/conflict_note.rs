@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Abort;
+use crate::record::CellAt;
 
 /// The cause and the place of a conflict, before the names of its row and table are looked up.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,14 @@ impl ConflictNote {
             (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
         };
         Some(self.key.iter().fold(u64::from(table), mix))
+    }
+
+    /// Returns whether the conflict concerned the unit `at`. (Units whose keys begin alike are
+    /// taken for one.)
+    #[cold]
+    pub(crate) fn is_about(&self, at: CellAt) -> bool {
+        let unit = self.table == Some(at.table()) && self.unit == Some(at.unit() as u8);
+        unit && self.key == at.key_prefix()
     }
 
     /// Returns a conflict that concerned no table and no row.

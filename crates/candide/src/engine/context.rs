@@ -10,7 +10,7 @@ use super::own_thread;
 use super::parts::Parts;
 use super::table_core::TableCore;
 use super::worker::{Local, Worker};
-use crate::access::{WriteSet, steps};
+use crate::access::WriteSet;
 use crate::epoch::{EPOCH_MAX, Epoch};
 use crate::error::Abort;
 use crate::index::NodeAt;
@@ -45,9 +45,8 @@ impl<'a, P: Parts> Context<'a, P> {
     #[cold]
     pub(crate) fn conflict(&mut self, cause: Abort, at: CellAt) -> Abort {
         let (table, unit, key) = (Some(at.table()), Some(at.unit() as u8), at.key_prefix());
-        // The transaction whose step runs another transaction may hold the lock.
-        let is_own_threads = cause == Abort::Locked
-            && (own_thread::is_held_by_another(at, self.local.id) || steps::is_running());
+        let is_own_threads =
+            cause == Abort::Locked && own_thread::is_held_by_another(at, self.local.id);
         if cause == Abort::Locked {
             self.local.wanted.note_awaited(self.engine, at);
         }

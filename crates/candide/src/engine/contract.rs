@@ -42,6 +42,7 @@ impl Properties {
             opaque_by_looks: P::OPAQUE_BY_LOOKS,
             commits_stale: P::COMMITS_STALE,
             readable_cut: P::READABLE_CUT,
+            late_rows: P::LATE_ROWS,
         }
     }
 
@@ -127,6 +128,10 @@ pub trait Protocol: Absence {
     /// state to which the database can be recovered.
     #[doc(hidden)]
     const READABLE_CUT: bool = true;
+
+    /// Whether a commit may compute the keys of rows ([`Protocol::commit_late`]).
+    #[doc(hidden)]
+    const LATE_ROWS: bool = false;
 
     /// The number of words in a cell.
     #[doc(hidden)]
@@ -226,10 +231,18 @@ pub trait Protocol: Absence {
     }
 
     /// Lets the observation that [`Protocol::read`] has just made, of the unit `at`, hold as long
-    /// as a number of the unit is in `range`. By default the observation stays one of a version,
-    /// which conflicts more often.
+    /// as a number of the unit is in `range`. Returns whether it has. By default the observation
+    /// stays one of a version, which conflicts more often.
     #[doc(hidden)]
-    fn loosen(_attempt: &mut Self::Attempt, _at: CellAt, _range: NumberRange) {}
+    fn loosen(_attempt: &mut Self::Attempt, _at: CellAt, _range: NumberRange) -> bool {
+        false
+    }
+
+    /// Calls `each` for each observation of the attempt that [`Protocol::loosen`] has loosened:
+    /// with the unit, and the number of the last version in which the number was in the range. For
+    /// histories.
+    #[doc(hidden)]
+    fn loosened(_attempt: &Self::Attempt, _each: &mut dyn FnMut(CellAt, u64)) {}
 
     /// Takes the lock by policy of a unit, for writing or for reading, before the closure runs. By
     /// default nothing is locked.
@@ -358,6 +371,18 @@ pub trait Protocol: Absence {
         writes: &mut WriteSet,
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort>;
+
+    /// Commits as [`Protocol::commit`] does, a write set with rows whose keys are known only when
+    /// the commit has locked other rows. Only called if the protocol has [`Protocol::LATE_ROWS`].
+    #[doc(hidden)]
+    fn commit_late(
+        _context: &mut Context<'_, Self>,
+        _attempt: &mut Self::Attempt,
+        _writes: &mut WriteSet,
+        _turn: &mut LogTurn<'_>,
+    ) -> Result<Committed, Abort> {
+        unreachable!("the protocol has no late rows")
+    }
 
     /// Passes every change that the attempt, which has just committed, has made to `sink`.
     #[doc(hidden)]

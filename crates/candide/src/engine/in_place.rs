@@ -93,9 +93,12 @@ pub trait InPlace<P: Parts> {
     }
 
     /// Notes that the next write is a step on this unit. The step runs when it is applied, and its
-    /// result is hidden until the commit: reads of the unit return [`Abort::NotYet`].
+    /// result is hidden until the commit: reads of the unit return [`Abort::NotYet`]. Returns the
+    /// outcome in which the attempt has failed before, if any: the step is not to run then.
     #[doc(hidden)]
-    fn hide(_attempt: &mut P::Attempt, _at: CellAt) {}
+    fn hide(_attempt: &mut P::Attempt, _at: CellAt) -> Option<Abort> {
+        None
+    }
 
     /// Notes that the closure has asked for the result of the first hidden step on this unit, which
     /// is no longer hidden. Returns the step's outcome, if it has failed.

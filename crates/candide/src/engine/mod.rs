@@ -34,7 +34,7 @@ pub(crate) use observation::ReadView;
 pub use observation::{Committed, Missing, Seen};
 pub use parts::{Backlog, Parts};
 pub use properties::Properties;
-pub(crate) use shared_queue::SharedQueue;
+pub(crate) use shared_queue::{SharedQueue, VALUES_AT_ONCE};
 pub use snapshot_outcome::SnapshotOutcome;
 pub use table_core::TableCore;
 pub(crate) use table_core::{

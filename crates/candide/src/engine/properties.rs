@@ -37,6 +37,8 @@ pub struct Properties {
     pub(crate) commits_stale: bool,
     /// [`Protocol::READABLE_CUT`](super::Protocol::READABLE_CUT).
     pub(crate) readable_cut: bool,
+    /// [`Protocol::LATE_ROWS`](super::Protocol::LATE_ROWS).
+    pub(crate) late_rows: bool,
 }
 
 impl fmt::Debug for Properties {

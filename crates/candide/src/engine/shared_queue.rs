@@ -10,6 +10,9 @@ use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
 use std::collections::VecDeque;
 
+/// The largest number of values that are dropped at the end of one transaction.
+pub(crate) const VALUES_AT_ONCE: usize = 4096;
+
 /// The entries of units that had new old versions each time they were examined. Every session that
 /// collects takes some of them. Without this queue, the first session to write such a unit would
 /// have to collect alone the old versions that all sessions add.
@@ -24,7 +27,7 @@ pub(crate) struct SharedQueue {
 #[derive(Debug, Default)]
 struct Entries {
     due: VecDeque<Due>,
-    unwanted: Vec<Value>,
+    unwanted: VecDeque<Value>,
 }
 
 impl Entries {
@@ -63,18 +66,22 @@ impl SharedQueue {
     pub(crate) fn put_unwanted(&self, more: &mut Vec<Value>) {
         if !more.is_empty() {
             let mut entries = lock(&self.entries);
-            entries.unwanted.append(more);
+            entries.unwanted.extend(more.drain(..));
             self.count.store(entries.count(), Ordering::Relaxed);
         }
     }
 
-    /// Moves the values to `into`. The caller drops them when it holds nothing.
-    pub(crate) fn take_unwanted(&self, into: &mut Vec<Value>) {
-        if !self.is_empty() {
-            let mut entries = lock(&self.entries);
-            into.append(&mut entries.unwanted);
-            self.count.store(entries.count(), Ordering::Relaxed);
+    /// Moves up to `most` values to `into`. The caller drops them when it holds nothing. Returns
+    /// whether values are left.
+    pub(crate) fn take_unwanted(&self, into: &mut Vec<Value>, most: usize) -> bool {
+        if self.is_empty() {
+            return false;
         }
+        let mut entries = lock(&self.entries);
+        let taken = entries.unwanted.len().min(most);
+        into.extend(entries.unwanted.drain(..taken));
+        self.count.store(entries.count(), Ordering::Relaxed);
+        !entries.unwanted.is_empty()
     }
 
     /// Adds entries at the end. Each is examined after the epoch in which it was queued.

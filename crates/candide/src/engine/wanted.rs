@@ -26,6 +26,7 @@ use super::table_core::TableCore;
 use crate::index::Found;
 use crate::record::CellAt;
 use crate::schema::KeyWords;
+use crate::sync::Instant;
 use std::sync::Arc;
 
 /// The largest number of units noted; further units are ignored.
@@ -55,6 +56,8 @@ pub(crate) struct Wanted {
     /// The number of locks by policy for which attempts have aborted. A wait asleep counts as
     /// [`SLEEP_WEIGHT`].
     failures: u32,
+    /// The transaction's deadline, if it is known.
+    deadline: Option<Option<Instant>>,
 }
 
 /// The weight of an abort after a wait asleep, among aborts because of locks by policy.
@@ -94,6 +97,7 @@ impl Wanted {
         self.marks = 0;
         self.ticket = 0;
         self.failures = 0;
+        self.deadline = None;
     }
 
     /// Makes the transaction lock nothing ahead from now on.
@@ -135,6 +139,23 @@ impl Wanted {
     /// Returns whether the transaction has failed to get locks so often that it does without.
     pub(crate) fn gives_up_locks(&self) -> bool {
         self.failures >= FAILURES_MAX
+    }
+
+    #[cfg(test)]
+    pub(crate) fn failures_for_tests(&self) -> u32 {
+        self.failures
+    }
+
+    /// Notes the transaction's deadline for its next attempts, if the transaction has an age.
+    pub(crate) fn note_deadline(&mut self, deadline: Option<Instant>) {
+        if self.marks & !NO_AGE != 0 {
+            self.deadline = Some(deadline);
+        }
+    }
+
+    /// Returns the transaction's deadline, if it is known.
+    pub(crate) fn deadline(&self) -> Option<Option<Instant>> {
+        self.deadline
     }
 
     /// Returns the ticket that the transaction has drawn; zero if it has drawn none.

@@ -149,6 +149,14 @@ impl Local {
         }
     }
 
+    /// Makes sure that [`Local::count_linked`] allocates nothing for a table.
+    #[cold]
+    pub(crate) fn prepare_to_count(&mut self, table: &TableCore) {
+        if !matches!(self.tallies.get(usize::from(table.number)), Some(Some(_))) {
+            self.begin_tally(table);
+        }
+    }
+
     #[cold]
     fn begin_tally(&mut self, table: &TableCore) -> &TallyPart {
         let number = usize::from(table.number);

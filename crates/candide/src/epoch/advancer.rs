@@ -2,14 +2,13 @@
 
 #![forbid(unsafe_code)]
 
-use super::Epochs;
 use super::alarm::{Alarm, Calls, WAIT_MAX};
 use super::moments::Moments;
-use super::slot::Slot;
+use super::{Epochs, PARKED};
 use crate::error::{Abort, Error};
 use crate::sync::{
-    Duration, Instant, MODELLED, Ordering, Point, full_fence, lock, pass, process, sleep, thread,
-    thread_address,
+    Duration, Instant, Ordering, Point, full_fence, is_inside_transaction, lock, pass, process,
+    sleep, thread,
 };
 use std::sync::{Arc, Weak};
 
@@ -58,10 +57,10 @@ impl Epochs {
     /// # Errors
     /// [`Error::Transaction`] with [`Abort::Nested`].
     pub(crate) fn refuse_inside(&self) -> Result<(), Error> {
-        let own = thread_address();
-        let is_own = |slot: &Slot| slot.0.thread.load(Ordering::Relaxed) == own && slot.is_pinned();
-        let is_inside = !MODELLED && lock(&self.slots).all.values().any(|slot| is_own(slot));
-        if is_inside { Err(Error::Transaction(Abort::Nested)) } else { Ok(()) }
+        match is_inside_transaction() {
+            true => Err(Error::Transaction(Abort::Nested)),
+            false => Ok(()),
+        }
     }
 
     /// Waits until every transaction that is now running in this process has ended. Sleeps between
@@ -139,7 +138,7 @@ impl Epochs {
     /// Announces that the advancer is about to sleep. Returns whether all sessions are still idle
     /// after the announcement.
     fn announce_parked(&self) -> bool {
-        self.clock.parked.store(true, Ordering::Relaxed);
+        self.clock.parked.store(PARKED, Ordering::Relaxed);
         full_fence(); // E7
         self.all_idle()
     }
@@ -164,7 +163,7 @@ fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
     loop {
         sleep(PERIOD);
         let Some(current) = epochs.upgrade() else { return };
-        current.clock.parked.store(false, Ordering::Relaxed);
+        current.clock.parked.store(0, Ordering::Relaxed);
         current.advance();
         let garbage_left = current.collect();
         let parking = !garbage_left && current.all_idle() && current.announce_parked();

@@ -63,9 +63,10 @@ pub(crate) use moments::Moment;
 pub(crate) use number::{EPOCH_MAX, Epoch};
 pub(crate) use slot::Slot;
 
+use crate::error::Abort;
 use crate::sync::{
-    AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, full_fence, lock, process,
-    store_then_full_fence, thread_address,
+    AtomicU64, Mutex, Ordering, count_pin, count_unpin, full_fence, lock, process,
+    store_then_full_fence,
 };
 use alarm::Alarm;
 use crossbeam_utils::CachePadded;
@@ -73,6 +74,10 @@ use moments::Moments;
 use slot::{Pin, Published, Slots};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
+
+/// The value of [`Clock::parked`] while the advancer sleeps. It is not below the number of pins of
+/// any thread.
+const PARKED: u64 = u64::MAX;
 
 /// The epochs of a process.
 #[derive(Debug)]
@@ -97,8 +102,8 @@ pub struct Epochs {
 #[derive(Debug)]
 struct Clock {
     epoch: AtomicU64,
-    /// Whether the advancer sleeps until a session pins.
-    parked: AtomicBool,
+    /// [`PARKED`] while the advancer sleeps until a session pins, and zero otherwise.
+    parked: AtomicU64,
     /// `passes` is the number of passes so far, counted from 1. `ticked` is the number of the last
     /// pass after which an attempt moved the epoch ([`Epochs::tick_between_passes`]).
     passes: AtomicU64,
@@ -131,7 +136,7 @@ impl Epochs {
         Arc::new(Epochs {
             clock: CachePadded::new(Clock {
                 epoch: AtomicU64::new(first),
-                parked: AtomicBool::new(false),
+                parked: AtomicU64::new(0),
                 passes: AtomicU64::new(1),
                 ticked: AtomicU64::new(0),
             }),
@@ -192,10 +197,9 @@ impl Epochs {
     /// Registers a slot for a new session.
     pub(crate) fn register(&self) -> Arc<Slot> {
         let pin = AtomicU64::new(Slot::word(self.now(), Pin::Nothing));
-        let thread = AtomicU64::new(0);
         let slots = &mut *lock(&self.slots);
         slots.made += 1;
-        let slot = Arc::new(Slot(CachePadded::new(Published { pin, thread, number: slots.made })));
+        let slot = Arc::new(Slot(CachePadded::new(Published { pin, number: slots.made })));
         slots.all.insert(slots.made, slot.clone());
         slot
     }
@@ -210,17 +214,29 @@ impl Epochs {
         lock(&self.collectors).push(collector);
     }
 
-    /// Pins the session (EP1).
+    /// Pins the session (EP1), but not for an attempt of a transaction.
     #[inline]
     pub(crate) fn pin(&self, slot: &Slot) {
-        self.pin_as(slot, Pin::Full);
+        let _ = self.pin_as(slot, Pin::Full);
     }
 
-    /// Pins the session for memory only. The session reads in a snapshot. The snapshot stays open
-    /// until the pin has ended.
-    #[inline]
-    pub(crate) fn pin_for_memory(&self, slot: &Slot) {
-        self.pin_as(slot, Pin::ReclamationOnly);
+    /// Pins the session for an attempt (EP1).
+    ///
+    /// # Errors
+    /// [`Abort::Nested`] if the thread runs a step. The session is not pinned then.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn pin_for_attempt(&self, slot: &Slot) -> Result<(), Abort> {
+        self.pin_if_admitted(slot, Pin::Full)
+    }
+
+    /// Pins the session for an attempt, for memory only. The session reads in a snapshot. The
+    /// snapshot stays open until the pin has ended.
+    ///
+    /// # Errors
+    /// As [`Epochs::pin_for_attempt`].
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn pin_for_memory(&self, slot: &Slot) -> Result<(), Abort> {
+        self.pin_if_admitted(slot, Pin::ReclamationOnly)
     }
 
     /// Turns the session's full pin into a pin for memory only. From now on the session reads in
@@ -233,20 +249,45 @@ impl Epochs {
         slot.0.pin.store(Slot::word(epoch, Pin::ReclamationOnly), Ordering::Release);
     }
 
+    /// Takes the pin of a pinned session anew.
+    pub(crate) fn pin_again(&self, slot: &Slot) {
+        let _ = self.publish(slot, Pin::Full, 1);
+    }
+
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn pin_as(&self, slot: &Slot, pin: Pin) {
-        let epoch = self.clock.epoch.load(Ordering::Relaxed);
-        if !MODELLED {
-            // Relaxed: only this thread looks for its own number.
-            slot.0.thread.store(thread_address(), Ordering::Relaxed);
+    fn pin_if_admitted(&self, slot: &Slot, pin: Pin) -> Result<(), Abort> {
+        if self.pin_as(slot, pin) {
+            return Ok(());
         }
+        self.unpin(slot);
+        Err(Abort::Nested)
+    }
+
+    /// Pins the session. Returns whether the thread may begin an attempt.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn pin_as(&self, slot: &Slot, pin: Pin) -> bool {
+        self.publish(slot, pin, count_pin())
+    }
+
+    /// Publishes a pin of a thread that has `pins` pins. Returns whether `pins` is not zero.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn publish(&self, slot: &Slot, pin: Pin, pins: u64) -> bool {
+        let epoch = self.clock.epoch.load(Ordering::Relaxed);
         store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
         // The fence pairs with the advancer's. The advancer sets `parked` and then reads the slots;
         // this thread publishes its slot and then reads `parked`. So at least one of the two
-        // threads sees what the other has written (E7).
-        if self.clock.parked.load(Ordering::Relaxed) {
+        // threads sees what the other has written (E7). One comparison answers whether the advancer
+        // sleeps, and whether the thread may begin an attempt.
+        if pins > self.clock.parked.load(Ordering::Relaxed) { true } else { self.after_pin(pins) }
+    }
+
+    /// Wakes the advancer if it sleeps. Returns whether `pins` is not zero.
+    #[cold]
+    fn after_pin(&self, pins: u64) -> bool {
+        if self.clock.parked.load(Ordering::Relaxed) == PARKED {
             self.unpark();
         }
+        pins > 0
     }
 
     /// Pins the session until the returned guard is dropped. Callers that may panic use this
@@ -257,6 +298,16 @@ impl Epochs {
         Pinned { epochs: self, slot }
     }
 
+    /// Pins the session for an attempt until the returned guard is dropped.
+    ///
+    /// # Errors
+    /// As [`Epochs::pin_for_attempt`].
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn pinned_for_attempt<'a>(&'a self, slot: &'a Slot) -> Result<Pinned<'a>, Abort> {
+        self.pin_for_attempt(slot)?;
+        Ok(Pinned { epochs: self, slot })
+    }
+
     /// Ends the session's pin.
     #[inline]
     pub(crate) fn unpin(&self, slot: &Slot) {
@@ -264,6 +315,7 @@ impl Epochs {
         let unpinned = Slot::word(pinned >> Slot::PIN_BITS, Pin::Nothing);
         debug_assert_ne!(pinned, unpinned, "EP1: a pin was published");
         slot.0.pin.store(unpinned, Ordering::Release); // E5
+        count_unpin();
     }
 
     /// Moves the current epoch past `epoch`, for a commit that finds the numbers of `epoch` used

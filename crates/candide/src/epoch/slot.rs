@@ -26,8 +26,6 @@ pub(crate) struct Slot(pub(super) CachePadded<Published>);
 pub(super) struct Published {
     /// The session's pin: `epoch << 2 | pin`. Only this session writes it.
     pub(super) pin: AtomicU64,
-    /// The thread of the session's last pin (`thread_address`). Only this session writes it.
-    pub(super) thread: AtomicU64,
     /// The slot's number, counted over all slots ever made.
     pub(super) number: u64,
 }

@@ -21,7 +21,7 @@ fn only_a_pin_keeps_the_reclamation_bound() {
 fn a_pin_for_memory_keeps_the_reclamation_bound_and_not_the_horizon() {
     let epochs = Epochs::manual(10);
     let slots = [(); 2].map(|()| epochs.register());
-    epochs.pin_for_memory(&slots[0]);
+    epochs.pin_for_memory(&slots[0]).unwrap();
     let stamp = epochs.stamp();
     (0..5).for_each(|_| epochs.pass());
     assert_eq!((epochs.bound(), epochs.horizon(), epochs.is_free(stamp)), (10, 15, false));
@@ -74,7 +74,7 @@ fn only_the_advancer_moves_the_epoch_while_a_thread_waits_for_others() {
 #[test]
 fn a_thread_that_waits_for_others_wakes_the_advancer() {
     let epochs = Epochs::advancing();
-    eventually("the advancer parks", || epochs.clock.parked.load(Ordering::Relaxed));
+    eventually("the advancer parks", || epochs.clock.parked.load(Ordering::Relaxed) == PARKED);
     assert_eq!(epochs.wait_for_others(), Ok(()));
 }
 
@@ -93,7 +93,7 @@ fn the_advancer_parks_when_idle_and_wakes_for_a_pin() {
     // The process's own epochs are shared with other tests, which may never all be idle.
     let epochs = Epochs::advancing();
     let slot = epochs.register();
-    eventually("the advancer parks", || epochs.clock.parked.load(Ordering::Relaxed));
+    eventually("the advancer parks", || epochs.clock.parked.load(Ordering::Relaxed) == PARKED);
     let before = epochs.now();
     epochs.pin(&slot);
     eventually("it wakes", || epochs.now() > before + 2);

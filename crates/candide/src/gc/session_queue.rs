@@ -209,7 +209,7 @@ impl<B: Backlog> Garbage<B> {
             // keep other sessions from collecting until all chains are done. The pin is a full one,
             // not one for memory only. So no other session collects entries that are queued while
             // this batch lasts.
-            engine.epochs.pin(slot);
+            engine.epochs.pin_again(slot);
             P::Versions::begin_walk(&mut Context::new(engine, worker));
             P::Versions::approach(&engine.clock, batch.iter().map(|due: &Due| due.at));
             for due in batch.drain(..) {

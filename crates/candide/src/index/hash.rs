@@ -405,6 +405,17 @@ impl HashIndex {
         }
     }
 
+    /// Gives the table a successor if its bucket for a key with this hash is full, and those around
+    /// it are crowded.
+    pub(crate) fn expect(&self, hash: u64) {
+        let array = self.current();
+        let node = array.bucket(array.bucket_index(hash));
+        let is_full = || self.free_slot(node).is_none();
+        if self.grows && array.next.load(Ordering::Acquire) == 0 && is_full() {
+            let _ = self.is_crowded(array, node) && self.grow(array);
+        }
+    }
+
     /// Unlinks `record`, which is dead, from its bucket. The caller is pinned, and retires the
     /// record afterwards.
     ///
@@ -472,7 +483,7 @@ impl HashIndex {
     }
 
     /// Returns a free slot of a bucket; `None` if the bucket has no free slot. The caller has
-    /// locked the bucket, or no other thread can reach it yet.
+    /// locked the bucket, or no other thread can reach it yet; otherwise the result is a guess.
     fn free_slot(&self, node: NodeAt) -> Option<(NodeAt, usize)> {
         self.free_slot_from(node, 1 + self.node_words)
     }

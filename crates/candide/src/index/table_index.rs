@@ -187,6 +187,15 @@ impl TableIndex {
         }
     }
 
+    /// Lets the index grow now if a record with this key, which may be linked soon, would let it
+    /// grow. The caller is pinned.
+    #[cold]
+    pub(crate) fn expect(&self, key: &[u64]) {
+        if let TableIndex::Hash(hash) = self {
+            hash.expect(hash.hash(key));
+        }
+    }
+
     /// Unlinks `record`, which is dead, from the index. The caller is pinned, and retires the
     /// record afterwards.
     ///

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadlock_is_found_exactly_in_a_circle_of_waits() {
+    fn a_deadlock_is_found_exactly_in_a_cycle_of_waits() {
         let desks = Desks::new();
         let [first, second, third, fourth] = [(); 4].map(|()| desks.join(true).unwrap());
         let wait = |from, to| desks.desk(from).set_waits_for(class_of(to));

@@ -18,7 +18,8 @@
 //! *restores* canonical mode: it releases them. The attempt keeps a lock for writing, since another
 //! writer would replace what was read under the lock. In all other cases it waits a few rounds, and
 //! then continues without the lock. A commit does not wait for the lock of a row that it has read,
-//! since the lock's holder is about to replace what was read.
+//! since the lock's holder is about to replace what was read; unless it has read no more than that
+//! a number is in a range.
 //!
 //! # Waiting as in the paper
 //! With [`MoccOptions::paper_waiting`](crate::policy::MoccOptions::paper_waiting), an attempt
@@ -65,13 +66,13 @@
 
 use super::cell_queue::{has_queue, queue, queue_mode};
 use super::heat::{self, heat, is_hot, warm};
-use super::patience::patience;
+use super::patience::{long_patience, patience};
 use super::row_lock::{RowLock, is_asked_for, is_written};
 use super::row_locks::{Grant, RowLocks};
 use super::shared::{LockBase, Locker};
 use super::waiting::{Asker, When, runs_beside};
 use super::word::Mode;
-use super::{RASK, WASK};
+use super::{RANGE, RASK, WASK};
 use crate::access::WriteSet;
 use crate::error::Abort;
 use crate::policy::Policy;
@@ -158,7 +159,9 @@ impl RowLocks {
                         let is_patient = self.is_patient
                             && when == When::BeforeCommit
                             && policy == Policy::DeferredTwoPhase;
-                        let asker = asker.canonical(is_canonical).patient(is_patient);
+                        let deadline = locker.local.wanted.deadline();
+                        let long = is_patient.then(|| long_patience(deadline));
+                        let asker = asker.canonical(is_canonical).patient(long);
                         let grant = self.take(locker, at, asker)?;
                         (grant == Grant::Held).then_some(RowLock { at, mode, node: None })
                     }
@@ -178,6 +181,7 @@ impl RowLocks {
         if grant == Grant::Held {
             self.push(lock);
             self.holds_ordered = true;
+            self.is_patient &= policy == Policy::DeferredTwoPhase;
         }
         Ok(grant)
     }
@@ -317,8 +321,9 @@ impl RowLocks {
     /// # Errors
     /// As for [`RowLocks::ask`]; the errors come with the cell. [`Abort::Locked`] at once for a row
     /// among `reads` that another attempt has locked for writing: that attempt is about to replace
-    /// the version that was read. A transaction that must not fail because of locks does not get
-    /// this last error, and with the paper's waiting no transaction does.
+    /// the version that was read. (A read of a range may hold in the next version, too.) A
+    /// transaction that must not fail because of locks does not get this last error, and with the
+    /// paper's waiting no transaction does.
     pub(crate) fn lock_writes(
         &mut self,
         locker: &mut Locker<'_>,
@@ -342,7 +347,9 @@ impl RowLocks {
                 if self.is_locked_in_order(locker.base(), at) {
                     continue;
                 }
-                let is_it = |(read, _): &(CellAt, Tid)| read.address() == at.address();
+                let is_it = |&(read, seen): &(CellAt, Tid)| {
+                    read.address() == at.address() && !seen.has(RANGE)
+                };
                 let must_pass = || {
                     locker.locks.policies.mocc().has_paper_waiting()
                         || locker.engine.token.is_held_by(locker.local.id)
@@ -435,6 +442,7 @@ pub(crate) fn learn(
     let mut listed: Vec<(CellAt, bool)> = Vec::new();
     let mut failed: Vec<CellAt> = Vec::new();
     let mut is_hybrid = false;
+    let conflict = locker.local.conflict;
     for &(at, seen) in reads {
         let policy = locker.locks.policies.at(at);
         if !policy.learns() {
@@ -444,7 +452,10 @@ pub(crate) fn learn(
         // A version that another attempt is about to replace counts as replaced.
         let is_taken =
             || tid.has(WASK) && locks.place(at).is_none() && is_written(locker.base(), at);
-        let has_failed = !tid.same_version(seen) || tid.has(Tid::INSTALL) || is_taken();
+        // A number may change within the range that was observed.
+        let may_fail = !seen.has(RANGE) || conflict.is_some_and(|conflict| conflict.is_about(at));
+        let has_failed =
+            may_fail && (!tid.same_version(seen) || tid.has(Tid::INSTALL) || is_taken());
         if has_failed {
             failed.push(at);
         }

@@ -50,8 +50,8 @@
 //!
 //! # Waiting
 //! Every wait is bounded: by a number of rounds, or by 10 ms asleep if no circle of waits is
-//! possible or the policy finds circles (`waiting.rs`). Waits of the policy `pipelined`, in chains
-//! of commits, have no bound (`pipeline`).
+//! possible or the policy finds circles; under deferred-2pl by 100 ms or a second (`waiting.rs`).
+//! Waits of the policy `pipelined`, in chains of commits, have no bound (`pipeline`).
 //!
 //! # Source
 //! [HU18], section 3.2, for the adaptive lock, the use of SwissTM [DR09], and the commit that all
@@ -91,6 +91,8 @@ pub(crate) use change::{follow_policy, with_flags};
 pub(crate) use desks::class_of;
 pub(crate) use held::{Early, HeldCells, wait_to_own};
 pub(crate) use learning::learn;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use patience::long_patience;
 pub(crate) use patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
 pub(crate) use pipeline::{Hold, Link, Pipeline, following};
 pub(crate) use row_locks::{Grant, RowLocks};
@@ -108,7 +110,10 @@ use crate::record::Tid;
 pub(crate) const RASK: u64 = Tid::own_flag(0);
 /// A writer asks the table's policy first.
 pub(crate) const WASK: u64 = Tid::own_flag(1);
-/// The two flags together.
+/// A read is of a range: it holds as long as a number of its unit lies in the range. Set in words
+/// of read sets, and never in a cell.
+pub(crate) const RANGE: u64 = Tid::own_flag(4);
+/// The two flags of cells together.
 pub(crate) const FLAGS: u64 = RASK | WASK;
 
 /// Returns the flags with which cells in a table with this policy begin. Under the policies

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::sync::{self, Duration, MODELLED, Patience};
+use crate::sync::{self, Duration, Instant, MODELLED, Patience};
 
 /// The number of rounds of a short wait before the attempt gives up. The first rounds spin, which
 /// is enough for a commit in progress. The later rounds yield, for a committer that lost its
@@ -17,16 +17,25 @@ pub(crate) const ROUNDS_HELD: u32 = if MODELLED { 2 } else { 16 };
 /// The longest time that an attempt sleeps for one lock.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
-/// The longest time that an attempt sleeps for one lock if it has nothing to lose meanwhile. Then
-/// its deadline is looked at.
+/// The longest time that an attempt sleeps for one lock if it has nothing to lose meanwhile.
 const LONG_SLEEP_MAX: Duration = Duration::from_secs(1);
 
+/// The same for an attempt that does not know the deadline of its transaction.
+const LONG_SLEEP_UNTOLD: Duration = Duration::from_millis(100);
+
 /// Returns how long an attempt waits for a lock if it has nothing to lose meanwhile. The wait must
-/// not be part of a circle.
-pub(crate) fn long_patience() -> Patience {
+/// not be part of a circle. `deadline` is that of the transaction, if the attempt knows it.
+pub(crate) fn long_patience(deadline: Option<Option<Instant>>) -> Patience {
+    let longest = match deadline {
+        None => LONG_SLEEP_UNTOLD,
+        Some(None) => LONG_SLEEP_MAX,
+        Some(Some(deadline)) => {
+            deadline.saturating_duration_since(Instant::now()).min(LONG_SLEEP_MAX)
+        }
+    };
     match cfg!(loom) {
         true => patience(false),
-        false => Patience::Lasting(sync::patience(LONG_SLEEP_MAX)),
+        false => Patience::Lasting(sync::patience(longest)),
     }
 }
 

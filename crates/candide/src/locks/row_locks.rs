@@ -51,7 +51,7 @@ pub(crate) struct RowLocks {
     /// Whether the attempt has staged a write of a row whose writers ask.
     pub(super) has_staged: bool,
     /// Whether the attempt had read nothing and held no lock when its commit began to lock what it
-    /// writes.
+    /// writes, and has since taken only locks of `deferred-2pl`. Only valid in that phase.
     pub(super) is_patient: bool,
     /// The wish that a chain ends, so that the attempt can lock the cell's TID word.
     wish: Option<EndWish>,
@@ -342,7 +342,10 @@ impl RowLocks {
             // The attempt continues without the lock, whatever its policy.
             return Err(Abort::Locked);
         }
-        locker.local.wanted.note_failure(verdict == Verdict::InVain);
+        let has_slept = verdict == Verdict::InVain;
+        if !(has_slept && asker.is_patient()) {
+            locker.local.wanted.note_failure(has_slept);
+        }
         locker.count(if verdict == Verdict::Doomed { LockCount::Killed } else { LockCount::Died });
         Err(Abort::Locked)
     }

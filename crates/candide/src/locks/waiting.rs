@@ -22,14 +22,17 @@
 //! A lock may be taken by another attempt while an attempt sleeps for it. The sleeper then decides
 //! again when it wakes up, after 4 ms at the latest. No wait is longer than 10 ms, except that of a
 //! commit under deferred-2pl whose attempt has read nothing and holds no other locks than those of
-//! deferred-2pl that it has taken in their order: that wait lasts a second, and is repeated by the
-//! next attempt. All other waits take a few rounds.
+//! deferred-2pl that it has taken in their order. That wait lasts 100 ms in the first attempt, and
+//! a second in each later one, but no longer than to the transaction's deadline; it does not count
+//! among the failures after which a transaction does without locks. (Only after a conflict are the
+//! options of the transaction looked at, so the first attempt does not know the deadline.) All
+//! other waits take a few rounds.
 
 #![forbid(unsafe_code)]
 
 use super::cell_queue::queue;
 use super::desks::{Desk, class_of};
-use super::patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, long_patience, patience};
+use super::patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
 use super::shared::{LockBase, Locker};
 use super::word::{Lock, LockWord, Mode};
 use crate::engine::own_thread;
@@ -86,8 +89,8 @@ pub(super) struct Asker {
     /// Whether all locks that the attempt holds come before this one in the order of locks, under
     /// the policies that wait in that order.
     is_canonical: bool,
-    /// Whether the attempt has nothing to lose by a long wait.
-    is_patient: bool,
+    /// How long the attempt waits, if it has nothing to lose by a long wait.
+    long: Option<Patience>,
     /// Whether the attempt holds other locks.
     holds_others: bool,
     /// Whether the session's desk publishes for which sessions it waits.
@@ -111,7 +114,7 @@ impl Asker {
             written,
             may_sleep,
             is_canonical: false,
-            is_patient: false,
+            long: None,
             holds_others,
             is_published: false,
             is_counted: false,
@@ -124,10 +127,15 @@ impl Asker {
         Asker { is_canonical, may_sleep: self.may_sleep && is_canonical, ..self }
     }
 
-    /// Notes whether the attempt has nothing to lose by a long wait. It is then in canonical mode,
-    /// or does not wait.
-    pub(super) fn patient(self, is_patient: bool) -> Asker {
-        Asker { is_patient, ..self }
+    /// Notes how long the attempt waits, if it has nothing to lose by a long wait. It is then in
+    /// canonical mode, or does not wait.
+    pub(super) fn patient(self, long: Option<Patience>) -> Asker {
+        Asker { long, ..self }
+    }
+
+    /// Returns whether the attempt has nothing to lose by a long wait.
+    pub(super) fn is_patient(&self) -> bool {
+        self.long.is_some()
     }
 
     /// Notes whether the attempt holds locks in the order of locks. The wish comes from another
@@ -158,8 +166,8 @@ impl Asker {
         if !self.may_sleep {
             return self.rounds();
         }
-        if self.is_patient {
-            return Verdict::Wait(long_patience());
+        if let Some(long) = self.long {
+            return Verdict::Wait(long);
         }
         if self.policy.waits_in_order() && base.locks.policies.mocc().has_paper_waiting() {
             return Verdict::Wait(patience(true));
@@ -214,7 +222,8 @@ pub(super) fn verdict(
     (lock, word): (Lock<'_>, LockWord),
     is_shown: bool,
 ) -> Verdict {
-    // A transaction of this thread cannot continue before this attempt ends.
+    // The lock may be held by another transaction of this thread, which cannot continue before this
+    // attempt ends.
     if is_own_threads(locker.base(), locker.own.desk, word) {
         return Verdict::Without;
     }

@@ -5,7 +5,7 @@
 
 use super::level::Level;
 use crate::error::Abort;
-use crate::sync::{AtomicBool, AtomicU64, Duration, Instant, Ordering, Signal};
+use crate::sync::{AtomicBool, AtomicU64, Duration, Instant, Ordering, Signal, is_in_step};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
@@ -98,7 +98,7 @@ impl Progress {
     ///
     /// # Errors
     /// [`Abort::LogFailed`] if the log has failed before that, and [`Abort::OutcomeUnknown`] if
-    /// `deadline` has come before that.
+    /// `deadline` has come before that; [`Abort::Nested`] if the thread runs a step.
     pub(crate) fn wait(
         &self,
         stamp: u64,
@@ -112,7 +112,7 @@ impl Progress {
     /// the log.
     ///
     /// # Errors
-    /// [`Abort::LogFailed`], [`Abort::DiskFull`].
+    /// [`Abort::LogFailed`], [`Abort::DiskFull`]; [`Abort::Nested`] if the thread runs a step.
     pub(crate) fn wait_while_room(&self, stamp: u64, level: Level) -> Result<(), Abort> {
         self.wait_unless(stamp, level, None, || self.is_full())
     }
@@ -126,6 +126,10 @@ impl Progress {
     ) -> Result<(), Abort> {
         if self.has_reached(stamp, level) {
             return Ok(());
+        }
+        // The logger may wait for the turn of the step's transaction.
+        if is_in_step() {
+            return Err(Abort::Nested);
         }
         let mut state = self.signal.lock();
         self.call_for(&mut state, stamp);
@@ -158,7 +162,8 @@ impl Progress {
 
     /// Wakes `waker` when a commit with this stamp has reached a level, or when the log fails.
     /// Returns the result if that has happened already. `known` is the waker of the caller's last
-    /// call with this stamp and level, if there was one.
+    /// call with this stamp and level, if there was one. In a step, where the task may wait for the
+    /// step's own transaction, the result is [`Abort::Nested`] instead of a wait.
     pub(crate) fn poll(
         &self,
         stamp: u64,
@@ -172,6 +177,9 @@ impl Progress {
         }
         if state.failure.is_some() {
             return Some(Err(Abort::LogFailed));
+        }
+        if is_in_step() {
+            return Some(Err(Abort::Nested));
         }
         // A waker stays in the list until one of the conditions above holds.
         if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {

@@ -5,7 +5,9 @@
 //!   is in the buffer, or after it has failed.
 //! * **LG2** A commit takes its turn after it has been granted its last lock, and gives the turn up
 //!   before it waits for a lock. So a transaction that holds a lock and has stopped does not keep
-//!   the logger waiting.
+//!   the logger waiting. One wait is excepted, since it is short: up to seven times, a validation
+//!   waits `ROUNDS_HELD` rounds at most for a commit that changes a number of which the transaction
+//!   has observed a range.
 //! * **LG3** The logger takes a cut, and then locks and empties all buffers, one after another. By
 //!   LG1, each commit with a stamp up to the cut has left its record in its buffer when the logger
 //!   locks that buffer. A commit that takes its turn after the logger's visit takes a stamp above

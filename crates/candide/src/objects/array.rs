@@ -41,7 +41,8 @@ use std::ops::RangeBounds;
 ///
 /// # Names and cost
 /// As of a [`TBox`](super::TBox): an array is as many cells with consecutive numbers. The array is
-/// made in one transaction, so a very long one takes a while, and memory for its write set.
+/// made in one transaction of its own, so a very long one takes a while, and memory for its write
+/// set; only a `TBox` can be made within another transaction.
 ///
 /// # Errors of every operation
 /// [`Abort::OutOfBounds`] if an index is not below the length: nothing has happened then, and the
@@ -64,7 +65,8 @@ impl<V: Stored, P: Protocol> fmt::Debug for TArray<V, P> {
 }
 
 impl<V: Stored, P: Protocol> TArray<V, P> {
-    /// Makes an array without a name, whose elements `value` returns for their indexes.
+    /// Makes an array without a name, whose elements `value` returns for their indexes. `value` is
+    /// called within a transaction, in each of its attempts, and so cannot run another one.
     ///
     /// # Errors
     /// As [`TBox::new`](super::TBox::new).
@@ -248,7 +250,10 @@ impl<T: Send + Sync + 'static, P: Protocol> TArray<Boxed<T>, P> {
     /// # Errors
     /// [Those of every operation](TArray#errors-of-every-operation).
     pub fn set(&self, tx: &Tx<'_, P>, index: usize, value: T) -> Result<(), Abort> {
-        self.cells.table.set(tx, self.number(index)?, value)
+        match self.number(index) {
+            Ok(number) => self.cells.table.set(tx, number, value),
+            Err(refusal) => self.cells.table.refuse(tx, value).and(Err(refusal)),
+        }
     }
 
     /// Sets an element, and returns the one before.
@@ -256,7 +261,10 @@ impl<T: Send + Sync + 'static, P: Protocol> TArray<Boxed<T>, P> {
     /// # Errors
     /// [Those of every operation](TArray#errors-of-every-operation).
     pub fn replace<'t>(&self, tx: &'t Tx<'_, P>, index: usize, value: T) -> Result<&'t T, Abort> {
-        self.cells.table.replace(tx, self.number(index)?, value)
+        match self.number(index) {
+            Ok(number) => self.cells.table.replace(tx, number, value),
+            Err(refusal) => self.cells.table.refuse(tx, value).and(Err(refusal)),
+        }
     }
 
     /// Replaces an element by what `change` makes of it.

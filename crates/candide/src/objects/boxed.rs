@@ -11,10 +11,22 @@
 ///
 /// An operation reads a value by reference, without a copy; the reference lives as long as the
 /// borrow of the transaction. A value is never changed in place, since other transactions may be
-/// reading it: it is replaced. A value is dropped exactly once: after no transaction and no
-/// snapshot can see it any more, or after the attempt that was to write it, if that failed. It is
-/// dropped outside of transactions, so its `drop` may run transactions. The memory limit of a
-/// database counts the objects, and not what their values own.
+/// reading it: it is replaced. The memory limit of a database counts the objects, and not what
+/// their values own.
+///
+/// # Drops
+/// A value is dropped exactly once: after it was replaced or deleted, or its object has ended, and
+/// no transaction and no snapshot can see it any more; or after the attempt that was to write it,
+/// if that failed. Threads that end a transaction drop the values that are due, also those of
+/// others; closing the database drops the rest. At that moment the thread is in no transaction, so
+/// the `drop` of a value may run transactions, and may panic. Drops are not nested: values that
+/// become due meanwhile, or within another transaction of the thread, are dropped by a later one.
+///
+/// A value may contain objects of its own database: `next: Option<TBox<Boxed<Node>>>`. When a value
+/// that has the last handle of an object is dropped, the object ends, and its values are due some
+/// milliseconds later: a list of unnamed boxes goes node by node. Other handles, such as
+/// [`Database`](crate::Database) and [`Table`](crate::Table), keep the database open as long as
+/// the value lives, so the database is not closed before the value is deleted.
 ///
 /// ```
 /// use candide::objects::{Boxed, TMap};

@@ -59,9 +59,7 @@ impl<K: Key, T: Send + Sync + 'static, P: Protocol, I: IndexKind> TMap<K, Boxed<
     /// # Errors
     /// [Those of every operation](TMap#errors-of-every-operation).
     pub fn insert<'t>(&self, tx: &'t Tx<'_, P>, key: K, value: T) -> Result<Option<&'t T>, Abort> {
-        let before = self.table.get(tx, key)?;
-        self.table.put(tx, key, value)?;
-        Ok(before)
+        self.table.swap(tx, key, value)
     }
 
     /// Sets the value of a key that has none; returns whether that was so.
@@ -103,6 +101,28 @@ impl<K: Key, T: Send + Sync + 'static, P: Protocol, I: IndexKind> TMap<K, Boxed<
         let Some(value) = self.table.get(tx, key)? else { return Ok(false) };
         self.table.set(tx, key, change(value))?;
         Ok(true)
+    }
+
+    /// Clones the value of a key, lets `change` change the clone, and sets the value to it; returns
+    /// what `change` returns. `None` if the key is not there.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn modify<U>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: impl AsKey<K>,
+        change: impl FnOnce(&mut T) -> U,
+    ) -> Result<Option<U>, Abort>
+    where
+        T: Clone,
+    {
+        let Some(key) = owned(key) else { return Ok(None) };
+        let Some(value) = self.table.get(tx, key)? else { return Ok(None) };
+        let mut value = value.clone();
+        let result = change(&mut value);
+        self.table.set(tx, key, value)?;
+        Ok(Some(result))
     }
 
     /// Removes a key, and returns its value. `delete` observes less.
@@ -160,15 +180,38 @@ impl<K: Key, T: Send + Sync + 'static, P: Protocol, I: InOrder> TMap<K, Boxed<T>
         self.iter(tx).next().transpose()
     }
 
+    /// Returns the entry with the largest key.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn last<'t>(&'t self, tx: &'t Tx<'_, P>) -> Result<Option<(K, &'t T)>, Abort> {
+        self.range(tx, ..).next_back().transpose()
+    }
+
     /// Removes the entry with the smallest key, and returns it.
     ///
     /// # Errors
     /// [Those of every operation](TMap#errors-of-every-operation).
     pub fn pop_first<'t>(&'t self, tx: &'t Tx<'_, P>) -> Result<Option<(K, &'t T)>, Abort> {
-        let first = self.first(tx)?;
-        if let Some((key, _)) = &first {
-            self.table.delete(tx, *key)?;
+        self.pop(tx, self.first(tx)?)
+    }
+
+    /// Removes the entry with the largest key, and returns it.
+    ///
+    /// # Errors
+    /// [Those of every operation](TMap#errors-of-every-operation).
+    pub fn pop_last<'t>(&'t self, tx: &'t Tx<'_, P>) -> Result<Option<(K, &'t T)>, Abort> {
+        self.pop(tx, self.last(tx)?)
+    }
+
+    fn pop<'t>(
+        &self,
+        tx: &Tx<'_, P>,
+        entry: Option<(K, &'t T)>,
+    ) -> Result<Option<(K, &'t T)>, Abort> {
+        if let Some((key, _)) = entry {
+            self.table.delete(tx, key)?;
         }
-        Ok(first)
+        Ok(entry)
     }
 }

@@ -9,6 +9,7 @@ use crate::api::{Database, Row, Table, ValueTable, find_table};
 use crate::catalog::{OBJECT_TABLES, TableOptions};
 use crate::engine::{Protocol, TableCore};
 use crate::error::{Abort, Error};
+use crate::handle::Handle;
 use crate::schema::{Field, Hashed};
 use crate::txn::Tx;
 use std::any::type_name;
@@ -47,7 +48,7 @@ impl<V: Field, P: Protocol> CellTable<P> for Table<Cell<V>, P> {
         };
         let name = format!("{OBJECT_TABLES}{kind}.{}", row.image_words);
         let core = find_table(&db.inner, &name, options, &row)?;
-        Ok(Table::new(db.inner.clone(), core))
+        Ok(Table::new(Handle::of_memory(&db.inner), core))
     }
 
     fn shared_core(&self) -> &Arc<TableCore> {
@@ -71,9 +72,12 @@ impl<T: Send + Sync + 'static, P: Protocol> CellTable<P> for BoxedCells<T, P> {
         let mut number = 0;
         loop {
             let name = format!("{OBJECT_TABLES}{kind}.{number}.{}", type_name::<T>());
-            match ValueTable::open(db, &name, TableOptions::default()) {
+            match ValueTable::<u64, T, Hashed, P>::open(db, &name, TableOptions::default()) {
                 Err(Error::TableType { .. }) => number += 1,
-                found => return found,
+                found => {
+                    let core = found?.shared_core().clone();
+                    return Ok(ValueTable::over(&Handle::of_memory(&db.inner), core));
+                }
             }
         }
     }

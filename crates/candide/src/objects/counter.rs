@@ -49,7 +49,8 @@ const VALUE: Column<Cell<i64>, i64> = Cell::<i64>::VALUE;
 ///   [`is_within`](TCounter::is_within) are *predicates*: under [`Occ`](crate::Occ) they observe
 ///   the answer, and not the number. A transaction conflicts with those that change its answer, and
 ///   with no others. Under [`TicToc`](crate::TicToc), [`Mvcc`](crate::Mvcc) and `Mvto`, and under
-///   policies that lock rows when they are read, they are reads of the number.
+///   policies that lock rows when they are read, they are reads of the number. A transaction that
+///   [waits](crate::Tx::check) for a predicate is woken by every change of the number.
 /// * [`get`](TCounter::get) observes the number, so it conflicts with every change.
 ///
 /// A condition that must hold when the transaction commits needs no predicate:
@@ -57,7 +58,9 @@ const VALUE: Column<Cell<i64>, i64> = Cell::<i64>::VALUE;
 /// hold, and never conflicts.
 ///
 /// # Names and cost
-/// As of a [`TBox`](super::TBox).
+/// As of a [`TBox`](super::TBox). Under `Mvto` every change links a version. That of a
+/// `wrapping_add` holds the summand alone (in a durable database, the sum), and the next reader
+/// adds it up; an `add`, which may overflow, reads the number at the commit.
 #[doc(alias = "AtomicI64")]
 #[doc(alias = "fetch_add")]
 pub struct TCounter<P: Protocol = DefaultProtocol> {

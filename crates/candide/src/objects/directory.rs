@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::cells::{CellTable, Cells};
-use super::owner::{Owned, Owner, delete_dropped, run_internal};
+use super::owner::{Owned, Owner, run_internal};
 use super::stored::Stored;
 use crate::api::{Database, Table, find_table};
 use crate::catalog::TableOptions;
@@ -94,18 +94,48 @@ impl ObjectType {
         Named { name, type_name: self.kept_name(), layout: self.layout, first: 0 }
     }
 
-    /// Returns the type's name, without its end if it is very long.
+    /// Returns the type's name. If it is very long, a number that stands for the whole name is in
+    /// the place of its end.
     fn kept_name(&self) -> Text<TYPE_BYTES> {
-        let mut end = self.name.len().min(TYPE_BYTES);
+        if let Ok(whole) = Text::new(&self.name) {
+            return whole;
+        }
+        let hash = format!("~{:016x}", hash_of(&self.name));
+        let mut end = TYPE_BYTES - hash.len();
         while !self.name.is_char_boundary(end) {
             end -= 1;
         }
-        Text::new(&self.name[..end]).expect("it has been shortened")
+        Text::new(&format!("{}{hash}", &self.name[..end])).expect("it has been shortened")
+    }
+
+    /// Checks that an object that exists is of this type. Returns the number of its first cell.
+    fn check(&self, name: &str, found: &Named) -> Result<u64, Error> {
+        let has_name = found.type_name == self.kept_name();
+        match has_name {
+            true if found.layout == self.layout => Ok(found.first),
+            true => {
+                let existing = format!("{}, with values of another layout", found.type_name);
+                Err(self.refusal(name, existing))
+            }
+            false => Err(self.refusal(name, found.type_name.to_string())),
+        }
+    }
+
+    /// Returns the error that the object of this name is of another type.
+    pub(super) fn refusal(&self, name: &str, existing: String) -> Error {
+        Error::ObjectType { object: name.to_owned(), wanted: self.name.clone(), existing }
     }
 }
 
+/// Returns a hash that never changes, since it is in files: 64-bit FNV-1a.
+fn hash_of(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
 /// The function that makes the rows of a new object, which has the given number.
-type Fill<'f, P> = dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort> + 'f;
+pub(super) type Fill<'f, P> = dyn FnMut(&Tx<'_, P>, u64) -> Result<(), Abort> + 'f;
 
 /// Returns the table of objects.
 fn directory<P: Protocol>(inner: &Handle<P>, is_volatile: bool) -> Result<Table<Named, P>, Error> {
@@ -116,6 +146,52 @@ fn directory<P: Protocol>(inner: &Handle<P>, is_volatile: bool) -> Result<Table<
     Ok(Table::new(inner.clone(), core))
 }
 
+/// The tables in which an object may be: the one where it is made, and then the other one.
+struct Directories<P: Protocol>([Table<Named, P>; 2]);
+
+impl<P: Protocol> Directories<P> {
+    /// Returns the tables, and the name of an object as their key.
+    ///
+    /// # Errors
+    /// [`Error::EmptyTableName`], [`Error::LongName`]; those of tables.
+    fn open(
+        inner: &Handle<P>,
+        (name, is_volatile): (&str, bool),
+    ) -> Result<(Directories<P>, Text<NAME_BYTES>), Error> {
+        if name.is_empty() {
+            return Err(Error::EmptyTableName);
+        }
+        let key = Text::new(name)
+            .map_err(|_| Error::LongName { name: name.to_owned(), bytes_max: NAME_BYTES })?;
+        let tables = [directory(inner, is_volatile)?, directory(inner, !is_volatile)?];
+        Ok((Directories(tables), key))
+    }
+
+    fn find(&self, tx: &Tx<'_, P>, name: &Text<NAME_BYTES>) -> Result<Option<Named>, Abort> {
+        let [own, other] = &self.0;
+        match other.get(tx, name, Whole)? {
+            Some(found) => Ok(Some(found)),
+            None => own.get(tx, name, Whole),
+        }
+    }
+}
+
+/// Checks that an object of this name, if there is one, is of this type.
+///
+/// # Errors
+/// As [`find_object`].
+pub(super) fn check_type<P: Protocol>(
+    inner: &Handle<P>,
+    named: (&str, bool),
+    wanted: &ObjectType,
+) -> Result<(), Error> {
+    let (tables, key) = Directories::open(inner, named)?;
+    match run_internal(inner, |tx| tables.find(tx, &key))? {
+        Some(found) => wanted.check(named.0, &found).map(drop),
+        None => Ok(()),
+    }
+}
+
 /// Finds the object of this name, or makes one. In the transaction that makes it, calls `fill`
 /// with the number of its first cell.
 ///
@@ -124,37 +200,24 @@ fn directory<P: Protocol>(inner: &Handle<P>, is_volatile: bool) -> Result<Table<
 /// [`Error::LongName`]; errors of tables and of the transaction.
 pub(super) fn find_object<P: Protocol>(
     inner: &Handle<P>,
-    (name, is_volatile): (&str, bool),
+    named: (&str, bool),
     wanted: &ObjectType,
     fill: &mut Fill<'_, P>,
 ) -> Result<u64, Error> {
-    if name.is_empty() {
-        return Err(Error::EmptyTableName);
-    }
-    let key = Text::new(name)
-        .map_err(|_| Error::LongName { name: name.to_owned(), bytes_max: NAME_BYTES })?;
-    let (table, other) = (directory(inner, is_volatile)?, directory(inner, !is_volatile)?);
+    let (tables, key) = Directories::open(inner, named)?;
     let object = wanted.named(key);
     let found = run_internal(inner, |tx| {
-        for table in [&other, &table] {
-            if let Some(found) = table.get(tx, name, Whole)? {
-                return Ok(found);
-            }
+        if let Some(found) = tables.find(tx, &key)? {
+            return Ok(found);
         }
-        let first = number_cells(&table, tx, wanted.cells)?;
+        let table = &tables.0[0];
+        let first = number_cells(table, tx, wanted.cells)?;
         let made = object.beginning_at(first);
         table.insert(tx, made)?;
         fill(tx, first)?;
         Ok(made)
     })?;
-    if (found.type_name, found.layout) == (object.type_name, object.layout) {
-        return Ok(found.first);
-    }
-    let existing = match found.type_name == object.type_name {
-        true => format!("{}, with values of another layout", found.type_name),
-        false => found.type_name.to_string(),
-    };
-    Err(Error::ObjectType { object: name.to_owned(), wanted: wanted.name.clone(), existing })
+    wanted.check(named.0, &found)
 }
 
 /// Returns the number of the first of `count` new cells.
@@ -189,7 +252,6 @@ pub(super) fn unnamed_cells<C: CellTable<P>, P: Protocol>(
     count: u64,
     values: &dyn Fn(u64) -> C::Value,
 ) -> Result<Cells<C, P>, Error> {
-    delete_dropped(&db.inner)?;
     let cells = number_unnamed::<C, P>(db, count)?;
     run_internal(&db.inner, |tx| {
         Cells::fill(&cells.table, tx, cells.first, (0..count).map(values))
@@ -197,15 +259,14 @@ pub(super) fn unnamed_cells<C: CellTable<P>, P: Protocol>(
     Ok(cells)
 }
 
-/// Makes an object of `count` cells without a name, as a part of a transaction.
-pub(super) fn unnamed_cells_in<C: CellTable<P>, P: Protocol>(
+/// Makes an object of one cell without a name, as a part of a transaction.
+pub(super) fn unnamed_cell_in<C: CellTable<P>, P: Protocol>(
     db: &Database<P>,
     tx: &Tx<'_, P>,
-    count: u64,
-    values: &dyn Fn(u64) -> C::Value,
+    value: C::Value,
 ) -> Result<Cells<C, P>, Error> {
-    let cells = number_unnamed::<C, P>(db, count)?;
-    Cells::fill(&cells.table, tx, cells.first, (0..count).map(values))?;
+    let cells = number_unnamed::<C, P>(db, 1)?;
+    Cells::fill(&cells.table, tx, cells.first, [value])?;
     Ok(cells)
 }
 

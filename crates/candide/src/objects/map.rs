@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::directory::{ObjectType, find_object};
+use super::directory::{Fill, ObjectType, check_type, find_object};
 use super::entry::Entry;
 use super::maps::MapTable;
 use super::owner::{Owned, Owner, run_internal};
@@ -10,7 +10,7 @@ use super::stored::Stored;
 use super::words::short_name;
 use crate::api::{Database, Inputs, Later, Row, Scan, Values};
 use crate::catalog::{OBJECT_TABLES, TableOptions};
-use crate::engine::Protocol;
+use crate::engine::{Protocol, Versions};
 use crate::error::{Abort, Error};
 use crate::protocols::DefaultProtocol;
 use crate::schema::{
@@ -60,8 +60,10 @@ type EntryRow<'t, K, V, I, P> = Row<'t, Entry<K, V, I>, P>;
 ///
 /// # Cost
 /// A map is a table of its own, which takes some 20 KiB while it is empty. Its entries are rows of
-/// that table, with the value as the only column. The table of a map that ended is emptied and used
-/// by the next map of the same type; until then it keeps its memory. A handle is of a few words.
+/// that table, with the value as the only column. When a map has ended, transactions that end some
+/// milliseconds later delete its entries, some thousands each. The table keeps its memory for a
+/// later map of the same type that no snapshot could take for the old one. A handle is of a few
+/// words.
 /// Under [`Mvto`](crate::Mvto) a `put` links a version of the value.
 ///
 /// # Errors of every operation
@@ -99,9 +101,8 @@ pub struct TMap<K: Key, V: Stored, P: Protocol = DefaultProtocol, I: IndexKind =
 /// and the gaps between them, so an insert into a gap conflicts, and other inserts into the same
 /// leaf of the tree may. Transactions that [`pop_first`](TMap::pop_first) conflict with one
 /// another. In keys of several components, entries that differ in the first one are in different
-/// leaves.
+/// leaves. Names and cost are as of a `TMap`, but that a key is found through a tree.
 #[doc(alias = "BTreeMap")]
-#[doc(alias = "TList")]
 pub type TOrderedMap<K, V, P = DefaultProtocol> = TMap<K, V, P, Ordered>;
 
 /// The entries of a map, one after another ([`Scan`]).
@@ -120,15 +121,18 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> fmt::Debug for TMap<K, V, P, 
 }
 
 impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
-    /// Makes a map without a name. Call this outside of transactions.
+    /// Makes a map without a name. Call this outside of transactions of the database.
     ///
     /// # Errors
     /// [`Error::TooManyTables`], [`Error::MemoryLimit`]; [`Error::Transaction`], as of
     /// [`TBox::new`](super::TBox::new).
     pub fn new(db: &Database<P>) -> Result<TMap<K, V, P, I>, Error> {
         let (inner, row) = (&db.inner, <V::Map<K, I, P>>::row());
-        let free = inner.catalog.unnamed.take_table(row, inner.engine.epochs.bound());
-        let table: V::Map<K, I, P> = match free {
+        // The maps that have ended may be emptied now.
+        run_internal(inner, |_| Ok(()))?;
+        let bound = inner.engine.epochs.bound();
+        let oldest = P::Versions::oldest_snapshot(&inner.engine.clock).map(|(_, since)| since);
+        let table: V::Map<K, I, P> = match inner.catalog.unnamed.take_table(row, bound, oldest) {
             Some(core) => MapTable::over(db, core),
             None => {
                 let number = inner.catalog.unnamed.number_table();
@@ -136,10 +140,11 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
                 MapTable::open(db, &name, TableOptions::default().volatile())?
             }
         };
-        let owner = Owner::new(inner, table.shared_core(), Owned::Table(row));
-        let map: TMap<K, V, P, I> = TMap { table, owner: Some(Arc::new(owner)) };
-        while run_internal(inner, |tx| map.table.delete_some(tx))? {}
-        Ok(map)
+        let owned = Owned::Table(row, |db, core, tx| {
+            <V::Map<K, I, P>>::over(db, core.clone()).delete_some(tx)
+        });
+        let owner = Owner::new(inner, table.shared_core(), owned);
+        Ok(TMap { table, owner: Some(Arc::new(owner)) })
     }
 
     /// Returns the map with a name. If there is none, makes an empty one.
@@ -148,7 +153,8 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     /// opening finds it. Call this before transactions: it runs one of its own.
     ///
     /// # Errors
-    /// As [`TBox::named`](super::TBox::named).
+    /// As [`TBox::named`](super::TBox::named); [`Error::ObjectType`], too, if the keys have another
+    /// layout.
     pub fn named(db: &Database<P>, name: &str) -> Result<TMap<K, V, P, I>, Error> {
         let kind = if I::ORDERED { "TOrderedMap" } else { "TMap" };
         let values = V::type_name().0;
@@ -161,13 +167,33 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
         name: &str,
         type_name: &str,
     ) -> Result<TMap<K, V, P, I>, Error> {
+        Ok(Self::named_with_cells(db, name, (type_name, 0), &mut |_, _| Ok(()))?.0)
+    }
+
+    /// As [`TMap::named_as`], for an object that has `cells` cells, too. `fill` makes these cells,
+    /// from the given number on. Also returns the number of the first of them.
+    pub(super) fn named_with_cells(
+        db: &Database<P>,
+        name: &str,
+        (type_name, cells): (&str, u64),
+        fill: &mut Fill<'_, P>,
+    ) -> Result<(Self, u64), Error> {
         // Keys have the layout of the table, which is compared as that of every table.
-        let wanted = ObjectType { name: type_name.to_owned(), layout: V::type_name().1, cells: 0 };
-        let is_volatile = <V::Map<K, I, P>>::VOLATILE;
-        find_object(&db.inner, (name, is_volatile), &wanted, &mut |_, _| Ok(()))?;
+        let wanted = ObjectType { name: type_name.to_owned(), layout: V::type_name().1, cells };
+        let named = (name, <V::Map<K, I, P>>::VOLATILE);
+        check_type(&db.inner, named, &wanted)?;
+        // The table is made before the row of the table of objects, which would keep the name from
+        // a map of another type if the table could not be made.
         let table = format!("{OBJECT_TABLES}named.{name}");
-        let table = MapTable::open(db, &table, TableOptions::default())?;
-        Ok(TMap { table, owner: None })
+        let table =
+            MapTable::open(db, &table, TableOptions::default()).map_err(|error| match error {
+                Error::Schema { .. } | Error::TableType { .. } | Error::TableOption { .. } => {
+                    wanted.refusal(name, "a map with rows of another layout".to_owned())
+                }
+                other => other,
+            })?;
+        let first = find_object(&db.inner, named, &wanted, fill)?;
+        Ok((TMap { table, owner: None }, first))
     }
 
     /// Returns the approximate number of entries, without a transaction
@@ -353,8 +379,11 @@ impl<K: Key, V: Number, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
     /// # Errors
     /// [Those of every operation](TMap#errors-of-every-operation).
     pub fn add(&self, tx: &Tx<'_, P>, key: K, summand: V) -> Result<(), Abort> {
-        let row = Entry::new(key, summand);
-        self.table.upsert(tx, row, Entry::<K, V, I>::VALUE.add(summand)).map(|_| ())
+        // The update comes first, since it does not observe the value of a key that is there.
+        match self.table.find_key(tx, &key)?.update(Entry::<K, V, I>::VALUE.add(summand)) {
+            Err(Abort::NotFound) => self.table.put(tx, Entry::new(key, summand)),
+            updated => updated,
+        }
     }
 
     /// Returns whether the value of a key is in `range`, and observes only that, as

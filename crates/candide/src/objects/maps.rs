@@ -4,10 +4,12 @@
 
 use super::boxed::Boxed;
 use super::entry::Entry;
+use super::owner::ROWS_AT_ONCE;
 use crate::api::{Database, Table, ValueTable, find_table};
 use crate::catalog::TableOptions;
 use crate::engine::{Protocol, TableCore};
 use crate::error::{Abort, Error};
+use crate::handle::Handle;
 use crate::schema::{Field, IndexKind, Key, RowType};
 use crate::txn::Tx;
 use std::any::TypeId;
@@ -36,9 +38,6 @@ pub trait MapTable<P: Protocol>: Clone + Debug {
     fn delete_some(&self, tx: &Tx<'_, P>) -> Result<bool, Abort>;
 }
 
-/// The number of rows that one transaction deletes when a table is used again.
-const ROWS_AT_ONCE: usize = 256;
-
 impl<K: Key, V: Field, I: IndexKind, P: Protocol> MapTable<P> for Table<Entry<K, V, I>, P> {
     const VOLATILE: bool = false;
 
@@ -48,11 +47,11 @@ impl<K: Key, V: Field, I: IndexKind, P: Protocol> MapTable<P> for Table<Entry<K,
 
     fn open(db: &Database<P>, name: &str, options: TableOptions) -> Result<Self, Error> {
         let core = find_table(&db.inner, name, options, &RowType::of::<Entry<K, V, I>>())?;
-        Ok(Table::new(db.inner.clone(), core))
+        Ok(Self::over(db, core))
     }
 
     fn over(db: &Database<P>, core: Arc<TableCore>) -> Self {
-        Table::new(db.inner.clone(), core)
+        Table::new(Handle::of_memory(&db.inner), core)
     }
 
     fn shared_core(&self) -> &Arc<TableCore> {
@@ -78,11 +77,12 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> MapTable<P>
     }
 
     fn open(db: &Database<P>, name: &str, options: TableOptions) -> Result<Self, Error> {
-        ValueTable::open(db, name, options)
+        let table = ValueTable::<K, T, I, P>::open(db, name, options)?;
+        Ok(ValueTable::over(&Handle::of_memory(&db.inner), table.shared_core().clone()))
     }
 
     fn over(db: &Database<P>, core: Arc<TableCore>) -> Self {
-        ValueTable::over(&db.inner, core)
+        ValueTable::over(&Handle::of_memory(&db.inner), core)
     }
 
     fn shared_core(&self) -> &Arc<TableCore> {

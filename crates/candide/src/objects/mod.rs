@@ -1,5 +1,5 @@
-//! Transactional objects: values, counters, arrays, maps and sets that transactions of a database
-//! read and write together with its tables.
+//! Transactional objects: values, counters, arrays, maps, sets, queues, vectors and lists that
+//! transactions of a database read and write together with its tables.
 //!
 //! Objects are rows of tables that the engine makes for them. So everything that is said of
 //! tables holds for objects: a transaction may use both, all protocols apply, readers of a
@@ -13,13 +13,24 @@
 //! | [`TArray`] | values by index | grids, slots, shards |
 //! | [`TMap`], [`TSet`] | keys by hash | lookups by key |
 //! | [`TOrderedMap`] | keys in order | ranges, the first and the last |
+//! | [`TQueue`] | values, first in, first out | handing work from some transactions to others |
+//! | [`TVec`] | values by index, of any number | logs, stacks |
+//! | [`TPriorityQueue`] | values by priority | deadlines, schedules |
+//! | [`TList`] | sorted elements, equal ones, too | bids, scores |
 //!
 //! Objects hold the types that columns can have, or, in memory only, [`Boxed`] values of any Rust
 //! type ([`Stored`]). An object has a name, or it has none: `TCounter::named(&db, "hits")?`,
 //! `TCounter::new(&db)?`. A named object exists once in a database, and is durable if the database
 //! is [open](crate::Database::open) in a directory; the next opening finds it, and refuses it under
 //! another type. An object without a name is in memory, and ends with its last handle. A handle is
-//! small; its clones refer to the same object, and threads may share them.
+//! small; its clones refer to the same object, and threads may share them. Handles of objects do
+//! not keep the database open, so values of the database may contain them.
+//!
+//! # Names
+//! A name is of at most 64 bytes, and is never free again: there is no way to delete or rename an
+//! object, or to change its type. The type is compared by its name as [`std::any::type_name`] has
+//! it, without modules, and by its layout. So a program that renames the type of a durable object's
+//! values gets [`Error::ObjectType`](crate::Error::ObjectType).
 //!
 //! # Types of a program's own
 //! All that these objects do, a program can do with the public interface: rows of a table as
@@ -73,8 +84,9 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: words, boxed, cell, owner, cells, entry, maps, stored, directory, tbox,
-// array, counter, map, boxed_map, set.
+// Layers, lowest first: words, boxed, value_types, cell, owner, cells, entry, maps, elements,
+// stored, directory, tbox, array, counter, map, boxed_map, set, list, priority_queue, sequence,
+// queue, vec.
 mod array;
 mod boxed;
 mod boxed_map;
@@ -82,20 +94,32 @@ mod cell;
 mod cells;
 mod counter;
 mod directory;
+mod elements;
 mod entry;
+mod list;
 mod map;
 mod maps;
 mod owner;
+mod priority_queue;
+mod queue;
+mod sequence;
 mod set;
 mod stored;
 mod tbox;
+mod value_types;
+mod vec;
 mod words;
 
 pub use array::TArray;
 pub use boxed::Boxed;
 pub use counter::TCounter;
 pub use entry::{Entry, Member};
+pub use list::TList;
 pub use map::{Entries, TMap, TOrderedMap};
+pub use priority_queue::{Priority, TPriorityQueue};
+pub use queue::TQueue;
 pub use set::TSet;
 pub use stored::Stored;
 pub use tbox::{TBox, TVar};
+pub use value_types::ValueTypes;
+pub use vec::TVec;

@@ -115,6 +115,18 @@ impl<K: Key, P: Protocol, I: IndexKind> TSet<K, P, I> {
 }
 
 /// Sets in the order of keys.
+///
+/// ```
+/// # use candide::objects::TSet;
+/// # use candide::{Database, DefaultProtocol, Ordered};
+/// # let db = Database::new();
+/// let due = TSet::<u64, DefaultProtocol, Ordered>::new(&db)?;
+/// db.run(|tx| [5, 2, 9].into_iter().try_for_each(|time| due.put(tx, time)))?;
+/// assert_eq!(db.run(|tx| Ok((due.first(tx)?, due.last(tx)?))), Ok((Some(2), Some(9))));
+/// assert_eq!(db.run(|tx| Ok((due.pop_first(tx)?, due.pop_last(tx)?))), Ok((Some(2), Some(9))));
+/// assert_eq!(db.run(|tx| due.last(tx)), Ok(Some(5)));
+/// # Ok::<(), candide::Error>(())
+/// ```
 impl<K: Key, P: Protocol, I: InOrder> TSet<K, P, I> {
     /// Returns the keys of a range, in their order ([`Table::scan`](crate::Table::scan)).
     pub fn range<'t>(
@@ -125,11 +137,35 @@ impl<K: Key, P: Protocol, I: InOrder> TSet<K, P, I> {
         self.map.range(tx, range).map(|entry| Ok(entry?.0))
     }
 
+    /// Returns the smallest key.
+    ///
+    /// # Errors
+    /// [Those of every operation](crate::Table#errors-of-every-operation).
+    pub fn first(&self, tx: &Tx<'_, P>) -> Result<Option<K>, Abort> {
+        Ok(self.map.first(tx)?.map(|entry| entry.0))
+    }
+
+    /// Returns the largest key.
+    ///
+    /// # Errors
+    /// [Those of every operation](crate::Table#errors-of-every-operation).
+    pub fn last(&self, tx: &Tx<'_, P>) -> Result<Option<K>, Abort> {
+        Ok(self.map.last(tx)?.map(|entry| entry.0))
+    }
+
     /// Removes the smallest key, and returns it.
     ///
     /// # Errors
     /// [Those of every operation](crate::Table#errors-of-every-operation).
     pub fn pop_first(&self, tx: &Tx<'_, P>) -> Result<Option<K>, Abort> {
         Ok(self.map.pop_first(tx)?.map(|entry| entry.0))
+    }
+
+    /// Removes the largest key, and returns it.
+    ///
+    /// # Errors
+    /// [Those of every operation](crate::Table#errors-of-every-operation).
+    pub fn pop_last(&self, tx: &Tx<'_, P>) -> Result<Option<K>, Abort> {
+        Ok(self.map.pop_last(tx)?.map(|entry| entry.0))
     }
 }

@@ -5,8 +5,10 @@
 use super::boxed::Boxed;
 use super::cell::Cell;
 use super::cells::{BoxedCells, CellTable};
+use super::elements::ElementTable;
 use super::entry::Entry;
 use super::maps::MapTable;
+use super::value_types::ValueTypes;
 use super::words::short_name;
 use crate::api::{Table, ValueTable};
 use crate::engine::Protocol;
@@ -28,13 +30,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
     label = "neither a type of columns nor a boxed value",
     note = "objects hold the types that columns can have, of at most 512 bytes, and `candide::objects::Boxed<T>` for any type `T`"
 )]
-pub trait Stored: Send + Sync + Sized + 'static + private::Sealed {
+pub trait Stored: ValueTypes + Send + Sync + 'static + private::Sealed {
     /// The table of cells with such values.
     #[doc(hidden)]
     type Cells<P: Protocol>: CellTable<P, Value = Self>;
     /// The table of a map with such values.
     #[doc(hidden)]
-    type Map<K: Key, I: IndexKind, P: Protocol>: MapTable<P>;
+    type Map<K: Key, I: IndexKind, P: Protocol>: MapTable<P> + ElementTable<K, Self, P>;
 
     /// Returns the type's name, and a number that differs between layouts.
     #[doc(hidden)]

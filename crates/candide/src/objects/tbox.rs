@@ -5,7 +5,7 @@
 use super::boxed::Boxed;
 use super::cell::Cell;
 use super::cells::Cells;
-use super::directory::{ObjectType, named_cells, unnamed_cells, unnamed_cells_in};
+use super::directory::{ObjectType, named_cells, unnamed_cell_in, unnamed_cells};
 use super::stored::Stored;
 use crate::api::{Database, Inputs, Later, Values};
 use crate::engine::Protocol;
@@ -40,8 +40,8 @@ use std::ops::RangeBounds;
 ///
 /// # Names
 /// A box with a name ([`TBox::named`]) exists once in its database, and is durable if the database
-/// is. A box without a name is in memory only. It ends with its last handle; its memory is used
-/// for later boxes.
+/// is ([more](super#names)). A box without a name is in memory only. It ends with its last handle:
+/// transactions that end some milliseconds later delete it, and its memory is used for later boxes.
 ///
 /// # Cost
 /// A handle is of a few words, and its clones are handles of the same box. Boxes of fields share
@@ -75,18 +75,7 @@ impl<V: Stored, P: Protocol> fmt::Debug for TBox<V, P> {
     }
 }
 
-impl<V: Stored + Clone, P: Protocol> TBox<V, P> {
-    /// Makes a box without a name, in a transaction of its own: not within another one of the same
-    /// database, where [`TBox::create`] makes it.
-    ///
-    /// # Errors
-    /// [`Error::TooManyTables`], [`Error::MemoryLimit`]; [`Error::Transaction`] with
-    /// [`Abort::Nested`] within a transaction of the same database, and with
-    /// [`Abort::SecondSession`] under a protocol that allows one session if the program holds it.
-    pub fn new(db: &Database<P>, value: V) -> Result<TBox<V, P>, Error> {
-        Ok(TBox { cells: unnamed_cells(db, 1, &|_| value.clone())? })
-    }
-
+impl<V: Stored, P: Protocol> TBox<V, P> {
     /// Makes a box without a name, as a part of the transaction `tx` of `db`. The box exists when
     /// the transaction has committed. If the closure runs again, it makes another box.
     ///
@@ -109,13 +98,28 @@ impl<V: Stored + Clone, P: Protocol> TBox<V, P> {
     /// operation](crate::Table#errors-of-every-operation); [`Error::TooManyTables`] and
     /// [`Error::MemoryLimit`] for the first box of so many words.
     pub fn create(tx: &Tx<'_, P>, db: &Database<P>, value: V) -> Result<TBox<V, P>, Error> {
-        Ok(TBox { cells: unnamed_cells_in(db, tx, 1, &|_| value.clone())? })
+        Ok(TBox { cells: unnamed_cell_in(db, tx, value)? })
+    }
+}
+
+impl<V: Stored + Clone, P: Protocol> TBox<V, P> {
+    /// Makes a box without a name, in a transaction of its own: not within another one of the same
+    /// database, where [`TBox::create`] makes it. The value is cloned within that transaction, in
+    /// each of its attempts.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTables`], [`Error::MemoryLimit`]; [`Error::Transaction`] with
+    /// [`Abort::Nested`] within a transaction of the same database, and with
+    /// [`Abort::SecondSession`] under a protocol that allows one session if the program holds it.
+    pub fn new(db: &Database<P>, value: V) -> Result<TBox<V, P>, Error> {
+        Ok(TBox { cells: unnamed_cells(db, 1, &|_| value.clone())? })
     }
 
     /// Returns the box with a name. If there is none, makes one that contains `value`.
     ///
     /// In a database that is [open](Database::open), the box and its value are durable as rows are,
-    /// and a later opening finds them. Call this before transactions: it runs one of its own.
+    /// and a later opening finds them. Call this before transactions: it runs one of its own, which
+    /// is not a part of another one.
     ///
     /// # Errors
     /// As [`TBox::new`]; [`Error::ObjectType`] if the name belongs to an object of another type,

@@ -32,7 +32,8 @@ macro_rules! for_each_function {
             read_for_update [context: Context] [attempt: AttemptMut] [at: CellAt, copy: Copy]
                 -> Result<Seen, Abort>;
             hold [context: Context] [attempt: AttemptMut] [at: CellAt] -> Result<bool, Abort>;
-            loosen [] [attempt: AttemptMut] [at: CellAt, range: NumberRange];
+            loosen [] [attempt: AttemptMut] [at: CellAt, range: NumberRange] -> bool;
+            loosened [] [attempt: Attempt] [each: (&mut dyn FnMut(CellAt, u64))];
             lock_ahead [context: Context] [attempt: AttemptMut] [at: CellAt, writes: bool]
                 -> Result<(), Abort>;
             lock_place [context: Context] [attempt: Attempt] [at: CellAt] -> Option<u64>;
@@ -46,6 +47,8 @@ macro_rules! for_each_function {
             revalidate [context: Context] [attempt: AttemptMut] [writes: Writes]
                 -> Result<(), Abort>;
             commit [context: Context] [attempt: AttemptMut]
+                [writes: WritesMut, turn: (&mut LogTurn<'_>)] -> Result<Committed, Abort>;
+            commit_late [context: Context] [attempt: AttemptMut]
                 [writes: WritesMut, turn: (&mut LogTurn<'_>)] -> Result<Committed, Abort>;
             changes [] [attempt: Attempt] [writes: Writes, sink: Sink];
             cut [] [clock: Clock] [epochs: (&Epochs)] -> u64;
@@ -94,7 +97,7 @@ macro_rules! for_each_function {
             applied [] [attempt: Attempt] [] -> Applied;
             failure_since [] [attempt: AttemptMut] [since: Applied] -> Result<(), Failure>;
             fail [] [attempt: AttemptMut] [abort: Abort] -> bool;
-            hide [] [attempt: AttemptMut] [at: CellAt];
+            hide [] [attempt: AttemptMut] [at: CellAt] -> Option<Abort>;
             show [] [attempt: AttemptMut] [at: CellAt] -> Result<(), Failure>;
             undo_to [] [attempt: AttemptMut] [to: Applied];
             read_at_mark [context: Context] [attempt: AttemptMut]

@@ -23,13 +23,15 @@
 //! A history contains:
 //! * Reads, with the version of the unit. If the transaction has written the unit itself, the read
 //!   is recorded with the version below these writes, or not at all.
+//! * Observations of ranges of numbers, as reads of the last version in which the number was found
+//!   to be in the range. (Under most protocols such an observation is a read like others.)
 //! * The findings of operations that did nothing: that a key is missing, or that its row exists
 //!   already. If the closure ends in such an error, also the assumptions of the writes before it.
 //! * Transactions that read in a snapshot. Such a transaction is recorded as begun when the
 //!   snapshot was opened. A long read-only transaction that is registered like a snapshot is
 //!   recorded as begun at its own begin.
-//! * Ranges, as far as they were scanned. An unfinished scan of an unordered table is not recorded,
-//!   but the rows that it returned are.
+//! * Ranges of keys, as far as they were scanned. An unfinished scan of an unordered table is not
+//!   recorded, but the rows that it returned are.
 //! * Steps, as reads of the versions that their units have when they run. If the transaction fails
 //!   at the commit, the steps that have run are not recorded.
 //! * A read outside of transactions, as a transaction of one read.
@@ -359,6 +361,10 @@ impl<P: Protocol> Recorded<P> {
             version: Some(version),
             present,
         });
+        let Attempt { inner, reads, .. } = attempt;
+        P::loosened(inner, &mut |at, version| {
+            reads.push(Noted::Unit(at, Seen { present: true, version }));
+        });
         let reads: Vec<Access> =
             attempt.reads.drain(..).map(|noted| Self::told(context, noted)).collect();
         let mut scans = Vec::new();
@@ -386,6 +392,66 @@ impl<P: Protocol> Recorded<P> {
         attempt.applied.clear();
         Self::note_deletes(context, &transaction.writes);
         context.clock.ends(transaction);
+    }
+
+    /// Commits by calling `commit`, and records the transaction.
+    fn commit_by(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt<P::Attempt>,
+        writes: &mut WriteSet,
+        commit: impl FnOnce(
+            &mut Context<'_, P>,
+            &mut P::Attempt,
+            &mut WriteSet,
+        ) -> Result<Committed, Abort>,
+    ) -> Result<Committed, Abort> {
+        let commit = || commit(&mut inner(context), &mut attempt.inner, writes);
+        let (result, observed) = steps::observed_by(|| catch_unwind(AssertUnwindSafe(commit)));
+        let result = result.unwrap_or_else(|panic| {
+            Self::end(context, attempt, true, std::iter::empty());
+            resume_unwind(panic)
+        });
+        match result {
+            Ok(Committed { version, .. }) if context.clock.has_versions => {
+                for (at, version) in observed {
+                    Self::note(attempt, at, Seen { present: true, version });
+                }
+                let made = writes.items().iter().filter(|item| !item.untouched);
+                Self::end(
+                    context,
+                    attempt,
+                    true,
+                    made.map(|item| (item.at, version, item.present)),
+                );
+            }
+            Ok(_) => {
+                // The last write of a unit counts.
+                let mut applied = std::mem::take(&mut attempt.applied);
+                let mut met = HashSet::new();
+                applied.reverse();
+                applied.retain(|written| met.insert(written.at.address()));
+                let versions = &context.clock.versions;
+                let was_there =
+                    |at: CellAt| lock(versions).contains_key(&(at.table(), key_of(context, at)));
+                // A row that the transaction itself has inserted and deleted again counts as not
+                // written.
+                applied.retain(|written| written.present || was_there(written.at));
+                let version = context.clock.tick();
+                Self::end(
+                    context,
+                    attempt,
+                    true,
+                    applied.into_iter().map(|Written { at, present, .. }| (at, version, present)),
+                );
+            }
+            // The commit validates the reads before it returns one of these outcomes, and before an
+            // updater can panic.
+            Err(Abort::Guard | Abort::Overflow) => {
+                Self::end(context, attempt, true, std::iter::empty())
+            }
+            Err(_) => Self::end(context, attempt, false, std::iter::empty()),
+        }
+        result
     }
 
     /// Notes that the tombstone of a deleted row is about to leave its index.
@@ -450,6 +516,7 @@ macro_rules! pass_on {
     ($of:tt stage $($shape:tt)*) => {};
     ($of:tt stage_new $($shape:tt)*) => {};
     ($of:tt commit $($shape:tt)*) => {};
+    ($of:tt commit_late $($shape:tt)*) => {};
     ($of:tt abort $($shape:tt)*) => {};
     ($of:tt validate_without_writes $($shape:tt)*) => {};
     ($of:tt absent $($shape:tt)*) => {};
@@ -488,6 +555,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
     // The recorder would not notice the end of a single read.
     const SINGLE_READ_COMMITS: bool = false;
     const READABLE_CUT: bool = P::READABLE_CUT;
+    const LATE_ROWS: bool = P::LATE_ROWS;
     const TIMESTAMPS: &'static [Timestamps] = P::TIMESTAMPS;
     type Versions = Self;
     type InPlace = Self;
@@ -550,8 +618,18 @@ impl<P: Protocol> Protocol for Recorded<P> {
         Some(seen)
     }
 
-    /// Leaves the observation one of a version: a history has no others.
-    fn loosen(_attempt: &mut Self::Attempt, _at: CellAt, _range: NumberRange) {}
+    fn loosen(attempt: &mut Self::Attempt, at: CellAt, range: NumberRange) -> bool {
+        let is_loose = P::loosen(&mut attempt.inner, at, range);
+        if is_loose {
+            // The version is noted at the end of the attempt.
+            let read = attempt.reads.pop();
+            debug_assert!(
+                matches!(read, Some(Noted::Unit(noted, _)) if noted.address() == at.address()),
+                "the read that is loosened is the last one"
+            );
+        }
+        is_loose
+    }
 
     fn scan(
         attempt: &mut Self::Attempt,
@@ -624,53 +702,20 @@ impl<P: Protocol> Protocol for Recorded<P> {
         writes: &mut WriteSet,
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
-        let commit = || P::commit(&mut inner(context), &mut attempt.inner, writes, turn);
-        let (result, observed) = steps::observed_by(|| catch_unwind(AssertUnwindSafe(commit)));
-        let result = result.unwrap_or_else(|panic| {
-            Self::end(context, attempt, true, std::iter::empty());
-            resume_unwind(panic)
-        });
-        match result {
-            Ok(Committed { version, .. }) if context.clock.has_versions => {
-                for (at, version) in observed {
-                    Self::note(attempt, at, Seen { present: true, version });
-                }
-                let made = writes.items().iter().filter(|item| !item.untouched);
-                Self::end(
-                    context,
-                    attempt,
-                    true,
-                    made.map(|item| (item.at, version, item.present)),
-                );
-            }
-            Ok(_) => {
-                // The last write of a unit counts.
-                let mut applied = std::mem::take(&mut attempt.applied);
-                let mut met = HashSet::new();
-                applied.reverse();
-                applied.retain(|written| met.insert(written.at.address()));
-                let versions = &context.clock.versions;
-                let was_there =
-                    |at: CellAt| lock(versions).contains_key(&(at.table(), key_of(context, at)));
-                // A row that the transaction itself has inserted and deleted again counts as not
-                // written.
-                applied.retain(|written| written.present || was_there(written.at));
-                let version = context.clock.tick();
-                Self::end(
-                    context,
-                    attempt,
-                    true,
-                    applied.into_iter().map(|Written { at, present, .. }| (at, version, present)),
-                );
-            }
-            // The commit validates the reads before it returns one of these outcomes, and before an
-            // updater can panic.
-            Err(Abort::Guard | Abort::Overflow) => {
-                Self::end(context, attempt, true, std::iter::empty())
-            }
-            Err(_) => Self::end(context, attempt, false, std::iter::empty()),
-        }
-        result
+        Self::commit_by(context, attempt, writes, |context, attempt, writes| {
+            P::commit(context, attempt, writes, turn)
+        })
+    }
+
+    fn commit_late(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
+    ) -> Result<Committed, Abort> {
+        Self::commit_by(context, attempt, writes, |context, attempt, writes| {
+            P::commit_late(context, attempt, writes, turn)
+        })
     }
 
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &mut WriteSet) {
@@ -736,12 +781,13 @@ impl<P: Protocol> Absence for Recorded<P> {
 impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
     const APPLIES_AT_ONCE: bool = P::InPlace::APPLIES_AT_ONCE;
 
-    fn hide(attempt: &mut Attempt<P::Attempt>, at: CellAt) {
-        if !attempt.has_versions {
+    fn hide(attempt: &mut Attempt<P::Attempt>, at: CellAt) -> Option<Abort> {
+        let failure = P::InPlace::hide(&mut attempt.inner, at);
+        if !attempt.has_versions && failure.is_none() {
             // The step reads the unit at once.
             Self::note(attempt, at, Seen { present: true, version: 0 });
         }
-        P::InPlace::hide(&mut attempt.inner, at);
+        failure
     }
 
     fn undo_to(attempt: &mut Attempt<P::Attempt>, to: Applied) {

@@ -81,6 +81,7 @@ use crate::stats::LockCounters;
 use crate::sync::{self, AtomicU64, Instant, Ordering, Refusal, step};
 use crate::timestamps::Timestamps;
 use std::any::Any;
+use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
@@ -148,7 +149,10 @@ pub struct Attempt {
 #[derive(Debug, Default)]
 struct Hidden {
     /// The places in the log of the steps of each record, by the record's address.
-    places: AddressMap<Vec<usize>>,
+    places: AddressMap<VecDeque<usize>>,
+    /// The addresses of the records of all steps, hidden or shown, with the steps' places in the
+    /// log. The places ascend.
+    steps: Vec<(u64, usize)>,
     /// The first failure of a step, or of an update of a record on which a step has run. Only the
     /// commit looks at it.
     failure: Option<HiddenFailure>,
@@ -163,39 +167,58 @@ struct HiddenFailure {
     place: usize,
 }
 
+impl HiddenFailure {
+    /// Returns the outcome that the closure sees.
+    fn outcome(&self) -> Abort {
+        if self.panic.is_some() { Abort::Panicked } else { self.abort }
+    }
+}
+
 impl Hidden {
+    /// Adds a step at place `place` of the log, behind all other steps.
+    fn add(&mut self, at: CellAt, place: usize) {
+        self.places.entry(at.address()).or_default().push_back(place);
+        self.steps.push((at.address(), place));
+    }
+
     /// Returns whether a step has run on a record before place `mark` of the log.
     fn has(&self, at: CellAt, mark: usize) -> bool {
         let places = self.places.get(&at.address());
-        places.and_then(|places| places.first()).is_some_and(|&first| first < mark)
+        places.and_then(|places| places.front()).is_some_and(|&first| first < mark)
     }
 
     /// Shows what the first step on a record has done. Returns the step's place in the log.
     fn show_first(&mut self, at: CellAt) -> Option<usize> {
         let places = self.places.get_mut(&at.address())?;
-        let shown = places.remove(0);
+        let shown = places.pop_front();
         if places.is_empty() {
             self.places.remove(&at.address());
         }
-        Some(shown)
+        shown
     }
 
     /// Forgets everything from place `place` of the log on.
     fn undo_to(&mut self, place: usize) {
-        self.places.retain(|_, places| {
-            places.retain(|&step| step < place);
-            !places.is_empty()
-        });
+        while let Some((address, step)) = self.steps.pop_if(|&mut (_, step)| step >= place) {
+            let Some(places) = self.places.get_mut(&address) else { continue };
+            if places.back() == Some(&step) {
+                places.pop_back();
+            }
+            if places.is_empty() {
+                self.places.remove(&address);
+            }
+        }
         self.failure.take_if(|failure| failure.place >= place);
     }
 
     /// Returns whether the attempt has run a step, or has a hidden failure.
     fn is_used(&self) -> bool {
-        !self.places.is_empty() || self.failure.is_some()
+        !self.steps.is_empty() || self.failure.is_some()
     }
 
     fn clear(&mut self) {
         self.places.clear();
+        self.steps.clear();
         self.failure = None;
     }
 }
@@ -619,9 +642,12 @@ impl InPlace<Serial> for Serial {
         true
     }
 
-    fn hide(attempt: &mut Attempt, at: CellAt) {
+    fn hide(attempt: &mut Attempt, at: CellAt) -> Option<Abort> {
+        let hidden = attempt.hidden.failure.as_ref().map(HiddenFailure::outcome);
+        let known = attempt.panic.as_ref().map(|_| Abort::Panicked).or(attempt.failure());
         attempt.failed.get_or_insert(Abort::NotYet);
-        attempt.hidden.places.entry(at.address()).or_default().push(attempt.log.len());
+        attempt.hidden.add(at, attempt.log.len());
+        hidden.or(known)
     }
 
     fn show(attempt: &mut Attempt, at: CellAt) -> Result<(), Failure> {

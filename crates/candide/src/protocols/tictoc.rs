@@ -179,6 +179,7 @@ use crate::protocols::shared::cell_lock::{
     self, acquire, begin_install, copy_shared, evaluate, fail, free, look_again, release,
     release_cell, release_installed,
 };
+use crate::protocols::shared::late_rows::{Late, LateRows, NoLateRows};
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
 use crate::stats::LockCounters;
@@ -277,6 +278,7 @@ impl Protocol for TicToc {
     const SINGLE_READ_COMMITS: bool = true;
     const COMMITS_STALE: bool = true;
     const READABLE_CUT: bool = false;
+    const LATE_ROWS: bool = true;
     type Versions = NoVersions;
     type InPlace = Deferred;
 
@@ -372,7 +374,24 @@ impl Protocol for TicToc {
     ) -> Result<Committed, Abort> {
         let committed = match writes.is_empty() {
             true => commit_reads(context, attempt, writes),
-            false => commit(context, attempt, writes, turn),
+            false => commit(context, attempt, writes, turn, &NoLateRows),
+        };
+        cell_lock::end(context, &mut attempt.held, release_held);
+        committed
+    }
+
+    #[cold]
+    fn commit_late(
+        context: &mut Context<'_, TicToc>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
+    ) -> Result<Committed, Abort> {
+        attempt.reads.reserve(writes.late_rows().count()); // C4
+        let late = LateRows::prepare(context, writes);
+        let committed = match &late {
+            Ok(late) => commit(context, attempt, writes, turn, late),
+            Err(abort) => Err(*abort),
         };
         cell_lock::end(context, &mut attempt.held, release_held);
         committed
@@ -570,12 +589,15 @@ fn commit(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
+    late: &impl Late,
 ) -> Result<Committed, Abort> {
     if context.engine.options.factors.has(Factor::PreemptiveAborts) {
         preempt(context, attempt, writes)?;
     }
     // 1 lock
     acquire(context, &mut attempt.held, writes, install_held)?;
+    let replaced = |item: &WriteItem| item.at.cell_word(WTS).load(Ordering::Relaxed);
+    late.lock(context, attempt, writes, |attempt| &attempt.held, replaced)?; // LR1
 
     // The stamp is an epoch in which the commit holds all its locks.
     turn.take();
@@ -588,7 +610,6 @@ fn commit(
     context.note_staleness(|| is_stale(attempt, writes));
 
     // 4 evaluate
-    let replaced = |item: &WriteItem| item.at.cell_word(WTS).load(Ordering::Relaxed);
     if let Err(failure) = evaluate(context.local, writes, cts, replaced) {
         // The outcome depends on the locked versions, so they count as read at `cts`.
         writes.items_mut().iter_mut().for_each(|item| item.note = raised(Tid(item.note), cts).0);

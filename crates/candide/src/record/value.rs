@@ -112,7 +112,11 @@ impl Drop for Value {
     fn drop(&mut self) {
         // SAFETY: the value belongs to `self` (BV1), and is not used any more (BV2).
         let free = || unsafe { (self.0.as_ref().drop)(self.0) };
-        let _ = catch_unwind(AssertUnwindSafe(free));
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(free)) {
+            // What the panic has thrown has a destructor, too.
+            let dropped = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+            dropped.unwrap_or_else(std::mem::forget);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::key_words::KeyWords;
 ///
 /// Few words of integers stay an array of exactly their number: their copies are short, and
 /// comparing them is a few instructions. The words of a part with a text or bytes are a
-/// [`KeyWords`].
+/// `KeyWords`.
 #[diagnostic::on_unimplemented(
     message = "a struct of more than four words cannot be a component of a tuple, of an option, or of a key of several fields",
     label = "a key with a component of more than four words",

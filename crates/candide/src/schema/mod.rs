@@ -38,6 +38,7 @@ pub(crate) use index_spec::{Hashed, Ordered};
 pub use index_spec::{InOrder, IndexKind, IndexSpec};
 pub use key::AsKey;
 pub(crate) use key::Key;
+pub use key_joint::Before;
 pub(crate) use key_packing::KeyPacking;
 pub(crate) use key_text::{Show, Shown};
 pub(crate) use key_words::{KEY_WORDS_MAX, KeyWords};

@@ -60,9 +60,15 @@ impl NumberRange {
 
     /// Returns whether the number's type has `number`.
     pub(crate) fn is_possible(&self, number: i128) -> bool {
+        let (least, most) = self.of_type();
+        (least..=most).contains(&number)
+    }
+
+    /// Returns the smallest and the largest number of the number's type.
+    fn of_type(&self) -> (i128, i128) {
         let values = i128::from(self.mask) + 1;
         let least = if self.signed { -values / 2 } else { 0 };
-        (least..least + values).contains(&number)
+        (least, least + values - 1)
     }
 
     /// Returns the largest range around `number` whose numbers are all in this range, or all not.
@@ -79,6 +85,14 @@ impl NumberRange {
     /// Returns the range of the numbers that are in this range after `summand` is added.
     pub(crate) fn before_adding(self, summand: i128) -> NumberRange {
         NumberRange { least: self.least - summand, most: self.most - summand, ..self }
+    }
+
+    /// Returns the range of those numbers of this range to which either summand can be added
+    /// without an overflow.
+    pub(crate) fn where_sums_are_possible(self, least: i128, most: i128) -> NumberRange {
+        let of_type = self.of_type();
+        let (first, last) = (of_type.0 - least, of_type.1 - most);
+        NumberRange { least: self.least.max(first), most: self.most.min(last), ..self }
     }
 
     /// Returns the number's place: word, first bit, and bits.
@@ -121,6 +135,11 @@ mod tests {
         assert_eq!(around(21), [false, false, false, true]);
         let before = range.before_adding(4);
         assert_eq!([5, 6, 16, 17].map(|number| before.has(number)), [false, true, true, false]);
+        let small = NumberRange::new::<u8>((0, 0, 0xff), &(10..));
+        let possible = small.where_sums_are_possible(-20, 50);
+        let has = |range: NumberRange| [19, 20, 205, 206].map(|number| range.has(number));
+        assert_eq!(has(possible), [false, true, true, false]);
+        assert_eq!(has(small), [true; 4]);
         let nothing = NumberRange::new::<i64>(WORD, &(5..5));
         assert!(nothing.around(7).has(i64::MIN.into()) && nothing.around(7).has(i64::MAX.into()));
     }

@@ -4,7 +4,7 @@
 
 use super::{
     AtomicU64, Duration, Instant, MODELLED, Ordering, Parking, Patience, Point, Wait, Waited, Wish,
-    pass, process,
+    is_in_step, pass, process,
 };
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
@@ -25,7 +25,8 @@ pub(crate) struct Exclusive {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The thread would wait for itself. Either the thread already holds the lock, or the lock's
-    /// holder waits, directly or through further holders, for another lock that the thread holds.
+    /// holder waits, directly or through further holders, for another lock that the thread holds;
+    /// or the thread runs a step.
     Nested,
     /// The deadline has passed.
     TooLate,
@@ -98,7 +99,8 @@ impl Exclusive {
     #[cold]
     #[inline(never)]
     fn wait_for(&self, me: u64, until: Option<Instant>) -> Result<(), Refusal> {
-        if self.holder.load(Ordering::Relaxed) == me {
+        // In a step no attempt may begin, and the step's transaction holds its locks.
+        if self.holder.load(Ordering::Relaxed) == me || is_in_step() {
             return Err(Refusal::Nested);
         }
         let _nested = match HELD.with(Cell::get) {

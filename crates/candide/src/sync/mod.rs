@@ -16,6 +16,7 @@ pub(crate) mod size;
 mod spin;
 mod steps;
 mod system_clock;
+mod thread_pins;
 #[cfg(loom)]
 mod weaken;
 
@@ -31,6 +32,7 @@ pub(crate) use steps::step;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use steps::steps;
 pub(crate) use system_clock::{SystemClock, TICK_BITS};
+pub(crate) use thread_pins::{InStep, count_pin, count_unpin, is_in_step, is_inside_transaction};
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -81,14 +83,6 @@ pub(crate) const MULTI_COPY_ATOMIC: bool =
 pub(crate) fn process_unique() -> u64 {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
-}
-
-/// Returns a number that no other running thread of the process has; zero in a model, whose threads
-/// share thread-local data. Costs no more than an address.
-#[inline(always)]
-pub(crate) fn thread_address() -> u64 {
-    std::thread_local!(static PLACE: u8 = const { 0 });
-    if MODELLED { 0 } else { PLACE.with(|place| std::ptr::from_ref(place).addr() as u64) }
 }
 
 /// Locks a mutex whose data stays valid when a holder panics.

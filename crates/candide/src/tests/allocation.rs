@@ -8,6 +8,7 @@ use super::indexed_rows::{Filed, Parcel};
 use super::rows::Item;
 use crate::engine::Protocol;
 use crate::experiments::Factor;
+use crate::objects::TVec;
 use crate::schema::{Refused, Updater};
 use crate::sync::{Point, with_hook};
 use crate::{Abort, Column, Database, IndexOptions, Session, Table, Tx, Whole};
@@ -123,6 +124,7 @@ struct Tables<P: Protocol> {
     db: Database<P>,
     parcels: Table<Parcel, P>,
     filed: Table<Filed, P>,
+    vec: TVec<[u64; 3], P>,
 }
 
 impl<P: Protocol> Tables<P> {
@@ -134,18 +136,20 @@ impl<P: Protocol> Tables<P> {
             .unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         let filed = db.table::<Filed>("filed").unwrap();
+        let vec = TVec::new(&db).unwrap();
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
         db.run(|tx| parcels.insert_many(tx, (0..=200).map(|number| Parcel::new(1, number))))
             .unwrap();
-        Tables { db, parcels, filed }
+        Tables { db, parcels, filed, vec }
     }
 
     /// Writes `many` rows in each possible way.
     fn write(&self, tx: &Tx<'_, P>, many: u16) -> Result<(), Abort> {
-        let Tables { parcels, filed, .. } = self;
+        let Tables { parcels, filed, vec, .. } = self;
         for number in 0..many {
             parcels.insert(tx, Parcel::new(2, number))?;
             filed.insert(tx, Parcel::new(2, number).into())?;
+            vec.push(tx, [number.into(); 3])?;
             parcels.update(
                 tx,
                 &(1, number),

@@ -387,8 +387,10 @@ fn a_record_that_was_unlinked_after_a_reader_found_it_is_freed_after_the_reader(
         let first = parcels.contains(tx, &(1, 1))?;
         if attempts == 1 {
             assert!(is_linked(), "the reader has found the absent record");
-            drain(&mut writer, &epochs);
+            // Unlinks the record in the epoch of the reader's pin.
+            writer.run(|_| Ok(())).unwrap();
             assert!(!is_linked(), "the writer has unlinked the record");
+            drain(&mut writer, &epochs);
             writer.run(|tx| parcels.update(tx, &(1, 2), Parcel::COUNT.set(1))).unwrap();
         }
         // The row is newer than the first read, which is validated: the record's TID word is read.

@@ -40,9 +40,9 @@ enum Part {
 }
 
 /// The number of operations; the first number drawn for an operation is below it.
-const OPERATIONS: u64 = 31;
+const OPERATIONS: u64 = 32;
 /// The numbers of the operations that only read.
-const READS: [u64; 11] = [0, 1, 9, 10, 11, 19, 20, 21, 22, 23, 24];
+const READS: [u64; 12] = [0, 1, 9, 10, 11, 19, 20, 21, 22, 23, 24, 30];
 
 fn any(random: &mut Random) -> u64 {
     random.below(OPERATIONS)
@@ -239,6 +239,7 @@ impl<P: Protocol> Mix<P> {
                 let count = items.defer(tx, key, Item::COUNT, (), |count, ()| *count)?;
                 items.defer_insert(tx, other, count.map(move |&count| Item::new(other, count)))
             }
+            30 => items.is_within(tx, key, Item::COUNT, 1..3 + other as i64 % 2).map(drop),
             _ => {
                 thread::yield_now();
                 Ok(())

@@ -310,8 +310,8 @@ fn a_part_that_panics_is_undone<P: Protocol>() {
     assert_eq!(scene.counts()[1], (1, 13), "{}", P::NAME);
 }
 
-protocol_tests!(all: the_panic_of_an_update_is_undone_with_its_part);
-fn the_panic_of_an_update_is_undone_with_its_part<P: Protocol>() {
+protocol_tests!(all: an_update_that_panics_is_undone_with_its_part);
+fn an_update_that_panics_is_undone_with_its_part<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     let ended = scene.session.run(|tx| {

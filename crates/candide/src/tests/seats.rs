@@ -1,4 +1,4 @@
-//! Rows of tables whose indexes tests create while they run.
+//! Row types for tests that create indexes on tables in use.
 
 use crate::{Index, Ordered, Protocol, RunOptions, Session, Table, Whole};
 use candide_derive::Record;

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::state::{State, WRITES_VALUES};
+use super::state::{NO_UNITS, State};
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{Context, Engine, Protocol};
 use crate::error::Abort;
@@ -42,7 +42,7 @@ impl<P: Protocol> State<P> {
     #[cold]
     #[inline(never)]
     pub(crate) fn check_locked_ahead(&mut self) {
-        if own_thread::has_refused(self.held & !WRITES_VALUES) {
+        if own_thread::has_refused(self.held & !NO_UNITS) {
             self.worker.local.wanted.turn_off();
             self.doomed.get_or_insert(Abort::Locked);
         }

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::session_log::{NOW, SEEN};
-use super::state::{AT_COMMIT, FIRST_REVALIDATION, State, WRITES_VALUES};
+use super::state::{AT_COMMIT, FIRST_REVALIDATION, HAS_STEPS, NO_UNITS, State, WRITES_VALUES};
 use crate::access::WriteSet;
 use crate::engine::{
     Committed, ConflictNote, Context, Engine, InPlace, Protocol, ReadView, TableCore, Versions,
@@ -128,6 +128,15 @@ impl<P: Protocol> State<P> {
     /// [`Abort::NotYet`], and has done nothing, if [`State::commit_steps`] is needed.
     #[inline]
     pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
+        self.commit_as::<false>(engine)
+    }
+
+    /// Does the work of [`State::commit`]; with late rows if `LATE`.
+    #[inline]
+    pub(super) fn commit_as<const LATE: bool>(
+        &mut self,
+        engine: &Engine<P>,
+    ) -> Result<Committed, Abort> {
         if self.doomed.is_some() || self.failed.is_some() {
             if self.doomed.is_none() && self.failed == Some(Abort::NotYet) {
                 return Err(Abort::NotYet);
@@ -135,17 +144,21 @@ impl<P: Protocol> State<P> {
             let outcome = self.end_without_effect(engine, true)?;
             return Err(outcome.expect("a failed attempt has an outcome"));
         }
+        debug_assert!(self.has_noted_values(engine), "each write of a value is noted");
         if self.log.is_some() {
-            return self.commit_logged(engine);
+            return self.commit_logged::<LATE>(engine);
         }
         let turn = &mut LogTurn::unlogged();
         let context = &mut Context::new(engine, &mut self.worker);
-        P::commit(context, &mut self.attempt, &mut self.writes, turn)
+        match LATE {
+            true => P::commit_late(context, &mut self.attempt, &mut self.writes, turn),
+            false => P::commit(context, &mut self.attempt, &mut self.writes, turn),
+        }
     }
 
     /// Commits, and leaves the record of the commit in the session's buffer.
     #[inline(never)]
-    fn commit_logged(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
+    fn commit_logged<const LATE: bool>(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
         let State { attempt, writes, worker, log, .. } = self;
         let context = &mut Context::new(engine, worker);
         let log = log.as_deref_mut().expect("the database has a log");
@@ -156,7 +169,10 @@ impl<P: Protocol> State<P> {
                 return Err(refusal);
             }
         };
-        let committed = P::commit(context, attempt, writes, &mut turn)?;
+        let committed = match LATE {
+            true => P::commit_late(context, attempt, writes, &mut turn)?,
+            false => P::commit(context, attempt, writes, &mut turn)?,
+        };
         logged.append(turn, engine, committed, |record| P::changes(attempt, writes, record));
         Ok(committed)
     }
@@ -292,11 +308,14 @@ impl<P: Protocol> State<P> {
     }
 
     /// Makes sure that a commit ends in an outcome exactly if an operation has failed or there are
-    /// deferred entries, and that it notices steps. Called after each change of these.
+    /// deferred entries, and that it notices that there have been steps, or are late rows. Called
+    /// after each change of these.
     pub(super) fn note_deferred(&mut self) {
         if self.failed.is_none() || self.failed_at == AT_COMMIT {
             let is_refused = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
-            self.failed = is_refused.or_else(|| self.writes.has_steps().then_some(Abort::NotYet));
+            let has_steps = self.held & HAS_STEPS != 0;
+            let is_late = || has_steps || self.writes.late_rows().next().is_some();
+            self.failed = is_refused.or_else(|| is_late().then_some(Abort::NotYet));
             self.failed_at = AT_COMMIT;
         }
     }
@@ -321,7 +340,7 @@ impl<P: Protocol> State<P> {
         let mut has_values = false;
         if self.held > 0 {
             let held = std::mem::take(&mut self.held);
-            own_thread::forget_units(held & !WRITES_VALUES);
+            own_thread::forget_units(held & !NO_UNITS);
             has_values = held >= WRITES_VALUES;
         }
         self.writes.clear();

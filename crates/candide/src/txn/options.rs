@@ -129,8 +129,11 @@ impl<'a> RunOptions<'a> {
     /// or if `deadline` passes while the transaction waits for a global lock. A running attempt is
     /// not interrupted, and commits if it can, even after the deadline. If the deadline has already
     /// passed, one attempt is made nevertheless, unless another transaction has the global lock. An
-    /// attempt waits at most 20 ms for one row. If the limit on attempts is reached as well,
-    /// [`Abort::AttemptsExhausted`] is returned.
+    /// attempt waits at most 20 ms for one row; under [`DeferredTwoPhase`] the first attempt waits
+    /// 100 ms, and each later one until the deadline, but a second at most. If the limit on
+    /// attempts is reached as well, [`Abort::AttemptsExhausted`] is returned.
+    ///
+    /// [`DeferredTwoPhase`]: crate::policy::Policy::DeferredTwoPhase
     ///
     /// In a database that is [open](crate::Database::open), a wait for durability ends at
     /// `deadline` with [`Abort::OutcomeUnknown`]: the transaction has then ended in memory.

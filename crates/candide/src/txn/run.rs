@@ -5,14 +5,13 @@
 use super::ends::Unwound;
 use super::options::RunOptions;
 use super::session_log::SessionLog;
-use super::state::WRITES_VALUES;
+use super::state::NO_UNITS;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
-use crate::access::steps;
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
-    Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, Versions, Watch,
-    Worker,
+    Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, VALUES_AT_ONCE,
+    Versions, Watch, Worker,
 };
 use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
@@ -47,6 +46,9 @@ const LOCK_WAIT_MAX: Duration = Duration::from_millis(10);
 const BACKOFF_FIRST: Duration = Duration::from_micros(2);
 /// The largest bound of a pause after a conflict.
 const BACKOFF_MAX: Duration = Duration::from_micros(200);
+/// The largest number of values that a transaction keeps, between two attempts, to be dropped at
+/// its end.
+const VALUES_KEPT: usize = 64;
 /// The longest pause that is spun. For a shorter pause, a system call would take longer than the
 /// pause.
 const SPUN_MAX: Duration = Duration::from_micros(20);
@@ -182,7 +184,7 @@ impl<P: Protocol> TxnRunner<P> {
                 match self.attempt(engine, options, failed + 1, effects, &mut body) {
                     Ok(value) if self.state.get_mut().log.is_none() => return Ok(value),
                     Ok(value) => {
-                        return match self.acknowledge(engine, options, &mut starvation) {
+                        return match self.acknowledge(engine, options, effects, &mut starvation) {
                             Ok(()) => Ok(value),
                             Err(abort) => end_unacknowledged(value, abort, effects),
                         };
@@ -190,7 +192,7 @@ impl<P: Protocol> TxnRunner<P> {
                     Err(ended) => ended,
                 };
             if !matches!(verdict, Verdict::Conflict(_) | Verdict::Retry(_))
-                && let Err(abort) = self.acknowledge(engine, options, &mut starvation)
+                && let Err(abort) = self.acknowledge(engine, options, effects, &mut starvation)
             {
                 return end_unacknowledged(result, abort, effects);
             }
@@ -201,9 +203,11 @@ impl<P: Protocol> TxnRunner<P> {
             failed += 1;
             let refusal = match again {
                 Again::Conflict(cause) => {
+                    effects.leave_values(&engine.shared_garbage, VALUES_KEPT);
                     self.after_conflict(engine, options, cause, failed, &mut starvation)
                 }
                 Again::Retry(change) => {
+                    effects.leave_values(&engine.shared_garbage, 0);
                     self.await_change(engine, options, change, failed, &mut starvation)
                 }
             };
@@ -236,33 +240,40 @@ impl<P: Protocol> TxnRunner<P> {
         &mut self,
         engine: &Engine<P>,
         options: &RunOptions<'_>,
+        effects: &Effects,
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         let acknowledge = self.state.get_mut().log.as_ref().map(|log| log.acknowledge);
         match acknowledge.map(|level| options.level.unwrap_or(level)) {
             None | Some(Level::Memory) => Ok(()),
-            Some(level) => self.await_level(engine, level, options.deadline, starvation),
+            Some(level) => self.await_level(engine, level, options.deadline, effects, starvation),
         }
     }
 
     /// Waits for a level, in a database with a log, until `deadline` at the latest. Releases the
-    /// token and the turn before.
+    /// token and the turn before, and leaves the values that it is to drop to other transactions
+    /// meanwhile.
     #[inline(never)]
     fn await_level(
         &mut self,
         engine: &Engine<P>,
         level: Level,
         deadline: Option<Instant>,
+        effects: &Effects,
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
         starvation.end_early();
-        if steps::is_running() {
-            // The logger may wait for the turn of the transaction whose step runs this one.
-            return Err(Abort::OutcomeUnknown);
-        }
+        let has_left = effects.leave_values(&engine.shared_garbage, 0);
         let state = self.state.get_mut();
         let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
-        log.progress.wait(state.rests_on(engine), level, deadline)
+        let reached = log.progress.wait(state.rests_on(engine), level, deadline);
+        if has_left {
+            // If all transactions wait for the log, no other one drops them.
+            let mut values = Vec::new();
+            engine.shared_garbage.take_unwanted(&mut values, VALUES_AT_ONCE);
+            effects.drop_later(values);
+        }
+        reached
     }
 
     /// Reads a unit of the record with this key outside a transaction, and returns whether the row
@@ -286,7 +297,7 @@ impl<P: Protocol> TxnRunner<P> {
         }
         table.check_key(key);
         // `copy` runs user code if a column has a user-defined type, and may panic.
-        let _pin = engine.epochs.pinned(&self.public.slot);
+        let _pin = engine.epochs.pinned_for_attempt(&self.public.slot).ok()?;
         let state = self.state.get_mut();
         state.worker.local.read_view = ReadView::Current;
         P::begin(&mut Context::new(engine, &mut state.worker), &mut state.attempt);
@@ -314,6 +325,7 @@ impl<P: Protocol> TxnRunner<P> {
         starvation: &mut StarvationGuard<'e>,
     ) -> Option<Abort> {
         let state = self.state.get_mut();
+        state.worker.local.wanted.note_deadline(options.deadline);
         state.note_conflict(cause);
         if let Some(note) = &mut state.last_conflict {
             note.transaction = options.name;
@@ -394,7 +406,7 @@ impl<P: Protocol> TxnRunner<P> {
         pass(Point::Watching);
         match watched {
             Ok(()) if !*has_observed => Verdict::Outcome(Abort::NothingToAwait),
-            Ok(()) if is_in_another_that_holds(engine, *held & !WRITES_VALUES) => {
+            Ok(()) if is_in_another_that_holds(engine, *held & !NO_UNITS) => {
                 Verdict::Outcome(Abort::Nested)
             }
             Ok(()) => {
@@ -476,16 +488,18 @@ impl<P: Protocol> TxnRunner<P> {
         body: &mut impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, Ended<'e, T, E>> {
         if let Err(abort) = P::InPlace::enter(&engine.clock, options.deadline) {
-            self.public.counters.aborted(abort);
-            let panic: Panic = Box::new("never seen: the verdict is an outcome");
-            return Err((Verdict::Outcome(abort), Err(panic)));
+            return Err(self.refused(abort));
         }
         let state = self.state.get_mut();
-        match state.worker.local.read_view {
+        let pinned = match state.worker.local.read_view {
             ReadView::Snapshot(_) if P::Versions::WORDS > 0 => {
                 engine.epochs.pin_for_memory(&state.worker.local.slot)
             }
-            _ => engine.epochs.pin(&state.worker.local.slot),
+            _ => engine.epochs.pin_for_attempt(&state.worker.local.slot),
+        };
+        if let Err(abort) = pinned {
+            P::InPlace::leave(&engine.clock);
+            return Err(self.refused(abort));
         }
         state.attempt_number = number;
         state.begin(engine);
@@ -527,13 +541,21 @@ impl<P: Protocol> TxnRunner<P> {
         Err(ended)
     }
 
+    /// Counts an attempt that has been refused before its begin. Returns the end of the attempt.
+    #[cold]
+    fn refused<'e, T, E>(&self, abort: Abort) -> Ended<'e, T, E> {
+        self.public.counters.aborted(abort);
+        let panic: Panic = Box::new("never seen: the verdict is an outcome");
+        (Verdict::Outcome(abort), Err(panic))
+    }
+
     /// Commits an attempt that has steps. If it stands, ends the attempt.
     #[cold]
     #[inline(never)]
     fn commit_steps(&mut self, engine: &Engine<P>, effects: &Effects) -> Verdict<'static> {
         let state = self.state.get_mut();
         let verdict = unless_unwound(|| match state.commit_steps(engine, effects.steps()) {
-            Ok(_) => Ok(()),
+            Ok(()) => Ok(()),
             Err(abort) => state.unwind_at_commit(abort),
         });
         if matches!(verdict, Verdict::Stands) {
@@ -618,7 +640,26 @@ impl<P: Protocol> TxnRunner<P> {
         }
         self.has_garbage = !garbage.is_empty();
         drop(garbage);
-        engine.shared_garbage.take_unwanted(&mut self.state.get_mut().worker.local.values.unwanted);
+        let unwanted = &self.state.get_mut().worker.local.values.unwanted;
+        if !unwanted.is_empty() || !engine.shared_garbage.is_empty() {
+            self.collect_values(engine, effects);
+        }
+    }
+
+    /// Takes values from the shared queue, or leaves values there, so that the session has not too
+    /// many to drop.
+    #[cold]
+    #[inline(never)]
+    fn collect_values(&mut self, engine: &Engine<P>, effects: &Effects) {
+        let unwanted = &mut self.state.get_mut().worker.local.values.unwanted;
+        if unwanted.len() > VALUES_AT_ONCE {
+            engine.shared_garbage.put_unwanted(&mut unwanted.split_off(VALUES_AT_ONCE));
+        }
+        let most = VALUES_AT_ONCE - unwanted.len();
+        if engine.shared_garbage.take_unwanted(unwanted, most) {
+            // The next transaction goes on.
+            self.collected_at = 0;
+        }
         self.give_up_values(effects);
     }
 
@@ -653,6 +694,7 @@ fn settle<'e, T, E: From<Abort>>(
     result: Result<Result<T, E>, Panic>,
     effects: &Effects,
 ) -> ControlFlow<Result<T, E>, Again<'e>> {
+    effects.fail_steps();
     // The user's values are dropped first. If their destructors panicked while another panic
     // unwinds, the process would be aborted.
     match verdict {
@@ -691,6 +733,7 @@ fn end_unacknowledged<T, E: From<Abort>>(
     abort: Abort,
     effects: &Effects,
 ) -> Result<T, E> {
+    effects.fail_steps();
     drop(unshown);
     drop(effects.discard_last());
     Err(abort.into())

@@ -8,6 +8,7 @@ use crate::error::Abort;
 use crate::log::{Level, Log, LogTurn, Outbox};
 use crate::record::RecordAt;
 use crate::schema::Words;
+use crate::sync::is_in_step;
 use candide_log::format::commit::{CommitWriter, Head};
 use std::sync::{Arc, PoisonError};
 
@@ -66,6 +67,10 @@ impl SessionLog {
     #[cold]
     #[inline(never)]
     fn await_logger(&self) {
+        // The logger may wait for the turn of the step's transaction. The attempt will be refused.
+        if is_in_step() {
+            return;
+        }
         let progress = &self.log.progress;
         progress.wait_until(|| self.outbox.backlog() <= BACKLOG_WORDS_MAX || progress.is_full());
     }

@@ -9,7 +9,9 @@
 //!
 //! *Blind* means that the operation only assumes whether the row exists; the commit checks this
 //! assumption. A pending update whose guard fails makes every later read of its unit, and the
-//! commit, fail with the outcome of that update.
+//! commit, fail with the outcome of that update. The test whether a number is in a range applies
+//! only the pending updates of that number, so the failure of an update of another column shows at
+//! the commit.
 
 #![forbid(unsafe_code)]
 
@@ -46,7 +48,8 @@ pub(crate) struct State<P: Protocol> {
     pub(super) doomed: Option<Abort>,
     /// The outcome of a pending update that was returned to the closure. The attempt can only end
     /// in this outcome. If none was returned: [`Abort::NotUnique`] if there are `deferred` entries,
-    /// and otherwise [`Abort::NotYet`] if the commit has to run steps.
+    /// and otherwise [`Abort::NotYet`] if there have been steps, of which the commit has to know,
+    /// or are late rows.
     pub(super) failed: Option<Abort>,
     /// The number of the operation to which `failed` belongs, or [`AT_COMMIT`].
     pub(super) failed_at: u32,
@@ -63,7 +66,7 @@ pub(crate) struct State<P: Protocol> {
     pub(super) until_revalidation: u32,
     /// The session's end of the log; `None` if the database has no log.
     pub(crate) log: Option<Box<SessionLog>>,
-    /// The number of units that the attempt has noted as held, and [`WRITES_VALUES`].
+    /// The number of units that the attempt has noted as held, [`WRITES_VALUES`] and [`HAS_STEPS`].
     pub(super) held: u32,
     /// The timestamp of the attempt's view and the moment at which the attempt began, if the view
     /// is registered as a snapshot; otherwise `None`.
@@ -82,6 +85,12 @@ pub(crate) struct State<P: Protocol> {
 /// The bit of [`State::held`] that says that the attempt has staged values, or writes units with
 /// values. So the end of an attempt looks at one word only.
 pub(super) const WRITES_VALUES: u32 = 1 << 31;
+
+/// The bit of [`State::held`] that says that the attempt has staged a step, which may be undone.
+pub(super) const HAS_STEPS: u32 = 1 << 30;
+
+/// The bits of [`State::held`] that count no units.
+pub(super) const NO_UNITS: u32 = WRITES_VALUES | HAS_STEPS;
 
 /// The number behind those of all operations: that of an outcome which only the commit returns.
 pub(super) const AT_COMMIT: u32 = u32::MAX;
@@ -239,7 +248,9 @@ impl<P: Protocol> State<P> {
             self.read_own(engine, item, access::Mark::NOW, &mut |_| {})?;
         }
         let sum = number + added.all;
-        P::loosen(&mut self.attempt, at, range.around(sum).before_adding(added.all));
+        let same_answer = range.around(sum).before_adding(added.all);
+        let same_answer = same_answer.where_sums_are_possible(added.least, added.most);
+        P::loosen(&mut self.attempt, at, same_answer);
         Ok(Some(range.has(sum)))
     }
 

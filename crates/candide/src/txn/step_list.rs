@@ -59,7 +59,8 @@ pub(crate) struct StepList {
     evaluated: Cell<usize>,
     /// The number of entries, the first ones, up to which the transaction has asked for results.
     asked_for: Cell<usize>,
-    /// The first entry for which the transaction has asked without success, with the outcome.
+    /// The first entry that has failed, or is not evaluated since the attempt had failed, with the
+    /// outcome. No step behind it runs.
     failure: Cell<Option<(usize, Abort)>>,
     /// The entries of parts that were undone, which are kept until the transaction has ended.
     undone: RefCell<Vec<Rc<dyn Entry>>>,
@@ -115,10 +116,18 @@ impl StepList {
         while let Some(entry) = self.next()
             && entry.unit().is_none()
         {
-            self.evaluated.update(|evaluated| evaluated + 1);
-            entry.evaluate(&mut [])?;
+            self.evaluate(&entry, &mut [])?;
         }
         Ok(())
+    }
+
+    /// Evaluates the next entry.
+    fn evaluate(&self, entry: &Rc<dyn Entry>, words: &mut [u64]) -> Result<(), Abort> {
+        let number = self.evaluated.replace(self.evaluated.get() + 1);
+        let unwinding = Unwinding { list: self, number };
+        let result = entry.evaluate(words);
+        std::mem::forget(unwinding);
+        result.inspect_err(|&abort| self.note_failure(number, abort))
     }
 
     /// Returns the next entry that is to be evaluated.
@@ -131,25 +140,37 @@ impl StepList {
     ///
     /// # Errors
     /// The first error of `run`, also of an earlier call; [`Abort::Panicked`] if an earlier call of
-    /// `run` has panicked.
+    /// `run` has panicked; the outcome of the first entry that has failed, if the transaction has
+    /// asked for it.
     pub(crate) fn ask_for(
         &self,
         number: usize,
         mut run: impl FnMut(CellAt) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
-        self.refuse_behind_failure(number)?;
+        if let Some(last) = self.asked_for.get().checked_sub(1) {
+            self.refuse_behind_failure(number.min(last))?;
+        }
         while self.asked_for.get() <= number {
             let next = self.asked_for.replace(self.asked_for.get() + 1);
             let entry = self.entries.borrow()[next].clone();
             if let Some(at) = entry.unit() {
-                let unwinding = Unwinding { list: self, entry: next };
+                let unwinding = Unwinding { list: self, number: next };
                 let result = run(at);
                 std::mem::forget(unwinding);
-                result.inspect_err(|&abort| self.failure.set(Some((next, abort))))?;
+                result.inspect_err(|&abort| self.note_failure(next, abort))?;
             }
+            // The step may have run, and failed, when it was staged.
+            self.refuse_behind_failure(next)?;
             assert!(self.evaluated.get() > next, "a step runs when its unit is read");
         }
         Ok(())
+    }
+
+    /// Notes that entry `number` has failed.
+    fn note_failure(&self, number: usize, abort: Abort) {
+        if self.failure.get().is_none_or(|(first, _)| number < first) {
+            self.failure.set(Some((number, abort)));
+        }
     }
 
     /// Returns the outcome of the first entry that has failed, if its number is `number` at most.
@@ -191,22 +212,29 @@ impl Steps for StepList {
         self.refuse_behind_failure(step as usize)?;
         let entry = self.next().expect("a step runs once");
         assert_eq!(self.evaluated.get(), step as usize, "steps run in their order");
-        self.evaluated.set(step as usize + 1);
-        entry.evaluate(words)?;
+        self.evaluate(&entry, words)?;
         self.evaluate_computations()
+    }
+
+    fn refuse(&self, step: u32, abort: Abort) {
+        self.note_failure(step as usize, abort);
+    }
+
+    fn failure(&self) -> Option<Abort> {
+        self.failure.get().map(|(_, abort)| abort)
     }
 }
 
-/// A guard that notes the panic of a step for whose result the transaction has asked. If the step
-/// has not panicked, the guard is forgotten.
+/// A guard that notes the panic of an entry that is evaluated. If the entry has not panicked, the
+/// guard is forgotten.
 struct Unwinding<'l> {
     list: &'l StepList,
-    entry: usize,
+    number: usize,
 }
 
 impl Drop for Unwinding<'_> {
     fn drop(&mut self) {
-        self.list.failure.set(Some((self.entry, Abort::Panicked)));
+        self.list.note_failure(self.number, Abort::Panicked);
     }
 }
 

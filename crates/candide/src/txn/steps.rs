@@ -3,9 +3,9 @@
 
 #![forbid(unsafe_code)]
 
-use super::state::State;
+use super::state::{HAS_STEPS, State};
 use crate::access::{Failure, Intent, Steps, steps};
-use crate::engine::{Committed, Context, Engine, InPlace, Protocol};
+use crate::engine::{Context, Engine, InPlace, Protocol};
 use crate::error::Abort;
 use crate::record::CellAt;
 use crate::schema::{Code, Op};
@@ -32,8 +32,12 @@ impl<P: Protocol> State<P> {
         let words = at.payload_words();
         let operand = self.writes.push_step(step, words);
         let op = Op { code: Code::User, operand, ..Op::set_words(0, words as u16) };
-        P::InPlace::hide(&mut self.attempt, at);
+        if let Some(failure) = P::InPlace::hide(&mut self.attempt, at) {
+            list.refuse(step, failure);
+        }
+        self.held |= HAS_STEPS;
         steps::with_list(list, || self.stage_admitted(engine, at, Intent::Update, op))?;
+        self.writes.note_step(at);
         self.note_deferred();
         Ok(())
     }
@@ -83,15 +87,33 @@ impl<P: Protocol> State<P> {
         result
     }
 
-    /// Commits an attempt with steps of `list`, as [`State::commit`] does.
+    /// Commits an attempt that has had steps, which are in `list`, or has late rows, as
+    /// [`State::commit_reads`] and [`State::commit`] do.
     #[cold]
     pub(super) fn commit_steps(
         &mut self,
         engine: &Engine<P>,
         list: Rc<dyn Steps>,
-    ) -> Result<Committed, Abort> {
+    ) -> Result<(), Abort> {
         self.failed = None;
+        if let Some(failure) = list.failure() {
+            // The closure may have caught the panic of a computation. Such a failure belongs to no
+            // operation.
+            self.fail(failure);
+        }
+        if let Some(committed) = self.commit_reads(engine) {
+            return committed;
+        }
         self.writes.reserve_order();
-        steps::with_list(list, || self.commit(engine))
+        let has_late_rows = self.writes.late_rows().next().is_some();
+        let committed = steps::with_list(list, || match has_late_rows {
+            true => self.commit_as::<true>(engine),
+            false => self.commit(engine),
+        });
+        if committed == Err(Abort::MemoryLimit) {
+            // The commit may not have validated what the closure has read.
+            self.validate(engine)?;
+        }
+        committed.map(drop)
     }
 }

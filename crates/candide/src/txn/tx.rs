@@ -6,7 +6,7 @@ use super::conflict::Conflict;
 use super::savepoint::Savepoint;
 use super::state::State;
 use super::step_list::{OwnedList, Phase, StepList};
-use crate::engine::{Engine, Protocol};
+use crate::engine::{Engine, Protocol, SharedQueue};
 use crate::error::Abort;
 use crate::protocols::DefaultProtocol;
 use crate::record::value::Value;
@@ -52,12 +52,36 @@ struct Kinds {
 }
 
 impl Effects {
-    /// Runs all effects of a committed transaction, and drops what its steps have held.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn run_all(self) {
-        if let Some(kept) = self.0.into_inner() {
-            (*kept).run_all();
+    pub(crate) fn is_empty(&mut self) -> bool {
+        self.0.get_mut().is_none()
+    }
+
+    /// Runs all effects of a committed transaction, and drops what its steps have held.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn run_all(&mut self) {
+        if let Some(kept) = self.0.get_mut() {
+            kept.run_all();
         }
+    }
+
+    /// Returns the values that are to be dropped when the session is free.
+    #[cold]
+    pub(crate) fn take_values(&mut self) -> Vec<Value> {
+        self.0.get_mut().as_mut().map(|kept| std::mem::take(&mut kept.values)).unwrap_or_default()
+    }
+
+    /// If there are more than `most` values to be dropped, moves them to `queue`, from which
+    /// another transaction takes them; returns whether it has.
+    #[cold]
+    pub(super) fn leave_values(&self, queue: &SharedQueue, most: usize) -> bool {
+        let mut kept = self.0.borrow_mut();
+        let Some(kept) = kept.as_mut().filter(|kept| kept.values.len() > most) else {
+            return false;
+        };
+        queue.put_unwanted(&mut kept.values);
+        true
     }
 
     /// Drops values when the session is free.
@@ -65,18 +89,23 @@ impl Effects {
         self.0.borrow_mut().get_or_insert_default().values.append(&mut values);
     }
 
+    /// Notes that the attempt has not committed, before any of the user's values is dropped.
+    #[cold]
+    pub(crate) fn fail_steps(&self) {
+        if let Some(Kept { steps: Some(steps), .. }) = self.0.borrow().as_deref() {
+            steps.end(Phase::Failed);
+        }
+    }
+
     /// Returns the effects and steps of an attempt that has not committed, and is repeated. The
     /// caller drops them. Values stay, since the session is not free yet.
     #[inline]
     pub(crate) fn discard(&self) -> impl Sized + use<> {
         let mut kept = self.0.take();
-        if let Some(kept) = &mut kept {
-            if let Some(steps) = &kept.steps {
-                steps.end(Phase::Failed);
-            }
-            if !kept.values.is_empty() {
-                self.drop_later(std::mem::take(&mut kept.values));
-            }
+        if let Some(kept) = &mut kept
+            && !kept.values.is_empty()
+        {
+            self.drop_later(std::mem::take(&mut kept.values));
         }
         kept
     }
@@ -87,11 +116,7 @@ impl Effects {
     #[inline]
     pub(crate) fn discard_last(&self) -> impl Sized + use<> {
         let mut kept = self.0.borrow_mut();
-        let kept = kept.as_mut()?;
-        if let Some(steps) = &kept.steps {
-            steps.end(Phase::Failed);
-        }
-        Some(std::mem::take(&mut kept.calls))
+        Some(std::mem::take(&mut kept.as_mut()?.calls))
     }
 
     /// Returns the list of steps of this attempt, and makes it if there is none.
@@ -128,15 +153,13 @@ impl Effects {
 }
 
 impl Kept {
-    #[cold]
-    fn run_all(self) {
-        let Kept { calls, steps, values: _values } = self;
-        if let Some(steps) = &steps {
+    fn run_all(&mut self) {
+        if let Some(steps) = &self.steps {
             steps.end(Phase::Committed);
         }
         // Values, and what the steps hold, are dropped last, so that no panic of a drop keeps a
         // call from being made.
-        calls.into_iter().for_each(|call| call());
+        std::mem::take(&mut self.calls).into_iter().for_each(|call| call());
     }
 }
 

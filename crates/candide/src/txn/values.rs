@@ -6,6 +6,7 @@ use super::state::{State, WRITES_VALUES};
 use crate::engine::{Engine, Protocol, Retired, TableCore, Versions};
 use crate::error::Abort;
 use crate::record::value::Value;
+use std::sync::PoisonError;
 
 impl<P: Protocol> State<P> {
     /// Notes that the attempt is about to write rows of a table with values. Called before each of
@@ -35,6 +36,16 @@ impl<P: Protocol> State<P> {
         let word = self.worker.local.values.stage(value);
         self.note_value_write(engine, table)?;
         Ok(word)
+    }
+
+    /// Returns whether the attempt has noted all writes of rows with values.
+    pub(super) fn has_noted_values(&self, engine: &Engine<P>) -> bool {
+        let tables = engine.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let values = &self.worker.local.values;
+        let has_values = |table: u16| tables[usize::from(table)].has_values;
+        self.writes.items().iter().map(|item| item.at.table()).all(|table| {
+            !has_values(table) || values.is_noted(table) && self.writes.needs_evaluation()
+        })
     }
 
     /// Ends the attempt's ownership of values: what it has replaced belongs to the session's

@@ -108,8 +108,17 @@ fn title(result: &Measurement, comparisons: &[Comparison<'_>]) -> String {
     for (knob, value) in result.params.as_object().into_iter().flatten() {
         let differs = namesakes().any(|other| other.params.get(knob) != Some(value));
         if differs && size.is_none_or(|(size, ..)| size != knob) {
-            title += &format!(", {knob} {}", plain(value));
+            title += &format!(", {} {}", knob.replace('_', " "), plain(value));
         }
+    }
+    if namesakes().any(|other| other.factors != result.factors) {
+        title += &match result.factors.as_slice() {
+            [] => ", no bad choice".to_string(),
+            factors => format!(", {}", factors.join(" and ")),
+        };
+    }
+    if namesakes().any(|other| other.profile != result.profile) {
+        title += &format!(", profile {}", plain(&serde_json::json!(result.profile)));
     }
     title
 }

@@ -1,38 +1,57 @@
 //! The facts of a report: the workloads, the machine, the program, and the outcome of the checks.
 
+use super::super::outcome::outcome;
 use super::comparison::Comparison;
-use super::markup::{escape, folded, list};
+use super::markup::{escape, list};
 use super::number::{count, counted};
-use crate::results::{Report, label};
-
-/// The largest number of notes on single results that are shown unfolded.
-const FEW: usize = 4;
+use crate::results::{Noise, Report, label};
 
 /// Returns the head of the page.
 pub(crate) fn head(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     let failed = report.results.iter().flat_map(|result| {
         result.consistency.failed.iter().map(move |failure| format!("{}: {failure}", label(result)))
     });
-    let told = report.results.iter().flat_map(|result| {
-        result.consistency.notes.iter().map(move |note| format!("{}: {note}", label(result)))
-    });
-    let told: Vec<String> = told.collect();
-    let told = match told.len() {
-        0..=FEW => list("notes", told.into_iter()),
-        many => folded(&counted(many, "note"), &list("notes", told.into_iter())),
-    };
     format!(
-        "<header>\n<h1>Candide: {}</h1>\n<p>{}</p>\n{}{}{}</header>\n",
-        escape(&title(comparisons)),
+        "<header>\n<h1>Candide: {}</h1>\n<p class=\"came\">{}</p>\n<p>{}</p>\n{}{}{}</header>\n",
+        escape(&title(report, comparisons)),
+        escape(&outcome(report).replace('\n', " ")),
         escape(&extent(report)),
         verdict(report),
         list("failed", failed),
-        list("notes", report.notes.iter().cloned()) + &told,
+        noise(report),
     )
 }
 
-/// Returns a short description of the measurement.
-pub(crate) fn title(comparisons: &[Comparison<'_>]) -> String {
+/// Returns the verdict on noise; an empty text if the system does not report what it needs.
+fn noise(report: &Report) -> String {
+    Noise::of(report).map_or_else(String::new, |noise| {
+        let class = if noise.is_quiet { "quiet" } else { "noisy" };
+        format!("<p class=\"{class}\">{}</p>\n", escape(&noise.words))
+    })
+}
+
+/// Returns the notes on the results, and what differs from the published figure.
+pub(crate) fn notes(report: &Report) -> String {
+    let deviations = report.figure.as_ref().map_or(String::new(), |figure| {
+        format!(
+            "<h3>Differences from the published figure</h3>\n{}",
+            list("notes", figure.deviations.iter().cloned())
+        )
+    });
+    let notes = list("notes", report.all_notes().into_iter());
+    match (deviations.is_empty(), notes.is_empty()) {
+        (_, true) => deviations,
+        (true, false) => notes,
+        (false, false) => format!("{deviations}<h3>On the results</h3>\n{notes}"),
+    }
+}
+
+/// Returns a short description of the measurement: the figure that it reproduces, or else the
+/// workloads.
+pub(crate) fn title(report: &Report, comparisons: &[Comparison<'_>]) -> String {
+    if let Some(figure) = &report.figure {
+        return figure.title.to_string();
+    }
     match comparisons {
         [] => "nothing measured".to_string(),
         [comparison] => comparison.title.clone(),

@@ -11,6 +11,7 @@ mod figure;
 mod markup;
 mod number;
 mod palette;
+mod parameters;
 mod tables;
 
 use comparison::Comparison;
@@ -35,7 +36,7 @@ pub(crate) fn render(report: &Report) -> Result<String, Failure> {
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>Candide: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
          <body>\n<main>\n{head}{sections}</main>\n\
          <script type=\"application/json\" id=\"results\">\n{json}</script>\n</body>\n</html>\n",
-        title = escape(&facts::title(&comparisons)),
+        title = escape(&facts::title(report, &comparisons)),
         head = facts::head(report, &comparisons),
         sections = sections(report, &comparisons).concat(),
     ))
@@ -43,42 +44,35 @@ pub(crate) fn render(report: &Report) -> Result<String, Failure> {
 
 /// Returns the sections of the page, in their order.
 fn sections(report: &Report, comparisons: &[Comparison<'_>]) -> Vec<String> {
-    let mut sections = vec![contents(report, comparisons)];
-    sections.extend(figure::figure(report));
-    sections.extend(
-        comparisons.iter().enumerate().map(|(index, comparison)| {
-            section(&place(index), &comparison.title, &body(comparison))
-        }),
-    );
-    sections.push(section("numbers", "Every number", &tables::all(report, comparisons)));
-    sections.push(section("machine", "Machine and program", &facts::machine(report)));
-    sections
+    let figure = figure::figure(report).map(|body| ("figure".to_string(), FIGURE, body));
+    let workloads = comparisons.iter().enumerate().map(|(index, comparison)| {
+        (format!("workload-{index}"), comparison.title.as_str(), body(comparison))
+    });
+    let others = [
+        ("baseline", "Compared with earlier results", tables::changes(report, comparisons)),
+        ("notes", "Notes", facts::notes(report)),
+        ("numbers", "Every number", tables::all(report, comparisons)),
+        ("machine", "Machine and program", facts::machine(report)),
+    ];
+    let others = others.into_iter().map(|(id, title, body)| (id.to_string(), title, body));
+    let parts: Vec<(String, &str, String)> =
+        figure.into_iter().chain(workloads).chain(others).collect();
+    let parts = parts.iter().filter(|(.., body)| !body.is_empty());
+    let links: String = parts
+        .clone()
+        .map(|(id, title, _)| format!("<li><a href=\"#{id}\">{}</a></li>\n", escape(title)))
+        .collect();
+    let contents = format!("<nav aria-label=\"Contents\"><ul>\n{links}</ul></nav>\n");
+    let sections = parts.map(|(id, title, body)| section(id, title, body));
+    [contents].into_iter().chain(sections).collect()
 }
+
+/// The heading of the section on the published figure, whose title is that of the page.
+const FIGURE: &str = "The figure";
 
 /// Returns the explanation of the switches, and the charts.
 fn body(comparison: &Comparison<'_>) -> String {
     format!("{}<div class=\"comparison\">\n{}</div>\n", about(comparison), charts::all(comparison))
-}
-
-/// Returns the anchor of the section of comparison number `index`.
-fn place(index: usize) -> String {
-    format!("workload-{index}")
-}
-
-fn contents(report: &Report, comparisons: &[Comparison<'_>]) -> String {
-    let figure = report.figure.as_ref().map(|figure| ("figure".to_string(), figure.title));
-    let charts = comparisons
-        .iter()
-        .enumerate()
-        .map(|(index, comparison)| (place(index), comparison.title.as_str()));
-    let others =
-        [("numbers".to_string(), "Every number"), ("machine".to_string(), "Machine and program")];
-    let links = figure
-        .into_iter()
-        .chain(charts)
-        .chain(others)
-        .map(|(id, title)| format!("<a href=\"#{id}\">{}</a>\n", escape(title)));
-    format!("<nav>\n{}</nav>\n", links.collect::<String>())
 }
 
 /// Returns explanations of the switches and bad choices that were used.
@@ -150,7 +144,7 @@ mod tests {
                 && both.contains("1.50\u{d7} as many as with one")
         );
         assert_eq!(
-            both.matches("data-low=\"500\" data-high=\"1500\"").count(),
+            both.matches("data-low=\"990\" data-high=\"1010\"").count(),
             1,
             "from the slowest to the fastest"
         );

@@ -1,17 +1,16 @@
 //! Every number of the results, in tables.
 
-use serde_json::Value;
-
 use super::super::rows::{
     CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, LOCKS_TITLE, LOGS_TITLE,
     SETS_TITLE, counts_locks, finds_causes, has_logs, looks_at_hottest,
 };
 use super::comparison::{Comparison, Entry};
 use super::markup::{Cell, Row, escape, folded, table};
-use super::number::{count, counted, decimal, mebibytes, percent, rate};
+use super::number::{count, decimal, mebibytes, percent, rate};
+use super::parameters::parameters;
 use crate::results::{
-    Aborted, Locks, LogUse, MEBIBYTE, Measurement, NamedPhase, NumberedSlice, Report, SetSizes,
-    SpeedUp, Transactions, plain,
+    Aborted, Doubt, Locks, LogUse, MEBIBYTE, Measurement, NamedPhase, NumberedSlice, Report,
+    SetSizes, SpeedUp, Transactions,
 };
 
 /// Returns all tables; the most important ones are unfolded.
@@ -63,6 +62,28 @@ pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     }
     tables.extend(comparisons.iter().map(parameters));
     tables.concat()
+}
+
+/// Returns the comparison with earlier results; an empty text if there is none.
+pub(crate) fn changes(report: &Report, comparisons: &[Comparison<'_>]) -> String {
+    let Some(baseline) = &report.baseline else { return String::new() };
+    let sentence = format!("<p>{}.</p>\n", escape(&baseline.sentence()));
+    if baseline.changes.is_empty() {
+        return sentence;
+    }
+    let columns = ["txn/s before ", "txn/s now ", "change"];
+    let table = of_results("Changes", &columns, comparisons, |Entry { index, result }| {
+        let changes = baseline.changes.iter().filter(|change| change.result == index);
+        let cells = changes.map(|change| {
+            vec![
+                Cell::derived(rate(change.before_tps)),
+                Cell::derived(rate(result.throughput_tps)),
+                Cell::text(change.words()),
+            ]
+        });
+        cells.collect()
+    });
+    sentence + &table
 }
 
 /// Returns a folded table below a sentence, which is given without its full stop.
@@ -119,6 +140,7 @@ fn throughput(comparisons: &[Comparison<'_>]) -> String {
         "rolled back ",
         "measured, s ",
         "involuntary switches ",
+        "least share of a core ",
     ];
     of_results("Throughput", &columns, comparisons, |Entry { result, .. }| {
         let runs: Vec<String> = result.tps_runs.iter().map(|&tps| rate(tps)).collect();
@@ -132,6 +154,7 @@ fn throughput(comparisons: &[Comparison<'_>]) -> String {
             Cell::number(count(result.user_aborted), "user_aborted"),
             Cell::number(decimal(result.duration_s), "duration_s"),
             known(result.involuntary_switches.map(count), "involuntary_switches", "unknown"),
+            known(result.core_share.map(percent), "core_share", "unknown"),
         ]]
     })
 }
@@ -244,9 +267,9 @@ fn causes(comparisons: &[Comparison<'_>]) -> String {
             vec![
                 Cell::number(count(cause.attempts), &format!("causes/{index}/attempts")),
                 Cell::text(cause.reason.replace('_', " ")),
-                Cell::text(&cause.place),
+                Cell::sentence(&cause.place),
                 Cell::text(cause.aborted),
-                Cell::text(if cause.met.is_empty() {
+                Cell::sentence(if cause.met.is_empty() {
                     "unknown".to_string()
                 } else {
                     cause.met.join(" or ")
@@ -280,8 +303,9 @@ fn hottest(comparisons: &[Comparison<'_>]) -> String {
 fn speed_ups(comparisons: &[Comparison<'_>]) -> String {
     let columns = ["sequential txn/s ", "speed-up "];
     of_results("Speed-up", &columns, comparisons, |Entry { result, .. }| {
-        let cells = |SpeedUp { sequential_tps, speed_up }| {
-            let speed_up = Cell::number(decimal(speed_up), "speed_up");
+        let cells = |SpeedUp { sequential_tps, speed_up, speed_up_doubt }| {
+            let doubt = speed_up_doubt.map_or("", Doubt::words);
+            let speed_up = known(speed_up.map(decimal), "speed_up", doubt);
             vec![Cell::number(rate(sequential_tps), "sequential_tps"), speed_up]
         };
         result.speed_up.into_iter().map(cells).collect()
@@ -449,51 +473,4 @@ fn seconds(seconds: f64) -> String {
 fn milliseconds(seconds: f64) -> String {
     let millis = seconds * 1e3;
     if millis < 1.0 { format!("{millis:.6}") } else { format!("{millis:.3}") }
-}
-
-/// Returns the parameters that all results of a comparison share.
-fn parameters(comparison: &Comparison<'_>) -> String {
-    let result = comparison.first();
-    let mut entries = String::new();
-    for (knob, value) in result.params.as_object().into_iter().flatten() {
-        knobs(knob, value, &format!("params/{knob}"), &mut entries);
-    }
-    let factors =
-        if result.factors.is_empty() { "none".to_string() } else { result.factors.join(", ") };
-    for (name, value) in
-        [("profile", plain(&serde_json::json!(result.profile))), ("handicaps", factors)]
-    {
-        entries += &format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escape(&value));
-    }
-    let results: Vec<String> =
-        comparison.entries.iter().map(|entry| entry.index.to_string()).collect();
-    let summary = format!(
-        "Parameters: {}, the same for all its {}",
-        comparison.title,
-        counted(results.len(), "result")
-    );
-    let body =
-        format!("<dl class=\"facts\" data-results=\"{}\">\n{entries}</dl>\n", results.join(" "));
-    folded(&summary, &body)
-}
-
-/// Adds a knob to `entries`. The parts of a knob that has parts are added one by one.
-fn knobs(name: &str, value: &Value, field: &str, entries: &mut String) {
-    match value {
-        Value::Object(parts) => {
-            for (part, value) in parts {
-                knobs(&format!("{name} {part}"), value, &format!("{field}/{part}"), entries);
-            }
-        }
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(plain).collect();
-            *entries += &knob(name, &items.join(" "), field);
-        }
-        value => *entries += &knob(name, &plain(value), field),
-    }
-}
-
-fn knob(name: &str, value: &str, field: &str) -> String {
-    let (name, value, field) = (escape(&name.replace('_', " ")), escape(value), escape(field));
-    format!("<div><dt>{name}</dt><dd data-field=\"{field}\">{value}</dd></div>\n")
 }

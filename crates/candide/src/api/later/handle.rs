@@ -161,8 +161,10 @@ impl<T: 'static> Later<T> {
     /// ```
     ///
     /// # Panics
-    /// With the panic of `function`, if it is called at once. If it is called at the commit, the
-    /// transaction has no effect, and the panic goes on in the caller of `run`.
+    /// With the panic of `function`, if it is called at once. If the transaction still runs then,
+    /// and the closure catches the panic, the transaction can only end in [`Abort::Panicked`]. If
+    /// it is called at the commit, the transaction has no effect, and the panic goes on in the
+    /// caller of `run`.
     #[must_use]
     pub fn map<U: 'static>(&self, mut function: impl FnMut(&T) -> U + 'static) -> Later<U> {
         Later::of(self.clone(), move |value| Ok(function(value)))

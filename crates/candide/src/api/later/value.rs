@@ -2,10 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use crate::api::session::InStep;
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::record::CellAt;
+use crate::sync::InStep;
 use crate::txn::{Entry, Phase, StepList, Tx};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -51,7 +51,7 @@ fn an_inline_version_is_unchanged_until_no_reader_can_see_it() {
     let first = at.newest_linked(at.chain_word()).expect("it was inserted");
     let was = first.stamp();
     let reader = epochs.register();
-    epochs.pin_for_memory(&reader);
+    epochs.pin_for_memory(&reader).unwrap();
     // The second addition finds another version above the first one, so it makes a whole row.
     let add_twice = |session: &mut Session<Mvto>| (0..2).for_each(|_| add(session, &items, 1));
     for _ in 0..25 {

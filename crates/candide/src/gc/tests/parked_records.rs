@@ -133,8 +133,8 @@ fn a_snapshot_keeps_only_its_own_version_of_a_deleted_row<P: Chained>() {
     let Found::Record(record) = items.core().index.find(&[1]) else {
         panic!("the snapshot sees it")
     };
-    // The version of the deletion and the snapshot's version are left. No reader sees the second
-    // group's version in between.
+    // The version of the deletion and the snapshot's version are left. The version that the update
+    // installed in the second group is collected: no reader sees it.
     assert_eq!(
         layout.cells(record).map(|at| P::versions(&db.inner.engine.clock, at)).collect::<Vec<_>>(),
         [2; 2]

@@ -380,7 +380,7 @@ impl Node {
     }
 
     /// Returns whether all live slices of a leaf that the caller has locked are smaller than
-    /// `slice`. Usually the result is true where keys ascend.
+    /// `slice`. Usually true if keys are inserted in ascending order.
     #[inline(always)]
     pub(super) fn is_beyond(self, permutation: Permutation, slice: u64) -> bool {
         let count = permutation.count();

@@ -168,6 +168,7 @@ use crate::protocols::shared::cell_lock::{
     self, acquire, begin_install, evaluate, fail, is_owned, look_again, raise_install, release,
     release_cell, release_installed,
 };
+use crate::protocols::shared::late_rows::{Late, LateRows, NoLateRows};
 use crate::protocols::shared::read_set::{first_changed, has_changed};
 use crate::record::undo_record::{self, UNDO_WORDS, Undo};
 use crate::record::{CellAt, Tid};
@@ -221,6 +222,7 @@ impl Protocol for Mvcc {
     const NODE_WORDS: usize = 0;
     const SINGLE_READ_COMMITS: bool = true;
     const COMMITS_STALE: bool = true;
+    const LATE_ROWS: bool = true;
     const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter];
     type Versions = Self;
     type InPlace = Deferred;
@@ -356,7 +358,24 @@ impl Protocol for Mvcc {
             context.note_staleness(|| is_stale(attempt));
             Ok(Committed::NOTHING)
         } else {
-            commit(context, attempt, writes, turn)
+            commit(context, attempt, writes, turn, &NoLateRows)
+        };
+        cell_lock::end(context, &mut attempt.held, release_cell);
+        result
+    }
+
+    #[cold]
+    fn commit_late(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
+    ) -> Result<Committed, Abort> {
+        attempt.reads.reserve(writes.late_rows().count()); // C4
+        let late = LateRows::prepare(context, writes);
+        let result = match &late {
+            Ok(late) => commit(context, attempt, writes, turn, late),
+            Err(abort) => Err(*abort),
         };
         cell_lock::end(context, &mut attempt.held, release_cell);
         result
@@ -768,11 +787,18 @@ fn commit(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
+    late: &impl Late,
 ) -> Result<Committed, Abort> {
-    context.versions.undo_entries.reserve(writes.items().len()); // C4
+    let mut units = writes.items().len();
+    for (table, rows) in late.tables() {
+        units += attempt.room.add_rows(context, table, rows, block_size)?;
+    }
+    context.versions.undo_entries.reserve(units); // C4
 
     // 1 lock
     acquire(context, &mut attempt.held, writes, install_held)?;
+    let replaced = |item: &WriteItem| Tid(item.note).ts();
+    late.lock(context, attempt, writes, |attempt| &attempt.held, replaced)?; // LR1
 
     // 2 timestamp, 3 validate
     debug_assert!(writes.items().iter().all(is_owned), "MV1: INSTALL is set before the draw");
@@ -785,7 +811,6 @@ fn commit(
     context.note_staleness(|| false);
 
     // 4 evaluate
-    let replaced = |item: &WriteItem| Tid(item.note).ts();
     if let Err(failure) = evaluate(context.local, writes, ts, replaced) {
         return Err(fail(context, &mut attempt.held, writes, failure, release_cell));
     }

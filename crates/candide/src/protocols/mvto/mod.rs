@@ -1161,7 +1161,7 @@ fn evaluate(
     ts: u64,
 ) -> Result<(), Failure> {
     pass(Point::Validated);
-    if !writes.needs_evaluation() {
+    if !writes.needs_evaluation() && !context.local.values.is_used() {
         return Ok(());
     }
     // The room in the record is not read here: another commit may be copying a row into it.

@@ -12,6 +12,7 @@ use crate::log::LogTurn;
 use crate::protocols::shared::cell_lock::{
     acquire, evaluate, fail, fence_after_locking, is_owned, release, release_cell,
 };
+use crate::protocols::shared::late_rows::Late;
 use crate::record::Tid;
 
 /// Commits in five phases. On return, whether the commit has succeeded or failed, only the locks
@@ -21,10 +22,12 @@ pub(super) fn commit(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
+    late: &impl Late,
 ) -> Result<Committed, Abort> {
     attempt.view.reserve();
     if attempt.early.locks_before_phase_1(context, writes)
-        && let Some(committed) = lock_before_phase_1(context, attempt, writes, turn)?
+        && let Some(committed) =
+            lock_before_phase_1(context, attempt, writes, turn, late.is_empty())?
     {
         return Ok(committed);
     }
@@ -32,6 +35,8 @@ pub(super) fn commit(
     // 1 lock
     acquire(context, &mut attempt.early, writes, install_held)?;
     debug_assert!(writes.items().iter().all(is_owned), "OC1: INSTALL is set before the fence");
+    let replaced = |item: &WriteItem| Tid(item.note).version();
+    late.lock(context, attempt, writes, |attempt| attempt.early.held_cells(), replaced)?; // LR1
     turn.take(); // LG1, LG2
     fence_after_locking();
 
@@ -41,7 +46,6 @@ pub(super) fn commit(
         .inspect_err(|_| release(context, writes.items()))?;
 
     // 4 evaluate
-    let replaced = |item: &WriteItem| Tid(item.note).version();
     if let Err(failure) = evaluate(context.local, writes, version.version(), replaced) {
         return Err(fail(context, &mut attempt.early, writes, failure, release_cell));
     }
@@ -56,7 +60,8 @@ pub(super) fn commit(
     Ok(Committed { version: version.version(), stamp })
 }
 
-/// Takes locks by policy before phase 1, or commits in a pipeline.
+/// Takes locks by policy before phase 1, or commits in a pipeline. A commit with late rows joins no
+/// chain, since their records have no rank before they are known.
 #[cold]
 #[inline(never)]
 fn lock_before_phase_1(
@@ -64,8 +69,9 @@ fn lock_before_phase_1(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
+    may_join_chains: bool,
 ) -> Result<Option<Committed>, Abort> {
-    if let Some(_in_chain) = attempt.early.begin_pipeline(context, writes) {
+    if may_join_chains && let Some(_in_chain) = attempt.early.begin_pipeline(context, writes) {
         return pipeline::commit(context, attempt, writes, turn).map(Some);
     }
     let observed = (&*attempt.reads, &attempt.nodes);

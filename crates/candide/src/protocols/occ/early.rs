@@ -14,7 +14,7 @@ use crate::engine::{Context, Protocol};
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::locks::{
-    EndWish, Grant, HeldCells, Link, LockBase, Locker, Mode, Pipeline, RASK, RowLocks,
+    EndWish, Grant, HeldCells, Link, LockBase, Locker, Mode, Pipeline, RANGE, RASK, RowLocks,
     SessionLocks, WASK, following, learn, lock_place, with_flags,
 };
 use crate::policy::Policy;
@@ -68,6 +68,11 @@ impl EarlyLocks {
         self.held.is_empty() && self.by_policy.is_unused()
     }
 
+    /// Returns the cells that the attempt holds.
+    pub(super) fn held_cells(&self) -> &HeldCells {
+        &self.held
+    }
+
     /// Asks the policy of a cell's table for the lock for reading.
     ///
     /// # Errors
@@ -118,8 +123,10 @@ impl EarlyLocks {
         context.yield_to_token()?;
         self.ask(context, at, (Mode::Write, when))?;
         // A closure that continues with a row that has changed while the attempt waited would run
-        // without success.
-        let seen = || reads.iter().rev().find(|(read, _)| read.address() == at.address());
+        // without success, unless it has read of the row only that a number is in a range.
+        let is_read =
+            |&&(read, seen): &&(CellAt, Tid)| read.address() == at.address() && !seen.has(RANGE);
+        let seen = || reads.iter().rev().find(is_read);
         if self.by_policy.has_waited()
             && let Some(&(_, seen)) = seen()
             && !Tid(at.cell_word(0).load(Ordering::Relaxed)).same_version(seen)

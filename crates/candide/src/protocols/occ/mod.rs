@@ -18,7 +18,8 @@
 //! # Phases
 //! 0. Read. A version that belongs to the view of the attempt is accepted. At any other version the
 //!    view moves forward first (`view.rs` has the rule and its proof).
-//! 1. Lock the write set, checking each item's expectation. Then issue a full fence.
+//! 1. Lock the write set, checking each item's expectation, and then the late rows, whose keys
+//!    follow from it (`protocols/shared/late_rows.rs`). Then issue a full fence.
 //! 2. Take the epoch and choose the version.
 //! 3. Validate reads and nodes.
 //! 4. Evaluate updaters, and run steps, in the order of the program.
@@ -32,7 +33,8 @@
 //! An attempt may have observed of a unit only that a number lies in a range. Such an observation
 //! is a read of one version, until phase 3 finds another one. If the number still lies in the
 //! range, that version takes the place of the one before, the fence is issued again, and phases 2
-//! and 3 are repeated (`ranges.rs`). The last fence of a commit then counts as its fence.
+//! and 3 are repeated, up to seven times (`ranges.rs`). The last fence of a commit then counts as
+//! its fence, and the commit has read the versions that are in its read set behind that fence.
 //!
 //! A read for update locks a cell while the closure runs, and *holds* the cell until the attempt
 //! ends. Phase 1 begins by setting INSTALL in the held cells that the attempt has written. A cell

@@ -11,7 +11,7 @@ use crate::protocols::shared::cell_lock::{
     begin_install, fence_after_locking, flags_of_deleted, release_cell, release_installed,
 };
 use crate::protocols::shared::read_set::first_changed;
-use crate::record::Tid;
+use crate::record::{CellAt, Tid};
 use crate::sync::{MULTI_COPY_ATOMIC, full_fence};
 
 /// Commits an attempt that has written nothing. Runs phase 3, and only if the attempt is not opaque
@@ -56,42 +56,69 @@ pub(super) fn certify_ranges(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
     writes: &WriteSet,
-    mut conflict: Abort,
+    conflict: Abort,
 ) -> Result<Tid, Abort> {
-    for _ in 1..VALIDATIONS_MAX {
-        let is_own = |at| writes.find(at).is_some();
-        if !attempt.ranges.refresh(&mut attempt.reads, &is_own) {
-            break;
-        }
+    let is_own = |at| writes.find(at).is_some();
+    let mut version = None;
+    let mut again = |context: &mut Context<'_, Occ>, attempt: &Attempt| {
         fence_after_locking();
-        match certify(context, attempt, writes) {
-            Ok(version) => {
-                context.local.conflict = None;
-                return Ok(version);
-            }
-            Err(again) => conflict = again,
-        }
-    }
-    Err(conflict)
+        version = Some(certify(context, attempt, writes)?);
+        Ok(())
+    };
+    with_ranges(context, attempt, conflict, &is_own, &mut again)?;
+    Ok(version.expect("a validation has succeeded"))
 }
 
 /// Runs phase 3 without phase 2, again as long as the numbers are in their ranges.
+#[inline(always)]
 pub(super) fn validate_ranges(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
     writes: &WriteSet,
 ) -> Result<(), Abort> {
-    let mut validations = 1;
-    loop {
-        let validated = validate(context, attempt, writes);
-        let is_over = validated.is_ok()
-            || validations == VALIDATIONS_MAX
-            || !attempt.ranges.refresh(&mut attempt.reads, &|_| false);
-        if is_over {
-            return validated;
+    validate(context, attempt, writes).or_else(|conflict| {
+        let mut again =
+            |context: &mut Context<'_, Occ>, attempt: &Attempt| validate(context, attempt, writes);
+        with_ranges(context, attempt, conflict, &|_| false, &mut again)
+    })
+}
+
+/// A validation.
+type Validation<'a> = dyn FnMut(&mut Context<'_, Occ>, &Attempt) -> Result<(), Abort> + 'a;
+
+/// Repeats a validation that has failed by `conflict`, by calling `again`, as long as it fails
+/// because of numbers that are still in the ranges which the attempt has observed.
+///
+/// # Errors
+/// The conflict, which is about the number that has left its range, if one has.
+#[cold]
+#[inline(never)]
+fn with_ranges(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    conflict: Abort,
+    is_own: &dyn Fn(CellAt) -> bool,
+    again: &mut Validation<'_>,
+) -> Result<(), Abort> {
+    let mut validated = Err(conflict);
+    for _ in 1..VALIDATIONS_MAX {
+        if validated != Err(Abort::ReadChanged) {
+            break;
         }
-        validations += 1;
+        match attempt.ranges.refresh(&mut attempt.reads, is_own) {
+            Ok(true) => validated = again(context, attempt),
+            Ok(false) => break,
+            Err(at) => {
+                context.conflict(Abort::ReadChanged, at);
+                break;
+            }
+        }
     }
+    attempt.ranges.end_refresh(&mut attempt.reads, validated.is_ok());
+    if validated.is_ok() {
+        context.local.conflict = None;
+    }
+    validated
 }
 
 /// Runs phase 2. Returns the smallest version of the current epoch that is above every version read

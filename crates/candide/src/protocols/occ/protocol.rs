@@ -19,6 +19,7 @@ use crate::index::{NodeAt, NodeChange};
 use crate::log::LogTurn;
 use crate::policy::Policies;
 use crate::protocols::shared::cell_lock::{enqueue_if_absent, keep, may_be_reaped, note_end, reap};
+use crate::protocols::shared::late_rows::{LateRows, NoLateRows};
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::read_set::ReadSet;
 use crate::record::{CellAt, Tid};
@@ -37,6 +38,7 @@ impl Protocol for Occ {
     const CELL_WORDS: usize = 1;
     const NODE_WORDS: usize = 0;
     const SINGLE_READ_COMMITS: bool = true;
+    const LATE_ROWS: bool = true;
     type Versions = NoVersions;
     type InPlace = Deferred;
 
@@ -108,8 +110,13 @@ impl Protocol for Occ {
     }
 
     #[cold]
-    fn loosen(attempt: &mut Attempt, at: CellAt, range: NumberRange) {
+    fn loosen(attempt: &mut Attempt, at: CellAt, range: NumberRange) -> bool {
         attempt.ranges.loosen(&mut attempt.reads, at, range);
+        true
+    }
+
+    fn loosened(attempt: &Attempt, each: &mut dyn FnMut(CellAt, u64)) {
+        attempt.ranges.for_each(&attempt.reads, each);
     }
 
     fn lock_ahead(
@@ -171,14 +178,27 @@ impl Protocol for Occ {
     ) -> Result<Committed, Abort> {
         let committed = match writes.is_empty() {
             true => commit_reads(context, attempt, writes),
-            false => commit(context, attempt, writes, turn),
+            false => commit(context, attempt, writes, turn, &NoLateRows),
         };
-        if committed.is_ok() {
-            attempt.view.end();
-        }
-        attempt.early.after(context, &attempt.reads, writes, committed.is_ok());
-        note_end();
-        committed
+        end(context, attempt, writes, committed)
+    }
+
+    #[cold]
+    fn commit_late(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
+    ) -> Result<Committed, Abort> {
+        let rows = writes.late_rows().count();
+        attempt.reads.reserve(rows); // C4
+        attempt.view.reserve_links(rows); // C4
+        let late = LateRows::prepare(context, writes);
+        let committed = match &late {
+            Ok(late) => commit(context, attempt, writes, turn, late),
+            Err(abort) => Err(*abort),
+        };
+        end(context, attempt, writes, committed)
     }
 
     fn seen_stamp(_clock: &Shared, epochs: &Epochs, attempt: &Attempt) -> u64 {
@@ -218,6 +238,22 @@ impl Protocol for Occ {
         }
         attempt.move_view(None).map_err(|stuck| view::conflict(context, stuck))
     }
+}
+
+/// Ends an attempt after its commit, which has succeeded or failed.
+#[inline(always)]
+fn end(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &WriteSet,
+    committed: Result<Committed, Abort>,
+) -> Result<Committed, Abort> {
+    if committed.is_ok() {
+        attempt.view.end();
+    }
+    attempt.early.after(context, &attempt.reads, writes, committed.is_ok());
+    note_end();
+    committed
 }
 
 impl Absence for Occ {

@@ -137,18 +137,38 @@ impl Attempt {
     /// Moves the view forward. `new` is a cell that has just been read, with the version read.
     #[inline(never)]
     pub(super) fn move_view(&mut self, new: Option<(CellAt, Tid)>) -> Result<(), Stuck> {
-        let mut rounds = 0;
-        loop {
-            let moved = self.view.move_on(&self.reads, &self.nodes, new);
-            rounds += 1;
+        match self.view.move_on(&self.reads, &self.nodes, new) {
+            Err(Stuck::Cell(at)) => self.move_view_with_ranges(new, at),
+            moved => moved,
+        }
+    }
+
+    /// Repeats a move of the view that has failed at the read of the unit `at`, as long as numbers
+    /// are in the ranges that the attempt has observed.
+    #[cold]
+    #[inline(never)]
+    fn move_view_with_ranges(
+        &mut self,
+        new: Option<(CellAt, Tid)>,
+        at: CellAt,
+    ) -> Result<(), Stuck> {
+        let mut moved = Err(Stuck::Cell(at));
+        for _ in 1..VALIDATIONS_MAX {
+            if !matches!(moved, Err(Stuck::Cell(_))) {
+                break;
+            }
             // While the closure runs, INSTALL is always another session's.
-            let is_over = !matches!(moved, Err(Stuck::Cell(_)))
-                || rounds == VALIDATIONS_MAX
-                || !self.ranges.refresh(&mut self.reads, &|_| false);
-            if is_over {
-                return moved;
+            match self.ranges.refresh(&mut self.reads, &|_| false) {
+                Ok(true) => moved = self.view.move_on(&self.reads, &self.nodes, new),
+                Ok(false) => break,
+                Err(at) => {
+                    moved = Err(Stuck::Cell(at));
+                    break;
+                }
             }
         }
+        self.ranges.end_refresh(&mut self.reads, moved.is_ok());
+        moved
     }
 
     #[inline(always)]

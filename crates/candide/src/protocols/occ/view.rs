@@ -21,7 +21,14 @@
 //!   them just before; the moment of the view lies between the two reads. (One read is not enough:
 //!   during the look the row may be deleted and inserted again, by commits that change the new cell
 //!   and cells that the look has passed.)
-//! * If a look finds a change, the attempt ends in a conflict.
+//! * A cell of which the closure has learned only that a number lies in a range may have another
+//!   version, too. If a look finds another version there, the number is read again. If it is in the
+//!   range, the version that it was read in takes the place of the one before, and the whole move
+//!   is repeated: the epoch, the fence, and the look, at this cell as at any other. The version is
+//!   in the look-set only while such a move runs and after it has succeeded (`ranges.rs`). So where
+//!   the invariants below say that the attempt has read a version, they mean the version that is
+//!   in the look-set: the closure has learned nothing that is not true in that version, too.
+//! * If a look finds any other change, the attempt ends in a conflict.
 //! * An absent key needs no epoch: its node is in the look-set.
 //!
 //! A staged write locks nothing, so while the closure runs, INSTALL is always another session's. A
@@ -71,7 +78,8 @@
 //!   earlier look.
 //!
 //! # Cost
-//! A version that a session meets costs one look. The looks of an attempt may examine eight times
+//! A version that a session meets costs one look, and up to seven more if numbers change within the
+//! ranges that the attempt has observed. The looks of an attempt may examine eight times
 //! as many observations as the attempt has made, and [`SPARE`] more. To examine [`SPARE`]
 //! observations takes some 50 us. Beyond that number, the attempt requests one tick of the epoch.
 //! After the tick, all versions committed until then are older than the base. A single such tick is
@@ -206,6 +214,13 @@ impl View {
     pub(super) fn reserve(&mut self) {
         if self.is_opaque() {
             self.met.reserve();
+        }
+    }
+
+    /// Makes room for notes about the existence of as many rows.
+    pub(super) fn reserve_links(&mut self, rows: usize) {
+        if self.is_opaque() {
+            self.known.reserve(rows);
         }
     }
 

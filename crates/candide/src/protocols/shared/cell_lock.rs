@@ -174,7 +174,7 @@ pub(crate) fn evaluate(
     version: impl Fn(&WriteItem) -> u64,
 ) -> Result<(), Failure> {
     pass(Point::Validated);
-    if !writes.needs_evaluation() {
+    if !writes.needs_evaluation() && !local.values.is_used() {
         return Ok(());
     }
     writes.evaluate(|item| Words::Shared(item.at.payload()), version)?;
@@ -293,6 +293,33 @@ fn lock_rest<P: Protocol, E: Early<P>>(
         }
     }
     Ok(())
+}
+
+/// Locks one more item of a commit that has locked others.
+///
+/// # Errors
+/// The conflict; the item is not locked then.
+#[cold]
+pub(crate) fn lock_one<P: Protocol>(
+    context: &mut Context<'_, P>,
+    writes: &mut WriteSet,
+    index: usize,
+    held: &HeldCells,
+) -> Result<(), Abort> {
+    let waits = !context.engine.options.factors.has(Factor::NoWait);
+    let item = &mut writes.items_mut()[index];
+    let at = item.at;
+    if item.note != 0 {
+        // The commit has locked it already.
+        return Ok(());
+    }
+    let locked = match try_lock(item, 0) {
+        Ok(true) => Ok(()),
+        Ok(false) if waits => lock_later(context, writes, index, held, 0),
+        Ok(false) => Err(Abort::Locked),
+        Err(abort) => Err(abort),
+    };
+    locked.map_err(|abort| context.conflict(abort, at))
 }
 
 /// Waits until a cell is unlocked. Called by a commit that has failed on this cell and owns nothing

@@ -41,6 +41,11 @@ impl<S: Copy> ReadSet<S> {
         self.reads.push((at, seen));
     }
 
+    /// Makes room for `more` reads.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.reads.reserve(more);
+    }
+
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         self.reads.clear();

@@ -44,6 +44,37 @@ impl VersionReservation {
             })
     }
 
+    /// Reserves blocks for all units of `rows` more rows of a table; returns their number.
+    /// `size_for` returns the size of the block for a unit with a given number of words.
+    pub(crate) fn add_rows<P: Parts>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        table: &TableCore,
+        rows: usize,
+        size_for: impl Fn(usize) -> BlockSize,
+    ) -> Result<usize, Abort>
+    where
+        P::SessionVersions: AsMut<VersionBlocks>,
+    {
+        let mut units = 0;
+        for words in table.layout.unit_words() {
+            let place = self.place_of((table.number, size_for(words)));
+            self.0[place].1 += rows;
+            let (kind, count) = self.0[place];
+            context.prepare_versions(kind, count, false).map_err(|_| Abort::MemoryLimit)?;
+            units += rows;
+        }
+        Ok(units)
+    }
+
+    /// Returns the place of the number of reserved blocks of one kind.
+    fn place_of(&mut self, kind: (u16, BlockSize)) -> usize {
+        self.0.iter().position(|&(of, _)| of == kind).unwrap_or_else(|| {
+            self.0.push((kind, 0));
+            self.0.len() - 1
+        })
+    }
+
     /// Reserves one more block of `size`, for a write of the unit `at` with this intent. The write
     /// will fill `words` words of the block.
     pub(crate) fn add<P: Parts>(
@@ -57,10 +88,7 @@ impl VersionReservation {
         P::SessionVersions: AsMut<VersionBlocks>,
     {
         let kind = (at.table(), size);
-        let place = self.0.iter().position(|&(of, _)| of == kind).unwrap_or_else(|| {
-            self.0.push((kind, 0));
-            self.0.len() - 1
-        });
+        let place = self.place_of(kind);
         self.0[place].1 += 1;
         // A delete frees memory, so it must not be refused for lack of memory. Blocks for whole
         // rows have been prepared already (`make_room`).

@@ -2,6 +2,7 @@
 //! thread that holds nothing.
 
 mod attempts;
+mod drops;
 mod ends;
 mod lives;
 #[cfg(not(sanitized))]

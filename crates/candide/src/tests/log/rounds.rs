@@ -213,7 +213,7 @@ fn a_failure_ends_waits_for_changes<P: Protocol>() {
     std::thread::scope(|scope| {
         let items = &scene.items;
         let wait = move || {
-            let deadline = RunOptions::new().deadline(Instant::now() + Duration::from_secs(60));
+            let deadline = RunOptions::new().deadline(Instant::now() + Duration::from_secs(20));
             let read = |tx: &Tx<'_, P>| tx.check(items.read(tx, 0, Item::COUNT)? == 2);
             [other.with(deadline).run(read), other.with(deadline).run(read)]
         };

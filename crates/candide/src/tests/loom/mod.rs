@@ -9,6 +9,7 @@ mod deferred_updates;
 mod hash_index;
 mod holders;
 mod installs;
+mod late_rows;
 mod old_versions;
 mod ordered_index;
 mod policies;

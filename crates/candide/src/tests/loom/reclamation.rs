@@ -9,7 +9,11 @@ scenes! {
     /// A reader holds a block under its pin. Another thread unlinks the block, reads a stamp, and
     /// tests whether the block is free.
     loom_pin_against_reclaim = pin_against_reclaim(Epochs::pin);
-    loom_pin_of_a_snapshot_against_reclaim = pin_against_reclaim(Epochs::pin_for_memory);
+    loom_pin_of_a_snapshot_against_reclaim = pin_against_reclaim(pin_for_memory);
+}
+
+fn pin_for_memory(epochs: &Epochs, slot: &Slot) {
+    epochs.pin_for_memory(slot).expect("no step runs");
 }
 
 fn pin_against_reclaim(pin: fn(&Epochs, &Slot)) {

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 /// A value that counts how many of its kind there are.
 #[derive(Debug)]
-struct Counted {
-    number: u64,
+pub(super) struct Counted {
+    pub(super) number: u64,
     living: Arc<AtomicU64>,
 }
 
 impl Counted {
-    fn new(number: u64, living: &Arc<AtomicU64>) -> Counted {
+    pub(super) fn new(number: u64, living: &Arc<AtomicU64>) -> Counted {
         living.fetch_add(1, Ordering::Relaxed);
         Counted { number, living: living.clone() }
     }
@@ -75,7 +75,7 @@ fn a_map_of_boxed_values_is_what_a_tree_is<P: Protocol>() {
     let mut model = BTreeMap::<u64, String>::new();
     let mut random = crate::sync::Random::seeded(7);
     for _ in 0..200 {
-        let (key, operation) = (random.below(4), random.below(7));
+        let (key, operation) = (random.below(4), random.below(10));
         let value = format!("{key} {operation} {}", random.below(100));
         let shown = db.run(|tx| {
             let both = match operation {
@@ -103,6 +103,23 @@ fn a_map_of_boxed_values_is_what_a_tree_is<P: Protocol>() {
                     let same = first.map(|(key, _)| hashed.remove(tx, key)).transpose()?;
                     [same.flatten(), first.map(|(_, value)| value)]
                 }
+                6 => {
+                    let last = sorted.pop_last(tx)?;
+                    let same = last.map(|(key, _)| hashed.remove(tx, key)).transpose()?;
+                    [same.flatten(), last.map(|(_, value)| value)]
+                }
+                7 => {
+                    let first = sorted.last(tx)?;
+                    [first.map(|(_, value)| value); 2]
+                }
+                8 => {
+                    let changed = [
+                        hashed.modify(tx, key, |value| value.push('?'))?,
+                        sorted.modify(tx, key, |value| value.push('?'))?,
+                    ];
+                    assert_eq!(changed[0], changed[1]);
+                    [hashed.get(tx, key)?, sorted.get(tx, key)?]
+                }
                 _ => [hashed.get_for_update(tx, key)?, sorted.get_for_update(tx, key)?],
             };
             assert_eq!(both[0], both[1]);
@@ -122,6 +139,12 @@ fn a_map_of_boxed_values_is_what_a_tree_is<P: Protocol>() {
                 None
             }
             5 => model.pop_first().map(|(_, value)| value),
+            6 => model.pop_last().map(|(_, value)| value),
+            7 => model.last_key_value().map(|(_, value)| value.clone()),
+            8 => {
+                model.entry(key).and_modify(|value| value.push('?'));
+                model.get(&key).cloned()
+            }
             _ => model.get(&key).cloned(),
         };
         assert_eq!(shown, Ok(expected), "{}: {operation} of {key}", P::NAME);

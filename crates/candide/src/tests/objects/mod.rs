@@ -2,8 +2,12 @@
 
 mod boxed;
 mod deferred;
+mod ended;
+mod lists;
 mod misuse;
 mod model;
+mod queues;
+mod range_histories;
 mod ranges;
 mod subjects;
 mod threads;

@@ -60,7 +60,7 @@ fn longest<P: Protocol>() -> u32 {
     }
 }
 
-fn is_its_model<S: Subject<P>, P: Protocol>() {
+pub(super) fn is_its_model<S: Subject<P>, P: Protocol>() {
     assert!(S::SEQUENCED <= 8, "all sequences of more operations take too long");
     let db = Database::<P>::builder().build().unwrap();
     let object = S::new(&db);

@@ -8,7 +8,9 @@ use crate::tests::properties;
 use crate::tests::rows::Item;
 use crate::tests::transactions::{CONFLICT, ONCE};
 use crate::tests::two_sessions::{Scene, scene};
-use crate::{Abort, Database, Session, Tx};
+use crate::{Abort, Database, RunOptions, Session, Tx};
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// Returns whether the present protocol lets an observation of a range hold over changes.
 fn observes_ranges<P: Protocol>() -> bool {
@@ -233,4 +235,73 @@ fn a_row_that_is_deleted_is_in_no_range<P: Protocol>() {
     });
     let is_there = first.run(|tx| Ok(table.get(tx, 0, ())?.is_some())).unwrap();
     assert!(is_there || outer.is_err(), "{}: {outer:?}", P::NAME);
+}
+
+/// Returns what the engine notes of the conflict of a session's last attempt that has failed.
+fn last_conflict(session: &Session<Occ>) -> String {
+    format!("{:?}", session.last_conflict())
+}
+
+#[test]
+fn a_conflict_is_about_the_number_that_has_left_its_range() {
+    for by_view in [true, false] {
+        let Counters { x, y, z, mut first, mut second } = counters::<Occ>(true);
+        let ranged = Rc::new(Cell::new(0));
+        let counted = ranged.clone();
+        let hook = move |point| counted.set(counted.get() + u32::from(point == Point::Ranged));
+        let outer = with_hook(hook, || {
+            first.with(ONCE()).run(|tx| {
+                assert!(x.at_least(tx, 1)? && y.at_least(tx, 1)? && z.at_least(tx, 1)?);
+                second.run(|tx| {
+                    x.add(tx, 1)?;
+                    y.set(tx, 0)?;
+                    if by_view { z.add(tx, 1) } else { Ok(()) }
+                })?;
+                z.add(tx, 1)
+            })
+        });
+        assert_eq!(outer, CONFLICT);
+        // No number is read again behind the one that has left its range.
+        assert_eq!(ranged.get(), 1, "by the view: {by_view}");
+        let noted = last_conflict(&first);
+        let outer = first.with(ONCE()).run(|tx| {
+            y.get(tx)?;
+            second.run(|tx| y.add(tx, 1))?;
+            z.add(tx, 1)
+        });
+        assert_eq!(outer, CONFLICT);
+        assert_eq!(noted, last_conflict(&first), "by the view: {by_view}");
+    }
+}
+
+#[test]
+fn a_validation_that_succeeds_in_the_end_leaves_no_conflict() {
+    for writes in [true, false] {
+        let Counters { x, y, z, mut first, mut second } = counters::<Occ>(false);
+        let outer = first.with(ONCE()).run(|tx| {
+            assert!(x.at_least(tx, 1)? && y.at_least(tx, 1)?);
+            second.run(|tx| x.add(tx, 1))?;
+            if writes { z.add(tx, 1) } else { Ok(()) }
+        });
+        assert_eq!(outer, Ok(()));
+        assert!(first.state_for_tests().worker.local.conflict.is_none(), "writes: {writes}");
+    }
+}
+
+#[test]
+fn a_change_with_which_own_additions_overflow_leaves_the_range() {
+    for reads in [true, false] {
+        let Counters { x, mut first, mut second, .. } = counters::<Occ>(true);
+        first.run(|tx| x.set(tx, i64::MAX - 10)).unwrap();
+        let mut told = Vec::new();
+        let outer = first.with(RunOptions::new().attempts_max(2)).run(|tx| {
+            x.add(tx, 5)?;
+            told.push(x.at_least(tx, 0));
+            told[told.len() - 1]?;
+            second.run(|tx| x.add(tx, 8))?;
+            if reads { x.get(tx).map(drop) } else { Ok(()) }
+        });
+        assert_eq!(told, [Ok(true), Err(Abort::Overflow)], "reads: {reads}");
+        assert_eq!(outer, Err(Abort::Overflow));
+    }
 }

@@ -35,11 +35,11 @@ pub(super) trait Subject<P: Protocol>: Sized {
     fn contents_of(model: &Self::Model) -> Vec<i64>;
 }
 
-fn done(result: Result<(), Abort>) -> Result<Vec<i64>, Abort> {
+pub(super) fn done(result: Result<(), Abort>) -> Result<Vec<i64>, Abort> {
     result.map(|()| Vec::new())
 }
 
-fn answer(result: Result<bool, Abort>) -> Result<Vec<i64>, Abort> {
+pub(super) fn answer(result: Result<bool, Abort>) -> Result<Vec<i64>, Abort> {
     result.map(|is_so| vec![i64::from(is_so)])
 }
 
@@ -47,7 +47,7 @@ fn value(result: Result<i64, Abort>) -> Result<Vec<i64>, Abort> {
     result.map(|value| vec![value])
 }
 
-fn option(result: Result<Option<i64>, Abort>) -> Result<Vec<i64>, Abort> {
+pub(super) fn option(result: Result<Option<i64>, Abort>) -> Result<Vec<i64>, Abort> {
     result.map(|value| value.into_iter().collect())
 }
 

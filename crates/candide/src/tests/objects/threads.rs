@@ -11,7 +11,7 @@ use crate::{Abort, Database, RunOptions, Tx};
 use candide_check::Options;
 use std::collections::BTreeSet;
 
-const THREADS: u64 = 4;
+pub(super) const THREADS: u64 = 4;
 
 /// The time after which a transaction that waits counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(60);
@@ -21,7 +21,7 @@ fn rounds() -> u64 {
 }
 
 /// Runs `body` on all threads, with the number of the thread; returns what it returns.
-fn on_threads<T: Send>(body: impl Fn(u64) -> T + Sync) -> Vec<T> {
+pub(super) fn on_threads<T: Send>(body: impl Fn(u64) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let body = &body;
         let threads: Vec<_> =
@@ -31,7 +31,7 @@ fn on_threads<T: Send>(body: impl Fn(u64) -> T + Sync) -> Vec<T> {
 }
 
 /// Runs a transaction that may wait, within [`LOST_AFTER`].
-fn within_time<T, P: Protocol>(
+pub(super) fn within_time<T, P: Protocol>(
     db: &Database<P>,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
 ) -> T {

@@ -113,7 +113,7 @@ fn an_attempt_that_ends_in_an_error_counts_for_no_policy_as_read_only() {
     }
 }
 
-/// The rows of a node of the index lie in several pages of memory.
+/// A row that becomes hot also heats the rows of its index node that lie in other pages.
 #[test]
 fn the_rows_of_a_page_stay_hot_together() {
     let options = MoccOptions::new().per_page(true).threshold(2);

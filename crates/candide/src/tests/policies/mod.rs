@@ -7,7 +7,9 @@ mod endings;
 mod hot_rows;
 mod learning;
 mod learning_edges;
+mod patience;
 mod pipelined;
+mod ranges;
 mod schedules;
 mod waiting;
 

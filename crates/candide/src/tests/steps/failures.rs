@@ -192,3 +192,84 @@ fn a_step_that_has_panicked_in_an_undone_part_fails_the_transaction<P: Protocol>
     });
     assert_eq!(ended, Err(Abort::Panicked), "{}", P::NAME);
 }
+
+/// An operation that fails, or has failed, before a step is deferred.
+type Failing<P> = fn(&Table<Item, P>, &Tx<'_, P>) -> Result<(), Abort>;
+
+protocol_tests!(all: no_step_runs_behind_a_failure);
+fn no_step_runs_behind_a_failure<P: Protocol>() {
+    let failing: [(Failing<P>, Fault); 5] = [
+        (|items, tx| stage(items, tx, (1, Fault::Guard), false), Fault::Guard),
+        (|items, tx| stage(items, tx, (1, Fault::Overflow), true), Fault::Overflow),
+        (|items, tx| stage(items, tx, (1, Fault::Panic), false), Fault::Panic),
+        (
+            |items, tx| {
+                let most = items.defer(tx, 1, Item::COUNT, (), |_, ()| i64::MAX)?;
+                items.defer(tx, 2, Item::COUNT, &most + 1, |_, _| ()).map(drop)
+            },
+            Fault::Overflow,
+        ),
+        (
+            |items, tx| {
+                let covered = items.defer(tx, 1, Item::COUNT, (), |_, ()| false)?;
+                let _ = tx.require(&covered);
+                Ok(())
+            },
+            Fault::Guard,
+        ),
+    ];
+    for (number, (fail, fault)) in failing.into_iter().enumerate() {
+        for asks in [false, true] {
+            let mut scene = Scene::<P>::new();
+            let runs = Rc::new(Cell::new(0));
+            let ended = end(&mut scene, |items, tx| {
+                fail(items, tx)?;
+                for id in [2, 3] {
+                    let runs = runs.clone();
+                    let later = items.defer(tx, id, Item::COUNT, (), move |count, ()| {
+                        runs.set(runs.get() + 1);
+                        *count
+                    })?;
+                    let double = later.map(|count| 2 * count);
+                    if asks && fault != Fault::Panic {
+                        // Whether it runs then depends on the protocol.
+                        let _ = double.now(tx);
+                        let _ = double.now(tx);
+                    }
+                }
+                Ok(())
+            });
+            let case = format!("{}: {number}, {asks}", P::NAME);
+            assert_eq!(ended, Err(fault), "{case}");
+            assert!(asks || runs.get() == 0, "{case}");
+        }
+    }
+}
+
+protocol_tests!(all: a_panic_of_a_computation_fails_the_transaction_even_if_it_is_caught);
+fn a_panic_of_a_computation_fails_the_transaction_even_if_it_is_caught<P: Protocol>() {
+    for is_undone in [false, true] {
+        let mut scene = Scene::<P>::new();
+        let ended = scene.run(|items, tx| {
+            let later = multiply(items, tx, 1, 2)?;
+            items.update(tx, 3, Item::COUNT.add(1))?;
+            assert_eq!(later.now(tx), Ok(20), "{}", P::NAME);
+            let part = || {
+                let caught = catch_unwind(AssertUnwindSafe(|| {
+                    let _ = later.map(|_| resume_unwind(Box::new(Fault::Panic))).map(|(): &()| ());
+                }));
+                assert!(caught.is_err(), "{}", P::NAME);
+                Err::<(), _>(Abort::NotFound)
+            };
+            let part = if is_undone { tx.attempt(|_| part()) } else { part() };
+            assert_eq!(part, Err(Abort::NotFound), "{}", P::NAME);
+            // The value itself is as it was.
+            assert_eq!(later.now(tx), Ok(20), "{}", P::NAME);
+            multiply(items, tx, 2, 2).map(drop)
+        });
+        let expected = if is_undone { Ok(()) } else { Err(Abort::Panicked) };
+        assert_eq!(ended, expected, "{}: {is_undone}", P::NAME);
+        let left = if is_undone { [Some(20), Some(40), Some(31)] } else { [10, 20, 30].map(Some) };
+        assert_eq!([1, 2, 3].map(|id| scene.count(id)), left, "{}: {is_undone}", P::NAME);
+    }
+}

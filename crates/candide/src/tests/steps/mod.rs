@@ -1,7 +1,10 @@
 //! Tests of steps where they meet the rest of the engine: other operations on their rows, reads,
 //! failures, histories, and the log.
 
+mod costs;
+mod drops;
 mod failures;
+mod in_step;
 mod operations;
 mod recorded;
 mod unreadable;

@@ -34,6 +34,7 @@ fn a_unit_with_a_step_cannot_be_read_but_its_row_exists<P: Protocol>() {
         multiply(items, tx, 1, 3)?;
         assert_eq!(readable(items, tx), [""; 0], "{}", P::NAME);
         assert_eq!(items.contains(tx, 1), Ok(true), "{}", P::NAME);
+        assert_eq!(items.len(tx), Err(Abort::NotYet), "{}", P::NAME);
         assert_eq!(items.insert(tx, Item::new(1, 5)), Err(Abort::Duplicate), "{}", P::NAME);
         let beside = [items.get(tx, 0, Item::COUNT), items.get(tx, 2, Item::COUNT)];
         let first = if has_groups { Ok(Some(0)) } else { Err(Abort::NotYet) };
@@ -110,5 +111,39 @@ fn a_part_leaves_units_with_steps_to_the_commit<P: Protocol>() {
         let expected = if has_step { (Some(Ok(())), failed) } else { (Some(failed), Ok(())) };
         assert_eq!((ended, done), expected, "{}: {has_step}", P::NAME);
         assert_eq!(scene.count(1), Some(10), "{}: {has_step}", P::NAME);
+    }
+}
+
+protocol_tests!(all: steps_of_undone_parts_leave_the_others_of_their_row);
+/// Steps on one row that wait, or have run, before, in and behind parts that are undone.
+fn steps_of_undone_parts_leave_the_others_of_their_row<P: Protocol>() {
+    for [first, asks_inside, second] in [0b000, 0b001, 0b010, 0b011, 0b100, 0b101, 0b110, 0b111]
+        .map(|bits: u8| [1, 2, 4].map(|bit| bits & bit != 0))
+    {
+        let mut scene = Scene::<P>::new();
+        let done = scene.run(|items, tx| {
+            let ask = |later: &Later<i64>, asks: bool, value| {
+                assert!(!asks || later.now(tx) == Ok(value), "{}", P::NAME);
+            };
+            ask(&multiply(items, tx, 1, 2)?, first, 20);
+            for _ in 0..2 {
+                let undone = tx.attempt(|tx| {
+                    multiply(items, tx, 1, 3)?;
+                    ask(&multiply(items, tx, 1, 5)?, asks_inside, 300);
+                    items.update(tx, 1, Item::COUNT.add(1))?;
+                    Err::<(), _>(Abort::NotFound)
+                });
+                assert_eq!(undone, Err(Abort::NotFound), "{}", P::NAME);
+                let readable = if first || asks_inside { Ok(20) } else { Err(Abort::NotYet) };
+                assert_eq!(items.read(tx, 1, Item::COUNT), readable, "{}", P::NAME);
+            }
+            items.update(tx, 1, Item::COUNT.add(1))?;
+            let third = multiply(items, tx, 1, 7)?;
+            ask(&third, second, 147);
+            multiply(items, tx, 1, 2)
+        });
+        let case = format!("{}: {first}, {asks_inside}, {second}", P::NAME);
+        assert_eq!(done.map(drop), Ok(()), "{case}");
+        assert_eq!(scene.count(1), Some(294), "{case}");
     }
 }

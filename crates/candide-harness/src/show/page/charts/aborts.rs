@@ -58,7 +58,7 @@ fn rate_bar(entry: Entry<'_>) -> Bar {
     Bar {
         protocol: entry.result.protocol,
         name: entry.result.protocol.to_string(),
-        value: (RATE.value)(entry),
+        value: Some((RATE.value)(entry)),
         range: None,
         words: percent(entry.result.abort_ratio()),
         attributes: format!(" data-results=\"{}\" data-field=\"{}\"", entry.index, RATE.field),
@@ -97,7 +97,7 @@ fn reasons(comparison: &Comparison<'_>) -> String {
     let bar = |entry: Entry<'_>, reason: &str, attempts: u64| Bar {
         protocol: entry.result.protocol,
         name: reason.replace('_', " "),
-        value: share(entry, attempts),
+        value: Some(share(entry, attempts)),
         range: None,
         words: percent(share(entry, attempts) / 100.0),
         attributes: String::new(),
@@ -138,7 +138,7 @@ fn causes(comparison: &Comparison<'_>) -> String {
         let bar = |(name, attempts): (String, u64)| Bar {
             protocol: entry.result.protocol,
             name,
-            value: share(entry, attempts),
+            value: Some(share(entry, attempts)),
             range: None,
             words: percent(share(entry, attempts) / 100.0),
             attributes: String::new(),
@@ -168,7 +168,7 @@ fn by_protocol(
         })
         .collect();
     let all = facets.iter().flat_map(|(_, blocks)| blocks).flat_map(|block| &block.bars);
-    let most = all.map(|bar| bar.value).fold(0.0, f64::max);
+    let most = all.filter_map(|bar| bar.value).fold(0.0, f64::max);
     if most == 0.0 {
         return String::new();
     }

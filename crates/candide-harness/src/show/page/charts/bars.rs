@@ -23,7 +23,8 @@ pub(crate) struct Bar {
     pub(crate) protocol: &'static str,
     /// The name before or above the bar.
     pub(crate) name: String,
-    pub(crate) value: f64,
+    /// The value; `None` if it is in doubt, and no bar is drawn.
+    pub(crate) value: Option<f64>,
     /// The smallest and the largest value of the runs; `None` if the runs are not shown.
     pub(crate) range: Option<(f64, f64)>,
     /// The text of the number behind the bar.
@@ -107,7 +108,7 @@ fn one(bar: &Bar, top: f64, frame: &Frame, across: &Scale) -> (String, String, f
         top + (PITCH - THICK) / 2.0
     };
     let base = edge + THICK - 3.0;
-    let end = across.place(bar.value);
+    let end = across.place(bar.value.unwrap_or(0.0));
     let name = match frame.above {
         true => lines
             .iter()
@@ -126,20 +127,21 @@ fn one(bar: &Bar, top: f64, frame: &Frame, across: &Scale) -> (String, String, f
             )
         }
     };
-    let rect = format!(
-        "<rect class=\"bar\" x=\"{:.2}\" y=\"{edge:.2}\" width=\"{:.2}\" height=\"{THICK}\" data-mark=\"x-end\" data-value=\"{}\"{}/>",
-        frame.left,
-        end - frame.left,
-        bar.value,
-        bar.attributes,
-    );
+    let rect = bar.value.map(|value| {
+        format!(
+            "<rect class=\"bar\" x=\"{:.2}\" y=\"{edge:.2}\" width=\"{:.2}\" height=\"{THICK}\" data-mark=\"x-end\" data-value=\"{value}\"{}/>",
+            frame.left,
+            end - frame.left,
+            bar.attributes,
+        )
+    });
     let range = bar
         .range
         .map(|(low, high)| range(across.place(low), across.place(high), edge, (low, high)));
     let beyond = bar.range.map_or(end, |(_, high)| across.place(high).max(end));
     let number =
         format!("<text x=\"{:.1}\" y=\"{base:.1}\">{}</text>", beyond + 6.0, escape(&bar.words));
-    let drawn = rect + &range.unwrap_or_default();
+    let drawn = rect.unwrap_or_default() + &range.unwrap_or_default();
     let height = if frame.above { edge - top + 21.0 } else { PITCH };
     (Look::of(bar.protocol).group(bar.protocol, &drawn), format!("{name}{number}\n"), height)
 }
@@ -185,7 +187,7 @@ mod tests {
         Bar {
             protocol,
             name: name.to_string(),
-            value,
+            value: Some(value),
             range: Some((value / 2.0, value)),
             words: String::new(),
             attributes: String::new(),
@@ -242,6 +244,11 @@ mod tests {
             assert_eq!(lefts, [attribute(zero, "x1"); 3]);
             assert!((widths[0] - 4.0 * widths[1]).abs() < 0.03 && widths[2] == 0.0, "{widths:?}");
             assert!(drawn.contains("&lt;b&gt;"), "escaped");
+            let doubtful =
+                Bar { value: None, range: None, words: "noise".into(), ..bar(name, 1.0) };
+            let (_, drawn) =
+                bars(&[Block { heading: String::new(), bars: vec![doubtful] }], 1.0, "", None);
+            assert!(!drawn.contains("<rect") && drawn.contains(">noise</text>"), "{drawn}");
         }
     }
 }

@@ -1,13 +1,14 @@
 //! A part of a published figure, with a bar for each line. If a line is compared with another one,
 //! the bar shows its throughput as a multiple of the other's.
 
+use super::super::super::figure_rows::NOISE;
 use super::super::number::{counted, rate, times};
 use super::bars::{Bar, Block, bars};
 use super::frame::{group, panel};
 use crate::results::{MeasuredLine, Point, Report};
 
-/// Returns the chart, with a panel for each number of threads.
-pub(crate) fn chart(report: &Report, lines: &[MeasuredLine]) -> String {
+/// Returns the chart of the lines from index `first`, with a panel for each number of threads.
+pub(crate) fn chart(report: &Report, first: usize, lines: &[MeasuredLine]) -> String {
     let is_ratio = lines.iter().any(|line| line.base.is_some());
     let unit = if is_ratio {
         "throughput as a multiple of the line compared with"
@@ -15,44 +16,64 @@ pub(crate) fn chart(report: &Report, lines: &[MeasuredLine]) -> String {
         "transactions per second"
     };
     let what = format!("{}: {unit}", lines[0].panel);
-    let value =
-        |point: &Point| if is_ratio { point.of_base.unwrap_or(1.0) } else { point.throughput_tps };
-    let points =
-        || lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
-    let most =
-        points().map(|(_, point)| value(point)).fold(if is_ratio { 1.0 } else { 0.0 }, f64::max);
-    let mut threads: Vec<usize> = points().map(|(_, point)| point.threads).collect();
+    // The ratio of the line with which others are compared is 1. One in doubt is not drawn.
+    let value = |point: &Point| match (is_ratio, point.doubt) {
+        (false, _) => Some(point.throughput_tps),
+        (true, Some(_)) => None,
+        (true, None) => Some(point.of_base.unwrap_or(1.0)),
+    };
+    let points = || {
+        lines.iter().enumerate().flat_map(move |(index, line)| {
+            let points = line.points.iter().enumerate();
+            points.map(move |(place, point)| ((first + index, place), line, point))
+        })
+    };
+    let most = points()
+        .filter_map(|(.., point)| value(point))
+        .fold(if is_ratio { 1.0 } else { 0.0 }, f64::max);
+    let mut threads: Vec<usize> = points().map(|(.., point)| point.threads).collect();
     threads.sort_unstable();
     threads.dedup();
-    // Only the lines with a base are drawn here. The ratio of the line with which others are
-    // compared is always 1.
-    let compared = points().filter(|(line, _)| !is_ratio || line.base.is_some());
-    let Some((best, point)) = compared.max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)))
-    else {
+    if threads.is_empty() {
         return String::new();
+    }
+    let words = |value: f64| if is_ratio { times(value) } else { rate(value) };
+    // The line with which others are compared is not among them.
+    let compared = points()
+        .filter(|(_, line, _)| !is_ratio || line.base.is_some())
+        .filter_map(|(_, line, point)| Some((value(point)?, line, point)));
+    let best = compared.max_by(|(a, ..), (b, ..)| a.total_cmp(b)).map(|(most, line, point)| {
+        format!(
+            "Most: {} for {} with {}.",
+            words(most),
+            line.label,
+            counted(point.threads, "thread")
+        )
+    });
+    let in_doubt = points().filter(|(.., point)| value(point).is_none()).count();
+    let in_doubt = match in_doubt {
+        0 => String::new(),
+        count => format!(" {} in doubt, and not drawn.", counted(count, "ratio")),
     };
-    let words = |point: &Point| if is_ratio { times(value(point)) } else { rate(value(point)) };
-    let finding = format!(
-        "Most: {} for {} with {}.",
-        words(point),
-        best.label,
-        counted(point.threads, "thread")
-    );
+    let finding = best.unwrap_or_default() + &in_doubt;
     let panels = threads.into_iter().map(|threads| {
-        let bar = |(line, point): (&MeasuredLine, &Point)| Bar {
+        let bar = |((index, place), line, point): ((usize, usize), &MeasuredLine, &Point)| Bar {
             protocol: report.results[point.result].protocol,
             name: line.label.clone(),
             value: value(point),
             range: (!is_ratio).then(|| point.range()),
-            words: words(point),
-            attributes: String::new(),
+            words: value(point).map_or_else(|| NOISE.to_string(), words),
+            attributes: match line.base.is_some() {
+                true => format!(" data-told=\"figure/lines/{index}/points/{place}\""),
+                false => String::new(),
+            },
         };
-        let drawn = points().filter(|(_, point)| point.threads == threads).map(bar).collect();
+        let drawn = points().filter(|(.., point)| point.threads == threads).map(bar).collect();
         let block = Block { heading: String::new(), bars: drawn };
         let caption = counted(threads, "thread");
         let reference = is_ratio.then_some(1.0);
         let (height, drawn) = bars(&[block], most, if is_ratio { "\u{d7}" } else { "" }, reference);
         panel(&caption, &format!("{what}, {caption}"), height, &drawn)
     });
-    group(&what, &finding, "", &panels.collect::<String>())
+    group(&what, finding.trim_start(), "", &panels.collect::<String>())
 }

@@ -1,9 +1,10 @@
-//! Runs that were cut into slices: throughput, latency and memory over time.
+//! Runs that were cut into slices: throughput, latency and memory over time, with a line for each
+//! run.
 
 use super::super::comparison::{Comparison, Entry};
 use super::super::number::{decimal, mebibytes, rate};
 use super::frame::{group, panel};
-use super::timeline::{HEIGHT, curve};
+use super::timeline::{BOTTOM, HEIGHT, TOP, along, curves};
 use crate::results::{MEBIBYTE, NumberedSlice, RunSlice};
 
 struct Quantity {
@@ -37,14 +38,23 @@ pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
 fn charts(comparison: &Comparison<'_>, entry: Entry<'_>) -> String {
     let slices = &entry.result.slices;
     let middles = middles(slices);
-    let end = middles.last().copied().unwrap_or(0.0);
+    let end: f64 = slices.iter().map(|numbered| numbered.slice.duration_s).sum();
+    let runs = slices.chunk_by(|one, next| one.run == next.run);
+    let lengths: Vec<usize> = runs.map(<[NumberedSlice]>::len).collect();
     let of_quantity = |Quantity { name, value }: &Quantity| {
         let values: Vec<f64> =
             slices.iter().map(|numbered| value(&numbered.slice)).collect::<Option<_>>()?;
         let most = values.iter().copied().fold(0.0, f64::max);
-        let points: Vec<(f64, f64)> = middles.iter().copied().zip(values).collect();
+        let mut points = middles.iter().copied().zip(values);
+        let lines: Vec<Vec<(f64, f64)>> =
+            lengths.iter().map(|&length| points.by_ref().take(length).collect()).collect();
         let about = format!("{}, {}: {name} over time", comparison.title, entry.setting());
-        Some(panel(name, &about, HEIGHT, &curve(entry.result.protocol, &points, most, end)))
+        Some(panel(
+            name,
+            &about,
+            HEIGHT,
+            &(boundaries(slices) + &curves(entry.result.protocol, &lines, most, end)),
+        ))
     };
     let panels: String = QUANTITIES.iter().filter_map(of_quantity).collect();
     group(
@@ -53,6 +63,26 @@ fn charts(comparison: &Comparison<'_>, entry: Entry<'_>) -> String {
         "",
         &panels,
     )
+}
+
+/// Returns a vertical line between each run and the next one.
+fn boundaries(slices: &[NumberedSlice]) -> String {
+    let length =
+        |run: &[NumberedSlice]| run.iter().map(|numbered| numbered.slice.duration_s).sum::<f64>();
+    let runs = slices.chunk_by(|one, next| one.run == next.run);
+    let lengths: Vec<f64> = runs.map(length).collect();
+    let along = along(lengths.iter().sum());
+    let ends = lengths.iter().scan(0.0, |end, length| {
+        *end += length;
+        Some(*end)
+    });
+    let line = |end: f64| {
+        let x = along.place(end);
+        format!(
+            "<line class=\"boundary\" x1=\"{x:.2}\" x2=\"{x:.2}\" y1=\"{TOP}\" y2=\"{BOTTOM}\"/>\n"
+        )
+    };
+    ends.take(lengths.len().saturating_sub(1)).map(line).collect()
 }
 
 /// Returns the time of the middle of each slice, as if the runs had followed one another without a
@@ -85,7 +115,7 @@ fn finding(slices: &[NumberedSlice]) -> String {
         _ => String::new(),
     };
     format!(
-        "From {} to {} txn/s; 99.9th percentile from {} to {} \u{b5}s.{memory} Each point is a slice.",
+        "From {} to {} txn/s; 99.9th percentile from {} to {} \u{b5}s.{memory} Each point is a slice; each run has a line of its own.",
         rate(slowest),
         rate(fastest),
         decimal(lowest),

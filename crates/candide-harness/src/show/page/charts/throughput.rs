@@ -42,7 +42,7 @@ fn blocks(facet: &Facet<'_>) -> Block {
     let bar = |entry: Entry<'_>| Bar {
         protocol: entry.result.protocol,
         name: entry.result.protocol.to_string(),
-        value: entry.result.throughput_tps,
+        value: Some(entry.result.throughput_tps),
         range: Some(entry.result.range()),
         words: rate(entry.result.throughput_tps),
         attributes: mark_of(entry),
@@ -69,8 +69,9 @@ fn finding(comparison: &Comparison<'_>) -> String {
             && other.opaque == best.opaque
             && best.threads > 1
     });
-    let gain = alone.filter(|alone| alone.throughput_tps > 0.0).map(|alone| {
-        format!(", {} as many as with one", times(best.throughput_tps / alone.throughput_tps))
+    let gain = alone.and_then(|alone| best.ratio_to(alone)).map(|ratio| match ratio {
+        Ok(ratio) => format!(", {} as many as with one", times(ratio)),
+        Err(doubt) => format!(" (not compared with one thread: {})", doubt.words()),
     });
     let runs = match best.tps_runs.len() {
         1 => "One run each.".to_string(),

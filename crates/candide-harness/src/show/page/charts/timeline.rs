@@ -12,8 +12,8 @@ use crate::results::{NamedPhase, Timeslices};
 pub(super) const HEIGHT: f64 = 190.0;
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = WIDTH - 16.0;
-const TOP: f64 = 10.0;
-const BOTTOM: f64 = HEIGHT - 42.0;
+pub(super) const TOP: f64 = 10.0;
+pub(super) const BOTTOM: f64 = HEIGHT - 42.0;
 
 /// The largest number of points with which a phase is drawn.
 const POINTS_PER_PHASE: usize = 25;
@@ -85,12 +85,12 @@ fn rates(timeline: &Timeslices) -> Vec<(f64, f64)> {
 
 fn one(entry: Entry<'_>, timeline: &Timeslices, most: f64) -> String {
     let end = timeline.phases.len() as f64 * timeline.phase_s;
-    shades(timeline, &along(end)) + &curve(entry.result.protocol, &rates(timeline), most, end)
+    shades(timeline, &along(end)) + &curves(entry.result.protocol, &[rates(timeline)], most, end)
 }
 
-/// Returns a line through `points`, each a time in seconds and a number. The scale of times reaches
-/// to `end`, and that of numbers to `most`.
-pub(super) fn curve(protocol: &str, points: &[(f64, f64)], most: f64, end: f64) -> String {
+/// Returns a line through each list of points, each a time in seconds and a number. The scale of
+/// times reaches to `end`, and that of numbers to `most`.
+pub(super) fn curves(protocol: &str, lines: &[Vec<(f64, f64)>], most: f64, end: f64) -> String {
     let (up, along) = (Scale::new(most, BOTTOM, TOP, 3), along(end));
     let levels: String = up
         .ticks()
@@ -101,26 +101,28 @@ pub(super) fn curve(protocol: &str, points: &[(f64, f64)], most: f64, end: f64) 
         .ticks()
         .into_iter()
         .map(|value| plumb(value, along.place(value), BOTTOM, BOTTOM + 4.0, Some(&short(value))));
-    let places: String = points
-        .iter()
-        .map(|&(time, value)| format!("{:.2},{:.2} ", along.place(time), up.place(value)))
-        .collect();
-    let values: Vec<String> = points.iter().map(|(_, value)| value.to_string()).collect();
-    let line = format!(
-        "<polyline class=\"series\" points=\"{places}\" data-mark=\"y-points\" data-values=\"{}\"/>",
-        values.join(" ")
-    );
+    let line = |points: &Vec<(f64, f64)>| {
+        let places: String = points
+            .iter()
+            .map(|&(time, value)| format!("{:.2},{:.2} ", along.place(time), up.place(value)))
+            .collect();
+        let values: Vec<String> = points.iter().map(|(_, value)| value.to_string()).collect();
+        format!(
+            "<polyline class=\"series\" points=\"{places}\" data-mark=\"y-points\" data-values=\"{}\"/>",
+            values.join(" ")
+        )
+    };
     let axis = format!(
         "<text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">seconds</text>\n",
         (LEFT + RIGHT) / 2.0,
         HEIGHT - 6.0,
     );
-    let drawn = Look::of(protocol).group(protocol, &line);
+    let drawn = Look::of(protocol).group(protocol, &lines.iter().map(line).collect::<String>());
     format!("{levels}{}{axis}{drawn}", ticks.collect::<String>())
 }
 
 /// Returns the scale of time, from zero to `end` seconds.
-fn along(end: f64) -> Scale {
+pub(super) fn along(end: f64) -> Scale {
     Scale::new(end, LEFT, RIGHT, 4)
 }
 
