@@ -14,8 +14,8 @@ use std::str::FromStr;
 /// absence of a key that was never there is not locked: a transaction may fail at its commit
 /// because of a new row, under every policy.
 ///
-/// No wait for a lock is longer than 10 ms, except under [`Policy::DeferredTwoPhase`]; a
-/// transaction that has failed to get locks too often does without them. A lock that another
+/// No wait for a lock is longer than 10 ms, except under [`Policy::DeferredTwoPhase`] and
+/// [`Policy::Pipelined`]; a
 /// transaction of the same thread holds is ignored.
 ///
 /// [`Builder::policy`](crate::Builder::policy) chooses the policy of a database,
@@ -25,7 +25,8 @@ use std::str::FromStr;
 /// Sources: Wang and Kimura, VLDB 2016, section 5.1.1 (two-phase locking and PCC); Huang et al.,
 /// "The Impact of Timestamp Granularity in Optimistic Concurrency Control", 2018, section 3.2
 /// (adaptive locks, SwissTM's contention manager, and all of them in one commit); Mu, Angel and
-/// Shasha, EuroSys 2019, section 6 (deferred two-phase locking). In these studies, locked rows need
+/// Shasha, EuroSys 2019, sections 4 and 5 (deferred runtime pipelining) and 6 (deferred two-phase
+/// locking). In these studies, locked rows need
 /// not be validated; here all reads are validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -73,6 +74,18 @@ pub enum Policy {
     /// as under [`Policy::Mocc`]. So transactions of [deferred](crate::Table::defer) operations do
     /// not fail because of one another, unless one of them keeps a row for 100 ms.
     DeferredTwoPhase,
+    /// Deferred runtime pipelining. Reads never lock. A commit locks what it writes in one order,
+    /// and hands each lock on to the next commit before it has committed itself: the two then
+    /// change the row and commit in the order in which they have locked it. A transaction that has
+    /// read nothing before, whose operations are all [deferred](crate::Table::defer) or blind,
+    /// never fails because of another such transaction. One that has read is validated when the
+    /// transactions before it have committed, and may fail.
+    ///
+    /// A commit waits without a bound for transactions that have locked a row before it, and never
+    /// for a closure: these transactions wait for none that comes after them. While a transaction
+    /// writes a row of such a table, that an operation on the row succeeds does not yet tell that
+    /// the row exists; if it does not, the transaction is repeated.
+    Pipelined,
     /// Answers by chance: grants a lock that it does not take, or refuses a free lock. Only to show
     /// that locks do not matter for serializability.
     #[cfg(any(test, feature = "experiments"))]
@@ -81,7 +94,7 @@ pub enum Policy {
 
 impl Policy {
     /// All policies that programs choose among, the default first.
-    pub const ALL: [Policy; 11] = [
+    pub const ALL: [Policy; 12] = [
         Policy::Optimistic,
         Policy::NoWait,
         Policy::BlindDie,
@@ -93,6 +106,7 @@ impl Policy {
         Policy::Mocc,
         Policy::Hybrid,
         Policy::DeferredTwoPhase,
+        Policy::Pipelined,
     ];
 
     /// Returns the policy's name, as the command line spells it. [`Policy::from_str`] parses such
@@ -110,6 +124,7 @@ impl Policy {
             Policy::Mocc => "mocc",
             Policy::Hybrid => "hybrid",
             Policy::DeferredTwoPhase => "deferred-2pl",
+            Policy::Pipelined => "pipelined",
             #[cfg(any(test, feature = "experiments"))]
             Policy::Random => "random",
         }
@@ -131,6 +146,12 @@ impl Policy {
     #[inline]
     pub(crate) const fn waits_in_order(self) -> bool {
         self.learns() || matches!(self, Policy::DeferredTwoPhase)
+    }
+
+    /// Returns whether a commit may lock what it writes before phase 1.
+    #[inline]
+    pub(crate) const fn locks_before_phase_1(self) -> bool {
+        self.waits_in_order() || matches!(self, Policy::Pipelined)
     }
 
     /// Returns the policy with this number.
@@ -478,7 +499,7 @@ mod tests {
         assert_eq!(
             unknown.to_string(),
             "no policy is called \"2pl\"; there are occ, 2pl-no-wait, 2pl-blind-die, 2pl-wait-die, \
-             2pl-dreadlock, adaptive, swiss, pcc, mocc, hybrid, deferred-2pl"
+             2pl-dreadlock, adaptive, swiss, pcc, mocc, hybrid, deferred-2pl, pipelined"
         );
     }
 
@@ -494,7 +515,7 @@ mod tests {
         assert_eq!(of("b", None), Policy::WaitDie);
         assert_eq!(Policies::of(Policy::Swiss).name(), "swiss");
         let mixed = Policies::mixed();
-        let in_turn = [0, 1, 11].map(|number| mixed.of_table("b", number, None));
+        let in_turn = [0, 1, 12].map(|number| mixed.of_table("b", number, None));
         assert_eq!(in_turn, [Policy::Optimistic, Policy::NoWait, Policy::Optimistic]);
     }
 }

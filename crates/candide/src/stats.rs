@@ -158,6 +158,17 @@ pub struct LockStats {
     pub heated: u64,
     /// The number of times that a hot row has become cold.
     pub cooled: u64,
+    /// Locks that a commit has taken over from another one that had not ended, under
+    /// [`Policy::Pipelined`](crate::policy::Policy::Pipelined).
+    pub taken_over: u64,
+    /// Locks before which a commit waited because a commit before it was not as far, under the same
+    /// policy.
+    pub gated: u64,
+    /// Commits under the same policy that were validated after those before them had ended, since
+    /// they had read.
+    pub wild: u64,
+    /// Commits under the same policy that have failed after they had locked.
+    pub nullified: u64,
 }
 
 impl LockStats {
@@ -174,6 +185,10 @@ impl LockStats {
             restored: self.restored - earlier.restored,
             heated: self.heated - earlier.heated,
             cooled: self.cooled - earlier.cooled,
+            taken_over: self.taken_over - earlier.taken_over,
+            gated: self.gated - earlier.gated,
+            wild: self.wild - earlier.wild,
+            nullified: self.nullified - earlier.nullified,
         }
     }
 
@@ -187,12 +202,16 @@ impl LockStats {
         self.restored += other.restored;
         self.heated += other.heated;
         self.cooled += other.cooled;
+        self.taken_over += other.taken_over;
+        self.gated += other.gated;
+        self.wild += other.wild;
+        self.nullified += other.nullified;
     }
 }
 
 /// A session's counters of locks by policy. Only the session's thread writes them.
 #[derive(Debug, Default)]
-pub struct LockCounters(CachePadded<[AtomicU64; 9]>);
+pub struct LockCounters(CachePadded<[AtomicU64; 13]>);
 
 /// The counts about locks by policy, in the order of the fields of [`LockStats`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,6 +225,10 @@ pub(crate) enum LockCount {
     Restored,
     Heated,
     Cooled,
+    TakenOver,
+    Gated,
+    Wild,
+    Nullified,
 }
 
 impl LockCounters {
@@ -214,9 +237,22 @@ impl LockCounters {
     }
 
     fn read(&self) -> LockStats {
-        let [taken, waited, died, killed, forgone, retrospective, restored, heated, cooled] =
-            std::array::from_fn(|index| self.0[index].load(Ordering::Relaxed));
-        LockStats { taken, waited, died, killed, forgone, retrospective, restored, heated, cooled }
+        let read = |what: LockCount| self.0[what as usize].load(Ordering::Relaxed);
+        LockStats {
+            taken: read(LockCount::Taken),
+            waited: read(LockCount::Waited),
+            died: read(LockCount::Died),
+            killed: read(LockCount::Killed),
+            forgone: read(LockCount::Forgone),
+            retrospective: read(LockCount::Retrospective),
+            restored: read(LockCount::Restored),
+            heated: read(LockCount::Heated),
+            cooled: read(LockCount::Cooled),
+            taken_over: read(LockCount::TakenOver),
+            gated: read(LockCount::Gated),
+            wild: read(LockCount::Wild),
+            nullified: read(LockCount::Nullified),
+        }
     }
 }
 

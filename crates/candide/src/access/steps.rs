@@ -9,9 +9,9 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Abort;
-use crate::record::CellAt;
+use crate::record::{CellAt, Tid};
 use crate::sync::thread_local;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
@@ -40,6 +40,8 @@ thread_local! {
     /// The list of the attempt that may run steps now. It has no destructor, so that transactions
     /// can have steps while the thread ends.
     static LIST: RefCell<ManuallyDrop<Option<Rc<dyn Steps>>>> = RefCell::default();
+    /// Whether a commit of the thread is in a chain.
+    static IN_CHAIN: Cell<bool> = const { Cell::new(false) };
 }
 
 #[cfg(any(test, feature = "history"))]
@@ -77,6 +79,21 @@ pub(crate) fn note_observed(at: CellAt, version: impl FnOnce() -> u64) {
     let _ = (at, version);
 }
 
+/// Corrects the versions of the units on whose words steps have run: `version` returns the TID word
+/// with the version of these words.
+pub(crate) fn correct_observed(version: impl Fn(CellAt) -> Option<Tid>) {
+    #[cfg(any(test, feature = "history"))]
+    OBSERVED.with(|observed| {
+        for (at, noted) in observed.borrow_mut().iter_mut().flatten() {
+            if let Some(tid) = version(*at) {
+                *noted = tid.version();
+            }
+        }
+    });
+    #[cfg(not(any(test, feature = "history")))]
+    let _ = version;
+}
+
 /// Calls `act`, which may run steps of `list`.
 pub(crate) fn with_list<T>(list: Rc<dyn Steps>, act: impl FnOnce() -> T) -> T {
     let _outer = Outer(replace_list(Some(list)));
@@ -102,4 +119,20 @@ pub(super) fn run(step: u32, words: &mut [u64]) -> Result<(), Abort> {
     let list = LIST.with(|current| Option::clone(&current.borrow()));
     let list = list.expect("a commit knows its steps");
     list.run(step, words)
+}
+
+/// The note that a commit of this thread is in a chain, until it is dropped. Others wait for it
+/// without a bound, and user code may run in it.
+pub(crate) struct InChain(());
+
+/// Notes that a commit of this thread begins to lock in chains. Returns `None` if one has begun
+/// already: the caller runs inside it, and would wait for it.
+pub(crate) fn enter_chains() -> Option<InChain> {
+    (!IN_CHAIN.with(|is_in| is_in.replace(true))).then_some(InChain(()))
+}
+
+impl Drop for InChain {
+    fn drop(&mut self) {
+        IN_CHAIN.with(|is_in| is_in.set(false));
+    }
 }

@@ -5,7 +5,7 @@
 use super::table::Table;
 use crate::engine::{Protocol, TableCore};
 use crate::error::Error;
-use crate::locks::{LockBase, flags_of, follow_policy, possible};
+use crate::locks::{LAST_RANK, LockBase, flags_of, follow_policy, possible};
 use crate::policy::Policy;
 use crate::schema::Record;
 use crate::shared::Inner;
@@ -48,6 +48,52 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     pub fn set_policy(&self, policy: Policy) -> Result<(), Error> {
         set_policy(self.inner(), self.core(), policy)
+    }
+
+    /// Returns the rank of the table: the place of its rows in the order in which commits under
+    /// [`Policy::Pipelined`] lock. By default it is `u16::MAX`, the last one.
+    pub fn rank(&self) -> u16 {
+        let locks = self.inner().catalog.locks();
+        locks.map_or(LAST_RANK, |locks| locks.policies.rank_of(self.core().number))
+    }
+
+    /// Sets the [rank](Table::rank) of the table. Of two rows, commits lock the one of the table
+    /// with the smaller rank first; within one rank, the order is by address. Rows that many
+    /// transactions write should come early if what is written later follows from them, and late
+    /// otherwise. The rank matters in transactions that write rows under [`Policy::Pipelined`],
+    /// also for their rows under other policies. It is not stored in files.
+    ///
+    /// Waits a short time for transactions that lock rows by their policies; others may run.
+    ///
+    /// Source: Mu, Angel and Shasha, EuroSys 2019, sections 4.1 and 7.2.
+    ///
+    /// # Errors
+    /// [`Error::NotQuiescent`] if such transactions go on, or run in the closure of which this is
+    /// called; [`Error::NoPolicies`] under a protocol other than [`Occ`](crate::Occ). The rank then
+    /// stays the same.
+    ///
+    /// ```
+    /// # use candide::policy::Policy;
+    /// # use candide::{Database, Occ, Record, TableOptions};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// let db = Database::<Occ>::new();
+    /// let options = TableOptions::default().policy(Policy::Pipelined);
+    /// let accounts = db.table_with::<Account>("accounts", options)?;
+    /// accounts.set_rank(1)?;
+    /// assert_eq!(accounts.rank(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_rank(&self, rank: u16) -> Result<(), Error> {
+        let (inner, core) = (self.inner(), self.core());
+        match inner.catalog.locks() {
+            Some(locks) if locks.set_rank(core.number, rank) => Ok(()),
+            Some(_) => Err(Error::NotQuiescent),
+            None => {
+                let protocol = inner.engine.properties.name;
+                Err(Error::NoPolicies { table: core.name.to_string(), protocol })
+            }
+        }
     }
 }
 

@@ -14,6 +14,10 @@ use std::sync::{Arc, OnceLock, Weak};
 
 /// The number of classes of desks. A desk belongs to the class of its number modulo this number.
 pub(crate) const CLASSES: usize = 32;
+/// The number of words with the bits of items.
+const DONE_WORDS: usize = 2;
+/// The number of items of an attempt that are handed on before the attempt is over.
+pub(super) const ITEMS_MAX: usize = 64 * DONE_WORDS;
 /// The number of groups of [`CLASSES`] desks. With more sessions than desks, the rest lock nothing.
 const GROUPS: usize = if MODELLED { 1 } else { 512 };
 
@@ -32,6 +36,11 @@ pub(crate) struct Desk {
     thread: AtomicU64,
     /// The classes of the sessions for which this session waits, one bit each.
     waits_for: AtomicU64,
+    /// The attempt has locked all that it locks up to this rank, and so have its predecessors,
+    /// under the policy `pipelined`.
+    passed: AtomicU64,
+    /// The items that the attempt has executed, or will not execute, one bit each.
+    done: [AtomicU64; DONE_WORDS],
 }
 
 impl Desk {
@@ -46,7 +55,8 @@ impl Desk {
 
     /// Ends the attempt, which holds no lock any more.
     pub(crate) fn end(&self) {
-        self.attempt.store(self.attempt.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        // Release: a successor in a chain sees all that the attempt has done (E31).
+        self.attempt.store(self.attempt.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
     /// Returns the number of the present attempt.
@@ -82,6 +92,41 @@ impl Desk {
     /// Returns whether another session has asked to abort the present attempt.
     pub(crate) fn is_doomed(&self) -> bool {
         self.doomed.load(Ordering::Relaxed) == self.attempt.load(Ordering::Relaxed)
+    }
+
+    /// Begins to lock in the order of ranks. No other session has met the attempt in a chain.
+    pub(super) fn begin_chains(&self) {
+        self.passed.store(0, Ordering::Relaxed);
+        self.done.iter().for_each(|done| done.store(0, Ordering::Relaxed));
+    }
+
+    /// Returns whether an attempt, named by the lower half of its number, is over.
+    pub(super) fn is_over(&self, attempt: u32) -> bool {
+        self.attempt() as u32 != attempt
+    }
+
+    /// Returns up to which rank the present attempt and its predecessors have locked.
+    pub(super) fn passed(&self) -> u64 {
+        self.passed.load(Ordering::Acquire) // E31
+    }
+
+    pub(super) fn show_passed(&self, rank: u64) {
+        self.passed.store(rank, Ordering::Release); // E31
+    }
+
+    /// Returns whether the present attempt has executed an item, or will not execute it.
+    pub(super) fn has_done(&self, item: usize) -> bool {
+        self.done[item / 64].load(Ordering::Acquire) & 1 << (item % 64) != 0 // E31
+    }
+
+    /// Notes that all items have been executed, or will not be.
+    pub(super) fn note_all_done(&self) {
+        self.done.iter().for_each(|done| done.store(u64::MAX, Ordering::Release)); // E31
+    }
+
+    /// Returns the address at which sessions wait for changes of this desk.
+    pub(super) fn address(&self) -> u64 {
+        std::ptr::from_ref(self).addr() as u64
     }
 
     /// Publishes the classes for which this session waits; zero if it does not wait.

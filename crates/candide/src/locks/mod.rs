@@ -51,6 +51,7 @@
 //! # Waiting
 //! Every wait is bounded: by a number of rounds, or by 10 ms asleep if no circle of waits is
 //! possible or the policy finds circles; under deferred-2pl by 100 ms or a second (`waiting.rs`).
+//! Waits of the policy `pipelined`, in chains of commits, have no bound (`pipeline`).
 //!
 //! # Source
 //! [HU18], section 3.2, for the adaptive lock, the use of SwissTM [DR09], and the commit that all
@@ -64,12 +65,14 @@
 #![forbid(unsafe_code)]
 
 mod cell_queue;
+mod chain;
 mod change;
 mod desks;
 mod heat;
 mod held;
 mod learning;
 mod patience;
+mod pipeline;
 mod row_lock;
 mod row_locks;
 mod shared;
@@ -82,6 +85,7 @@ mod word;
 
 #[cfg(test)]
 pub(crate) use cell_queue::{queue, queue_mode};
+pub(crate) use chain::EndWish;
 pub(crate) use change::{follow_policy, with_flags};
 #[cfg(test)]
 pub(crate) use desks::class_of;
@@ -90,8 +94,10 @@ pub(crate) use learning::learn;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use patience::long_patience;
 pub(crate) use patience::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
+pub(crate) use pipeline::{Hold, Link, Pipeline, following};
 pub(crate) use row_locks::{Grant, RowLocks};
 pub(crate) use shared::{LockBase, Locker, SessionLocks, SharedLocks};
+pub(crate) use table_policies::LAST_RANK;
 pub(crate) use waiting::{When, lock_place};
 #[cfg(test)]
 pub(crate) use word::{Lock, LockWord};
@@ -116,7 +122,7 @@ pub(crate) const FLAGS: u64 = RASK | WASK;
 pub(crate) fn flags_of(policy: Policy, options: MoccOptions) -> u64 {
     match policy {
         Policy::Optimistic | Policy::Hybrid => 0,
-        Policy::Swiss | Policy::Adaptive | Policy::DeferredTwoPhase => WASK,
+        Policy::Swiss | Policy::Adaptive | Policy::DeferredTwoPhase | Policy::Pipelined => WASK,
         Policy::Mocc if options.threshold_of_heat() > 0 => 0,
         _ => FLAGS,
     }

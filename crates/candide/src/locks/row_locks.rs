@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::cell_queue::has_queue;
+use super::chain::EndWish;
 use super::desks::class_of;
 use super::row_lock::{Queueing, RowLock};
 use super::shared::{LockBase, Locker};
@@ -52,6 +53,8 @@ pub(crate) struct RowLocks {
     /// Whether the attempt had read nothing and held no lock when its commit began to lock what it
     /// writes, and has since taken only locks of `deferred-2pl`. Only valid in that phase.
     pub(super) is_patient: bool,
+    /// The wish that a chain ends, so that the attempt can lock the cell's TID word.
+    wish: Option<EndWish>,
 }
 
 impl RowLocks {
@@ -85,6 +88,13 @@ impl RowLocks {
         #[cfg(any(test, feature = "experiments"))]
         if policy == Policy::Random {
             return random(locker, at, mode);
+        }
+        if policy == Policy::Pipelined {
+            // Such a row is locked by its TID word alone, when its chain has ended.
+            if mode == Mode::Write && when != When::Staging {
+                self.wish_for_end(locker, at);
+            }
+            return Ok(Grant::Without);
         }
         // A commit allocates nothing, so it does not join the desks. Locks that are held name the
         // desk.
@@ -147,9 +157,38 @@ impl RowLocks {
         Ok(grant)
     }
 
+    /// Expresses the wish that the chain of a cell ends, until the attempt ends or has another such
+    /// wish.
+    fn wish_for_end(&mut self, locker: &Locker<'_>, at: CellAt) {
+        let mut wish = EndWish::of(at);
+        wish.express();
+        if let Some(before) = self.wish.replace(wish) {
+            before.end(locker.engine);
+        }
+    }
+
     /// Returns whether the attempt has waited for a lock since the last call.
     pub(crate) fn has_waited(&mut self) -> bool {
         std::mem::take(&mut self.has_waited)
+    }
+
+    /// Shows the attempt on the session's desk, for a commit that is about to lock in the order of
+    /// ranks. Returns `false` if the session has no desk.
+    pub(crate) fn show_in_order(&mut self, locker: &mut Locker<'_>) -> bool {
+        if locker.own.desk == 0 {
+            locker.own.desk = locker.locks.desks.join(true).unwrap_or(0);
+        }
+        self.show(locker);
+        self.is_shown
+    }
+
+    /// Releases the lock of a cell that phase 1 has taken by policy, if it has taken one.
+    pub(crate) fn release_unlisted(&mut self, locker: &mut Locker<'_>, at: CellAt) {
+        let is_held = at.cell_words() == 2 && Lock::of(&at).word().is_written_by(locker.own.desk);
+        if self.is_shown && is_held {
+            let lock = RowLock { at, mode: Mode::Write, node: None };
+            self.queueing.release_by_policy(locker, lock);
+        }
     }
 
     /// Shows the attempt on the session's desk, unless it is shown already.
@@ -341,6 +380,9 @@ impl RowLocks {
                 self.queueing.release_by_policy(locker, lock);
             }
         }
+        if let Some(wish) = self.wish.take() {
+            wish.end(locker.engine);
+        }
         self.places.clear(self.list.len());
         for lock in self.list.drain(..) {
             self.queueing.release_by_policy(locker, lock);
@@ -366,11 +408,12 @@ fn asks_for(policy: Policy, mode: Mode, when: When) -> bool {
     match (mode, when) {
         (Mode::Write, When::Ahead | When::Now | When::BeforeCommit | When::Commit) => true,
         (Mode::Write, When::Staging) => {
-            use Policy::{Adaptive, DeferredTwoPhase, Optimistic, Pessimistic};
-            !matches!(policy, Optimistic | Adaptive | Pessimistic | DeferredTwoPhase)
+            use Policy::{Adaptive, DeferredTwoPhase, Optimistic, Pessimistic, Pipelined};
+            !matches!(policy, Optimistic | Adaptive | Pessimistic | DeferredTwoPhase | Pipelined)
         }
         (Mode::Read, _) => {
-            !matches!(policy, Policy::Optimistic | Policy::Swiss | Policy::DeferredTwoPhase)
+            use Policy::{DeferredTwoPhase, Optimistic, Pipelined, Swiss};
+            !matches!(policy, Optimistic | Swiss | DeferredTwoPhase | Pipelined)
         }
     }
 }

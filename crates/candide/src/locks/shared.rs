@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::desks::Desks;
+use super::desks::{Desk, Desks};
 use super::table_policies::TablePolicies;
 use super::temperatures::Temperatures;
 use crate::engine::{Common, Local};
@@ -31,6 +31,14 @@ impl SharedLocks {
         })
     }
 
+    /// Sets the rank of table `table`. Returns false, and has done nothing, if commits go on to use
+    /// ranks.
+    pub(crate) fn set_rank(&self, table: u16, rank: u16) -> bool {
+        let is_over = |(_, desk): (u16, &Desk)| !desk.is_in_attempt();
+        let are_unused = || self.desks.in_classes(u64::from(u32::MAX)).all(is_over);
+        self.policies.set_rank(table, rank, are_unused)
+    }
+
     /// Returns the result of [`Protocol::table_locks`](crate::engine::Protocol::table_locks).
     pub(crate) fn of(table_locks: Arc<dyn Any + Send + Sync>) -> Arc<SharedLocks> {
         table_locks.downcast().expect("the locks of tables are locks by policy")
@@ -50,6 +58,10 @@ pub(crate) struct SessionLocks {
 impl SessionLocks {
     pub(crate) fn new(shared: &Arc<SharedLocks>, counts: &Arc<LockCounters>) -> SessionLocks {
         SessionLocks { desk: 0, counts: counts.clone(), shared: Arc::downgrade(shared) }
+    }
+
+    pub(crate) fn count(&self, what: LockCount) {
+        self.counts.count(what);
     }
 
     /// Returns the number of the session's desk; zero if it has none.

@@ -4,12 +4,21 @@
 
 use crate::policy::{MoccOptions, Policies, Policy};
 use crate::record::CellAt;
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, full_fence, lock, thread};
 use std::sync::OnceLock;
 
 /// The number of tables in a group.
 const GROUP: usize = 256;
 const GROUPS: usize = (1 << u16::BITS) / GROUP;
+
+/// The last rank, that of a table to which none was given.
+pub(crate) const LAST_RANK: u16 = u16::MAX;
+/// The first bit of a rank's distance from the last one, behind the number of a policy.
+const RANK: u32 = 16;
+/// The bits of the number of a policy.
+const POLICY: u64 = (1 << RANK) - 1;
+/// The number of looks whether commits still use ranks, before a change of a rank gives up.
+const LOOKS_MAX: u32 = if MODELLED { 100 } else { 1_000 };
 
 /// The numbers of the policies of some tables.
 type Group = Box<[AtomicU64; GROUP]>;
@@ -24,10 +33,13 @@ pub(crate) struct TablePolicies {
     is_by_row: bool,
     /// Whether a table has had a policy that learns from conflicts.
     learns: AtomicBool,
-    /// Whether a table has had a policy that waits in the order of addresses.
-    waits_in_order: AtomicBool,
-    /// The number of each table's policy, in groups of [`GROUP`] tables. A group is made when a
-    /// table first gets a policy other than the first one, which has number zero.
+    /// Whether a table has had a policy whose commits lock before phase 1.
+    locks_before_phase_1: AtomicBool,
+    /// Whether a table's rank is about to change, so that no commit may begin to use ranks.
+    ranks_change: AtomicBool,
+    /// The number of each table's policy, and its distance from [`LAST_RANK`] in front of it; in
+    /// groups of [`GROUP`] tables. A group is made when a table first gets a policy other than the
+    /// first one, which has number zero.
     groups: OnceLock<Box<[OnceLock<Group>]>>,
     /// Held while a table's policy is changed.
     pub(crate) changes: Mutex<()>,
@@ -36,12 +48,14 @@ pub(crate) struct TablePolicies {
 impl TablePolicies {
     pub(super) fn new(chosen: Policies) -> TablePolicies {
         let is_by_row = chosen.is_by_row();
-        let (learns, waits_in_order) = (AtomicBool::new(is_by_row), AtomicBool::new(is_by_row));
+        let (learns, locks_before_phase_1) =
+            (AtomicBool::new(is_by_row), AtomicBool::new(is_by_row));
         TablePolicies {
             chosen,
             is_by_row,
             learns,
-            waits_in_order,
+            locks_before_phase_1,
+            ranks_change: AtomicBool::new(false),
             groups: OnceLock::new(),
             changes: Mutex::new(()),
         }
@@ -59,19 +73,61 @@ impl TablePolicies {
         self.learns.load(Ordering::Relaxed)
     }
 
-    /// Returns whether a table has had a policy that waits in the order of addresses.
+    /// Returns whether a table has had a policy whose commits lock before phase 1.
     #[inline(always)]
-    pub(crate) fn wait_in_order(&self) -> bool {
-        self.waits_in_order.load(Ordering::Relaxed)
+    pub(crate) fn lock_before_phase_1(&self) -> bool {
+        self.locks_before_phase_1.load(Ordering::Relaxed)
+    }
+
+    /// Returns the words of a table, if it has ever had a policy other than the first one.
+    #[inline]
+    fn word(&self, table: u16) -> Option<&AtomicU64> {
+        let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
+        self.groups.get()?[group].get().map(|words| &words[place])
     }
 
     /// Returns the policy of table `table`.
     #[inline]
     pub(crate) fn of(&self, table: u16) -> Policy {
-        let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
-        let numbers = self.groups.get().and_then(|groups| groups[group].get());
         // Relaxed: a transaction may use the old policy or the new one.
-        Policy::numbered(numbers.map_or(0, |numbers| numbers[place].load(Ordering::Relaxed)) as u8)
+        Policy::numbered(self.word(table).map_or(0, |word| word.load(Ordering::Relaxed)) as u8)
+    }
+
+    /// Returns the rank of table `table`.
+    #[inline]
+    pub(crate) fn rank_of(&self, table: u16) -> u16 {
+        // Relaxed: ranks change while no commit uses them.
+        let word = self.word(table).map_or(0, |word| word.load(Ordering::Relaxed));
+        LAST_RANK - (word >> RANK) as u16
+    }
+
+    /// Returns whether a commit must not begin to use ranks. The session's desk shows the attempt.
+    pub(super) fn ranks_change(&self) -> bool {
+        full_fence(); // E31
+        self.ranks_change.load(Ordering::Acquire) // E31
+    }
+
+    /// Sets the rank of table `table` when `are_unused` says that no commit uses ranks. Returns
+    /// false, and has done nothing, if that takes too long.
+    pub(super) fn set_rank(&self, table: u16, rank: u16, are_unused: impl Fn() -> bool) -> bool {
+        let _one_at_a_time = lock(&self.changes);
+        self.ranks_change.store(true, Ordering::Relaxed);
+        // A commit that begins now sees the flag, or its desk shows the attempt.
+        full_fence(); // E31
+        let mut looks = 0;
+        while !are_unused() && looks < LOOKS_MAX {
+            looks += 1;
+            thread::yield_now();
+        }
+        let is_possible = looks < LOOKS_MAX;
+        if is_possible {
+            let distance = u64::from(LAST_RANK - rank) << RANK;
+            let word = self.make_word(table);
+            word.store(word.load(Ordering::Relaxed) & POLICY | distance, Ordering::Relaxed);
+        }
+        // Release: a commit that finds no change uses the new rank (E31).
+        self.ranks_change.store(false, Ordering::Release);
+        is_possible
     }
 
     /// Returns the policy for the cell `at`: that of its table, or its own if rows have different
@@ -89,19 +145,26 @@ impl TablePolicies {
 
     /// Sets the policy of table `table`.
     pub(crate) fn set(&self, table: u16, policy: Policy) {
-        let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
         if policy == Policy::default() && self.of(table) == policy {
             return;
         }
         if policy.learns() {
             self.learns.store(true, Ordering::Relaxed);
         }
-        if policy.waits_in_order() {
-            self.waits_in_order.store(true, Ordering::Relaxed);
+        if policy.locks_before_phase_1() {
+            self.locks_before_phase_1.store(true, Ordering::Relaxed);
         }
+        let word = self.make_word(table);
+        let rank = word.load(Ordering::Relaxed) >> RANK << RANK;
+        word.store(rank | policy as u64, Ordering::Relaxed);
+    }
+
+    /// Returns the words of a table, which are made if need be.
+    fn make_word(&self, table: u16) -> &AtomicU64 {
+        let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
         let groups = self.groups.get_or_init(|| (0..GROUPS).map(|_| OnceLock::new()).collect());
-        let numbers =
+        let words =
             groups[group].get_or_init(|| Box::new(std::array::from_fn(|_| AtomicU64::new(0))));
-        numbers[place].store(policy as u64, Ordering::Relaxed);
+        &words[place]
     }
 }

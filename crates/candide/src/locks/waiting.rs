@@ -280,7 +280,7 @@ fn others(locker: &Locker<'_>, word: LockWord) -> u64 {
 /// Returns whether a transaction of this thread, in another session, may hold the lock. Of readers
 /// only the classes are visible. So the answer may be wrongly yes, and the attempt then continues
 /// without a lock.
-fn is_own_threads(base: LockBase<'_>, me: u16, word: LockWord) -> bool {
+pub(super) fn is_own_threads(base: LockBase<'_>, me: u16, word: LockWord) -> bool {
     let thread = own_thread::number();
     let is_own = |number: u16| {
         let desk = base.locks.desks.desk(number);

@@ -9,6 +9,9 @@
 //! each. A bit stays set until the last reader leaves. WANT is set while a writer waits for readers
 //! to leave.
 //!
+//! Under the policy `pipelined`, the bits of `readers` and of `classes` have another meaning while
+//! W is set, and so has WANT (`chain.rs`).
+//!
 //! All policies read and write this one format. So a table's policy can change while locks are
 //! held, and locks of different policies can meet in one transaction.
 
@@ -19,15 +22,15 @@ use super::shared::LockBase;
 use crate::record::CellAt;
 use crate::sync::{AtomicU64, Ordering};
 
-const W: u64 = 1 << 63;
-const WANT: u64 = 1 << 62;
+pub(super) const W: u64 = 1 << 63;
+pub(super) const WANT: u64 = 1 << 62;
 const READER: u64 = 1 << 48;
-const READERS: u64 = 0x3fff << 48;
+pub(super) const READERS: u64 = 0x3fff << 48;
 const CLASSES: u64 = u32::MAX as u64;
 
 /// The second word of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LockWord(u64);
+pub(crate) struct LockWord(pub(super) u64);
 
 impl LockWord {
     /// Returns whether a session holds the lock for writing.
@@ -45,8 +48,9 @@ impl LockWord {
         self.is_written() && self.owner() == me
     }
 
+    /// Returns the number of sessions that hold the lock for reading.
     pub(crate) fn readers(self) -> u64 {
-        (self.0 & READERS) / READER
+        if self.is_written() { 0 } else { (self.0 & READERS) / READER }
     }
 
     /// Returns the classes of the desks that hold the lock.
@@ -73,7 +77,7 @@ impl<'a> Lock<'a> {
         LockWord(self.0.load(Ordering::Relaxed))
     }
 
-    fn exchange(self, from: u64, to: u64) -> Result<(), LockWord> {
+    pub(super) fn exchange(self, from: u64, to: u64) -> Result<(), LockWord> {
         // Acquire and Release: a holder sees the writes of the holder before it (E21).
         let exchanged = self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
         exchanged.map(drop).map_err(LockWord)

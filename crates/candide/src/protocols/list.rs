@@ -34,6 +34,8 @@ macro_rules! for_each_protocol {
                 overlapping hybrid = $crate::policy::Policies::of($crate::policy::Policy::Hybrid),
                 overlapping deferred_2pl =
                     $crate::policy::Policies::of($crate::policy::Policy::DeferredTwoPhase),
+                overlapping pipelined =
+                    $crate::policy::Policies::of($crate::policy::Policy::Pipelined),
                 overlapping mixed = $crate::policy::Policies::mixed();
             $crate::TicToc: overlapping tictoc = ();
             $crate::Mvcc: versioned mvcc = ();

@@ -54,6 +54,16 @@ pub(crate) enum Point {
     /// Commit: the predecessor of a version has been found, and its read timestamp has not been
     /// raised.
     Following,
+    /// Commit in a pipeline: a lock has been handed on, and the next one has not been asked for.
+    Relaxed,
+    /// Commit in a pipeline: everything has been evaluated, and nothing executed.
+    Evaluated,
+    /// Commit in a pipeline: everything has been executed, and predecessors may still run.
+    Executed,
+    /// Commit in a pipeline: the predecessors are over, and the attempt takes its turn to log.
+    InOrder,
+    /// Commit in a pipeline: one cell is about to be closed.
+    Closing,
     /// Commit: everything is validated, and updaters have not been evaluated.
     Validated,
     /// Commit: the words of one unit are about to be stored.

@@ -97,9 +97,12 @@ impl Meeting {
 
     /// Stops the holder until the others have slept for it, have tried too often, or have ended,
     /// since transactions that are not kept out sleep for nothing.
-    fn stop<P: Protocol>(&self, db: &Database<P>) {
+    fn stop<P: Protocol>(&self, script: Script, db: &Database<P>) {
         let (others, parking) = (self.attempts.len() as u64 - 1, &db.inner.engine.parking);
-        let enough = parking.entered() + SLEEPS * others;
+        // In a chain behind the holder, each sleeps once, for as long as it takes.
+        let is_chain =
+            script == Script::BlindCommitted && db.inner.engine.properties.name == "pipelined";
+        let enough = parking.entered() + if is_chain { 1 } else { SLEEPS } * others;
         self.stopped.wait();
         while parking.entered() < enough
             && self.most() <= ATTEMPTS_MAX
@@ -129,7 +132,7 @@ fn meet_a_holder<P: Protocol>(script: Script, factor: Option<Factor>, count: u64
                 for (key, done) in keys.into_iter().zip(1..) {
                     script.step(table, tx, key, number == 0)?;
                     if number == 0 && tx.attempt_number() == 1 && script.rows() == Some(done) {
-                        meeting.stop(db);
+                        meeting.stop(script, db);
                     }
                 }
                 Ok(())
@@ -143,7 +146,7 @@ fn meet_a_holder<P: Protocol>(script: Script, factor: Option<Factor>, count: u64
             let (mut stops, at, here) = (true, db.clone(), meeting.clone());
             let hook = move |point| {
                 if point == Point::Locked && std::mem::take(&mut stops) {
-                    here.stop(&at);
+                    here.stop(script, &at);
                 }
             };
             with_hook(hook, || run(0, [0, 1]));

@@ -1,7 +1,7 @@
 //! A macro that turns a generic function into one named test for each protocol.
 
 /// The policies that tests of the short run share, by the names of their tests.
-const SHARED: [&str; 11] = [
+const SHARED: [&str; 12] = [
     "no_wait",
     "blind_die",
     "wait_die",
@@ -12,6 +12,7 @@ const SHARED: [&str; 11] = [
     "mocc",
     "hybrid",
     "deferred_2pl",
+    "pipelined",
     "mixed",
 ];
 
@@ -69,7 +70,7 @@ const fn contains(text: &[u8], words: &[u8], from: usize, to: usize) -> bool {
 /// and `versioned` those that keep versions. `erased` selects all protocols, called through the
 /// table of functions of `Erased`. `concurrent` and `overlapping` also run with timestamps from the
 /// clock; `by_the_clock` runs only with these. Unless `CANDIDE_FULL` is set, a test runs under one
-/// of the eleven locking policies of `Occ`, chosen by the test's name. A test that is not compiled
+/// of the twelve locking policies of `Occ`, chosen by the test's name. A test that is not compiled
 /// ([`is_compiled`]) fails.
 macro_rules! protocol_tests {
     ($(#[$attribute:meta])* $protocols:ident: $test:ident) => {

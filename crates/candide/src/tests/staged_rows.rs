@@ -338,6 +338,11 @@ fn a_row_is_found_that_was_staged_before_its_record_became_absent_again<P: Proto
     };
     for point in [Point::Unlocked, Point::Locked, Point::Validated] {
         for meets in [Meets::Nothing, Meets::Collector, Meets::FailedPut] {
+            // In a pipeline, the put would wait for the commit that has stopped.
+            let waits = point != Point::Unlocked && meets == Meets::FailedPut;
+            if waits && properties::<P>().name == "pipelined" {
+                continue;
+            }
             stage_beside(point, delete, Before::InsertedAgain, meets);
             stage_beside(point, delete, Before::Inserted, meets);
             stage_beside(point, fail, Before::Deleted, meets);

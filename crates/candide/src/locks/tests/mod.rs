@@ -2,5 +2,6 @@
 //! and of requests to abort.
 
 mod asking;
+mod chains;
 mod kills;
 mod words;

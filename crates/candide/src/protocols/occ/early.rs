@@ -7,25 +7,32 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{WriteItem, WriteSet};
-use crate::engine::{Context, Protocol, own_thread};
+use crate::access::steps::InChain;
+use crate::access::{WriteItem, WriteSet, steps};
+use crate::engine::own_thread::{self, Held};
+use crate::engine::{Context, Protocol};
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::locks::{
-    Early, Grant, HeldCells, LockBase, Locker, Mode, RANGE, RASK, RowLocks, SessionLocks, WASK,
-    learn, lock_place, with_flags,
+    EndWish, Grant, HeldCells, Link, LockBase, Locker, Mode, Pipeline, RANGE, RASK, RowLocks,
+    SessionLocks, WASK, following, learn, lock_place, with_flags,
 };
+use crate::policy::Policy;
 use crate::protocols::shared::cell_lock::{raise_install, release_cell};
 use crate::protocols::shared::node_set::NodeSet;
 use crate::record::{CellAt, Tid};
-use crate::stats::LockCounters;
-use crate::sync::Ordering;
+use crate::stats::{LockCount, LockCounters};
+use crate::sync::{Duration, Ordering, Patience, Wait, Waited, Wish, patience as prolonged};
 use std::sync::Arc;
 
-pub(super) use crate::locks::{FLAGS, SharedLocks, When, init_lock};
+pub(super) use crate::locks::{Early, FLAGS, Hold, SharedLocks, When, init_lock, patience};
 
 /// The flag of a TID word with which a read first calls [`EarlyLocks::before_read`].
 pub(super) const READER_ASKS: u64 = RASK;
+/// The flag of a TID word with which a commit first calls [`Early::before_lock`].
+pub(super) const WRITER_ASKS: u64 = WASK;
+/// The longest time that a commit waits for the holder of the token before it locks in a pipeline.
+const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// The protocol's part of a database.
 #[derive(Debug)]
@@ -43,6 +50,7 @@ pub(super) struct EarlyLocks {
     held: HeldCells,
     by_policy: RowLocks,
     own: SessionLocks,
+    pipeline: Pipeline,
 }
 
 impl EarlyLocks {
@@ -51,6 +59,7 @@ impl EarlyLocks {
             held: HeldCells::default(),
             by_policy: RowLocks::default(),
             own: SessionLocks::new(&clock.locks, counts),
+            pipeline: Pipeline::default(),
         }
     }
 
@@ -106,6 +115,10 @@ impl EarlyLocks {
         at: CellAt,
         when: When,
     ) -> Result<(), Abort> {
+        if when == When::Staging && is_pipelined(base(context), at) {
+            // The commit locks the row, and yields to the token before.
+            return Ok(());
+        }
         // Other writers are about to wait for this attempt.
         context.yield_to_token()?;
         self.ask(context, at, (Mode::Write, when))?;
@@ -129,7 +142,7 @@ impl EarlyLocks {
         at: CellAt,
         lock: (Mode, When),
     ) -> Result<(), Abort> {
-        let EarlyLocks { held, by_policy, own } = self;
+        let EarlyLocks { held, by_policy, own, .. } = self;
         let grant = by_policy.ask(&mut locker(context, own), at, lock, held.has_cells());
         held.note_others(by_policy.holds_any());
         grant.map(drop).map_err(|abort| context.conflict(abort, at))
@@ -189,33 +202,31 @@ impl EarlyLocks {
         grant.map(drop)
     }
 
-    /// Takes the locks of the write set by policy, under policies that wait in the order of
-    /// addresses.
+    /// Returns whether the commit may have to lock before phase 1, by
+    /// [`EarlyLocks::begin_pipeline`] or [`EarlyLocks::lock_writes`].
     #[inline(always)]
-    pub(super) fn before_phase_1<P: Protocol<Clock = Shared>>(
-        &mut self,
-        context: &mut Context<'_, P>,
-        (reads, nodes): (&[(CellAt, Tid)], &NodeSet),
+    pub(super) fn locks_before_phase_1<P: Protocol<Clock = Shared>>(
+        &self,
+        context: &Context<'_, P>,
         writes: &WriteSet,
-    ) -> Result<(), Abort> {
+    ) -> bool {
         // Relaxed: a row that becomes locked later is met in phase 1.
         let asks = |item: &WriteItem| Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(WASK);
-        if context.clock.locks.policies.wait_in_order() && writes.items().iter().any(asks) {
-            self.lock_writes(context, (reads, nodes), writes)?;
-        }
-        Ok(())
+        context.clock.locks.policies.lock_before_phase_1() && writes.items().iter().any(asks)
     }
 
+    /// Takes the locks of the write set by policy, under policies that wait in the order of
+    /// addresses.
     #[cold]
     #[inline(never)]
-    fn lock_writes<P: Protocol<Clock = Shared>>(
+    pub(super) fn lock_writes<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         (reads, nodes): (&[(CellAt, Tid)], &NodeSet),
         writes: &WriteSet,
     ) -> Result<(), Abort> {
         context.yield_to_token()?;
-        let EarlyLocks { held, by_policy, own } = self;
+        let EarlyLocks { held, by_policy, own, .. } = self;
         let locker = &mut locker(context, own);
         let observed = (reads, !reads.is_empty() || !nodes.is_empty());
         let locked = by_policy.lock_writes(locker, observed, writes, held.has_cells());
@@ -287,6 +298,165 @@ impl EarlyLocks {
     }
 }
 
+/// Commits in a pipeline (`pipeline`).
+impl EarlyLocks {
+    /// Begins to commit in a pipeline, when no other session has the token. Returns `None`, and has
+    /// done nothing, if the commit must not or need not.
+    #[cold]
+    pub(super) fn begin_pipeline<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        writes: &WriteSet,
+    ) -> Option<InChain> {
+        if self.held.has_cells() || self.by_policy.holds_any() {
+            return None; // PL6
+        }
+        let (engine, session) = (context.engine, context.local.id);
+        let must_yield = engine.token.is_others(session) && !context.local.has_yielded;
+        if must_yield && Held::Token(engine.id).is_own_threads() {
+            // The commit without a pipeline is refused, since it would wait for its own thread.
+            return None;
+        }
+        let in_chain = steps::enter_chains()?;
+        let locker = &mut locker(context, &mut self.own);
+        if !self.pipeline.begin(locker, &mut self.by_policy, writes) {
+            // The desk may show the attempt.
+            self.held.note_others(false);
+            return None;
+        }
+        if must_yield {
+            let patience = Patience::Lasting(prolonged(TOKEN_WAIT_MAX));
+            let place = engine.token.address();
+            let mut wait = Wait::new(&engine.parking, place, Wish::Look, patience);
+            while engine.token.is_others(session) && wait.wait() == Waited::Again {}
+        }
+        Some(in_chain)
+    }
+
+    pub(super) fn links(&self) -> &[Link] {
+        self.pipeline.links()
+    }
+
+    /// Waits at the gate of a link; see [`Pipeline::approach`].
+    pub(super) fn approach<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        number: usize,
+    ) -> bool {
+        self.pipeline.approach(&locker(context, &mut self.own), number)
+    }
+
+    /// Locks the cell of a link; see [`Pipeline::take`].
+    pub(super) fn take<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        number: usize,
+        item: &mut WriteItem,
+    ) -> Result<(), Abort> {
+        self.pipeline.take(&mut locker(context, &mut self.own), number, item)
+    }
+
+    /// Notes that the TID word of a link's cell is locked, without a chain.
+    pub(super) fn note_alone(&mut self, number: usize) {
+        self.pipeline.note_alone(number);
+    }
+
+    /// Hands the lock of a link on; see [`Pipeline::hand_on`].
+    pub(super) fn hand_on<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        number: usize,
+    ) {
+        self.pipeline.hand_on(&locker(context, &mut self.own), number);
+    }
+
+    /// Waits until the predecessors are done with the items that the attempt has taken over.
+    pub(super) fn await_done<P: Protocol<Clock = Shared>>(&mut self, context: &mut Context<'_, P>) {
+        self.pipeline.await_done(&locker(context, &mut self.own));
+    }
+
+    /// Shows that the attempt is done with all items.
+    pub(super) fn note_done<P: Protocol<Clock = Shared>>(&mut self, context: &mut Context<'_, P>) {
+        self.pipeline.note_done(&locker(context, &mut self.own));
+    }
+
+    /// Waits until all predecessors are over.
+    pub(super) fn await_predecessors<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+    ) {
+        self.pipeline.await_predecessors(&locker(context, &mut self.own));
+    }
+
+    /// Begins to close the cell of a link; see [`Pipeline::begin_to_close`].
+    pub(super) fn begin_to_close(&self, number: usize) -> bool {
+        self.pipeline.begin_to_close(number)
+    }
+
+    /// Ends the chain of a link's cell.
+    pub(super) fn end_chain<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        number: usize,
+    ) {
+        self.pipeline.end_chain(&locker(context, &mut self.own), number);
+    }
+
+    /// Returns the word with which a chain publishes its cell; see [`following`].
+    pub(super) fn following<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        at: CellAt,
+        tid: Tid,
+    ) -> Tid {
+        following(&locker(context, &mut self.own), at, tid)
+    }
+
+    /// Releases the lock of a cell that the commit has taken by policy, if it has taken one.
+    pub(super) fn release_unlisted<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        at: CellAt,
+    ) {
+        self.by_policy.release_unlisted(&mut locker(context, &mut self.own), at);
+    }
+
+    /// Ends a commit in a pipeline, which has left all its chains: it is over.
+    pub(super) fn end_pipeline<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        items: &[WriteItem],
+    ) {
+        let locker = &mut locker(context, &mut self.own);
+        self.by_policy.release_all(locker, items);
+        self.pipeline.end(locker);
+    }
+
+    pub(super) fn count(&self, what: LockCount) {
+        self.own.count(what);
+    }
+
+    /// Returns the wish that the chain of a cell ends. `tid` was the cell's TID word.
+    pub(super) fn wish_for_end(at: CellAt, tid: Tid) -> Option<EndWish> {
+        tid.has(WASK).then(|| EndWish::of(at))
+    }
+
+    /// Returns whether a row of which a commit is about to be staged is locked in chains. `tid` was
+    /// its TID word.
+    #[cold]
+    pub(super) fn is_pipelined<P: Protocol<Clock = Shared>>(
+        context: &Context<'_, P>,
+        at: CellAt,
+        tid: Tid,
+    ) -> bool {
+        tid.has(WASK) && is_pipelined(base(context), at)
+    }
+}
+
+fn is_pipelined(base: LockBase<'_>, at: CellAt) -> bool {
+    base.locks.policies.at(at) == Policy::Pipelined
+}
+
 /// Returns the attempt's database, for functions of the policies.
 fn base<'a, P: Protocol<Clock = Shared>>(context: &Context<'a, P>) -> LockBase<'a> {
     LockBase { engine: context.engine, locks: &context.clock.locks }
@@ -310,7 +480,7 @@ impl<P: Protocol<Clock = Shared>> Early<P> for EarlyLocks {
     }
 
     fn before_lock(&mut self, context: &mut Context<'_, P>, at: CellAt) -> Result<(), Abort> {
-        let EarlyLocks { held, by_policy, own } = self;
+        let EarlyLocks { held, by_policy, own, .. } = self;
         let lock = (Mode::Write, When::Commit);
         let grant = by_policy.ask(&mut locker(context, own), at, lock, held.has_cells());
         held.note_others(grant == Ok(Grant::Held));

@@ -25,8 +25,9 @@
 //! 4. Evaluate updaters, and run steps, in the order of the program.
 //! 5. Install and release.
 //!
-//! Phase 0 is in `reading.rs`, the others are in `phases.rs`. An attempt that has written nothing
-//! skips phases 1 to 5, since its view is of one moment (VW5). Without opacity the attempt runs
+//! Phase 0 is in `reading.rs`; the others are in `phases.rs`, called by `commit.rs`, and in another
+//! order by `pipeline`, for the policy of that name. An attempt that has written nothing skips
+//! phases 1 to 5, since its view is of one moment (VW5). Without opacity the attempt runs
 //! phase 3, unless it has read at most one cell and observed no node.
 //!
 //! An attempt may have observed of a unit only that a number lies in a range. Such an observation
@@ -162,6 +163,7 @@
 
 #![forbid(unsafe_code)]
 
+mod commit;
 mod early;
 #[cfg(not(any(loom, shuttle)))]
 mod met;
@@ -169,6 +171,7 @@ mod met;
 #[path = "met_modelled.rs"]
 mod met;
 mod phases;
+mod pipeline;
 mod protocol;
 mod ranges;
 mod reading;

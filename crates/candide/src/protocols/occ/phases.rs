@@ -1,18 +1,15 @@
-//! The phases of a commit, 1 to 5 of the list in `mod.rs`, which also has the proof.
+//! Phases of a commit, of the list in `mod.rs`, which also has the proof. `commit.rs` calls them.
 
 #![forbid(unsafe_code)]
 
-use super::early::{self, install_held};
+use super::early;
 use super::{Attempt, Occ};
-use crate::access::{WriteItem, WriteSet};
+use crate::access::WriteSet;
 use crate::engine::{Committed, Context};
 use crate::error::Abort;
-use crate::log::LogTurn;
 use crate::protocols::shared::cell_lock::{
-    acquire, begin_install, evaluate, fail, fence_after_locking, flags_of_deleted, is_owned,
-    release, release_cell, release_installed,
+    begin_install, fence_after_locking, flags_of_deleted, release_cell, release_installed,
 };
-use crate::protocols::shared::late_rows::Late;
 use crate::protocols::shared::read_set::first_changed;
 use crate::record::{CellAt, Tid};
 use crate::sync::{MULTI_COPY_ATOMIC, full_fence};
@@ -33,53 +30,13 @@ pub(super) fn commit_reads(
     Ok(Committed::NOTHING)
 }
 
-/// Commits in five phases. On return, whether the commit has succeeded or failed, only the locks
-/// that [`early`] releases afterwards are held. If an updater panics, nothing stays locked.
-pub(super) fn commit(
-    context: &mut Context<'_, Occ>,
-    attempt: &mut Attempt,
-    writes: &mut WriteSet,
-    turn: &mut LogTurn<'_>,
-    late: &impl Late,
-) -> Result<Committed, Abort> {
-    attempt.view.reserve();
-    attempt.early.before_phase_1(context, (&attempt.reads, &attempt.nodes), writes)?;
-
-    // 1 lock
-    acquire(context, &mut attempt.early, writes, install_held)?;
-    debug_assert!(writes.items().iter().all(is_owned), "OC1: INSTALL is set before the fence");
-    let replaced = |item: &WriteItem| Tid(item.note).version();
-    late.lock(context, attempt, writes, |attempt| attempt.early.held_cells(), replaced)?; // LR1
-    turn.take(); // LG1, LG2
-    fence_after_locking();
-
-    // 2 epoch, 3 validate
-    let version = certify(context, attempt, writes)
-        .or_else(|conflict| certify_ranges(context, attempt, writes, conflict))
-        .inspect_err(|_| release(context, writes.items()))?;
-
-    // 4 evaluate
-    if let Err(failure) = evaluate(context.local, writes, version.version(), replaced) {
-        return Err(fail(context, &mut attempt.early, writes, failure, release_cell));
-    }
-    let stamp = version.epoch(); // OC4
-
-    // 5 install and release: nothing fails any more (OC3)
-    for index in 0..writes.items().len() {
-        install(context, writes, index, version);
-    }
-    attempt.view.meet_installed(writes.items(), version);
-    attempt.last = Some(version);
-    Ok(Committed { version: version.version(), stamp })
-}
-
 /// The largest number of validations of one attempt at one time: another one follows if numbers of
 /// which the attempt has observed ranges have changed, and are still in these ranges.
 pub(super) const VALIDATIONS_MAX: u32 = 8;
 
 /// Runs phases 2 and 3. Returns the commit's version.
 #[inline(always)]
-fn certify(
+pub(super) fn certify(
     context: &mut Context<'_, Occ>,
     attempt: &Attempt,
     writes: &WriteSet,
@@ -95,7 +52,7 @@ fn certify(
 /// is the commit's in the serial order.
 #[cold]
 #[inline(never)]
-fn certify_ranges(
+pub(super) fn certify_ranges(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
     writes: &WriteSet,
@@ -229,7 +186,12 @@ fn validate(
 
 /// Runs phase 5 for one item: stores its words, and releases its cell with the new version.
 #[inline(always)]
-fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, version: Tid) {
+pub(super) fn install(
+    context: &mut Context<'_, Occ>,
+    writes: &mut WriteSet,
+    index: usize,
+    version: Tid,
+) {
     let item = &mut writes.items_mut()[index];
     let (at, was) = begin_install(item);
     let mut new = version.0 | was.0 & (Tid::QUEUED | early::FLAGS);

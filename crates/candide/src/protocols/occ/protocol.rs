@@ -2,8 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+use super::commit::commit;
 use super::early::{EarlyLocks, Shared, SharedLocks, When, init_lock};
-use super::phases::{commit, commit_reads, validate_ranges};
+use super::phases::{commit_reads, validate_ranges};
 use super::ranges::Ranges;
 use super::view::{self, View};
 use super::{Attempt, Occ, reading};

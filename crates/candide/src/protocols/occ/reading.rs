@@ -116,7 +116,14 @@ fn read_slowly(
             Err(said) => tid = said,
         }
     }
-    look_again(context, at, tid, look)
+    let Some(mut wish) = EarlyLocks::wish_for_end(at, tid) else {
+        return look_again(context, at, tid, look);
+    };
+    let engine = context.engine;
+    wish.express();
+    let seen = look_again(context, at, tid, || look().inspect_err(|_| wish.express()));
+    wish.end(engine);
+    seen
 }
 
 impl Attempt {
@@ -194,6 +201,10 @@ impl Attempt {
             return Ok(tid.has(Tid::ABSENT) != exists);
         }
         if tid.has(Tid::INSTALL) || tid.has(Tid::ABSENT) == exists || !self.view.has(tid) {
+            if EarlyLocks::is_pipelined(context, at, tid) {
+                // The commit finds out. Until then, the answer tells nothing of the row.
+                return Ok(tid.has(Tid::ABSENT) != exists && !tid.has(Tid::DEAD));
+            }
             let assumed = self.assumes_by_looks(at, exists);
             return assumed.map_err(|stuck| view::conflict(context, stuck));
         }

@@ -56,7 +56,8 @@
 //! * **WA2** A commit sleeps for its first lock, if it holds nothing. A commit that has failed on a
 //!   lock sleeps after it has released all others.
 //! * **WA3** A reader that meets INSTALL sleeps, whatever its attempt holds: a commit that owns a
-//!   lock never sleeps for another.
+//!   lock never sleeps for another. A commit in a pipeline does, without a bound; but a
+//!   reader sleeps for 10 ms at most, so no circle with one lasts.
 //!
 //! Between attempts a transaction holds nothing, so it may sleep for the lock on which it has
 //! failed (`TxnRunner::await_lock`).
@@ -344,7 +345,7 @@ pub(crate) fn is_locked(at: &CellAt) -> bool {
 /// holds, and notes the cell's new word. Returns true if the cell was free or already locked by
 /// this attempt, and false if another attempt has locked it or its word has a flag of `asks`.
 #[inline(always)]
-fn try_lock(item: &mut WriteItem, asks: u64) -> Result<bool, Abort> {
+pub(crate) fn try_lock(item: &mut WriteItem, asks: u64) -> Result<bool, Abort> {
     let cell = item.at.cell_word(0);
     loop {
         let tid = Tid(cell.load(Ordering::Relaxed));

@@ -36,6 +36,9 @@ pub(crate) trait Late {
     /// Returns the tables with late rows, each with the number of these rows.
     fn tables(&self) -> impl Iterator<Item = (&TableCore, usize)>;
 
+    /// Returns whether the commit has no late rows.
+    fn is_empty(&self) -> bool;
+
     /// Adds the late rows to the write set, which is locked, and locks them. After an error no item
     /// is locked. `held_of` returns the cells that the attempt holds; `version` returns the version
     /// that the commit replaces in an item, for the recorder of histories.
@@ -56,6 +59,11 @@ impl Late for NoLateRows {
     #[inline(always)]
     fn tables(&self) -> impl Iterator<Item = (&TableCore, usize)> {
         std::iter::empty()
+    }
+
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        true
     }
 
     #[inline(always)]
@@ -133,6 +141,10 @@ impl LateRows {
 impl Late for LateRows {
     fn tables(&self) -> impl Iterator<Item = (&TableCore, usize)> {
         self.tables.iter().map(|(table, rows)| (&**table, *rows))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     #[cold]

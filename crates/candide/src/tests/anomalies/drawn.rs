@@ -66,6 +66,7 @@ const ENDINGS: &[(&str, Endings)] = &[
     ("mocc",          [Second, Second, Both,    Second, Second]),
     ("hybrid",        [Second, Second, Both,    Second, Second]),
     ("deferred-2pl",  [Second, Second, Both,    Second, Second]),
+    ("pipelined",     [Second, Second, Both,    Second, Second]),
     ("mixed",         [Second, Second, Both,    Second, Second]),
     ("tictoc",        [Second, Both,   Both,    Both,   Both]),
     ("mvcc",          [Second, Second, Both,    Both,   Both]),

@@ -79,9 +79,12 @@ fn every_end_of_an_attempt_releases_all_second_words() {
             assert_free(&table, &when);
             let taken = db.stats().locks.taken;
             let reads_only = what == "reads alone" && policy == Policy::Swiss;
-            // Under the last policy, only a commit takes locks.
-            let takes =
-                !reads_only && !matches!(policy, Policy::Adaptive | Policy::DeferredTwoPhase);
+            // Under the last policies, only a commit takes locks.
+            let takes = !reads_only
+                && !matches!(
+                    policy,
+                    Policy::Adaptive | Policy::DeferredTwoPhase | Policy::Pipelined
+                );
             assert!(taken > 0 || !takes, "{when}: no lock was taken");
             run(&mut other, |tx| table.update(tx, 7, Item::COUNT.add(1)));
         }
@@ -122,7 +125,7 @@ fn locks_in_tables_of_all_policies_are_free_after_one_transaction() {
         .manual_epochs(1)
         .build()
         .unwrap();
-    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"];
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
     let tables = names.map(|name| db.table::<Item>(name).unwrap());
     assert_eq!(tables.each_ref().map(Table::policy), Policy::ALL);
     let mut session = db.session().unwrap();
@@ -160,8 +163,10 @@ fn single_reads_and_scans_take_locks_and_release_them() {
         let rows = run(&mut session, |tx| {
             let rows = table.iter(tx, Item::COUNT).collect::<Result<Vec<_>, _>>()?;
             let locked = (0..8).filter(|&key| Lock::of(&cell(&table, key)).word().readers() == 1);
-            let reads_lock =
-                !matches!(policy, Policy::Swiss | Policy::Adaptive | Policy::DeferredTwoPhase);
+            let reads_lock = !matches!(
+                policy,
+                Policy::Swiss | Policy::Adaptive | Policy::DeferredTwoPhase | Policy::Pipelined
+            );
             assert_eq!(locked.count(), if reads_lock { 8 } else { 0 }, "{policy}");
             Ok(rows.len())
         });
@@ -188,7 +193,10 @@ fn a_row_buried_under_a_lock_leaves_no_lock() {
                 if looks_first {
                     assert_eq!(row.get(Item::COUNT)?, None);
                     // Under the adaptive policy, that depends on chance after a write.
-                    let reads_lock = !matches!(policy, Policy::Swiss | Policy::DeferredTwoPhase);
+                    let reads_lock = !matches!(
+                        policy,
+                        Policy::Swiss | Policy::DeferredTwoPhase | Policy::Pipelined
+                    );
                     let readers = Lock::of(&at).word().readers();
                     let as_wanted = readers == u64::from(reads_lock);
                     assert!(as_wanted || policy == Policy::Adaptive, "{policy}");

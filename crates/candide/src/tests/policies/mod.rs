@@ -8,6 +8,7 @@ mod hot_rows;
 mod learning;
 mod learning_edges;
 mod patience;
+mod pipelined;
 mod ranges;
 mod schedules;
 mod waiting;

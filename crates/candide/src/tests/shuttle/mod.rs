@@ -117,6 +117,7 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
             policies::hot_transfer(),
             policies::list_gone(),
             policies::canonical(),
+            policies::chains(),
         ]);
     }
     scenes

@@ -280,3 +280,45 @@ pub(super) fn canonical<P: Protocol>() -> Scene<P> {
         .shows("lock awaited")
         .shows("order restored")
 }
+
+/// Three threads change two rows by steps, and by transactions that read or fail.
+pub(super) fn chains<P: Protocol>() -> Scene<P> {
+    fn work<P: Protocol>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        for _ in 0..2 {
+            let (what, first) = (me.random.below(6), me.random.below(2));
+            let both = [first, 1 - first];
+            let ended = me.session.run(|tx| {
+                let add = |id: u64, count: i64| {
+                    let step = move |present: &mut i64, ()| *present += count;
+                    items.defer(tx, id, Item::COUNT, (), step).map(drop)
+                };
+                match what {
+                    0 | 1 => both.into_iter().try_for_each(|id| add(id, 1)),
+                    2 => add(first, 1),
+                    3 => {
+                        both.into_iter().try_for_each(|id| add(id, 5))?;
+                        items.update(tx, first, Item::COUNT.sub(1_000).at_least(0))
+                    }
+                    4 => {
+                        let count = items.read(tx, first, Item::COUNT)?;
+                        items.update(tx, first, Item::COUNT.set(count + 1))
+                    }
+                    _ => {
+                        items.read(tx, first, Item::COUNT)?;
+                        add(1 - first, 1)
+                    }
+                }
+            });
+            assert_eq!(ended, if what == 3 { Err(Abort::Guard) } else { Ok(()) });
+        }
+    }
+    Scene::new("chains")
+        .under(vec![Policy::Pipelined.into()])
+        .before(|me| me.fill(0..2, 0))
+        .part(work)
+        .part(work)
+        .part(work)
+        .after(|me| me.expect_free())
+        .shows("lock awaited")
+}
