@@ -2,6 +2,7 @@
 
 mod boxed;
 mod deferred;
+mod emptied;
 mod ended;
 mod lists;
 mod misuse;

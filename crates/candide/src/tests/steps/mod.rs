@@ -3,6 +3,7 @@
 
 mod costs;
 mod drops;
+mod endings;
 mod failures;
 mod in_step;
 mod operations;
