@@ -18,10 +18,10 @@
 /// A value is dropped exactly once: after it was replaced or deleted, or its object has ended, and
 /// no transaction and no snapshot can see it any more; or after the attempt that was to write it,
 /// if that failed. Threads that end a transaction drop the values that are due, also those of
-/// others; closing the database drops the rest, on a thread of its own if the last handle is dropped
-/// in a transaction of another database. At that moment the thread is in no transaction, so the
-/// `drop` of a value may run transactions, and may panic. Drops are not nested: values that become
-/// due meanwhile, or within another transaction of the thread, are dropped by a later one.
+/// others; closing the database drops the rest, on a thread of its own if the last handle is
+/// dropped in a transaction of another database. At that moment the thread is in no transaction, so
+/// the `drop` of a value may run transactions, and may panic. Drops are not nested: values that
+/// become due meanwhile, or within another transaction of the thread, are dropped by a later one.
 ///
 /// A value may contain objects of its own database: `next: Option<TBox<Boxed<Node>>>`. When a value
 /// that has the last handle of an object is dropped, the object ends, and its values are due some

@@ -1,4 +1,5 @@
-//! Tests of the outcome in which an attempt with steps ends, which is the same under every protocol.
+//! Tests of the outcome in which an attempt with steps ends, which is the same under every
+//! protocol.
 
 use super::super::rows::Item;
 use super::{Scene, multiply};
