@@ -18,8 +18,8 @@ const SHOWN: f64 = 500.0;
 /// The left end of texts, of bars, and the right ends of bars, of rates and of ratios.
 const TEXT: f64 = 14.0;
 const BAR: f64 = 104.0;
-const BAR_END: f64 = 276.0;
-const RATE_END: f64 = 376.0;
+const BAR_END: f64 = 266.0;
+const RATE_END: f64 = 366.0;
 const RATIO_END: f64 = 426.0;
 
 /// The height of a bar, of the line that it is on, and of the gap behind a store.
@@ -106,7 +106,12 @@ fn bars(body: &mut String, top: f64, panel: &[&Figure], threads: &[usize]) -> f6
                     text(body, (RATIO_END, base), "soft end", &format!("{}×", short_ratio(ratio)));
                 }
             } else {
-                text(body, (BAR, base), "soft", "not drawn: a thread had under 0.8 of a core");
+                text(
+                    body,
+                    (BAR + 5.0, base),
+                    "soft",
+                    "not drawn: a thread had under 0.8 of a core",
+                );
             }
             y += LINE;
         }
