@@ -43,5 +43,6 @@ pub use progress::Agenda;
 pub use registry::{Choice, Choices, each_once};
 pub use results::{Profile, Report};
 pub use rules::Rules;
+pub use run::CoreShare;
 pub use show::{Outputs, explained_columns, laid_out, report, table};
 pub use suite::{Matrix, Suite, crowding, unconcerned};

@@ -7,8 +7,8 @@ use super::number::{median, range};
 /// A reason why a ratio of two throughputs says nothing. Such ratios are neither printed nor drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Doubt {
-    /// A thread had less than [`CORE_SHARE_MIN`] of a core.
+pub enum Doubt {
+    /// A thread had less than 0.8 of a core.
     Cores,
     /// There was one run, whose spread is not known.
     OneRun,
@@ -26,7 +26,7 @@ pub(crate) const DOUBTS: &str = "No ratio is given where a thread had less than 
 
 impl Doubt {
     /// Returns the reason in a few words.
-    pub(crate) fn words(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             Doubt::Cores => "a thread had less than 0.8 of a core",
             Doubt::OneRun => "one run only",
@@ -36,7 +36,7 @@ impl Doubt {
 
     /// Returns the doubt about a measurement whose threads had at least the share `least` of a
     /// core, if that is known, in so many runs.
-    pub(crate) fn of_runs(least: Option<f64>, runs: usize) -> Option<Doubt> {
+    pub fn of_runs(least: Option<f64>, runs: usize) -> Option<Doubt> {
         match (least, runs) {
             (Some(share), _) if share < CORE_SHARE_MIN => Some(Doubt::Cores),
             (_, 0 | 1) => Some(Doubt::OneRun),
@@ -60,7 +60,7 @@ impl Doubt {
 
     /// Returns the doubt about the median of `ratios`, each of which is within a round: whether the
     /// median is further from 1 than the ratios are from each other.
-    pub(crate) fn of_ratios(ratios: &[f64], core_share: Option<f64>) -> Option<Doubt> {
+    pub fn of_ratios(ratios: &[f64], core_share: Option<f64>) -> Option<Doubt> {
         Doubt::of_runs(core_share, ratios.len()).or_else(|| {
             let (low, high) = range(ratios);
             let apart = median(ratios).ln().abs();
@@ -76,7 +76,7 @@ pub(crate) struct Sampled<'a> {
 }
 
 /// Returns the smaller of two shares of a core. A share that is not known is not compared.
-pub(crate) fn least_share(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+pub fn least_share(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),

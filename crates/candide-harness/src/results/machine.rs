@@ -24,7 +24,7 @@ pub struct Machine {
     /// committed; `None` if no commit is known.
     pub(crate) commit: Option<String>,
     /// The time at which the measurement ended, in UTC; in `candide-peers`, at which it began.
-    pub(crate) time: String,
+    pub time: String,
 }
 
 impl Machine {

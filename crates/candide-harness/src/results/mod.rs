@@ -24,7 +24,8 @@ mod speed_up;
 mod timeline;
 
 pub(crate) use baseline::{Baseline, Change};
-pub(crate) use doubt::{CORE_SHARE_MIN, DOUBTS, Doubt, least_share};
+pub(crate) use doubt::{CORE_SHARE_MIN, DOUBTS};
+pub use doubt::{Doubt, least_share};
 pub(crate) use figure::{Figure, Grade, MeasuredLine, PhaseResult, Point, Verdict};
 pub use figure::{Published, Shown};
 pub use finding::Finding;

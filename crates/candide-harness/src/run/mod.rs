@@ -14,4 +14,5 @@ mod thread;
 pub(crate) use admission::{admit, expect_room};
 pub(crate) use barrier::Barrier;
 pub(crate) use experiment::{Experiment, Turn};
+pub use preemption::CoreShare;
 pub(crate) use slices::expect_few;

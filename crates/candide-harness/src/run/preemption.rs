@@ -2,7 +2,7 @@
 //! such a thread waits for a core.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Returns how often the calling thread was made to leave its core; `None` if the system does not
 /// report it.
@@ -16,9 +16,31 @@ fn of_status(text: &str) -> Option<u64> {
     number.trim().parse().ok()
 }
 
+/// A measurement of the share of a core that the calling thread has while it could run: waiting for
+/// a lock or a disk does not count against the share.
+pub struct CoreShare {
+    begun: Instant,
+    waited: Option<Duration>,
+}
+
+impl CoreShare {
+    /// Begins to measure.
+    pub fn begin() -> CoreShare {
+        CoreShare { begun: Instant::now(), waited: waited() }
+    }
+
+    /// Returns the share since the beginning, from 0 to 1; `None` if the system does not report it.
+    /// The thread must be the one that began.
+    pub fn end(self) -> Option<f64> {
+        let waited = (waited()? - self.waited?).as_secs_f64();
+        let measured = self.begun.elapsed().as_secs_f64();
+        (measured > 0.0).then(|| (1.0 - waited / measured).clamp(0.0, 1.0))
+    }
+}
+
 /// Returns how long the calling thread has been ready to run without having a core; `None` if the
 /// system does not report it.
-pub(crate) fn waited() -> Option<Duration> {
+fn waited() -> Option<Duration> {
     of_schedule(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 

@@ -9,7 +9,7 @@ use quanta::Instant;
 
 use super::barrier::Member;
 use super::pace::Pace;
-use super::preemption;
+use super::preemption::{self, CoreShare};
 use super::signals::{MEASURE, MEET, STOP, Signals, Timing};
 use super::slices::{Share, Slices};
 use crate::results::{Locks, Phase, Probes, Run};
@@ -90,9 +90,8 @@ struct Count<'a> {
     /// The counters after the transaction before, if they are read after each.
     last: Option<Stats>,
     switches_before: Option<u64>,
-    /// The time when measuring began, and the time that the thread had waited for a core until
-    /// then; `None` before, or if the system does not report the latter.
-    waited_before: Option<(Instant, Duration)>,
+    /// The share of a core that the thread has; `None` before the measured time.
+    core: Option<CoreShare>,
     share: Option<Share<'a>>,
     first_second_ends: Option<Instant>,
     phase_begun: Instant,
@@ -110,7 +109,7 @@ impl<'a> Count<'a> {
             before: None,
             last: None,
             switches_before: None,
-            waited_before: None,
+            core: None,
             share: None,
             first_second_ends: None,
             phase_begun: Instant::now(),
@@ -129,7 +128,7 @@ impl<'a> Count<'a> {
     ) {
         let timing = self.timing;
         self.switches_before = preemption::count();
-        self.waited_before = preemption::waited().map(|waited| (Instant::now(), waited));
+        self.core = Some(CoreShare::begin());
         self.before = Some(worker.stats());
         self.last = self.before.filter(|_| timing.set_sizes);
         // Drops the causes of aborts that were counted during the warm-up.
@@ -188,15 +187,11 @@ impl<'a> Count<'a> {
 
     /// Ends the measured time, and returns its results.
     fn end(self, worker: &mut dyn Worker) -> Run {
-        let Count { mut run, before, switches_before, waited_before, share, .. } = self;
+        let Count { mut run, before, switches_before, core, share, .. } = self;
         if let Some(before) = switches_before {
             run.involuntary_switches = preemption::count().map(|after| after - before);
         }
-        if let (Some((begun, before)), Some(after)) = (waited_before, preemption::waited()) {
-            let measured = begun.elapsed().as_secs_f64();
-            let waited = (after - before).as_secs_f64();
-            run.core_share = (measured > 0.0).then(|| (1.0 - waited / measured).clamp(0.0, 1.0));
-        }
+        run.core_share = core.and_then(CoreShare::end);
         if let Some(share) = share {
             share.close();
         }

@@ -4,6 +4,8 @@ use std::marker::PhantomData;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use candide_harness::CoreShare;
+use candide_harness::results::least_share;
 use candide_workloads::stream;
 
 use super::about::About;
@@ -68,6 +70,8 @@ pub(crate) struct Sample {
     pub(crate) per_second: f64,
     pub(crate) committed: u64,
     pub(crate) retries: u64,
+    /// The least share of a core that a thread had; `None` if the system does not report it.
+    pub(crate) core_share: Option<f64>,
 }
 
 /// A workload with its inputs.
@@ -158,13 +162,14 @@ fn measure<P: Peer, W: Workload>(drawn: &Drawn<W>, turn: Turn) -> Result<Sample,
         let session = store.session();
         work(drawn, session, thread, turn, start)
     });
-    let mut total = Sample { per_second: 0.0, committed: 0, retries: 0 };
+    let mut total = Sample { per_second: 0.0, committed: 0, retries: 0, core_share: None };
     let mut growth = 0;
     for share in shares {
         let (sample, grown) = share?;
         total.per_second += sample.per_second;
         total.committed += sample.committed;
         total.retries += sample.retries;
+        total.core_share = least_share(total.core_share, sample.core_share);
         growth += grown;
     }
     examine(workload, &mut store.session()?, growth)?;
@@ -204,8 +209,11 @@ fn work<W: Workload>(
     // A thread that fails still waits at the barrier, since the other threads wait there for it.
     start.wait();
     let ((before, _), mut session) = warm?;
+    let core = CoreShare::begin();
     let (tally, elapsed) = spend(&mut session, turn.duration)?;
+    let core_share = core.end();
     let per_second = tally.committed as f64 / elapsed.as_secs_f64();
-    let sample = Sample { per_second, committed: tally.committed, retries: tally.retries };
+    let Tally { committed, retries, .. } = tally;
+    let sample = Sample { per_second, committed, retries, core_share };
     Ok((sample, before.growth + tally.growth))
 }

@@ -10,8 +10,8 @@ use crate::Role;
 pub trait Durable: 'static {
     /// The store's name, as in `--stores`.
     const NAME: &'static str;
-    /// The crate whose version is reported.
-    const CRATE: &'static str;
+    /// The crate whose version is reported; `None` for the standard library.
+    const CRATE: Option<&'static str>;
     /// A description of the way in which the store is used here, and of what makes its commits
     /// durable.
     const USE: &'static str;

@@ -8,7 +8,8 @@
 //! cargo run --release --features rocksdb --bin stores -- --peers all     # C++: asks for libclang, compiles for many minutes
 //! ```
 //!
-//! The command `durable` measures commits that survive a loss of power: see [`durable`].
+//! The command `durable` measures commits that survive a loss of power: see [`durable`]. The
+//! command `beside` draws one task with and without durability: see [`beside`].
 //!
 //! To add a peer, write one file in `peers` that implements [`Peer`], [`Store`] and [`Session`],
 //! and one line in the list of `peers`. Each workload is written once, in terms of these traits.
@@ -57,6 +58,7 @@
 //!   hash.
 
 mod about;
+pub mod beside;
 mod cli;
 mod driver;
 mod durability;

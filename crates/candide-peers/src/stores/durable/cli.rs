@@ -62,7 +62,7 @@ impl Options {
 /// The longest time of a turn, in seconds.
 const SECONDS_MAX: f64 = 3600.0;
 
-fn directory(text: &str) -> Result<PathBuf, String> {
+pub(crate) fn directory(text: &str) -> Result<PathBuf, String> {
     match fs::metadata(text) {
         Ok(found) if found.is_dir() => Ok(PathBuf::from(text)),
         Ok(_) => Err("it is not a directory".to_string()),
@@ -70,7 +70,7 @@ fn directory(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.001..=SECONDS_MAX).contains(&seconds) => {
             Ok(Duration::from_secs_f64(seconds))

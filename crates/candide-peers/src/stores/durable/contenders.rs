@@ -11,10 +11,10 @@ use crate::stores::peers::redb;
 use crate::stores::peers::sqlite;
 #[cfg(feature = "surrealmx")]
 use crate::stores::peers::surrealmx;
-use crate::stores::peers::{Candide, CandideLogged};
+use crate::stores::peers::{Candide, CandideLogged, Mutex};
 
 /// Returns every store that is built in and has durable commits, in the order of the tables.
-pub(super) fn all() -> Vec<Box<dyn Contender>> {
+pub(crate) fn all() -> Vec<Box<dyn Contender>> {
     vec![
         of::<Candide<DefaultProtocol>>(),
         of::<CandideLogged<DefaultProtocol>>(),
@@ -26,5 +26,6 @@ pub(super) fn all() -> Vec<Box<dyn Contender>> {
         of::<redb::Redb>(),
         #[cfg(feature = "sqlite")]
         of::<sqlite::Sqlite>(),
+        of::<Mutex>(),
     ]
 }

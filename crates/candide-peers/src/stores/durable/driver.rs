@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use candide_harness::CoreShare;
+use candide_harness::results::least_share;
 use clap::ValueEnum;
 
 use super::figures::{Latency, Sample};
@@ -39,8 +41,8 @@ impl<D: Durable> Contender for Of<D> {
         About {
             name: D::NAME,
             role: D::ROLE,
-            crate_name: Some(D::CRATE),
-            version: version_of(D::CRATE),
+            crate_name: D::CRATE,
+            version: D::CRATE.and_then(version_of),
             usage: D::USE,
             threads_max: usize::MAX,
         }
@@ -108,6 +110,8 @@ struct Share {
     retries: u64,
     /// The latencies of all transactions.
     latency: Latency,
+    /// The least share of a core that a thread had; `None` if the system does not report it.
+    core_share: Option<f64>,
 }
 
 fn measure<D: Durable, W: Simple>(
@@ -135,6 +139,7 @@ fn measure<D: Durable, W: Simple>(
         total.in_time += share.in_time;
         total.retries += share.retries;
         total.latency.add_all(&share.latency);
+        total.core_share = least_share(total.core_share, share.core_share);
         committed += before + share.latency.count();
     }
     let left = contents(workload, &mut store.session()?)?;
@@ -149,7 +154,10 @@ fn measure<D: Durable, W: Simple>(
         return Err(format!("opened again: {changed} rows have changed").into());
     }
     let per_second = total.in_time as f64 / turn.duration.as_secs_f64();
-    Ok(Sample::new(per_second, total.retries, &total.latency))
+    Ok(Sample {
+        core_share: total.core_share,
+        ..Sample::new(per_second, total.retries, &total.latency)
+    })
 }
 
 /// Runs one thread's part. Returns the number of transactions in the warm-up, and the work in the
@@ -177,7 +185,7 @@ fn work<R: Writing<i64, Output = ()>>(
 
 impl Share {
     fn new() -> Share {
-        Share { in_time: 0, retries: 0, latency: Latency::new() }
+        Share { in_time: 0, retries: 0, latency: Latency::new(), core_share: None }
     }
 }
 
@@ -188,8 +196,9 @@ fn spend<'r, R: Writing<i64, Output = ()> + 'r>(
     next: &mut impl FnMut() -> &'r R,
     duration: Duration,
 ) -> Result<Share, Failure> {
+    let core = CoreShare::begin();
     let end = Instant::now() + duration;
-    let Share { mut in_time, mut retries, mut latency } = Share::new();
+    let Share { mut in_time, mut retries, mut latency, .. } = Share::new();
     let mut acknowledged = |begun: Instant| {
         let now = Instant::now();
         latency.add(now - begun);
@@ -202,7 +211,7 @@ fn spend<'r, R: Writing<i64, Output = ()> + 'r>(
         }
     }
     committer.finish(&mut acknowledged)?;
-    Ok(Share { in_time, retries, latency })
+    Ok(Share { in_time, retries, latency, core_share: core.end() })
 }
 
 /// Waits until the system has written everything in the file system of `directory` to the disk, so

@@ -50,6 +50,9 @@ pub(crate) struct Sample {
     pub(crate) committed: u64,
     /// The number of repetitions of these transactions after conflicts.
     pub(crate) retries: u64,
+    /// The least share of a core that a thread had while it could run; `None` if the system does
+    /// not report it.
+    pub(crate) core_share: Option<f64>,
 }
 
 impl Sample {
@@ -60,6 +63,7 @@ impl Sample {
             latency_p99_us: latency.microseconds(99.0),
             committed: latency.count(),
             retries,
+            core_share: None,
         }
     }
 }

@@ -77,4 +77,7 @@ mod table;
 mod tests;
 
 pub use cli::Options;
+pub(crate) use cli::{directory, seconds};
+pub(crate) use contenders::all;
+pub(crate) use driver::{Job, Shape};
 pub use suite::run;

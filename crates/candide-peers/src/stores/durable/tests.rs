@@ -47,7 +47,7 @@ struct Forgetful;
 
 impl Durable for Forgetful {
     const NAME: &'static str = "forgetful";
-    const CRATE: &'static str = "candide-peers";
+    const CRATE: Option<&'static str> = None;
     const USE: &'static str = "forgets commits";
     const ROLE: Role = Role::Yardstick;
     type Store = Loaded;

@@ -21,7 +21,7 @@ const PENDING_MAX: usize = 64;
 
 impl<P: Protocol> Durable for CandideLogged<P> {
     const NAME: &'static str = "candide-64-pending";
-    const CRATE: &'static str = "candide";
+    const CRATE: Option<&'static str> = Some("candide");
     const USE: &'static str = "the same by run_logged, which returns before the commit is durable; a thread has at most 64 \
                                transactions pending, and the latency of each ends when it is durable and the thread knows";
     const ROLE: Role = Role::Candide;

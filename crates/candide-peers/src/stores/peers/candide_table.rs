@@ -57,7 +57,7 @@ impl<P: Protocol> Peer for Candide<P> {
 
 impl<P: Protocol> Durable for Candide<P> {
     const NAME: &'static str = name_of(P::NAME);
-    const CRATE: &'static str = "candide";
+    const CRATE: Option<&'static str> = Some("candide");
     const USE: &'static str = "Builder::open, Level::Durable: run returns when the commit is durable; hashed tables, a session for \
                                each thread; serializable";
     const ROLE: Role = Role::Candide;

@@ -31,7 +31,7 @@ impl Peer for Fjall {
 
 impl Durable for Fjall {
     const NAME: &'static str = "fjall";
-    const CRATE: &'static str = "fjall";
+    const CRATE: Option<&'static str> = Some("fjall");
     const USE: &'static str = "OptimisticTxDatabase, serializable; each transaction has durability SyncAll, which syncs the journal \
                                in its commit; conflicts are repeated at once";
     const ROLE: Role = Role::Peer;

@@ -11,6 +11,7 @@ pub(crate) mod fjall;
 #[cfg(feature = "lmdb")]
 mod lmdb;
 mod mutex;
+mod mutex_logged;
 #[cfg(feature = "redb")]
 pub(crate) mod redb;
 #[cfg(feature = "rocksdb")]
@@ -24,6 +25,7 @@ pub(crate) mod surrealmx;
 
 pub(crate) use candide_logged::CandideLogged;
 pub(crate) use candide_table::Candide;
+pub(crate) use mutex::Mutex;
 
 use super::driver::{Contender, of};
 
@@ -53,7 +55,7 @@ pub(crate) fn all() -> Vec<Box<dyn Contender>> {
         of::<rocksdb::Pessimistic>(),
         #[cfg(feature = "rocksdb")]
         of::<rocksdb::Optimistic>(),
-        of::<mutex::Mutex>(),
+        of::<Mutex>(),
         of::<sharded::Sharded>(),
     ]);
     peers

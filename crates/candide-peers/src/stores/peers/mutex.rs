@@ -26,6 +26,12 @@ impl Peer for Mutex {
 /// A map for each table.
 pub(super) type Maps<V> = Vec<HashMap<u64, V, RandomState>>;
 
+/// Returns empty maps with room for the rows.
+pub(super) fn maps<V>(size: Size) -> Maps<V> {
+    let map = |_| HashMap::with_capacity_and_hasher(size.rows as usize, RandomState::default());
+    (0..size.tables).map(map).collect()
+}
+
 /// The maps and their lock.
 pub(crate) struct Locked<V>(sync::Mutex<Maps<V>>);
 
@@ -33,8 +39,7 @@ impl<V: Value> Store<V> for Locked<V> {
     type Session<'s> = &'s Locked<V>;
 
     fn open(size: Size) -> Result<Self, Failure> {
-        let map = || HashMap::with_capacity_and_hasher(size.rows as usize, RandomState::default());
-        Ok(Locked(sync::Mutex::new((0..size.tables).map(|_| map()).collect())))
+        Ok(Locked(sync::Mutex::new(maps(size))))
     }
 
     fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)>) -> Result<(), Failure> {

@@ -28,7 +28,7 @@ impl Peer for Redb {
 
 impl Durable for Redb {
     const NAME: &'static str = "redb";
-    const CRATE: &'static str = "redb";
+    const CRATE: Option<&'static str> = Some("redb");
     const USE: &'static str =
         "a file, Durability::Immediate; begin_write, of which there is one at a time";
     const ROLE: Role = Role::Peer;

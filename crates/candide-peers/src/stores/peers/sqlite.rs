@@ -33,7 +33,7 @@ impl Peer for Sqlite {
 
 impl Durable for Sqlite {
     const NAME: &'static str = "sqlite";
-    const CRATE: &'static str = "rusqlite";
+    const CRATE: Option<&'static str> = Some("rusqlite");
     const USE: &'static str = "journal_mode WAL, synchronous FULL, which syncs the log in each commit; one connection behind a \
                                mutex, since one transaction writes at a time; statements are prepared once";
     const ROLE: Role = Role::Peer;

@@ -28,7 +28,7 @@ impl Peer for SurrealMx {
 
 impl Durable for SurrealMx {
     const NAME: &'static str = "surrealmx";
-    const CRATE: &'static str = "surrealmx";
+    const CRATE: Option<&'static str> = Some("surrealmx");
     const USE: &'static str = "AolMode::SynchronousOnCommit, FsyncMode::EveryAppend, where commits that come together share a sync; \
                                no snapshots; transaction(true), strictly serializable; conflicts are repeated after 200 microseconds";
     const ROLE: Role = Role::Peer;
