@@ -123,7 +123,8 @@ impl PartBlockHeader {
     }
 
     /// Reads the header with which `bytes` begin. `room` is the number of bytes from there to the
-    /// end of the part. Only [`PartDecoder::block`](super::PartDecoder::block) finds out whether the header is damaged.
+    /// end of the part. Only [`PartDecoder::block`](super::PartDecoder::block) finds out whether
+    /// the header is damaged.
     ///
     /// # Errors
     /// No encoder writes such a header, or the block does not fit into the part.
