@@ -2,7 +2,7 @@
 
 use crate::crashes::few;
 use crate::support::*;
-use candide_log::disk::Disk;
+use candide_log::disk::{Disk, RealDisk};
 use candide_log::format::manifest::{Manifest, fields_hash, table_bytes};
 use candide_log::schema::{FieldPlace, FieldSchema, TableState, TypeSchema};
 use candide_log::tools::{repair, stats, verify};
@@ -372,4 +372,38 @@ fn many_dropped_tables_leave_nothing() {
     for state in script.disk.crash_states(&CrashOptions { first, ..few() }) {
         open(state.disk()).unwrap_or_else(|error| panic!("{}{error}", state.describe()));
     }
+}
+
+#[test]
+#[ignore = "takes many seconds in a debug build"]
+fn a_hundred_thousand_tables_come_and_go() {
+    // In memory, if the system has such a directory: there are 400,000 syncs.
+    let memory = std::path::PathBuf::from("/dev/shm");
+    let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    let place = place.join(format!("candide-log-tables-{}", std::process::id()));
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(&place).unwrap());
+    let mut opened = open_shared(Arc::clone(&disk), &options()).unwrap();
+    let first = opened.store.add_table(schema("first")).unwrap();
+    let mut again = 0;
+    for stamp in 1..=100_000 {
+        let table = opened.store.add_table(schema("table")).unwrap();
+        again += u32::from(table == first + 1);
+        if stamp % 1000 == 0 {
+            opened.log.write(&[&put(stamp, table, stamp, stamp)], stamp).unwrap();
+        }
+        opened.store.drop_table(table).unwrap();
+    }
+    // All numbers were used once, and then again.
+    assert_eq!(again, 2);
+    opened.store.checkpoint().unwrap();
+    let bytes: u64 = std::fs::read_dir(&place)
+        .unwrap()
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!(bytes < 1 << 20, "{bytes} bytes");
+    drop((opened.store, opened.log));
+    let opened = open_shared(disk, &options()).unwrap();
+    assert_eq!(opened.rows, Map::new());
+    assert_eq!(opened.store.tables().len(), 1);
+    std::fs::remove_dir_all(place).unwrap();
 }
