@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The published crates, each behind those that it depends on.
-const PUBLISHED: &[&str] = &["candide-log", "candide-check", "candide-derive", "candide"];
+const PUBLISHED: &[&str] =
+    &["candide-log", "candide-reach", "candide-check", "candide-derive", "candide"];
 
 const LICENCES: &[&str] = &["LICENSE-MIT", "LICENSE-APACHE"];
 
