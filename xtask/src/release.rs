@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The published crates, each behind those that it depends on.
-const PUBLISHED: &[&str] = &["candide-log", "candide-check", "candide-derive", "candide"];
+const PUBLISHED: &[&str] =
+    &["candide-log", "candide-reach", "candide-check", "candide-derive", "candide"];
 
 /// Packages whose documentation has examples of a crate that depends on them, and that crate. A
 /// package cannot depend on what comes behind it, so the dependency is added when it is unpacked.

@@ -1,0 +1,240 @@
+//! How a process comes to lead: claim, seal, read, close.
+//!
+//! 1. *Claim*: the process creates the claim of generation m, the newest claimed one plus 1.
+//! 2. *Seal*: from m-1 down to a generation that was led, it creates a seal behind the floors. The
+//!    leader of that generation had sealed and closed all earlier ones. From then on, no floor is
+//!    added to them, and what is behind the newest floor is not deleted.
+//! 3. *Read*: it reads from the snapshot of that floor on.
+//! 4. *Close*: it creates an end at the first free place of each of these generations. What was
+//!    there first belongs to the log.
+//!
+//! Then no earlier leader can acknowledge anything: the place that it needs next is taken. An end
+//! or seal by the claimant of a later generation means that this process is superseded itself.
+
+#![forbid(unsafe_code)]
+
+use super::{Leader, Position};
+use crate::access::{Access, Patience, Settled, now};
+use crate::error::ReachError;
+use crate::name::{NUMBER_MAX, Name};
+use crate::object::{FloorNumber, Header, Kind, Link, Object};
+use crate::place::Place;
+use crate::probe::probe;
+use crate::receiver::{Receiver, behind, receive, receive_snapshot};
+use candide_log::format::Uuid;
+use std::sync::Arc;
+
+/// What a process needs to claim a generation.
+#[derive(Debug, Clone)]
+pub struct Claim<'a> {
+    /// The identity of the database.
+    pub database: Uuid,
+    /// The random number of this opening, not 0, made by [`random_number`](crate::random_number).
+    /// It is durable in the directory before the claim, beside the earlier numbers.
+    pub number: u64,
+    /// The numbers with which this directory has claimed since it has last led, that one included.
+    /// When [`Leader::claim`] succeeds, they can be forgotten.
+    pub earlier: &'a [u64],
+    /// Whether to claim although another directory has: a promotion, or a take-over by the
+    /// operator. Without it, a directory that comes back leads only if no other process has
+    /// claimed.
+    pub against_others: bool,
+    /// The object up to which the receiver has the log, as a follower knows it. The log is read
+    /// from there on if the newest floor is not behind it.
+    pub position: Option<Position>,
+    /// How often calls without an answer are repeated.
+    pub patience: Patience,
+}
+
+/// Claims a generation and takes over.
+pub(super) fn claim(
+    place: Arc<dyn Place>,
+    claim: &Claim<'_>,
+    receiver: &mut dyn Receiver,
+) -> Result<Leader, ReachError> {
+    if claim.number == 0 {
+        return Err(ReachError::Misuse("the number of a claim is 0; draw a random one".into()));
+    }
+    let access = Access { place, database: claim.database, patience: claim.patience };
+    access.repeat(probe)?;
+    let generation = create_claim(&access, claim)?;
+    let taking = Taking { access: &access, generation };
+    let floor = taking.seal()?;
+    let place_of = |link: Link| (link.generation, link.place);
+    let is_behind =
+        |floor: &Object, own: Position| place_of(own.last) < place_of(floor.header.before);
+    let position = match (claim.position, &floor) {
+        (Some(own), floor) if !floor.as_ref().is_some_and(|floor| is_behind(floor, own)) => own,
+        (_, Some(floor)) => Position::behind_block(receive_snapshot(&access, floor, receiver)?),
+        (_, None) => Position::default(),
+    };
+    let last = taking.close(position, receiver)?;
+    let floor = floor.map_or_else(FloorNumber::default, |floor| FloorNumber {
+        generation: floor.header.generation,
+        number: floor.header.place,
+    });
+    Ok(Leader::new(access, generation, last, floor))
+}
+
+/// Creates the claim of the generation behind the newest claimed one.
+fn create_claim(access: &Access, claim: &Claim<'_>) -> Result<u64, ReachError> {
+    let mut bytes = None;
+    loop {
+        let newest = access.newest_claim()?;
+        let number = newest.as_ref().map(|newest| newest.header.number);
+        let is_own = number.is_none_or(|n| n == claim.number || claim.earlier.contains(&n));
+        if let Some(newest) = newest.as_ref().filter(|_| !is_own && !claim.against_others) {
+            return Err(led(access, newest)?);
+        }
+        let generation = newest.map_or(0, |newest| newest.header.generation) + 1;
+        if generation > NUMBER_MAX {
+            return Err(ReachError::Misuse("there are no further generations".into()));
+        }
+        // The same bytes are offered again for the same name.
+        let (_, bytes) = match &bytes {
+            Some((offered, bytes)) if *offered == generation => (generation, bytes),
+            _ => {
+                let header = Header {
+                    number: claim.number,
+                    time: now(),
+                    ..Header::new(Kind::Claim, access.database, generation, 0)
+                };
+                let (offered, bytes) = bytes.insert((generation, header.encode(&[], &[])));
+                (*offered, &*bytes)
+            }
+        };
+        match access.create(Name::Claim(generation), bytes)? {
+            Settled::Own => return Ok(generation),
+            // An earlier request of this opening that arrived late has other bytes, and this number.
+            Settled::Other(found) if found.header.number == claim.number => return Ok(generation),
+            Settled::Other(_) => {}
+        }
+    }
+}
+
+/// Describes the process that has the newest claim.
+fn led(access: &Access, newest: &Object) -> Result<ReachError, ReachError> {
+    let generation = newest.header.generation;
+    let last = access.last_logged(generation)?;
+    Ok(ReachError::Led {
+        generation,
+        since: newest.header.time,
+        last: last.map(|last| (last.header.place, last.header.time)),
+    })
+}
+
+/// A process between its claim and its lead.
+struct Taking<'a> {
+    access: &'a Access,
+    generation: u64,
+}
+
+impl Taking<'_> {
+    /// Seals the floors of the generations before. Returns the newest floor.
+    fn seal(&self) -> Result<Option<Object>, ReachError> {
+        let mut newest: Option<Object> = None;
+        for generation in (1..self.generation).rev() {
+            let floor = self.seal_one(generation)?;
+            let has_floor = floor.is_some();
+            newest = newest.or(floor);
+            if has_floor {
+                return Ok(newest);
+            }
+            // An end says nothing about the claimant of its generation.
+            let first = self.access.read(Name::Log(generation, 1))?;
+            if let Some(first) = first.filter(|first| first.header.kind == Kind::Block) {
+                let FloorNumber { generation, number } = first.header.floor;
+                return match generation {
+                    0 => Ok(None),
+                    _ => self.access.floor(generation, number).map(Some),
+                };
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Seals the floors of a generation. Returns its newest one.
+    fn seal_one(&self, generation: u64) -> Result<Option<Object>, ReachError> {
+        let header = Header {
+            number: self.generation,
+            time: now(),
+            ..Header::new(Kind::Seal, self.access.database, generation, 1)
+        };
+        loop {
+            let floors = self.access.floors(generation)?;
+            if let Some(seal) = floors.seal {
+                self.check_creator(&seal)?;
+                return Ok(floors.newest);
+            }
+            let seal = Header { place: floors.next, ..header };
+            let name = Name::Floor(generation, floors.next);
+            match self.access.create(name, &seal.encode(&[], &[]))? {
+                Settled::Own => return Ok(floors.newest),
+                // A floor that came first, or the seal of another claimant: seen in the next round.
+                Settled::Other(_) => {}
+            }
+        }
+    }
+
+    /// Reads the logs of the generations before from a position on, and ends each. Returns the last
+    /// end.
+    fn close(&self, from: Position, receiver: &mut dyn Receiver) -> Result<Link, ReachError> {
+        let Position { mut last, mut is_end } = from;
+        loop {
+            let name = behind(last, is_end);
+            let Name::Log(generation, place) = name else { unreachable!("objects of a log") };
+            if generation >= self.generation {
+                return Ok(last);
+            }
+            let object = match self.access.read(name)? {
+                Some(object) => object,
+                None => {
+                    let end = Header {
+                        before: last,
+                        number: self.generation,
+                        time: now(),
+                        ..Header::new(Kind::End, self.access.database, generation, place)
+                    };
+                    let bytes = end.encode(&[], &[]);
+                    match self.access.create(name, &bytes)? {
+                        Settled::Own => self.access.check(name, bytes)?,
+                        Settled::Other(object) => object,
+                    }
+                }
+            };
+            if object.header.kind == Kind::End {
+                self.check_creator(&object)?;
+            }
+            match receive(&object, last, receiver) {
+                Err(damage @ ReachError::Damaged { .. }) => {
+                    // The leader of a later generation may have deleted what this process has
+                    // ended.
+                    self.check_newest()?;
+                    return Err(damage);
+                }
+                received => received?,
+            }
+            (last, is_end) = (object.link(), object.header.kind == Kind::End);
+        }
+    }
+
+    /// Returns an error if a seal or an end is by the claimant of a later generation.
+    fn check_creator(&self, object: &Object) -> Result<(), ReachError> {
+        let by = object.header.number;
+        if by > self.generation {
+            return Err(ReachError::Superseded { generation: self.generation, by });
+        }
+        Ok(())
+    }
+
+    /// Returns an error if a later generation was claimed.
+    fn check_newest(&self) -> Result<(), ReachError> {
+        match self.access.newest_claim()? {
+            Some(newest) if newest.header.generation > self.generation => {
+                let by = newest.header.generation;
+                Err(ReachError::Superseded { generation: self.generation, by })
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The process that writes the log of a generation.
+
+#![forbid(unsafe_code)]
+
+mod claim;
+mod clean;
+mod snapshot;
+
+pub use claim::Claim;
+pub use snapshot::Snapshot;
+
+use crate::access::{Access, Settled, now};
+use crate::error::ReachError;
+use crate::name::{NUMBER_MAX, Name};
+use crate::object::{CONTENT_BYTES_MAX, FloorNumber, Header, Kind, Link};
+use crate::place::Place;
+use crate::receiver::Receiver;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A position in a log: the last object of which all is known, and whether it is an end, behind
+/// which the log goes on in the next generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Position {
+    /// The last object; [`Link::NONE`] before the first one.
+    pub last: Link,
+    /// Whether it ends its generation.
+    pub is_end: bool,
+}
+
+impl Position {
+    pub(crate) fn behind_block(last: Link) -> Position {
+        Position { last, is_end: false }
+    }
+}
+
+/// What a block contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Block<'a> {
+    /// The cut that the block closes: all commits with stamps up to it are in this block or before.
+    pub cut: u64,
+    /// The generation of the local log to which the cut and the stamps belong.
+    pub stamp_generation: u64,
+    /// What has changed in the catalog since the block before.
+    pub catalog: &'a [u8],
+    /// Commit records. A block without any says that the leader is alive.
+    pub payload: &'a [u8],
+}
+
+/// A block that has its place in the log and was not sent, or not with success. If it is dropped,
+/// no later block is ever acknowledged.
+#[derive(Debug)]
+#[must_use = "no later block is acknowledged unless it is sent"]
+pub struct Offer {
+    place: u64,
+    bytes: Vec<u8>,
+}
+
+impl Offer {
+    /// Returns the place of the block in the log of its generation, from 1.
+    pub fn place(&self) -> u64 {
+        self.place
+    }
+}
+
+/// The leader of a generation: the only process that writes blocks and snapshots of that
+/// generation.
+///
+/// Blocks get their places one after another by [`offer`](Leader::offer), which does not wait for
+/// the place. [`send`](Leader::send) does, and may be called from several threads at once, each
+/// with an offer of its own, in any order. A block is acknowledged when all blocks up to it are
+/// known to be there. A leader that was superseded can still send, and acknowledges nothing.
+#[derive(Debug)]
+pub struct Leader {
+    access: Access,
+    generation: u64,
+    /// Held while the state changes, never during a call of the place.
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The last offered block, or what was there before the first.
+    last: Link,
+    /// The largest stamp generation, and the largest cut within it.
+    cut: (u64, u64),
+    /// The number of offered blocks.
+    offered: u64,
+    /// All blocks up to this place are there.
+    acknowledged: u64,
+    /// Later blocks that are there.
+    there: BTreeSet<u64>,
+    /// The CRC and the cut of each block from the newest floor's on.
+    blocks: BTreeMap<u64, Written>,
+    /// The newest floor of all generations.
+    floor: FloorNumber,
+    /// The leader's own floors, oldest first, and when they were made.
+    floors: Vec<OwnFloor>,
+    /// The place up to which this generation's blocks are deleted, and whether those of earlier
+    /// generations are.
+    deleted: (u64, bool),
+    /// Whether a snapshot is being written.
+    is_writing: bool,
+    /// The claimed generation that has ended this one.
+    superseded: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    crc: u32,
+    cut: u64,
+    stamp_generation: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct OwnFloor {
+    /// The place of the last block that the snapshot contains.
+    place: u64,
+    made: Instant,
+}
+
+impl Leader {
+    /// Claims the generation behind the newest claimed one, ends all earlier ones, and gives
+    /// `receiver` what they have: a snapshot, unless [`Claim::position`] is not older, and the
+    /// blocks behind it.
+    ///
+    /// # Errors
+    /// * [`ReachError::Led`]: another directory has claimed. Nothing was changed.
+    /// * [`ReachError::Superseded`]: another process has claimed meanwhile.
+    /// * [`ReachError::Place`]: the place fails or does not answer. The claim may exist or not, and
+    ///   claiming again, with the same number or with a new one, is right.
+    /// * [`ReachError::Damaged`], [`ReachError::OtherDatabase`], [`ReachError::Format`],
+    ///   [`ReachError::Receiver`]: what was read cannot be used. The claim exists.
+    ///
+    /// After an error the receiver may have a part of a snapshot, or blocks behind the position.
+    pub fn claim(
+        place: Arc<dyn Place>,
+        claim: &Claim<'_>,
+        receiver: &mut dyn Receiver,
+    ) -> Result<Leader, ReachError> {
+        claim::claim(place, claim, receiver)
+    }
+
+    fn new(access: Access, generation: u64, last: Link, floor: FloorNumber) -> Leader {
+        let state = State {
+            last,
+            cut: (0, 0),
+            offered: 0,
+            acknowledged: 0,
+            there: BTreeSet::new(),
+            blocks: BTreeMap::new(),
+            floor,
+            floors: Vec::new(),
+            deleted: (0, false),
+            is_writing: false,
+            superseded: None,
+        };
+        Leader { access, generation, state: Mutex::new(state) }
+    }
+
+    /// Returns the generation.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Returns the place up to which all blocks of this generation are acknowledged; 0 before the
+    /// first.
+    pub fn acknowledged(&self) -> u64 {
+        self.state().acknowledged
+    }
+
+    /// Returns the number of blocks that have a place in the log.
+    pub fn offered(&self) -> u64 {
+        self.state().offered
+    }
+
+    /// Gives a block the next place in the log. The caller sends it.
+    ///
+    /// # Errors
+    /// * [`ReachError::Superseded`].
+    /// * [`ReachError::Misuse`]: the block is too large, or its cut or stamp generation is smaller
+    ///   than that of the block before.
+    pub fn offer(&self, block: &Block<'_>) -> Result<Offer, ReachError> {
+        let content = block.catalog.len() + block.payload.len();
+        if content > CONTENT_BYTES_MAX {
+            let what = format!("a block has {content} bytes; at most {CONTENT_BYTES_MAX} fit");
+            return Err(ReachError::Misuse(what));
+        }
+        let mut state = self.state();
+        self.check(&state)?;
+        let place = state.offered + 1;
+        let cut = (block.stamp_generation, block.cut);
+        if cut < state.cut {
+            let (generation, before) = state.cut;
+            return Err(ReachError::Misuse(format!(
+                "cut {} of stamp generation {} comes behind cut {before} of {generation}",
+                block.cut, block.stamp_generation
+            )));
+        }
+        if place > NUMBER_MAX {
+            return Err(ReachError::Misuse("the log of a generation has no room left".into()));
+        }
+        let header = Header {
+            before: state.last,
+            cut: block.cut,
+            stamp_generation: block.stamp_generation,
+            floor: state.floor,
+            time: now(),
+            ..Header::new(Kind::Block, self.access.database, self.generation, place)
+        };
+        let bytes = header.encode(block.catalog, block.payload);
+        let crc = crc_of(&bytes);
+        state.cut = cut;
+        state.offered = place;
+        state.last = Link { generation: self.generation, place, crc };
+        let Block { cut, stamp_generation, .. } = *block;
+        state.blocks.insert(place, Written { crc, cut, stamp_generation });
+        Ok(Offer { place, bytes })
+    }
+
+    /// Creates the object of a block. Returns the place up to which all blocks are acknowledged,
+    /// which may be smaller than that of this one, if earlier ones are under way, or larger.
+    ///
+    /// # Errors
+    /// * [`ReachError::Superseded`]: a later leader has ended the generation before this block.
+    /// * [`ReachError::Place`]: it is not known whether the block is there. The same offer may be
+    ///   sent again.
+    /// * [`ReachError::Damaged`]: another object has taken the place.
+    pub fn send(&self, offer: &Offer) -> Result<u64, ReachError> {
+        self.check(&self.state())?;
+        let name = Name::Log(self.generation, offer.place);
+        match self.access.create(name, &offer.bytes)? {
+            Settled::Own => Ok(self.arrived(offer.place)),
+            Settled::Other(found) if found.header.kind == Kind::End => {
+                Err(self.supersede(found.header.number))
+            }
+            Settled::Other(_) => {
+                Err(ReachError::damaged(name, "another process has written to this generation"))
+            }
+        }
+    }
+
+    /// Notes that a block is there.
+    fn arrived(&self, place: u64) -> u64 {
+        let mut state = self.state();
+        state.there.insert(place);
+        while state.there.first() == Some(&(state.acknowledged + 1)) {
+            state.there.pop_first();
+            state.acknowledged += 1;
+        }
+        state.acknowledged
+    }
+
+    /// Notes that a later leader has ended this generation.
+    fn supersede(&self, by: u64) -> ReachError {
+        let mut state = self.state();
+        state.superseded = state.superseded.max(Some(by));
+        ReachError::Superseded { generation: self.generation, by }
+    }
+
+    fn check(&self, state: &State) -> Result<(), ReachError> {
+        match state.superseded {
+            Some(by) => Err(ReachError::Superseded { generation: self.generation, by }),
+            None => Ok(()),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the CRC with which the bytes of an object end.
+fn crc_of(bytes: &[u8]) -> u32 {
+    bytes.last_chunk().map_or(0, |crc| u32::from_le_bytes(*crc))
+}
