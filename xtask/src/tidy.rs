@@ -357,7 +357,7 @@ mod tests {
         let registry = fs::read_to_string(crate::root().join(REGISTRY)).expect("the registry");
         assert_eq!(protocols_in(&registry), ["Occ", "TicToc", "Mvcc", "Mvto", "Serial"]);
         let policies = policies_in(&registry);
-        assert_eq!(policies.len(), 12, "{policies:?}");
+        assert_eq!(policies.len(), 13, "{policies:?}");
         assert!(policies.contains(&"WaitDie") && policies.contains(&"Hybrid"));
     }
 }
