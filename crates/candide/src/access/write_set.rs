@@ -15,8 +15,10 @@ use super::change::{Change, ChangeKind, ChangeSink};
 use super::filter::Filter;
 use super::item::NONE;
 use super::item::{Intent, Mark, SavedItem, WriteItem};
-use super::operations::{Operations, Sums, UserCode};
+use super::operations::Operations;
 use super::steps;
+use super::sums::{Place, Sums};
+use super::user_codes::UserCode;
 use crate::error::Abort;
 use crate::record::delta::DeltaSpace;
 use crate::record::{CellAt, UserUpdate};
@@ -355,10 +357,11 @@ impl WriteSet {
         self.operations.replaces_unit(&self.items[index])
     }
 
-    /// Returns what an item's operations add to the number at a place (word, first bit, and bits),
-    /// one after another; `None` if they change the number in another way, too, or have guards.
-    pub(crate) fn sums_on(&self, index: usize, place: (u16, u8, u64)) -> Option<Sums> {
-        self.operations.sums_on(&self.items[index], place)
+    /// Returns what an item's operations add to the number at a place, one after another; `None` if
+    /// they change the number in another way, too, or have guards.
+    pub(crate) fn sums_on(&mut self, index: usize, place: Place) -> Option<Sums> {
+        let item = self.items[index];
+        self.operations.sums_on(&item, &mut self.items[index].image, place)
     }
 
     /// Returns the number of words that an item's operations take if they are deferred until a

@@ -387,7 +387,7 @@ impl Protocol for TicToc {
         writes: &mut WriteSet,
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
-        attempt.reads.reserve(writes.late_rows().count()); // C4
+        attempt.reads.reserve(writes.late_row_count()); // C4
         let late = LateRows::prepare(context, writes);
         let committed = match &late {
             Ok(late) => commit(context, attempt, writes, turn, late),

@@ -105,7 +105,7 @@ impl<P: Protocol> State<P> {
             return committed;
         }
         self.writes.reserve_order();
-        let has_late_rows = self.writes.late_rows().next().is_some();
+        let has_late_rows = self.writes.late_row_count() > 0;
         let committed = steps::with_list(list, || match has_late_rows {
             true => self.commit_as::<true>(engine),
             false => self.commit(engine),

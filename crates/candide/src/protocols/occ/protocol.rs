@@ -189,7 +189,7 @@ impl Protocol for Occ {
         writes: &mut WriteSet,
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
-        let rows = writes.late_rows().count();
+        let rows = writes.late_row_count();
         attempt.reads.reserve(rows); // C4
         attempt.view.reserve_links(rows); // C4
         let late = LateRows::prepare(context, writes);

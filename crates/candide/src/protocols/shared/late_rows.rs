@@ -89,8 +89,7 @@ impl LateRows {
         context: &mut Context<'_, P>,
         writes: &mut WriteSet,
     ) -> Result<LateRows, Abort> {
-        let mut rows: Vec<LateRow> = writes.late_rows().copied().collect();
-        rows.reverse();
+        let rows: Vec<LateRow> = writes.late_rows().copied().collect();
         let mut tables: Vec<(Arc<TableCore>, usize)> = Vec::new();
         for row in &rows {
             match tables.iter_mut().find(|(table, _)| table.number == row.table) {
