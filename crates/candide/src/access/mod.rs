@@ -4,6 +4,7 @@ mod bases;
 mod by_address;
 mod change;
 mod checkpoints;
+mod ends;
 mod filter;
 mod item;
 mod late_row;

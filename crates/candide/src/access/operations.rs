@@ -434,8 +434,8 @@ impl Operations {
                 Ok(())
             }
             UserCode::Step { .. } => unreachable!("a step is run, not applied"),
-            UserCode::Late(_) | UserCode::Settled(_) => {
-                unreachable!("no operation names a late row")
+            UserCode::Late(_) | UserCode::Settled(_) | UserCode::Begin(_) => {
+                unreachable!("no operation names a note or a late row")
             }
         }
     }

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 use super::bases::Bases;
+use super::by_address::AddressMap;
+use super::item::NONE;
 use super::late_row::LateRow;
 #[cfg(test)]
 use super::visits::VISITS;
@@ -27,6 +29,24 @@ pub(super) enum UserCode {
     Late(LateRow),
     /// The note that late rows have been settled, of which this is the number of the oldest.
     Settled(usize),
+    /// The note where a search from an end of a table begins.
+    Begin(Begin),
+}
+
+/// An end of a table: the table's number, and whether it is the end of the last row.
+pub(super) type End = (u16, bool);
+
+/// Where a search from an end of a table begins (`ends.rs`).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Begin {
+    pub(super) end: End,
+    /// Whether the key itself is searched.
+    pub(super) includes: bool,
+    /// The place and the number of the words of the key among the operands.
+    pub(super) key: u32,
+    pub(super) words: u16,
+    /// The number of the note of the same end before this one, or [`NONE`].
+    pub(super) older: u32,
 }
 
 /// The codes of a transaction, each with its number.
@@ -36,6 +56,8 @@ pub(super) struct UserCodes {
     /// The number of steps that have not run.
     waiting: usize,
     bases: Bases,
+    /// The newest note of each end where searches begin.
+    begins: AddressMap<u32>,
 }
 
 impl UserCodes {
@@ -53,6 +75,7 @@ impl UserCodes {
         self.codes.clear();
         self.waiting = 0;
         self.bases.clear();
+        self.begins.clear();
     }
 
     /// Adds a code, and returns its number.
@@ -69,6 +92,9 @@ impl UserCodes {
                 Some(UserCode::Step { .. }) => self.waiting -= 1,
                 Some(UserCode::Settled(oldest)) => self.unsettle(oldest),
                 Some(UserCode::Late(row)) => self.bases.undone(&row),
+                Some(UserCode::Begin(begin)) => {
+                    self.begins.insert(key_of(begin.end), begin.older);
+                }
                 _ => {}
             }
         }
@@ -159,4 +185,27 @@ impl UserCodes {
             Some((number, row))
         })
     }
+
+    /// Notes where the next search from an end begins.
+    pub(super) fn push_begin(&mut self, mut begin: Begin) {
+        let number = self.codes.len() as u32;
+        begin.older = self.begins.insert(key_of(begin.end), number).unwrap_or(NONE);
+        self.push(UserCode::Begin(begin));
+    }
+
+    /// Returns where the next search from an end begins.
+    pub(super) fn begin_of(&self, end: End) -> Option<&Begin> {
+        if self.begins.is_empty() {
+            return None;
+        }
+        match self.codes.get(*self.begins.get(&key_of(end))? as usize) {
+            Some(UserCode::Begin(begin)) => Some(begin),
+            _ => None,
+        }
+    }
+}
+
+/// Returns a number that differs from those of other ends.
+fn key_of((table, is_last): End) -> u64 {
+    u64::from(table) << 1 | u64::from(is_last)
 }

@@ -19,6 +19,8 @@ use super::operations::Operations;
 use super::steps;
 use super::sums::{Place, Sums};
 use super::user_codes::UserCode;
+#[cfg(test)]
+use super::visits::VISITS;
 use crate::error::Abort;
 use crate::record::delta::DeltaSpace;
 use crate::record::{CellAt, UserUpdate};
@@ -254,6 +256,8 @@ impl WriteSet {
     /// that mark.
     pub(crate) fn present_at(&self, index: usize, mark: Mark) -> Option<bool> {
         let item = &self.items[index];
+        #[cfg(test)]
+        VISITS.set(VISITS.get() + 1);
         if item.last_op < mark.0 {
             return Some(item.present);
         }

@@ -3,6 +3,7 @@
 mod boxed;
 mod deferred;
 mod ended;
+mod fronts;
 mod lists;
 mod misuse;
 mod model;
