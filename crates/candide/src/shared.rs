@@ -114,6 +114,7 @@ impl<P: Protocol> Inner<P> {
             garbage: Mutex::new(Garbage::default()),
             counters: Counters::new(),
             names: SessionNames::default(),
+            known_tables: Arc::default(),
         });
         lock(&self.sessions).insert(id, public.clone());
         TxnRunner::new(&self.engine, id, public)
@@ -142,6 +143,7 @@ impl<P: Protocol> Inner<P> {
             .local
             .leave_tallies(&self.engine.tables.read().unwrap_or_else(PoisonError::into_inner));
         self.engine.give_token_back(state.worker.local.id);
+        core.public.known_tables.clear();
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
         // The counts move under the lock of the sessions. So a reader finds the counts exactly
@@ -303,6 +305,7 @@ impl<P: Protocol> Drop for Inner<P> {
             self.engine.epochs.unregister(&public.slot);
             let garbage = std::mem::take(&mut *lock(&public.garbage));
             drop(garbage);
+            public.known_tables.clear();
         }
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct LateRow {
     pub(crate) table: u16,
     /// The position of the row's words among the operands.
     pub(super) image: u32,
+    /// The number of the late row of the same base before this one, or `NONE`.
+    pub(super) older: u32,
     /// Whether the row has been staged with its key.
     pub(super) is_settled: bool,
 }

@@ -12,8 +12,9 @@
 #![forbid(unsafe_code)]
 
 use super::item::Intent;
+use super::item::NONE;
 use super::late_row::LateRow;
-use super::operations::UserCode;
+use super::user_codes::UserCode;
 use super::write_set::WriteSet;
 use crate::record::{CellAt, PlacedUnit};
 use crate::schema::Op;
@@ -22,40 +23,49 @@ impl WriteSet {
     /// Keeps a row whose key the commit computes.
     pub(crate) fn push_late_row(&mut self, table: u16, base: CellAt, before: i64, image: &[u64]) {
         let image = self.push_operands(image.iter().copied());
-        let row = LateRow { base, before, table, image, is_settled: false };
-        self.operations.push_user(UserCode::Late(row));
+        let row = LateRow { base, before, table, image, older: NONE, is_settled: false };
+        self.operations.users_mut().push_late(row);
     }
 
-    /// Returns the rows whose keys the commit computes, the newest first.
+    /// Returns the number of rows whose keys the commit computes.
+    pub(crate) fn late_row_count(&self) -> usize {
+        self.operations.users().late()
+    }
+
+    /// Returns the rows whose keys the commit computes, in the order of the program.
     pub(crate) fn late_rows(&self) -> impl Iterator<Item = &LateRow> {
-        self.operations.late_rows().map(|(_, row)| row).filter(|row| !row.is_settled)
+        self.operations.users().late_rows().filter(|row| !row.is_settled)
+    }
+
+    /// Returns the number of rows of one base whose keys the commit computes.
+    pub(crate) fn late_row_count_on(&self, base: CellAt) -> usize {
+        self.operations.users().late_on(base)
     }
 
     /// Returns the rows of one base whose keys the commit computes, the newest first, with their
     /// numbers.
     pub(crate) fn late_rows_on(&self, base: CellAt) -> impl Iterator<Item = (usize, &LateRow)> {
-        self.all_on(base).take_while(|(_, row)| !row.is_settled)
+        self.operations.users().late_rows_on(base).take_while(|(_, row)| !row.is_settled)
     }
 
     /// Returns whether the newest late row of a base has been settled, so that the transaction has
     /// observed the base.
     pub(crate) fn has_settled_on(&self, base: CellAt) -> bool {
-        self.all_on(base).next().is_some_and(|(_, newest)| newest.is_settled)
-    }
-
-    fn all_on(&self, base: CellAt) -> impl Iterator<Item = (usize, &LateRow)> {
-        let base = base.address();
-        self.operations.late_rows().filter(move |(_, row)| row.base.address() == base)
+        self.operations
+            .users()
+            .late_rows_on(base)
+            .next()
+            .is_some_and(|(_, newest)| newest.is_settled)
     }
 
     /// Returns whether the commit computes a key from the number in this unit.
     pub(super) fn is_base(&self, at: CellAt) -> bool {
-        self.operations.has_users() && self.late_rows_on(at).next().is_some()
+        self.operations.has_users() && self.operations.users().late_on(at) > 0
     }
 
     /// Notes that the late row with this number has been staged with its key.
     pub(crate) fn settle(&mut self, number: usize) {
-        self.operations.settle(number);
+        self.operations.users_mut().settle(number);
     }
 
     /// Notes that rows have been settled together, of which the oldest has the number `oldest`.

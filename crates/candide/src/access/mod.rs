@@ -1,7 +1,10 @@
 //! The write set of a transaction.
 
+mod bases;
 mod by_address;
 mod change;
+mod checkpoints;
+mod ends;
 mod filter;
 mod item;
 mod late_row;
@@ -9,7 +12,11 @@ mod late_rows;
 mod operations;
 mod savepoint;
 pub(crate) mod steps;
+mod sums;
 mod unit_steps;
+mod user_codes;
+#[cfg(test)]
+mod visits;
 mod write_set;
 
 pub(crate) use by_address::{AddressMap, ByAddress};
@@ -18,9 +25,9 @@ pub use change::{Change, ChangeSink};
 pub use item::Intent;
 pub(crate) use item::{Mark, WriteItem};
 pub(crate) use late_row::LateRow;
-pub(crate) use operations::Sums;
-#[cfg(test)]
-pub(crate) use operations::VISITS;
 pub(crate) use savepoint::Savepoint;
 pub(crate) use steps::Steps;
+pub(crate) use sums::Sums;
+#[cfg(test)]
+pub(crate) use visits::VISITS;
 pub use write_set::{Failure, WriteSet};

@@ -2,11 +2,15 @@
 
 #![forbid(unsafe_code)]
 
+use super::checkpoints::{Checkpoints, UpTo};
 use super::item::NONE;
 use super::item::{Mark, WriteItem};
-use super::late_row::LateRow;
 use super::steps;
+use super::sums::{Place, Sums};
 use super::unit_steps::UnitSteps;
+use super::user_codes::{UserCode, UserCodes};
+#[cfg(test)]
+use super::visits::VISITS;
 use crate::error::Abort;
 use crate::record::UserUpdate;
 use crate::record::delta::{DeltaSpace, PutOff};
@@ -17,62 +21,8 @@ use crate::schema::{Op, Words};
 /// checkpoints.
 const CHECKPOINT_OPS: usize = if cfg!(test) { 2 } else { 64 };
 
-/// An image of a unit, made by a read, to which the operations up to `last_op` have been applied.
-struct Checkpoint {
-    last_op: u32,
-    /// The position of the image's words among the operands.
-    image: u32,
-    /// The number of the item's previous checkpoint.
-    before: u32,
-}
-
-/// The user's code of an operation over a whole unit.
-#[derive(Clone, Copy)]
-pub(super) enum UserCode {
-    Updater(UserUpdate),
-    /// The step with this number. Among the operands there is room for the words of its unit, from
-    /// `image` on.
-    Step {
-        number: u32,
-        image: u32,
-    },
-    /// A step that has run before the commit. It has left the words from `image` on.
-    Done {
-        image: u32,
-    },
-    /// A row whose key the commit computes. No operation names it.
-    Late(LateRow),
-    /// The note that late rows have been settled, of which this is the number of the oldest.
-    Settled(usize),
-}
-
-impl UserCode {
-    /// Returns whether this is a step that has not run.
-    fn is_waiting(&self) -> bool {
-        matches!(self, UserCode::Step { .. })
-    }
-}
-
-#[cfg(test)]
-thread_local! {
-    /// The number of operations that write sets of this thread have visited.
-    pub(crate) static VISITS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
-
-/// What operations add to a number: in all, and the smallest and the largest sum on the way.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sums {
-    pub(crate) all: i128,
-    pub(crate) least: i128,
-    pub(crate) most: i128,
-}
-
-impl Sums {
-    fn add(&mut self, summand: i128) {
-        self.all += summand;
-        (self.least, self.most) = (self.least.min(self.all), self.most.max(self.all));
-    }
-}
+/// The number of operations between two checkpoints with sums. Small in tests, too.
+const SUMS_OPS: usize = if cfg!(test) { 2 } else { 8 };
 
 /// Operations in the order in which they were staged, with their operands.
 #[derive(Default)]
@@ -80,12 +30,10 @@ pub(super) struct Operations {
     /// The operations, each with the number of the item's next operation.
     ops: Vec<(Op, u32)>,
     operands: Vec<u64>,
-    users: Vec<UserCode>,
-    /// The number of steps that have not run.
-    waiting: usize,
+    users: UserCodes,
     /// Empty if there are no `users`.
     unit_steps: UnitSteps,
-    checkpoints: Vec<Checkpoint>,
+    checkpoints: Checkpoints,
 }
 
 impl Operations {
@@ -107,7 +55,6 @@ impl Operations {
     #[cold]
     fn clear_users(&mut self) {
         self.users.clear();
-        self.waiting = 0;
         self.unit_steps.clear();
     }
 
@@ -123,13 +70,7 @@ impl Operations {
         let (operands, users, checkpoints) = sizes;
         self.ops.truncate(next as usize);
         if self.users.len() > users {
-            while self.users.len() > users {
-                match self.users.pop() {
-                    Some(UserCode::Step { .. }) => self.waiting -= 1,
-                    Some(UserCode::Settled(oldest)) => self.unsettle(oldest),
-                    _ => {}
-                }
-            }
+            self.users.truncate(users);
             self.unit_steps.truncate(users);
         }
         if self.checkpoints.len() == checkpoints {
@@ -178,36 +119,17 @@ impl Operations {
     }
 
     pub(super) fn push_user(&mut self, code: UserCode) -> u32 {
-        self.waiting += usize::from(code.is_waiting());
-        self.users.push(code);
-        self.users.len() as u32 - 1
+        self.users.push(code)
     }
 
-    /// Notes that the late row with this number is settled.
-    pub(super) fn settle(&mut self, number: usize) {
-        if let Some(UserCode::Late(row)) = self.users.get_mut(number) {
-            row.is_settled = true;
-        }
+    /// Returns what the operations do by users' code, and the late rows.
+    pub(super) fn users(&self) -> &UserCodes {
+        &self.users
     }
 
-    /// Notes that a late row and the newer ones of its base are not settled any more.
-    fn unsettle(&mut self, oldest: usize) {
-        let Some(&UserCode::Late(LateRow { base, .. })) = self.users.get(oldest) else { return };
-        for code in &mut self.users[oldest..] {
-            if let UserCode::Late(row) = code
-                && row.base.address() == base.address()
-            {
-                row.is_settled = false;
-            }
-        }
-    }
-
-    /// Returns the late rows, the newest first, with their numbers among the users' code.
-    pub(super) fn late_rows(&self) -> impl Iterator<Item = (usize, &LateRow)> {
-        self.users.iter().enumerate().rev().filter_map(|(number, code)| match code {
-            UserCode::Late(row) => Some((number, row)),
-            _ => None,
-        })
+    /// Returns the late rows for changes.
+    pub(super) fn users_mut(&mut self) -> &mut UserCodes {
+        &mut self.users
     }
 
     pub(super) fn has_users(&self) -> bool {
@@ -216,7 +138,7 @@ impl Operations {
 
     /// Returns whether there is a step that has not run.
     pub(super) fn has_steps(&self) -> bool {
-        self.waiting > 0
+        self.users.has_steps()
     }
 
     /// Returns whether one of an item's operations before a mark waits for a step that has not run.
@@ -291,22 +213,38 @@ impl Operations {
         })
     }
 
-    /// Returns what an item's operations add to the number at a place (word, first bit, and bits),
-    /// one after another; `None` if they change the number in another way, too.
-    pub(super) fn sums_on(&self, item: &WriteItem, place: (u16, u8, u64)) -> Option<Sums> {
+    /// Returns what an item's operations add to the number at a place, one after another; `None` if
+    /// they change the number in another way, too. `newest` is the number of the item's newest
+    /// checkpoint.
+    ///
+    /// The checkpoints that are made save a transaction which adds and asks in turn from going over
+    /// all earlier operations each time. They hold whatever the stored number is.
+    pub(super) fn sums_on(
+        &mut self,
+        item: &WriteItem,
+        newest: &mut u32,
+        place: Place,
+    ) -> Option<Sums> {
         let mut sums = Sums::default();
-        for (_, op) in self.of(item) {
-            let is_elsewhere = !op.is_user() && {
-                let (word, shift, mask) = place;
-                let shares_word = (op.word..op.word + op.words).contains(&word);
-                !shares_word || (op.mask << op.shift) & (mask << shift) == 0
-            };
-            if is_elsewhere {
-                continue;
-            }
-            sums.add(op.summand(place, &self.operands)?);
+        let (mut next, mut last, mut added) = (item.first_op, NONE, 0);
+        if let Some((last_op, kept)) = self.checkpoints.sums_of(*newest, place) {
+            (sums, next) = (kept, self.ops[last_op as usize].1);
         }
-        Some(sums)
+        let mut are_summands = true;
+        while let Some(&(op, after)) = self.visit(next) {
+            if !is_elsewhere(&op, place) {
+                let Some(summand) = op.summand(place, &self.operands) else {
+                    are_summands = false;
+                    break;
+                };
+                sums.add(summand);
+            }
+            (last, next, added) = (next, after, added + 1);
+        }
+        if added >= SUMS_OPS {
+            self.checkpoints.add(last, UpTo::Sums(place, sums), newest);
+        }
+        are_summands.then_some(sums)
     }
 
     /// Applies an item's operations to an image of its unit.
@@ -359,10 +297,7 @@ impl Operations {
     /// Notes that the step of an operation, the first one of its item that has not run, has left
     /// `result` in the unit. So the operation has this result, and the step does not run again.
     pub(super) fn note_result(&mut self, item: &WriteItem, number: u32, result: &[u64]) {
-        let user = &mut self.users[self.ops[number as usize].0.operand as usize];
-        let UserCode::Step { image, .. } = *user else { unreachable!("the operation is a step") };
-        *user = UserCode::Done { image };
-        self.waiting -= 1;
+        let image = self.users.note_done(self.ops[number as usize].0.operand as usize);
         self.operands[image as usize..][..result.len()].copy_from_slice(result);
         let mut rest = self.from(self.ops[number as usize].1);
         let next = rest.find(|(_, op)| self.step(op).is_some()).map_or(NONE, |(next, _)| next);
@@ -398,9 +333,9 @@ impl Operations {
     ) -> Result<(), (u32, Abort)> {
         let spacing = CHECKPOINT_OPS.max(image.len());
         let (mut next, mut applied) = (item.first_op, 0);
-        if let Some(checkpoint) = self.checkpoint_before(*newest, mark) {
-            image.copy_from_slice(self.operands(checkpoint.image, image.len()));
-            next = self.ops[checkpoint.last_op as usize].1;
+        if let Some((last_op, words)) = self.checkpoints.image_before(*newest, mark) {
+            image.copy_from_slice(self.operands(words, image.len()));
+            next = self.ops[last_op as usize].1;
         }
         // `NONE`, the end of the list, is also the number of `Mark::NOW`, so the loop ends at the
         // end.
@@ -412,8 +347,7 @@ impl Operations {
             // made a later checkpoint.
             if applied == spacing {
                 let words = self.push_operands(image.iter().copied());
-                self.checkpoints.push(Checkpoint { last_op: next, image: words, before: *newest });
-                *newest = self.checkpoints.len() as u32 - 1;
+                self.checkpoints.add(next, UpTo::Image(words), newest);
                 applied = 0;
             }
             next = after;
@@ -424,18 +358,9 @@ impl Operations {
     /// Returns the last operation of an item before `mark`; `None` if all operations come after
     /// `mark`.
     pub(super) fn last_before(&self, item: &WriteItem, newest: u32, mark: Mark) -> Option<&Op> {
-        let first = self
-            .checkpoint_before(newest, mark)
-            .map_or(item.first_op, |checkpoint| checkpoint.last_op);
+        let known = self.checkpoints.last_op_before(newest, mark);
+        let first = known.unwrap_or(item.first_op);
         self.from(first).take_while(|&(number, _)| number < mark.0).last().map(|(_, op)| op)
-    }
-
-    fn checkpoint_before(&self, newest: u32, mark: Mark) -> Option<&Checkpoint> {
-        let mut checkpoint = self.checkpoints.get(newest as usize)?;
-        while checkpoint.last_op >= mark.0 {
-            checkpoint = self.checkpoints.get(checkpoint.before as usize)?;
-        }
-        Some(checkpoint)
     }
 
     /// Returns whether one of an item's operations may fail: of those after the operation `after`,
@@ -481,7 +406,7 @@ impl Operations {
 
     /// Returns the updater of a user's operation; `None` if the operation is a step.
     fn updater(&self, op: &Op) -> Option<&UserUpdate> {
-        match &self.users[op.operand as usize] {
+        match self.users.of(op) {
             UserCode::Updater(update) => Some(update),
             _ => None,
         }
@@ -502,15 +427,15 @@ impl Operations {
     }
 
     fn apply_user(&self, item: &WriteItem, op: &Op, image: &mut [u64]) -> Result<(), Abort> {
-        match &self.users[op.operand as usize] {
+        match self.users.of(op) {
             UserCode::Updater(update) => update.apply(item.at.record(), image),
             &UserCode::Done { image: first } => {
                 image.copy_from_slice(self.operands(first, image.len()));
                 Ok(())
             }
             UserCode::Step { .. } => unreachable!("a step is run, not applied"),
-            UserCode::Late(_) | UserCode::Settled(_) => {
-                unreachable!("no operation names a late row")
+            UserCode::Late(_) | UserCode::Settled(_) | UserCode::Begin(_) => {
+                unreachable!("no operation names a note or a late row")
             }
         }
     }
@@ -550,4 +475,10 @@ impl Operations {
         }
         Ok(())
     }
+}
+
+/// Returns whether an operation leaves the number at a place as it is.
+fn is_elsewhere(op: &Op, (word, shift, mask): Place) -> bool {
+    let shares_word = (op.word..op.word + op.words).contains(&word);
+    !op.is_user() && (!shares_word || (op.mask << op.shift) & (mask << shift) == 0)
 }

@@ -15,8 +15,12 @@ use super::change::{Change, ChangeKind, ChangeSink};
 use super::filter::Filter;
 use super::item::NONE;
 use super::item::{Intent, Mark, SavedItem, WriteItem};
-use super::operations::{Operations, Sums, UserCode};
+use super::operations::Operations;
 use super::steps;
+use super::sums::{Place, Sums};
+use super::user_codes::UserCode;
+#[cfg(test)]
+use super::visits::VISITS;
 use crate::error::Abort;
 use crate::record::delta::DeltaSpace;
 use crate::record::{CellAt, UserUpdate};
@@ -252,6 +256,8 @@ impl WriteSet {
     /// that mark.
     pub(crate) fn present_at(&self, index: usize, mark: Mark) -> Option<bool> {
         let item = &self.items[index];
+        #[cfg(test)]
+        VISITS.set(VISITS.get() + 1);
         if item.last_op < mark.0 {
             return Some(item.present);
         }
@@ -355,10 +361,11 @@ impl WriteSet {
         self.operations.replaces_unit(&self.items[index])
     }
 
-    /// Returns what an item's operations add to the number at a place (word, first bit, and bits),
-    /// one after another; `None` if they change the number in another way, too, or have guards.
-    pub(crate) fn sums_on(&self, index: usize, place: (u16, u8, u64)) -> Option<Sums> {
-        self.operations.sums_on(&self.items[index], place)
+    /// Returns what an item's operations add to the number at a place, one after another; `None` if
+    /// they change the number in another way, too, or have guards.
+    pub(crate) fn sums_on(&mut self, index: usize, place: Place) -> Option<Sums> {
+        let item = self.items[index];
+        self.operations.sums_on(&item, &mut self.items[index].image, place)
     }
 
     /// Returns the number of words that an item's operations take if they are deferred until a

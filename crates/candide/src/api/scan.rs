@@ -163,7 +163,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Returns `range` in the words of keys as the table keeps them, packed or not.
     #[inline]
-    pub(super) fn kept_range(&self, range: &impl KeyRange<R::Key>) -> WordRange {
+    pub(crate) fn kept_range(&self, range: &impl KeyRange<R::Key>) -> WordRange {
         let range = range.word_range();
         match self.core().layout.packing::<R::Key>() {
             None => range,

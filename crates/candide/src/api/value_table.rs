@@ -20,6 +20,7 @@ use crate::catalog::TableOptions;
 use crate::engine::{Protocol, TableCore};
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
+use crate::index::Direction;
 use crate::protocols::DefaultProtocol;
 use crate::record::CellAt;
 use crate::record::value::{Value, follow};
@@ -258,6 +259,17 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ValueTable<K, 
         tx: &'t Tx<'_, P>,
     ) -> impl Iterator<Item = Result<(K, &'t T), Abort>> {
         let rows = self.rows.iter(tx, ValueRow::WORD);
+        rows.map(move |row| row.map(|(key, word)| (key, follow(word, tx))))
+    }
+
+    /// Returns the values of the keys in a range of a table with an order.
+    pub(crate) fn among<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        keys: impl KeyRange<K>,
+    ) -> impl Iterator<Item = Result<(K, &'t T), Abort>> {
+        let range = self.rows.kept_range(&keys);
+        let rows = self.rows.scan_words(tx, range, Direction::Forward, ValueRow::WORD);
         rows.map(move |row| row.map(|(key, word)| (key, follow(word, tx))))
     }
 

@@ -4,6 +4,7 @@
 
 use super::conflict_note::ConflictNote;
 use super::garbage::Retired;
+use super::late_scratch::{KnownTables, LateScratch};
 use super::observation::ReadView;
 use super::table_core::TableCore;
 use super::values::Values;
@@ -61,6 +62,8 @@ pub(crate) struct Local {
     pub(crate) changed_places: u64,
     /// The values outside of records that the attempt writes.
     pub(crate) values: Values,
+    pub(crate) late: LateScratch,
+    pub(crate) known_tables: Arc<KnownTables>,
     /// The conflict of the running attempt; `None` if there was none. Taken when the attempt has
     /// ended.
     pub(crate) conflict: Option<ConflictNote>,
@@ -95,6 +98,8 @@ impl Local {
             divided: Vec::new(),
             changed_places: 0,
             values: Values::default(),
+            late: LateScratch::default(),
+            known_tables: Arc::default(),
             conflict: None,
             has_yielded: false,
             is_raw: false,

@@ -29,6 +29,11 @@
 //! The insert that moves the last bucket makes the new array the current one. A transaction that
 //! moves a bucket which it has observed replaces this observation by observations of the two
 //! halves: see [`NodeChange`].
+//!
+//! Neither may be done by a commit that holds locks and links records, since both allocate. Such a
+//! commit says before its first lock which keys and how many it expects to link, and the index
+//! grows and moves then. What is linked under locks goes where its bucket is, in the old array or
+//! in the new one: HI3 holds for either.
 
 use super::node::{Found, LINE_WORDS, LOCK, Linked, MOVED, NodeAt, OVERFLOW, Retire};
 use super::node::{NodeChange, Supplies};
@@ -360,7 +365,10 @@ impl HashIndex {
     ///
     /// `inherit_from_node` runs under the bucket's lock, after the version has been raised. This
     /// closure lets a protocol copy into the record what the bucket recorded about the absent key.
-    pub(crate) fn link(
+    ///
+    /// Unless `GROWS`, the index does not grow and moves no buckets: the caller holds locks. Then a
+    /// full bucket gets an overflow line, and a bucket that is to be moved is moved later.
+    pub(crate) fn link<const GROWS: bool>(
         &self,
         record: RecordAt,
         key: &[u64],
@@ -371,7 +379,7 @@ impl HashIndex {
         let mut array = self.current();
         let mut spin = Spin::default();
         loop {
-            if let Some(next) = self.array_at(array.next.load(Ordering::Acquire)) {
+            if GROWS && let Some(next) = self.array_at(array.next.load(Ordering::Acquire)) {
                 self.help_move(array, next, array.bucket_index(hash), supplies)?;
                 array = next;
                 continue;
@@ -379,7 +387,10 @@ impl HashIndex {
             let node = array.bucket(array.bucket_index(hash));
             let Some(version) = lock_bucket(node) else {
                 // The bucket has been moved, or another thread holds its lock for a moment.
-                spin.wait();
+                match GROWS || node.version() & MOVED == 0 {
+                    true => spin.wait(),
+                    false => array = self.next_of(array),
+                }
                 continue;
             };
             // Under the lock, the bucket is not moved: a thread that moves the bucket locks it,
@@ -390,7 +401,7 @@ impl HashIndex {
             }
             let Some((line, slot)) = self.free_slot(node) else {
                 unlock_bucket(node, version);
-                self.make_room(array, node, supplies.caches)?;
+                self.make_room::<GROWS>(array, node, supplies.caches)?;
                 continue;
             };
             let entry = record.block().address() | hash >> ADDRESS_BITS << ADDRESS_BITS;
@@ -405,14 +416,45 @@ impl HashIndex {
         }
     }
 
-    /// Gives the table a successor if its bucket for a key with this hash is full, and those around
-    /// it are crowded.
-    pub(crate) fn expect(&self, hash: u64) {
+    /// Does for the growth of the table what an insert of a key with this hash does. A refusal of
+    /// memory does not matter.
+    pub(crate) fn expect(&self, hash: u64, supplies: &mut Supplies<'_>) {
         let array = self.current();
-        let node = array.bucket(array.bucket_index(hash));
-        let is_full = || self.free_slot(node).is_none();
-        if self.grows && array.next.load(Ordering::Acquire) == 0 && is_full() {
-            let _ = self.is_crowded(array, node) && self.grow(array);
+        let own = array.bucket_index(hash);
+        if let Some(next) = self.array_at(array.next.load(Ordering::Acquire)) {
+            let _ = self.help_move(array, next, own, supplies);
+            return;
+        }
+        let node = array.bucket(own);
+        if self.grows && self.free_slot(node).is_none() && self.is_crowded(array, node) {
+            self.grow(array);
+        }
+    }
+
+    /// Grows the table for `rows` records that will be linked, if these are so many that
+    /// [`HashIndex::expect`] would see too late that buckets become full. Moves as many buckets as
+    /// that many inserts would, and no more, so that a large table which is growing is left so.
+    pub(crate) fn expect_rows(&self, rows: usize, supplies: &mut Supplies<'_>) {
+        let mut inserts = rows;
+        loop {
+            let array = self.current();
+            if rows <= array.buckets() / 2 {
+                return;
+            }
+            let Some(next) = self.array_at(array.next.load(Ordering::Acquire)) else {
+                if self.grows && self.is_crowded_with(array, rows) && self.grow(array) {
+                    continue;
+                }
+                return;
+            };
+            while inserts > 0 && array.claimed.load(Ordering::Relaxed) < array.buckets() {
+                inserts -= 1;
+                let _ = self.help_move(array, next, 0, supplies);
+            }
+            if std::ptr::eq(array, self.current()) {
+                // Other threads are moving the last buckets, or memory was refused.
+                return;
+            }
         }
     }
 
@@ -504,13 +546,13 @@ impl HashIndex {
     /// Starts to grow the table if the buckets around the full bucket `node` are crowded. Otherwise
     /// adds an overflow line to the bucket. The caller does not hold the bucket's lock.
     #[cold]
-    fn make_room(
+    fn make_room<const GROWS: bool>(
         &self,
         array: &Array,
         node: NodeAt,
         caches: &mut Vec<Option<Cache>>,
     ) -> Result<(), OutOfMemory> {
-        if self.grows && self.is_crowded(array, node) && self.grow(array) {
+        if GROWS && self.grows && self.is_crowded(array, node) && self.grow(array) {
             return Ok(());
         }
         let line = self.new_line(Cache::allocate(caches, &self.lines)?);
@@ -519,7 +561,7 @@ impl HashIndex {
             match lock_bucket(node) {
                 Some(version) => break version,
                 None if node.version() & MOVED != 0 => {
-                    Cache::of(caches, &self.lines).free(&self.lines, line.0);
+                    Cache::of(caches, &self.lines).return_ready(line.0);
                     return Ok(());
                 }
                 None => spin.wait(),
@@ -565,6 +607,20 @@ impl HashIndex {
     /// Returns whether the buckets from the full bucket `node` onwards are so full that the table
     /// should double.
     fn is_crowded(&self, array: &Array, node: NodeAt) -> bool {
+        let (records, sample) = self.records_from(array, node);
+        records * SAMPLE_BUCKETS >= SAMPLE_RECORDS * sample
+    }
+
+    /// Returns whether the buckets will be so full when `rows` more records are linked.
+    fn is_crowded_with(&self, array: &Array, rows: usize) -> bool {
+        let (records, sample) = self.records_from(array, array.bucket(0));
+        (records * array.buckets() / sample + rows) * SAMPLE_BUCKETS
+            >= SAMPLE_RECORDS * array.buckets()
+    }
+
+    /// Returns the number of records in the buckets from `node` onwards, as far as they count, and
+    /// the number of these buckets.
+    fn records_from(&self, array: &Array, node: NodeAt) -> (usize, usize) {
         let sample = SAMPLE_BUCKETS.min(array.buckets());
         let own = (node.0.address() - array.words.block().address()) as usize
             / size_of::<[AtomicU64; LINE_WORDS]>();
@@ -578,7 +634,7 @@ impl HashIndex {
             });
             records += here;
         }
-        records * SAMPLE_BUCKETS >= SAMPLE_RECORDS * sample
+        (records, sample)
     }
 
     /// Gives `array` a successor of twice the size. Returns `false` if `array` cannot have a

@@ -164,7 +164,9 @@ impl TableIndex {
     /// `inherit_from_node` runs under the node's lock, at a time when a reader of the node's
     /// version sees the lock or a new version. This closure lets a protocol copy into the record
     /// what the node recorded about the absent key.
-    pub(crate) fn link(
+    ///
+    /// Unless `GROWS`, a hash index neither grows nor moves buckets.
+    pub(crate) fn link<const GROWS: bool>(
         &self,
         record: RecordAt,
         key: &[u64],
@@ -174,7 +176,7 @@ impl TableIndex {
     ) -> Result<Linked, OutOfMemory> {
         match self {
             TableIndex::Hash(hash) => {
-                hash.link(record, key, hash.hash(key), supplies, inherit_from_node)
+                hash.link::<GROWS>(record, key, hash.hash(key), supplies, inherit_from_node)
             }
             TableIndex::Ordered(ordered) => ordered.link(
                 record,
@@ -187,12 +189,21 @@ impl TableIndex {
         }
     }
 
-    /// Lets the index grow now if a record with this key, which may be linked soon, would let it
-    /// grow. The caller is pinned.
+    /// Lets the index grow now as it would if a record with this key were linked, which may be
+    /// linked soon. The caller is pinned.
     #[cold]
-    pub(crate) fn expect(&self, key: &[u64]) {
+    pub(crate) fn expect(&self, key: &[u64], supplies: &mut Supplies<'_>) {
         if let TableIndex::Hash(hash) = self {
-            hash.expect(hash.hash(key));
+            hash.expect(hash.hash(key), supplies);
+        }
+    }
+
+    /// Lets the index grow now for `rows` records that may be linked soon, if these are so many
+    /// that most buckets get one. The caller is pinned.
+    #[cold]
+    pub(crate) fn expect_rows(&self, rows: usize, supplies: &mut Supplies<'_>) {
+        if let TableIndex::Hash(hash) = self {
+            hash.expect_rows(rows, supplies);
         }
     }
 

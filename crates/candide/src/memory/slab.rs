@@ -191,6 +191,12 @@ impl Cache {
         self.free.pop().expect("as many blocks have been made ready as are taken")
     }
 
+    /// Takes back a block that was ready, and has not been used. Unlike [`Cache::free`], this leaves
+    /// it ready.
+    pub(crate) fn return_ready(&mut self, block: Block) {
+        self.free.push(block);
+    }
+
     /// Adds `block` to the free blocks. No other thread can reach `block`.
     #[inline]
     pub(crate) fn free(&mut self, slab: &Slab, block: Block) {

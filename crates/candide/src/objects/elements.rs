@@ -9,8 +9,9 @@ use super::words::Image;
 use crate::api::{Table, ValueTable};
 use crate::engine::Protocol;
 use crate::error::Abort;
+use crate::index::Direction;
 use crate::record::CellAt;
-use crate::schema::{Buffer, Field, IndexKind, Key};
+use crate::schema::{Buffer, Field, IndexKind, Key, KeyRange};
 use crate::txn::Tx;
 
 /// A table of values of type `V`, found by keys of type `K`.
@@ -42,6 +43,14 @@ pub trait ElementTable<K: Key, V: ValueTypes, P: Protocol> {
 
     /// Takes a value that an operation has refused, which is dropped after the transaction.
     fn refuse(&self, tx: &Tx<'_, P>, value: V::Value) -> Result<(), Abort>;
+
+    /// Returns the values of the keys in a range, in their order. The table has an order.
+    #[doc(hidden)]
+    fn entries_among<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        keys: impl KeyRange<K>,
+    ) -> impl Iterator<Item = Result<(K, V::Seen<'t>), Abort>>;
 
     /// Returns all values with their keys: in the order of the keys if the table has one.
     fn entries<'t>(
@@ -85,6 +94,14 @@ impl<K: Key, V: Field, I: IndexKind, P: Protocol> ElementTable<K, V, P>
         Ok(())
     }
 
+    fn entries_among<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        keys: impl KeyRange<K>,
+    ) -> impl Iterator<Item = Result<(K, V), Abort>> {
+        self.scan_words(tx, self.kept_range(&keys), Direction::Forward, Entry::<K, V, I>::VALUE)
+    }
+
     fn entries<'t>(&'t self, tx: &'t Tx<'_, P>) -> impl Iterator<Item = Result<(K, V), Abort>> {
         self.iter(tx, Entry::<K, V, I>::VALUE)
     }
@@ -115,6 +132,14 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ElementTable<K
 
     fn refuse(&self, tx: &Tx<'_, P>, value: T) -> Result<(), Abort> {
         self.refuse(tx, value)
+    }
+
+    fn entries_among<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        keys: impl KeyRange<K>,
+    ) -> impl Iterator<Item = Result<(K, &'t T), Abort>> {
+        self.among(tx, keys)
     }
 
     fn entries<'t>(&'t self, tx: &'t Tx<'_, P>) -> impl Iterator<Item = Result<(K, &'t T), Abort>> {

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::ends::{KeysLeft, note_inserted, note_taken};
 use super::map::TMap;
 use super::words::short_name;
 use crate::api::Database;
@@ -40,7 +41,9 @@ use std::iter::repeat_n;
 ///
 /// # Names and cost
 /// As of a [`TOrderedMap`](super::TOrderedMap) whose keys are the elements, with their number as
-/// the value.
+/// the value. A pop goes over the places of elements that other transactions have popped in the
+/// last milliseconds, until their records are gone. A transaction goes over what it has popped
+/// itself only after it has inserted an element outside of what is left.
 ///
 /// # Errors of every operation
 /// Those of [every operation](crate::Table#errors-of-every-operation) on a table.
@@ -86,7 +89,9 @@ impl<K: Key, P: Protocol> TList<K, P> {
     /// # Errors
     /// [Those of every operation](TList#errors-of-every-operation).
     pub fn insert(&self, tx: &Tx<'_, P>, element: K) -> Result<(), Abort> {
-        self.counts.add(tx, element, 1)
+        self.counts.add(tx, element, 1)?;
+        note_inserted(tx, self.counts.table.shared_core(), element);
+        Ok(())
     }
 
     /// Removes one element that is equal to `element`; returns whether there was one.
@@ -137,7 +142,7 @@ impl<K: Key, P: Protocol> TList<K, P> {
     #[doc(alias = "min")]
     #[doc(alias = "front")]
     pub fn first(&self, tx: &Tx<'_, P>) -> Result<Option<K>, Abort> {
-        Ok(self.counts.first(tx)?.map(|(element, _)| element))
+        Ok(self.first_entry(tx)?.map(|(element, _)| element))
     }
 
     /// Returns the largest element; `None` if the list is empty.
@@ -147,7 +152,7 @@ impl<K: Key, P: Protocol> TList<K, P> {
     #[doc(alias = "max")]
     #[doc(alias = "back")]
     pub fn last(&self, tx: &Tx<'_, P>) -> Result<Option<K>, Abort> {
-        Ok(self.counts.last(tx)?.map(|(element, _)| element))
+        Ok(self.last_entry(tx)?.map(|(element, _)| element))
     }
 
     /// Removes the smallest element, and returns it; `None` if the list is empty.
@@ -156,7 +161,7 @@ impl<K: Key, P: Protocol> TList<K, P> {
     /// [Those of every operation](TList#errors-of-every-operation).
     #[doc(alias = "pop_front")]
     pub fn pop_first(&self, tx: &Tx<'_, P>) -> Result<Option<K>, Abort> {
-        self.pop(tx, self.counts.first(tx)?)
+        self.pop(tx, false, self.first_entry(tx)?)
     }
 
     /// Removes the largest element, and returns it; `None` if the list is empty.
@@ -165,13 +170,29 @@ impl<K: Key, P: Protocol> TList<K, P> {
     /// [Those of every operation](TList#errors-of-every-operation).
     #[doc(alias = "pop_back")]
     pub fn pop_last(&self, tx: &Tx<'_, P>) -> Result<Option<K>, Abort> {
-        self.pop(tx, self.counts.last(tx)?)
+        self.pop(tx, true, self.last_entry(tx)?)
     }
 
-    fn pop(&self, tx: &Tx<'_, P>, entry: Option<(K, u64)>) -> Result<Option<K>, Abort> {
+    fn pop(
+        &self,
+        tx: &Tx<'_, P>,
+        is_last: bool,
+        entry: Option<(K, u64)>,
+    ) -> Result<Option<K>, Abort> {
         let Some((element, count)) = entry else { return Ok(None) };
         self.remove_one(tx, element, count)?;
+        if count == 1 {
+            note_taken(tx, self.counts.table.shared_core(), is_last, element);
+        }
         Ok(Some(element))
+    }
+
+    fn first_entry(&self, tx: &Tx<'_, P>) -> Result<Option<(K, u64)>, Abort> {
+        self.counts.range(tx, KeysLeft::of::<K, P>(tx, self.counts.table.shared_core())).first()
+    }
+
+    fn last_entry(&self, tx: &Tx<'_, P>) -> Result<Option<(K, u64)>, Abort> {
+        self.counts.range(tx, KeysLeft::of::<K, P>(tx, self.counts.table.shared_core())).last()
     }
 
     /// Returns all elements in their order. The transaction observes the whole list.

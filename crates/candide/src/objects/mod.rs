@@ -87,8 +87,8 @@
 #![forbid(unsafe_code)]
 
 // Layers, lowest first: words, boxed, value_types, cell, owner, cells, entry, maps, elements,
-// stored, directory, tbox, array, counter, map, boxed_map, set, list, priority_queue, sequence,
-// queue, vec.
+// stored, directory, tbox, array, counter, map, boxed_map, set, ends, list, priority_queue,
+// sequence, queue, vec.
 mod array;
 mod boxed;
 mod boxed_map;
@@ -97,6 +97,7 @@ mod cells;
 mod counter;
 mod directory;
 mod elements;
+mod ends;
 mod entry;
 mod list;
 mod map;

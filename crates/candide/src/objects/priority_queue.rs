@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 
 use super::elements::ElementTable;
+use super::ends::{KeysLeft, note_inserted, note_taken};
 use super::map::TMap;
+use super::maps::MapTable;
 use super::stored::Stored;
 use super::value_types::ValueTypes;
 use super::words::short_name;
@@ -52,9 +54,12 @@ impl<K: Key<Words: Before<[u64; 1]>>> Priority for K {}
 /// differ in the first one are in different leaves.
 ///
 /// # Names and cost
-/// As of a [`TOrderedMap`](super::TOrderedMap) whose keys are the priority and a number.
-/// `TPriorityQueue<K, V>` has values of the types of columns, which are durable if the queue is;
-/// `TPriorityQueue<K, Boxed<T>>` has values of any type.
+/// As of a [`TOrderedMap`](super::TOrderedMap) whose keys are the priority and a number. A pop and
+/// a peek go over the places of values that other transactions have popped in the last
+/// milliseconds, until their records are gone. A transaction goes over what it has popped itself
+/// only after it has pushed a smaller priority. `TPriorityQueue<K, V>` has values of the types of
+/// columns, which are durable if the queue is; `TPriorityQueue<K, Boxed<T>>` has values of any
+/// type.
 ///
 /// # Errors of every operation
 /// Those of [every operation](crate::Table#errors-of-every-operation) on a table;
@@ -108,8 +113,14 @@ impl<K: Priority, V: Stored, P: Protocol> TPriorityQueue<K, V, P> {
     /// # Errors
     /// [Those of every operation](TPriorityQueue#errors-of-every-operation).
     pub fn push(&self, tx: &Tx<'_, P>, priority: K, value: V::Value) -> Result<(), Abort> {
-        let number = || self.seed ^ tx.state.borrow_mut().worker.local.random.next();
-        self.values.table.insert_under(tx, || (priority, number()), value)
+        let mut key = (priority, 0);
+        let next = || {
+            key.1 = self.seed ^ tx.state.borrow_mut().worker.local.random.next();
+            key
+        };
+        self.values.table.insert_under(tx, next, value)?;
+        note_inserted(tx, self.values.table.shared_core(), key);
+        Ok(())
     }
 
     /// Removes a value of the smallest priority, and returns it with its priority; `None` if the
@@ -121,6 +132,7 @@ impl<K: Priority, V: Stored, P: Protocol> TPriorityQueue<K, V, P> {
     pub fn pop<'t>(&'t self, tx: &'t Tx<'_, P>) -> Result<Option<(K, V::Seen<'t>)>, Abort> {
         let Some((key, value)) = self.first(tx)? else { return Ok(None) };
         self.values.table.delete(tx, key)?;
+        note_taken(tx, self.values.table.shared_core(), false, key);
         Ok(Some((key.0, value)))
     }
 
@@ -135,7 +147,8 @@ impl<K: Priority, V: Stored, P: Protocol> TPriorityQueue<K, V, P> {
 
     /// Returns the first value, with its key in the map.
     fn first<'t>(&'t self, tx: &'t Tx<'_, P>) -> Result<Option<Element<'t, K, V>>, Abort> {
-        self.values.table.entries(tx).next().transpose()
+        let keys = KeysLeft::of::<(K, u64), P>(tx, self.values.table.shared_core());
+        self.values.table.entries_among(tx, keys).next().transpose()
     }
 
     /// Returns whether the queue is empty.

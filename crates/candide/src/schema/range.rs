@@ -102,7 +102,6 @@ impl WordRange {
     }
 
     /// Returns the keys of `count` words between two bounds.
-    #[cfg(any(test, feature = "experiments"))]
     pub(crate) fn between_words(
         lower: Bound<&[u64]>,
         upper: Bound<&[u64]>,

@@ -8,7 +8,7 @@ use super::indexed_rows::{Filed, Parcel};
 use super::rows::Item;
 use crate::engine::Protocol;
 use crate::experiments::Factor;
-use crate::objects::TVec;
+use crate::objects::{TQueue, TVec};
 use crate::schema::{Refused, Updater};
 use crate::sync::{Point, with_hook};
 use crate::{Abort, Column, Database, IndexOptions, Session, Table, Tx, Whole};
@@ -232,4 +232,52 @@ fn allocations_between_locking_and_unlocking_are_seen_by_the_watch<P: Protocol>(
         })
     });
     assert_eq!((put, seen), (Ok(()), Seen { commits: 1, calls: 0 }));
+}
+
+protocol_tests!(overlapping: many_rows_of_a_commit_do_not_let_an_index_grow_under_locks);
+/// Each transaction appends so many rows that the index grows, once or several times. Some of them
+/// come when a growth has begun that is not over.
+fn many_rows_of_a_commit_do_not_let_an_index_grow_under_locks<P: Protocol>() {
+    for counts in [&[500][..], &[5_000, 70], &[60, 7, 1, 30, 2, 300, 3, 900, 40]] {
+        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let vec = TVec::<[u64; 3], P>::new(&db).unwrap();
+        let mut session = db.session().unwrap();
+        for &count in counts {
+            let push = |session: &mut Session<P>| {
+                session.run(|tx| (0..count).try_for_each(|number| vec.push(tx, [number; 3])))
+            };
+            let (pushed, seen) = watch(None, || push(&mut session));
+            assert_eq!(
+                (pushed, seen),
+                (Ok(()), Seen { commits: 1, calls: 0 }),
+                "{}: {count} of {counts:?}",
+                P::NAME
+            );
+        }
+    }
+}
+
+/// Returns the number of calls of the allocator that `act` makes.
+fn calls_of(act: impl FnOnce()) -> usize {
+    CALLS.set(Some(0));
+    act();
+    CALLS.take().expect("only this function takes it")
+}
+
+protocol_tests!(overlapping: a_steady_push_allocates_nothing);
+fn a_steady_push_allocates_nothing<P: Protocol>() {
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let (queue, vec) = (TQueue::<u64, P>::new(&db).unwrap(), TVec::<u64, P>::new(&db).unwrap());
+    let mut session = db.session().unwrap();
+    let mut push = |number| {
+        let pushed = session.run(|tx| {
+            queue.push(tx, number)?;
+            vec.push(tx, number)
+        });
+        assert_eq!(pushed, Ok(()), "{}", P::NAME);
+    };
+    // No index grows in the next hundred rows; a list that becomes longer than ever does.
+    (0..700).for_each(&mut push);
+    let steady = (0..100).filter(|&number| calls_of(|| push(number)) == 0).count();
+    assert!(steady >= 90, "{}: {steady}", P::NAME);
 }

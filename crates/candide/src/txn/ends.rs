@@ -314,7 +314,7 @@ impl<P: Protocol> State<P> {
         if self.failed.is_none() || self.failed_at == AT_COMMIT {
             let is_refused = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
             let has_steps = self.held & HAS_STEPS != 0;
-            let is_late = || has_steps || self.writes.late_rows().next().is_some();
+            let is_late = || has_steps || self.writes.late_row_count() > 0;
             self.failed = is_refused.or_else(|| is_late().then_some(Abort::NotYet));
             self.failed_at = AT_COMMIT;
         }

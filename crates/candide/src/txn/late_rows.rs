@@ -52,13 +52,13 @@ impl<P: Protocol> State<P> {
 
     /// Returns what the transaction has added to the number in a base, if a row may be appended
     /// that gets its key at the commit.
-    fn appended(&self, engine: &Engine<P>, base: CellAt) -> Option<i64> {
+    fn appended(&mut self, engine: &Engine<P>, base: CellAt) -> Option<i64> {
         if !engine.properties.late_rows || self.writes.has_settled_on(base) {
             return None;
         }
         let Some(item) = self.writes.find(base) else { return Some(0) };
         let sums = self.writes.sums_on(item, NUMBER)?;
-        (sums.least >= 0).then_some(sums.all as i64)
+        if sums.least < 0 { None } else { i64::try_from(sums.all).ok() }
     }
 
     /// Returns whether there may be rows whose keys only the commit computes.
@@ -68,7 +68,7 @@ impl<P: Protocol> State<P> {
 
     /// Returns the number of rows of this base whose keys only the commit computes.
     pub(crate) fn late_rows_on(&self, base: CellAt) -> usize {
-        self.writes.late_rows_on(base).count()
+        self.writes.late_row_count_on(base)
     }
 
     /// Settles the late rows of a base: observes the number in the base, and puts each row under

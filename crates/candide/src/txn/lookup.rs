@@ -299,7 +299,7 @@ impl<P: Protocol> State<P> {
             changes: &mut local.divided,
         };
         let linked =
-            table.index.link(record, key, (place, start), &mut supplies, inherit_from_node);
+            table.index.link::<true>(record, key, (place, start), &mut supplies, inherit_from_node);
         if is_watched {
             engine.watchers.wake_for_link(table.number); // WT3
         }

@@ -10,8 +10,8 @@ use super::tx::{Effects, Tx};
 use super::{Conflict, State};
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
-    Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Unwatched, VALUES_AT_ONCE,
-    Versions, Watch, Worker,
+    Common, Context, Engine, InPlace, KnownTables, Protocol, ReadView, TableCore, Unwatched,
+    VALUES_AT_ONCE, Versions, Watch, Worker,
 };
 use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
@@ -65,6 +65,7 @@ pub(crate) struct SessionShared<B> {
     pub(crate) counters: Counters,
     /// The counts of transactions with a name.
     pub(crate) names: SessionNames,
+    pub(crate) known_tables: Arc<KnownTables>,
 }
 
 /// The working parts of a session, without its reference to the database.
@@ -121,7 +122,8 @@ impl<P: Protocol> TxnRunner<P> {
         id: u64,
         public: Arc<SessionShared<P::Backlog>>,
     ) -> TxnRunner<P> {
-        let worker = Worker::new(engine.id, id, public.slot.clone());
+        let mut worker = Worker::new(engine.id, id, public.slot.clone());
+        worker.local.known_tables = public.known_tables.clone();
         let state = RefCell::new(State::new(engine, worker, public.counters.locks()));
         let names = NamesByAddress::default();
         TxnRunner { state, public, has_garbage: false, collected_at: 0, names }
@@ -549,12 +551,12 @@ impl<P: Protocol> TxnRunner<P> {
         (Verdict::Outcome(abort), Err(panic))
     }
 
-    /// Commits an attempt that has steps. If it stands, ends the attempt.
+    /// Commits an attempt that has steps or late rows. If it stands, ends the attempt.
     #[cold]
     #[inline(never)]
     fn commit_steps(&mut self, engine: &Engine<P>, effects: &Effects) -> Verdict<'static> {
         let state = self.state.get_mut();
-        let verdict = unless_unwound(|| match state.commit_steps(engine, effects.steps()) {
+        let verdict = unless_unwound(|| match state.commit_steps(engine, effects.known_steps()) {
             Ok(()) => Ok(()),
             Err(abort) => state.unwind_at_commit(abort),
         });

@@ -93,10 +93,10 @@ impl<P: Protocol> State<P> {
     pub(super) fn commit_steps(
         &mut self,
         engine: &Engine<P>,
-        list: Rc<dyn Steps>,
+        list: Option<Rc<impl Steps + 'static>>,
     ) -> Result<(), Abort> {
         self.failed = None;
-        if let Some(failure) = list.failure() {
+        if let Some(failure) = list.as_ref().and_then(|list| list.failure()) {
             // The closure may have caught the panic of a computation. Such a failure belongs to no
             // operation.
             self.fail(failure);
@@ -104,12 +104,17 @@ impl<P: Protocol> State<P> {
         if let Some(committed) = self.commit_reads(engine) {
             return committed;
         }
-        self.writes.reserve_order();
-        let has_late_rows = self.writes.late_rows().next().is_some();
-        let committed = steps::with_list(list, || match has_late_rows {
-            true => self.commit_as::<true>(engine),
-            false => self.commit(engine),
-        });
+        if list.is_some() {
+            self.writes.reserve_order();
+        }
+        let mut commit = || match self.writes.late_row_count() {
+            0 => self.commit(engine),
+            _ => self.commit_as::<true>(engine),
+        };
+        let committed = match list {
+            Some(list) => steps::with_list(list, commit),
+            None => commit(),
+        };
         if committed == Err(Abort::MemoryLimit) {
             // The commit may not have validated what the closure has read.
             self.validate(engine)?;

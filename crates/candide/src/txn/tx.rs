@@ -127,7 +127,7 @@ impl Effects {
     }
 
     /// Returns the list of steps of this attempt, if there is one.
-    fn known_steps(&self) -> Option<Rc<StepList>> {
+    pub(super) fn known_steps(&self) -> Option<Rc<StepList>> {
         let kept = self.0.borrow();
         Some(kept.as_ref()?.steps.as_ref()?.list().clone())
     }

@@ -371,12 +371,13 @@ impl Protocol for Mvcc {
         writes: &mut WriteSet,
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
-        attempt.reads.reserve(writes.late_rows().count()); // C4
-        let late = LateRows::prepare(context, writes);
-        let result = match &late {
-            Ok(late) => commit(context, attempt, writes, turn, late),
-            Err(abort) => Err(*abort),
+        attempt.reads.reserve(writes.late_row_count()); // C4
+        let mut late = LateRows::take(context);
+        let result = match late.prepare(context, attempt, writes) {
+            Ok(()) => commit(context, attempt, writes, turn, &late),
+            Err(abort) => Err(abort),
         };
+        late.give_back(context);
         cell_lock::end(context, &mut attempt.held, release_cell);
         result
     }

@@ -190,14 +190,15 @@ impl Protocol for Occ {
         writes: &mut WriteSet,
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
-        let rows = writes.late_rows().count();
+        let rows = writes.late_row_count();
         attempt.reads.reserve(rows); // C4
         attempt.view.reserve_links(rows); // C4
-        let late = LateRows::prepare(context, writes);
-        let committed = match &late {
-            Ok(late) => commit(context, attempt, writes, turn, late),
-            Err(abort) => Err(*abort),
+        let mut late = LateRows::take(context);
+        let committed = match late.prepare(context, attempt, writes) {
+            Ok(()) => commit(context, attempt, writes, turn, &late),
+            Err(abort) => Err(abort),
         };
+        late.give_back(context);
         end(context, attempt, writes, committed)
     }
 

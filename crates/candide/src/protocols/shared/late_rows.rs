@@ -12,13 +12,14 @@
 //!   the commit, since the base is an item of the commit, and locked.
 //!
 //! Memory for the records, for their items and for a line or leaf of the index is made ready before
-//! the first lock, and the index grows before it if the rows are likely to need that (C4).
+//! the first lock (C4). A hash index also grows, and moves buckets, before that lock: not while the
+//! commit holds locks, when a bucket that turns out to be full gets a line more.
 
 #![forbid(unsafe_code)]
 
 use super::cell_lock::{await_unlocked, lock_one, release};
-use crate::access::{LateRow, WriteItem, WriteSet, steps};
-use crate::engine::{Context, Protocol, TableCore};
+use crate::access::{WriteItem, WriteSet, steps};
+use crate::engine::{Context, LateScratch, Protocol, TableCore};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{Found, Linked, NodeAt, Place, Supplies};
@@ -26,7 +27,6 @@ use crate::locks::HeldCells;
 use crate::memory::{Cache, OutOfMemory};
 use crate::record::{RecordAt, Tid};
 use crate::sync::Ordering;
-use std::sync::Arc;
 
 /// The number of nodes that a link divides or moves at most, but rarely.
 const DIVIDED_AT_ONCE: usize = 16;
@@ -79,68 +79,99 @@ impl Late for NoLateRows {
     }
 }
 
-/// The late rows of a commit, in the order of the program, and their tables.
-pub(crate) struct LateRows {
-    rows: Vec<LateRow>,
-    /// The tables, each with its number of rows.
-    tables: Vec<(Arc<TableCore>, usize)>,
-}
+/// The late rows of a commit, and their tables.
+pub(crate) struct LateRows(LateScratch);
 
 impl LateRows {
-    /// Makes everything ready that [`Late::lock`] needs. Called before the first lock, and dropped
-    /// after the last one is released (C4).
+    /// Returns an empty list, with the session's memory for it.
+    pub(crate) fn take<P: Protocol>(context: &mut Context<'_, P>) -> LateRows {
+        LateRows(std::mem::take(&mut context.local.late))
+    }
+
+    /// Gives the memory back to the session. Called after the last lock is released (C4).
+    pub(crate) fn give_back<P: Protocol>(mut self, context: &mut Context<'_, P>) {
+        let LateScratch { rows, counts, tables } = &mut self.0;
+        rows.clear();
+        counts.clear();
+        context.local.known_tables.give_back(std::mem::take(tables));
+        context.local.late = self.0;
+    }
+
+    /// Makes everything ready that [`Late::lock`] needs. Called before the first lock (C4).
     ///
     /// # Errors
     /// [`Abort::MemoryLimit`].
     #[cold]
     pub(crate) fn prepare<P: Protocol>(
+        &mut self,
         context: &mut Context<'_, P>,
+        attempt: &mut P::Attempt,
         writes: &mut WriteSet,
-    ) -> Result<LateRows, Abort> {
-        let mut rows: Vec<LateRow> = writes.late_rows().copied().collect();
-        rows.reverse();
-        let mut tables: Vec<(Arc<TableCore>, usize)> = Vec::new();
-        for row in &rows {
-            match tables.iter_mut().find(|(table, _)| table.number == row.table) {
+    ) -> Result<(), Abort> {
+        let LateScratch { rows, counts, tables } = &mut self.0;
+        rows.extend(writes.late_rows());
+        for row in &*rows {
+            match counts.iter_mut().find(|(table, _)| *table == row.table) {
                 Some((_, count)) => *count += 1,
-                None => tables.push((context.engine.table(row.table), 1)),
+                None => counts.push((row.table, 1)),
             }
         }
-        let late = LateRows { rows, tables };
+        let known = counts.iter().map(|(table, _)| usize::from(*table) + 1).max();
+        *tables = context.local.known_tables.take(context.engine, known.unwrap_or(0));
+        self.grow_indexes(context, attempt);
         let units =
-            late.tables().map(|(table, rows)| rows * table.layout.placed_units().len()).sum();
+            self.tables().map(|(table, rows)| rows * table.layout.placed_units().len()).sum();
         writes.reserve_late(units);
         let local = &mut *context.local;
         local.reap_queue.reserve(writes.items().len() + units);
-        local.linked.reserve(late.rows.len());
+        local.linked.reserve(self.0.rows.len());
         local.divided.reserve(DIVIDED_AT_ONCE);
         local.retired_parts.reserve(DIVIDED_AT_ONCE);
         local.retired.reserve(DIVIDED_AT_ONCE);
-        for (table, rows) in &late.tables {
+        for (table, rows) in self.tables() {
             local.prepare_to_count(table);
             for slab in [&table.records, table.index.blocks()] {
                 let cache = Cache::of(&mut local.caches, slab);
-                cache.make_ready(slab, *rows, false).map_err(|_| Abort::MemoryLimit)?;
+                cache.make_ready(slab, rows, false).map_err(|_| Abort::MemoryLimit)?;
             }
         }
-        for row in &late.rows {
-            // Relaxed: a guess, so that most indexes grow before the commit has locked.
-            let number = row.base.payload()[0].load(Ordering::Relaxed);
-            let table = late.table(row.table);
-            table.layout.in_kept_words(&[row.key_after(number)], |key| table.index.expect(key));
-        }
-        Ok(late)
+        Ok(())
     }
 
-    fn table(&self, number: u16) -> &Arc<TableCore> {
-        let table = self.tables.iter().find(|(table, _)| table.number == number);
-        &table.expect("the tables of all rows are known").0
+    /// Lets the indexes grow for the rows that are likely to be linked.
+    fn grow_indexes<P: Protocol>(&self, context: &mut Context<'_, P>, attempt: &mut P::Attempt) {
+        let local = &mut *context.local;
+        let mut grow = |table: &TableCore, grow: &mut dyn FnMut(&mut Supplies<'_>)| {
+            grow(&mut Supplies {
+                caches: &mut local.caches,
+                retired: &mut local.retired_parts,
+                changes: &mut local.divided,
+            });
+            local.retire_parts(table.number);
+            local.divided.iter().for_each(|change| P::divided(attempt, change));
+            local.divided.clear();
+        };
+        for (table, rows) in self.tables() {
+            grow(table, &mut |supplies| table.index.expect_rows(rows, supplies));
+        }
+        for row in &self.0.rows {
+            // Relaxed: a guess, which is right if no other commit changes the base meanwhile.
+            let number = row.base.payload()[0].load(Ordering::Relaxed);
+            let table = self.table(row.table);
+            table.layout.in_kept_words(&[row.key_after(number)], |key| {
+                grow(table, &mut |supplies| table.index.expect(key, supplies));
+            });
+        }
+    }
+
+    fn table(&self, number: u16) -> &TableCore {
+        &self.0.tables[usize::from(number)]
     }
 }
 
 impl Late for LateRows {
     fn tables(&self) -> impl Iterator<Item = (&TableCore, usize)> {
-        self.tables.iter().map(|(table, rows)| (&**table, *rows))
+        self.0.counts.iter().map(|&(table, rows)| (self.table(table), rows))
     }
 
     fn is_empty(&self) -> bool {
@@ -157,7 +188,7 @@ impl Late for LateRows {
         version: impl Fn(&WriteItem) -> u64,
     ) -> Result<(), Abort> {
         let mut noted = None;
-        for row in &self.rows {
+        for row in &self.0.rows {
             let base = &writes.items()[writes.find(row.base).expect("a base is written")];
             debug_assert!(Tid(base.note).has(Tid::INSTALL), "LR2: the base is locked");
             if noted.replace(row.base.address()) != Some(row.base.address()) {
@@ -224,7 +255,7 @@ fn link<P: Protocol>(
                 changes: &mut local.divided,
             };
             let place = (&mut place, start);
-            table.index.link(record, key, place, &mut supplies, inherit_from_node)
+            table.index.link::<false>(record, key, place, &mut supplies, inherit_from_node)
         }
     };
     if is_watched {
@@ -242,7 +273,7 @@ fn link<P: Protocol>(
             Ok(record)
         }
         linked => {
-            Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
+            Cache::of(&mut local.caches, &table.records).return_ready(record.block());
             match linked? {
                 Linked::Existing(existing) => Ok(existing),
                 Linked::New { .. } => unreachable!("handled above"),

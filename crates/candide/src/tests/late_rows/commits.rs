@@ -7,7 +7,7 @@ use crate::engine::Protocol;
 use crate::objects::TVec;
 use crate::protocols::{Mvcc, Occ, Recorded, TicToc};
 use crate::sync::{Point, with_hook};
-use crate::{Abort, Database, Table, Tx};
+use crate::{Abort, Database, RunOptions, Table, Tx};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -56,7 +56,9 @@ fn a_late_row_is_in_the_index_before_its_commit_draws_a_timestamp() {
 protocol_tests!(all: a_late_row_has_the_key_that_its_base_has_at_the_commit);
 fn a_late_row_has_the_key_that_its_base_has_at_the_commit<P: Protocol>() {
     let (db, table) = scene::<P>();
-    let appended = db.run(|tx| {
+    // A key that is found twice is a conflict each time.
+    let some_attempts = RunOptions::new().attempts_max(100);
+    let appended = db.with(some_attempts).run(|tx| {
         (0..3).try_for_each(|count| append(&table, tx, count))?;
         // The transaction itself does not see the keys, but what it has added.
         table.read(tx, 1, Item::COUNT)

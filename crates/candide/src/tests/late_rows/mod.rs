@@ -2,6 +2,8 @@
 
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod commits;
+#[cfg(not(any(loom, shuttle, sanitized)))]
+mod costs;
 
 use super::rows::Item;
 use crate::engine::Protocol;

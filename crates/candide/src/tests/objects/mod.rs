@@ -4,6 +4,7 @@ mod boxed;
 mod deferred;
 mod emptied;
 mod ended;
+mod fronts;
 mod lists;
 mod misuse;
 mod model;

@@ -1,0 +1,50 @@
+//! What a session keeps for commits that compute keys.
+
+#![forbid(unsafe_code)]
+
+use super::common::Common;
+use super::table_core::TableCore;
+use crate::access::LateRow;
+use crate::sync::{Mutex, lock};
+use std::sync::{Arc, PoisonError};
+
+/// The late rows of a commit, and their tables. Empty between commits.
+#[derive(Debug, Default)]
+pub(crate) struct LateScratch {
+    /// The rows, in the order of the program.
+    pub(crate) rows: Vec<LateRow>,
+    /// The numbers of their tables, each with its number of rows.
+    pub(crate) counts: Vec<(u16, usize)>,
+    /// The tables of the database by number, as far as the session has met them.
+    pub(crate) tables: Vec<Arc<TableCore>>,
+}
+
+/// The tables of a database by number, as far as a session has met them. So a commit takes no lock,
+/// and changes no word, that sessions share.
+///
+/// The database empties the list at its end, since a thread may keep its session for longer. Before
+/// that, only the session locks it.
+#[derive(Debug, Default)]
+pub(crate) struct KnownTables(Mutex<Vec<Arc<TableCore>>>);
+
+impl KnownTables {
+    /// Takes the list, which has at least `count` tables then.
+    pub(crate) fn take(&self, common: &Common, count: usize) -> Vec<Arc<TableCore>> {
+        let mut tables = std::mem::take(&mut *lock(&self.0));
+        if tables.len() < count {
+            tables.clone_from(&common.tables.read().unwrap_or_else(PoisonError::into_inner));
+        }
+        tables
+    }
+
+    /// Gives the list back that was taken.
+    pub(crate) fn give_back(&self, tables: Vec<Arc<TableCore>>) {
+        *lock(&self.0) = tables;
+    }
+
+    /// Empties the list.
+    pub(crate) fn clear(&self) {
+        let tables = std::mem::take(&mut *lock(&self.0));
+        drop(tables);
+    }
+}
