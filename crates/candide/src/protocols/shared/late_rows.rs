@@ -175,7 +175,7 @@ impl Late for LateRows {
     }
 
     fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.0.rows.is_empty()
     }
 
     #[cold]
