@@ -191,8 +191,8 @@ impl Cache {
         self.free.pop().expect("as many blocks have been made ready as are taken")
     }
 
-    /// Takes back a block that was ready, and has not been used. Unlike [`Cache::free`], this leaves
-    /// it ready.
+    /// Takes back a block that was ready, and has not been used. It is ready again, also if the
+    /// cache would give it to the slab after [`Cache::free`].
     pub(crate) fn return_ready(&mut self, block: Block) {
         self.free.push(block);
     }
