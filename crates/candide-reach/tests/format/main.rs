@@ -3,7 +3,9 @@
 //! these tests expect of them.
 
 use candide_log::format::{Fault, Malformed};
-use candide_reach::object::{FIELDS, FloorNumber, HEADER_BYTES, Header, Kind, Link, Object, VERSION};
+use candide_reach::object::{
+    FIELDS, FloorNumber, HEADER_BYTES, Header, Kind, Link, Object, VERSION,
+};
 use std::fs;
 use std::path::PathBuf;
 
@@ -42,7 +44,10 @@ fn samples() -> Vec<(Header, &'static [u8], &'static [u8])> {
 }
 
 fn written() -> Vec<u8> {
-    samples().iter().flat_map(|(header, catalog, payload)| header.encode(catalog, payload)).collect()
+    samples()
+        .iter()
+        .flat_map(|(header, catalog, payload)| header.encode(catalog, payload))
+        .collect()
 }
 
 fn golden() -> PathBuf {
@@ -96,7 +101,11 @@ fn every_flipped_bit_and_every_cut_is_noticed() {
             assert!(Object::decode(flipped).is_err(), "{:?} bit {bit}", header.kind);
         }
         for length in 0..bytes.len() {
-            assert!(Object::decode(bytes[..length].to_vec()).is_err(), "{:?} {length}", header.kind);
+            assert!(
+                Object::decode(bytes[..length].to_vec()).is_err(),
+                "{:?} {length}",
+                header.kind
+            );
         }
     }
 }
@@ -123,10 +132,7 @@ fn objects_that_no_encoder_writes_are_refused_with_what_is_wrong() {
         assert_eq!((error.offset, &*error.what), (offset as u64, what));
     }
     let error = decode(bytes(1), |bytes| bytes[124] += 1);
-    assert_eq!(
-        error.what,
-        "a catalog of 7 bytes and a payload of 15 do not make an object of 153"
-    );
+    assert_eq!(error.what, "a catalog of 7 bytes and a payload of 15 do not make an object of 153");
     let error = decode(bytes(1), |bytes| bytes[8] = 2);
     assert_eq!(error.fault, Fault::Version { found: 2, known: 1 });
     let error = decode(bytes(1), |bytes| bytes[0] = 0);
