@@ -43,7 +43,7 @@ pub(crate) enum Build {
     Loom,
     /// The library's test binary in which shuttle's types replace every atomic, lock and thread.
     Shuttle,
-    /// The test binaries of the log's crate.
+    /// The test binaries of the crates of the log and of reach.
     Log,
 }
 

@@ -37,7 +37,7 @@ impl Build {
         match self {
             // With the features of the whole workspace, whose dependencies are then built once.
             Build::Usual => cargo.arg(target).args(["--package=candide", FEATURES]),
-            Build::Log => cargo.arg(target).args([LOG, LOG_TESTING, "--test=*"]),
+            Build::Log => cargo.arg(target).args([LOG, LOG_TESTING, REACH, "--test=*"]),
             Build::Loom => model(&mut cargo, &target, "loom"),
             Build::Shuttle => model(&mut cargo, &target, "shuttle"),
         };
@@ -59,6 +59,7 @@ impl Build {
 
 const LOG: &str = "--package=candide-log";
 const LOG_TESTING: &str = "--package=candide-log-testing";
+const REACH: &str = "--package=candide-reach";
 
 /// The features of the engine that the crates of the workspace enable.
 const FEATURES: &str = "--features=experiments,history,mimalloc";

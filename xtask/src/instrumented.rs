@@ -3,7 +3,7 @@
 //! The copy has the folders of the workspace, and is a workspace itself. A file is written only if
 //! its content differs, so that cargo builds only what has changed. Files without defects keep the
 //! time of their last change: cargo then uses what it has built of them in the same target folder.
-//! The two crates with defects have a feature of their own in the copy, `defects`, so that cargo
+//! The crates with defects have a feature of their own in the copy, `defects`, so that cargo
 //! does not mistake one build for the other.
 
 use crate::defects::{self, Defect};
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The crates with defects.
-const CRATES: [&str; 2] = ["crates/candide", "crates/candide-log"];
+const CRATES: [&str; 3] = ["crates/candide", "crates/candide-log", "crates/candide-reach"];
 
 /// The changes of manifests: a feature that is there by default.
-const MANIFESTS: [(&str, &str, &str); 2] = [
+const MANIFESTS: [(&str, &str, &str); 3] = [
     (
         "crates/candide/Cargo.toml",
         "default = [\"derive\"]",
@@ -25,6 +25,11 @@ const MANIFESTS: [(&str, &str, &str); 2] = [
     ),
     (
         "crates/candide-log/Cargo.toml",
+        "[dependencies]",
+        "[features]\ndefault = [\"defects\"]\ndefects = []\n\n[dependencies]",
+    ),
+    (
+        "crates/candide-reach/Cargo.toml",
         "[dependencies]",
         "[features]\ndefault = [\"defects\"]\ndefects = []\n\n[dependencies]",
     ),

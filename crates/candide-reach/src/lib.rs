@@ -76,22 +76,23 @@
 //!
 //! | module | what it has |
 //! |---|---|
+//! | [`tools`] | looking at a place, and checking all that is in it |
 //! | `follower` | reading the log as it grows |
 //! | `leader` | claiming a generation and taking over; blocks, snapshots, floors, deletion |
 //! | `receiver` | what takes in blocks and snapshots |
 //! | `access` | reading and creating objects of one database until their fate is known |
 //! | `probe` | whether a place keeps its first promise |
-//! | `sim` | a place in memory, for tests, with all faults that a place may have |
+//! | [`sim`] | a place in memory, for tests, with all faults that a place may have |
 //! | `directory` | a folder as a place |
 //! | `error` | what can go wrong |
 //! | `place`, `name` | what a place is, and the names of objects |
-//! | `object`, `random` | the bytes of objects; random numbers |
+//! | [`object`], `random` | the bytes of objects; random numbers |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 // Layers, lowest first: random, object, name, place, error, directory, sim, probe, access,
-// receiver, leader, follower.
+// receiver, leader, follower, tools.
 mod access;
 mod directory;
 mod error;
@@ -104,6 +105,7 @@ mod probe;
 mod random;
 mod receiver;
 pub mod sim;
+pub mod tools;
 
 pub use access::Patience;
 pub use directory::Directory;

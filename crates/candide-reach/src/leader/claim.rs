@@ -46,8 +46,31 @@ pub struct Claim<'a> {
     pub patience: Patience,
 }
 
+impl Leader {
+    /// Claims the generation behind the newest claimed one, ends all earlier ones, and gives
+    /// `receiver` what they have: a snapshot, unless [`Claim::position`] is not older, and the
+    /// blocks behind it.
+    ///
+    /// # Errors
+    /// * [`ReachError::Led`]: another directory has claimed. Nothing was changed.
+    /// * [`ReachError::Superseded`]: another process has claimed meanwhile.
+    /// * [`ReachError::Place`]: the place fails or does not answer. The claim may exist or not, and
+    ///   claiming again, with the same number or with a new one, is right.
+    /// * [`ReachError::Damaged`], [`ReachError::OtherDatabase`], [`ReachError::Format`],
+    ///   [`ReachError::Receiver`]: what was read cannot be used. The claim exists.
+    ///
+    /// After an error the receiver may have a part of a snapshot, or blocks behind the position.
+    pub fn claim(
+        place: Arc<dyn Place>,
+        claim: &Claim<'_>,
+        receiver: &mut dyn Receiver,
+    ) -> Result<Leader, ReachError> {
+        take_over(place, claim, receiver)
+    }
+}
+
 /// Claims a generation and takes over.
-pub(super) fn claim(
+fn take_over(
     place: Arc<dyn Place>,
     claim: &Claim<'_>,
     receiver: &mut dyn Receiver,
@@ -78,7 +101,8 @@ pub(super) fn claim(
 
 /// Creates the claim of the generation behind the newest claimed one.
 fn create_claim(access: &Access, claim: &Claim<'_>) -> Result<u64, ReachError> {
-    let mut bytes = None;
+    // The same bytes are offered again for the same name.
+    let time = now();
     loop {
         let newest = access.newest_claim()?;
         let number = newest.as_ref().map(|newest| newest.header.number);
@@ -90,22 +114,14 @@ fn create_claim(access: &Access, claim: &Claim<'_>) -> Result<u64, ReachError> {
         if generation > NUMBER_MAX {
             return Err(ReachError::Misuse("there are no further generations".into()));
         }
-        // The same bytes are offered again for the same name.
-        let (_, bytes) = match &bytes {
-            Some((offered, bytes)) if *offered == generation => (generation, bytes),
-            _ => {
-                let header = Header {
-                    number: claim.number,
-                    time: now(),
-                    ..Header::new(Kind::Claim, access.database, generation, 0)
-                };
-                let (offered, bytes) = bytes.insert((generation, header.encode(&[], &[])));
-                (*offered, &*bytes)
-            }
+        let header = Header {
+            number: claim.number,
+            time,
+            ..Header::new(Kind::Claim, access.database, generation, 0)
         };
-        match access.create(Name::Claim(generation), bytes)? {
+        match access.create(Name::Claim(generation), &header.encode(&[], &[]))? {
             Settled::Own => return Ok(generation),
-            // An earlier request of this opening that arrived late has other bytes, and this number.
+            // An earlier request of this opening that arrived late has the same number.
             Settled::Other(found) if found.header.number == claim.number => return Ok(generation),
             Settled::Other(_) => {}
         }
@@ -132,13 +148,9 @@ struct Taking<'a> {
 impl Taking<'_> {
     /// Seals the floors of the generations before. Returns the newest floor.
     fn seal(&self) -> Result<Option<Object>, ReachError> {
-        let mut newest: Option<Object> = None;
         for generation in (1..self.generation).rev() {
-            let floor = self.seal_one(generation)?;
-            let has_floor = floor.is_some();
-            newest = newest.or(floor);
-            if has_floor {
-                return Ok(newest);
+            if let Some(floor) = self.seal_one(generation)? {
+                return Ok(Some(floor));
             }
             // An end says nothing about the claimant of its generation.
             let first = self.access.read(Name::Log(generation, 1))?;
@@ -150,7 +162,7 @@ impl Taking<'_> {
                 };
             }
         }
-        Ok(newest)
+        Ok(None)
     }
 
     /// Seals the floors of a generation. Returns its newest one.

@@ -13,10 +13,8 @@ use crate::access::{Access, Settled, now};
 use crate::error::ReachError;
 use crate::name::{NUMBER_MAX, Name};
 use crate::object::{CONTENT_BYTES_MAX, FloorNumber, Header, Kind, Link};
-use crate::place::Place;
-use crate::receiver::Receiver;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// A position in a log: the last object of which all is known, and whether it is an end, behind
@@ -121,27 +119,6 @@ struct OwnFloor {
 }
 
 impl Leader {
-    /// Claims the generation behind the newest claimed one, ends all earlier ones, and gives
-    /// `receiver` what they have: a snapshot, unless [`Claim::position`] is not older, and the
-    /// blocks behind it.
-    ///
-    /// # Errors
-    /// * [`ReachError::Led`]: another directory has claimed. Nothing was changed.
-    /// * [`ReachError::Superseded`]: another process has claimed meanwhile.
-    /// * [`ReachError::Place`]: the place fails or does not answer. The claim may exist or not, and
-    ///   claiming again, with the same number or with a new one, is right.
-    /// * [`ReachError::Damaged`], [`ReachError::OtherDatabase`], [`ReachError::Format`],
-    ///   [`ReachError::Receiver`]: what was read cannot be used. The claim exists.
-    ///
-    /// After an error the receiver may have a part of a snapshot, or blocks behind the position.
-    pub fn claim(
-        place: Arc<dyn Place>,
-        claim: &Claim<'_>,
-        receiver: &mut dyn Receiver,
-    ) -> Result<Leader, ReachError> {
-        claim::claim(place, claim, receiver)
-    }
-
     fn new(access: Access, generation: u64, last: Link, floor: FloorNumber) -> Leader {
         let state = State {
             last,

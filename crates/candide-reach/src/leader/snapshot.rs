@@ -104,9 +104,9 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// * [`ReachError::Misuse`]: the snapshot has no part.
-    /// * [`ReachError::Superseded`]: the floors are sealed. The log may have other blocks behind it.
-    /// * [`ReachError::Place`]: it is not known whether the floor is there. A later snapshot settles
-    ///   it.
+    /// * [`ReachError::Superseded`]: a later leader has sealed the floors.
+    /// * [`ReachError::Place`]: it is not known whether the floor is there. If it is, readers may
+    ///   begin with it. [`Leader::clean`] does not go by it.
     pub fn finish(self, payload: &[u8]) -> Result<(), ReachError> {
         if self.parts == 0 {
             return Err(ReachError::Misuse("a snapshot needs a part, which may be empty".into()));

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::Faults;
+use super::faults::Faults;
 use crate::place::{Created, LIST_MAX};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -8,9 +8,11 @@
 mod history;
 mod process;
 mod rules;
+mod tools;
 mod turns;
 
 use candide_reach::sim::{Direction, Faults};
+use candide_reach::tools::verify;
 use candide_reach::{Claim, Leader, random_number};
 use history::Writes;
 use process::{DATABASE, Directory, PATIENCE, Shared, follow, give_turn, open};
@@ -113,6 +115,10 @@ fn play(seed: u64) -> Result<BTreeMap<&'static str, u64>, String> {
     };
     let leader = Leader::claim(Arc::new(shared.place.clone()), &claim, &mut log)
         .map_err(|error| format!("the log cannot be read at the end: {error}"))?;
+    let verified = verify(Arc::new(shared.place.clone()), PATIENCE).unwrap();
+    if !verified.faults.is_empty() {
+        return Err(format!("the place has faults: {:?}", verified.faults));
+    }
     let mut record = shared.record();
     if leader.generation() > 3 {
         record.count("three generations");

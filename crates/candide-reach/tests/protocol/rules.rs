@@ -10,14 +10,15 @@ use candide_reach::{
 use std::sync::Arc;
 use std::time::Duration;
 
-const DATABASE: [u8; 16] = *b"reach rules.....";
-const PATIENCE: Patience = Patience { calls: 3, pause: Duration::ZERO, pause_max: Duration::ZERO };
+pub const DATABASE: [u8; 16] = *b"reach rules.....";
+pub const PATIENCE: Patience =
+    Patience { calls: 3, pause: Duration::ZERO, pause_max: Duration::ZERO };
 
-fn arc(place: &SimPlace) -> Arc<dyn Place> {
+pub fn arc(place: &SimPlace) -> Arc<dyn Place> {
     Arc::new(place.clone())
 }
 
-fn request(number: u64, earlier: &[u64]) -> Claim<'_> {
+pub fn request(number: u64, earlier: &[u64]) -> Claim<'_> {
     Claim {
         database: DATABASE,
         number,
@@ -28,19 +29,19 @@ fn request(number: u64, earlier: &[u64]) -> Claim<'_> {
     }
 }
 
-fn promotion(number: u64) -> Claim<'static> {
+pub fn promotion(number: u64) -> Claim<'static> {
     Claim { against_others: true, ..request(number, &[]) }
 }
 
 /// Claims, and returns the leader with what it has read.
-fn claim(place: &SimPlace, request: &Claim<'_>) -> Result<(Leader, Writes), ReachError> {
+pub fn claim(place: &SimPlace, request: &Claim<'_>) -> Result<(Leader, Writes), ReachError> {
     let mut writes = Writes::default();
     let leader = Leader::claim(arc(place), request, &mut writes)?;
     Ok((leader, writes))
 }
 
 /// Writes numbers behind those that are there.
-fn write(leader: &Leader, writes: &mut Writes, numbers: impl IntoIterator<Item = u64>) {
+pub fn write(leader: &Leader, writes: &mut Writes, numbers: impl IntoIterator<Item = u64>) {
     for number in numbers {
         let payload = Writes::payload(writes.last(), number);
         let block = Block { payload: &payload, ..Block::default() };
@@ -51,7 +52,7 @@ fn write(leader: &Leader, writes: &mut Writes, numbers: impl IntoIterator<Item =
 }
 
 /// Makes a snapshot of everything, and deletes what it covers.
-fn cover(leader: &Leader, writes: &Writes) {
+pub fn cover(leader: &Leader, writes: &Writes) {
     let mut snapshot = leader.snapshot(leader.acknowledged()).unwrap();
     let bytes: Vec<u8> = writes.0.iter().flat_map(|number| number.to_le_bytes()).collect();
     snapshot.part(b"the catalog", &bytes).unwrap();
@@ -206,12 +207,15 @@ fn an_end_that_the_next_generation_does_not_name_is_not_followed() {
     write(&first, &mut writes, 2..4);
     let (second, mut read) = claim(&place, &promotion(2)).unwrap();
     write(&second, &mut read, 4..6);
+    let first_of_second = Name::Log(2, 1).to_string();
+    let bytes = place.read(&first_of_second).unwrap();
     cover(&second, &read);
+    // A request that arrives twice creates the deleted block again.
+    place.damage(&first_of_second, bytes);
     let last = standby.position().last;
     let end = Header { before: last, number: 3, ..Header::new(Kind::End, DATABASE, 1, 2) };
     let bytes = end.encode(&[], &[]);
     assert_eq!(place.create(&Name::Log(1, 2).to_string(), &bytes), Ok(Created::New));
-    // The block that follows in generation 2 is put back, as by a request that arrives twice.
     write(&second, &mut read, 6..7);
     assert_eq!(standby.step(&mut copy).unwrap(), Progress::End);
     follow(&mut standby, &mut copy).unwrap();
@@ -373,6 +377,77 @@ fn floors_cover_what_is_deleted_and_ends_seals_and_claims_stay() {
 }
 
 #[test]
+fn a_floor_of_an_earlier_generation_is_found_through_the_blocks_behind_it() {
+    let place = SimPlace::new(1);
+    let (first, mut writes) = claim(&place, &request(1, &[])).unwrap();
+    write(&first, &mut writes, 1..3);
+    cover(&first, &writes);
+    for number in 2..6 {
+        let (leader, mut read) = claim(&place, &promotion(number)).unwrap();
+        assert_eq!(read, writes, "generation {number}");
+        write(&leader, &mut read, [10 * number]);
+        writes = read;
+    }
+}
+
+#[test]
+fn a_process_that_meets_the_end_or_seal_of_a_later_claimant_stops() {
+    for is_seal in [false, true] {
+        let place = SimPlace::new(1);
+        let (first, mut writes) = claim(&place, &request(1, &[])).unwrap();
+        write(&first, &mut writes, 1..3);
+        let (kind, at, name) = match is_seal {
+            true => (Kind::Seal, 1, Name::Floor(1, 1)),
+            false => (Kind::End, 3, Name::Log(1, 3)),
+        };
+        let mut header = Header { number: 9, ..Header::new(kind, DATABASE, 1, at) };
+        if !is_seal {
+            let bytes = place.read(&Name::Log(1, 2).to_string()).unwrap().unwrap();
+            header.before = Object::decode(bytes).unwrap().link();
+        }
+        place.create(&name.to_string(), &header.encode(b"", b"")).unwrap();
+        let error = claim(&place, &promotion(2)).unwrap_err();
+        assert!(matches!(error, ReachError::Superseded { generation: 2, by: 9 }), "{error}");
+    }
+}
+
+#[test]
+fn a_place_that_ignores_the_condition_is_refused_at_each_claim() {
+    let place = SimPlace::new(1);
+    let (_, writes) = claim(&place, &request(1, &[])).unwrap();
+    assert!(writes.0.is_empty());
+    place.set_faults(Faults { unconditional: 100, ..Faults::default() });
+    let before = place.names();
+    let error = claim(&place, &promotion(2)).unwrap_err();
+    assert!(matches!(error, ReachError::Place(PlaceError::Unconditional(_))), "{error}");
+    assert_eq!(place.names(), before);
+}
+
+#[test]
+fn a_follower_that_fails_within_a_snapshot_begins_with_a_snapshot_again() {
+    let place = SimPlace::new(1);
+    let (leader, mut writes) = claim(&place, &request(1, &[])).unwrap();
+    write(&leader, &mut writes, 1..3);
+    let (mut behind, mut copy) = (follower(&place, Position::default()), Writes::default());
+    follow(&mut behind, &mut copy).unwrap();
+    write(&leader, &mut writes, 3..5);
+    let block = Name::Log(1, 3).to_string();
+    let bytes = place.read(&block).unwrap();
+    cover(&leader, &writes);
+    let part = Name::Snapshot(1, 4, 0).to_string();
+    let whole = place.read(&part).unwrap();
+    place.damage(&part, None);
+    assert!(behind.step(&mut copy).is_err());
+    assert!(copy.0.is_empty(), "the receiver has begun anew");
+    // A request that arrives late creates the block that the follower has needed before.
+    place.damage(&block, bytes);
+    assert!(behind.step(&mut copy).is_err());
+    place.damage(&part, whole);
+    follow(&mut behind, &mut copy).unwrap();
+    assert_eq!(copy, writes);
+}
+
+#[test]
 fn many_generations_without_a_block_are_passed_and_few_requests_find_the_newest() {
     let place = SimPlace::new(1);
     let (first, mut writes) = claim(&place, &request(1, &[])).unwrap();
@@ -385,6 +460,10 @@ fn many_generations_without_a_block_are_passed_and_few_requests_find_the_newest(
     assert_eq!(last.generation(), 40);
     write(&last, &mut read, 3..4);
     cover(&last, &read);
+    for generation in 2..40 {
+        let end = Name::Log(generation, 1).to_string();
+        assert!(place.names().contains(&end), "generation {generation} has no end");
+    }
     let before = place.calls();
     let (_, again) = claim(&place, &promotion(41)).unwrap();
     assert_eq!(again, read);
