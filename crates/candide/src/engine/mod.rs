@@ -8,6 +8,7 @@ mod context;
 mod contract;
 mod garbage;
 mod in_place;
+mod name;
 mod observation;
 pub(crate) mod own_thread;
 mod parts;
