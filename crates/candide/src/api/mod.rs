@@ -28,6 +28,7 @@ mod session;
 mod snapshot;
 mod stream;
 mod table;
+mod table_names;
 mod table_policy;
 mod table_ranges;
 #[cfg(any(test, feature = "experiments"))]

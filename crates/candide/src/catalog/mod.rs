@@ -6,6 +6,7 @@ mod described;
 mod new_tables;
 mod objects;
 mod options;
+mod renamed;
 mod row_type;
 mod sequences;
 mod stored;

@@ -281,7 +281,7 @@ impl Catalog {
             database: common.id,
             number,
             log_number: plan.log_number,
-            name,
+            name: name.into(),
             row_type,
             groups,
             layout,

@@ -9,6 +9,7 @@ mod contract;
 mod garbage;
 mod in_place;
 mod late_scratch;
+mod name;
 mod observation;
 pub(crate) mod own_thread;
 mod parts;

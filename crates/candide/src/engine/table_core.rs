@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::name::Name;
 use crate::index::{DeletedIndex, TableIndex, check_width};
 use crate::memory::Slab;
 use crate::record::Layout;
@@ -21,7 +22,7 @@ pub struct TableCore {
     pub(crate) number: u16,
     /// The table's number in the log; `None` if the table is not logged.
     pub(crate) log_number: Option<u16>,
-    pub(crate) name: Box<str>,
+    pub(crate) name: Name,
     pub(crate) row_type: &'static str,
     pub(crate) groups: &'static [crate::schema::Group],
     pub(crate) layout: Layout,
@@ -341,9 +342,14 @@ impl Indexes {
         self.slots.get(number)?.get()
     }
 
+    /// Returns all indexes, dropped ones included.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &IndexCore> {
+        self.slots.iter().filter_map(OnceLock::get)
+    }
+
     /// Returns a dropped index that matches `plan`; `None` if there is none.
     pub(crate) fn dropped_like(&self, plan: &IndexPlan) -> Option<&IndexCore> {
-        self.slots.iter().filter_map(OnceLock::get).find(|index| {
+        self.all().find(|index| {
             !self.is_at(index, Stage::Kept)
                 && index.name == plan.name
                 && index.unique == plan.unique

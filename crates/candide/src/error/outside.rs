@@ -89,6 +89,18 @@ pub enum Error {
     },
     /// The name of a table, of an index, of a sequence or of an object is empty.
     EmptyTableName,
+    /// There is no table of this name. Use one of those that there are.
+    NoTable {
+        /// The name that the call looked for.
+        table: String,
+        /// The names of the program's tables, in alphabetical order.
+        tables: Vec<String>,
+    },
+    /// A table of this name exists. Use another name.
+    TableExists {
+        /// The table's name.
+        table: String,
+    },
     /// Names that begin with `candide.` belong to tables of the engine's own. Use another name.
     ReservedName {
         /// The name that the call asked for.
@@ -290,6 +302,17 @@ impl fmt::Display for Error {
                 write!(f, "table {table:?} was made without room for the locks of {wanted}; use {possible}, or make the table with a policy that locks")
             }
             Error::EmptyTableName => f.write_str("a table, an index, a sequence or an object needs a name of at least one character"),
+            Error::NoTable { table, tables } => {
+                let tables = tables.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>();
+                let there = match &tables[..] {
+                    [] => "there are none".to_owned(),
+                    tables => format!("the tables are {}", tables.join(", ")),
+                };
+                write!(f, "there is no table {table:?}; {there}")
+            }
+            Error::TableExists { table } => {
+                write!(f, "there is a table {table:?} already; use another name")
+            }
             Error::ReservedName { name } => {
                 write!(f, "{name:?} is no name for a table: names that begin with \"candide.\" are the engine's own; use another one")
             }

@@ -12,6 +12,7 @@ mod failures;
 mod keys;
 mod laboratory;
 mod objects;
+mod renamed;
 mod reopening;
 mod sequences;
 mod tables;
