@@ -40,7 +40,7 @@ impl Operations {
     /// Returns whether there are no operations, operands or updaters.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        self.ops.is_empty() && self.operands.is_empty() && self.users.is_empty()
+        self.ops.len() | self.operands.len() | self.users.len() == 0
     }
 
     pub(super) fn clear(&mut self) {

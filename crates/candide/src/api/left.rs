@@ -17,13 +17,13 @@ thread_local! {
 /// What a transaction leaves. Its values are dropped at the end, also by a panic.
 pub(super) struct Left<'a> {
     engine: &'a Common,
-    pub(super) effects: &'a mut Effects,
+    pub(super) effects: Effects,
 }
 
 impl<'a> Left<'a> {
     #[inline]
-    pub(super) fn of(effects: &'a mut Effects, engine: &'a Common) -> Left<'a> {
-        Left { engine, effects }
+    pub(super) fn of(engine: &'a Common) -> Left<'a> {
+        Left { engine, effects: Effects::default() }
     }
 
     /// Runs all effects of the transaction, which has committed.
@@ -39,8 +39,17 @@ impl Drop for Left<'_> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn drop(&mut self) {
         if !self.effects.is_empty() {
-            drop_values(self.engine, self.effects.take_values());
+            drop_kept(self.engine, &self.effects);
         }
+    }
+}
+
+/// Drops the values that a transaction has left, and then what its calls and steps hold.
+#[cold]
+#[inline(never)]
+fn drop_kept(engine: &Common, effects: &Effects) {
+    if let Some(mut kept) = effects.take() {
+        drop_values(engine, std::mem::take(&mut kept.values));
     }
 }
 

@@ -184,6 +184,18 @@ enum Step<K, V> {
 }
 
 impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
+    /// Lets a fresh scan begin at a place that an earlier one has reached, in a table without
+    /// order.
+    pub(crate) fn beginning_at(mut self, place: usize) -> Self {
+        self.way.begin_at(place);
+        self
+    }
+
+    /// Returns the place that the scan has reached, in a table without order; zero at the end.
+    pub(crate) fn place(&self) -> usize {
+        self.way.place()
+    }
+
     /// Takes the next record, and reads it if no slow path is needed.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn step<const FORWARD: bool>(&mut self) -> Step<R::Key, Pr::Value> {

@@ -17,7 +17,7 @@ use crate::stats::Stats;
 use crate::sync::is_in_step;
 #[cfg(all(test, not(loom)))]
 use crate::txn::State;
-use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
+use crate::txn::{Conflict, RunOptions, Tx, TxnRunner};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::cell::RefCell;
@@ -99,9 +99,8 @@ impl<P: Protocol> Session<P> {
         #[cfg(debug_assertions)]
         let body: &mut dyn FnMut(&Tx<'_, P>) -> Result<T, E> = &mut { body };
         let engine = &self.inner.engine;
-        let mut effects = Effects::default();
-        let mut left = Left::of(&mut effects, engine);
-        let value = self.core.run_counted(engine, options, read_view, left.effects, body)?;
+        let mut left = Left::of(engine);
+        let value = self.core.run_counted(engine, options, read_view, &left.effects, body)?;
         left.run_all();
         Ok(value)
     }
@@ -431,12 +430,11 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
     };
     // Dropped after the session is given back, also by a panic: values, and what steps hold, may
     // run transactions.
-    let mut effects = Effects::default();
-    let mut left = Left::of(&mut effects, &inner.engine);
+    let mut left = Left::of(&inner.engine);
     let is_kept = !inner.engine.properties.one_session;
     let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
-    let result = session.core.run_counted(&inner.engine, options, read_view, left.effects, body);
+    let result = session.core.run_counted(&inner.engine, options, read_view, &left.effects, body);
     let ended = at_end(&mut session.core);
     // The session goes back to the list first: effects may run transactions of their own with it.
     drop(lent);

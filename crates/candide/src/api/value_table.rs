@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 use super::database::{Database, find_table};
+use super::scan::Scan;
 use super::table::Table;
 use crate::catalog::TableOptions;
 use crate::engine::{Protocol, TableCore};
@@ -250,6 +251,11 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ValueTable<K, 
     pub(crate) fn delete_if_present(&self, tx: &Tx<'_, P>, key: K) -> Result<bool, Abort> {
         self.note_write(tx)?;
         self.rows.delete_if_present(tx, key)
+    }
+
+    /// Returns all keys that have a value, in no particular order, as the transaction sees them now.
+    pub(crate) fn keys<'t>(&'t self, tx: &'t Tx<'_, P>) -> Scan<'t, impl Record<Key = K>, P, ()> {
+        self.rows.iter(tx, ())
     }
 
     /// Returns all values with their keys, in no particular order, as the transaction sees them

@@ -93,6 +93,16 @@ impl Way {
         Way { cursor, course, mark, number, last: None, past: None, failed: None }
     }
 
+    /// Returns the place that the scan has reached ([`Cursor::place`]); zero at its end.
+    pub(crate) fn place(&self) -> usize {
+        self.cursor.as_ref().map_or(0, Cursor::place)
+    }
+
+    /// Lets a fresh scan begin at a place.
+    pub(crate) fn begin_at(&mut self, place: usize) {
+        self.cursor.iter_mut().for_each(|cursor| cursor.begin_at(place));
+    }
+
     pub(crate) fn mark(&self) -> Mark {
         self.mark
     }

@@ -37,6 +37,7 @@ impl Entries {
 }
 
 impl SharedQueue {
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         // Relaxed: the mutex orders the entries. A session that misses some entries examines the
         // queue again later.

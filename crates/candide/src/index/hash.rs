@@ -100,6 +100,18 @@ impl BucketCursor {
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.found.pop()
     }
+
+    /// Returns a place that no record lies before which the cursor is still to return. The index
+    /// must not grow as long as the place is used.
+    pub(crate) fn place(&self) -> usize {
+        self.bucket.saturating_sub(1)
+    }
+
+    /// Lets a fresh cursor through all records begin at a place.
+    pub(crate) fn begin_at(&mut self, place: usize) {
+        debug_assert!(self.wanted.is_none() && self.bucket == 0);
+        self.bucket = place;
+    }
 }
 
 /// The prefix that all keys of a lookup share, and the hash of that prefix.

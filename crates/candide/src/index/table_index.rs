@@ -55,6 +55,18 @@ impl Cursor {
         }
     }
 
+    /// Returns the place that the cursor has reached in a hash index; zero in an ordered index.
+    pub(crate) fn place(&self) -> usize {
+        if let Cursor::Buckets(cursor) = self { cursor.place() } else { 0 }
+    }
+
+    /// Lets a fresh cursor begin at a [place](Cursor::place).
+    pub(crate) fn begin_at(&mut self, place: usize) {
+        if let Cursor::Buckets(cursor) = self {
+            cursor.begin_at(place);
+        }
+    }
+
     /// Returns the cursor if it goes through its range in order.
     pub(crate) fn ordered(&self) -> Option<&ordered::Cursor> {
         match self {

@@ -144,8 +144,8 @@ impl<K: Key, V: Stored, P: Protocol, I: IndexKind> TMap<K, V, P, I> {
                 MapTable::open(db, &name, TableOptions::default().volatile())?
             }
         };
-        let owned = Owned::Table(row, |db, core, tx| {
-            <V::Map<K, I, P>>::over(db, core.clone()).delete_some(tx)
+        let owned = Owned::Table(row, |db, core, tx, place| {
+            <V::Map<K, I, P>>::over(db, core.clone()).delete_some(tx, place)
         });
         let owner = Owner::new(inner, table.shared_core(), owned);
         Ok(TMap { table, owner: Some(Arc::new(owner)) })

@@ -34,8 +34,9 @@ pub trait MapTable<P: Protocol>: Clone + Debug {
     #[doc(hidden)]
     fn shared_core(&self) -> &Arc<TableCore>;
 
-    /// Deletes some rows; returns whether there were any.
-    fn delete_some(&self, tx: &Tx<'_, P>) -> Result<bool, Abort>;
+    /// Deletes some rows from a place on; returns the place that this has reached, or `None` if
+    /// there were no rows.
+    fn delete_some(&self, tx: &Tx<'_, P>, place: usize) -> Result<Option<usize>, Abort>;
 }
 
 impl<K: Key, V: Field, I: IndexKind, P: Protocol> MapTable<P> for Table<Entry<K, V, I>, P> {
@@ -58,12 +59,13 @@ impl<K: Key, V: Field, I: IndexKind, P: Protocol> MapTable<P> for Table<Entry<K,
         self.shared_core()
     }
 
-    fn delete_some(&self, tx: &Tx<'_, P>) -> Result<bool, Abort> {
-        let rows = self.iter(tx, ()).take(ROWS_AT_ONCE).collect::<Result<Vec<_>, _>>()?;
+    fn delete_some(&self, tx: &Tx<'_, P>, place: usize) -> Result<Option<usize>, Abort> {
+        let mut scan = self.iter(tx, ()).beginning_at(place);
+        let rows = scan.by_ref().take(ROWS_AT_ONCE).collect::<Result<Vec<_>, _>>()?;
         for (key, ()) in &rows {
             self.find_key(tx, key)?.delete()?;
         }
-        Ok(!rows.is_empty())
+        Ok((!rows.is_empty()).then(|| scan.place()))
     }
 }
 
@@ -89,11 +91,12 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> MapTable<P>
         self.shared_core()
     }
 
-    fn delete_some(&self, tx: &Tx<'_, P>) -> Result<bool, Abort> {
-        let rows = self.iter(tx).take(ROWS_AT_ONCE).collect::<Result<Vec<_>, _>>()?;
-        for (key, _) in &rows {
+    fn delete_some(&self, tx: &Tx<'_, P>, place: usize) -> Result<Option<usize>, Abort> {
+        let mut scan = self.keys(tx).beginning_at(place);
+        let rows = scan.by_ref().take(ROWS_AT_ONCE).collect::<Result<Vec<_>, _>>()?;
+        for (key, ()) in &rows {
             self.delete(tx, *key)?;
         }
-        Ok(!rows.is_empty())
+        Ok((!rows.is_empty()).then(|| scan.place()))
     }
 }

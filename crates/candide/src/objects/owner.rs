@@ -46,9 +46,10 @@ pub(super) enum Owned<P: Protocol> {
     Table(TypeId, DeleteSome<P>),
 }
 
-/// Deletes some rows of a table; returns whether there were any.
+/// Deletes some rows of a table from a place on; returns the place that this has reached, or `None`
+/// if there were no rows.
 pub(super) type DeleteSome<P> =
-    fn(&Database<P>, &Arc<TableCore>, &Tx<'_, P>) -> Result<bool, Abort>;
+    fn(&Database<P>, &Arc<TableCore>, &Tx<'_, P>, usize) -> Result<Option<usize>, Abort>;
 
 impl<P: Protocol> Owner<P> {
     pub(super) fn new(inner: &Handle<P>, table: &Arc<TableCore>, owned: Owned<P>) -> Owner<P> {
@@ -69,7 +70,8 @@ impl<P: Protocol> Drop for Owner<P> {
             }
             Owned::Table(row, delete_some) => {
                 let inner = Arc::downgrade(inner);
-                arrange(&self.inner, Emptying { inner, table, row, delete_some, dropped });
+                let place = 0;
+                arrange(&self.inner, Emptying { inner, table, row, delete_some, dropped, place });
             }
         }
     }
@@ -155,6 +157,8 @@ struct Emptying<P: Protocol> {
     row: TypeId,
     delete_some: DeleteSome<P>,
     dropped: Epoch,
+    /// The place where the next deletion begins: the ones before have deleted the rows before it.
+    place: usize,
 }
 
 impl<P: Protocol> Drop for Emptying<P> {
@@ -166,17 +170,27 @@ impl<P: Protocol> Drop for Emptying<P> {
             let emptied = (epochs.now(), epochs.moment());
             return inner.catalog.unnamed.free_table(FreeTable { row, table, emptied });
         }
-        let next = Emptying { inner: self.inner.clone(), table, row, delete_some, dropped };
+        let (inner_again, place) = (self.inner.clone(), self.place);
+        let next = Emptying { inner: inner_again, table, row, delete_some, dropped, place };
         arrange(&inner, next);
     }
 }
 
 impl<P: Protocol> Emptying<P> {
     /// Deletes rows. Returns whether none is left.
-    fn is_emptied(&self, inner: &Arc<Inner<P>>) -> bool {
+    fn is_emptied(&mut self, inner: &Arc<Inner<P>>) -> bool {
         let db = Database { inner: Handle::of_memory(inner) };
-        let delete = |_| run_internal(inner, |tx| (self.delete_some)(&db, &self.table, tx));
-        let ended = (0..DELETIONS_AT_ONCE).map(delete).find(|deleted| *deleted != Ok(true));
-        ended == Some(Ok(false))
+        for _ in 0..DELETIONS_AT_ONCE {
+            let begin = self.place;
+            let delete = |tx: &Tx<'_, P>| (self.delete_some)(&db, &self.table, tx, begin);
+            match run_internal(inner, delete) {
+                Ok(Some(place)) => self.place = place,
+                // A last look is at all places.
+                Ok(None) if begin > 0 => self.place = 0,
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+        false
     }
 }

@@ -163,6 +163,8 @@ struct Hidden {
 struct HiddenFailure {
     abort: Abort,
     panic: Option<Box<dyn Any + Send>>,
+    /// The address of the record.
+    address: u64,
     /// The length of the log at the failure.
     place: usize,
 }
@@ -195,6 +197,16 @@ impl Hidden {
             self.places.remove(&at.address());
         }
         shown
+    }
+
+    /// Returns the failure, if the closure may know of it: if all steps of its record before it
+    /// have been shown.
+    fn take_shown(&mut self) -> Option<HiddenFailure> {
+        let places = &self.places;
+        self.failure.take_if(|failure| {
+            let first = places.get(&failure.address).and_then(VecDeque::front);
+            first.is_none_or(|&first| first > failure.place)
+        })
     }
 
     /// Forgets everything from place `place` of the log on.
@@ -533,7 +545,12 @@ impl Protocol for Serial {
         _writes: &WriteSet,
         _images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        let (failed, panic) = (attempt.failure(), attempt.panic.take());
+        let (mut failed, mut panic) = (attempt.failure(), attempt.panic.take());
+        if let Some(shown) = attempt.hidden.take_shown()
+            && (failed.is_none() || shown.place < attempt.failed_at)
+        {
+            (failed, panic) = (Some(shown.abort), shown.panic);
+        }
         attempt.undo(context);
         match panic {
             None => Ok(failed),
@@ -768,7 +785,8 @@ impl Attempt {
     fn fail(&mut self, at: CellAt, abort: Abort, panic: Option<Box<dyn Any + Send>>) {
         let place = self.log.len();
         if self.hidden.has(at, usize::MAX) {
-            self.hidden.failure.get_or_insert(HiddenFailure { abort, panic, place });
+            let address = at.address();
+            self.hidden.failure.get_or_insert(HiddenFailure { abort, panic, address, place });
         } else {
             self.note_failure(abort, place);
             self.panic = self.panic.take().or(panic);

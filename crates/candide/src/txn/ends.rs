@@ -330,24 +330,37 @@ impl<P: Protocol> State<P> {
     }
 
     /// Clears the state of an attempt after its end. Queues the records that the attempt has linked
-    /// and left absent, so that they are unlinked. Returns whether the caller has to call
-    /// [`State::end_values`].
+    /// and left absent, so that they are unlinked. If [`State::holds_some`], the caller then calls
+    /// [`State::end_held`].
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn finish(&mut self, engine: &Engine<P>) -> bool {
+    pub(crate) fn finish(&mut self, engine: &Engine<P>) {
         if P::Versions::WORDS > 0 && self.registered.is_some() {
             self.unregister_snapshot(engine);
-        }
-        let mut has_values = false;
-        if self.held > 0 {
-            let held = std::mem::take(&mut self.held);
-            own_thread::forget_units(held & !NO_UNITS);
-            has_values = held >= WRITES_VALUES;
         }
         self.writes.clear();
         while let Some(first) = self.worker.local.linked.pop() {
             if P::enqueue_if_absent(&engine.clock, first) {
                 self.worker.local.reap_queue.push(first);
             }
+        }
+    }
+
+    /// Returns whether the attempt holds units, or has values or steps.
+    #[inline(always)]
+    pub(crate) fn holds_some(&self) -> bool {
+        self.held > 0
+    }
+
+    /// Forgets the units that the attempt has held, and ends its ownership of values. Returns
+    /// whether it had values.
+    pub(crate) fn end_held(&mut self) -> bool {
+        let held = std::mem::take(&mut self.held);
+        if held & !NO_UNITS > 0 {
+            own_thread::forget_units(held & !NO_UNITS);
+        }
+        let has_values = held >= WRITES_VALUES;
+        if has_values {
+            self.end_values();
         }
         has_values
     }

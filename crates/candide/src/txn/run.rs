@@ -176,7 +176,7 @@ impl<P: Protocol> TxnRunner<P> {
         if !local.wanted.is_as_new() {
             local.wanted.clear();
         }
-        let mut starvation = StarvationGuard::new(&engine.common, local.id);
+        let mut starvation = None;
         let mut failed = 0;
         loop {
             if let Some(log) = &mut self.state.get_mut().log {
@@ -243,7 +243,7 @@ impl<P: Protocol> TxnRunner<P> {
         engine: &Engine<P>,
         options: &RunOptions<'_>,
         effects: &Effects,
-        starvation: &mut StarvationGuard<'_>,
+        starvation: &mut Option<StarvationGuard<'_>>,
     ) -> Result<(), Abort> {
         let acknowledge = self.state.get_mut().log.as_ref().map(|log| log.acknowledge);
         match acknowledge.map(|level| options.level.unwrap_or(level)) {
@@ -262,9 +262,9 @@ impl<P: Protocol> TxnRunner<P> {
         level: Level,
         deadline: Option<Instant>,
         effects: &Effects,
-        starvation: &mut StarvationGuard<'_>,
+        starvation: &mut Option<StarvationGuard<'_>>,
     ) -> Result<(), Abort> {
-        starvation.end_early();
+        starvation.iter_mut().for_each(StarvationGuard::end_early);
         let has_left = effects.leave_values(&engine.shared_garbage, 0);
         let state = self.state.get_mut();
         let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
@@ -324,9 +324,11 @@ impl<P: Protocol> TxnRunner<P> {
         options: &RunOptions<'_>,
         cause: Abort,
         failed: u32,
-        starvation: &mut StarvationGuard<'e>,
+        starvation: &mut Option<StarvationGuard<'e>>,
     ) -> Option<Abort> {
         let state = self.state.get_mut();
+        let session = state.worker.local.id;
+        let starvation = starvation.get_or_insert_with(|| StarvationGuard::new(engine, session));
         state.worker.local.wanted.note_deadline(options.deadline);
         state.note_conflict(cause);
         if let Some(note) = &mut state.last_conflict {
@@ -433,18 +435,20 @@ impl<P: Protocol> TxnRunner<P> {
     /// Returns the error that ends the transaction, or `None`.
     #[cold]
     #[inline(never)]
-    fn await_change(
+    fn await_change<'e>(
         &mut self,
-        engine: &Engine<P>,
+        engine: &'e Engine<P>,
         options: &RunOptions<'_>,
         change: Change<'_>,
         failed: u32,
-        starvation: &mut StarvationGuard<'_>,
+        starvation: &mut Option<StarvationGuard<'e>>,
     ) -> Option<Abort> {
+        let State { worker, log, .. } = self.state.get_mut();
+        let session = worker.local.id;
+        let starvation = starvation.get_or_insert_with(|| StarvationGuard::new(engine, session));
         if let Change::Unknown = change {
             starvation.uncounted += 1;
         }
-        let State { worker, log, .. } = self.state.get_mut();
         let log_failure = || log.as_ref().filter(|log| log.has_failed()).map(|_| Abort::LogFailed);
         let refusal = options.refusal(failed - starvation.uncounted).or_else(|| {
             starvation.end_early(); // WT4
@@ -516,21 +520,15 @@ impl<P: Protocol> TxnRunner<P> {
             state.check_locked_ahead();
         }
         let ended = match result {
-            Ok(Ok(value)) => match commit(state, engine) {
-                Verdict::Stands => {
-                    let (read_set, write_set) = state.set_sizes();
-                    self.public.counters.observed_and_wrote(read_set, write_set);
-                    if state.worker.local.is_stale() {
-                        self.public.counters.stale_commit();
-                    }
-                    self.end(engine, effects, Counters::committed);
+            Ok(Ok(value)) => match state.commit_reads(engine) {
+                Some(Ok(())) => {
+                    self.end_committed(engine, effects);
                     return Ok(value);
                 }
-                Verdict::Outcome(Abort::NotYet) => match self.commit_steps(engine, effects) {
+                reads => match self.commit_writes(engine, effects, reads) {
                     Verdict::Stands => return Ok(value),
                     verdict => (verdict, Ok(Ok(value))),
                 },
-                verdict => (verdict, Ok(Ok(value))),
             },
             // An error or a panic that results from inconsistent reads is discarded.
             result => (commit_error(state, engine, result.is_err()), result),
@@ -551,24 +549,50 @@ impl<P: Protocol> TxnRunner<P> {
         (Verdict::Outcome(abort), Err(panic))
     }
 
-    /// Commits an attempt that has steps or late rows. If it stands, ends the attempt.
+    /// Commits an attempt that has failed, or whose write set is not empty; `reads` is the conflict
+    /// if the commit of its reads has already failed. If the attempt stands, ends it.
+    #[inline(never)]
+    fn commit_writes(
+        &mut self,
+        engine: &Engine<P>,
+        effects: &Effects,
+        reads: Option<Result<(), Abort>>,
+    ) -> Verdict<'static> {
+        let state = self.state.get_mut();
+        let mut verdict = unless_unwound(|| {
+            let committed = reads.unwrap_or_else(|| state.commit(engine).map(|_| ()));
+            committed.or_else(|abort| state.unwind_at_commit(abort))
+        });
+        if let Verdict::Outcome(Abort::NotYet) = verdict {
+            verdict = self.commit_steps(engine, effects);
+        }
+        if let Verdict::Stands = verdict {
+            self.end_committed(engine, effects);
+        }
+        verdict
+    }
+
+    /// Commits an attempt that has steps or late rows.
     #[cold]
     #[inline(never)]
     fn commit_steps(&mut self, engine: &Engine<P>, effects: &Effects) -> Verdict<'static> {
         let state = self.state.get_mut();
-        let verdict = unless_unwound(|| match state.commit_steps(engine, effects.known_steps()) {
+        unless_unwound(|| match state.commit_steps(engine, effects.known_steps()) {
             Ok(()) => Ok(()),
             Err(abort) => state.unwind_at_commit(abort),
-        });
-        if matches!(verdict, Verdict::Stands) {
-            let (read_set, write_set) = state.set_sizes();
-            self.public.counters.observed_and_wrote(read_set, write_set);
-            if state.worker.local.is_stale() {
-                self.public.counters.stale_commit();
-            }
-            self.end(engine, effects, Counters::committed);
+        })
+    }
+
+    /// Counts an attempt that has committed, and ends it.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn end_committed(&mut self, engine: &Engine<P>, effects: &Effects) {
+        let state = self.state.get_mut();
+        let (read_set, write_set) = state.set_sizes();
+        self.public.counters.observed_and_wrote(read_set, write_set);
+        if state.worker.local.is_stale() {
+            self.public.counters.stale_commit();
         }
-        verdict
+        self.end(engine, effects, Counters::committed);
     }
 
     /// Ends an attempt whose verdict is known: collects garbage, counts, and unpins.
@@ -576,9 +600,9 @@ impl<P: Protocol> TxnRunner<P> {
     fn end(&mut self, engine: &Engine<P>, effects: &Effects, count: impl FnOnce(&Counters)) {
         P::InPlace::leave(&engine.clock);
         let state = self.state.get_mut();
-        if state.finish(engine) {
-            state.end_values();
-            self.give_up_values(effects);
+        state.finish(engine);
+        if state.holds_some() {
+            self.end_held(effects);
         }
         self.collect_garbage(engine, effects);
         // The count comes before the unpinning. So an observer that sees no pin but an old count
@@ -586,6 +610,14 @@ impl<P: Protocol> TxnRunner<P> {
         count(&self.public.counters);
         engine.epochs.unpin(&self.public.slot);
         pass(Point::Unpinned);
+    }
+
+    /// Ends what the attempt has held: units, values, and steps.
+    #[inline(never)]
+    fn end_held(&mut self, effects: &Effects) {
+        if self.state.get_mut().end_held() {
+            self.give_up_values(effects);
+        }
     }
 
     /// Calls [`TxnRunner::end`] for an attempt that has not committed. Out of line, so that the
@@ -759,8 +791,8 @@ impl<P: Protocol> Drop for Naming<'_, P> {
     }
 }
 
-/// The count of a transaction's conflicts. The guard takes the token once there are too many
-/// conflicts, and releases the token when the transaction ends.
+/// The count of a transaction's conflicts, made when the first attempt has failed. The guard takes
+/// the token once there are too many conflicts, and releases the token when the transaction ends.
 struct StarvationGuard<'a> {
     engine: &'a Common,
     session: u64,
@@ -771,7 +803,6 @@ struct StarvationGuard<'a> {
 }
 
 impl<'a> StarvationGuard<'a> {
-    #[cfg_attr(not(debug_assertions), inline(always))]
     fn new(engine: &'a Common, session: u64) -> StarvationGuard<'a> {
         StarvationGuard { engine, session, conflicts: 0, uncounted: 0, turn: None }
     }
@@ -838,25 +869,6 @@ impl StarvationGuard<'_> {
             Held::Token(self.engine.id).forget();
         }
     }
-}
-
-/// Commits.
-#[cfg_attr(not(debug_assertions), inline(always))]
-fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict<'static> {
-    match state.commit_reads(engine) {
-        Some(Ok(())) => Verdict::Stands,
-        Some(Err(abort)) => unless_unwound(|| state.unwind_at_commit(abort)),
-        None => commit_writes(state, engine),
-    }
-}
-
-/// Commits an attempt that has failed, or whose write set is not empty.
-#[inline(never)]
-fn commit_writes<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict<'static> {
-    unless_unwound(|| match state.commit(engine) {
-        Ok(_) => Ok(()),
-        Err(abort) => state.unwind_at_commit(abort),
-    })
 }
 
 /// Runs a commit, in which updaters may panic. Returns the verdict.

@@ -11,6 +11,7 @@ use crate::error::Abort;
 use crate::protocols::DefaultProtocol;
 use crate::record::value::Value;
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
@@ -32,16 +33,17 @@ pub struct Tx<'s, P: Protocol = DefaultProtocol> {
 
 /// What is kept beside a transaction: calls to be made after it has committed, the steps of the
 /// current attempt, and values to be dropped when the session is free. `None` if there is nothing,
-/// as in the usual transaction.
+/// as in the usual transaction. Holders take out what is kept, so that the usual transaction has no
+/// code to drop it.
 #[derive(Default)]
-pub(crate) struct Effects(RefCell<Option<Box<Kept>>>);
+pub(crate) struct Effects(RefCell<Option<ManuallyDrop<Box<Kept>>>>);
 
 #[derive(Default)]
-struct Kept {
+pub(crate) struct Kept {
     calls: Vec<Box<dyn FnOnce()>>,
     steps: Option<OwnedList>,
     /// Values to be dropped, whatever becomes of the transaction.
-    values: Vec<Value>,
+    pub(crate) values: Vec<Value>,
 }
 
 /// The numbers of calls and of entries in the list of steps.
@@ -66,10 +68,10 @@ impl Effects {
         }
     }
 
-    /// Returns the values that are to be dropped when the session is free.
-    #[cold]
-    pub(crate) fn take_values(&mut self) -> Vec<Value> {
-        self.0.get_mut().as_mut().map(|kept| std::mem::take(&mut kept.values)).unwrap_or_default()
+    /// Takes out what is kept.
+    #[inline]
+    pub(crate) fn take(&self) -> Option<Box<Kept>> {
+        self.0.take().map(ManuallyDrop::into_inner)
     }
 
     /// If there are more than `most` values to be dropped, moves them to `queue`, from which
@@ -92,7 +94,7 @@ impl Effects {
     /// Notes that the attempt has not committed, before any of the user's values is dropped.
     #[cold]
     pub(crate) fn fail_steps(&self) {
-        if let Some(Kept { steps: Some(steps), .. }) = self.0.borrow().as_deref() {
+        if let Some(steps) = self.0.borrow().as_ref().and_then(|kept| kept.steps.as_ref()) {
             steps.end(Phase::Failed);
         }
     }
@@ -101,7 +103,7 @@ impl Effects {
     /// caller drops them. Values stay, since the session is not free yet.
     #[inline]
     pub(crate) fn discard(&self) -> impl Sized + use<> {
-        let mut kept = self.0.take();
+        let mut kept = self.take();
         if let Some(kept) = &mut kept
             && !kept.values.is_empty()
         {

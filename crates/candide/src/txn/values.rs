@@ -50,9 +50,7 @@ impl<P: Protocol> State<P> {
 
     /// Ends the attempt's ownership of values: what it has replaced belongs to the session's
     /// garbage, and what it has not installed is to be dropped.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn end_values(&mut self) {
+    pub(super) fn end_values(&mut self) {
         let local = &mut self.worker.local;
         let replaced = &mut local.values.replaced;
         if !replaced.is_empty() {
