@@ -296,20 +296,9 @@ impl fmt::Display for Error {
                 f,
                 "table {table:?} cannot have a policy: protocol {protocol} has none; use occ"
             ),
-            Error::PolicyWithoutRoom { table, wanted, possible } => {
-                let possible: Vec<_> = possible.iter().map(|policy| policy.name()).collect();
-                let possible = possible.join(" or ");
-                write!(f, "table {table:?} was made without room for the locks of {wanted}; use {possible}, or make the table with a policy that locks")
-            }
+            Error::PolicyWithoutRoom { table, wanted, possible } => refuse_policy(f, table, *wanted, possible),
             Error::EmptyTableName => f.write_str("a table, an index, a sequence or an object needs a name of at least one character"),
-            Error::NoTable { table, tables } => {
-                let tables = tables.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>();
-                let there = match &tables[..] {
-                    [] => "there are none".to_owned(),
-                    tables => format!("the tables are {}", tables.join(", ")),
-                };
-                write!(f, "there is no table {table:?}; {there}")
-            }
+            Error::NoTable { table, tables } => list_tables(f, table, tables),
             Error::TableExists { table } => {
                 write!(f, "there is a table {table:?} already; use another name")
             }
@@ -393,6 +382,31 @@ impl fmt::Display for Error {
             Error::Stream(error) => error.fmt(f),
         }
     }
+}
+
+/// Writes that a table has no room for the locks of a policy.
+fn refuse_policy(
+    f: &mut fmt::Formatter<'_>,
+    table: &str,
+    wanted: Policy,
+    possible: &[Policy],
+) -> fmt::Result {
+    let possible: Vec<_> = possible.iter().map(|policy| policy.name()).collect();
+    let possible = possible.join(" or ");
+    write!(
+        f,
+        "table {table:?} was made without room for the locks of {wanted}; use {possible}, or make the table with a policy that locks"
+    )
+}
+
+/// Writes that a table does not exist, and the names of those that do.
+fn list_tables(f: &mut fmt::Formatter<'_>, table: &str, tables: &[String]) -> fmt::Result {
+    let tables = tables.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>();
+    let there = match &tables[..] {
+        [] => "there are none".to_owned(),
+        tables => format!("the tables are {}", tables.join(", ")),
+    };
+    write!(f, "there is no table {table:?}; {there}")
 }
 
 /// Writes why there is no memory for a reserve, with the number of free bytes if that is known.
