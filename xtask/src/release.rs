@@ -21,6 +21,9 @@ const EXAMPLES_OF: &[(&str, &str)] = &[("candide-derive", "candide")];
 
 const LICENCES: &[&str] = &["LICENSE-MIT", "LICENSE-APACHE"];
 
+/// Features that need no C compiler.
+const PORTABLE: &str = "candide/history,candide/tracing,candide/metrics,candide/histograms";
+
 /// Systems for which the packages are checked, without their C libraries.
 const SYSTEMS: &[&str] =
     &["aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-pc-windows-msvc"];
@@ -157,12 +160,11 @@ fn build(root: &Path, manifests: &[Value]) -> Result<(), String> {
     let oldest = manifests[0]["rust_version"].as_str().expect("it was looked at above");
     if can_have("the oldest compiler", &["toolchain", "install", oldest, "--profile", "minimal"]) {
         let mut old = rustup(&["run", oldest, "cargo"]);
-        unpacked(&mut old, &["check", "--features", "candide/history,candide/tracing"])?;
+        unpacked(&mut old, &["check", "--features", PORTABLE])?;
     }
     for system in SYSTEMS {
         if can_have(system, &["target", "add", system]) {
-            let features = ["--features", "candide/history,candide/tracing"];
-            unpacked(&mut cargo(), &[&["check", "--target", system], &features[..]].concat())?;
+            unpacked(&mut cargo(), &["check", "--target", system, "--features", PORTABLE])?;
         }
     }
     let tags = output(Command::new("git").current_dir(root).args(["tag", "--list", "v*"]))?;

@@ -163,6 +163,8 @@ pub mod deferred {
 /// transaction, and the progress of its log.
 pub mod report {
     pub use crate::api::{Health, MemoryUse, OldestPin, OldestSnapshot, TableUse};
+    #[cfg(feature = "histograms")]
+    pub use crate::stats::{Latency, NamedAborts};
     pub use crate::stats::{LockStats, NamedStats, Stats};
     pub use crate::txn::Conflict;
     #[doc(no_inline)]

@@ -10,6 +10,8 @@ use crate::epoch::{Collect, Epoch, Slot};
 use crate::error::Error;
 use crate::gc::Garbage;
 use crate::record::value::Value;
+#[cfg(feature = "histograms")]
+use crate::stats::{CountedAbort, Latency};
 use crate::stats::{Counters, NamedStats, SessionNames, Stats};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
 use crate::txn::{SessionShared, TxnRunner};
@@ -202,6 +204,20 @@ impl<P: Protocol> Inner<P> {
     pub(crate) fn named_stats(&self) -> Vec<NamedStats> {
         let sessions = lock(&self.sessions);
         self.engine.names.read(sessions.values().map(|public| &public.names))
+    }
+
+    /// Returns the latencies of transactions by name, of all sessions, existing or closed.
+    #[cfg(feature = "histograms")]
+    pub(crate) fn latencies(&self) -> Vec<Latency> {
+        let sessions = lock(&self.sessions);
+        self.engine.names.latencies(sessions.values().map(|public| &public.names))
+    }
+
+    /// Returns the aborts of transactions by name, of all sessions, existing or closed.
+    #[cfg(feature = "histograms")]
+    pub(crate) fn named_aborts(&self) -> Vec<CountedAbort> {
+        let sessions = lock(&self.sessions);
+        self.engine.names.aborts(sessions.values().map(|public| &public.names))
     }
 
     /// Returns whether no session is in a transaction.

@@ -2,7 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "histograms")]
+mod latency;
 mod named;
+#[cfg(feature = "histograms")]
+mod named_aborts;
 
 use crate::error::Abort;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
@@ -11,8 +15,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "histograms")]
+pub use latency::Latency;
 pub use named::NamedStats;
 pub(crate) use named::{NamedCount, Names, NamesByAddress, SessionNames};
+#[cfg(feature = "histograms")]
+pub(crate) use named_aborts::CountedAbort;
+#[cfg(feature = "histograms")]
+pub use named_aborts::NamedAborts;
 
 /// Counts of the transactions and operations of one session, or of all sessions of a database.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Tests of the events of the feature `tracing`: their contents, and that no row is held and no
-//! session pinned when they are emitted.
+//! Tests of the events and spans of the feature `tracing`: their contents, and that no row is held
+//! and no session pinned when they are emitted.
 
 #![cfg(feature = "tracing")]
 
@@ -22,8 +22,18 @@ struct Account {
 }
 
 /// A subscriber. It passes each event, as one line, to the function that this thread has put into
-/// [`LISTENER`].
+/// [`LISTENER`], and what happens to spans as lines of level `TRACE`.
 struct Listening;
+
+impl Listening {
+    /// Passes a line to the listener of this thread.
+    fn pass(level: Level, line: String) {
+        // The listener is taken out of its slot, so that the listener itself may cause events.
+        let Some(mut listener) = LISTENER.with(|slot| slot.borrow_mut().take()) else { return };
+        listener(level, line);
+        LISTENER.with(|slot| *slot.borrow_mut() = Some(listener));
+    }
+}
 
 type Listener = Box<dyn FnMut(Level, String)>;
 
@@ -49,22 +59,34 @@ impl Subscriber for Listening {
         metadata.target().starts_with("candide::")
             && LISTENER.with(|listener| listener.borrow().is_some())
     }
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let (target, level) = (span.metadata().target(), span.metadata().level());
+        let mut line = Line(format!("new {level} {target}"));
+        span.record(&mut line);
+        Listening::pass(Level::TRACE, line.0);
         Id::from_u64(1)
     }
-    fn record(&self, _: &Id, _: &Values<'_>) {}
+    fn record(&self, _: &Id, values: &Values<'_>) {
+        let mut line = Line("record".to_string());
+        values.record(&mut line);
+        Listening::pass(Level::TRACE, line.0);
+    }
     fn record_follows_from(&self, _: &Id, _: &Id) {}
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().target().to_string());
         event.record(&mut line);
-        // The listener is taken out of its slot, so that the listener itself may cause events.
-        let mut listener =
-            LISTENER.with(|slot| slot.borrow_mut().take()).expect("asked in `enabled`");
-        listener(*event.metadata().level(), line.0);
-        LISTENER.with(|slot| *slot.borrow_mut() = Some(listener));
+        Listening::pass(*event.metadata().level(), line.0);
     }
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
+    fn enter(&self, _: &Id) {
+        Listening::pass(Level::TRACE, "enter".to_string());
+    }
+    fn exit(&self, _: &Id) {
+        Listening::pass(Level::TRACE, "exit".to_string());
+    }
+    fn try_close(&self, _: Id) -> bool {
+        Listening::pass(Level::TRACE, "close".to_string());
+        true
+    }
 }
 
 /// Runs `body`. Meanwhile `listener` gets the events of this thread.
@@ -133,7 +155,83 @@ fn conflicts_and_the_token_are_traced_without_holding_locks() {
     let counts = format!("session={number} conflicts=32");
     let line = format!(r#"candide::token message={message} {counts} transaction="add""#);
     assert_eq!(warnings, [&(Level::WARN, line)]);
-    assert_eq!(heard.len(), 33);
+    let spans: Vec<_> = heard.iter().filter(|(level, _)| *level == Level::TRACE).collect();
+    assert_eq!(heard.len() - spans.len(), 33);
+}
+
+/// Runs `body` and returns what it has caused, as lines.
+fn heard_of<T>(body: impl FnOnce() -> T) -> Vec<String> {
+    listening(hear, body);
+    HEARD.take().into_iter().map(|(_, line)| line).collect()
+}
+
+#[test]
+fn a_transaction_with_a_name_is_a_span_with_attempts_and_outcome() {
+    let db = Database::new();
+    let table = db.table::<Account>("accounts").unwrap();
+    db.run(|tx| table.insert(tx, Account { id: 7, cents: 5 })).unwrap();
+    let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
+    let number = session.number();
+    let pay = RunOptions::new().named("pay");
+    let opened = [
+        format!(r#"new DEBUG candide::transaction transaction="pay" session={number}"#),
+        "enter".to_string(),
+    ];
+    let closed = |attempts: u32, outcome: &str| {
+        let recorded =
+            [format!("record attempts={attempts}"), format!("record outcome={outcome:?}")];
+        recorded.into_iter().chain(["exit".to_string(), "close".to_string()])
+    };
+    let conflict = |attempt: u32| {
+        let cause = r#"candide::conflict message=pay: read_changed on accounts.balance, key 7 cause="read_changed""#;
+        let place = r#" transaction="pay" table="accounts" group="balance" key="7""#;
+        format!("{cause}{place} attempt={attempt}")
+    };
+    let ended = |reason: Abort, attempts: u32| {
+        let fields = format!(r#"transaction="pay" attempts={attempts}"#);
+        format!("candide::abort message=pay: {reason} reason={:?} {fields}", reason.name())
+    };
+    let mut set = |tx: &candide::Tx<'_>, conflicts: u32| {
+        let cents = table.read(tx, 7, Account::CENTS)?;
+        if tx.attempt_number() <= conflicts {
+            other.run(|tx| table.update(tx, 7, Account::CENTS.add(1)))?;
+        }
+        table.update(tx, 7, Account::CENTS.set(cents))
+    };
+
+    let lines = heard_of(|| session.with(pay).run(|tx| set(tx, 1)));
+    let expected = opened.iter().cloned().chain([conflict(1)]).chain(closed(2, "commit"));
+    assert_eq!(lines, expected.collect::<Vec<_>>());
+
+    let lines = heard_of(|| session.with(pay.attempts_max(2)).run(|tx| set(tx, 9)));
+    let exhausted = [conflict(1), conflict(2), ended(Abort::AttemptsExhausted, 2)];
+    let expected = opened.iter().cloned().chain(exhausted);
+    assert_eq!(lines, expected.chain(closed(2, "attempts_exhausted")).collect::<Vec<_>>());
+
+    let take = Account::CENTS.sub(1_000).at_least(0);
+    let lines = heard_of(|| session.with(pay).run(|tx| table.update(tx, 7, take)));
+    let expected = opened.iter().cloned().chain([ended(Abort::Guard, 1)]);
+    assert_eq!(lines, expected.chain(closed(1, "guard")).collect::<Vec<_>>());
+
+    // A conflict before does not become the reason of the closure's own error.
+    let lines = heard_of(|| {
+        session.with(pay).run(|tx| {
+            set(tx, 1)?;
+            Err::<(), _>(Abort::NotFound)
+        })
+    });
+    let expected = opened.iter().cloned().chain([conflict(1)]).chain(closed(2, "error"));
+    assert_eq!(lines, expected.collect::<Vec<_>>());
+
+    let lines = heard_of(|| {
+        let pay = AssertUnwindSafe(|| {
+            session.with(pay).run(|_| -> Result<(), Abort> { panic!("deliberate") })
+        });
+        assert!(catch_unwind(pay).is_err());
+    });
+    assert_eq!(lines, opened.iter().cloned().chain(closed(1, "panic")).collect::<Vec<_>>());
+
+    assert_eq!(heard_of(|| session.run(|_| Ok(()))), [""; 0], "without a name there is no span");
 }
 
 #[test]

@@ -13,9 +13,13 @@ mod index_changes;
 mod index_entry;
 mod index_lookup;
 mod index_scan;
+#[cfg(feature = "histograms")]
+mod latencies;
 mod later;
 mod left;
 mod log_options;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod open;
 mod pending;
 mod quiescent;

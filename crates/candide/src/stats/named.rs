@@ -3,6 +3,14 @@
 #![forbid(unsafe_code)]
 
 use super::count;
+#[cfg(feature = "histograms")]
+use super::latency::{Latency, LatencyCounts, Merged};
+#[cfg(feature = "histograms")]
+use super::named_aborts::{AbortCounts, CountedAbort, SummedAborts};
+#[cfg(feature = "histograms")]
+use crate::error::Abort;
+#[cfg(feature = "histograms")]
+use crate::sync::Duration;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
 use std::collections::BTreeMap;
@@ -41,9 +49,19 @@ pub(crate) enum NamedCount {
 /// The counts of a name, in the order of [`NamedCount`].
 type Counts = [u64; 3];
 
-/// The names of a database, each with the summed counts of ended sessions.
+/// The sums of several sessions for one name.
+#[derive(Debug, Default, Clone)]
+struct Sums {
+    counts: Counts,
+    #[cfg(feature = "histograms")]
+    latencies: Merged,
+    #[cfg(feature = "histograms")]
+    aborts: SummedAborts,
+}
+
+/// The names of a database, each with the sums of ended sessions.
 #[derive(Debug, Default)]
-pub(crate) struct Names(Mutex<BTreeMap<&'static str, Counts>>);
+pub(crate) struct Names(Mutex<BTreeMap<&'static str, Sums>>);
 
 impl Names {
     /// Returns the name under which transactions called `name` are counted. The result is `name`,
@@ -62,19 +80,49 @@ impl Names {
         session.add_to(&mut past);
     }
 
+    /// Returns the sums of each name, of ended sessions and of `sessions`, in the order of the
+    /// names.
+    fn sums<'a>(
+        &self,
+        sessions: impl Iterator<Item = &'a SessionNames>,
+    ) -> BTreeMap<&'static str, Sums> {
+        let mut sums = lock(&self.0).clone();
+        sessions.for_each(|session| session.add_to(&mut sums));
+        sums
+    }
+
     /// Returns the counts of each name, in the order of the names: those of ended sessions, and
     /// those of `sessions`.
     pub(crate) fn read<'a>(
         &self,
         sessions: impl Iterator<Item = &'a SessionNames>,
     ) -> Vec<NamedStats> {
-        let mut sums = lock(&self.0).clone();
-        sessions.for_each(|session| session.add_to(&mut sums));
-        let stats = |(name, counts): (_, Counts)| {
-            let [commits, retries, errors] = counts;
+        let stats = |(name, sums): (_, Sums)| {
+            let [commits, retries, errors] = sums.counts;
             NamedStats { name, commits, retries, errors }
         };
-        sums.into_iter().map(stats).collect()
+        self.sums(sessions).into_iter().map(stats).collect()
+    }
+
+    /// Returns the latencies of each name, in the order of the names.
+    #[cfg(feature = "histograms")]
+    pub(crate) fn latencies<'a>(
+        &self,
+        sessions: impl Iterator<Item = &'a SessionNames>,
+    ) -> Vec<Latency> {
+        let sums = self.sums(sessions).into_iter();
+        sums.map(|(name, sums)| sums.latencies.named(name)).collect()
+    }
+
+    /// Returns the counts of aborts of each name, in the order of the names, of the tables' numbers
+    /// and of the reasons.
+    #[cfg(feature = "histograms")]
+    pub(crate) fn aborts<'a>(
+        &self,
+        sessions: impl Iterator<Item = &'a SessionNames>,
+    ) -> Vec<CountedAbort> {
+        let sums = self.sums(sessions).into_iter();
+        sums.flat_map(|(name, sums)| sums.aborts.of(name)).collect()
     }
 }
 
@@ -83,12 +131,16 @@ impl Names {
 pub(crate) struct SessionNames(Mutex<Vec<Arc<Part>>>);
 
 impl SessionNames {
-    fn add_to(&self, sums: &mut BTreeMap<&'static str, Counts>) {
+    fn add_to(&self, sums: &mut BTreeMap<&'static str, Sums>) {
         for part in lock(&self.0).iter() {
-            let sum = sums.entry(part.name).or_default();
-            for (sum, count) in sum.iter_mut().zip(part.counts.iter()) {
+            let sums = sums.entry(part.name).or_default();
+            for (sum, count) in sums.counts.iter_mut().zip(part.counts.iter()) {
                 *sum += count.load(Ordering::Relaxed);
             }
+            #[cfg(feature = "histograms")]
+            part.latencies.add_to(&mut sums.latencies);
+            #[cfg(feature = "histograms")]
+            part.aborts.add_to(&mut sums.aborts);
         }
     }
 
@@ -98,7 +150,7 @@ impl SessionNames {
         if let Some(part) = parts.iter().find(|part| part.name == name) {
             return part.clone();
         }
-        let part = Arc::new(Part { name, counts: CachePadded::default() });
+        let part = Arc::new(Part::of(name));
         parts.push(part.clone());
         part
     }
@@ -109,6 +161,23 @@ impl SessionNames {
 struct Part {
     name: &'static str,
     counts: CachePadded<[AtomicU64; 3]>,
+    #[cfg(feature = "histograms")]
+    latencies: LatencyCounts,
+    #[cfg(feature = "histograms")]
+    aborts: AbortCounts,
+}
+
+impl Part {
+    fn of(name: &'static str) -> Part {
+        Part {
+            name,
+            counts: CachePadded::default(),
+            #[cfg(feature = "histograms")]
+            latencies: LatencyCounts::default(),
+            #[cfg(feature = "histograms")]
+            aborts: AbortCounts::default(),
+        }
+    }
 }
 
 /// The counts by name as their session finds them: by the address and the length of the name.
@@ -130,12 +199,49 @@ impl NamesByAddress {
         name: &'static str,
         what: NamedCount,
     ) {
+        self.with_part(names, session, name, |part| count(&part.counts[what as usize], 1));
+    }
+
+    /// Records the time that a transaction called `name` has taken.
+    #[cfg(feature = "histograms")]
+    pub(crate) fn record(
+        &mut self,
+        names: &Names,
+        session: &SessionNames,
+        name: &'static str,
+        latency: Duration,
+    ) {
+        self.with_part(names, session, name, |part| part.latencies.record(latency));
+    }
+
+    /// Counts an attempt of a transaction called `name` that has ended in `reason`, about a table
+    /// with this number, or about none.
+    #[cfg(feature = "histograms")]
+    pub(crate) fn count_abort(
+        &mut self,
+        names: &Names,
+        session: &SessionNames,
+        name: &'static str,
+        (table, reason): (Option<u16>, Abort),
+    ) {
+        self.with_part(names, session, name, |part| part.aborts.count(table, reason));
+    }
+
+    /// Calls `then` with the session's counts of `name`.
+    #[inline(always)]
+    fn with_part(
+        &mut self,
+        names: &Names,
+        session: &SessionNames,
+        name: &'static str,
+        then: impl Fn(&Part),
+    ) {
         let address = (name.as_ptr().addr(), name.len());
         if let Some(part) = self.0.get(&address) {
-            return count(&part.counts[what as usize], 1);
+            return then(part);
         }
         let part = session.part(names.admit(name));
-        count(&part.counts[what as usize], 1);
+        then(&part);
         if self.0.len() < ADDRESSES_MAX {
             self.0.insert(address, part);
         }

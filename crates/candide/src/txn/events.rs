@@ -6,7 +6,9 @@
 
 use super::Conflict;
 use crate::engine::{Common, ConflictNote};
-use tracing::{Level, enabled, event};
+use crate::error::Abort;
+use tracing::span::EnteredSpan;
+use tracing::{Level, enabled, event, field, span};
 
 /// Reports that an attempt, the `attempt`th of its transaction, has ended in a conflict.
 #[cold]
@@ -41,4 +43,58 @@ pub(super) fn token_taken(session: u64, conflicts: u32, transaction: Option<&'st
         transaction,
         "others give way to a transaction that has met {conflicts} conflicts"
     );
+}
+
+/// Opens and enters the span of a transaction with a name.
+pub(super) fn transaction(name: &'static str, session: u64) -> EnteredSpan {
+    let span = span!(
+        target: "candide::transaction",
+        Level::DEBUG,
+        "transaction",
+        transaction = name,
+        session,
+        attempts = field::Empty,
+        outcome = field::Empty,
+    );
+    span.entered()
+}
+
+/// Closes the span of a transaction with a name. A transaction that the engine has given up or
+/// refused, or that has ended in an outcome, is also an event within the span.
+pub(super) fn transaction_ended(name: &'static str, span: EnteredSpan, attempts: u32, end: End) {
+    let outcome = end.name();
+    if let End::Abort(reason) = end {
+        event!(
+            target: "candide::abort",
+            Level::DEBUG,
+            reason = outcome,
+            transaction = name,
+            attempts,
+            "{name}: {reason}"
+        );
+    }
+    span.record("attempts", attempts);
+    span.record("outcome", outcome);
+}
+
+/// The end of a transaction with a name.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum End {
+    Commit,
+    /// An error of the closure.
+    Error,
+    /// A panic of the closure, or of an updater.
+    Panic,
+    Abort(Abort),
+}
+
+impl End {
+    fn name(self) -> &'static str {
+        match self {
+            End::Commit => "commit",
+            End::Error => "error",
+            End::Panic => "panic",
+            End::Abort(reason) => reason.name(),
+        }
+    }
 }

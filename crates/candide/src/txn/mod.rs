@@ -15,6 +15,11 @@ mod late_rows;
 mod limit_updates;
 mod limits;
 mod lookup;
+#[cfg(any(feature = "histograms", feature = "tracing"))]
+mod observed;
+#[cfg(not(any(feature = "histograms", feature = "tracing")))]
+#[path = "unobserved.rs"]
+mod observed;
 mod options;
 mod registration;
 mod run;

@@ -8,6 +8,9 @@ use crate::error::Abort;
 use crate::log::Level;
 use crate::sync::{Duration, Instant, Patience};
 
+/// The largest length of a transaction's name, in bytes.
+const NAME_BYTES_MAX: usize = 100;
+
 /// Options of a transaction: its name, limits on retrying, a callback for conflicts, whether it
 /// only reads, and the level of durability for which the call waits.
 ///
@@ -56,6 +59,14 @@ impl<'a> RunOptions<'a> {
     /// under `"(other)"`. A transaction without a name costs nothing more; one with a name costs a
     /// search among the names that its session has used, by the address of the text.
     ///
+    /// With the feature `histograms` the database also has their latencies
+    /// (`Database::latencies`) and the reasons of their aborts (`Database::named_aborts`); that
+    /// costs two readings of the clock. With the feature `tracing` each such transaction is a span.
+    ///
+    /// # Panics
+    /// If the name is empty or longer than 100 bytes. In a `const` that is an error of the
+    /// compiler.
+    ///
     /// ```
     /// # use candide::{Abort, Database, Record, RunOptions};
     /// # #[derive(Record, Clone, Copy)]
@@ -73,6 +84,8 @@ impl<'a> RunOptions<'a> {
     /// ```
     #[must_use]
     pub const fn named(self, name: &'static str) -> RunOptions<'a> {
+        assert!(!name.is_empty(), "the name of a transaction is empty; leave `named` out for none");
+        assert!(name.len() <= NAME_BYTES_MAX, "the name of a transaction has more than 100 bytes");
         RunOptions { name: Some(name), ..self }
     }
 

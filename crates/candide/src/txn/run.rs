@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::ends::Unwound;
+use super::observed::{Kept, Observed};
 use super::options::RunOptions;
 use super::session_log::SessionLog;
 use super::state::NO_UNITS;
@@ -78,6 +79,7 @@ pub(crate) struct TxnRunner<P: Protocol> {
     /// finished.
     collected_at: u64,
     names: NamesByAddress,
+    observed: Kept,
 }
 
 /// The engine's verdict on an attempt.
@@ -125,8 +127,8 @@ impl<P: Protocol> TxnRunner<P> {
         let mut worker = Worker::new(engine.id, id, public.slot.clone());
         worker.local.known_tables = public.known_tables.clone();
         let state = RefCell::new(State::new(engine, worker, public.counters.locks()));
-        let names = NamesByAddress::default();
-        TxnRunner { state, public, has_garbage: false, collected_at: 0, names }
+        let (names, observed) = Default::default();
+        TxnRunner { state, public, has_garbage: false, collected_at: 0, names, observed }
     }
 
     /// Runs a transaction as [`TxnRunner::run`] does, and counts it under its name.
@@ -139,8 +141,12 @@ impl<P: Protocol> TxnRunner<P> {
         effects: &Effects,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let mut naming = Naming { core: self, engine, name: options.name, end: NamedCount::Error };
+        let attempts = &mut self.state.get_mut().attempt_number;
+        let observed = self.observed.begin(options.name, self.public.session, attempts);
+        let (name, end) = (options.name, NamedCount::Error);
+        let mut naming = Naming { core: self, engine, name, end, observed };
         let result = naming.core.run(engine, options, read_view, effects, body);
+        naming.observed.return_to_caller();
         if result.is_ok() {
             naming.end = NamedCount::Commit;
         }
@@ -151,6 +157,29 @@ impl<P: Protocol> TxnRunner<P> {
     #[inline(never)]
     fn count_named(&mut self, engine: &Engine<P>, name: &'static str, what: NamedCount) {
         self.names.count(&engine.names, &self.public.names, name, what);
+    }
+
+    /// Counts a transaction that is given up or refused.
+    #[inline(always)]
+    fn count_refusal(&mut self, engine: &Engine<P>, refusal: Abort) {
+        self.public.counters.aborted(refusal);
+        let names = (&engine.names, &self.public.names);
+        self.observed.note_abort(&mut self.names, names, (None, refusal));
+    }
+
+    /// Notes the end of an attempt that has not committed, if the transaction is observed. The
+    /// session is not pinned any more.
+    #[inline(always)]
+    fn observe_end(&mut self, engine: &Engine<P>, verdict: &Verdict<'_>) {
+        let abort = match verdict {
+            Verdict::Stands | Verdict::Panic(_) => return self.observed.note(None),
+            Verdict::Outcome(abort) | Verdict::Conflict(abort) => *abort,
+            Verdict::Retry(_) => Abort::Retry,
+        };
+        let conflict = &self.state.get_mut().worker.local.conflict;
+        let table = conflict.filter(|note| note.cause == abort).and_then(|note| note.table);
+        let names = (&engine.names, &self.public.names);
+        self.observed.note_abort(&mut self.names, names, (table, abort));
     }
 
     /// Leaves the counts by name to `names`, when the session ends.
@@ -275,6 +304,9 @@ impl<P: Protocol> TxnRunner<P> {
             engine.shared_garbage.take_unwanted(&mut values, VALUES_AT_ONCE);
             effects.drop_later(values);
         }
+        if let Err(abort) = reached {
+            self.observed.note(Some(abort));
+        }
         reached
     }
 
@@ -342,11 +374,11 @@ impl<P: Protocol> TxnRunner<P> {
             tell(&Conflict::named(engine, note));
         }
         if let Some(refusal) = options.refusal(failed - starvation.uncounted) {
-            self.public.counters.aborted(refusal);
+            self.count_refusal(engine, refusal);
             return Some(refusal);
         }
         if self.waits_for_itself(engine, cause) {
-            self.public.counters.aborted(Abort::Nested);
+            self.count_refusal(engine, Abort::Nested);
             return Some(Abort::Nested);
         }
         self.public.counters.retried();
@@ -464,7 +496,7 @@ impl<P: Protocol> TxnRunner<P> {
             })
         });
         match refusal {
-            Some(refusal) => self.public.counters.aborted(refusal),
+            Some(refusal) => self.count_refusal(engine, refusal),
             None => self.state.get_mut().has_waited = true,
         }
         refusal
@@ -494,7 +526,7 @@ impl<P: Protocol> TxnRunner<P> {
         body: &mut impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, Ended<'e, T, E>> {
         if let Err(abort) = P::InPlace::enter(&engine.clock, options.deadline) {
-            return Err(self.refused(abort));
+            return Err(self.refused(engine, abort));
         }
         let state = self.state.get_mut();
         let pinned = match state.worker.local.read_view {
@@ -505,7 +537,7 @@ impl<P: Protocol> TxnRunner<P> {
         };
         if let Err(abort) = pinned {
             P::InPlace::leave(&engine.clock);
-            return Err(self.refused(abort));
+            return Err(self.refused(engine, abort));
         }
         state.attempt_number = number;
         state.begin(engine);
@@ -543,8 +575,8 @@ impl<P: Protocol> TxnRunner<P> {
 
     /// Counts an attempt that has been refused before its begin. Returns the end of the attempt.
     #[cold]
-    fn refused<'e, T, E>(&self, abort: Abort) -> Ended<'e, T, E> {
-        self.public.counters.aborted(abort);
+    fn refused<'e, T, E>(&mut self, engine: &Engine<P>, abort: Abort) -> Ended<'e, T, E> {
+        self.count_refusal(engine, abort);
         let panic: Panic = Box::new("never seen: the verdict is an outcome");
         (Verdict::Outcome(abort), Err(panic))
     }
@@ -633,6 +665,7 @@ impl<P: Protocol> TxnRunner<P> {
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),
             Verdict::Retry(_) => counters.aborted(Abort::Retry),
         });
+        self.observe_end(engine, verdict);
     }
 
     /// Returns whether the session or the shared queue has garbage, and epochs have advanced since
@@ -780,13 +813,18 @@ struct Naming<'a, P: Protocol> {
     engine: &'a Engine<P>,
     name: Option<&'static str>,
     end: NamedCount,
+    observed: Observed,
 }
 
 impl<P: Protocol> Drop for Naming<'_, P> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn drop(&mut self) {
         if let Some(name) = self.name {
-            self.core.count_named(self.engine, name, self.end);
+            let Naming { core, engine, end, observed, .. } = self;
+            core.count_named(engine, name, *end);
+            let (names, attempts) = (&engine.names, core.state.get_mut().attempt_number);
+            let end = (*end == NamedCount::Commit, attempts);
+            core.observed.end(&mut core.names, (names, &core.public.names), observed, end);
         }
     }
 }
