@@ -3,9 +3,9 @@
 #![forbid(unsafe_code)]
 
 use crate::error::ReachError;
-use crate::name::Name;
+use crate::name::{NUMBER_MAX, Name};
 use crate::object::{Header, Kind, Link, Object};
-use crate::place::{Created, Place, PlaceError};
+use crate::place::{Created, LIST_MAX, Place, PlaceError};
 use candide_log::format::Uuid;
 use std::sync::Arc;
 use std::thread;
@@ -140,22 +140,50 @@ impl Access {
         let mut after = String::new();
         loop {
             let page = self.repeat(|place| place.list(prefix, &after))?;
+            let is_complete = page.len() < LIST_MAX;
+            names.extend(page.iter().filter_map(|name| Name::parse(name)));
             // A place that lists the same names again would be listed for ever.
             match page.last() {
-                Some(last) if *last > after => after.clone_from(last),
+                Some(last) if !is_complete && *last > after => after.clone_from(last),
                 _ => return Ok(names),
             }
-            names.extend(page.iter().filter_map(|name| Name::parse(name)));
         }
     }
 
-    /// Returns the largest number among the names that a list shows; 0 without any.
-    fn largest(&self, prefix: &str) -> Result<u64, ReachError> {
-        let number = |name: &Name| match *name {
+    /// Returns the largest number among names that a list shows, or nearly the largest; 0 without
+    /// any. `name` makes the names, which have no gaps. Long lists are not read as a whole.
+    fn largest(&self, prefix: &str, name: impl Fn(u64) -> Name) -> Result<u64, ReachError> {
+        let number = |name: Name| match name {
             Name::Claim(number) | Name::Log(_, number) | Name::Floor(_, number) => number,
             Name::Snapshot(..) => 0,
         };
-        Ok(self.list(prefix)?.iter().map(number).max().unwrap_or(0))
+        // The number of the last name of the list behind a number, and whether it is complete.
+        let page = |after: u64| -> Result<(u64, bool), ReachError> {
+            let after = if after == 0 { String::new() } else { name(after).to_string() };
+            let names = self.repeat(|place| place.list(prefix, &after))?;
+            let last = names.iter().rev().find_map(|name| Name::parse(name)).map_or(0, number);
+            Ok((last, names.len() < LIST_MAX))
+        };
+        // `low` was listed, and nothing behind `high`.
+        let (mut low, mut is_complete) = page(0)?;
+        let mut high: Option<u64> = None;
+        let mut step = LIST_MAX as u64;
+        while !is_complete {
+            let after = match high {
+                // One list has all that is left.
+                Some(high) if high.saturating_sub(low) <= LIST_MAX as u64 => low,
+                Some(high) => low + (high - low) / 2,
+                None => low.saturating_add(step).min(NUMBER_MAX),
+            };
+            let (last, is_last) = page(after)?;
+            if last > after {
+                (low, is_complete) = (last, is_last);
+                step = step.saturating_mul(2);
+            } else {
+                (high, is_complete) = (Some(after), after <= low);
+            }
+        }
+        Ok(low)
     }
 
     /// Returns the last object of a gapless sequence of names, and the number of the first free
@@ -165,7 +193,7 @@ impl Access {
         prefix: &str,
         name: impl Fn(u64) -> Name,
     ) -> Result<(Option<Object>, u64), ReachError> {
-        let hint = self.largest(prefix)?;
+        let hint = self.largest(prefix, &name)?;
         let mut last = if hint > 0 { self.read(name(hint))? } else { None };
         let mut next = if last.is_some() { hint + 1 } else { 1 };
         while let Some(object) = self.read(name(next))? {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The most names that a list has.
+/// The most names that a list has. One with fewer names is complete.
 pub const LIST_MAX: usize = 1000;
 
 /// How often [`Place::wait`] looks, unless a place can do better.
@@ -44,8 +44,7 @@ pub trait Place: Send + Sync + Debug {
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, PlaceError>;
 
     /// Returns names of objects that begin with `prefix` and come after `after`, in ascending
-    /// order: the first ones, at most [`LIST_MAX`]. An empty list means that there are no more, as
-    /// far as the place knows.
+    /// order: the first [`LIST_MAX`], or all if there are fewer, as far as the place knows.
     ///
     /// # Errors
     /// The names could not be read.

@@ -37,7 +37,7 @@ const RETURN: Rules = Rules { restarts: 1, promotes: [true, false], ..SMALL };
 /// Checks that the protocol holds, in all states or in as many as a short run searches.
 fn holds(name: &str, rules: &Rules) -> Seen {
     let is_full = std::env::var_os("CANDIDE_FULL").is_some();
-    let limit = if is_full { usize::MAX } else { 40_000 };
+    let limit = if is_full { usize::MAX } else { 15_000 };
     match search(rules, limit) {
         Ok(seen) => {
             println!("{name}: {seen:?}");

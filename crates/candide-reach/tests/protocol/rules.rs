@@ -448,6 +448,32 @@ fn a_follower_that_fails_within_a_snapshot_begins_with_a_snapshot_again() {
 }
 
 #[test]
+fn the_newest_of_ten_thousand_generations_is_found_by_few_requests() {
+    for count in [999, 1000, 1001, 1002, 2500, 10_000] {
+        let place = SimPlace::new(1);
+        for generation in 1..count {
+            let header = Header { number: 1, ..Header::new(Kind::Claim, DATABASE, generation, 0) };
+            place.create(&claim_name(generation), &header.encode(b"", b"")).unwrap();
+        }
+        // Of the others, only the last one was led.
+        let seal = Header { number: count, ..Header::new(Kind::Seal, DATABASE, count - 1, 1) };
+        let block = Header::new(Kind::Block, DATABASE, count - 1, 1).encode(b"", b"");
+        let link = Object::decode(block.clone()).unwrap().link();
+        let end = Header { number: count, ..Header::new(Kind::End, DATABASE, count - 1, 2) };
+        let end = Header { before: link, ..end }.encode(b"", b"");
+        place.create(&Name::Floor(count - 1, 1).to_string(), &seal.encode(b"", b"")).unwrap();
+        place.create(&Name::Log(count - 1, 1).to_string(), &block).unwrap();
+        place.create(&Name::Log(count - 1, 2).to_string(), &end).unwrap();
+        let position = Some(Position { last: link, is_end: false });
+        let before = place.calls();
+        let (leader, _) = claim(&place, &Claim { position, ..promotion(2) }).unwrap();
+        assert_eq!(leader.generation(), count);
+        let calls = place.calls() - before;
+        assert!(calls <= 20, "{count} generations: {calls} calls");
+    }
+}
+
+#[test]
 fn many_generations_without_a_block_are_passed_and_few_requests_find_the_newest() {
     let place = SimPlace::new(1);
     let (first, mut writes) = claim(&place, &request(1, &[])).unwrap();
