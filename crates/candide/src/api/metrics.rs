@@ -319,6 +319,10 @@ impl Publisher<'_> {
             restored,
             heated,
             cooled,
+            taken_over,
+            gated,
+            wild,
+            nullified,
         } = stats.locks;
         for (event, count) in [
             ("taken", taken),
@@ -330,6 +334,10 @@ impl Publisher<'_> {
             ("restored", restored),
             ("heated", heated),
             ("cooled", cooled),
+            ("taken_over", taken_over),
+            ("gated", gated),
+            ("wild", wild),
+            ("nullified", nullified),
         ] {
             self.count("candide_locks_total", &[("event", event)], count);
         }
