@@ -26,13 +26,18 @@ const PAY: RunOptions<'static> = RunOptions::new().named("pay");
 const AUDIT: RunOptions<'static> = RunOptions::new().named("audit");
 
 #[derive(Record, Clone, Copy, Debug)]
-struct Account {
+pub(crate) struct Account {
     #[key]
     id: u64,
     cents: i64,
 }
 
-pub fn pay(db: &Database, accounts: &Table<Account>, from: u64, to: u64) -> Result<(), Abort> {
+pub(crate) fn pay(
+    db: &Database,
+    accounts: &Table<Account>,
+    from: u64,
+    to: u64,
+) -> Result<(), Abort> {
     db.with(PAY).run(|tx| {
         // A read before the write: two payments from one account conflict.
         let cents = accounts.read(tx, from, Account::CENTS)?;
@@ -41,12 +46,12 @@ pub fn pay(db: &Database, accounts: &Table<Account>, from: u64, to: u64) -> Resu
     })
 }
 
-pub fn audit(db: &Database, accounts: &Table<Account>) -> Result<i64, Abort> {
+pub(crate) fn audit(db: &Database, accounts: &Table<Account>) -> Result<i64, Abort> {
     db.with(AUDIT).run(|tx| accounts.sum(tx, Account::CENTS))
 }
 
 /// Makes the database.
-pub fn bank() -> Result<(Database, Table<Account>), Error> {
+pub(crate) fn bank() -> Result<(Database, Table<Account>), Error> {
     let db = Database::new();
     let accounts = db.table::<Account>("accounts")?;
     accounts
@@ -55,7 +60,11 @@ pub fn bank() -> Result<(Database, Table<Account>), Error> {
 }
 
 /// Answers one request. The counts are as of now: the recorder gets them before it renders.
-pub fn answer(stream: TcpStream, db: &Database, exporter: &PrometheusHandle) -> io::Result<()> {
+pub(crate) fn answer(
+    stream: TcpStream,
+    db: &Database,
+    exporter: &PrometheusHandle,
+) -> io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     stream.set_write_timeout(Some(Duration::from_secs(5)))?;
     let mut request = BufReader::new(stream.try_clone()?.take(8 << 10));
@@ -83,7 +92,7 @@ pub fn answer(stream: TcpStream, db: &Database, exporter: &PrometheusHandle) -> 
 }
 
 /// Asks for a page, as Prometheus does, and returns the answer.
-pub fn ask(address: std::net::SocketAddr, path: &str) -> io::Result<String> {
+pub(crate) fn ask(address: std::net::SocketAddr, path: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n")?;
     let mut answer = String::new();
