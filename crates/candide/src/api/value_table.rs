@@ -253,7 +253,8 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ValueTable<K, 
         self.rows.delete_if_present(tx, key)
     }
 
-    /// Returns all keys that have a value, in no particular order, as the transaction sees them now.
+    /// Returns all keys that have a value, in no particular order, as the transaction sees them
+    /// now.
     pub(crate) fn keys<'t>(&'t self, tx: &'t Tx<'_, P>) -> Scan<'t, impl Record<Key = K>, P, ()> {
         self.rows.iter(tx, ())
     }

@@ -35,7 +35,6 @@ struct Begun {
     #[cfg(feature = "tracing")]
     span: tracing::span::EnteredSpan,
     /// Whether the transaction has returned a result, and not ended in a panic.
-    #[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "for a span"))]
     has_returned: bool,
 }
 
