@@ -41,7 +41,7 @@ thread_local! {
     /// can have steps while the thread ends.
     static LIST: RefCell<ManuallyDrop<Option<Rc<dyn Steps>>>> = RefCell::default();
     /// Whether a commit of the thread is in a chain.
-    static IN_CHAIN: Cell<bool> = const { Cell::new(false) };
+    static IN_CHAIN: Cell<bool> = Cell::default();
 }
 
 #[cfg(any(test, feature = "history"))]
