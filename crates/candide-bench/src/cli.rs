@@ -32,7 +32,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use crash::{CrashArgs, CrashOrder};
-pub(crate) use database::{BackupArgs, LogCommand, RecoverBenchArgs, RepairArgs};
+pub(crate) use database::{
+    BackupArgs, DumpArgs, GetArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
+};
 pub(crate) use key_value::KeyValueArgs;
 pub(crate) use kmeans::KmeansArgs;
 pub(crate) use long_scan::LongScanArgs;
@@ -153,6 +155,14 @@ pub(crate) enum Command {
     /// Look at a database in files that is not in use, check it, or repair a copy of it
     #[command(subcommand, after_help = database::LOG_HELP)]
     Log(LogCommand),
+    /// Print the tables of a database in files that is not in use: rows, columns, indexes
+    Tables(TablesArgs),
+    /// Print all rows of a table of a database in files that is not in use
+    #[command(after_help = database::DUMP_HELP)]
+    Dump(DumpArgs),
+    /// Print the row with a key of a table of a database in files that is not in use
+    #[command(after_help = database::GET_HELP)]
+    Get(GetArgs),
     /// Copy a database in files that is not in use
     Backup(BackupArgs),
     /// Measure how fast a database in files is opened: from a checkpoint, and from the log

@@ -1,10 +1,12 @@
-//! `candide log`, `candide backup` and `candide recover-bench`: databases in files that are not in
-//! use.
+//! `candide log`, `candide tables`, `candide dump`, `candide get`, `candide backup` and `candide
+//! recover-bench`: databases in files that are not in use.
 
 use candide_harness::check::Finding;
 use candide_harness::{Failure, database};
 
-use crate::cli::{BackupArgs, LogCommand, RecoverBenchArgs, RepairArgs};
+use crate::cli::{
+    BackupArgs, DumpArgs, GetArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
+};
 use crate::ending::Ending;
 
 /// Runs a tool.
@@ -19,6 +21,21 @@ pub(crate) fn log(command: LogCommand) -> Result<Ending, Failure> {
         LogCommand::Repair(RepairArgs { place, to, until }) => database::repair(&place, &to, until),
     }
     .map(ending)
+}
+
+/// Prints the tables.
+pub(crate) fn tables(args: &TablesArgs) -> Result<Ending, Failure> {
+    database::tables(&args.place).map(ending)
+}
+
+/// Prints the rows of a table.
+pub(crate) fn dump(args: &DumpArgs) -> Result<Ending, Failure> {
+    database::dump(&args.place, &args.table, args.form.format()).map(ending)
+}
+
+/// Prints a row.
+pub(crate) fn get(args: &GetArgs) -> Result<Ending, Failure> {
+    database::get(&args.place, &args.table, &args.key, args.form.format()).map(ending)
 }
 
 /// Copies a database.

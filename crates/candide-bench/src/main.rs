@@ -99,6 +99,9 @@ fn execute(command: Command) -> Result<Ending, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Crash(args) => crash::run(*args),
         Command::Log(command) => database::log(command),
+        Command::Tables(args) => database::tables(&args),
+        Command::Dump(args) => database::dump(&args),
+        Command::Get(args) => database::get(&args),
         Command::Backup(args) => database::backup(&args),
         Command::RecoverBench(args) => database::recover_bench(args),
     }

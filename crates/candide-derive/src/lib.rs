@@ -74,7 +74,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[index]` | The field, which is not the whole primary key, has a secondary index, `by_` and its name. In parentheses: `hash` or `ordered` (which it is by default), `name = ..` for another name. |
 /// | `#[unique]` | As `#[index]`, but no two rows have the same value, nor are two `None` of an option allowed; `hash` by default. |
 /// | `#[column(NAME)]` | The constant has another name. |
-/// | `#[default = value]` | The value of the column, an expression of its type, or for a text a string, in rows that were made without the column. Descriptions of tables have it. |
+/// | `#[default = 5]`, `#[default(State::Open)]` | The value of the column in rows that were made without the column: a literal, for a text a string, or an expression in parentheses. Descriptions of tables have it. |
 ///
 /// ```
 /// use candide::schema::{IndexOf, KeyColumn};

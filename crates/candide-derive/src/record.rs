@@ -94,13 +94,17 @@ impl FieldAttributes {
                     .take(one_name(attribute, message))
                     .is_some_and(|name| read.group.replace(name).is_some())
             } else if path.is_ident("default") {
-                match &attribute.meta {
-                    Meta::NameValue(value) => read.default.replace(value.value.clone()).is_some(),
-                    _ => {
-                        errors.at(attribute, "a default has a value: `#[default = value]`");
-                        false
-                    }
+                // An attribute with `=` has a literal; other expressions are in parentheses.
+                let value = match &attribute.meta {
+                    Meta::NameValue(value) => Some(value.value.clone()),
+                    Meta::List(_) => attribute.parse_args().ok(),
+                    Meta::Path(_) => None,
+                };
+                if value.is_none() {
+                    let message = "a default has a value: `#[default = 5]`, `#[default(-5)]`";
+                    errors.at(attribute, message);
                 }
+                value.is_some_and(|value| read.default.replace(value).is_some())
             } else if path.is_ident("index") || path.is_ident("unique") {
                 errors
                     .take(IndexOptions::read(attribute))

@@ -2,9 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: types, field, value, difference.
+// Layers, lowest first: types, field, value, difference, key_text.
 mod difference;
 mod field;
+mod key_text;
 mod types;
 mod value;
 
@@ -188,9 +189,9 @@ impl TableSchema {
             .chain(self.fields.iter().map(|field| ("a field", &field.name)));
         match names.find(|(_, name)| name.len() > NAME_BYTES_MAX) {
             Some((of, long)) => {
-                let (bytes, number) = (long.len(), self.number);
+                let (bytes, most, number) = (long.len(), NAME_BYTES_MAX, self.number);
                 Err(format!(
-                    "table {number}: {of} has a name of {bytes} bytes; {NAME_BYTES_MAX} are the most"
+                    "table {number}: {of} has a name of {bytes} bytes; {most} are the most"
                 ))
             }
             None => Ok(()),

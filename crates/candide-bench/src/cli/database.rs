@@ -1,8 +1,9 @@
-//! The options of `candide log`, `candide backup` and `candide recover-bench`.
+//! The options of `candide log`, `candide tables`, `candide dump`, `candide get`, `candide backup`
+//! and `candide recover-bench`.
 
 use std::path::PathBuf;
 
-use candide_harness::database::{From, Inspection, RecoveryOrder};
+use candide_harness::database::{From, Inspection, RecoveryOrder, RowFormat};
 use candide_harness::{Choices, each_once};
 use clap::{Args, Subcommand};
 
@@ -86,6 +87,87 @@ fn generation_and_cut(text: &str) -> Result<(u64, u64), String> {
     match numbers {
         Some((Ok(generation), Ok(cut))) => Ok((generation, cut)),
         _ => Err("expected a generation and a cut, such as 2:17".to_string()),
+    }
+}
+
+/// The text at the end of the help of `dump`.
+pub(super) const DUMP_HELP: &str = "\
+The rows come in ascending order of the words of their keys. In JSON, numbers of more than 53 bits
+and bytes are strings; in CSV, nothing is the absence of an optional value, and \"\" an empty text.
+
+Examples:
+  candide dump shop.candide accounts --csv > accounts.csv
+  candide dump shop.candide accounts | jq .cents";
+
+/// The text at the end of the help of `get`.
+pub(super) const GET_HELP: &str = "\
+A key is its components with commas between them. A text with a comma or a quote is in quotes, and
+the quote is doubled. Bytes are hexadecimal digits, the absence of an optional part is None.
+
+Examples:
+  candide get shop.candide accounts 7
+  candide get shop.candide lines 7,2
+  candide get shop.candide customers '\"Doe, Jane\",7' --csv
+  candide get shop.candide customers @key.txt";
+
+/// The options of `candide tables`.
+#[derive(Debug, Args)]
+pub(crate) struct TablesArgs {
+    /// The directory of the database
+    #[arg(value_name = "DIR")]
+    pub(crate) place: PathBuf,
+}
+
+/// The options of `candide dump`.
+#[derive(Debug, Args)]
+pub(crate) struct DumpArgs {
+    /// The directory of the database
+    #[arg(value_name = "DIR")]
+    pub(crate) place: PathBuf,
+
+    /// The name of the table
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
+}
+
+/// The options of `candide get`.
+#[derive(Debug, Args)]
+pub(crate) struct GetArgs {
+    /// The directory of the database
+    #[arg(value_name = "DIR")]
+    pub(crate) place: PathBuf,
+
+    /// The name of the table
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+
+    /// The key of the row, such as 7, or 7,2; with @FILE, what the file contains
+    #[arg(value_name = "KEY", allow_hyphen_values = true)]
+    pub(crate) key: String,
+
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
+}
+
+/// The form in which rows are printed.
+#[derive(Debug, Args)]
+pub(crate) struct FormArgs {
+    /// Print an object of JSON for each row, one in a line [default]
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+
+    /// Print comma-separated values, with the names of the columns in the first line
+    #[arg(long)]
+    csv: bool,
+}
+
+impl FormArgs {
+    /// Returns the form that the options choose.
+    pub(crate) fn format(&self) -> RowFormat {
+        if self.csv { RowFormat::Csv } else { RowFormat::Json }
     }
 }
 

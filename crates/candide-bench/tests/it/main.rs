@@ -16,6 +16,7 @@ mod measurement;
 #[cfg(target_os = "linux")]
 mod printing;
 mod reproduce;
+mod rows;
 mod sets;
 mod soak;
 mod standard;

@@ -1,9 +1,13 @@
 //! Databases in files that are not in use: looking at them, checking, copying and repairing them,
 //! and measuring how fast they are recovered.
 
+// Layers, lowest first: values, inspect, contents, recovery.
+mod contents;
 mod inspect;
 mod recovery;
+mod values;
 
+pub use contents::{RowFormat, dump, get, tables};
 pub use inspect::{From, Inspection, inspect};
 pub use recovery::{RecoveryOrder, measure_recovery};
 

@@ -45,13 +45,15 @@ impl Store {
         let shared = &*self.shared;
         let _merging = shared.merging();
         let (to, _lock) = open_target(to)?;
-        let ends: Vec<(u64, u64)> = {
+        let (manifest, ends) = {
+            // Tables as of the moment at which the log ends: what was committed before a table was
+            // dropped is durable, and so in the copy.
+            let manifest = shared.manifest();
             let log = shared.log();
             let closed = log.closed().iter().map(|closed| (closed.number, closed.end));
-            closed.chain([log.durable_end()]).collect()
+            let ends: Vec<(u64, u64)> = closed.chain([log.durable_end()]).collect();
+            (manifest.current().clone(), ends)
         };
-        // The tables that these segments name were added earlier.
-        let manifest = shared.manifest().current().clone();
         copy(&**shared.disk, manifest, &ends, &to)
     }
 }

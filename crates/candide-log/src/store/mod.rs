@@ -106,7 +106,7 @@ pub struct LogWriter {
 }
 
 /// The state that a store and its writer share. The lock `merging` is taken first, then `filling`,
-/// then at most one of the others.
+/// then `manifest`, then `log`.
 #[derive(Debug)]
 struct Shared {
     disk: Arc<Directory>,
@@ -247,16 +247,18 @@ impl Store {
 
     /// Drops a table that is in use. When this returns, that is durable, and another table can have
     /// its name. All commit records that name the table must have been written before, and cuts
-    /// with their stamps closed. The next checkpoint leaves out the table's rows, and frees its
-    /// number.
+    /// with their stamps closed. The log is made durable first: otherwise a crash could lose
+    /// commits before the drop, such as one that has copied the rows, and not the drop. The next
+    /// checkpoint leaves out the table's rows, and frees its number.
     ///
     /// # Errors
-    /// `MANIFEST` cannot be written; as with [`add_table`](Store::add_table), the table may be gone
-    /// after the process has ended.
+    /// The log has failed, or `MANIFEST` cannot be written; as with
+    /// [`add_table`](Store::add_table), the table may be gone after the process has ended.
     ///
     /// # Panics
     /// If no table with this number is in use.
     pub fn drop_table(&self, number: u32) -> Result<(), StoreError> {
+        self.shared.log().sync()?;
         self.change_table(number, |schema| *schema = schema.dropped())
     }
 

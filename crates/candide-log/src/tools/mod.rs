@@ -4,12 +4,14 @@
 mod backup;
 mod inspect;
 mod repair;
+mod rows;
 mod stats;
 mod verify;
 
 pub use backup::backup;
 pub use inspect::{Item, inspect};
 pub use repair::{LostBlock, Repaired, Until, repair};
+pub use rows::{RowReader, rows};
 pub use stats::{GroupStats, Stats, TableStats, stats};
 pub use verify::{Verified, verify};
 

@@ -11,6 +11,7 @@ mod document;
 mod draws;
 mod fields;
 mod golden;
+mod keys;
 mod manifest;
 mod samples;
 mod segment;

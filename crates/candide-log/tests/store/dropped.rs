@@ -233,6 +233,23 @@ fn a_number_is_used_again_when_all_have_been_used() {
 }
 
 #[test]
+fn a_drop_is_not_durable_before_the_commits_before_it() {
+    let (disk, mut opened, table) = open_new();
+    let copy_of = opened.store.add_table(schema("copy")).unwrap();
+    opened.log.write(&[&put(1, table, 7, 7)], 1).unwrap();
+    opened.log.sync().unwrap();
+    let begin = disk.position();
+    // The row moves to the other table, which the program does not wait for.
+    opened.log.write(&[&put(2, copy_of, 7, 7)], 2).unwrap();
+    opened.store.drop_table(table).unwrap();
+    for state in disk.crash_states(&CrashOptions { first: begin, ..few() }) {
+        let found = contents(&open(state.disk()).unwrap());
+        let is_there = |name: &str| found.get(name).is_some_and(|keys| *keys == [7]);
+        assert!(is_there("accounts") || is_there("copy"), "{}{found:?}", state.describe());
+    }
+}
+
+#[test]
 fn rows_of_dropped_tables_are_skipped_by_all_tools() {
     let mut script = Script::new();
     let (one, two) = (script.add("one"), script.add("two"));

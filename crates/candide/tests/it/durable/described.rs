@@ -21,7 +21,7 @@ macro_rules! persons {
                 #[key]
                 pub(super) id: u64,
                 #[group(money)]
-                #[default = $cents]
+                #[default($cents)]
                 pub(super) cents: i64,
                 pub(super) state: State,
                 #[default = "hermit"]
@@ -34,7 +34,7 @@ macro_rules! persons {
 }
 
 persons!(first: Open Frozen Gone; 5;);
-persons!(more_states: Open Frozen Gone Lost; 6;);
+persons!(more_states: Open Frozen Gone Lost; -6;);
 persons!(exchanged: Frozen Open Gone; 5;);
 persons!(with_phone: Open Frozen Gone; 5; phone: candide::Text<20>);
 
@@ -129,7 +129,7 @@ fn more_variants_and_other_defaults_are_rows_of_the_same_table() {
     drop((db, persons));
     let after = stored(&disk);
     assert_ne!(before.schema, after.schema);
-    assert_eq!(after.fields[1].default, Some(6_u64.to_le_bytes().to_vec()));
+    assert_eq!(after.fields[1].default, Some((-6_i64).to_le_bytes().to_vec()));
     // A value that the files may have is not one of the former type.
     let what = "the type `State` of field `state` has changed; variant `Lost` of the files is not \
                 in the program";
