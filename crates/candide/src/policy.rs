@@ -16,6 +16,7 @@ use std::str::FromStr;
 ///
 /// No wait for a lock is longer than 10 ms, except under [`Policy::DeferredTwoPhase`] and
 /// [`Policy::Pipelined`]; a
+/// transaction that has failed to get locks too often does without them. A lock that another
 /// transaction of the same thread holds is ignored.
 ///
 /// [`Builder::policy`](crate::Builder::policy) chooses the policy of a database,
@@ -82,9 +83,20 @@ pub enum Policy {
     /// transactions before it have committed, and may fail.
     ///
     /// A commit waits without a bound for transactions that have locked a row before it, and never
-    /// for a closure: these transactions wait for none that comes after them. While a transaction
-    /// writes a row of such a table, that an operation on the row succeeds does not yet tell that
-    /// the row exists; if it does not, the transaction is repeated.
+    /// for a closure: these transactions wait for none that comes after them. Their steps and
+    /// updaters run meanwhile, so these should be short. A transaction that has read or locked a
+    /// row for update, or that holds a lock by another policy, or that appends to a sequence whose
+    /// number the commit draws, locks these rows as under [`Policy::Optimistic`], when no other
+    /// commit has them.
+    ///
+    /// A read of a row that commits hand on to one another waits until the last of them is over,
+    /// and keeps further ones from taking the row over. (In the source, such a read carries out the
+    /// operations that are pending.)
+    ///
+    /// That an update, an insert or a delete in such a table succeeds does not yet tell whether the
+    /// row exists. If the commit finds otherwise, the transaction is repeated. Operations that
+    /// return whether there is a row, as
+    /// [`Table::update_if_present`](crate::Table::update_if_present), read it.
     Pipelined,
     /// Answers by chance: grants a lock that it does not take, or refuses a free lock. Only to show
     /// that locks do not matter for serializability.

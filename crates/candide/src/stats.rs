@@ -174,11 +174,25 @@ pub struct LockStats {
     /// Locks before which a commit waited because a commit before it was not as far, under the same
     /// policy.
     pub gated: u64,
-    /// Commits under the same policy that were validated after those before them had ended, since
-    /// they had read.
-    pub wild: u64,
-    /// Commits under the same policy that have failed after they had locked.
+    /// Attempts under the same policy that have failed after they had locked.
     pub nullified: u64,
+    /// Attempts under the same policy whose commits waited for the ends of those before them, and
+    /// were validated then (*wild*), since they had read rows.
+    pub wild_reads: u64,
+    /// Wild attempts that had read no rows, but that keys are absent, or ranges of keys.
+    pub wild_keys: u64,
+    /// Wild attempts that had read nothing, but replaced [`Boxed`](crate::objects::Boxed) values;
+    /// and all others in the last 2^20 epochs.
+    pub wild_others: u64,
+    /// Attempts that have written a row under the same policy and locked it as under
+    /// [`Policy::Optimistic`](crate::policy::Policy::Optimistic), since they had locked a row for
+    /// update, or had a lock by another policy.
+    pub unchained_holds: u64,
+    /// The same, of attempts whose commits drew numbers of rows in sequences.
+    pub unchained_late: u64,
+    /// The same, for another reason: the attempt ran inside the commit of another transaction, the
+    /// transaction had failed to get locks too often, or a rank was being changed.
+    pub unchained_others: u64,
 }
 
 impl LockStats {
@@ -197,8 +211,13 @@ impl LockStats {
             cooled: self.cooled - earlier.cooled,
             taken_over: self.taken_over - earlier.taken_over,
             gated: self.gated - earlier.gated,
-            wild: self.wild - earlier.wild,
             nullified: self.nullified - earlier.nullified,
+            wild_reads: self.wild_reads - earlier.wild_reads,
+            wild_keys: self.wild_keys - earlier.wild_keys,
+            wild_others: self.wild_others - earlier.wild_others,
+            unchained_holds: self.unchained_holds - earlier.unchained_holds,
+            unchained_late: self.unchained_late - earlier.unchained_late,
+            unchained_others: self.unchained_others - earlier.unchained_others,
         }
     }
 
@@ -214,14 +233,19 @@ impl LockStats {
         self.cooled += other.cooled;
         self.taken_over += other.taken_over;
         self.gated += other.gated;
-        self.wild += other.wild;
         self.nullified += other.nullified;
+        self.wild_reads += other.wild_reads;
+        self.wild_keys += other.wild_keys;
+        self.wild_others += other.wild_others;
+        self.unchained_holds += other.unchained_holds;
+        self.unchained_late += other.unchained_late;
+        self.unchained_others += other.unchained_others;
     }
 }
 
 /// A session's counters of locks by policy. Only the session's thread writes them.
 #[derive(Debug, Default)]
-pub struct LockCounters(CachePadded<[AtomicU64; 13]>);
+pub struct LockCounters(CachePadded<[AtomicU64; 18]>);
 
 /// The counts about locks by policy, in the order of the fields of [`LockStats`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,8 +261,13 @@ pub(crate) enum LockCount {
     Cooled,
     TakenOver,
     Gated,
-    Wild,
     Nullified,
+    WildReads,
+    WildKeys,
+    WildOthers,
+    UnchainedHolds,
+    UnchainedLate,
+    UnchainedOthers,
 }
 
 impl LockCounters {
@@ -260,8 +289,13 @@ impl LockCounters {
             cooled: read(LockCount::Cooled),
             taken_over: read(LockCount::TakenOver),
             gated: read(LockCount::Gated),
-            wild: read(LockCount::Wild),
             nullified: read(LockCount::Nullified),
+            wild_reads: read(LockCount::WildReads),
+            wild_keys: read(LockCount::WildKeys),
+            wild_others: read(LockCount::WildOthers),
+            unchained_holds: read(LockCount::UnchainedHolds),
+            unchained_late: read(LockCount::UnchainedLate),
+            unchained_others: read(LockCount::UnchainedOthers),
         }
     }
 }

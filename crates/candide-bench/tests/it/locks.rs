@@ -47,17 +47,17 @@ fn counts_of_locks_are_reported_for_policies_that_lock() {
             assert!(!learns || taken == 0.0, "{result}");
         }
     }
-    // Eleven policies with two numbers of threads.
-    assert_eq!(with, 22);
+    // Twelve policies with two numbers of threads.
+    assert_eq!(with, 24);
     let (_, table) = printed.split_once("\nLocks on rows by policy: ").expect("a table of locks");
     let rows = table.lines().take_while(|line| !line.is_empty() && !line.starts_with("note: "));
     let rows = rows.filter(|line| line.contains("thread"));
-    assert_eq!(rows.count(), 22, "{printed}");
+    assert_eq!(rows.count(), 24, "{printed}");
     assert!(page.contains("<summary>Locks by policy</summary>"));
-    assert_eq!(page.matches("data-field=\"locks/taken\"").count(), 22);
+    assert_eq!(page.matches("data-field=\"locks/taken\"").count(), 24);
     // A column of one value is a sentence.
     let cooled = page.matches("data-field=\"locks/cooled\"").count();
-    assert!(cooled == 22 || page.matches(":locks/cooled").count() == 22, "{cooled}");
+    assert!(cooled == 24 || page.matches(":locks/cooled").count() == 24, "{cooled}");
 }
 
 #[test]

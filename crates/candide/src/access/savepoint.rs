@@ -61,6 +61,11 @@ impl WriteSet {
         &self.items[savepoint.items..]
     }
 
+    /// Returns whether one of an item's operations may fail.
+    pub(crate) fn may_fail(&self, item: &WriteItem) -> bool {
+        self.operations.may_fail_after(item, None)
+    }
+
     /// Returns the numbers of the items with an operation after the savepoint that may fail, except
     /// for those with a step, since only the commit runs it, and for the bases of late rows.
     pub(crate) fn fallible_since(&self, savepoint: &Savepoint) -> Vec<usize> {

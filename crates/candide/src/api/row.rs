@@ -251,6 +251,9 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// As [`Table::update_if_present`].
     #[inline]
     pub fn update_if_present(&self, update: impl Update<R>) -> Result<bool, Abort> {
+        if !self.may_be_there()? {
+            return Ok(false);
+        }
         if_present(self.update(update)).map(|done| done.is_some())
     }
 
@@ -329,7 +332,23 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
     pub fn delete_if_present(&self) -> Result<bool, Abort> {
+        if !self.may_be_there()? {
+            return Ok(false);
+        }
         if_present(self.delete()).map(|done| done.is_some())
+    }
+
+    /// Observes the row, if the next operation would answer blindly whether it exists. Returns
+    /// false if the row has been found absent.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn may_be_there(&self) -> Result<bool, Abort> {
+        let Found::Record(record) = self.found else { return Ok(true) };
+        let state = &mut *self.tx.state.borrow_mut();
+        if !P::ASSUMES_BLINDLY || state.admit_write().is_err() {
+            return Ok(true);
+        }
+        let core = self.table.core();
+        state.learn_existence(self.tx.engine, core.layout.first_of(record), true)
     }
 
     /// Calls `stage`, which stages changes of the key's record. If the key has no record, observes

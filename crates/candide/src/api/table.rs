@@ -199,7 +199,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// index.
     #[doc(alias = "add")]
     pub fn insert(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
-        if self.insert_if_absent(tx, row)? { Ok(()) } else { Err(Abort::Duplicate) }
+        if self.insert_unless::<false>(tx, &row)? { Ok(()) } else { Err(Abort::Duplicate) }
     }
 
     /// Inserts `rows`, one after another. In an ordered table, a key next to the one inserted
@@ -248,9 +248,22 @@ impl<R: Record, P: Protocol> Table<R, P> {
     #[doc(alias = "or_insert")]
     #[doc(alias = "on_conflict_do_nothing")]
     pub fn insert_if_absent(&self, tx: &Tx<'_, P>, row: R) -> Result<bool, Abort> {
+        self.insert_unless::<true>(tx, &row)
+    }
+
+    /// As [`Table::insert_if_absent`]. `TELLS` is whether the closure learns more than that there
+    /// was no row as far as is known.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn insert_unless<const TELLS: bool>(&self, tx: &Tx<'_, P>, row: &R) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
         let target = self.record_for(tx, state, &row.key())?;
-        self.insert_at(tx, state, target, &row)
+        if TELLS && P::ASSUMES_BLINDLY && !target.is_new {
+            let first = self.core.layout.first_of(target.record);
+            if state.learn_existence(tx.engine, first, false)? {
+                return Ok(false);
+            }
+        }
+        self.insert_at(tx, state, target, row)
     }
 
     /// Inserts `row` in the record `target`, unless that record holds a row; returns whether `row`

@@ -110,7 +110,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
         key: impl AsKey<R::Key>,
         update: impl Update<R>,
     ) -> Result<bool, Abort> {
-        if_present(self.update(tx, key, update)).map(|done| done.is_some())
+        match if_present(self.find_to_write(tx, key))? {
+            Some(row) => row.update_if_present(update),
+            None => Ok(false),
+        }
     }
 
     /// Applies `updater` to the row when the transaction commits.
@@ -190,7 +193,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &Tx<'_, P>,
         key: impl AsKey<R::Key>,
     ) -> Result<bool, Abort> {
-        if_present(self.delete(tx, key)).map(|done| done.is_some())
+        match if_present(self.find_to_write(tx, key))? {
+            Some(row) => row.delete_if_present(),
+            None => Ok(false),
+        }
     }
 
     /// Inserts `row` if no row with its key exists, otherwise applies `update` to the existing row;

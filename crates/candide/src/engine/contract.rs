@@ -113,6 +113,10 @@ pub trait Protocol: Absence {
     #[doc(hidden)]
     const OPAQUE_BY_LOOKS: bool = false;
 
+    /// Whether [`Protocol::assumes_blindly`] may return true.
+    #[doc(hidden)]
+    const ASSUMES_BLINDLY: bool = false;
+
     /// The sources from which the protocol can draw timestamps, the default first; empty if the
     /// protocol draws no timestamps.
     #[doc(hidden)]
@@ -273,6 +277,30 @@ pub trait Protocol: Absence {
         let is_anothers = is_locked && !own_thread::is_held_by_another(at, context.local.id);
         is_anothers.then(|| at.address())
     }
+
+    /// Called before the attempt links a record while another session holds the token. If the
+    /// attempt need not end, waits for the token and returns true.
+    #[doc(hidden)]
+    fn waits_to_link(
+        _context: &mut Context<'_, Self>,
+        _attempt: &Self::Attempt,
+        _table: u16,
+    ) -> bool {
+        false
+    }
+
+    /// Returns whether [`Protocol::assumes`] may answer for the row of a unit without a look at it.
+    /// Before an operation returns the answer to the closure as a value, the row is observed.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn assumes_blindly(_context: &mut Context<'_, Self>, _at: CellAt) -> bool {
+        false
+    }
+
+    /// Called when the session has waited at the place that [`Protocol::lock_place`] has returned
+    /// for the unit `at`, with or without success. The session has been pinned all the time.
+    #[doc(hidden)]
+    fn end_wait(_context: &mut Context<'_, Self>, _at: CellAt) {}
 
     /// Returns whether the row exists right now. The row is not observed.
     #[doc(hidden)]
@@ -442,6 +470,13 @@ pub trait Protocol: Absence {
         for item in writes.items() {
             let (start, count) = (images.len(), item.at.payload_words());
             images.resize(start + count, 0);
+            if Self::ASSUMES_BLINDLY
+                && !writes.may_fail(item)
+                && Self::assumes_blindly(context, item.at)
+            {
+                // The operations have told the closure nothing of the row, and tell nothing now.
+                continue;
+            }
             let image = &mut images[start..];
             let copy = |words: Words<'_>| words.copy(0, count, |word, value| image[word] = value);
             if !item.accepts(Self::read(context, attempt, item.at, copy)?.present) {

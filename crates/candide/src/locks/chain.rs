@@ -13,6 +13,7 @@ use super::word::{Lock, LockWord, READERS, W, WANT};
 use crate::engine::Common;
 use crate::record::CellAt;
 use crate::sync::Ordering;
+use std::cell::Cell;
 
 const STATES: u64 = 3 << 60;
 const LOCKED: u64 = 1 << 60;
@@ -109,46 +110,82 @@ impl Lock<'_> {
     }
 }
 
+/// Returns whether a chain goes through a cell of a table under `Occ`.
+pub(crate) fn is_in_chain(at: CellAt) -> bool {
+    at.cell_words() == 2 && Lock::of(&at).word().is_chained()
+}
+
+/// Ends a wish that [`want_end`] may have expressed. The WANT of a writer that waits for readers
+/// stays.
+pub(crate) fn end_want(engine: &Common, at: CellAt) {
+    if at.cell_words() == 2 {
+        let word = Lock::of(&at).word();
+        if word.is_wanted() && (word.is_chained() || word.is_free()) {
+            unwant_end(engine, at);
+        }
+    }
+}
+
+/// Ends a wish that [`want_end`] has expressed. Other sessions that have the same wish are woken,
+/// and express it again.
+fn unwant_end(engine: &Common, at: CellAt) {
+    Lock::of(&at).unwant();
+    if engine.parking.has_sleepers() {
+        engine.parking.wake(at.address());
+        engine.parking.wake(at.address() + 8);
+    }
+}
+
+/// Sets WANT in a cell through which a chain goes. Returns whether one does.
+pub(crate) fn want_end(at: CellAt) -> bool {
+    if at.cell_words() != 2 {
+        return false;
+    }
+    let lock = Lock::of(&at);
+    loop {
+        let word = lock.word();
+        if !word.is_chained() {
+            return false;
+        }
+        if word.is_wanted() || lock.exchange(word.0, word.0 | WANT).is_ok() {
+            return true;
+        }
+    }
+}
+
 /// The wish of a session that the chain of a cell ends, so that it can read or lock the cell. A
 /// chain with such a wish takes no further member, and the free cell is left to the session for a
 /// short time.
 #[derive(Debug)]
 pub(crate) struct EndWish {
     at: CellAt,
-    is_expressed: bool,
+    is_expressed: Cell<bool>,
 }
 
 impl EndWish {
     /// Makes a wish that is not expressed. The cell belongs to a table under `Occ`.
     pub(crate) fn of(at: CellAt) -> EndWish {
-        EndWish { at, is_expressed: false }
+        EndWish { at, is_expressed: Cell::new(false) }
     }
 
     /// Expresses the wish, if a chain goes through the cell.
-    pub(crate) fn express(&mut self) {
-        if self.at.cell_words() != 2 {
-            return;
-        }
-        let lock = Lock::of(&self.at);
-        loop {
-            let word = lock.word();
-            if !word.is_chained() {
-                return;
-            }
-            self.is_expressed = true;
-            if word.is_wanted() || lock.exchange(word.0, word.0 | WANT).is_ok() {
-                return;
-            }
+    pub(crate) fn express(&self) {
+        if want_end(self.at) {
+            self.is_expressed.set(true);
         }
     }
 
-    /// Ends the wish. Other sessions with the same wish express it again.
+    /// Expresses the wish, if it is about `at` and a chain goes through the cell.
+    pub(crate) fn express_about(&self, at: CellAt) {
+        if self.at.address() == at.address() {
+            self.express();
+        }
+    }
+
+    /// Ends the wish.
     pub(crate) fn end(self, engine: &Common) {
-        if self.is_expressed {
-            Lock::of(&self.at).unwant();
-            if engine.parking.has_sleepers() {
-                engine.parking.wake(self.at.address() + 8);
-            }
+        if self.is_expressed.get() {
+            unwant_end(engine, self.at);
         }
     }
 }

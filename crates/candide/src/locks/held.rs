@@ -100,12 +100,14 @@ impl HeldCells {
         may_be && self.cells.iter().rev().any(is_it)
     }
 
-    /// Locks a cell if its row exists (CL4). Returns the cell's word from before the lock.
+    /// Locks a cell if its row exists (CL4). Returns the cell's word from before the lock. Calls
+    /// `renew` each time that it is going to wait.
     #[inline(always)]
     pub(crate) fn hold<P: Protocol>(
         &mut self,
         context: &mut Context<'_, P>,
         at: CellAt,
+        renew: impl Fn(),
     ) -> Result<Tid, Abort> {
         // Other writers are about to wait for this attempt.
         context.yield_to_token()?;
@@ -138,6 +140,7 @@ impl HeldCells {
             }
             // WA1: asleep only if in order; otherwise a wait of few rounds.
             let begin = || wait_to_own(context, at, self.is_before(at));
+            renew();
             match wait.get_or_insert_with(begin).wait() {
                 Waited::Again => {}
                 waited => break waited,
@@ -167,9 +170,10 @@ impl HeldCells {
         &mut self,
         context: &mut Context<'_, P>,
         at: CellAt,
+        renew: impl Fn(),
     ) -> Result<bool, Abort> {
         if !self.has(at) {
-            self.hold(context, at)?;
+            self.hold(context, at, renew)?;
         }
         Ok(self.has(at))
     }
@@ -222,6 +226,9 @@ pub(crate) trait Early<P: Protocol> {
     fn before_lock(&mut self, _context: &mut Context<'_, P>, _at: CellAt) -> Result<(), Abort> {
         Ok(())
     }
+
+    /// Called each time that phase 1 has waited for a cell and has not got it.
+    fn wait_again(&self, _at: CellAt) {}
 
     /// Releases all that the attempt has locked early. An updater has panicked, and the write set's
     /// `items` are released.

@@ -160,10 +160,17 @@ impl RowLocks {
     /// Expresses the wish that the chain of a cell ends, until the attempt ends or has another such
     /// wish.
     fn wish_for_end(&mut self, locker: &Locker<'_>, at: CellAt) {
-        let mut wish = EndWish::of(at);
+        let wish = EndWish::of(at);
         wish.express();
         if let Some(before) = self.wish.replace(wish) {
             before.end(locker.engine);
+        }
+    }
+
+    /// Expresses the wish that the chain of a cell ends again, if the attempt has that wish.
+    pub(crate) fn renew_wish(&self, at: CellAt) {
+        if let Some(wish) = &self.wish {
+            wish.express_about(at);
         }
     }
 

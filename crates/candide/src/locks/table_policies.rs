@@ -122,8 +122,7 @@ impl TablePolicies {
         let is_possible = looks < LOOKS_MAX;
         if is_possible {
             let distance = u64::from(LAST_RANK - rank) << RANK;
-            let word = self.make_word(table);
-            word.store(word.load(Ordering::Relaxed) & POLICY | distance, Ordering::Relaxed);
+            change(self.make_word(table), |word| word & POLICY | distance);
         }
         // Release: a commit that finds no change uses the new rank (E31).
         self.ranks_change.store(false, Ordering::Release);
@@ -154,9 +153,7 @@ impl TablePolicies {
         if policy.locks_before_phase_1() {
             self.locks_before_phase_1.store(true, Ordering::Relaxed);
         }
-        let word = self.make_word(table);
-        let rank = word.load(Ordering::Relaxed) >> RANK << RANK;
-        word.store(rank | policy as u64, Ordering::Relaxed);
+        change(self.make_word(table), |word| word & !POLICY | policy as u64);
     }
 
     /// Returns the words of a table, which are made if need be.
@@ -166,5 +163,13 @@ impl TablePolicies {
         let words =
             groups[group].get_or_init(|| Box::new(std::array::from_fn(|_| AtomicU64::new(0))));
         &words[place]
+    }
+}
+
+/// Changes the word of a table. Its policy and its rank may be changed at the same time.
+fn change(word: &AtomicU64, to: impl Fn(u64) -> u64) {
+    let mut was = word.load(Ordering::Relaxed);
+    while let Err(now) = word.compare_exchange(was, to(was), Ordering::Relaxed, Ordering::Relaxed) {
+        was = now;
     }
 }

@@ -513,6 +513,7 @@ impl Protocol for Erased {
     const NAME: &'static str = "erased";
     const STRICT: bool = false;
     const OPAQUE: bool = false;
+    const ASSUMES_BLINDLY: bool = true;
     const CELL_WORDS: usize = 0;
     const NODE_WORDS: usize = 0;
     type Versions = Self;

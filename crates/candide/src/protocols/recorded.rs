@@ -549,6 +549,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const STRICT: bool = P::STRICT;
     const OPAQUE: bool = P::OPAQUE;
     const OPAQUE_BY_LOOKS: bool = P::OPAQUE_BY_LOOKS;
+    const ASSUMES_BLINDLY: bool = P::ASSUMES_BLINDLY;
     const CELL_WORDS: usize = P::CELL_WORDS;
     const NODE_WORDS: usize = P::NODE_WORDS;
     const ONE_SESSION: bool = P::ONE_SESSION;

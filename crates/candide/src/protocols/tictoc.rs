@@ -325,7 +325,7 @@ impl Protocol for TicToc {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
-        if attempt.held.has(at) || attempt.held.hold(context, at)?.has(Tid::ABSENT) {
+        if attempt.held.has(at) || attempt.held.hold(context, at, || {})?.has(Tid::ABSENT) {
             return Self::read(context, attempt, at, copy);
         }
         // While this session holds the cell, other sessions may extend the version, but not replace
@@ -341,7 +341,7 @@ impl Protocol for TicToc {
         attempt: &mut Attempt,
         at: CellAt,
     ) -> Result<bool, Abort> {
-        attempt.held.hold_once(context, at)
+        attempt.held.hold_once(context, at, || {})
     }
 
     #[inline(always)]

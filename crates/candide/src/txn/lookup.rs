@@ -234,8 +234,14 @@ impl<P: Protocol> State<P> {
         table.check_key(key);
         self.admit_write()?;
         // A link raises the version of a node, so it causes conflicts like a commit.
-        let context = Context::new(engine, &mut self.worker);
-        context.yield_to_token().map_err(|abort| self.doom(abort))?;
+        let mut context = Context::new(engine, &mut self.worker);
+        context
+            .yield_to_token()
+            .or_else(|abort| {
+                let has_waited = P::waits_to_link(&mut context, &self.attempt, table.number);
+                if has_waited { Ok(()) } else { Err(abort) }
+            })
+            .map_err(|abort| self.doom(abort))?;
         let local = &mut self.worker.local;
         let Ok(record) = RecordAt::allocate(&table.layout, key, &table.records, &mut local.caches)
         else {

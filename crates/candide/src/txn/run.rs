@@ -963,12 +963,15 @@ fn await_free<P: Protocol>(
     let mut wait: Option<Wait<'_>> = None;
     while let Some(place) = P::lock_place(context, attempt, at) {
         let wait = wait.get_or_insert_with(|| {
-            let patience = options.sleeps_at_most(LOCK_WAIT_MAX);
+            let patience = options.sleeps_at_most(patience(LOCK_WAIT_MAX));
             Wait::new(&engine.parking, place, Wish::Look, patience)
         });
         if wait.wait() == Waited::InVain {
             break;
         }
+    }
+    if wait.is_some() {
+        P::end_wait(context, at);
     }
 }
 

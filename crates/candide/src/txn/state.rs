@@ -401,6 +401,22 @@ impl<P: Protocol> State<P> {
         }
     }
 
+    /// Observes the row with this first unit and returns whether it exists, if the next operation
+    /// on it would otherwise answer blindly; else returns `if_unasked`. The answer goes to the
+    /// closure as a value.
+    pub(crate) fn learn_existence(
+        &mut self,
+        engine: &Engine<P>,
+        first: CellAt,
+        if_unasked: bool,
+    ) -> Result<bool, Abort> {
+        if !P::assumes_blindly(&mut Context::new(engine, &mut self.worker), first) {
+            return Ok(if_unasked);
+        }
+        self.enter(engine)?;
+        self.is_there(engine, first)
+    }
+
     /// Returns whether the protocol lets the closure assume, without an observation, that the row
     /// exists (if `exists`) or is absent.
     #[cfg_attr(not(debug_assertions), inline(always))]

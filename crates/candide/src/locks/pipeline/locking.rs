@@ -33,8 +33,7 @@ const ADDRESSES: u64 = (1 << ADDRESS_BITS) - 1;
 
 impl Pipeline {
     /// Begins the commit of an attempt that holds nothing: lists the items by rank. Returns false,
-    /// and may have shown the attempt on its desk, if no item is pipelined, or if the commit must
-    /// join no chain (PL6).
+    /// and may have shown the attempt on its desk, if the commit must join no chain (PL6).
     pub(crate) fn begin(
         &mut self,
         locker: &mut Locker<'_>,
@@ -43,8 +42,7 @@ impl Pipeline {
     ) -> bool {
         let policies = &locker.locks.policies;
         let mut cells = writes.items().iter().map(|item| item.at);
-        if !cells.clone().any(|at| is_pipelined(locker, at))
-            || locker.local.wanted.gives_up_locks()
+        if locker.local.wanted.gives_up_locks()
             || cells.any(|at| is_locked_by_own_thread(locker, at))
             || !by_policy.show_in_order(locker)
             || policies.ranks_change()
@@ -102,7 +100,7 @@ impl Pipeline {
                 locker.count(LockCount::Taken);
                 if let Err(abort) = lock_first(locker, item) {
                     Lock::of(&at).end_chain();
-                    wake(locker, at.address() + 8);
+                    wake(locker, &[at.address() + 8]);
                     return Err(abort);
                 }
             }
@@ -124,10 +122,13 @@ impl Pipeline {
         let next = self.links.get(number + 1).map_or(rank, |next| next.rank - 1);
         let passed = rank.max(next.min(self.least_passed(locker)));
         self.show_passed(locker, passed);
+        let desk = self.own_desk(locker).address();
         if hold == Hold::InChain && number < ITEMS_MAX {
             Lock::of(&at).relax(self.me(number));
-            wake(locker, at.address() + 8);
+            wake(locker, &[desk, at.address() + 8]);
             pass(Point::Relaxed);
+        } else {
+            wake(locker, &[desk]);
         }
     }
 
@@ -141,7 +142,7 @@ impl Pipeline {
     pub(crate) fn end_chain(&self, locker: &Locker<'_>, number: usize) {
         let at = self.links[number].at;
         Lock::of(&at).end_chain();
-        wake(locker, at.address() + 8);
+        wake(locker, &[at.address() + 8]);
     }
 }
 
@@ -212,7 +213,7 @@ fn join(locker: &mut Locker<'_>, at: CellAt, me: Member) -> Result<Option<Member
             Waited::InVain if obstacle == Obstacle::Wanted => (ignores_want, wait) = (true, None),
             Waited::InVain => {
                 drop(wait);
-                locker.local.wanted.note_failure(true);
+                locker.local.wanted.note_failure(false);
                 locker.count(LockCount::Died);
                 return Err(Abort::Locked);
             }
@@ -250,7 +251,7 @@ fn lock_first(locker: &mut Locker<'_>, item: &mut WriteItem) -> Result<(), Abort
         });
         if waiting.wait() == Waited::InVain {
             drop(wait);
-            locker.local.wanted.note_failure(true);
+            locker.local.wanted.note_failure(false);
             return Err(Abort::Locked);
         }
     }

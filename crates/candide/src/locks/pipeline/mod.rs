@@ -16,8 +16,9 @@
 //! * **PL1** State and owner of a lock are one word (`chain.rs`), which its owner changes by
 //!   exchanges. So the owner closes the cell, or a successor takes it over, but not both.
 //! * **PL2** An attempt locks in the order of ranks, which are unique. Before it locks a cell, each
-//!   of its predecessors is over, or has passed the rank of that cell: has locked all that it locks
-//!   up to that rank, and so have its predecessors.
+//!   of its predecessors is over, or has *passed* the rank of that cell: has locked all that it
+//!   locks up to that rank, and so have its predecessors. An attempt shows no rank as passed that
+//!   one of its predecessors has not.
 //! * **PL3** An attempt is over after all its predecessors.
 //! * **PL4** An attempt executes an item after its predecessor there is done or over, and shows
 //!   that it is done after that. An attempt that fails is done with all items when its predecessors
@@ -31,17 +32,38 @@
 //! * **PL7** Nothing fails after the first item is executed.
 //!
 //! # Why no attempt waits for ever
-//! Only attempts in chains wait without a bound, and only for others in chains. Let T wait for U:
-//! * for U to have passed a rank or to be over: U is a predecessor of T;
-//! * for U to relax or to close a cell: U waits meanwhile for the TID word alone, with a bound;
-//! * for the end of a chain that has a wish for its end: its members have locked the cell, and T
-//!   has passed no rank above the cell's.
+//! An attempt waits without a bound in four places, each time for another attempt in a chain:
+//! * **gate**: until a predecessor has passed a rank (`await_gate`);
+//! * **lock**: until the last member of a chain relaxes its lock; or, if the end of the chain is
+//!   wanted, until that member closes it (`join`);
+//! * **done**: until the predecessor in a cell has executed (`await_done`);
+//! * **over**: until a predecessor is over (`await_predecessors`).
 //!
-//! T has locked some cell after U, which had passed its rank then. If U waited for T in turn,
-//! directly or not, a chain of such edges would lead from a cell to a cell of a higher rank and
-//! back (PL2). `tests/chains` explores all interleavings of a model.
+//! Let p(T) be the rank that T shows as passed. It only rises.
+//! 1. If U is a predecessor of T that is not over, then p(T) <= p(U): T raises p(T) so far only
+//!    (PL2), and U had passed the rank of the cell that T took over from it.
+//! 2. No attempt is its own predecessor, directly or not. Otherwise let the last link of the circle
+//!    be T's take-over of a cell of rank r from U. Just before, p(T) < r, since T locks in the
+//!    order of ranks; r <= p(U), since U has relaxed the cell; and p(U) <= p(T) by 1, along the
+//!    other links of the circle.
+//! 3. At a gate, and for done and over, T waits for a predecessor U, so p(T) <= p(U) by 1. For the
+//!    lock of a cell of rank r, T waits for a U that has locked the cell, so p(T) < r <= p(U).
+//!    (Between its lock and its note of r, U waits for the TID word alone, with a bound.) So p
+//!    falls nowhere along a circle of waits, hence rises nowhere: the circle has no wait for a
+//!    lock. Then each attempt in it waits for a predecessor, which 2 excludes.
 //!
-//! User code in a chain are steps and updaters alone. Transactions in these join no chain.
+//! Waits for a row that is locked without a chain, or left free for a wish, have a bound, and so
+//! has the wait for the token, which comes before a link and before the first lock. `tests/chains`
+//! explores all interleavings of a model.
+//!
+//! User code in a chain are steps and updaters alone. A step cannot begin a transaction. An updater
+//! can: that transaction joins no chain.
+//!
+//! # Other sessions
+//! A session that waits for the end of a chain sets WANT, asleep or not. The chain then takes no
+//! further member, and the free cell is left for a short time to those that wait. So a reader waits
+//! for the members of the moment, not for those that would come. In the paper it carries out what
+//! they have deferred; here it cannot, since steps belong to their sessions.
 //!
 //! # Source
 //! [MA19], sections 4 and 5. There each session executes what others have deferred; here each

@@ -6,19 +6,22 @@ use super::Pipeline;
 use crate::locks::chain::Member;
 use crate::locks::shared::Locker;
 use crate::stats::LockCount;
-use crate::sync::{Patience, Wait, Wish};
+use crate::sync::{Patience, Wait, Wish, full_fence, step};
 
 impl Pipeline {
     /// Waits until every predecessor has passed the rank of link `number`, or is over (PL2).
     pub(super) fn await_gate(&mut self, locker: &Locker<'_>, number: usize) {
         let rank = self.links[number].rank;
         let mut has_waited = false;
-        for member in &self.predecessors {
+        self.predecessors.retain(|member| {
+            step();
             let desk = locker.locks.desks.desk(member.desk);
             // If the rank is that of a later attempt, the predecessor is over.
             let mut is_open = || desk.passed() >= rank || desk.is_over(member.attempt);
             has_waited |= wait_until(locker, desk.address(), &mut is_open);
-        }
+            // A session has one attempt at a time, so the list stays short.
+            !desk.is_over(member.attempt)
+        });
         if has_waited {
             locker.count(LockCount::Gated);
         }
@@ -36,19 +39,19 @@ impl Pipeline {
     }
 
     /// Shows that the attempt, which has locked everything, has passed all ranks that its
-    /// predecessors have passed.
-    fn raise(&mut self, locker: &Locker<'_>) {
+    /// predecessors have passed: all, if there are none.
+    pub(crate) fn raise(&mut self, locker: &Locker<'_>) {
         let least = self.least_passed(locker);
         if least > self.passed {
             self.show_passed(locker, least);
+            wake(locker, &[self.own_desk(locker).address()]);
         }
     }
 
+    /// Shows the rank that the attempt has passed. The caller wakes those that wait for it.
     pub(super) fn show_passed(&mut self, locker: &Locker<'_>, rank: u64) {
         self.passed = rank;
-        let desk = self.own_desk(locker);
-        desk.show_passed(rank);
-        wake(locker, desk.address());
+        self.own_desk(locker).show_passed(rank);
     }
 
     /// Waits until the predecessor of each item is done with it, or is over (PL4). The attempt has
@@ -71,7 +74,7 @@ impl Pipeline {
     pub(crate) fn note_done(&self, locker: &Locker<'_>) {
         let desk = self.own_desk(locker);
         desk.note_all_done();
-        wake(locker, desk.address());
+        wake(locker, &[desk.address()]);
     }
 
     /// Waits until all predecessors are over (PL3).
@@ -90,7 +93,7 @@ impl Pipeline {
     /// Ends the attempt's use of chains, all of which it has left. The desk shows that the attempt
     /// is over.
     pub(crate) fn end(&mut self, locker: &Locker<'_>) {
-        wake(locker, self.own_desk(locker).address());
+        wake(locker, &[self.own_desk(locker).address()]);
         self.links.clear();
     }
 }
@@ -107,9 +110,12 @@ fn wait_until(locker: &Locker<'_>, address: u64, is_so: &mut dyn FnMut() -> bool
     true
 }
 
-/// Wakes the sessions that wait at `address`.
-pub(super) fn wake(locker: &Locker<'_>, address: u64) {
+/// Wakes the sessions that wait at `addresses`, for what the caller has stored before. Other
+/// sleepers look again by themselves after a millisecond, but here all that come behind them wait,
+/// too. So there is a fence between the stores and the look at the sleepers.
+pub(super) fn wake(locker: &Locker<'_>, addresses: &[u64]) {
+    full_fence(); // E1
     if locker.engine.parking.has_sleepers() {
-        locker.engine.parking.wake(address);
+        addresses.iter().for_each(|&address| locker.engine.parking.wake(address));
     }
 }

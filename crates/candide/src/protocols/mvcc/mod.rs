@@ -295,7 +295,7 @@ impl Protocol for Mvcc {
         attempt: &mut Attempt,
         at: CellAt,
     ) -> Result<bool, Abort> {
-        attempt.held.hold_once(context, at)
+        attempt.held.hold_once(context, at, || {})
     }
 
     #[inline(always)]

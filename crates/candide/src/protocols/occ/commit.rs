@@ -27,7 +27,7 @@ pub(super) fn commit(
     attempt.view.reserve();
     if attempt.early.locks_before_phase_1(context, writes)
         && let Some(committed) =
-            lock_before_phase_1(context, attempt, writes, turn, late.is_empty())?
+            lock_before_phase_1(context, attempt, writes, turn, !late.is_empty())?
     {
         return Ok(committed);
     }
@@ -60,8 +60,7 @@ pub(super) fn commit(
     Ok(Committed { version: version.version(), stamp })
 }
 
-/// Takes locks by policy before phase 1, or commits in a pipeline. A commit with late rows joins no
-/// chain, since their records have no rank before they are known.
+/// Takes locks by policy before phase 1, or commits in a pipeline.
 #[cold]
 #[inline(never)]
 fn lock_before_phase_1(
@@ -69,9 +68,9 @@ fn lock_before_phase_1(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
-    may_join_chains: bool,
+    has_late_rows: bool,
 ) -> Result<Option<Committed>, Abort> {
-    if may_join_chains && let Some(_in_chain) = attempt.early.begin_pipeline(context, writes) {
+    if let Some(_in_chain) = attempt.early.begin_pipeline(context, writes, has_late_rows) {
         return pipeline::commit(context, attempt, writes, turn).map(Some);
     }
     let observed = (&*attempt.reads, &attempt.nodes);

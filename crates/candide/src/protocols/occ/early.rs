@@ -15,7 +15,7 @@ use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::locks::{
     EndWish, Grant, HeldCells, Link, LockBase, Locker, Mode, Pipeline, RANGE, RASK, RowLocks,
-    SessionLocks, WASK, following, learn, lock_place, with_flags,
+    SessionLocks, WASK, end_want, following, learn, lock_place, want_end, with_flags,
 };
 use crate::policy::Policy;
 use crate::protocols::shared::cell_lock::{raise_install, release_cell};
@@ -173,7 +173,7 @@ impl EarlyLocks {
         context: &mut Context<'_, P>,
         at: CellAt,
     ) -> Result<Tid, Abort> {
-        self.held.hold(context, at)
+        self.held.hold(context, at, || self.by_policy.renew_wish(at))
     }
 
     /// Locks a cell before the closure runs, as a read for update locks it. Returns whether the
@@ -186,7 +186,7 @@ impl EarlyLocks {
         at: CellAt,
     ) -> Result<bool, Abort> {
         self.before_write(context, reads, at, When::Ahead)?;
-        self.held.hold_once(context, at)
+        self.held.hold_once(context, at, || self.by_policy.renew_wish(at))
     }
 
     /// Takes the lock by policy of a cell before the closure runs, for writing or for reading.
@@ -267,9 +267,29 @@ impl EarlyLocks {
             return None;
         }
         if tid.has(Tid::LOCK) && !own_thread::is_held_by_another(at, context.local.id) {
+            if tid.has(WASK) {
+                // Until `end_wait`.
+                want_end(at);
+            }
             return Some(at.address());
         }
         lock_place(base(context), self.own.desk(), at)
+    }
+
+    /// Returns whether a commit alone finds out whether the row of a cell exists.
+    pub(super) fn finds_existence<P: Protocol<Clock = Shared>>(
+        context: &Context<'_, P>,
+        at: CellAt,
+    ) -> bool {
+        // Relaxed: an operation may follow the table's policy of before.
+        Tid(at.cell_word(0).load(Ordering::Relaxed)).has(WASK)
+            && at.cell_words() == 2
+            && is_pipelined(base(context), at)
+    }
+
+    /// Ends a wait that [`EarlyLocks::place`] has begun.
+    pub(super) fn end_wait<P: Protocol<Clock = Shared>>(context: &Context<'_, P>, at: CellAt) {
+        end_want(context.engine, at);
     }
 
     #[cold]
@@ -301,36 +321,71 @@ impl EarlyLocks {
 /// Commits in a pipeline (`pipeline`).
 impl EarlyLocks {
     /// Begins to commit in a pipeline, when no other session has the token. Returns `None`, and has
-    /// done nothing, if the commit must not or need not.
+    /// done nothing, if the commit must not or need not. `has_late_rows` is whether it finds keys
+    /// of rows: their records have no rank yet.
     #[cold]
     pub(super) fn begin_pipeline<P: Protocol<Clock = Shared>>(
         &mut self,
         context: &mut Context<'_, P>,
         writes: &WriteSet,
+        has_late_rows: bool,
     ) -> Option<InChain> {
+        if !writes.items().iter().any(|item| is_pipelined(base(context), item.at)) {
+            return None;
+        }
+        let in_chain = self.begin_chains(context, writes, has_late_rows);
+        in_chain.inspect_err(|&reason| self.count(reason)).ok()
+    }
+
+    /// Begins to commit in a pipeline. Otherwise returns the reason.
+    fn begin_chains<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        writes: &WriteSet,
+        has_late_rows: bool,
+    ) -> Result<InChain, LockCount> {
         if self.held.has_cells() || self.by_policy.holds_any() {
-            return None; // PL6
+            return Err(LockCount::UnchainedHolds); // PL6
+        }
+        if has_late_rows {
+            return Err(LockCount::UnchainedLate);
         }
         let (engine, session) = (context.engine, context.local.id);
         let must_yield = engine.token.is_others(session) && !context.local.has_yielded;
         if must_yield && Held::Token(engine.id).is_own_threads() {
             // The commit without a pipeline is refused, since it would wait for its own thread.
-            return None;
+            return Err(LockCount::UnchainedOthers);
         }
-        let in_chain = steps::enter_chains()?;
+        let in_chain = steps::enter_chains().ok_or(LockCount::UnchainedOthers)?;
         let locker = &mut locker(context, &mut self.own);
         if !self.pipeline.begin(locker, &mut self.by_policy, writes) {
             // The desk may show the attempt.
             self.held.note_others(false);
-            return None;
+            return Err(LockCount::UnchainedOthers);
         }
         if must_yield {
-            let patience = Patience::Lasting(prolonged(TOKEN_WAIT_MAX));
-            let place = engine.token.address();
-            let mut wait = Wait::new(&engine.parking, place, Wish::Look, patience);
-            while engine.token.is_others(session) && wait.wait() == Waited::Again {}
+            await_token(context);
         }
-        Some(in_chain)
+        Ok(in_chain)
+    }
+
+    /// Waits before a link in a table until no other session has the token, for a limited time.
+    /// Returns false, and has not waited, if the table's rows are not locked in chains, the attempt
+    /// holds something, or the thread would wait for itself.
+    #[cold]
+    pub(super) fn waits_to_link<P: Protocol<Clock = Shared>>(
+        &self,
+        context: &mut Context<'_, P>,
+        table: u16,
+    ) -> bool {
+        let holds_nothing = !self.held.has_cells() && !self.by_policy.holds_any();
+        let waits = holds_nothing
+            && base(context).locks.policies.of(table) == Policy::Pipelined
+            && !Held::Token(context.engine.id).is_own_threads();
+        if waits {
+            await_token(context);
+        }
+        waits
     }
 
     pub(super) fn links(&self) -> &[Link] {
@@ -368,6 +423,14 @@ impl EarlyLocks {
         number: usize,
     ) {
         self.pipeline.hand_on(&locker(context, &mut self.own), number);
+    }
+
+    /// Shows that the attempt has locked everything; see [`Pipeline::raise`].
+    pub(super) fn end_locking<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+    ) {
+        self.pipeline.raise(&locker(context, &mut self.own));
     }
 
     /// Waits until the predecessors are done with the items that the attempt has taken over.
@@ -453,6 +516,15 @@ impl EarlyLocks {
     }
 }
 
+/// Waits until no other session has the token, for a limited time, once in a transaction.
+fn await_token<P: Protocol<Clock = Shared>>(context: &mut Context<'_, P>) {
+    let engine = context.engine;
+    let patience = Patience::Lasting(prolonged(TOKEN_WAIT_MAX));
+    let mut wait = Wait::new(&engine.parking, engine.token.address(), Wish::Look, patience);
+    while engine.token.is_others(context.local.id) && wait.wait() == Waited::Again {}
+    context.local.has_yielded = engine.token.is_others(context.local.id);
+}
+
 fn is_pipelined(base: LockBase<'_>, at: CellAt) -> bool {
     base.locks.policies.at(at) == Policy::Pipelined
 }
@@ -485,6 +557,10 @@ impl<P: Protocol<Clock = Shared>> Early<P> for EarlyLocks {
         let grant = by_policy.ask(&mut locker(context, own), at, lock, held.has_cells());
         held.note_others(grant == Ok(Grant::Held));
         grant.map(drop)
+    }
+
+    fn wait_again(&self, at: CellAt) {
+        self.by_policy.renew_wish(at);
     }
 
     fn release_in_panic(

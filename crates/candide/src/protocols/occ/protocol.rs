@@ -35,6 +35,7 @@ impl Protocol for Occ {
     const STRICT: bool = true;
     const OPAQUE: bool = true;
     const OPAQUE_BY_LOOKS: bool = true;
+    const ASSUMES_BLINDLY: bool = true;
     const CELL_WORDS: usize = 1;
     const NODE_WORDS: usize = 0;
     const SINGLE_READ_COMMITS: bool = true;
@@ -126,6 +127,20 @@ impl Protocol for Occ {
         writes: bool,
     ) -> Result<(), Abort> {
         attempt.early.lock_ahead(context, at, writes)
+    }
+
+    fn waits_to_link(context: &mut Context<'_, Occ>, attempt: &Attempt, table: u16) -> bool {
+        attempt.reads.is_empty()
+            && attempt.nodes.is_empty()
+            && attempt.early.waits_to_link(context, table)
+    }
+
+    fn assumes_blindly(context: &mut Context<'_, Occ>, at: CellAt) -> bool {
+        EarlyLocks::finds_existence(context, at)
+    }
+
+    fn end_wait(context: &mut Context<'_, Occ>, at: CellAt) {
+        EarlyLocks::end_wait(context, at);
     }
 
     fn lock_place(context: &mut Context<'_, Occ>, attempt: &Attempt, at: CellAt) -> Option<u64> {

@@ -116,7 +116,7 @@ fn read_slowly(
             Err(said) => tid = said,
         }
     }
-    let Some(mut wish) = EarlyLocks::wish_for_end(at, tid) else {
+    let Some(wish) = EarlyLocks::wish_for_end(at, tid) else {
         return look_again(context, at, tid, look);
     };
     let engine = context.engine;

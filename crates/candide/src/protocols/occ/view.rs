@@ -96,7 +96,7 @@ use crate::access::WriteItem;
 use crate::engine::{Context, Protocol};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
-use crate::locks::LOCK_ROUNDS_MAX;
+use crate::locks::{LOCK_ROUNDS_MAX, is_in_chain};
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::read_set::{first_changed, has_changed};
 use crate::record::{CellAt, Tid};
@@ -341,6 +341,10 @@ impl View {
             known.said = ask();
             pass(Point::Asked);
             while known.said.has(Tid::INSTALL) {
+                if is_in_chain(known.at) {
+                    let at = known.at;
+                    return self.forget_known(at);
+                }
                 if known.said.has(Tid::DEAD) || !spin.wait_at_most(LOCK_ROUNDS_MAX) {
                     return Err(Stuck::Locked(known.at));
                 }
@@ -351,6 +355,14 @@ impl View {
             }
         }
         Ok(())
+    }
+
+    /// Forgets whether the row of a cell in a chain exists. The commit finds out; until then the
+    /// operations on the row have told the closure nothing. Continues with [`View::ask_known`].
+    #[cold]
+    fn forget_known(&mut self, at: CellAt) -> Result<(), Stuck> {
+        self.known.retain(|known| known.at.address() != at.address());
+        self.ask_known()
     }
 
     /// Ends an attempt that has committed. Resets `most` for the next transaction.

@@ -278,7 +278,9 @@ fn lock_rest<P: Protocol, E: Early<P>>(
                 Ok(true) => break Ok(()),
                 Ok(false) if has(unasked) => {}
                 Ok(false) if waits => {
-                    break lock_later(context, writes, index, early.held(), unasked);
+                    let owns_nothing = early.held().owns_nothing();
+                    let again = &|at: CellAt| early.wait_again(at);
+                    break lock_later(context, writes, index, owns_nothing, (unasked, again));
                 }
                 Ok(false) => break Err(Abort::Locked),
                 Err(abort) => break Err(abort),
@@ -315,7 +317,7 @@ pub(crate) fn lock_one<P: Protocol>(
     }
     let locked = match try_lock(item, 0) {
         Ok(true) => Ok(()),
-        Ok(false) if waits => lock_later(context, writes, index, held, 0),
+        Ok(false) if waits => lock_later(context, writes, index, held.owns_nothing(), (0, &|_| {})),
         Ok(false) => Err(Abort::Locked),
         Err(abort) => Err(abort),
     };
@@ -377,24 +379,26 @@ pub(crate) fn try_lock(item: &mut WriteItem, asks: u64) -> Result<bool, Abort> {
 }
 
 /// Waits for the lock of an item's cell. Fails if the cell gets a flag of `unasked` meanwhile.
+/// `owns_nothing` is whether the attempt holds nothing beside its items. Calls `again` with the
+/// cell each time that it has waited in vain.
 #[cold]
 #[inline(never)]
 fn lock_later<P: Protocol>(
     context: &mut Context<'_, P>,
     writes: &mut WriteSet,
     index: usize,
-    held: &HeldCells,
-    unasked: u64,
+    owns_nothing: bool,
+    (unasked, again): (u64, &dyn Fn(CellAt)),
 ) -> Result<(), Abort> {
     // WA2: asleep only if nothing is owned; otherwise a wait of few rounds.
-    let owns_nothing = held.owns_nothing() && writes.items().iter().all(|item| item.note == 0);
+    let owns_nothing = owns_nothing && writes.items().iter().all(|item| item.note == 0);
     let item = &mut writes.items_mut()[index];
     let mut wait = wait_to_own(context, item.at, owns_nothing);
     let (waited, failure) = loop {
         match wait.wait() {
             Waited::Again => match try_lock(item, unasked) {
                 Ok(true) => return Ok(()),
-                Ok(false) => {}
+                Ok(false) => again(item.at),
                 Err(failure) => break (wait.give_up(), failure),
             },
             waited => break (waited, Abort::Locked),

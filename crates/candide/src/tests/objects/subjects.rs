@@ -304,7 +304,7 @@ impl<P: Protocol> Subject<P> for Map<P> {
             8 => answer(self.0.delete(tx, 2)),
             9 => value(self.0.get_or_insert(tx, 2, 9)),
             10 => value(self.0.modify_or_insert(tx, 3, 10, |value| {
-                *value *= 2;
+                *value = value.wrapping_mul(2);
                 *value % 1_000
             })),
             11 => answer(self.0.contains_key(tx, 3)),
@@ -345,7 +345,7 @@ impl<P: Protocol> Subject<P> for Map<P> {
             9 => vec![*model.entry(2).or_insert(9)],
             10 => {
                 let value = model.entry(3).or_insert(10);
-                *value *= 2;
+                *value = value.wrapping_mul(2);
                 vec![*value % 1_000]
             }
             11 => vec![i64::from(model.contains_key(&3))],

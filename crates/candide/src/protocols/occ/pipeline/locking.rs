@@ -31,6 +31,7 @@ pub(super) fn lock_in_order(
         locked.map_err(|abort| (abort, link.at))?;
         attempt.early.hand_on(context, number);
     }
+    attempt.early.end_locking(context);
     pass(Point::Locked);
     Ok(())
 }

@@ -17,24 +17,36 @@
 //! version; and near the last epoch, where no version may be left, each is. The others are *tame*.
 //!
 //! # Why it is serializable
-//! The proof of `occ` orders commits by their fences. It needs that INSTALL is in each written cell
-//! before the fence (the first member of the chain has set it, PL1), and that a commit whose
-//! predecessor wrote a cell has its fence later: a member's fence follows the ends of its
-//! predecessors (PL3), and these follow their fences. A step reads what its predecessors have
-//! executed (PL4), and all of these commit, since nothing fails after the first execution (PL7). A
-//! wild member compares versions after its predecessors are over, when the TID word has the version
-//! of the words (PL5): so a version that was read and has been replaced in the chain is found.
+//! The paper's three theorems, with conditions that can fail, which its tame transactions do not
+//! have. The paper orders commits by their ends; here the order is that of their fences.
 //!
-//! A commit whose guard does not hold has its place after its predecessors. It has evaluated under
-//! all its locks, and has read nothing else.
+//! *Tame commits are strictly serializable (theorem 1).* The proof of `occ` needs two facts.
+//! INSTALL is in each written cell before the fence: the first member of the chain has set it
+//! (PL1). And a commit whose predecessor wrote a cell has its fence later: a member's fence follows
+//! the ends of its predecessors (PL3), and these follow their fences. A step reads what its
+//! predecessors have executed (PL4), and all of these commit, since nothing fails after the first
+//! execution (PL7): no failure spreads. Cells without chains are locked until the end, as under
+//! `occ`.
+//!
+//! A commit whose guard does not hold, or whose step panics, executes nothing, and its successors
+//! go on as if it had not been. Its place is behind its predecessors: it has evaluated under all
+//! its locks, when its predecessors had executed, and has read nothing else.
+//!
+//! *No deadlock, and opacity (theorem 2).* `locks/pipeline` proves the former. A tame transaction
+//! sees nothing before its commit. Its steps see the state at its place, even if it fails then:
+//! each commit before it that writes one of its cells has executed (PL4), no later one can (PL1),
+//! and what has been executed is committed (PL7).
+//!
+//! *Wild and tame commits together (theorem 3).* A wild commit locks as a tame one, so there is no
+//! deadlock. It compares versions after its predecessors are over and after its fence. Then the TID
+//! word has the version of the words (PL5): so what was read and has been replaced in a chain is
+//! found, and INSTALL tells of chains in other cells. The rest is the proof of `occ`, and the views
+//! of `occ` keep its reads opaque. A commit with effects on values outside of records is wild, too.
 //!
 //! Versions of a row rise along a chain (OC2 with PL5), and so do stamps (OC4), so recovery and
 //! cuts need nothing new. A reader sees only what the last member publishes. That is the version of
 //! the last member that has executed something, with its words, so views need nothing new either.
 //!
-//! # Opacity
-//! A tame transaction sees nothing before its commit.
-
 #![forbid(unsafe_code)]
 
 mod locking;
@@ -96,11 +108,10 @@ fn run(
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
 ) -> Result<Committed, Failure> {
-    let is_wild = !attempt.reads.is_empty()
-        || !attempt.nodes.is_empty()
-        || context.local.values.is_used()
-        || context.engine.epochs.now() > EPOCH_MAX - LAST_EPOCHS;
-    if !is_wild {
+    let wildness = wildness(context, attempt);
+    if let Some(reason) = wildness {
+        attempt.early.count(reason);
+    } else {
         attempt.early.await_done(context);
         check_existence(context, attempt, writes)?;
         evaluate_at_once(writes)?;
@@ -116,9 +127,8 @@ fn run(
     fence_after_locking();
     let certified = certify(context, attempt, writes)
         .or_else(|conflict| certify_ranges(context, attempt, writes, conflict));
-    let version = if is_wild {
+    let version = if wildness.is_some() {
         let version = certified.map_err(Failure::Outcome)?;
-        attempt.early.count(LockCount::Wild);
         check_existence(context, attempt, writes)?;
         let replaced = |item: &WriteItem| Tid(item.note).version();
         evaluate(context.local, writes, version.version(), replaced)?;
@@ -136,6 +146,19 @@ fn run(
     attempt.view.meet_installed(writes.items(), version);
     attempt.last = Some(version);
     Ok(Committed { version: version.version(), stamp: version.epoch() })
+}
+
+/// Returns the reason for which an attempt is wild; `None` for a tame one.
+fn wildness(context: &Context<'_, Occ>, attempt: &Attempt) -> Option<LockCount> {
+    let is_late = || context.engine.epochs.now() > EPOCH_MAX - LAST_EPOCHS;
+    if !attempt.reads.is_empty() {
+        Some(LockCount::WildReads)
+    } else if !attempt.nodes.is_empty() {
+        Some(LockCount::WildKeys)
+    } else {
+        let is_other = context.local.values.is_used() || is_late();
+        is_other.then_some(LockCount::WildOthers)
+    }
 }
 
 /// Ends a commit that has failed, and leaves its chains as they are. After a conflict, first

@@ -1,11 +1,13 @@
 //! Schedules of chains, under the policy `pipelined`: threads are stopped at exact points of their
 //! commits.
 
+mod beside;
+
 use super::{assert_free, cell, scene};
 use crate::policy::Policy;
 use crate::protocols::Occ;
 use crate::record::Tid;
-use crate::sync::{Ordering, Point, with_hook, with_patience};
+use crate::sync::{Ordering, Point, steps, with_hook};
 use crate::tests::hostile::Watchdog;
 use crate::tests::rows::Item;
 use crate::tests::transactions::ONCE;
@@ -14,6 +16,7 @@ use crate::{Abort, Database, Error, Table, TableOptions, Tx};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
 
 impl Scene {
     /// Returns the number of sessions that sleep, except those that sleep at `places`.
@@ -427,76 +430,6 @@ fn transfers_of_steps_meet_no_conflict() {
     assert_free(&scene.table, "after the transfers");
 }
 
-/// Four threads never leave the row free by themselves. A reader gets through all the same, and so
-/// does a read for update.
-#[test]
-fn a_chain_ends_when_another_wants_the_row() {
-    let scene = pipelined();
-    let done = crate::sync::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                let mut session = scene.db.session().unwrap();
-                while !done.load(Ordering::Relaxed) {
-                    session.run(|tx| add(0, 1)(&scene.table, tx)).unwrap();
-                }
-            });
-        }
-        let mut session = scene.db.session().unwrap();
-        for _ in 0..50 {
-            session.run(|tx| scene.table.read(tx, 0, Item::COUNT)).unwrap();
-            session.run(|tx| scene.table.read_for_update(tx, 0, Item::COUNT)).unwrap();
-        }
-        done.store(true, Ordering::Relaxed);
-    });
-}
-
-/// A reader sleeps until the chain ends. The next writer waits for that end, too.
-#[test]
-fn a_chain_whose_end_is_wanted_takes_no_further_member() {
-    let scene = pipelined();
-    let place = cell(&scene.table, 0).address();
-    std::thread::scope(|scope| {
-        let first = spawn(scope, &scene, Point::Executed, add(0, 1)).reached();
-        let reader = scope.spawn(|| {
-            let mut session = scene.db.session().unwrap();
-            let read = || session.run(|tx| scene.table.read(tx, 0, Item::COUNT));
-            with_patience(read).unwrap()
-        });
-        eventually("the reader sleeps", || scene.sleeps_at(place));
-        let second = spawn_free(scope, &scene, add(0, 10));
-        let waits = || scene.sleeps_at(place + 8);
-        eventually("the writer waits", || waits() || scene.taken_over() > 0);
-        assert_eq!(scene.taken_over(), 0);
-        assert_eq!(first.finish(), (Ok(()), 0));
-        let read = reader.join().unwrap();
-        assert!([1, 11].contains(&read), "{read}");
-        assert_eq!(second.finish(), (Ok(()), 0));
-    });
-    assert_free(&scene.table, "after the reader");
-}
-
-/// A transaction that holds a row by a read for update joins no chain, since a member of the chain
-/// may be waiting for that row.
-#[test]
-fn a_transaction_that_holds_a_row_takes_no_lock_over() {
-    let scene = pipelined();
-    std::thread::scope(|scope| {
-        let first = spawn(scope, &scene, Point::Executed, add(0, 1)).reached();
-        let holder = spawn_free(scope, &scene, |table, tx| {
-            table.read_for_update(tx, 1, Item::COUNT)?;
-            table.update(tx, 0, Item::COUNT.add(10))
-        });
-        let has_failed = || scene.db.stats().total_aborts() > 0;
-        eventually("the holder gives up", || has_failed() || scene.taken_over() > 0);
-        assert_eq!(scene.taken_over(), 0);
-        assert_eq!(first.finish(), (Ok(()), 0));
-        assert_eq!(holder.finish().0, Ok(()));
-    });
-    assert_eq!(count(&scene, 0), Some(11));
-    assert_free(&scene.table, "after the holder");
-}
-
 #[test]
 fn rows_are_locked_by_the_ranks_of_their_tables() {
     let scene = pipelined();
@@ -524,4 +457,80 @@ fn rows_are_locked_by_the_ranks_of_their_tables() {
         });
     }
     assert_free(&other, "after both");
+}
+
+/// A transaction takes rows over from a session that commits one transaction after another.
+#[test]
+fn predecessors_that_are_over_are_looked_at_once() {
+    const ROWS: u64 = 120;
+    let scene = &pipelined();
+    let fill =
+        |tx: &Tx<'_, Occ>| (8..ROWS).try_for_each(|key| scene.table.insert(tx, Item::new(key, 0)));
+    scene.db.run(fill).unwrap();
+    let mut keys: Vec<u64> = (0..ROWS).collect();
+    keys.sort_unstable_by_key(|&key| cell(&scene.table, key).address());
+    let keys = &keys;
+    let ((say, reached), (go, stopped)) = (channel(), channel::<()>());
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut session = scene.db.session().unwrap();
+            let hook = move |point| {
+                if point == Point::Executed {
+                    say.send(()).unwrap();
+                    let _ = stopped.recv();
+                }
+            };
+            with_hook(hook, || {
+                for &key in &keys[1..] {
+                    session.run(|tx| add(key, 1)(&scene.table, tx)).unwrap();
+                }
+            });
+        });
+        let mut relaxed = 0;
+        let hook = move |point| {
+            if point == Point::Relaxed {
+                if relaxed > 0 {
+                    go.send(()).unwrap();
+                }
+                relaxed += 1;
+                if relaxed < ROWS {
+                    receive("the next predecessor", &reached);
+                }
+            }
+        };
+        let mut session = scene.db.session().unwrap();
+        let before = steps();
+        let run =
+            || session.run(|tx| keys.iter().try_for_each(|&key| add(key, 1)(&scene.table, tx)));
+        with_hook(hook, run).unwrap();
+        let taken = steps() - before;
+        assert!(taken < 20 * ROWS, "{taken} steps");
+    });
+    assert_eq!(scene.taken_over(), ROWS - 1);
+    assert_free(&scene.table, "after all");
+}
+
+/// A member that has locked everything, and has no predecessor, keeps no successor from a gate.
+#[test]
+fn the_head_of_a_chain_opens_all_gates_once_it_has_locked_everything() {
+    let scene = pipelined();
+    let ranked = |key: u64| cell(&scene.table, key).address();
+    let (low, high) = if ranked(0) < ranked(1) { (0, 1) } else { (1, 0) };
+    std::thread::scope(|scope| {
+        let first = spawn(scope, &scene, Point::Executed, add(low, 1)).reached();
+        let second = spawn_free(scope, &scene, move |table, tx| {
+            table.update(tx, low, Item::COUNT.add(10))?;
+            table.update(tx, high, Item::COUNT.add(10))
+        });
+        await_taken_over(&scene, 1);
+        let is_locked = || cell(&scene.table, high).cell_word(1).load(Ordering::Relaxed) != 0;
+        let until = Instant::now() + Duration::from_secs(20);
+        while !is_locked() && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        assert!(is_locked(), "the gate opens before the first one is over");
+        assert_eq!(first.finish(), (Ok(()), 0));
+        assert_eq!(second.finish(), (Ok(()), 0));
+    });
+    assert_free(&scene.table, "after both");
 }
