@@ -321,8 +321,13 @@ impl Publisher<'_> {
             cooled,
             taken_over,
             gated,
-            wild,
             nullified,
+            wild_reads,
+            wild_keys,
+            wild_others,
+            unchained_holds,
+            unchained_late,
+            unchained_others,
         } = stats.locks;
         for (event, count) in [
             ("taken", taken),
@@ -336,8 +341,13 @@ impl Publisher<'_> {
             ("cooled", cooled),
             ("taken_over", taken_over),
             ("gated", gated),
-            ("wild", wild),
             ("nullified", nullified),
+            ("wild_reads", wild_reads),
+            ("wild_keys", wild_keys),
+            ("wild_others", wild_others),
+            ("unchained_holds", unchained_holds),
+            ("unchained_late", unchained_late),
+            ("unchained_others", unchained_others),
         ] {
             self.count("candide_locks_total", &[("event", event)], count);
         }
