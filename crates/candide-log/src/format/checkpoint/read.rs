@@ -172,6 +172,18 @@ impl PartDecoder {
         Ok(())
     }
 
+    /// Returns the last key, if it is of this table.
+    ///
+    /// # Errors
+    /// The table comes too late.
+    fn last_key(&self, table: u32) -> Result<Option<&[u64]>, Malformed> {
+        if table < self.table {
+            let error = format!("table {table} comes after table {}", self.table);
+            return Err(BLOCK_TABLE.wrong(error));
+        }
+        Ok(self.key.as_deref().filter(|_| table == self.table))
+    }
+
     /// Checks that tables and keys ascend, and keeps the last key.
     fn check_order(
         &mut self,
@@ -180,12 +192,8 @@ impl PartDecoder {
         row_words: usize,
         words: &[u64],
     ) -> Result<(), Malformed> {
-        if table < self.table {
-            let error = format!("table {table} comes after table {}", self.table);
-            return Err(BLOCK_TABLE.wrong(error));
-        }
         let rows = words.chunks_exact((key_words + row_words).max(1));
-        let mut last = self.key.as_deref().filter(|_| table == self.table);
+        let mut last = self.last_key(table)?;
         for (number, row) in rows.enumerate() {
             let key = &row[..key_words];
             if last.is_some_and(|last| last >= key) {
@@ -206,11 +214,7 @@ impl PartDecoder {
         row_words: usize,
         words: &[u64],
     ) -> Result<(), Malformed> {
-        if table < self.table {
-            let error = format!("table {table} comes after table {}", self.table);
-            return Err(BLOCK_TABLE.wrong(error));
-        }
-        let mut last = self.key.as_deref().filter(|_| table == self.table);
+        let mut last = self.last_key(table)?;
         let (mut rest, mut number) = (words, 0);
         while !rest.is_empty() {
             let at = size_of_val(words) - size_of_val(rest);
