@@ -1,5 +1,5 @@
-//! A log in a place that outlives the machine: who may write it, how others follow, and how one of
-//! them takes over.
+//! A log in a place that outlives the machine: which process may write it, how others follow, and
+//! how one of them takes over.
 //!
 //! A [`Place`] is trusted for little: of several creations of one name one succeeds, and what
 //! exists can be read. A directory on another disk is one ([`Directory`]); object stores are, too.

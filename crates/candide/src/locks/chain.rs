@@ -58,8 +58,8 @@ impl LockWord {
 
 impl Lock<'_> {
     /// Locks the cell for `me`: begins a chain, or takes the lock over from the last member, which
-    /// is returned then. Leaves a free lock to those who wait for the end of a chain, unless
-    /// `ignores_want`.
+    /// is returned then. Leaves a free lock to the sessions that wait for the end of a chain,
+    /// unless `ignores_want`.
     ///
     /// # Errors
     /// The word, if that is not possible now.

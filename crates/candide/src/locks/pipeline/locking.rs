@@ -22,8 +22,8 @@ use crate::sync::{
     Duration, MODELLED, Ordering, Patience, Point, Wait, Waited, Wish, pass, patience as prolonged,
 };
 
-/// The time for which a free cell is left to those who wait for the end of its chain. They need
-/// less to wake up.
+/// The time for which a free cell is left to the sessions that wait for the end of its chain. They
+/// need less to wake up.
 const LEFT_FOR: Duration = Duration::from_micros(200);
 
 /// The number of bits of a rank that are the address of the cell; before them comes the rank of the
