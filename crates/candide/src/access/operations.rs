@@ -205,6 +205,15 @@ impl Operations {
         })
     }
 
+    /// Returns the place of the first operand of an item's last operation that stores words.
+    pub(super) fn last_store(&self, item: &WriteItem) -> Option<u32> {
+        let last = self.get(item.last_op);
+        if last.words > 0 {
+            return Some(last.operand);
+        }
+        self.of(item).filter(|(_, op)| op.words > 0).last().map(|(_, op)| op.operand)
+    }
+
     /// Returns whether an item's operations begin by replacing the whole unit.
     pub(super) fn replaces_unit(&self, item: &WriteItem) -> bool {
         let first = self.of(item).next();

@@ -216,8 +216,9 @@ impl<P: Protocol> Database<P> {
     /// Returns the database's use of memory.
     pub fn memory(&self) -> MemoryUse {
         let inner = &self.inner;
-        let of_sessions: usize =
-            lock(&inner.sessions).values().map(|public| lock(&public.garbage).len()).sum();
+        let mut of_sessions = 0;
+        let epochs = &inner.engine.epochs;
+        inner.for_each_session(|public| of_sessions += public.garbage(epochs).len());
         let memory = &inner.engine.memory;
         MemoryUse {
             reserved_bytes: memory.reserved_bytes(),

@@ -9,7 +9,6 @@ use crate::engine::{Protocol, VersionTable, Versions};
 use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::schema::Record;
-use crate::sync::lock;
 use std::sync::PoisonError;
 
 /// The state of a database at one moment: the memory that it has taken, and the sessions and
@@ -111,7 +110,7 @@ impl<P: Protocol> Database<P> {
             (0, inner.common_garbage(), None::<(u64, u64)>);
         inner.for_each_session(|public| {
             sessions += 1;
-            garbage += lock(&public.garbage).len();
+            garbage += public.garbage(&inner.engine.epochs).len();
             if let Some(epoch) = public.slot.pinned_epoch()
                 && oldest.is_none_or(|(smallest, _)| epoch < smallest)
             {

@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::engine::{Common, VALUES_AT_ONCE};
+use crate::engine::{Common, VALUES_AT_ONCE, keep_buffer};
 use crate::record::value::Value;
 use crate::sync::{MODELLED, is_inside_transaction};
 use crate::txn::Effects;
@@ -13,6 +13,9 @@ thread_local! {
     /// Whether the thread is dropping values.
     static DROPS: Cell<bool> = const { Cell::new(false) };
 }
+
+/// The number of values between the one that is dropped and the one that is prefetched.
+const AHEAD: usize = 8;
 
 /// What a transaction leaves. Its values are dropped at the end, also by a panic.
 pub(super) struct Left<'a> {
@@ -71,7 +74,14 @@ pub(super) fn drop_values(engine: &Common, mut values: Vec<Value>) {
     };
     let mut rest = values.split_off(values.len().min(VALUES_AT_ONCE));
     engine.shared_garbage.put_unwanted(&mut rest);
-    drop(values);
+    let mut rest = values.drain(..);
+    while let Some(value) = rest.next() {
+        // A value that is dropped is often in no cache.
+        rest.as_slice().get(AHEAD).inspect(|later| later.prefetch());
+        drop(value);
+    }
+    drop(rest);
+    keep_buffer(values);
 }
 
 /// The time during which the thread drops values.

@@ -45,7 +45,7 @@ pub(crate) use table_core::{
     VersionTable,
 };
 pub use values::Replaced;
-pub(crate) use values::{Values, word_in};
+pub(crate) use values::{Values, keep_buffer, take_buffer, word_in};
 pub(crate) use versions::settle;
 pub use versions::{NoVersions, Versions};
 pub use watch::{Unwatched, Watch};
