@@ -115,12 +115,12 @@ impl EarlyLocks {
         at: CellAt,
         when: When,
     ) -> Result<(), Abort> {
-        if when == When::Staging && is_pipelined(base(context), at) {
-            // The commit locks the row, and yields to the token before.
-            return Ok(());
-        }
         // Other writers are about to wait for this attempt.
-        context.yield_to_token()?;
+        if let Err(yielded) = context.yield_to_token() {
+            // The commit in a pipeline locks the row, and yields to the token before.
+            let locks_later = when == When::Staging && is_pipelined(base(context), at);
+            return if locks_later { Ok(()) } else { Err(yielded) };
+        }
         self.ask(context, at, (Mode::Write, when))?;
         // A closure that continues with a row that has changed while the attempt waited would run
         // without success, unless it has read of the row only that a number is in a range.
