@@ -232,12 +232,11 @@ impl<P: Protocol> Collect for Inner<P> {
         for public in sessions.values() {
             // If a session is collecting its own garbage, waiting for it could take long, and
             // epochs would not advance meanwhile.
-            let epochs = &self.engine.epochs;
-            let Some((mut garbage, is_idle)) = public.try_garbage(epochs, idle_before) else {
+            let Some(mut garbage) = public.try_garbage(&self.engine.epochs) else {
                 left = true;
                 continue;
             };
-            if !garbage.is_empty() && is_idle {
+            if !garbage.is_empty() && public.slot.leaves_garbage_since(idle_before) {
                 self.engine.epochs.pin(slot);
                 garbage.collect(&self.engine, worker, slot, 0);
                 self.engine.epochs.unpin(slot);

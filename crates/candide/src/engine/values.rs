@@ -135,7 +135,7 @@ pub(crate) fn take_buffer() -> Vec<Value> {
 /// takes no such memory from the allocator, which would merge the memory of dropped values first.
 pub(crate) fn keep_buffer(mut buffer: Vec<Value>) {
     buffer.clear();
-    if buffer.capacity() <= 2 * VALUES_AT_ONCE {
+    if buffer.capacity() <= VALUES_AT_ONCE / 4 {
         // If the thread is ending, the list is dropped.
         let _ = BUFFER.try_with(|kept| kept.set(buffer));
     }

@@ -92,19 +92,11 @@ impl<B: Backlog> SessionShared<B> {
         garbage
     }
 
-    /// Locks the garbage of the session, if it is not locked: all garbage if the session is idle
-    /// since `before`. Returns also whether it is.
-    pub(crate) fn try_garbage(
-        &self,
-        epochs: &Epochs,
-        before: Epoch,
-    ) -> Option<(MutexGuard<'_, Garbage<B>>, bool)> {
+    /// Locks all garbage of the session, if it is not locked.
+    pub(crate) fn try_garbage(&self, epochs: &Epochs) -> Option<MutexGuard<'_, Garbage<B>>> {
         let mut garbage = try_lock(&self.garbage)?;
-        let is_idle = self.slot.leaves_garbage_since(before);
-        if is_idle {
-            garbage.take_values(epochs, &self.left_values);
-        }
-        Some((garbage, is_idle))
+        garbage.take_values(epochs, &self.left_values);
+        Some(garbage)
     }
 
     /// Returns whether the session has left values outside of its locked garbage.
@@ -692,7 +684,8 @@ impl<P: Protocol> TxnRunner<P> {
     #[inline(never)]
     fn end_held(&mut self, effects: &Effects) {
         if self.state.get_mut().end_held(&self.public.left_values) {
-            self.has_garbage |= !self.public.left_values.is_empty();
+            // Another thread may have taken over what was left, to count it.
+            self.has_garbage = true;
             self.give_up_values(effects);
         }
     }
