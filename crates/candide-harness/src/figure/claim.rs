@@ -44,6 +44,12 @@ pub enum Quantity {
     ReadSet,
     /// The share of commits that OCC would have aborted.
     WouldAbort,
+    /// The 99th percentile of latencies.
+    P99,
+    /// The bytes that tables and indexes take.
+    Memory,
+    /// The throughput as a multiple of that of the sequential program.
+    OfSequential,
 }
 
 /// The line or number with which a quantity of a line is compared.
@@ -200,7 +206,11 @@ impl Claim {
             (Compared::RatioTo(_), _) => format!("{value:.2}"),
             (_, quantity) if quantity.is_throughput() => format!("{value:.0} txn/s"),
             (_, Quantity::Locks) => format!("{value:.0}"),
-            (_, Quantity::OfBase | Quantity::ReadSet) => format!("{value:.2}"),
+            (_, Quantity::P99) => format!("{value:.1} \u{b5}s"),
+            (_, Quantity::Memory) => format!("{:.1} MiB", value / f64::from(1 << 20)),
+            (_, Quantity::OfBase | Quantity::ReadSet | Quantity::OfSequential) => {
+                format!("{value:.2}")
+            }
             (Compared::DifferenceFrom(_), _) => format!("{:.2} points", value * 100.0),
             (Compared::Nothing, _) => format!("{:.2} %", value * 100.0),
         }
@@ -221,6 +231,9 @@ impl Quantity {
             Quantity::OfBase => point.of_base,
             Quantity::ReadSet => Some(point.sets?.read_set),
             Quantity::WouldAbort => point.sets?.occ_would_abort,
+            Quantity::P99 => point.latency_us.map(|[.., p99]| p99),
+            Quantity::Memory => point.table_bytes.map(|bytes| bytes as f64),
+            Quantity::OfSequential => point.of_sequential,
         }
     }
 
@@ -379,6 +392,34 @@ mod tests {
         lines[1].points[0].sets = sets(10.0, 0.0);
         let ratio = of(&lines, Quantity::ReadSet, compared());
         assert_eq!(ratio, (2, Some(0.7), Some(false), "0.70".to_string()));
+    }
+
+    #[test]
+    fn claims_compare_latencies_memory_and_sequential_programs() {
+        let mut lines = [line(&[2], &[(1, 0)]), line(&[2], &[(1, 0)])];
+        let of = |lines: &[MeasuredLine], quantity, compared| {
+            judged(lines, quantity, compared, 0.0..=0.5)[0].clone()
+        };
+        for quantity in [Quantity::P99, Quantity::Memory, Quantity::OfSequential] {
+            assert_eq!(of(&lines, quantity, Compared::Nothing).1, None, "{quantity:?}");
+        }
+        for (line, factor) in lines.iter_mut().zip([1_u8, 4]) {
+            let point = &mut line.points[0];
+            point.latency_us = Some([1.0, 2.0, 3.0 * f64::from(factor)]);
+            point.table_bytes = Some(u64::from(factor) << 20);
+            point.of_sequential = Some(0.5 * f64::from(factor));
+        }
+        let told = [
+            (Quantity::P99, Some(3.0), Some(false), "3.0 \u{b5}s"),
+            (Quantity::Memory, Some(1048576.0), Some(false), "1.0 MiB"),
+            (Quantity::OfSequential, Some(0.5), Some(true), "0.50"),
+        ];
+        for (quantity, value, holds, words) in told {
+            let alone = of(&lines, quantity, Compared::Nothing);
+            assert_eq!(alone, (2, value, holds, words.to_string()));
+            let ratio = of(&lines, quantity, Compared::RatioTo(vec![1]));
+            assert_eq!(ratio, (2, Some(0.25), Some(true), "0.25".to_string()));
+        }
     }
 
     #[test]

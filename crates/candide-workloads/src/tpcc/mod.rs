@@ -61,6 +61,7 @@ mod rows;
 mod stock_level;
 mod store;
 mod tables;
+mod tame;
 mod text;
 mod trail;
 mod worker;
@@ -68,6 +69,7 @@ mod worker;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use candide::policy::Policy;
 use candide::{Database, Protocol, Session};
 
 use crate::hottest::if_hot;
@@ -161,7 +163,11 @@ impl Workload for Tpcc {
         // deliver.
         require_range("customers per district", 10..=3000, self.customers)?;
         require_range("items", 20..=1_000_000, self.items)?;
+        require(self.deferred_pct.is_none() || self.delivery_queue, || {
+            "with deferred transactions, deliveries must be queued for one thread".to_string()
+        })?;
         let percentages = [
+            ("transactions that are deferred", self.deferred_pct.unwrap_or(0)),
             ("items from other warehouses", self.remote_item_pct),
             ("payments by customers of other warehouses", self.remote_payment_pct),
             ("new orders that roll back", self.rollback_pct),
@@ -236,6 +242,10 @@ impl<P: Protocol> Loaded<P> for TpccTables<P> {
         let mut tally = lock(&self.tally);
         let drained = worker::drain(&mut session, &self.store, &mut tally)?;
         let mut consistency = conditions::check(&self.store, session, &tally)?;
+        let is_pipelined = self.store.tables.stocks.policy() == Policy::Pipelined;
+        if is_pipelined && self.store.knobs.deferred_pct.is_some() {
+            tally.tame.check(&mut consistency);
+        }
         if drained > 0 {
             consistency.notes.push(format!(
                 "{drained} deliveries were still queued at the end, and made before the check"

@@ -10,6 +10,7 @@ use super::rows::{
     OrderLine, Stock, Warehouse,
 };
 use super::store::Store;
+use super::tame::Manner;
 use super::text::BRAND;
 use super::trail::Announcer;
 
@@ -64,6 +65,7 @@ impl<P: Protocol> Store<P> {
         tx: &Tx<'_, P>,
         input: &NewOrderInput,
         drawn: OrderId,
+        manner: &Manner,
         announcer: Announcer<'_>,
     ) -> Result<i64, Refusal> {
         let &NewOrderInput { warehouse, district, customer, date, .. } = input;
@@ -79,12 +81,14 @@ impl<P: Protocol> Store<P> {
             OrderIds::District => {
                 announcer
                     .writes(|writes| writes.update::<District>(&(warehouse, district), "takings"));
+                manner.read();
                 place.modify(District::NEXT_ORDER, |next| {
                     *next += 1;
                     *next - 1
                 })?
             }
         };
+        self.knobs.think.work();
         let (discount, last, credit) =
             buyer.read((Customer::DISCOUNT, Customer::LAST, Customer::CREDIT))?;
         std::hint::black_box((last, credit));
@@ -206,6 +210,7 @@ impl<P: Protocol> Store<P> {
         let (dist_info, stock_data) =
             stock.read((Stock::DIST.at(usize::from(district) - 1), Stock::DATA))?;
         stock.update_with(Take { quantity: i32::from(line.quantity), is_remote })?;
+        self.knobs.think.work();
         if self.knobs.full_output {
             std::hint::black_box(
                 item_data.as_str().contains(BRAND) && stock_data.as_str().contains(BRAND),

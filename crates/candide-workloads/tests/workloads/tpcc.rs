@@ -6,7 +6,8 @@ use candide_workloads::tpcc::{
     Customer, CustomerOrder, District, History, HistoryKeys, Homes, Item, Mix, NewOrder, Order,
     OrderIds, OrderLine, Stock, Tables, Tpcc, TpccTables, Warehouse,
 };
-use candide_workloads::{Loaded, Loading, Worker, Workload};
+use candide_workloads::{Loaded, Loading, Think, Worker, Workload};
+use std::time::Duration;
 
 use crate::common::{
     Remains, assert_failed, assert_holds, assert_holds_under, assert_refused, assert_same_remains,
@@ -42,6 +43,21 @@ fn consistency_conditions_hold_in_tpcc_of_foedus_and_dbx1000() {
     for like in [Tpcc::foedus(), Tpcc::dbx1000()] {
         let knobs = Tpcc { warehouses: 2, customers: 30, items: 200, audit_every: 50, ..like };
         assert_holds(&knobs, 4, STEPS, |_, _| {});
+    }
+}
+
+#[test]
+fn consistency_conditions_hold_with_deferred_transactions() {
+    for deferred_pct in [50, 100] {
+        let knobs = Tpcc { deferred_pct: Some(deferred_pct), ..knobs() };
+        assert_holds(&knobs, 4, STEPS, |_, _| {});
+    }
+    let pipelining = Tpcc { customers: 30, items: 200, ..Tpcc::pipelining() };
+    let think = Think::new(Duration::from_micros(1)).expect("short");
+    let deferred_pct = Some(100);
+    for order_ids in [OrderIds::District, OrderIds::Once] {
+        let knobs = Tpcc { order_ids, think, deferred_pct, ..pipelining.clone() };
+        assert_holds_under::<Occ>(&knobs, 4, STEPS);
     }
 }
 
