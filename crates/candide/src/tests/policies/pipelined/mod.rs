@@ -2,6 +2,7 @@
 //! commits.
 
 mod beside;
+mod held;
 
 use super::{assert_free, cell, scene};
 use crate::policy::Policy;
