@@ -114,6 +114,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             return Err(Abort::SeveralGroups);
         }
         let core = self.table.core();
+        core.restrictions.check_change(groups)?;
         let mut indexed = false;
         projection.places(&mut |place| indexed |= core.indexes.covers(place));
         if indexed {

@@ -32,6 +32,7 @@ mod session;
 mod snapshot;
 mod stream;
 mod table;
+mod table_freeze;
 mod table_names;
 mod table_policy;
 mod table_ranges;

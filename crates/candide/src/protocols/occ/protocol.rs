@@ -63,6 +63,7 @@ impl Protocol for Occ {
             early: EarlyLocks::new(clock, counts),
             view: View::new(&clock.epochs),
             last: None,
+            frozen_epoch: 0,
         }
     }
 
