@@ -54,6 +54,7 @@ mod input;
 mod knobs;
 mod loader;
 mod new_order;
+mod number;
 mod order_status;
 mod payment;
 mod queues;
@@ -186,6 +187,7 @@ impl Workload for Tpcc {
     ) -> Result<TpccTables<P>, Failure> {
         let tables = Tables::create(db, self)?;
         loader::load(db, &tables, self, loading)?;
+        tables.prepare(self)?;
         let store = Store {
             trails: self.causes.then(|| Arc::new(Trails::new(tables.names()))),
             tables,

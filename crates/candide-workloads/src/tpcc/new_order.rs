@@ -5,6 +5,7 @@ use candide::{Abort, Column, Protocol, Row, Tx};
 
 use super::input::{Line, NewOrderInput};
 use super::knobs::OrderIds;
+use super::number::Number;
 use super::rows::{
     Customer, CustomerOrder, DistInfo, District, DistrictId, Item, NewOrder, Order, OrderId,
     OrderLine, Stock, Warehouse,
@@ -75,17 +76,23 @@ impl<P: Protocol> Store<P> {
         let buyer = tables.customers.find(tx, &(warehouse, district, customer))?;
         buyer.prefetch((Customer::DISCOUNT, Customer::LAST, Customer::CREDIT));
         let tax = i64::from(home.read(Warehouse::TAX)?) + i64::from(place.read(District::TAX)?);
-        let id = match self.knobs.order_ids {
-            OrderIds::PerAttempt => self.numbers.draw_order(warehouse, district),
-            OrderIds::Once => drawn,
+        let number = match self.knobs.order_ids {
+            OrderIds::PerAttempt => Number::Known(self.numbers.draw_order(warehouse, district)),
+            OrderIds::Once => Number::Known(drawn),
             OrderIds::District => {
                 announcer
                     .writes(|writes| writes.update::<District>(&(warehouse, district), "takings"));
-                manner.read();
-                place.modify(District::NEXT_ORDER, |next| {
+                let draw = |next: &mut OrderId| {
                     *next += 1;
                     *next - 1
-                })?
+                };
+                if manner.is_deferred {
+                    manner.read();
+                    Number::Late(place.defer(District::NEXT_ORDER, (), move |next, ()| draw(next))?)
+                } else {
+                    manner.read();
+                    Number::Known(place.modify(District::NEXT_ORDER, draw)?)
+                }
             }
         };
         self.knobs.think.work();
@@ -96,6 +103,8 @@ impl<P: Protocol> Store<P> {
         let lines = input.lines();
         let all_local = lines.iter().all(|line| line.supplier == warehouse);
         let count = lines.len() as u8;
+        // Of a number that comes later, nothing is announced.
+        let id = number.known();
         let order = Order {
             warehouse,
             district,
@@ -120,16 +129,16 @@ impl<P: Protocol> Store<P> {
             }
         });
         if self.knobs.inserts {
-            tables.orders.insert(tx, order)?;
-            tables.new_orders.insert(tx, NewOrder { warehouse, district, id })?;
-            tables
-                .customer_orders
-                .insert(tx, CustomerOrder { warehouse, district, customer, order: id })?;
+            number.insert(tx, &tables.orders, order, |row, id| row.id = id)?;
+            let waiting = NewOrder { warehouse, district, id };
+            number.insert(tx, &tables.new_orders, waiting, |row, id| row.id = id)?;
+            let entry = CustomerOrder { warehouse, district, customer, order: id };
+            number.insert(tx, &tables.customer_orders, entry, |row, id| row.order = id)?;
         }
         let sum = match count {
-            0..=5 => self.enter_lines::<5>(tx, &order, lines)?,
-            6..=10 => self.enter_lines::<10>(tx, &order, lines)?,
-            _ => self.enter_lines::<15>(tx, &order, lines)?,
+            0..=5 => self.enter_lines::<5>(tx, &order, &number, lines)?,
+            6..=10 => self.enter_lines::<10>(tx, &order, &number, lines)?,
+            _ => self.enter_lines::<15>(tx, &order, &number, lines)?,
         };
         // Both factors are in ten-thousandths.
         Ok(sum * (10_000 - i64::from(discount)) / 10_000 * (10_000 + tax) / 10_000)
@@ -140,6 +149,7 @@ impl<P: Protocol> Store<P> {
         &self,
         tx: &Tx<'_, P>,
         order: &Order,
+        number: &Number,
         lines: &[Line],
     ) -> Result<i64, Refusal> {
         // Unused places repeat the last line. Looking up its keys again costs little.
@@ -188,9 +198,14 @@ impl<P: Protocol> Store<P> {
             sum += i64::from(row.amount);
         }
         if self.knobs.inserts {
-            self.tables
-                .order_lines
-                .insert_many(tx, entered.into_iter().take(usize::from(count)))?;
+            let (table, mut entered) =
+                (&self.tables.order_lines, entered.into_iter().take(usize::from(count)));
+            match number {
+                Number::Known(_) => table.insert_many(tx, entered)?,
+                Number::Late(_) => entered.try_for_each(|line| {
+                    number.insert(tx, table, line, |line, id| line.order = id)
+                })?,
+            }
         }
         refusal.map_or(Ok(sum), Err)
     }
