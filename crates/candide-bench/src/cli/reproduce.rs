@@ -17,8 +17,8 @@ pub(crate) struct ReproduceArgs {
     pub(crate) figure: Option<FigureName>,
 
     /// Numbers of threads, separated by commas [default: 1, 2, 4 and so on up to the number of
-    /// cores; for `drp` up to 4 in any case; for `separate-effects`, `set-sizes` and `mocc`, only the
-    /// number of cores]
+    /// cores; for `drp` up to 4 in any case; for `separate-effects`, `set-sizes` and `mocc`, only
+    /// the number of cores]
     #[arg(long, value_parser = threads, value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) threads: Vec<usize>,
 

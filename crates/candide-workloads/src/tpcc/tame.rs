@@ -82,6 +82,9 @@ impl Tame {
     /// Checks that tame attempts have met no conflict, and notes how many attempts were not tame.
     pub(super) fn check(&self, consistency: &mut Consistency) {
         let Tame { attempts, others, conflicts } = self;
+        if *attempts == 0 {
+            return;
+        }
         consistency.expect(*conflicts == 0, || {
             format!("{conflicts} of {attempts} deferred attempts met a conflict, and were tame")
         });
