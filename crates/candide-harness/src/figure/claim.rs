@@ -21,6 +21,8 @@ pub struct Claim {
     pub compared: Compared,
     /// The values for which the claim holds.
     pub accepted: RangeInclusive<f64>,
+    /// The smallest number of threads with which the claim is judged.
+    pub least_threads: usize,
 }
 
 /// A quantity of a line.
@@ -71,7 +73,8 @@ impl Claim {
         quantity: Quantity,
         accepted: RangeInclusive<f64>,
     ) -> Claim {
-        Claim { text: text.into(), line, quantity, compared: Compared::Nothing, accepted }
+        let compared = Compared::Nothing;
+        Claim { text: text.into(), line, quantity, compared, accepted, least_threads: 1 }
     }
 
     /// Makes a claim about a quantity of a line as a part of the largest of the lines `others`.
@@ -83,7 +86,7 @@ impl Claim {
         accepted: RangeInclusive<f64>,
     ) -> Claim {
         let compared = Compared::RatioTo(others.into());
-        Claim { text: text.into(), line, quantity, compared, accepted }
+        Claim { text: text.into(), line, quantity, compared, accepted, least_threads: 1 }
     }
 
     /// Makes a claim about the throughput of a line as a part of the throughput of the fastest line
@@ -97,12 +100,19 @@ impl Claim {
         Claim::ratio(text, line, Quantity::Throughput, others, accepted)
     }
 
+    /// Judges the claim only with at least two threads: one alone does not contend.
+    #[must_use]
+    pub fn if_contended(self) -> Claim {
+        Claim { least_threads: 2, ..self }
+    }
+
     /// Judges the claim with each number of threads that was run with all its lines.
     pub(crate) fn judge<'a>(
         &'a self,
         lines: &'a [MeasuredLine],
     ) -> impl Iterator<Item = Verdict> + 'a {
-        lines[self.line].points.iter().filter_map(move |point| {
+        let points = lines[self.line].points.iter();
+        points.filter(|point| point.threads >= self.least_threads).filter_map(move |point| {
             let with_as_many = |&line: &usize| {
                 lines[line].points.iter().find(|other| other.threads == point.threads)
             };
@@ -279,7 +289,7 @@ mod tests {
         accepted: RangeInclusive<f64>,
     ) -> Vec<(usize, Option<f64>, Option<bool>, String)> {
         let text = "it is so".to_string();
-        let claim = Claim { text, line: 0, quantity, compared, accepted };
+        let claim = Claim { text, line: 0, quantity, compared, accepted, least_threads: 1 };
         let verdicts = claim.judge(lines).map(|verdict| {
             assert_eq!(verdict.claim, "it is so");
             (verdict.threads, verdict.measured, verdict.holds, verdict.words)
@@ -427,6 +437,9 @@ mod tests {
         let lines = [line(&[1, 2, 4], &[(90, 10)]), line(&[2, 4], &[(50, 50)])];
         let verdicts = judged(&lines, Quantity::Aborted, Compared::RatioTo(vec![1]), 0.0..=1.0);
         let threads: Vec<usize> = verdicts.iter().map(|verdict| verdict.0).collect();
+        assert_eq!(threads, [2, 4]);
+        let contended = Claim::alone("it is so", 0, Quantity::Aborted, 0.0..=1.0).if_contended();
+        let threads: Vec<usize> = contended.judge(&lines).map(|verdict| verdict.threads).collect();
         assert_eq!(threads, [2, 4]);
         let phases = Quantity::ThroughputIn("read");
         // The lines of this test have no phases.
