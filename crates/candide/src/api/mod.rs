@@ -6,6 +6,7 @@ mod bulk;
 mod close;
 mod database;
 mod deferred;
+mod deferred_late;
 mod deferred_run;
 mod health;
 mod index;

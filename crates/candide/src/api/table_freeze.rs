@@ -36,8 +36,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     /// # use candide::{Abort, Database, Record, TableOptions};
     /// #[derive(Record, Clone, Copy)]
-    /// #[record(groups(fixed(rate), money(cents)))]
-    /// struct Account { #[key] id: u64, rate: u64, cents: i64 }
+    /// struct Account {
+    ///     #[key] id: u64,
+    ///     #[group(fixed)] rate: u64,
+    ///     #[group(money)] cents: i64,
+    /// }
     ///
     /// let db = Database::new();
     /// let options = TableOptions::default().permanent().timestamp_splitting(true);

@@ -85,7 +85,7 @@ mod word;
 
 #[cfg(test)]
 pub(crate) use cell_queue::{queue, queue_mode};
-pub(crate) use chain::{EndWish, end_want, is_in_chain, want_end};
+pub(crate) use chain::{CallWish, end_want, is_in_chain, want_end};
 pub(crate) use change::{follow_policy, forget_frozen, note_frozen, with_flags};
 #[cfg(test)]
 pub(crate) use desks::class_of;

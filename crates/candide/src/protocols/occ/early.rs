@@ -10,11 +10,11 @@
 use crate::access::steps::InChain;
 use crate::access::{WriteItem, WriteSet, steps};
 use crate::engine::own_thread::{self, Held};
-use crate::engine::{Context, Protocol};
+use crate::engine::{Common as Base, Context, Protocol};
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::locks::{
-    EndWish, Grant, HeldCells, Link, LockBase, Locker, Mode, Pipeline, RANGE, RASK, RowLocks,
+    CallWish, Grant, HeldCells, Link, LockBase, Locker, Mode, Pipeline, RANGE, RASK, RowLocks,
     SessionLocks, WASK, end_want, following, learn, lock_place, want_end, with_flags,
 };
 use crate::policy::Policy;
@@ -504,8 +504,8 @@ impl EarlyLocks {
     }
 
     /// Returns the wish that the chain of a cell ends. `tid` was the cell's TID word.
-    pub(super) fn wish_for_end(at: CellAt, tid: Tid) -> Option<EndWish> {
-        tid.has(WASK).then(|| EndWish::of(at))
+    pub(super) fn wish_for_end(engine: &Base, at: CellAt, tid: Tid) -> Option<CallWish<'_>> {
+        tid.has(WASK).then(|| CallWish::of(engine, at))
     }
 
     /// Returns whether the words of a unit never change, once its row is there.

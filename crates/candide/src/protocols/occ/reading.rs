@@ -151,14 +151,11 @@ fn read_slowly(
             Err(said) => tid = said,
         }
     }
-    let Some(wish) = EarlyLocks::wish_for_end(at, tid) else {
+    let Some(wish) = EarlyLocks::wish_for_end(context.engine, at, tid) else {
         return look_again(context, at, tid, look);
     };
-    let engine = context.engine;
     wish.express();
-    let seen = look_again(context, at, tid, || look().inspect_err(|_| wish.express()));
-    wish.end(engine);
-    seen
+    look_again(context, at, tid, || look().inspect_err(|_| wish.express()))
 }
 
 impl Attempt {
@@ -193,7 +190,7 @@ impl Attempt {
                 break;
             }
             // While the closure runs, INSTALL is always another session's.
-            match self.ranges.refresh(&mut self.reads, &|_| false) {
+            match self.ranges.refresh(&mut self.reads, &|_| false, None) {
                 Ok(true) => moved = self.view.move_on(&self.reads, &self.nodes, new),
                 Ok(false) => break,
                 Err(at) => {
