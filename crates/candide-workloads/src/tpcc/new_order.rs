@@ -5,7 +5,7 @@ use candide::{Abort, Column, Protocol, Row, Tx};
 
 use super::input::{Line, NewOrderInput};
 use super::knobs::OrderIds;
-use super::number::Number;
+use super::number::{Number, draw};
 use super::rows::{
     Customer, CustomerOrder, DistInfo, District, DistrictId, Item, NewOrder, Order, OrderId,
     OrderLine, Stock, Warehouse,
@@ -82,13 +82,8 @@ impl<P: Protocol> Store<P> {
             OrderIds::District => {
                 announcer
                     .writes(|writes| writes.update::<District>(&(warehouse, district), "takings"));
-                let draw = |next: &mut OrderId| {
-                    *next += 1;
-                    *next - 1
-                };
                 if manner.is_deferred {
-                    manner.read();
-                    Number::Late(place.defer(District::NEXT_ORDER, (), move |next, ()| draw(next))?)
+                    Number::late(&place)?
                 } else {
                     manner.read();
                     Number::Known(place.modify(District::NEXT_ORDER, draw)?)
@@ -103,7 +98,7 @@ impl<P: Protocol> Store<P> {
         let lines = input.lines();
         let all_local = lines.iter().all(|line| line.supplier == warehouse);
         let count = lines.len() as u8;
-        // Of a number that comes later, nothing is announced.
+        // A number that comes later is announced as 0.
         let id = number.known();
         let order = Order {
             warehouse,
@@ -129,7 +124,11 @@ impl<P: Protocol> Store<P> {
             }
         });
         if self.knobs.inserts {
-            number.insert(tx, &tables.orders, order, |row, id| row.id = id)?;
+            let entered = number.insert(tx, &tables.orders, order, |row, id| row.id = id);
+            if number.is_early() || entered.is_err() {
+                manner.read();
+            }
+            entered?;
             let waiting = NewOrder { warehouse, district, id };
             number.insert(tx, &tables.new_orders, waiting, |row, id| row.id = id)?;
             let entry = CustomerOrder { warehouse, district, customer, order: id };
@@ -202,7 +201,7 @@ impl<P: Protocol> Store<P> {
                 (&self.tables.order_lines, entered.into_iter().take(usize::from(count)));
             match number {
                 Number::Known(_) => table.insert_many(tx, entered)?,
-                Number::Late(_) => entered.try_for_each(|line| {
+                Number::Late(..) => entered.try_for_each(|line| {
                     number.insert(tx, table, line, |line, id| line.order = id)
                 })?,
             }
