@@ -357,8 +357,8 @@ mod tests {
             point.find_commits(rounds, &[]);
             point.of_sequential
         };
-        // Two transactions a second, of the only round that is compared.
-        assert_eq!(point(&rounds), Some(0.25));
+        // Four transactions a second, of the only round that is compared.
+        assert_eq!(point(&rounds), Some(0.5));
         rounds[1].involuntary_switches = None;
         assert_eq!(tail(&[0], &rounds).1, None, "one is not known");
     }
