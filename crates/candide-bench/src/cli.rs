@@ -1,5 +1,6 @@
 //! The command line.
 
+mod array;
 mod crash;
 mod database;
 mod key_value;
@@ -31,6 +32,7 @@ use candide_workloads::ycsb::{Layout, Mode, Verify, Writes, Ycsb};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+pub(crate) use array::ArrayArgs;
 pub(crate) use crash::{CrashArgs, CrashOrder};
 pub(crate) use database::{
     BackupArgs, DumpArgs, GetArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
@@ -138,7 +140,7 @@ pub(crate) enum Command {
         subcommand,
         subcommand_help_heading = "Workloads",
         subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|long-scan|shifting|\
-                                 key-value|range-scan|predicate"
+                                 key-value|range-scan|predicate|array"
     )]
     Bench(Box<Bench>),
     /// Measure a published figure again, at a size that suits this machine, and compare with the
@@ -308,6 +310,8 @@ pub(crate) enum Bench {
     /// Scans of up to a hundred rows, and modifications of single rows
     #[command(name = "range-scan")]
     RangeScan(RangeScanArgs),
+    /// Increments of numbers in an array, of which each thread has its own share
+    Array(ArrayArgs),
     /// Subtract one from a balance if it is above ten, and otherwise fill the balance up
     Predicate(PredicateArgs),
     /// Six kinds of bank transactions over savings and checking accounts

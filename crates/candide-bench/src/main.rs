@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use candide_compiled::banks::measured::{smallbank, tpcb};
 use candide_compiled::keys::measured::{
-    long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
+    array, long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
 };
 use candide_compiled::stamp::measured::{kmeans, vacation};
 use candide_compiled::tpcc::measured::tpcc;
@@ -120,6 +120,7 @@ fn bench(workload: Bench) -> Result<Ending, Failure> {
         }
         Bench::KeyValue(args) => run([args.workload()], &args.common),
         Bench::RangeScan(args) => run([ranges(args.workload())], &args.common),
+        Bench::Array(args) => run(args.workloads().into_iter().map(array), &args.common),
         Bench::Predicate(args) => run([predicate(args.workload())], &args.common),
         Bench::SmallBank(args) => run([smallbank(args.workload())], &args.common),
         Bench::Tpcc(args) => run(args.workloads().into_iter().map(tpcc), &args.common),

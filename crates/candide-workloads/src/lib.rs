@@ -10,6 +10,7 @@
 //! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes, or of 10 | point reads and writes of single columns |
 //! | [`micro::Ranges`] | one of 10 columns of 10 bytes, ordered | scans of up to 99 rows, and modifications of a single row |
 //! | [`micro::Predicate`] | balances | subtracting one from a balance above ten, or refilling the balance |
+//! | [`micro::Array`] | numbers | increments, each thread in a shard of its own |
 //! | [`two_tables::LongScan`] | one row that all transactions use, and a million rows | a read, a scan, a write |
 //! | [`two_tables::Shifting`] | the same | a read or, in alternate phases, a write of the one row, and then 20 reads |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |

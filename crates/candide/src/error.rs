@@ -145,11 +145,17 @@ pub enum Abort {
     /// Refusal: the value of the [`Later`](crate::Later) has been moved out by
     /// [`run_deferred`](crate::Database::run_deferred), or is twice in a result of it.
     LaterTaken,
+    /// Refusal: a delete in a table whose rows are
+    /// [permanent](crate::TableOptions::permanent).
+    Permanent,
+    /// Refusal: a change of columns that are [frozen](crate::Table::freeze), or a `put` in a table
+    /// that has such columns.
+    Frozen,
 }
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 34] = [
+    pub const ALL: [Abort; 36] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -184,6 +190,8 @@ impl Abort {
         Abort::ForeignLater,
         Abort::LaterUndone,
         Abort::LaterTaken,
+        Abort::Permanent,
+        Abort::Frozen,
     ];
 
     /// Returns whether this reason is a conflict: the attempt is doomed, and another attempt may
@@ -230,6 +238,8 @@ impl Abort {
             Abort::ForeignLater => "foreign_later",
             Abort::LaterUndone => "later_undone",
             Abort::LaterTaken => "later_taken",
+            Abort::Permanent => "permanent",
+            Abort::Frozen => "frozen",
         }
     }
 }
@@ -293,6 +303,8 @@ impl fmt::Display for Abort {
             Abort::LaterTaken => {
                 "`run_deferred` has moved the value of this `Later` out, or would do so twice; return it once, and other copies by `map`"
             }
+            Abort::Permanent => "the rows of the table are permanent, so none can be deleted; make the table without `TableOptions::permanent`",
+            Abort::Frozen => "the columns are frozen, so they cannot be changed, nor replaced by `put`; thaw them first, or write the other columns by `update`",
         })
     }
 }

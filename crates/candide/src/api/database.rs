@@ -6,6 +6,7 @@ use super::index_changes;
 use super::pending::Pending;
 use super::session::{Session, run_cached, run_cached_logged};
 use super::table::Table;
+use super::table_freeze::restrict;
 use crate::catalog::{Catalog, FoundTable, TableOptions, check_name};
 use crate::engine::{
     Common, Engine, IndexPlan, Options, Properties, Protocol, ReadView, SharedQueue, TableCore,
@@ -531,7 +532,7 @@ pub(crate) fn find_table<P: Protocol>(
     let files = inner.store().map(|store| &**store);
     match inner.catalog.table((&inner.engine.common, files), name, options, row)? {
         FoundTable::Ready(core) => Ok(core),
-        FoundTable::Recovered(core) => adopt(inner, &core, row),
+        FoundTable::Recovered(core) => adopt(inner, &core, options, row),
     }
 }
 
@@ -541,6 +542,7 @@ pub(crate) fn find_table<P: Protocol>(
 fn adopt<P: Protocol>(
     inner: &Handle<P>,
     core: &Arc<TableCore>,
+    options: TableOptions,
     row: &RowType,
 ) -> Result<Arc<TableCore>, Error> {
     let _one_at_a_time = lock(&inner.adoptions);
@@ -566,6 +568,7 @@ fn adopt<P: Protocol>(
     if let Some(store) = inner.store() {
         inner.catalog.describe(store, core, row)?;
     }
+    restrict(inner, core, options);
     inner.catalog.adopt(core, row);
     Ok(core.clone())
 }

@@ -3,12 +3,13 @@
 #![forbid(unsafe_code)]
 
 use super::name::Name;
+use crate::error::Abort;
 use crate::index::{DeletedIndex, TableIndex, check_width};
 use crate::memory::Slab;
 use crate::record::Layout;
 use crate::schema::{IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show};
 use crate::stats::Tally;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::any::TypeId;
 use std::fmt;
@@ -33,12 +34,45 @@ pub struct TableCore {
     /// Padded, because each link loads these words, which seldom change.
     pub(crate) at_links: CachePadded<AtLinks>,
     pub(crate) indexes: Indexes,
+    pub(crate) restrictions: Restrictions,
     /// The number of records in the index.
     pub(crate) linked: Tally,
     /// The slabs and the index for old versions; `None` if the protocol keeps no versions.
     pub(crate) versions: Option<VersionTable>,
     /// Whether each row is one word, which names a value (`record/value.rs`).
     pub(crate) has_values: bool,
+}
+
+/// The writes that a table refuses. If there are any, `indexes` says that writes are not plain.
+#[derive(Debug, Default)]
+pub(crate) struct Restrictions {
+    /// Whether no row can be deleted.
+    permanent: AtomicBool,
+    /// The groups that cannot be changed, one bit each.
+    frozen: AtomicU64,
+}
+
+impl Restrictions {
+    pub(crate) fn new(is_permanent: bool, frozen: u64) -> Restrictions {
+        Restrictions { permanent: AtomicBool::new(is_permanent), frozen: AtomicU64::new(frozen) }
+    }
+
+    pub(crate) fn is_permanent(&self) -> bool {
+        // Relaxed: rows become permanent before a program can delete any.
+        self.permanent.load(Ordering::Relaxed)
+    }
+
+    /// Returns the groups that cannot be changed, one bit each.
+    pub(crate) fn frozen(&self) -> u64 {
+        // Relaxed: a change of the groups waits for the transactions that may have loaded them
+        // before.
+        self.frozen.load(Ordering::Relaxed)
+    }
+
+    /// Refuses a change of a group in `groups` that is frozen.
+    pub(crate) fn check_change(&self, groups: u64) -> Result<(), Abort> {
+        if self.frozen() & groups == 0 { Ok(()) } else { Err(Abort::Frozen) }
+    }
 }
 
 /// The words that a session loads when it links a record.
@@ -103,6 +137,18 @@ impl TableCore {
             BlockSize::Short => versions.short.as_ref().expect("made where versions may be short"),
             BlockSize::Whole => &versions.whole,
         }
+    }
+
+    /// Makes the rows permanent.
+    pub(crate) fn make_permanent(&self) {
+        self.restrictions.permanent.store(true, Ordering::Relaxed);
+        self.indexes.note_restrictions();
+    }
+
+    /// Makes `frozen` the groups that cannot be changed. The rows are permanent.
+    pub(crate) fn set_frozen(&self, frozen: u64) {
+        self.restrictions.frozen.store(frozen, Ordering::Relaxed);
+        self.indexes.note_restrictions();
     }
 
     /// Checks that a key has the number of words that its type declares ([`check_width`]).
@@ -250,6 +296,11 @@ impl IndexCore {
 /// equals a dropped one takes the dropped one's place.
 pub(crate) const INDEXES_MAX: usize = 32;
 
+/// The bit, among those of the indexes that writers keep, that says that the table refuses some
+/// writes. So a plain write looks at one word. It is not the bit of an index.
+const RESTRICTED: u64 = 1 << 63;
+const _: () = assert!(INDEXES_MAX < 63);
+
 /// The secondary indexes of a table.
 ///
 /// An index that is added to a table with rows goes through three stages. First, all writers *keep*
@@ -258,8 +309,8 @@ pub(crate) const INDEXES_MAX: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     slots: [OnceLock<IndexCore>; INDEXES_MAX],
-    /// The slots of the indexes in the stage [`Stage::Kept`], one bit each. Written when the
-    /// indexes of a table change; read by every write.
+    /// The slots of the indexes in the stage [`Stage::Kept`], one bit each, and [`RESTRICTED`].
+    /// Written when the indexes of a table change; read by every write.
     kept: AtomicU64,
     enforced: AtomicU64,
     readable: AtomicU64,
@@ -274,6 +325,12 @@ pub(crate) enum Stage {
 }
 
 impl Indexes {
+    /// Returns no indexes. `is_restricted` is whether the table refuses some writes.
+    pub(crate) fn new(is_restricted: bool) -> Indexes {
+        let kept = AtomicU64::new(if is_restricted { RESTRICTED } else { 0 });
+        Indexes { kept, ..Indexes::default() }
+    }
+
     #[inline]
     fn word(&self, stage: Stage) -> &AtomicU64 {
         match stage {
@@ -283,12 +340,22 @@ impl Indexes {
         }
     }
 
-    /// Returns whether the table has no index to keep.
+    /// Returns whether the table has no index to keep, and refuses no writes ([`Restrictions`]).
     #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) fn writes_are_plain(&self) -> bool {
         // Relaxed: between two stages, the thread that adds the index waits for older transactions.
         // So a transaction that must see an index's bit was pinned after that bit was set.
         self.kept.load(Ordering::Relaxed) == 0
+    }
+
+    /// Returns whether the table has no index to keep.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kept.load(Ordering::Relaxed) & !RESTRICTED == 0
+    }
+
+    /// Notes that the table refuses some writes.
+    fn note_restrictions(&self) {
+        self.kept.fetch_or(RESTRICTED, Ordering::Relaxed);
     }
 
     /// Returns the indexes that writers keep.

@@ -34,7 +34,7 @@ pub use column::{ColumnKind, Free, Indexed, KeyColumn, Projection, Updatable};
 pub use field::{Buffer, Field, Number, TextTooLong};
 pub(crate) use field::{Bytes, Text};
 pub use field_type::{FieldInfo, FieldType};
-pub(crate) use group::{Group, image_words, start_of};
+pub(crate) use group::{Group, all_groups, image_words, start_of};
 pub use index_of::IndexOf;
 pub(crate) use index_spec::{Hashed, Ordered};
 pub use index_spec::{InOrder, IndexKind, IndexSpec};

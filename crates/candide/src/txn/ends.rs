@@ -55,7 +55,11 @@ impl<P: Protocol> State<P> {
         // another session's.
         let mut valid = P::revalidate(context, &mut self.attempt, &WriteSet::default());
         for item in self.writes.items() {
-            if valid.is_ok() && !item.accepts(P::is_present(&self.attempt, item.at)) {
+            // If the commit alone finds out whether the row exists, the row may be in a chain of
+            // commits, and its word tells nothing.
+            let is_unknown = P::ASSUMES_BLINDLY && P::assumes_blindly(context, item.at);
+            let accepts = || item.accepts(P::is_present(&self.attempt, item.at));
+            if valid.is_ok() && !is_unknown && !accepts() {
                 valid = Err(context.conflict(Abort::ExistenceChanged, item.at));
             }
         }
