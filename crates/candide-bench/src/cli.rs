@@ -4,6 +4,7 @@ mod crash;
 mod database;
 mod key_value;
 mod kmeans;
+mod labyrinth;
 mod long_scan;
 mod predicate;
 mod range_scan;
@@ -27,6 +28,7 @@ use candide_harness::{
     Choices, Cores, Failure, Files, Matrix, Outputs, Profile, Rules, each_once, explained_columns,
 };
 use candide_workloads::smallbank::{Customers, SmallBank};
+use candide_workloads::stamp::Scale;
 use candide_workloads::ycsb::{Layout, Mode, Verify, Writes, Ycsb};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -37,6 +39,7 @@ pub(crate) use database::{
 };
 pub(crate) use key_value::KeyValueArgs;
 pub(crate) use kmeans::KmeansArgs;
+pub(crate) use labyrinth::LabyrinthArgs;
 pub(crate) use long_scan::LongScanArgs;
 pub(crate) use predicate::PredicateArgs;
 pub(crate) use range_scan::RangeScanArgs;
@@ -137,8 +140,8 @@ pub(crate) enum Command {
     #[command(
         subcommand,
         subcommand_help_heading = "Workloads",
-        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|long-scan|shifting|\
-                                 key-value|range-scan|predicate"
+        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|labyrinth|\
+                                 long-scan|shifting|key-value|range-scan|predicate"
     )]
     Bench(Box<Bench>),
     /// Measure a published figure again, at a size that suits this machine, and compare with the
@@ -331,6 +334,9 @@ pub(crate) enum Bench {
     /// STAMP's vacation: customers reserve cars, flights and rooms
     #[command(name = "vacation")]
     Vacation(VacationArgs),
+    /// STAMP's labyrinth: paths through a grid must not meet
+    #[command(name = "labyrinth")]
+    Labyrinth(LabyrinthArgs),
 }
 
 /// Headings of groups of options.
@@ -505,6 +511,15 @@ impl Common {
         match self.profile {
             Profile::Strict => strict,
             Profile::Paper => paper,
+        }
+    }
+
+    /// Returns the published configurations of a program of STAMP that has two sizes: those chosen,
+    /// or the profile's.
+    pub(crate) fn scales(&self, chosen: &[Scale]) -> Vec<Scale> {
+        match chosen {
+            [] => vec![self.by_profile(Scale::Sim, Scale::Real)],
+            chosen => each_once(chosen),
         }
     }
 

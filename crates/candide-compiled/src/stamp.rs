@@ -6,6 +6,7 @@
 pub mod measured {
     use candide_harness::{AnyWorkload, measurable};
     use candide_workloads::stamp::kmeans::Kmeans;
+    use candide_workloads::stamp::labyrinth::Labyrinth;
     use candide_workloads::stamp::vacation::Vacation;
 
     /// Makes kmeans measurable.
@@ -17,6 +18,12 @@ pub mod measured {
     /// Makes vacation measurable.
     #[inline(never)]
     pub fn vacation(workload: Vacation) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+
+    /// Makes labyrinth measurable.
+    #[inline(never)]
+    pub fn labyrinth(workload: Labyrinth) -> Box<dyn AnyWorkload> {
         measurable(workload)
     }
 }

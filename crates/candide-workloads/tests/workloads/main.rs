@@ -6,6 +6,7 @@ mod common;
 mod driver;
 mod hottest;
 mod kmeans;
+mod labyrinth;
 mod micro;
 mod random;
 mod rubis;
