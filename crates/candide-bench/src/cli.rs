@@ -2,6 +2,7 @@
 
 mod crash;
 mod database;
+mod intruder;
 mod key_value;
 mod kmeans;
 mod labyrinth;
@@ -37,6 +38,7 @@ pub(crate) use crash::{CrashArgs, CrashOrder};
 pub(crate) use database::{
     BackupArgs, DumpArgs, GetArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
 };
+pub(crate) use intruder::IntruderArgs;
 pub(crate) use key_value::KeyValueArgs;
 pub(crate) use kmeans::KmeansArgs;
 pub(crate) use labyrinth::LabyrinthArgs;
@@ -140,7 +142,7 @@ pub(crate) enum Command {
     #[command(
         subcommand,
         subcommand_help_heading = "Workloads",
-        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|labyrinth|\
+        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|labyrinth|intruder|\
                                  long-scan|shifting|key-value|range-scan|predicate"
     )]
     Bench(Box<Bench>),
@@ -337,6 +339,9 @@ pub(crate) enum Bench {
     /// STAMP's labyrinth: paths through a grid must not meet
     #[command(name = "labyrinth")]
     Labyrinth(LabyrinthArgs),
+    /// STAMP's intruder: packets are put together and searched for attacks
+    #[command(name = "intruder")]
+    Intruder(IntruderArgs),
 }
 
 /// Headings of groups of options.

@@ -5,6 +5,7 @@
 /// Workloads that can be measured.
 pub mod measured {
     use candide_harness::{AnyWorkload, measurable};
+    use candide_workloads::stamp::intruder::Intruder;
     use candide_workloads::stamp::kmeans::Kmeans;
     use candide_workloads::stamp::labyrinth::Labyrinth;
     use candide_workloads::stamp::vacation::Vacation;
@@ -24,6 +25,12 @@ pub mod measured {
     /// Makes labyrinth measurable.
     #[inline(never)]
     pub fn labyrinth(workload: Labyrinth) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+
+    /// Makes intruder measurable.
+    #[inline(never)]
+    pub fn intruder(workload: Intruder) -> Box<dyn AnyWorkload> {
         measurable(workload)
     }
 }

@@ -8,8 +8,9 @@
 //! kmeans and vacation exist in two [forms](Form). The others have the transactions that STAMP
 //! gives them, which read what they change, on transactional objects.
 
-// Layers, lowest first: choices, kept, meeting, timed, repeated, kmeans, vacation, labyrinth.
+// Layers, lowest first: choices, kept, meeting, timed, repeated, kmeans, vacation, labyrinth, intruder.
 mod choices;
+pub mod intruder;
 mod kept;
 pub mod kmeans;
 pub mod labyrinth;

@@ -5,6 +5,7 @@ mod causes;
 mod common;
 mod driver;
 mod hottest;
+mod intruder;
 mod kmeans;
 mod labyrinth;
 mod micro;
