@@ -2,6 +2,7 @@
 
 mod crash;
 mod database;
+mod genome;
 mod intruder;
 mod key_value;
 mod kmeans;
@@ -38,6 +39,7 @@ pub(crate) use crash::{CrashArgs, CrashOrder};
 pub(crate) use database::{
     BackupArgs, DumpArgs, GetArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
 };
+pub(crate) use genome::GenomeArgs;
 pub(crate) use intruder::IntruderArgs;
 pub(crate) use key_value::KeyValueArgs;
 pub(crate) use kmeans::KmeansArgs;
@@ -142,7 +144,7 @@ pub(crate) enum Command {
     #[command(
         subcommand,
         subcommand_help_heading = "Workloads",
-        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|labyrinth|intruder|\
+        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|labyrinth|genome|intruder|\
                                  long-scan|shifting|key-value|range-scan|predicate"
     )]
     Bench(Box<Bench>),
@@ -339,6 +341,9 @@ pub(crate) enum Bench {
     /// STAMP's labyrinth: paths through a grid must not meet
     #[command(name = "labyrinth")]
     Labyrinth(LabyrinthArgs),
+    /// STAMP's genome: a gene is put together from segments that overlap
+    #[command(name = "genome")]
+    Genome(GenomeArgs),
     /// STAMP's intruder: packets are put together and searched for attacks
     #[command(name = "intruder")]
     Intruder(IntruderArgs),

@@ -22,7 +22,7 @@ use candide_compiled::banks::measured::{smallbank, tpcb};
 use candide_compiled::keys::measured::{
     long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
 };
-use candide_compiled::stamp::measured::{intruder, kmeans, labyrinth, vacation};
+use candide_compiled::stamp::measured::{genome, intruder, kmeans, labyrinth, vacation};
 use candide_compiled::tpcc::measured::tpcc;
 use candide_compiled::websites::measured::{rubis, wikipedia};
 use candide_harness::check::Finding;
@@ -129,6 +129,7 @@ fn bench(workload: Bench) -> Result<Ending, Failure> {
         Bench::Vacation(args) => run(args.workloads().into_iter().map(vacation), &args.common),
         Bench::Labyrinth(args) => run(args.workloads().into_iter().map(labyrinth), &args.common),
         Bench::Intruder(args) => run(args.workloads().into_iter().map(intruder), &args.common),
+        Bench::Genome(args) => run(args.workloads().into_iter().map(genome), &args.common),
         Bench::TpcB(args) => run([tpcb(args.workload())], &args.common),
     }
 }

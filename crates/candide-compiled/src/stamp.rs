@@ -5,6 +5,7 @@
 /// Workloads that can be measured.
 pub mod measured {
     use candide_harness::{AnyWorkload, measurable};
+    use candide_workloads::stamp::genome::Genome;
     use candide_workloads::stamp::intruder::Intruder;
     use candide_workloads::stamp::kmeans::Kmeans;
     use candide_workloads::stamp::labyrinth::Labyrinth;
@@ -31,6 +32,12 @@ pub mod measured {
     /// Makes intruder measurable.
     #[inline(never)]
     pub fn intruder(workload: Intruder) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+
+    /// Makes genome measurable.
+    #[inline(never)]
+    pub fn genome(workload: Genome) -> Box<dyn AnyWorkload> {
         measurable(workload)
     }
 }

@@ -8,8 +8,10 @@
 //! kmeans and vacation exist in two [forms](Form). The others have the transactions that STAMP
 //! gives them, which read what they change, on transactional objects.
 
-// Layers, lowest first: choices, kept, meeting, timed, repeated, kmeans, vacation, labyrinth, intruder.
+// Layers, lowest first: choices, kept, meeting, timed, repeated, kmeans, vacation, labyrinth,
+// intruder, genome.
 mod choices;
+pub mod genome;
 pub mod intruder;
 mod kept;
 pub mod kmeans;

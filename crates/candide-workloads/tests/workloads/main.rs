@@ -4,6 +4,7 @@
 mod causes;
 mod common;
 mod driver;
+mod genome;
 mod hottest;
 mod intruder;
 mod kmeans;
