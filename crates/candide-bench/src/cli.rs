@@ -1,5 +1,6 @@
 //! The command line.
 
+mod bayes;
 mod crash;
 mod database;
 mod genome;
@@ -35,6 +36,7 @@ use candide_workloads::ycsb::{Layout, Mode, Verify, Writes, Ycsb};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+pub(crate) use bayes::BayesArgs;
 pub(crate) use crash::{CrashArgs, CrashOrder};
 pub(crate) use database::{
     BackupArgs, DumpArgs, GetArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
@@ -144,7 +146,7 @@ pub(crate) enum Command {
     #[command(
         subcommand,
         subcommand_help_heading = "Workloads",
-        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|labyrinth|genome|intruder|\
+        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|labyrinth|bayes|genome|intruder|\
                                  long-scan|shifting|key-value|range-scan|predicate"
     )]
     Bench(Box<Bench>),
@@ -341,6 +343,9 @@ pub(crate) enum Bench {
     /// STAMP's labyrinth: paths through a grid must not meet
     #[command(name = "labyrinth")]
     Labyrinth(LabyrinthArgs),
+    /// STAMP's bayes: the structure of a Bayesian network is learned from records
+    #[command(name = "bayes")]
+    Bayes(BayesArgs),
     /// STAMP's genome: a gene is put together from segments that overlap
     #[command(name = "genome")]
     Genome(GenomeArgs),

@@ -5,6 +5,7 @@
 /// Workloads that can be measured.
 pub mod measured {
     use candide_harness::{AnyWorkload, measurable};
+    use candide_workloads::stamp::bayes::Bayes;
     use candide_workloads::stamp::genome::Genome;
     use candide_workloads::stamp::intruder::Intruder;
     use candide_workloads::stamp::kmeans::Kmeans;
@@ -38,6 +39,12 @@ pub mod measured {
     /// Makes genome measurable.
     #[inline(never)]
     pub fn genome(workload: Genome) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+
+    /// Makes bayes measurable.
+    #[inline(never)]
+    pub fn bayes(workload: Bayes) -> Box<dyn AnyWorkload> {
         measurable(workload)
     }
 }

@@ -22,6 +22,7 @@
 //! | [`stamp::labyrinth::Labyrinth`] | a grid, a queue, a list | connecting pairs of cells by paths that do not meet |
 //! | [`stamp::intruder::Intruder`] | two queues, a set | putting packets together, taking texts to be searched for attacks |
 //! | [`stamp::genome::Genome`] | two sets, a table of entries | inserting segments, linking those that overlap |
+//! | [`stamp::bayes::Bayes`] | a network, a sorted list | changing edges of the network, looking for better ones |
 //! | [`random::Random`] | two small ones, one with indexes | random operations of every kind |
 //!
 //! [`clients`] are for checking only: they record their requests and the answers.

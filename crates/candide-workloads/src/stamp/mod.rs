@@ -9,7 +9,8 @@
 //! gives them, which read what they change, on transactional objects.
 
 // Layers, lowest first: choices, kept, meeting, timed, repeated, kmeans, vacation, labyrinth,
-// intruder, genome.
+// intruder, genome, bayes.
+pub mod bayes;
 mod choices;
 pub mod genome;
 pub mod intruder;

@@ -1,6 +1,7 @@
 //! The workloads, in small: what holds after honest runs under every protocol, and that each check
 //! notices what it is there for.
 
+mod bayes;
 mod causes;
 mod common;
 mod driver;
