@@ -6,7 +6,8 @@ use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
 use super::{Catalog, Known, KnownRow, stored};
 use crate::engine::{
-    AtLinks, Common, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
+    AtLinks, Common, IndexCore, IndexPlan, Indexes, LogNumber, Owner, ShowKey, Stage, TableCore,
+    VersionTable,
 };
 use crate::error::Error;
 use crate::factor::Factor;
@@ -17,7 +18,7 @@ use crate::policy::Policy;
 use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
 use crate::stats::Tally;
-use crate::sync::{Ordering, lock};
+use crate::sync::{Mutex, Ordering, lock};
 use candide_log::schema::TableSchema;
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
@@ -278,9 +279,10 @@ impl Catalog {
             locks.policies.set(number, plan.policy);
         }
         Ok(TableCore {
-            database: common.id,
+            owner: Owner::new(common.id),
             number,
-            log_number: plan.log_number,
+            log_number: LogNumber::new(plan.log_number),
+            adoption: Mutex::new(()),
             name: name.into(),
             row_type,
             groups,
