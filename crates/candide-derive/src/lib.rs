@@ -74,7 +74,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[index]` | The field, which is not the whole primary key, has a secondary index, `by_` and its name. In parentheses: `hash` or `ordered` (which it is by default), `name = ..` for another name. |
 /// | `#[unique]` | As `#[index]`, but no two rows have the same value, nor are two `None` of an option allowed; `hash` by default. |
 /// | `#[column(NAME)]` | The constant has another name. |
-/// | `#[default = 5]`, `#[default(State::Open)]` | The value of the column in rows that were made without the column: a literal, for a text a string, or an expression in parentheses. Descriptions of tables have it. |
+/// | `#[default = 5]`, `#[default(State::Open)]`, `#[default]` | The value of the column in rows that were made without the column: a literal, for a text a string, or an expression in parentheses; or that of `Default`. Descriptions of tables have it. |
+/// | `#[renamed = "name"]` | An earlier name of the field, by which a migration finds it; also several. |
 ///
 /// ```
 /// use candide::schema::{IndexOf, KeyColumn};
@@ -170,7 +171,10 @@ use syn::{DeriveInput, parse_macro_input};
 /// the types lie in words: it does not depend on the compiler. Another variant of an enum changes
 /// it if it needs another bit. The names and types of the fields of a struct that derives `Key`
 /// count like those of the record, if the struct is its key.
-#[proc_macro_derive(Record, attributes(record, key, group, column, index, unique, default))]
+#[proc_macro_derive(
+    Record,
+    attributes(record, key, group, column, index, unique, default, renamed)
+)]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     let record = record::Record::read(input);

@@ -2,13 +2,16 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: types, field, value, difference, key_text.
+// Layers, lowest first: types, field, value, difference, conversion_step, conversion, key_text.
+mod conversion;
+mod conversion_step;
 mod difference;
 mod field;
 mod key_text;
 mod types;
 mod value;
 
+pub use conversion::Conversion;
 pub use difference::Sides;
 pub use field::{FieldPlace, FieldSchema};
 pub use types::{EnumSchema, PartSchema, StructSchema, TYPE_DEPTH_MAX, TypeSchema, VariantSchema};

@@ -130,7 +130,7 @@ pub use api::{Runner, Session, Snapshot};
 pub use candide_derive::{Key, Record};
 #[doc(no_inline)]
 pub use candide_log::OpenError;
-pub use catalog::TableOptions;
+pub use catalog::{Migration, TableOptions};
 pub use engine::{Protocol, Versioned};
 pub use error::{Abort, Error, StreamError};
 pub use log::Level;

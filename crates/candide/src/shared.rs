@@ -40,8 +40,6 @@ pub(crate) struct Inner<P: Protocol> {
     left_garbage: Mutex<Vec<Garbage<P::Backlog>>>,
     /// Held while a secondary index is added or dropped.
     pub(crate) index_changes: Mutex<()>,
-    /// A lock that is held while a recovered table gets its row type.
-    pub(crate) adoptions: Mutex<()>,
     /// Whether the values of all rows have been taken ([`Inner::take_values`]). Changed under the
     /// lock of the collector.
     values_taken: AtomicBool,
@@ -85,7 +83,6 @@ impl<P: Protocol> Inner<P> {
             common_garbage: Mutex::default(),
             left_garbage: Mutex::default(),
             index_changes: Mutex::new(()),
-            adoptions: Mutex::new(()),
             values_taken: AtomicBool::new(false),
         });
         let weak: Weak<Inner<P>> = Arc::downgrade(&inner);

@@ -145,7 +145,8 @@ impl<P: Protocol> Database<P> {
     /// one of them.
     pub fn tables(&self) -> Vec<TableUse> {
         let tables = self.inner.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
-        let table_use = tables.iter().map(|table| TableUse {
+        let in_use = tables.iter().filter(|table| !table.owner.is_none());
+        let table_use = in_use.map(|table| TableUse {
             name: table.name.to_string(),
             record_bytes: table.records.reserved_bytes(),
             version_bytes: table.versions.as_ref().map_or(0, VersionTable::bytes),

@@ -57,6 +57,7 @@ pub(crate) fn create<P: Protocol>(
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
     let _one_at_a_time = lock(&inner.index_changes);
+    table.check_in_use()?;
     let index = inner.catalog.add_index(&inner.engine.common, table, plan)?;
     let (indexes, epochs) = (&table.indexes, &*inner.engine.epochs);
     let mut unfinished = Unfinished { indexes, index, epochs, finished: false };
@@ -93,6 +94,7 @@ pub(crate) fn drop_made<P: Protocol>(
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
     let _one_at_a_time = lock(&inner.index_changes);
+    table.check_in_use()?;
     let indexes = &table.indexes;
     let wait_for_others =
         || inner.engine.epochs.wait_for_others().map_err(|error| waited_since(begun, error));

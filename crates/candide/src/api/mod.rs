@@ -21,6 +21,8 @@ mod left;
 mod log_options;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod migrate;
+mod migration;
 mod open;
 mod pending;
 mod quiescent;
@@ -33,6 +35,7 @@ mod session;
 mod snapshot;
 mod stream;
 mod table;
+mod table_end;
 mod table_freeze;
 mod table_names;
 mod table_policy;

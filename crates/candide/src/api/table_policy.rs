@@ -116,6 +116,7 @@ fn set_policy<P: Protocol>(
         return Err(Error::PolicyWithoutRoom { table, wanted: policy, possible });
     }
     let _one_at_a_time = lock(&locks.policies.changes);
+    table.check_in_use()?;
     locks.policies.set(table.number, policy);
     // Relaxed: a record that is linked meanwhile may have either flags.
     let flags = &table.at_links.new_record_flags;

@@ -6,8 +6,8 @@ use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
 use super::{Catalog, Known, KnownRow, stored};
 use crate::engine::{
-    AtLinks, Common, IndexCore, IndexPlan, Indexes, Restrictions, ShowKey, Stage, TableCore,
-    VersionTable,
+    AtLinks, Common, IndexCore, IndexPlan, Indexes, LogNumber, Owner, Restrictions, ShowKey, Stage,
+    TableCore, VersionTable,
 };
 use crate::error::Error;
 use crate::factor::Factor;
@@ -18,7 +18,7 @@ use crate::policy::Policy;
 use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, all_groups, image_words};
 use crate::stats::Tally;
-use crate::sync::{Ordering, lock};
+use crate::sync::{Mutex, Ordering, lock};
 use candide_log::schema::TableSchema;
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
@@ -291,9 +291,10 @@ impl Catalog {
         let is_restricted = plan.permanent || plan.frozen != 0;
         let flags = new_record_flags | if plan.frozen == 0 { 0 } else { FROZEN };
         Ok(TableCore {
-            database: common.id,
+            owner: Owner::new(common.id),
             number,
-            log_number: plan.log_number,
+            log_number: LogNumber::new(plan.log_number),
+            adoption: Mutex::new(()),
             name: name.into(),
             row_type,
             groups,

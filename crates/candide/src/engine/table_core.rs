@@ -9,7 +9,7 @@ use crate::memory::Slab;
 use crate::record::Layout;
 use crate::schema::{IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show};
 use crate::stats::Tally;
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, process};
 use crossbeam_utils::CachePadded;
 use std::any::TypeId;
 use std::fmt;
@@ -19,10 +19,12 @@ use std::sync::OnceLock;
 /// A table without its row type.
 #[derive(Debug)]
 pub struct TableCore {
-    pub(crate) database: u64,
+    pub(crate) owner: Owner,
     pub(crate) number: u16,
-    /// The table's number in the log; `None` if the table is not logged.
-    pub(crate) log_number: Option<u16>,
+    pub(crate) log_number: LogNumber,
+    /// Locked while a recovered table gets its row type, is replaced by a table of other rows, or
+    /// is renamed or dropped.
+    pub(crate) adoption: Mutex<()>,
     pub(crate) name: Name,
     pub(crate) row_type: &'static str,
     pub(crate) groups: &'static [crate::schema::Group],
@@ -72,6 +74,62 @@ impl Restrictions {
     /// Refuses a change of a group in `groups` that is frozen.
     pub(crate) fn check_change(&self, groups: u64) -> Result<(), Abort> {
         if self.frozen() & groups == 0 { Ok(()) } else { Err(Abort::Frozen) }
+    }
+}
+
+/// The database to which a table belongs: its identifier, or zero once the table has been dropped.
+/// A transaction that must see a change was pinned after it.
+#[derive(Debug)]
+pub(crate) struct Owner(process::AtomicU64);
+
+impl Owner {
+    pub(crate) fn new(database: u64) -> Owner {
+        Owner(process::AtomicU64::new(database))
+    }
+
+    /// Returns whether the table belongs to this database, and has not been dropped.
+    #[inline(always)]
+    pub(crate) fn is(&self, database: u64) -> bool {
+        // Relaxed: the call that drops a table waits for all transactions that may not see that.
+        self.0.load(Ordering::Relaxed) == database
+    }
+
+    /// Returns whether the table has been dropped.
+    pub(crate) fn is_none(&self) -> bool {
+        self.is(0)
+    }
+
+    /// Gives the table to this database, or to none.
+    pub(crate) fn set(&self, database: Option<u64>) {
+        self.0.store(database.unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+/// The number of a table in the log, if the table is logged.
+#[derive(Debug)]
+pub(crate) struct LogNumber(process::AtomicU32);
+
+impl LogNumber {
+    const NONE: u32 = u32::MAX;
+
+    pub(crate) fn new(number: Option<u16>) -> LogNumber {
+        LogNumber(process::AtomicU32::new(number.map_or(LogNumber::NONE, u32::from)))
+    }
+
+    /// Returns the number; `None` if the table is not logged.
+    pub(crate) fn get(&self) -> Option<u16> {
+        // Relaxed: the number of a table in use does not change.
+        u16::try_from(self.0.load(Ordering::Relaxed)).ok()
+    }
+
+    /// Sets the number. No transaction knows the table yet.
+    pub(crate) fn set(&self, number: u16) {
+        self.0.store(number.into(), Ordering::Relaxed);
+    }
+
+    /// Has the table no longer logged. No transaction is writing it.
+    pub(crate) fn clear(&self) {
+        self.0.store(LogNumber::NONE, Ordering::Relaxed);
     }
 }
 
@@ -149,6 +207,17 @@ impl TableCore {
     pub(crate) fn set_frozen(&self, frozen: u64) {
         self.restrictions.frozen.store(frozen, Ordering::Relaxed);
         self.indexes.note_restrictions();
+    }
+
+    /// Gives the table and its entries of indexes to this database, or to none.
+    pub(crate) fn set_owner(&self, database: Option<u64>) {
+        self.owner.set(database);
+        self.indexes.all().for_each(|index| index.entries.owner.set(database));
+    }
+
+    /// Checks that the table has not been dropped.
+    pub(crate) fn check_in_use(&self) -> Result<(), Abort> {
+        if self.owner.is_none() { Err(Abort::TableDropped) } else { Ok(()) }
     }
 
     /// Checks that a key has the number of words that its type declares ([`check_width`]).

@@ -87,12 +87,14 @@ pub struct FieldInfo {
     pub(crate) place: Option<Place>,
     /// Writes the column's default into the words of a row.
     pub(crate) default: Option<fn(&mut [u64])>,
+    /// The earlier names of the field.
+    pub(crate) former: &'static [&'static str],
 }
 
 impl FieldInfo {
     /// Returns the description of a part of the key.
     pub const fn of_key(name: &'static str, ty: &'static FieldType) -> FieldInfo {
-        FieldInfo { name, ty, place: None, default: None }
+        FieldInfo { name, ty, place: None, default: None, former: &[] }
     }
 
     /// Returns the description of the column at a [place](crate::Column::place). `default` writes
@@ -103,7 +105,14 @@ impl FieldInfo {
         place: Place,
         default: Option<fn(&mut [u64])>,
     ) -> FieldInfo {
-        FieldInfo { name, ty, place: Some(place), default }
+        FieldInfo { name, ty, place: Some(place), default, former: &[] }
+    }
+
+    /// Returns the description with earlier names of the field, by which a
+    /// [migration](crate::Migration) finds it in the files.
+    #[must_use]
+    pub const fn renamed(self, former: &'static [&'static str]) -> FieldInfo {
+        FieldInfo { former, ..self }
     }
 
     /// Returns the name of the field.

@@ -360,7 +360,7 @@ impl<P: Protocol> TxnRunner<P> {
     ) -> Option<bool> {
         if !P::SINGLE_READ_COMMITS
             || self.has_to_collect(engine)
-            || table.database != engine.id
+            || !table.owner.is(engine.id)
             || self.state.get_mut().log.is_some()
         {
             return None;
