@@ -33,7 +33,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use crash::{CrashArgs, CrashOrder};
 pub(crate) use database::{
-    BackupArgs, DumpArgs, GetArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
+    BackupArgs, DumpArgs, GetArgs, LoadArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
 };
 pub(crate) use key_value::KeyValueArgs;
 pub(crate) use kmeans::KmeansArgs;
@@ -160,6 +160,9 @@ pub(crate) enum Command {
     /// Print all rows of a table of a database in files that is not in use
     #[command(after_help = database::DUMP_HELP)]
     Dump(DumpArgs),
+    /// Add rows, as `dump` prints them, to a table of a database in files that is not in use
+    #[command(after_help = database::LOAD_HELP)]
+    Load(LoadArgs),
     /// Print the row with a key of a table of a database in files that is not in use
     #[command(after_help = database::GET_HELP)]
     Get(GetArgs),

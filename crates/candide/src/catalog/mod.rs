@@ -181,6 +181,14 @@ impl Catalog {
         Ok(FoundTable::Ready(core))
     }
 
+    /// Returns the table called `name`, if there is one.
+    #[cfg(any(test, feature = "experiments"))]
+    pub(crate) fn find(&self, common: &Common, name: &str) -> Option<Arc<TableCore>> {
+        let number = lock(&self.tables).known.get(name)?.number;
+        let tables = common.tables.read().unwrap_or_else(PoisonError::into_inner);
+        Some(tables[number].clone())
+    }
+
     /// Returns whether the program has named the row type of a table.
     pub(crate) fn is_adopted(&self, core: &TableCore) -> bool {
         let names = lock(&self.tables);
