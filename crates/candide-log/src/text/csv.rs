@@ -56,7 +56,7 @@ fn quoted_text(at: usize, quoted: &str) -> Result<(String, usize), FaultAt> {
     let (mut text, mut length) = (String::new(), 0);
     loop {
         let Some((before, behind)) = quoted[length..].split_once('"') else {
-            return fault(at, "a quote is not closed");
+            return fault(at, "a quote is not closed: the text is cut off");
         };
         text.push_str(before);
         length += before.len() + 1;
@@ -127,8 +127,7 @@ pub(super) fn value_of(of: Named<'_>, cell: &Cell) -> Result<Value, FaultAt> {
     let is_json = match of.ty {
         ty if !is_plain(ty) => true,
         TypeSchema::Option(_) if text.is_empty() && !is_quoted => return Ok(Value::None),
-        TypeSchema::Option(inner) => has_object(inner, text),
-        ty => has_object(ty, text),
+        ty => text.starts_with('{') && is_of_enum(ty),
     };
     if !is_json {
         return of.of_text(*at, text);
@@ -138,7 +137,11 @@ pub(super) fn value_of(of: Named<'_>, cell: &Cell) -> Result<Value, FaultAt> {
     parsed.map_err(|fault| FaultAt { at: *at, ..fault })
 }
 
-/// Returns whether a cell has a variant with parts.
-fn has_object(ty: &TypeSchema, text: &str) -> bool {
-    matches!(ty, TypeSchema::Enum(_)) && text.starts_with('{')
+/// Returns whether a plain value of a type is a variant.
+fn is_of_enum(ty: &TypeSchema) -> bool {
+    match ty {
+        TypeSchema::Option(inner) => is_of_enum(inner),
+        TypeSchema::Struct(of) => of.parts.iter().any(|part| is_of_enum(&part.ty)),
+        ty => matches!(ty, TypeSchema::Enum(_)),
+    }
 }

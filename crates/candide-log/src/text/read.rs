@@ -110,6 +110,7 @@ impl<'a> TextReader<'a> {
             let is_whole = self.text.len() > start && self.text.ends_with(b"\n");
             self.next_line += u64::from(is_whole);
             if self.format == TextFormat::Json {
+                self.text.truncate(self.text.trim_ascii_end().len());
                 return Ok(true);
             }
             is_open = csv::ends_in_quotes(&self.text[start..], is_open);
@@ -117,20 +118,29 @@ impl<'a> TextReader<'a> {
                 continue;
             }
             if !is_whole {
-                let what = match is_open {
-                    true => "the text ends within quotes: it is cut off",
-                    false => {
-                        "the last line has no end: the text may be cut off; add a line break if \
-                         it is whole"
-                    }
-                };
-                return Err(self.at("", FaultAt { at: 0, what: what.to_owned() }));
+                return Err(self.cut_off(is_open));
             }
             self.text.pop();
             if self.text.ends_with(b"\r") {
                 self.text.pop();
             }
             return Ok(true);
+        }
+    }
+
+    /// Returns the fault of a last record without an end, or of one in which a quote is not closed.
+    fn cut_off(&self, is_open: bool) -> TextError {
+        let text = match self.utf8() {
+            Ok(text) => text,
+            Err(error) => return error,
+        };
+        match csv::split(text) {
+            Err(fault) if is_open => self.at(text, fault),
+            _ => {
+                let what = "the last line has no end: the text may be cut off; add a line break \
+                            if it is whole";
+                self.at("", FaultAt { at: 0, what: what.to_owned() })
+            }
         }
     }
 
