@@ -41,7 +41,7 @@ pub(crate) use array::ArrayArgs;
 pub(crate) use bayes::BayesArgs;
 pub(crate) use crash::{CrashArgs, CrashOrder};
 pub(crate) use database::{
-    BackupArgs, DumpArgs, GetArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
+    BackupArgs, DumpArgs, GetArgs, LoadArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
 };
 pub(crate) use genome::GenomeArgs;
 pub(crate) use intruder::IntruderArgs;
@@ -171,6 +171,9 @@ pub(crate) enum Command {
     /// Print all rows of a table of a database in files that is not in use
     #[command(after_help = database::DUMP_HELP)]
     Dump(DumpArgs),
+    /// Add rows, as `dump` prints them, to a table of a database in files that is not in use
+    #[command(after_help = database::LOAD_HELP)]
+    Load(LoadArgs),
     /// Print the row with a key of a table of a database in files that is not in use
     #[command(after_help = database::GET_HELP)]
     Get(GetArgs),

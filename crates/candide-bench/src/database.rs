@@ -1,11 +1,11 @@
-//! `candide log`, `candide tables`, `candide dump`, `candide get`, `candide backup` and `candide
-//! recover-bench`: databases in files that are not in use.
+//! `candide log`, `candide tables`, `candide dump`, `candide load`, `candide get`, `candide backup`
+//! and `candide recover-bench`: databases in files that are not in use.
 
 use candide_harness::check::Finding;
 use candide_harness::{Failure, database};
 
 use crate::cli::{
-    BackupArgs, DumpArgs, GetArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
+    BackupArgs, DumpArgs, GetArgs, LoadArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
 };
 use crate::ending::Ending;
 
@@ -31,6 +31,12 @@ pub(crate) fn tables(args: &TablesArgs) -> Result<Ending, Failure> {
 /// Prints the rows of a table.
 pub(crate) fn dump(args: &DumpArgs) -> Result<Ending, Failure> {
     database::dump(&args.place, &args.table, args.form.format()).map(ending)
+}
+
+/// Adds rows to a table.
+pub(crate) fn load(args: LoadArgs) -> Result<Ending, Failure> {
+    let (place, order) = args.order();
+    database::load(&place, &order).map(ending)
 }
 
 /// Prints a row.

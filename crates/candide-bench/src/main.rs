@@ -101,6 +101,7 @@ fn execute(command: Command) -> Result<Ending, Failure> {
         Command::Log(command) => database::log(command),
         Command::Tables(args) => database::tables(&args),
         Command::Dump(args) => database::dump(&args),
+        Command::Load(args) => database::load(args),
         Command::Get(args) => database::get(&args),
         Command::Backup(args) => database::backup(&args),
         Command::RecoverBench(args) => database::recover_bench(args),

@@ -28,6 +28,7 @@
 //! | [`rows`], [`target`] | what recovery loads: an engine's tables, or maps |
 //! | [`error`] | what can go wrong |
 //! | [`disk`] | the door to the file system: [`RealDisk`](disk::RealDisk), or a disk of a test |
+//! | [`text`] | rows as JSON and comma-separated values |
 //! | [`format`](mod@format), [`schema`] | the bytes of every file, as pure functions; what is known of a table |
 //!
 //! # Where to begin
@@ -41,7 +42,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-// Layers, lowest first: names, schema, format, random, disk, error, target, rows,
+// Layers, lowest first: names, schema, text, format, random, disk, error, target, rows,
 // directory, log, checkpoint, store, tools.
 mod checkpoint;
 mod directory;
@@ -55,6 +56,7 @@ pub mod rows;
 pub mod schema;
 pub mod store;
 pub mod target;
+pub mod text;
 pub mod tools;
 
 pub use error::{LoadError, OpenError, StoreError, WriteError};

@@ -2,20 +2,23 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: types, field, value, difference, conversion_step, conversion, key_text.
+// Layers, lowest first: types, field, value, encode, value_text, difference, conversion_step,
+// conversion, key_text.
 mod conversion;
 mod conversion_step;
 mod difference;
+mod encode;
 mod field;
 mod key_text;
 mod types;
 mod value;
+mod value_text;
 
 pub use conversion::Conversion;
 pub use difference::Sides;
 pub use field::{FieldPlace, FieldSchema};
 pub use types::{EnumSchema, PartSchema, StructSchema, TYPE_DEPTH_MAX, TypeSchema, VariantSchema};
-pub use value::Value;
+pub use value::{ELEMENTS_MAX, Value};
 
 use std::collections::HashSet;
 

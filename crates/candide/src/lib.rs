@@ -171,6 +171,8 @@ pub mod report {
     pub use candide_log::Progress;
     #[doc(no_inline)]
     pub use candide_log::store::{BackedUp, Checkpointed};
+    #[doc(no_inline)]
+    pub use candide_log::text::Fault;
 }
 
 /// Choices that benchmarks compare: basis factors and sources of timestamps; the free memory, by

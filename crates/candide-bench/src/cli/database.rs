@@ -1,9 +1,9 @@
-//! The options of `candide log`, `candide tables`, `candide dump`, `candide get`, `candide backup`
-//! and `candide recover-bench`.
+//! The options of `candide log`, `candide tables`, `candide dump`, `candide load`, `candide get`,
+//! `candide backup` and `candide recover-bench`.
 
 use std::path::PathBuf;
 
-use candide_harness::database::{From, Inspection, RecoveryOrder, RowFormat};
+use candide_harness::database::{From, Inspection, Loading, RecoveryOrder, TextFormat};
 use candide_harness::{Choices, each_once};
 use clap::{Args, Subcommand};
 
@@ -99,6 +99,17 @@ Examples:
   candide dump shop.candide accounts --csv > accounts.csv
   candide dump shop.candide accounts | jq .cents";
 
+/// The text at the end of the help of `load`.
+pub(super) const LOAD_HELP: &str = "\
+The rows are as `candide dump` prints them: each has every field, in any order. They are added to
+those that there are. If a row is wrong, or its key is there, also in a unique index that the row
+type declares, all rows before it are loaded, and none from it on. Indexes that a program makes by
+`create_index` are checked when the program opens the database.
+
+Examples:
+  candide load shop.candide accounts accounts.csv
+  candide dump old.candide accounts | candide load shop.candide accounts -";
+
 /// The text at the end of the help of `get`.
 pub(super) const GET_HELP: &str = "\
 A key is its components with commas between them. A text with a comma or a quote is in quotes, and
@@ -166,8 +177,43 @@ pub(crate) struct FormArgs {
 
 impl FormArgs {
     /// Returns the form that the options choose.
-    pub(crate) fn format(&self) -> RowFormat {
-        if self.csv { RowFormat::Csv } else { RowFormat::Json }
+    pub(crate) fn format(&self) -> TextFormat {
+        if self.csv { TextFormat::Csv } else { TextFormat::Json }
+    }
+}
+
+/// The options of `candide load`.
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// The directory of the database
+    #[arg(value_name = "DIR")]
+    pub(crate) place: PathBuf,
+
+    /// The name of the table
+    #[arg(value_name = "TABLE")]
+    table: String,
+
+    /// The file of the rows; with -, standard input
+    #[arg(value_name = "FILE")]
+    from: PathBuf,
+
+    /// Read an object of JSON in each line [default, unless FILE ends in .csv]
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+
+    /// Read comma-separated values, with the names of the columns in the first line
+    #[arg(long)]
+    csv: bool,
+}
+
+impl LoadArgs {
+    /// Returns the order that the options make.
+    pub(crate) fn order(self) -> (PathBuf, Loading) {
+        let LoadArgs { place, table, from, json, csv } = self;
+        let is_named_csv = from.extension().is_some_and(|ending| ending == "csv");
+        let is_csv = csv || (is_named_csv && !json);
+        let format = if is_csv { TextFormat::Csv } else { TextFormat::Json };
+        (place, Loading { table, from, format })
     }
 }
 

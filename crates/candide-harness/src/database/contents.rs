@@ -7,24 +7,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use candide_log::OpenError;
-use candide_log::schema::{FieldSchema, TableSchema, Value};
+use candide_log::schema::TableSchema;
+use candide_log::text::{TextFormat, TextWriter};
 use candide_log::tools::{self, RowReader};
 
-use super::values::{hexadecimal, json};
 use super::{directory, failed};
 use crate::failure::Failure;
 use crate::output;
 use crate::results::{Finding, grouped};
-
-/// The form in which rows are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RowFormat {
-    /// An object of JSON for each row, one in a line.
-    #[default]
-    Json,
-    /// Comma-separated values, the names of the columns in the first line.
-    Csv,
-}
 
 /// Prints the tables of a database: name, row type, number of rows, and the fields and indexes, if
 /// the files describe them.
@@ -102,7 +92,7 @@ fn print_table(out: &mut dyn Write, table: &TableSchema, rows: u64) -> io::Resul
 /// # Errors
 /// The directory contains no database or no such table, the database is in use, or a file cannot be
 /// read or is damaged. The error says up to which row all have been printed.
-pub fn dump(place: &Path, table: &str, format: RowFormat) -> Result<Finding, Failure> {
+pub fn dump(place: &Path, table: &str, format: TextFormat) -> Result<Finding, Failure> {
     print_rows(place, table, format, &Wanted::All)?;
     Ok(Finding::Good)
 }
@@ -114,7 +104,7 @@ pub fn dump(place: &Path, table: &str, format: RowFormat) -> Result<Finding, Fai
 /// # Errors
 /// The directory contains no database or no such table, the text is no key of the table, there is
 /// no such row, the database is in use, or a file cannot be read or is damaged.
-pub fn get(place: &Path, table: &str, key: &str, format: RowFormat) -> Result<Finding, Failure> {
+pub fn get(place: &Path, table: &str, key: &str, format: TextFormat) -> Result<Finding, Failure> {
     let text = match key.strip_prefix('@') {
         None => key.to_owned(),
         Some(file) => {
@@ -150,7 +140,7 @@ enum Wanted {
 fn print_rows(
     place: &Path,
     table: &str,
-    format: RowFormat,
+    format: TextFormat,
     wanted: &Wanted,
 ) -> Result<u64, Failure> {
     let disk = directory(place)?;
@@ -169,7 +159,8 @@ fn print_rows(
     })?;
     let shown = place.display();
     let printed = match last {
-        Some(last) => {
+        Some((table, key)) => {
+            let last = show_key(&table, &key);
             format!("all rows up to the key {last} have been printed, and none behind it")
         }
         None => "no row has been printed".to_owned(),
@@ -201,14 +192,16 @@ enum Stop {
 struct Printer<'a> {
     out: &'a mut dyn Write,
     table: &'a str,
-    format: RowFormat,
+    format: TextFormat,
     wanted: &'a Wanted,
+    /// The number of the table, and the writer of its rows, once it has been found.
     number: Option<u32>,
+    writer: Option<TextWriter>,
     /// The words of the key that is wanted.
     key: Option<Vec<u64>>,
     count: u64,
-    /// The key of the last row that was printed.
-    last: Option<String>,
+    /// The table and the key of the last row that was printed.
+    last: Option<(TableSchema, Vec<u64>)>,
     stop: Option<Stop>,
 }
 
@@ -216,23 +209,16 @@ impl<'a> Printer<'a> {
     fn new(
         out: &'a mut dyn Write,
         table: &'a str,
-        format: RowFormat,
+        format: TextFormat,
         wanted: &'a Wanted,
     ) -> Printer<'a> {
-        let (number, key, count, last, stop) = (None, None, 0, None, None);
-        Printer { out, table, format, wanted, number, key, count, last, stop }
+        let (number, writer, key, last, stop) = (None, None, None, None, None);
+        Printer { out, table, format, wanted, number, writer, key, count: 0, last, stop }
     }
 
     /// Finds the table, and the words of the key.
     fn begin(&mut self, tables: &[TableSchema]) -> Result<(), Stop> {
-        let Some(table) = tables.iter().find(|table| table.name == self.table) else {
-            let names: Vec<_> = tables.iter().map(|table| &table.name[..]).collect();
-            let there = match &names[..] {
-                [] => "there are none".to_owned(),
-                names => format!("its tables are {}", names.join(", ")),
-            };
-            return Err(Stop::Refused(format!("there is no table `{}`; {there}", self.table)));
-        };
+        let table = find(tables, self.table).map_err(Stop::Refused)?;
         self.number = Some(table.number);
         if let Wanted::Key(text) = self.wanted {
             let key = table.key_of_text(text);
@@ -240,39 +226,33 @@ impl<'a> Printer<'a> {
                 Stop::Refused(format!("`{text}` is no key of table `{}`: {what}", table.name))
             })?);
         }
+        let writer = self.writer.insert(TextWriter::new(table, self.format));
         // The names are printed with the row that is wanted, if it is there.
-        if self.key.is_none() { self.print_names(table) } else { Ok(()) }
-    }
-
-    /// Prints the names of the columns, if the format has them.
-    fn print_names(&mut self, table: &TableSchema) -> Result<(), Stop> {
-        if self.format == RowFormat::Csv {
-            let names: Vec<_> = names_of(table).map(|name| quoted(&name)).collect();
-            writeln!(self.out, "{}", names.join(",")).map_err(Stop::Io)?;
+        match self.key {
+            None => self.out.write_all(writer.head().as_bytes()).map_err(Stop::Io),
+            Some(_) => Ok(()),
         }
-        Ok(())
     }
 
     fn print(&mut self, table: &TableSchema, key: &[u64], words: &[u64]) -> Result<(), Stop> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
         if self.number.is_some_and(|number| number < table.number) {
             return Err(Stop::Done);
         }
         if self.number != Some(table.number) || self.key.as_ref().is_some_and(|own| own != key) {
             return Ok(());
         }
-        let line = match self.format {
-            RowFormat::Json => line_of_json(table, key, words),
-            RowFormat::Csv => line_of_csv(table, key, words),
-        };
-        let line = line.map_err(|what| {
+        if self.key.is_some() {
+            self.out.write_all(writer.head().as_bytes()).map_err(Stop::Io)?;
+        }
+        let line = writer.row(key, words).map_err(|what| {
             Stop::Fault(format!("the row with the key {}: {what}", show_key(table, key)))
         })?;
-        if self.key.is_some() {
-            self.print_names(table)?;
-        }
-        writeln!(self.out, "{line}").map_err(Stop::Io)?;
+        self.out.write_all(line.as_bytes()).map_err(Stop::Io)?;
         self.count += 1;
-        self.last = Some(show_key(table, key));
+        let (_, last) = self.last.get_or_insert_with(|| (table.clone(), Vec::new()));
+        last.clear();
+        last.extend_from_slice(key);
         if self.key.is_some() { Err(Stop::Done) } else { Ok(()) }
     }
 
@@ -299,88 +279,25 @@ impl RowReader for Printer<'_> {
     }
 }
 
-/// Returns the names of the columns of a printed table.
-fn names_of(table: &TableSchema) -> impl Iterator<Item = String> {
-    let words = |what: &'static str, count: usize| {
-        let count = if table.fields.is_empty() { count } else { 0 };
-        (0..count).map(move |number| format!("{what}{number}"))
-    };
-    let fields = table.fields.iter().map(|field: &FieldSchema| field.name.clone());
-    fields.chain(words("key", table.key_words.into())).chain(words("word", table.row_words()))
-}
-
-/// Returns the values of a row by the names of its fields, in their order.
-fn values_of<'t>(
-    table: &'t TableSchema,
-    key: &[u64],
-    words: &[u64],
-) -> Result<Vec<(&'t str, Value)>, String> {
-    let mut values: BTreeMap<&str, Value> = table.key_values(key)?.into_iter().collect();
-    values.extend(table.column_values(0, words)?);
-    let fields = table.fields.iter().map(|field| &field.name[..]);
-    Ok(fields.filter_map(|name| values.remove_entry(name)).collect())
-}
-
-/// Returns words as `key_of_text` takes them.
-fn words_of(words: &[u64]) -> impl Iterator<Item = String> {
-    hexadecimal(words).into_iter().map(|digits| format!("0x{digits}"))
-}
-
-fn line_of_json(table: &TableSchema, key: &[u64], words: &[u64]) -> Result<String, String> {
-    let parts: Vec<(&str, serde_json::Value)> = match table.fields.is_empty() {
-        true => {
-            let list = |words: &[u64]| words_of(words).collect::<Vec<_>>().into();
-            vec![("key", list(key)), ("words", list(words))]
-        }
-        false => {
-            let values = values_of(table, key, words)?;
-            values.into_iter().map(|(name, value)| (name, json(&value))).collect()
-        }
-    };
-    let parts = parts.into_iter().map(|(name, value)| {
-        let name = serde_json::Value::from(name);
-        format!("{name}:{value}")
-    });
-    Ok(format!("{{{}}}", parts.collect::<Vec<_>>().join(",")))
-}
-
-fn line_of_csv(table: &TableSchema, key: &[u64], words: &[u64]) -> Result<String, String> {
-    let cells: Vec<String> = match table.fields.is_empty() {
-        true => words_of(key).chain(words_of(words)).collect(),
-        false => values_of(table, key, words)?.iter().map(|(_, value)| cell(value)).collect(),
-    };
-    Ok(cells.join(","))
-}
-
-/// Returns a value as a cell: nothing is the absence of an optional value, and an empty text is two
-/// quotes. A value with parts is written as JSON.
-fn cell(value: &Value) -> String {
-    match json(value) {
-        serde_json::Value::Null => String::new(),
-        serde_json::Value::String(text) if text.is_empty() => "\"\"".to_owned(),
-        serde_json::Value::String(text) => quoted(&text),
-        other => quoted(&other.to_string()),
-    }
-}
-
-/// Returns a text as a cell, in quotes if it needs them.
-fn quoted(text: &str) -> String {
-    let needs_quotes = text.contains([',', '"', '\n', '\r'])
-        || text.starts_with(char::is_whitespace)
-        || text.ends_with(char::is_whitespace);
-    match needs_quotes {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
+/// Returns the table with a name; or, if there is none, the names that there are.
+pub(super) fn find<'a>(tables: &'a [TableSchema], name: &str) -> Result<&'a TableSchema, String> {
+    tables.iter().find(|table| table.name == name).ok_or_else(|| {
+        let names: Vec<_> = tables.iter().map(|table| &table.name[..]).collect();
+        let there = match &names[..] {
+            [] => "there are none".to_owned(),
+            names => format!("its tables are {}", names.join(", ")),
+        };
+        format!("there is no table `{name}`; {there}")
+    })
 }
 
 /// Returns a key for a message.
-fn show_key(table: &TableSchema, key: &[u64]) -> String {
+pub(super) fn show_key(table: &TableSchema, key: &[u64]) -> String {
     match table.key_values(key) {
         Ok(values) if !values.is_empty() => {
             let values = values.iter().map(|(name, value)| format!("{name}: {value}"));
             values.collect::<Vec<_>>().join(", ")
         }
-        _ => words_of(key).collect::<Vec<_>>().join(","),
+        _ => key.iter().map(|word| format!("{word:#018x}")).collect::<Vec<_>>().join(","),
     }
 }

@@ -8,11 +8,11 @@ use std::str::FromStr;
 use candide_log::format::commit::{Change, ChangeKind, CommitRecord};
 use candide_log::format::manifest::Manifest;
 use candide_log::schema::{TableSchema, Value as Field};
+use candide_log::text::json_of;
 use candide_log::tools::{self, Item};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::values::{hexadecimal, json};
 use super::{directory, failed};
 use crate::failure::Failure;
 use crate::output;
@@ -261,12 +261,26 @@ impl<'a> ChangeJson<'a> {
                 let arrow = if columns.is_empty() { "" } else { " -> " };
                 shown.text = Some(format!("{}{arrow}{}", list(&key), list(&columns)));
                 let named = key.into_iter().chain(columns);
-                shown.values = named.map(|(name, value)| (name.to_owned(), json(&value))).collect();
+                shown.values = named
+                    .map(|(name, value)| (name.to_owned(), json(table, name, &value)))
+                    .collect();
             }
             Err(fault) => shown.fault = Some(fault),
         }
         shown
     }
+}
+
+/// Returns the value of a field as JSON.
+fn json(table: &TableSchema, name: &str, value: &Field) -> Value {
+    let field = table.fields.iter().find(|field| field.name == name);
+    let text = field.map(|field| json_of(&field.ty, value));
+    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// Returns words with sixteen hexadecimal digits each.
+fn hexadecimal(words: &[u64]) -> Vec<String> {
+    words.iter().map(|word| format!("{word:016x}")).collect()
 }
 
 #[cfg(test)]

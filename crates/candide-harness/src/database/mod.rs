@@ -1,14 +1,16 @@
 //! Databases in files that are not in use: looking at them, checking, copying and repairing them,
 //! and measuring how fast they are recovered.
 
-// Layers, lowest first: values, inspect, contents, recovery.
+// Layers, lowest first: inspect, contents, load, recovery.
 mod contents;
 mod inspect;
+mod load;
 mod recovery;
-mod values;
 
-pub use contents::{RowFormat, dump, get, tables};
+pub use candide_log::text::TextFormat;
+pub use contents::{dump, get, tables};
 pub use inspect::{From, Inspection, inspect};
+pub use load::{Loading, load};
 pub use recovery::{RecoveryOrder, measure_recovery};
 
 use std::fs;

@@ -1,7 +1,10 @@
 //! Keys that are given as text.
 
 use super::TableSchema;
-use super::types::{EnumSchema, TypeSchema};
+use super::encode::push_key;
+use super::types::TypeSchema;
+use super::value::Value;
+use super::value_text::word_of_text;
 use std::fmt::Display;
 use std::vec::IntoIter;
 
@@ -158,94 +161,13 @@ fn put_one(
     if *is_quoted && !matches!(ty, TypeSchema::Text(_) | TypeSchema::Char) {
         return wrong(name, ty, &format!("\"{text}\""), "not in quotes");
     }
-    match ty {
-        TypeSchema::Bool => match &text[..] {
-            "true" => to.push(1),
-            "false" => to.push(0),
-            _ => return wrong(name, ty, text, "`true` or `false`"),
-        },
-        TypeSchema::Unsigned(bits) => {
-            let most = u128::MAX >> (128 - u32::from(*bits));
-            match text.parse::<u128>() {
-                Ok(number) if number <= most => put_number(number, *bits, to),
-                _ => return wrong(name, ty, text, format!("a number from 0 to {most}")),
-            }
-        }
-        TypeSchema::Signed(bits) => {
-            let most = i128::MAX >> (128 - u32::from(*bits));
-            match text.parse::<i128>() {
-                Ok(number) if (-most - 1..=most).contains(&number) => {
-                    // The highest bit is inverted, so that negative numbers come first.
-                    let number = number as u128 ^ 1 << (bits - 1);
-                    put_number(number & u128::MAX >> (128 - u32::from(*bits)), *bits, to);
-                }
-                _ => {
-                    let least = -most - 1;
-                    return wrong(name, ty, text, format!("a number from {least} to {most}"));
-                }
-            }
-        }
-        TypeSchema::Char => {
-            let mut characters = text.chars();
-            match (characters.next(), characters.next()) {
-                (Some(one), None) => to.push(one.into()),
-                _ => return wrong(name, ty, text, "one character"),
-            }
-        }
-        TypeSchema::Text(most) => {
-            if text.len() > *most as usize {
-                let bytes = text.len();
-                return wrong(name, ty, text, format!("at most {most} bytes, not {bytes}"));
-            }
-            put_bytes(text.as_bytes(), *most as usize, to);
-            to.push(text.len() as u64);
-        }
-        TypeSchema::Bytes(count) => match bytes_of_digits(text) {
-            Some(bytes) if bytes.len() == *count as usize => {
-                put_bytes(&bytes, *count as usize, to);
-            }
-            _ => {
-                let digits = 2 * u64::from(*count);
-                return wrong(name, ty, text, format!("{digits} hexadecimal digits"));
-            }
-        },
-        TypeSchema::Enum(of) => match of.variants.iter().find(|variant| variant.name == *text) {
-            Some(variant) => to.push(variant.tag),
-            None => return wrong(name, ty, text, one_of(of)),
-        },
-        ty => return Err(format!("`{name}: {ty}` is no part of a key")),
+    if ty.key_words().is_none() {
+        return Err(format!("`{name}: {ty}` is no part of a key"));
     }
-    Ok(())
-}
-
-/// Returns the names of the variants.
-fn one_of(of: &EnumSchema) -> String {
-    let names: Vec<_> = of.variants.iter().map(|variant| format!("`{}`", variant.name)).collect();
-    format!("one of {}", names.join(", "))
-}
-
-/// Appends a number of this many bits, the high word first.
-fn put_number(number: u128, bits: u8, to: &mut Vec<u64>) {
-    if bits > 64 {
-        to.push((number >> 64) as u64);
+    match Value::of_text(ty, text) {
+        Ok(value) => push_key(ty, &value, to),
+        Err(can_be) => wrong(name, ty, text, can_be),
     }
-    to.push(number as u64);
-}
-
-/// Appends bytes, and zeros up to `most` bytes and a whole word, each word with the first byte
-/// highest.
-fn put_bytes(bytes: &[u8], most: usize, to: &mut Vec<u64>) {
-    let mut padded = bytes.to_vec();
-    padded.resize(most.next_multiple_of(8), 0);
-    to.extend(padded.as_chunks().0.iter().map(|word| u64::from_be_bytes(*word)));
-}
-
-/// Returns the bytes that pairs of hexadecimal digits stand for.
-fn bytes_of_digits(text: &str) -> Option<Vec<u8>> {
-    let digits = text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8));
-    let digits = digits.collect::<Option<Vec<u8>>>()?;
-    let (pairs, rest) = digits.as_chunks::<2>();
-    rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }
 
 /// Appends words that are given as numbers.
@@ -257,13 +179,9 @@ fn put_words(
 ) -> Result<(), String> {
     for _ in 0..count {
         let Component { text, .. } = next(name, components)?;
-        let word = match text.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16),
-            None => text.parse(),
-        };
-        match word {
-            Ok(word) => to.push(word),
-            Err(_) => {
+        match word_of_text(&text) {
+            Some(word) => to.push(word),
+            None => {
                 return Err(format!(
                     "`{text}` is no word of `{name}`, which is a number of 64 bits, such as 7 or \
                      0x1f"

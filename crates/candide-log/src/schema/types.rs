@@ -165,6 +165,22 @@ impl TypeSchema {
         })
     }
 
+    /// Returns the lowest bit of a value of the type in an optional value.
+    pub(super) fn begin_in_option(&self) -> u64 {
+        if self.bits().is_some_and(|bits| bits < WORD_BITS) { 1 } else { WORD_BITS }
+    }
+
+    /// Returns the lowest bit of an element of an array of the type.
+    pub(super) fn begin_in_array(&self, element: u64) -> u64 {
+        match self.bits().unwrap_or(WORD_BITS) {
+            bits @ 1..WORD_BITS => {
+                let in_word = WORD_BITS / bits;
+                element / in_word * WORD_BITS + element % in_word * bits
+            }
+            bits => element * words_of(bits) * WORD_BITS,
+        }
+    }
+
     /// Returns whether values of the type can have any length, and lie outside the words of rows.
     pub fn is_long(&self) -> bool {
         matches!(self, TypeSchema::LongText | TypeSchema::LongBytes | TypeSchema::Json)

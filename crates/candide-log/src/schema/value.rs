@@ -72,6 +72,24 @@ impl TableSchema {
         Ok(values)
     }
 
+    /// Returns the value that a row has of a field. `words` has the words of all groups.
+    ///
+    /// # Errors
+    /// The words are no value of the field; the text names it.
+    pub fn value_of(
+        &self,
+        field: &FieldSchema,
+        key: &[u64],
+        words: &[u64],
+    ) -> Result<Value, String> {
+        match (field.place, self.place_in_row(field)) {
+            (FieldPlace::Key { word }, _) => field.of_key(key, word.into()),
+            (FieldPlace::Column { shift, .. }, place) => {
+                field.of_words(words.get(place.unwrap_or(0)..).unwrap_or_default(), shift)
+            }
+        }
+    }
+
     /// Returns the place in the row of the first word of a column. `None` for a part of the key.
     pub fn place_in_row(&self, field: &FieldSchema) -> Option<usize> {
         let FieldPlace::Column { group, word, .. } = field.place else { return None };
@@ -165,8 +183,8 @@ fn signed(number: u128, bits: u8) -> i128 {
     (number << unused) as i128 >> unused
 }
 
-/// The largest number of elements of an array that is shown element by element.
-const ELEMENTS_MAX: u32 = 1 << 16;
+/// The least number of elements of an array whose value is its words.
+pub const ELEMENTS_MAX: u32 = 1 << 16;
 
 /// Reads a value of a column from `bit` on.
 fn read(ty: &TypeSchema, words: &[u64], bit: u64) -> Result<Value, String> {
@@ -199,22 +217,13 @@ fn read(ty: &TypeSchema, words: &[u64], bit: u64) -> Result<Value, String> {
             let tag = number(words, bit, of.tag_bits.into())?;
             variant(of, tag, |part| read(&part.ty, words, bit + u64::from(part.bit)))?
         }
-        TypeSchema::Option(inner) => {
-            let below = inner.bits().is_some_and(|bits| bits < 64);
-            let begin = if below { bit + 1 } else { bit + 64 };
-            match number(words, bit, 1)? {
-                0 => Value::None,
-                _ => Value::Some(Box::new(read(inner, words, begin)?)),
-            }
-        }
+        TypeSchema::Option(inner) => match number(words, bit, 1)? {
+            0 => Value::None,
+            _ => Value::Some(Box::new(read(inner, words, bit + inner.begin_in_option())?)),
+        },
         TypeSchema::Array(inner, count) => {
-            let of = inner.bits().unwrap_or(64);
-            let place = |element: u64| match of {
-                1..64 => element / (64 / of) * 64 + element % (64 / of) * of,
-                of => element * of.div_ceil(64) * 64,
-            };
-            let elements =
-                (0..u64::from(*count)).map(|number| read(inner, words, bit + place(number)));
+            let elements = (0..u64::from(*count))
+                .map(|number| read(inner, words, bit + inner.begin_in_array(number)));
             Value::List(elements.collect::<Result<_, _>>()?)
         }
         TypeSchema::Struct(of) => {

@@ -16,3 +16,4 @@ mod keys;
 mod manifest;
 mod samples;
 mod segment;
+mod text;

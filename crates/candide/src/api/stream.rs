@@ -253,7 +253,7 @@ fn export<P: Protocol>(
 }
 
 /// A function that inserts the rows with these words.
-type InsertWords<'a, P> = dyn FnMut(&Tx<'_, P>, &[u64]) -> Result<(), Abort> + 'a;
+pub(super) type InsertWords<'a, P> = dyn FnMut(&Tx<'_, P>, &[u64]) -> Result<(), Abort> + 'a;
 
 /// Reads a stream that [`export`] has written, and calls `insert` with the words of the rows of
 /// each piece.

@@ -2,13 +2,14 @@
 
 #![forbid(unsafe_code)]
 
+use super::database::Database;
 use super::quiescent::{copy_unit, for_each_row};
 use super::session::Session;
 use super::table::Table;
 use super::way::Way;
 use crate::engine::{Missing, Protocol, TableCore};
 use crate::error::{Abort, Error};
-use crate::index::{Direction, Found};
+use crate::index::{Direction, Found, Place};
 use crate::schema::{Record, Unit, Words, image_words};
 use crate::shared::Inner;
 use crate::txn::Tx;
@@ -51,7 +52,50 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 }
 
+impl<P: Protocol> Database<P> {
+    /// Calls `work` with the rows of the table called `name` as words; returns `None` if there is
+    /// no such table. The program need not have named the row type of a table that was recovered.
+    pub fn with_words<T>(
+        &self,
+        name: &str,
+        work: impl FnOnce(TableWords<'_, P>) -> T,
+    ) -> Option<T> {
+        let core = self.inner.catalog.find(&self.inner.engine.common, name)?;
+        Some(work(TableWords { inner: &self.inner, core: &core }))
+    }
+}
+
 impl<P: Protocol> TableWords<'_, P> {
+    /// Inserts a row unless a row with its key exists; returns whether the row was inserted. If the
+    /// program has not named the table's row type yet, indexes that the type declares are made from
+    /// all rows when it does: the caller has checked the unique ones.
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation), and
+    /// [`Abort::MemoryLimit`].
+    ///
+    /// # Panics
+    /// If the key or the row has another number of words than those of the table.
+    pub fn insert(&self, tx: &Tx<'_, P>, key: &[u64], row: &[u64]) -> Result<bool, Abort> {
+        let (core, state) = (self.core, &mut *tx.state.borrow_mut());
+        assert!(
+            key.len() == core.layout.unpacked_key_words() && row.len() == image_words(core.groups),
+            "the words are those of a row of the table"
+        );
+        state.admit(tx.engine, core)?;
+        core.layout.in_kept_words(key, |key| {
+            let target = state.link(tx.engine, core, key, &mut Place::default())?;
+            if !target.is_new {
+                return state.insert_again(tx.engine, core, target.record, row);
+            }
+            if !core.indexes.is_empty() {
+                state.add_entries(tx.engine, core, target.record, row)?;
+            }
+            state.stage_new_words(tx.engine, core, target.record, row)?;
+            Ok(true)
+        })
+    }
+
     /// Reads the row with `key` into `row`; returns whether there is such a row. If there is none,
     /// `row` contains anything.
     ///

@@ -195,6 +195,14 @@ impl Catalog {
         Ok(FoundTable::Ready(core))
     }
 
+    /// Returns the table called `name`, if there is one.
+    #[cfg(any(test, feature = "experiments"))]
+    pub(crate) fn find(&self, common: &Common, name: &str) -> Option<Arc<TableCore>> {
+        let number = lock(&self.tables).known.get(name)?.number;
+        let tables = common.tables.read().unwrap_or_else(PoisonError::into_inner);
+        Some(tables[number].clone())
+    }
+
     /// Writes the description of a row type into the files, if they have another one of a recovered
     /// table, such as none.
     ///

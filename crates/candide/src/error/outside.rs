@@ -9,6 +9,7 @@ use crate::unknown_name::UnknownName;
 #[cfg(any(test, feature = "experiments"))]
 use crate::{factor::Factor, timestamps::Timestamps};
 use candide_log::OpenError;
+use candide_log::text::Fault;
 use std::error::Error as Cause;
 use std::sync::Arc;
 use std::{fmt, io, mem};
@@ -511,6 +512,14 @@ pub enum StreamError {
         /// fields, or if the descriptions agree.
         difference: Option<String>,
     },
+    /// A line of a [text](crate::Table::import_json) is no row of the table, or its row was
+    /// refused. All rows before it have been inserted, and none from it on.
+    Text {
+        /// The fault, and its place.
+        fault: Fault,
+        /// The number of the rows before it.
+        rows: u64,
+    },
     /// The database refused the export or the import.
     Refused(Error),
 }
@@ -542,6 +551,14 @@ impl fmt::Display for StreamError {
                 "the stream holds rows of schema {found:#018x}, the table rows of {wanted:#018x}; import into the row type \
                  that was exported"
             ),
+            StreamError::Text { fault, rows } => match rows {
+                0 => write!(f, "{fault}; no row has been inserted"),
+                1 => write!(f, "{fault}; the row before it has been inserted, and none from it on"),
+                rows => write!(
+                    f,
+                    "{fault}; the {rows} rows before it have been inserted, and none from it on"
+                ),
+            },
             StreamError::Refused(error) => error.fmt(f),
         }
     }
@@ -552,7 +569,7 @@ impl Cause for StreamError {
         match self {
             StreamError::Io(error) => Some(error),
             StreamError::Refused(error) => Some(error),
-            StreamError::Format(_) | StreamError::Schema { .. } => None,
+            StreamError::Format(_) | StreamError::Schema { .. } | StreamError::Text { .. } => None,
         }
     }
 }

@@ -5,6 +5,7 @@ mod bytes;
 mod loading;
 mod raw_iteration;
 mod streams;
+mod text;
 
 use crate::common::{Item, database_with};
 use candide::{Database, LoadOptions, Protocol, Table};
