@@ -559,6 +559,7 @@ fn adopt<P: Protocol>(
                 inner,
                 core,
                 IndexPlan::of_spec(spec, core.layout.key_packing()),
+                false,
             )?;
         }
     }

@@ -32,6 +32,7 @@ mod session;
 mod snapshot;
 mod stream;
 mod table;
+mod table_handle;
 mod table_names;
 mod table_policy;
 mod table_ranges;
@@ -40,6 +41,7 @@ mod table_words;
 mod table_writes;
 #[allow(dead_code, reason = "no program can name these tables yet")]
 mod value_table;
+mod values_of;
 mod way;
 
 pub use any::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
@@ -64,8 +66,10 @@ pub use session::Session;
 pub(crate) use session::run_cached;
 pub use snapshot::Snapshot;
 pub use table::Table;
+pub use table_handle::TableHandle;
 #[cfg(any(test, feature = "experiments"))]
 pub use table_words::TableWords;
 pub(crate) use value_table::ValueTable;
+pub use values_of::ValuesOf;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use way::Way;

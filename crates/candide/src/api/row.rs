@@ -238,6 +238,9 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// As [`Table::update`].
     #[inline]
     pub fn update(&self, update: impl Update<R>) -> Result<(), Abort> {
+        if !update.fits() {
+            return Err(Abort::TextTooLong);
+        }
         let indexes = &self.table.core().indexes;
         if !indexes.is_empty() {
             update.stage(&mut FreeColumnsOnly(indexes))?;
