@@ -574,6 +574,7 @@ fn adopt<P: Protocol>(
                 inner,
                 core,
                 IndexPlan::of_spec(spec, core.layout.key_packing()),
+                false,
             )?;
         }
     }

@@ -37,6 +37,7 @@ mod stream;
 mod table;
 mod table_end;
 mod table_freeze;
+mod table_handle;
 mod table_names;
 mod table_policy;
 mod table_ranges;
@@ -46,6 +47,7 @@ mod table_writes;
 mod text_rows;
 #[allow(dead_code, reason = "no program can name these tables yet")]
 mod value_table;
+mod values_of;
 mod way;
 
 pub use any::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
@@ -70,8 +72,10 @@ pub use session::Session;
 pub(crate) use session::run_cached;
 pub use snapshot::Snapshot;
 pub use table::Table;
+pub use table_handle::TableHandle;
 #[cfg(any(test, feature = "experiments"))]
 pub use table_words::TableWords;
 pub(crate) use value_table::ValueTable;
+pub use values_of::ValuesOf;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use way::Way;

@@ -238,6 +238,9 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// As [`Table::update`].
     #[inline]
     pub fn update(&self, update: impl Update<R>) -> Result<(), Abort> {
+        if !update.fits() {
+            return Err(Abort::TextTooLong);
+        }
         let core = self.table.core();
         if !core.indexes.writes_are_plain() {
             update.stage(&mut FreeColumnsOnly(core))?;

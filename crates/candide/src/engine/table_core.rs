@@ -263,6 +263,18 @@ impl fmt::Debug for IndexCore {
     }
 }
 
+impl IndexCore {
+    /// Returns whether this is the index that `plan` plans.
+    fn is_like(&self, plan: &IndexPlan) -> bool {
+        self.name == plan.name
+            && self.unique == plan.unique
+            && self.columns == plan.columns
+            && self.origin == plan.origin
+            && self.key_words == plan.key_words
+            && self.ordered == plan.ordered
+    }
+}
+
 /// The plan of an index that has no table of entries yet.
 pub(crate) struct IndexPlan {
     pub(crate) name: Box<str>,
@@ -485,15 +497,12 @@ impl Indexes {
 
     /// Returns a dropped index that matches `plan`; `None` if there is none.
     pub(crate) fn dropped_like(&self, plan: &IndexPlan) -> Option<&IndexCore> {
-        self.all().find(|index| {
-            !self.is_at(index, Stage::Kept)
-                && index.name == plan.name
-                && index.unique == plan.unique
-                && index.columns == plan.columns
-                && index.origin == plan.origin
-                && index.key_words == plan.key_words
-                && index.ordered == plan.ordered
-        })
+        self.all().find(|index| !self.is_at(index, Stage::Kept) && index.is_like(plan))
+    }
+
+    /// Returns an index that matches `plan` and can be read; `None` if there is none.
+    pub(crate) fn readable_like(&self, plan: &IndexPlan) -> Option<&IndexCore> {
+        self.all().find(|index| self.is_at(index, Stage::Readable) && index.is_like(plan))
     }
 
     /// Returns the number for the next new index; `None` if all slots are taken. The caller

@@ -75,6 +75,38 @@ pub enum FieldType {
         /// The names and the types of its components. A struct with bits has one.
         parts: &'static [(&'static str, &'static FieldType)],
     },
+    /// A struct that derives [`Field`](macro@crate::Field).
+    Nested {
+        /// The name of the type.
+        name: &'static str,
+        /// Its bits.
+        bits: u32,
+        /// Its parts.
+        parts: &'static [PartType],
+    },
+    /// An enum that derives [`Field`](macro@crate::Field), with data. The tag of a variant is its
+    /// place.
+    Variants {
+        /// The name of the type.
+        name: &'static str,
+        /// Its bits.
+        bits: u32,
+        /// The bits of the tag, which are the lowest ones.
+        tag_bits: u32,
+        /// The names of the variants, and their parts.
+        variants: &'static [(&'static str, &'static [PartType])],
+    },
+}
+
+/// A part of a struct or of a variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartType {
+    /// The name; in a tuple its place, from 0.
+    pub name: &'static str,
+    /// The first bit, counted from the first one of the whole.
+    pub bit: u32,
+    /// The type.
+    pub ty: &'static FieldType,
 }
 
 /// The description of a field of a row type: of a part of its key, or of a column.
