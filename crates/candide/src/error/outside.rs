@@ -379,10 +379,7 @@ impl fmt::Display for Error {
                 f,
                 "the rows of table {table:?} are not of type {row}: {difference}; {advice}"
             ),
-            Error::Migration { table, key, problem } => {
-                let at = if key.is_empty() { String::new() } else { format!(" at the row with {key}") };
-                write!(f, "table {table:?} could not be migrated, and is as it was: {problem}{at}")
-            }
+            Error::Migration { table, key, problem } => end_migration(f, table, key, problem),
             Error::Files { problem } => f.write_str(problem),
             Error::NotDurable => f.write_str("the database is in memory only; open one by `Database::open`"),
             Error::NoReadableCut { protocol } => write!(
@@ -400,6 +397,12 @@ impl fmt::Display for Error {
             Error::Stream(error) => error.fmt(f),
         }
     }
+}
+
+/// Writes that a table could not be migrated, because of the row with this key if there is one.
+fn end_migration(f: &mut fmt::Formatter<'_>, table: &str, key: &str, problem: &str) -> fmt::Result {
+    write!(f, "table {table:?} could not be migrated, and is as it was: {problem}")?;
+    if key.is_empty() { Ok(()) } else { write!(f, " at the row with {key}") }
 }
 
 /// Writes that a table has no room for the locks of a policy.

@@ -164,13 +164,17 @@ impl<P: Protocol> Objects<P> for Sequencing<P> {
                 beginnings.truncate(before);
                 let of_length = (length, 0, 0)..=(length, u64::MAX, u32::MAX);
                 let mut of_length = self.beginnings.range(tx, of_length);
-                of_length.try_for_each(|beginning| Ok(beginnings.push(beginning?)))
+                of_length.try_for_each(|beginning| {
+                    beginnings.push(beginning?);
+                    Ok(())
+                })
             })?;
         }
         let numbers: Vec<u32> = (0..).take(texts.len()).collect();
         in_batches(session, &numbers, &mut |tx, &number| {
             entries.truncate(number as usize);
-            Ok(entries.extend(self.entries.get(tx, number, candide::Whole)?))
+            entries.extend(self.entries.get(tx, number, candide::Whole)?);
+            Ok(())
         })?;
         Ok(Found { texts, beginnings, entries })
     }

@@ -49,7 +49,10 @@ impl<P: Protocol> Labyrinthine<P> {
             let first = copy.len();
             run_unmeasured(session, &mut |tx| {
                 copy.truncate(first);
-                (first..first + row).try_for_each(|cell| Ok(copy.push(self.grid.get(tx, cell)?)))
+                (first..first + row).try_for_each(|cell| {
+                    copy.push(self.grid.get(tx, cell)?);
+                    Ok(())
+                })
             })?;
         }
         Ok(())
