@@ -3,6 +3,7 @@
 
 mod beside;
 mod frozen;
+mod keyed;
 mod tame;
 
 use super::{assert_free, cell, scene};
