@@ -22,7 +22,7 @@ use candide_compiled::banks::measured::{smallbank, tpcb};
 use candide_compiled::keys::measured::{
     array, long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
 };
-use candide_compiled::stamp::measured::{kmeans, vacation};
+use candide_compiled::stamp::measured::{bayes, genome, intruder, kmeans, labyrinth, vacation};
 use candide_compiled::tpcc::measured::tpcc;
 use candide_compiled::websites::measured::{rubis, wikipedia};
 use candide_harness::check::Finding;
@@ -128,6 +128,10 @@ fn bench(workload: Bench) -> Result<Ending, Failure> {
         Bench::Wikipedia(args) => run([wikipedia(args.workload())], &args.common),
         Bench::Kmeans(args) => run(args.workloads().into_iter().map(kmeans), &args.common),
         Bench::Vacation(args) => run(args.workloads().into_iter().map(vacation), &args.common),
+        Bench::Labyrinth(args) => run(args.workloads().into_iter().map(labyrinth), &args.common),
+        Bench::Intruder(args) => run(args.workloads().into_iter().map(intruder), &args.common),
+        Bench::Genome(args) => run(args.workloads().into_iter().map(genome), &args.common),
+        Bench::Bayes(args) => run(args.workloads().into_iter().map(bayes), &args.common),
         Bench::TpcB(args) => run([tpcb(args.workload())], &args.common),
     }
 }

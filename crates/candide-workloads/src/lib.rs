@@ -20,6 +20,10 @@
 //! | [`tpcb::TpcB`] | branches, tellers, accounts, history | small deposits, many of them at the same branch |
 //! | [`stamp::kmeans::Kmeans`] | centres, two counters | adding points to the nearest centre, claiming points |
 //! | [`stamp::vacation::Vacation`] | cars, flights, rooms, customers, reservations | reserving, cancelling, adding and removing |
+//! | [`stamp::labyrinth::Labyrinth`] | a grid, a queue, a list | connecting pairs of cells by paths that do not meet |
+//! | [`stamp::intruder::Intruder`] | two queues, a set | putting packets together, taking texts to be searched for attacks |
+//! | [`stamp::genome::Genome`] | two sets, a table of entries | inserting segments, linking those that overlap |
+//! | [`stamp::bayes::Bayes`] | a network, a sorted list | changing edges of the network, looking for better ones |
 //! | [`random::Random`] | two small ones, one with indexes | random operations of every kind |
 //!
 //! [`clients`] are for checking only: they record their requests and the answers.
