@@ -49,7 +49,7 @@ fn consistency_conditions_hold_in_tpcc_of_foedus_and_dbx1000() {
 
 #[test]
 fn consistency_conditions_hold_with_deferred_transactions() {
-    assert_holds(&Tpcc { deferred_pct: Some(100), ..knobs() }, 4, STEPS, |_, _| {});
+    assert_holds(&Tpcc { deferred_pct: Some(100), ..knobs() }, 4, STEPS / 2, |_, _| {});
     assert_holds_under::<Occ>(&Tpcc { deferred_pct: Some(50), ..knobs() }, 4, STEPS);
     let pipelining = Tpcc { customers: 30, items: 200, ..Tpcc::pipelining() };
     let think = Think::new(Duration::from_micros(1)).expect("short");
