@@ -3,14 +3,12 @@
 use candide::objects::{Boxed, TArray, TQueue, TVec};
 use candide::{Abort, Database, Protocol, Session};
 
+use super::maze::Path;
 use super::settle::{Found, Labyrinths};
 use crate::Failure;
 use crate::load::run_unmeasured;
 use crate::stamp::repeated::{Objects, Turn, in_batches};
 use crate::workload::run_counted;
-
-/// A path, with the number of its pair.
-pub type Path = (u32, Vec<u32>);
 
 /// The grid, the pairs that wait, and the paths.
 pub struct Labyrinthine<P: Protocol> {
