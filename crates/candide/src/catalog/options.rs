@@ -148,7 +148,7 @@ impl TableOptions {
 }
 
 /// The options with which a table was made, as far as the table itself does not show them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Made {
     volatile: bool,
     /// The capacity; and, in `shares_words`, whether components of keys share words. `None` for a

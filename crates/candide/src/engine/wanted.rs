@@ -269,6 +269,10 @@ fn unit_of(tables: &mut Tables<'_>, at: CellAt) -> Unit {
 /// Returns the cell of a unit, if the unit's record still exists. The session is pinned.
 fn find(tables: &mut Tables<'_>, &(number, unit, ref key): &Unit) -> Option<CellAt> {
     let table = tables.get(number);
+    // Another table may have got the number since.
+    if key.as_slice().len() != table.layout.key_words() {
+        return None;
+    }
     match table.index.find(key.as_slice()) {
         Found::Record(record) => table.layout.cells(record).nth(unit),
         Found::Nothing { .. } => None,

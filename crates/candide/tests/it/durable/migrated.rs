@@ -356,6 +356,26 @@ fn a_function_may_change_the_key() {
 }
 
 #[test]
+fn a_table_of_an_earlier_version_is_migrated_from_its_own_type() {
+    let disk = made(5);
+    // Earlier versions did not describe fields.
+    let mut manifest = manifest(&disk);
+    for table in &mut manifest.tables {
+        table.fields.clear();
+        table.schema = first::User::SCHEMA;
+    }
+    for name in ["MANIFEST", "MANIFEST.copy"] {
+        disk.remove(name).unwrap();
+        disk.create(name).unwrap().write_at(0, &[&manifest.encode().unwrap()]).unwrap();
+    }
+    let refused = open_with(applying::<Occ>(), &disk).table::<Account>("users").unwrap_err();
+    assert!(refused.to_string().contains("or give that as `Old` to `Builder::migrate`"));
+    let function = |old: first::User| Account { kind: 1, number: old.id, cents: 0 };
+    let db = open_with(applying::<Occ>().migrate("users", function), &disk);
+    assert_eq!(rows(&db.table::<Account>("users").unwrap()).len(), 5);
+}
+
+#[test]
 fn a_function_that_fails_leaves_the_table_as_it_was() {
     let disk = made(300);
     let panics = |old: first::User| match old.id {
