@@ -89,7 +89,7 @@ fn values_are_unchanged_by_encoding_in_words() {
     round_trip(one);
     round_trip(Area(one, other, true));
     round_trip(address());
-    works().map(round_trip);
+    works().into_iter().for_each(round_trip);
     round_trip([Small::Nothing, Small::Half(255), Small::Flag { on: true, level: u16::MAX }]);
     round_trip(works().map(Some));
     round_trip([None, Some(Small::Half(7))]);

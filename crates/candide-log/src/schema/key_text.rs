@@ -185,6 +185,14 @@ fn put_one(
                 }
             }
         }
+        TypeSchema::Float(bits) => match text.parse::<f64>() {
+            Ok(_) if *bits == 32 => {
+                let number = text.parse::<f32>().map_or(0, f32::to_bits);
+                to.push(ordered(number.into(), *bits));
+            }
+            Ok(number) => to.push(ordered(number.to_bits(), *bits)),
+            Err(_) => return wrong(name, ty, text, "a floating-point number"),
+        },
         TypeSchema::Char => {
             let mut characters = text.chars();
             match (characters.next(), characters.next()) {
@@ -222,6 +230,13 @@ fn put_one(
 fn one_of(of: &EnumSchema) -> String {
     let names: Vec<_> = of.variants.iter().map(|variant| format!("`{}`", variant.name)).collect();
     format!("one of {}", names.join(", "))
+}
+
+/// Returns the word of a key for the bits of a floating-point number: words have the order of the
+/// numbers.
+fn ordered(number: u64, bits: u8) -> u64 {
+    let sign = 1 << (bits - 1);
+    if number & sign == 0 { number | sign } else { !number & (sign | (sign - 1)) }
 }
 
 /// Appends a number of this many bits, the high word first.

@@ -93,7 +93,7 @@ macro_rules! tuple_prefixes {
             fn word_range(&self) -> WordRange {
                 let beginning = Beginning::of_words(<($($name,)* $last, $($rest,)+)>::WORDS);
                 let beginning = beginning$(.and::<$name, _>(self.$index))*;
-                beginning.and_last::<$last, _>(self.$at).range()
+                PrefixEnd::<$last>::add_to(self.$at, beginning).range()
             }
         }
     )*};
