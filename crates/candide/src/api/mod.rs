@@ -41,6 +41,7 @@ mod table_handle;
 mod table_names;
 mod table_policy;
 mod table_ranges;
+mod table_rows;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
 mod table_writes;

@@ -92,7 +92,8 @@ macro_rules! tuple_prefixes {
         {
             fn word_range(&self) -> WordRange {
                 let empty = Beginning::of_words(<($($name,)* $last, $($rest,)+)>::WORDS);
-                empty$(.and::<$name, _>(self.$index))*.and_last::<$last, _>(self.$at).range()
+                let beginning = empty$(.and::<$name, _>(self.$index))*;
+                PrefixEnd::<$last>::add_to(self.$at, beginning).range()
             }
         }
     )*};

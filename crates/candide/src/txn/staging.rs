@@ -7,6 +7,7 @@ use crate::access::Intent;
 use crate::engine::{Engine, Protocol, TableCore};
 use crate::error::Abort;
 use crate::record::{RecordAt, UserUpdate};
+use crate::schema::RowMeta;
 use crate::schema::{
     Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, Sink, Updater,
     store_in,
