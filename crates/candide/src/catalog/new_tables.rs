@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::described::fields_of;
 use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
 use super::{Catalog, Known, KnownRow, stored};
@@ -18,9 +19,9 @@ use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
 use crate::stats::Tally;
 use crate::sync::{Ordering, lock};
-use candide_log::schema::TableSchema;
+use candide_log::schema::{FieldSchema, TableSchema};
 use std::str::FromStr;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 /// The properties of a table that is about to be made.
 struct Plan {
@@ -52,6 +53,11 @@ static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
     }
     groups
 };
+
+/// Returns the parts of the key.
+pub(super) fn key_parts(fields: &[FieldSchema]) -> Box<[FieldSchema]> {
+    fields.iter().filter(|field| field.is_key()).cloned().collect()
+}
 
 impl Catalog {
     /// Makes a table that recovery has found in the files.
@@ -87,6 +93,9 @@ impl Catalog {
                 has_values: false,
             },
         )?);
+        if !schema.fields.is_empty() {
+            let _ = core.key_parts.set(key_parts(&schema.fields));
+        }
         let row = KnownRow::Recovered(Box::new(schema.clone()));
         let known = Known { number: tables.len(), row, made: Made::RECOVERED };
         names.insert(&schema.name, known);
@@ -140,6 +149,7 @@ impl Catalog {
                 has_values: options.has_values,
             },
         )?);
+        let _ = table.key_parts.set(key_parts(&fields_of(row)));
         let mut cores = vec![table.clone()];
         for (number, spec) in row.indexes.iter().enumerate() {
             let index = IndexPlan::of_spec(spec, packing);
@@ -286,6 +296,7 @@ impl Catalog {
             groups,
             layout,
             show_key: ShowKey::new(plan.show_key),
+            key_parts: OnceLock::new(),
             index,
             records,
             at_links: AtLinks::new(new_record_flags),
