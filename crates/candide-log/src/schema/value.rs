@@ -256,6 +256,8 @@ fn take_key(ty: &TypeSchema, words: &mut &[u64]) -> Result<Value, String> {
         TypeSchema::Signed(bits) => {
             Value::Signed(signed(u128::from(first) ^ 1 << (bits - 1), *bits))
         }
+        TypeSchema::Float(32) => Value::Float32(f32::from_bits(key_bits(first, 32) as u32)),
+        TypeSchema::Float(_) => Value::Float64(f64::from_bits(key_bits(first, 64))),
         TypeSchema::Text(most) => {
             padded_text(own, (*most).into(), own[own.len() - 1], u64::to_be_bytes)?
         }
@@ -269,6 +271,12 @@ fn take_key(ty: &TypeSchema, words: &mut &[u64]) -> Result<Value, String> {
         TypeSchema::Struct(of) => parts(&of.name, &of.parts, |part| take_key(&part.ty, &mut own))?,
         _ => Value::Words(own.to_vec()),
     })
+}
+
+/// Returns the bits of a floating-point number from those of a key, which have its order.
+fn key_bits(key: u64, bits: u32) -> u64 {
+    let sign = 1 << (bits - 1);
+    if key & sign == 0 { !key & (sign | (sign - 1)) } else { key & !sign }
 }
 
 /// Returns a number whose high word is the first one.

@@ -248,9 +248,12 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// As [`Table::update`].
     #[inline]
     pub fn update(&self, update: impl Update<R>) -> Result<(), Abort> {
-        let indexes = &self.table.core().indexes;
-        if !indexes.is_empty() {
-            update.stage(&mut FreeColumnsOnly(indexes))?;
+        if !update.fits() {
+            return Err(Abort::TextTooLong);
+        }
+        let core = self.table.core();
+        if !core.indexes.writes_are_plain() {
+            update.stage(&mut FreeColumnsOnly(core))?;
         }
         self.staging(|stager| update.stage(stager))
     }
@@ -295,7 +298,8 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         projection.assign(&self.key, &value, &mut DryRun)?;
         let core = self.table.core();
         let mut indexed = false;
-        if !core.indexes.is_empty() {
+        if !core.indexes.writes_are_plain() {
+            core.restrictions.check_change(projection.groups())?;
             projection.places(&mut |place| indexed |= core.indexes.covers(place));
         }
         self.staging(|stager| {

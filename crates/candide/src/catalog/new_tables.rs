@@ -7,18 +7,19 @@ use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
 use super::{Catalog, Known, KnownRow, stored};
 use crate::engine::{
-    AtLinks, Common, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
+    AtLinks, Common, IndexCore, IndexPlan, Indexes, LogNumber, Owner, Restrictions, ShowKey, Stage,
+    TableCore, VersionTable,
 };
 use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
-use crate::locks::{cell_words, flags_of};
+use crate::locks::{FROZEN, cell_words, flags_of};
 use crate::memory::{Slab, SlabId};
 use crate::policy::Policy;
 use crate::record::Layout;
-use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
+use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, all_groups, image_words};
 use crate::stats::Tally;
-use crate::sync::{Ordering, lock};
+use crate::sync::{Mutex, Ordering, lock};
 use candide_log::schema::{FieldSchema, TableSchema};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -41,6 +42,9 @@ struct Plan {
     policy: Policy,
     log_number: Option<u16>,
     has_values: bool,
+    permanent: bool,
+    /// The groups that cannot be changed, one bit each.
+    frozen: u64,
 }
 
 /// The column groups of index entries; the group at position `n` has `n` words.
@@ -91,6 +95,8 @@ impl Catalog {
                 capacity: 0,
                 log_number: Some(schema.number as u16),
                 has_values: false,
+                permanent: false,
+                frozen: 0,
             },
         )?);
         if !schema.fields.is_empty() {
@@ -147,6 +153,8 @@ impl Catalog {
                 capacity,
                 log_number: None,
                 has_values: options.has_values,
+                permanent: options.permanent,
+                frozen: if options.frozen { all_groups(row.groups.len()) } else { 0 },
             },
         )?);
         let _ = table.key_parts.set(key_parts(&fields_of(row)));
@@ -193,6 +201,8 @@ impl Catalog {
                 policy: Policy::Optimistic,
                 log_number: None,
                 has_values: false,
+                permanent: false,
+                frozen: 0,
             },
         )?;
         Ok(Arc::new(entries))
@@ -286,11 +296,15 @@ impl Catalog {
             version_slabs.map(|(whole, short)| VersionTable { whole, short, deleted_index });
         if let Some(locks) = self.locks() {
             locks.policies.set(number, plan.policy);
+            locks.policies.freeze(number, layout.frozen_units(plan.frozen, groups.len()));
         }
+        let is_restricted = plan.permanent || plan.frozen != 0;
+        let flags = new_record_flags | if plan.frozen == 0 { 0 } else { FROZEN };
         Ok(TableCore {
-            database: common.id,
+            owner: Owner::new(common.id),
             number,
-            log_number: plan.log_number,
+            log_number: LogNumber::new(plan.log_number),
+            adoption: Mutex::new(()),
             name: name.into(),
             row_type,
             groups,
@@ -299,8 +313,9 @@ impl Catalog {
             key_parts: OnceLock::new(),
             index,
             records,
-            at_links: AtLinks::new(new_record_flags),
-            indexes: Indexes::default(),
+            at_links: AtLinks::new(flags),
+            indexes: Indexes::new(is_restricted),
+            restrictions: Restrictions::new(plan.permanent, plan.frozen),
             linked: Tally::default(),
             versions,
             has_values: plan.has_values,
