@@ -2,6 +2,8 @@
 
 mod aggregate;
 mod any;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod bulk;
 mod close;
 mod database;

@@ -47,11 +47,21 @@ pub struct Row<'t, R: Record, P: Protocol = DefaultProtocol> {
     pub(super) found: Found,
 }
 
+/// The table's name, and the parts of the key by name: `Row { table: "accounts", id: 7 }`.
 impl<R: Record, P: Protocol> std::fmt::Debug for Row<'_, R, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let words = self.key.words();
-        let key = Shown::of::<R::Key>(&words);
-        f.debug_struct("Row").field("table", &self.table.name()).field("key", &key).finish()
+        let mut shown = f.debug_struct("Row");
+        shown.field("table", &self.table.name());
+        match self.table.core().named_key(words.as_ref()) {
+            None => shown.field("key", &Shown::of::<R::Key>(&words)).finish(),
+            Some(parts) => {
+                for (name, value) in parts {
+                    shown.field(name, &format_args!("{value}"));
+                }
+                shown.finish()
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::described::fields_of;
 use super::former::FormerOptions;
 use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
@@ -19,9 +20,9 @@ use crate::policy::Policy;
 use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, all_groups, image_words};
 use crate::sync::{Mutex, Ordering, lock};
-use candide_log::schema::TableSchema;
+use candide_log::schema::{FieldSchema, TableSchema};
 use std::str::FromStr;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 /// The properties of a table that is about to be made.
 struct Plan {
@@ -58,6 +59,11 @@ static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
     }
     groups
 };
+
+/// Returns the parts of the key.
+pub(super) fn key_parts(fields: &[FieldSchema]) -> Box<[FieldSchema]> {
+    fields.iter().filter(|field| field.is_key()).cloned().collect()
+}
 
 impl Catalog {
     /// Makes a table that recovery has found in the files.
@@ -96,6 +102,9 @@ impl Catalog {
                 former: None,
             },
         )?);
+        if !schema.fields.is_empty() {
+            let _ = core.key_parts.set(key_parts(&schema.fields));
+        }
         let row = KnownRow::Recovered(Box::new(schema.clone()));
         let known =
             Known { number: tables.len(), row, made: Made::RECOVERED, options: None, declared: 0 };
@@ -159,6 +168,7 @@ impl Catalog {
                 former: former(0),
             },
         )?);
+        let _ = table.key_parts.set(key_parts(&fields_of(row)));
         let mut cores = vec![table.clone()];
         for (number, spec) in row.indexes.iter().enumerate() {
             let index = IndexPlan::of_spec(spec, packing);
@@ -324,6 +334,7 @@ impl Catalog {
             groups,
             layout,
             show_key: ShowKey::new(plan.show_key),
+            key_parts: OnceLock::new(),
             index,
             records,
             at_links: AtLinks::new(flags),

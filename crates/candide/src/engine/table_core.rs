@@ -10,6 +10,7 @@ use crate::record::Layout;
 use crate::schema::{IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show};
 use crate::stats::Tally;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, process};
+use candide_log::schema::FieldSchema;
 use crossbeam_utils::CachePadded;
 use std::any::TypeId;
 use std::fmt;
@@ -31,6 +32,8 @@ pub struct TableCore {
     pub(crate) layout: Layout,
     /// Formats a key as text; for the entries of an index, only the words of the index key.
     pub(crate) show_key: ShowKey,
+    /// The parts of the key, for messages; none if the row type does not describe them.
+    pub(crate) key_parts: OnceLock<Box<[FieldSchema]>>,
     pub(crate) index: TableIndex,
     pub(crate) records: Arc<Slab>,
     /// Padded, because each link loads these words, which seldom change.
@@ -196,6 +199,15 @@ impl TableCore {
             BlockSize::Short => versions.short.as_ref().expect("made where versions may be short"),
             BlockSize::Whole => &versions.whole,
         }
+    }
+
+    /// Returns the names of the parts of a key, with their values as text. `None` if the row type
+    /// does not describe them, or words are missing.
+    #[cold]
+    pub(crate) fn named_key(&self, key: &[u64]) -> Option<Vec<(&str, String)>> {
+        let parts = self.key_parts.get().filter(|parts| !parts.is_empty())?;
+        let parts = parts.iter();
+        parts.map(|part| Some((&part.name[..], part.of_key(key).ok()?.to_string()))).collect()
     }
 
     /// Makes the rows permanent.

@@ -3,7 +3,7 @@
 use super::{filled, rows};
 use crate::common::Item;
 
-use candide::{Bytes, Database, Key, Occ, Protocol, Record, StreamError, Text};
+use candide::{Bytes, Database, Key, Occ, Record, StreamError, Text};
 
 #[derive(Key, Clone, Copy, Debug, PartialEq)]
 enum State {
@@ -72,9 +72,9 @@ fn everything(number: u128) -> Everything {
     }
 }
 
-protocol_tests!(all: rows_of_every_type_are_imported_as_they_were_exported);
-fn rows_of_every_type_are_imported_as_they_were_exported<P: Protocol>() {
-    let db = Database::<P>::builder().build().unwrap();
+#[test]
+fn rows_of_every_type_are_imported_as_they_were_exported() {
+    let db = Database::new();
     let from = db.table::<Everything>("from").unwrap();
     let all: Vec<_> = (0..700).map(everything).collect();
     db.run(|tx| from.insert_many(tx, all.iter().copied())).unwrap();
