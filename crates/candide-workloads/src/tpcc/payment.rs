@@ -160,8 +160,8 @@ impl<P: Protocol> Store<P> {
         Ok(balance)
     }
 
-    /// Takes an amount from a customer's account. Returns the balance after that, if it is asked for
-    /// and the change is left to the commit.
+    /// Takes an amount from a customer's account. Returns the balance after that, if it is asked
+    /// for and the change is left to the commit.
     fn take_from(
         &self,
         payer: &Row<'_, Customer, P>,

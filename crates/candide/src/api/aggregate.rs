@@ -87,7 +87,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Returns the sum of a column over all rows: an `i64` if the column is signed, otherwise a
-    /// `u64`; an `i128` or `u128` of a column of that type. For the rows of a range: `scan(tx, range, column).sum()`.
+    /// `u64`; an `i128` or `u128` of a column of that type. For the rows of a range: `scan(tx,
+    /// range, column).sum()`.
     ///
     /// # Errors
     /// [`Abort::Overflow`] if the type of the sum cannot hold it.

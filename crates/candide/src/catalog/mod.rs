@@ -252,7 +252,7 @@ impl Catalog {
     pub(crate) fn adopt(&self, core: &TableCore, row: &RowType) {
         core.show_key.set(row.show_key);
         // A table whose files had no description has none yet.
-        let _ = core.key_parts.set(new_tables::key_parts(&described::fields_of(row)));
+        let _ = core.key_parts.set(described::key_parts(&described::fields_of(row)));
         if let Some(known) = lock(&self.tables).known.get_mut(&*core.name) {
             known.row = KnownRow::of(row);
         }

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::described::fields_of;
+use super::described::{fields_of, key_parts};
 use super::former::FormerOptions;
 use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
@@ -20,7 +20,7 @@ use crate::policy::Policy;
 use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, all_groups, image_words};
 use crate::sync::{Mutex, Ordering, lock};
-use candide_log::schema::{FieldSchema, TableSchema};
+use candide_log::schema::TableSchema;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock, PoisonError};
 
@@ -59,11 +59,6 @@ static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
     }
     groups
 };
-
-/// Returns the parts of the key.
-pub(super) fn key_parts(fields: &[FieldSchema]) -> Box<[FieldSchema]> {
-    fields.iter().filter(|field| field.is_key()).cloned().collect()
-}
 
 impl Catalog {
     /// Makes a table that recovery has found in the files.

@@ -9,8 +9,8 @@ use std::fmt;
 
 /// A conflict between two transactions, and where it occurred.
 ///
-/// As text it is one line: `read_changed on accounts.balance, key id: 7`; or, if the transaction has a
-/// [name](crate::RunOptions::named), `pay: read_changed on accounts.balance, key id: 7`.
+/// As text it is one line: `read_changed on accounts.balance, key id: 7`; or, if the transaction
+/// has a [name](crate::RunOptions::named), `pay: read_changed on accounts.balance, key id: 7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
