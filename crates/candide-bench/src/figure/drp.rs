@@ -433,10 +433,13 @@ fn stamp(outline: &mut Outline, bounds: &Bounds) {
     }
 }
 
+/// A program: its name, the title of its panel, and how it is made.
+type Program<'a> = (&'a str, &'static str, &'a dyn Fn(&Kept) -> Box<dyn AnyWorkload>);
+
 /// Adds the programs that the paper runs unmodified, all of whose transactions are wild.
 fn unmodified(outline: &mut Outline, bounds: &Bounds) {
     let room = &bounds.room;
-    let programs: [(&str, &'static str, &dyn Fn(&Kept) -> Box<dyn AnyWorkload>); 4] = [
+    let programs: [Program<'_>; 4] = [
         ("labyrinth", "Section 7.3: labyrinth", &|kept| labyrinth(room.labyrinth(kept))),
         ("genome", "Section 7.3: genome", &|kept| genome(room.genome(kept))),
         ("bayes", "Section 7.3: bayes", &|kept| bayes(room.bayes(kept))),
