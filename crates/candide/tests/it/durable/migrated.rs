@@ -4,6 +4,7 @@ use super::dropped::{choices, open_as};
 use super::{open, options};
 use crate::common::{builder, eventually};
 use candide::any::Erased;
+use candide::schema::RowMeta;
 use candide::{
     Abort, Builder, Database, Error, Key, Migration, Occ, Protocol, Record, Table, Text,
 };
