@@ -15,3 +15,4 @@ mod keys;
 mod manifest;
 mod samples;
 mod segment;
+mod text;
