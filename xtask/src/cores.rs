@@ -7,22 +7,32 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Calls `work` for each item, on all cores, and shows the progress. The second argument of `work`
-/// is the number of the core, from zero, by which the calls at the same time can name their files.
-/// Returns the results in the order of the items. After an error, a core begins no further item.
+/// is the number of the thread, from zero, by which the calls at the same time can name their
+/// files. Returns the results in the order of the items. After an error, no thread begins a further
+/// item.
 pub(crate) fn on_all_cores<T: Sync, R: Send>(
+    items: &[T],
+    work: impl Fn(&T, usize) -> Result<R, String> + Sync,
+) -> Result<Vec<R>, String> {
+    on_threads(1, items, work)
+}
+
+/// Does the work of [`on_all_cores`] with `by_core` threads for each core, for work that sleeps.
+pub(crate) fn on_threads<T: Sync, R: Send>(
+    by_core: usize,
     items: &[T],
     work: impl Fn(&T, usize) -> Result<R, String> + Sync,
 ) -> Result<Vec<R>, String> {
     let next = AtomicUsize::new(0);
     let progress = Mutex::new(Progress::new(items.len() as u64));
-    let worker = |core: usize| -> Result<Vec<(usize, R)>, String> {
+    let worker = |number: usize| -> Result<Vec<(usize, R)>, String> {
         let mut done = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(index) else { return Ok(done) };
-            // After an error, the other cores find no further item.
+            // After an error, the other threads find no further item.
             let result =
-                work(item, core).inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
+                work(item, number).inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
             done.push((index, result));
             progress.lock().expect("no worker panics").step();
         }
@@ -30,7 +40,8 @@ pub(crate) fn on_all_cores<T: Sync, R: Send>(
     let mut done = thread::scope(|scope| {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let worker = &worker;
-        let workers: Vec<_> = (0..cores).map(|core| scope.spawn(move || worker(core))).collect();
+        let workers: Vec<_> =
+            (0..by_core * cores).map(|number| scope.spawn(move || worker(number))).collect();
         let mut done = Vec::new();
         for worker in workers {
             done.extend(worker.join().expect("no worker panics")?);

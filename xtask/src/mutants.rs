@@ -4,7 +4,7 @@
 //! binaries contain all defects. An environment variable enables one defect, so nothing is built
 //! again for the next defect.
 
-use crate::cores::on_all_cores;
+use crate::cores::on_threads;
 use crate::defects::{self, Build, Defect};
 use crate::engine_tests::{Ending, called, command, names, run_within};
 use crate::workspace::target_folder;
@@ -71,8 +71,9 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
     let folder = log_folder()?;
     let width = defects.iter().map(|defect| defect.name.len()).max().unwrap_or(0);
     println!("{:width$}  {:>9}  found by", "mutant", "after");
-    let missed = on_all_cores(&by_test(&checks), |checks, core| {
-        let log = folder.join(format!("mutants-{core}.log"));
+    // Two for each core, since some defects are found by a test's deadline.
+    let missed = on_threads(2, &by_test(&checks), |checks, thread| {
+        let log = folder.join(format!("mutants-{thread}.log"));
         let binary = Binary::of(&binaries, &checks[0])?;
         must_pass_as_it_is(binary, &checks[0], &log)?;
         let mut missed = Vec::new();
@@ -125,7 +126,7 @@ fn choose<'a>(defects: &'a [Defect], names: &[String]) -> Result<Vec<Check<'a>>,
     Ok(checks.collect())
 }
 
-/// Returns the folder of the files for the output of tests, one file for each core. Each test
+/// Returns the folder of the files for the output of tests, one file for each thread. Each test
 /// overwrites the output of the test before.
 fn log_folder() -> Result<PathBuf, String> {
     let folder = crate::workspace::root().join(target_folder());

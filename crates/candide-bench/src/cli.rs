@@ -1,9 +1,14 @@
 //! The command line.
 
+mod array;
+mod bayes;
 mod crash;
 mod database;
+mod genome;
+mod intruder;
 mod key_value;
 mod kmeans;
+mod labyrinth;
 mod long_scan;
 mod predicate;
 mod range_scan;
@@ -27,16 +32,22 @@ use candide_harness::{
     Choices, Cores, Failure, Files, Matrix, Outputs, Profile, Rules, each_once, explained_columns,
 };
 use candide_workloads::smallbank::{Customers, SmallBank};
+use candide_workloads::stamp::Scale;
 use candide_workloads::ycsb::{Layout, Mode, Verify, Writes, Ycsb};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+pub(crate) use array::ArrayArgs;
+pub(crate) use bayes::BayesArgs;
 pub(crate) use crash::{CrashArgs, CrashOrder};
 pub(crate) use database::{
     BackupArgs, DumpArgs, GetArgs, LoadArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
 };
+pub(crate) use genome::GenomeArgs;
+pub(crate) use intruder::IntruderArgs;
 pub(crate) use key_value::KeyValueArgs;
 pub(crate) use kmeans::KmeansArgs;
+pub(crate) use labyrinth::LabyrinthArgs;
 pub(crate) use long_scan::LongScanArgs;
 pub(crate) use predicate::PredicateArgs;
 pub(crate) use range_scan::RangeScanArgs;
@@ -137,8 +148,8 @@ pub(crate) enum Command {
     #[command(
         subcommand,
         subcommand_help_heading = "Workloads",
-        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|long-scan|shifting|\
-                                 key-value|range-scan|predicate"
+        subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|labyrinth|bayes|genome|intruder|\
+                                 long-scan|shifting|key-value|range-scan|predicate|array"
     )]
     Bench(Box<Bench>),
     /// Measure a published figure again, at a size that suits this machine, and compare with the
@@ -311,6 +322,8 @@ pub(crate) enum Bench {
     /// Scans of up to a hundred rows, and modifications of single rows
     #[command(name = "range-scan")]
     RangeScan(RangeScanArgs),
+    /// Increments of numbers in an array, of which each thread has its own share
+    Array(ArrayArgs),
     /// Subtract one from a balance if it is above ten, and otherwise fill the balance up
     Predicate(PredicateArgs),
     /// Six kinds of bank transactions over savings and checking accounts
@@ -334,6 +347,18 @@ pub(crate) enum Bench {
     /// STAMP's vacation: customers reserve cars, flights and rooms
     #[command(name = "vacation")]
     Vacation(VacationArgs),
+    /// STAMP's labyrinth: paths through a grid must not meet
+    #[command(name = "labyrinth")]
+    Labyrinth(LabyrinthArgs),
+    /// STAMP's bayes: the structure of a Bayesian network is learned from records
+    #[command(name = "bayes")]
+    Bayes(BayesArgs),
+    /// STAMP's genome: a gene is put together from segments that overlap
+    #[command(name = "genome")]
+    Genome(GenomeArgs),
+    /// STAMP's intruder: packets are put together and searched for attacks
+    #[command(name = "intruder")]
+    Intruder(IntruderArgs),
 }
 
 /// Headings of groups of options.
@@ -508,6 +533,15 @@ impl Common {
         match self.profile {
             Profile::Strict => strict,
             Profile::Paper => paper,
+        }
+    }
+
+    /// Returns the published configurations of a program of STAMP that has two sizes: those chosen,
+    /// or the profile's.
+    pub(crate) fn scales(&self, chosen: &[Scale]) -> Vec<Scale> {
+        match chosen {
+            [] => vec![self.by_profile(Scale::Sim, Scale::Real)],
+            chosen => each_once(chosen),
         }
     }
 

@@ -20,9 +20,9 @@ use std::process::ExitCode;
 
 use candide_compiled::banks::measured::{smallbank, tpcb};
 use candide_compiled::keys::measured::{
-    long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
+    array, long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
 };
-use candide_compiled::stamp::measured::{kmeans, vacation};
+use candide_compiled::stamp::measured::{bayes, genome, intruder, kmeans, labyrinth, vacation};
 use candide_compiled::tpcc::measured::tpcc;
 use candide_compiled::websites::measured::{rubis, wikipedia};
 use candide_harness::check::Finding;
@@ -121,6 +121,7 @@ fn bench(workload: Bench) -> Result<Ending, Failure> {
         }
         Bench::KeyValue(args) => run([args.workload()], &args.common),
         Bench::RangeScan(args) => run([ranges(args.workload())], &args.common),
+        Bench::Array(args) => run(args.workloads().into_iter().map(array), &args.common),
         Bench::Predicate(args) => run([predicate(args.workload())], &args.common),
         Bench::SmallBank(args) => run([smallbank(args.workload())], &args.common),
         Bench::Tpcc(args) => run(args.workloads().into_iter().map(tpcc), &args.common),
@@ -128,6 +129,10 @@ fn bench(workload: Bench) -> Result<Ending, Failure> {
         Bench::Wikipedia(args) => run([wikipedia(args.workload())], &args.common),
         Bench::Kmeans(args) => run(args.workloads().into_iter().map(kmeans), &args.common),
         Bench::Vacation(args) => run(args.workloads().into_iter().map(vacation), &args.common),
+        Bench::Labyrinth(args) => run(args.workloads().into_iter().map(labyrinth), &args.common),
+        Bench::Intruder(args) => run(args.workloads().into_iter().map(intruder), &args.common),
+        Bench::Genome(args) => run(args.workloads().into_iter().map(genome), &args.common),
+        Bench::Bayes(args) => run(args.workloads().into_iter().map(bayes), &args.common),
         Bench::TpcB(args) => run([tpcb(args.workload())], &args.common),
     }
 }

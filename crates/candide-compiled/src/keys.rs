@@ -5,7 +5,7 @@
 /// Workloads that can be measured.
 pub mod measured {
     use candide_harness::{AnyWorkload, measurable};
-    use candide_workloads::micro::{Predicate, Ranges};
+    use candide_workloads::micro::{Array, Predicate, Ranges};
     use candide_workloads::two_tables::{LongScan, Shifting};
     use candide_workloads::ycsb::{Joint, Narrow, Single, WideInThirds, Word, Ycsb};
 
@@ -60,6 +60,12 @@ pub mod measured {
     /// Makes scans of ranges measurable.
     #[inline(never)]
     pub fn ranges(workload: Ranges) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+
+    /// Makes increments of an array measurable.
+    #[inline(never)]
+    pub fn array(workload: Array) -> Box<dyn AnyWorkload> {
         measurable(workload)
     }
 

@@ -5,7 +5,7 @@
 //! items may have any name.
 
 use crate::attributes::{Kind, literal, moved};
-use crate::record::{Column, Field, Index, Record};
+use crate::record::{Column, DefaultValue, Field, Index, Record};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -309,7 +309,9 @@ impl Record {
         let info = |field: &Field| {
             let ty = &self.field(*field).ty;
             let name = self.field(*field).name();
-            match field {
+            let former = &self.field(*field).former;
+            let renamed = (!former.is_empty()).then(|| quote!(.renamed(&[#(#former),*])));
+            let info = match field {
                 Field::Key(_) => quote! {
                     #path::schema::FieldInfo::of_key(#name, <__CandideKey<#ty>>::TYPE)
                 },
@@ -329,7 +331,8 @@ impl Record {
                         )
                     }
                 }
-            }
+            };
+            quote!(#info #renamed)
         };
         self.order.iter().map(info).collect()
     }
@@ -340,16 +343,21 @@ impl Record {
         let Some(default) = default else { return quote!(::core::option::Option::None) };
         let put = column.of_type(path, "put");
         let value = match default {
-            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => quote_spanned! {text.span()=>
-                {
-                    const _: () = #path::derived::check_default(<__CandideLayout<#ty>>::TYPE, #text);
-                    match <#ty as ::core::convert::TryFrom<&::core::primitive::str>>::try_from(#text) {
-                        ::core::result::Result::Ok(__value) => __value,
-                        ::core::result::Result::Err(_) => ::core::unreachable!("checked above"),
+            DefaultValue::OfType(place) => quote_spanned! {*place=>
+                <#ty as ::core::default::Default>::default()
+            },
+            DefaultValue::Given(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => {
+                quote_spanned! {text.span()=>
+                    {
+                        const _: () = #path::derived::check_default(<__CandideLayout<#ty>>::TYPE, #text);
+                        match <#ty as ::core::convert::TryFrom<&::core::primitive::str>>::try_from(#text) {
+                            ::core::result::Result::Ok(__value) => __value,
+                            ::core::result::Result::Err(_) => ::core::unreachable!("checked above"),
+                        }
                     }
                 }
-            },
-            value => quote!(#value),
+            }
+            DefaultValue::Given(value) => quote!(#value),
         };
         quote! {
             ::core::option::Option::Some(|__words: &mut [::core::primitive::u64]| {

@@ -45,7 +45,7 @@ pub(crate) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
 
 /// Returns the beginning of an implementation. The type's name has the span of the declaration, so
 /// that the compiler reports a missing requirement of the trait there.
-fn header(path: &Path, name: &str, ident: &Ident) -> TokenStream {
+pub(crate) fn header(path: &Path, name: &str, ident: &Ident) -> TokenStream {
     let path = moved(path, ident.span());
     let name: Path = syn::parse_str(name).expect("the path of a trait in the crate");
     let name = moved(&name, ident.span());
@@ -195,15 +195,20 @@ fn prefix(path: &Path, ident: &Ident, first: &[Component]) -> TokenStream {
     let given: Vec<Ident> =
         (0..first.len()).map(|number| format_ident!("__Given{number}")).collect();
     let numbers: Vec<syn::Index> = (0..first.len()).map(syn::Index::from).collect();
+    let before = first.len() - 1;
+    let (last_type, last, at) = (types[before], &given[before], &numbers[before]);
+    let (types, before_last) = (&types[..before], &given[..before]);
     quote! {
         #[automatically_derived]
         impl<#(#given),*> #path::schema::KeyPrefix<#ident> for (#(#given,)*)
         where
-            #(#given: #path::schema::AsKey<#types> + ::core::marker::Copy),*
+            #(#before_last: #path::schema::AsKey<#types> + ::core::marker::Copy,)*
+            #last: #path::schema::PrefixEnd<#last_type>,
         {
             fn word_range(&self) -> #path::derived::WordRange {
                 #path::derived::Beginning::of_words(<#ident as #path::Key>::WORDS)
                     #(.and::<#types, _>(self.#numbers))*
+                    .and_last::<#last_type, _>(self.#at)
                     .range()
             }
         }
@@ -218,6 +223,7 @@ fn newtype_field(
     Component { ty, member, .. }: &Component,
 ) -> TokenStream {
     let header = header(path, "schema::Field", ident);
+    let number = newtype_number(path, ident, ty, member);
     let name = literal(ident);
     let part = match member {
         Member::Named(name) => name.unraw().to_string(),
@@ -231,6 +237,7 @@ fn newtype_field(
         {
             const BITS: ::core::primitive::u32 = <#ty as #path::schema::Field>::BITS;
             const WORDS: ::core::primitive::usize = <#ty as #path::schema::Field>::WORDS;
+            const SIGNED: ::core::primitive::bool = <#ty as #path::schema::Field>::SIGNED;
             const LAYOUT: ::core::primitive::u64 = <#ty as #path::schema::Field>::LAYOUT;
             const TYPE: &'static #path::schema::FieldType = &#path::schema::FieldType::Struct {
                 name: #name,
@@ -247,6 +254,32 @@ fn newtype_field(
             #[inline(always)]
             fn from_buffer(__buffer: &Self::Buffer) -> Self {
                 #ident { #member: <#ty as #path::schema::Field>::from_buffer(__buffer) }
+            }
+        }
+
+        #number
+    }
+}
+
+/// Derives a number from a struct around a number. The bound, if it named no lifetime, would have
+/// to hold even around other types.
+pub(crate) fn newtype_number(
+    path: &Path,
+    ident: &Ident,
+    ty: &Type,
+    member: &Member,
+) -> TokenStream {
+    quote! {
+        #[automatically_derived]
+        impl #path::derived::Newtype for #ident
+        where
+            for<'__candide> #ty: #path::schema::Number,
+        {
+            type Of = #ty;
+
+            #[inline(always)]
+            fn of(&self) -> #ty {
+                self.#member
             }
         }
     }

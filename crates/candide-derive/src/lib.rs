@@ -1,14 +1,17 @@
 //! The derive macros of [Candide](https://docs.rs/candide), which re-exports them:
 //! [`Record`](macro@Record) for the rows of tables, [`Key`](macro@Key) for composite keys and
-//! enums.
+//! enums, [`Field`](macro@Field) for columns that consist of parts, [`Tables`](macro@Tables) for the
+//! handles of a program.
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: attributes, record, expand, key.
+// Layers, lowest first: attributes, record, expand, key, field, tables.
 mod attributes;
 mod expand;
+mod field;
 mod key;
 mod record;
+mod tables;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
@@ -74,7 +77,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[index]` | The field, which is not the whole primary key, has a secondary index, `by_` and its name. In parentheses: `hash` or `ordered` (which it is by default), `name = ..` for another name. |
 /// | `#[unique]` | As `#[index]`, but no two rows have the same value, nor are two `None` of an option allowed; `hash` by default. |
 /// | `#[column(NAME)]` | The constant has another name. |
-/// | `#[default = 5]`, `#[default(State::Open)]` | The value of the column in rows that were made without the column: a literal, for a text a string, or an expression in parentheses. Descriptions of tables have it. |
+/// | `#[default = 5]`, `#[default(State::Open)]`, `#[default]` | The value of the column in rows that were made without the column: a literal, for a text a string, or an expression in parentheses; or that of `Default`. Descriptions of tables have it. |
+/// | `#[renamed = "name"]` | An earlier name of the field, by which a migration finds it; also several. |
 ///
 /// ```
 /// use candide::schema::{IndexOf, KeyColumn};
@@ -170,7 +174,10 @@ use syn::{DeriveInput, parse_macro_input};
 /// the types lie in words: it does not depend on the compiler. Another variant of an enum changes
 /// it if it needs another bit. The names and types of the fields of a struct that derives `Key`
 /// count like those of the record, if the struct is its key.
-#[proc_macro_derive(Record, attributes(record, key, group, column, index, unique, default))]
+#[proc_macro_derive(
+    Record,
+    attributes(record, key, group, column, index, unique, default, renamed)
+)]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     let record = record::Record::read(input);
@@ -250,4 +257,116 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 pub fn derive_key(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     key::expand(input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a struct of fields, or an enum whose variants have data, the type of a column.
+///
+/// ```
+/// use candide::{Database, Field, Record, Text};
+///
+/// #[derive(Field, Clone, Copy, Debug, PartialEq)]
+/// struct Point {
+///     x: i32,
+///     y: i32,
+/// }
+///
+/// #[derive(Field, Clone, Copy, Debug, PartialEq)]
+/// enum Order {
+///     Stay,
+///     Walk { to: Point },
+///     Say(Text<24>),
+/// }
+///
+/// #[derive(Field, Clone, Copy, Debug, PartialEq)]
+/// struct Coins(u32);
+///
+/// #[derive(Record, Clone, Copy, Debug, PartialEq)]
+/// struct Player {
+///     #[key]
+///     id: u64,
+///     at: Point,
+///     order: Option<Order>,
+///     purse: Coins,
+/// }
+///
+/// let db = Database::new();
+/// let players = db.table::<Player>("players")?;
+/// let at = Point { x: 3, y: -4 };
+/// db.run(|tx| {
+///     players.insert(tx, Player { id: 1, at, order: None, purse: Coins(7) })?;
+///     players.update(tx, 1, Player::AT.part(Point::X).add(10))?;
+///     players.update(tx, 1, Player::PURSE.sub(Coins(5)).at_least(Coins(0)))?;
+///     players.modify(tx, 1, Player::ORDER, |order| *order = Some(Order::Walk { to: at }))?;
+///     assert_eq!(players.read(tx, 1, (Player::AT, Player::PURSE))?, (Point { x: 13, y: -4 }, Coins(2)));
+///     assert_eq!(players.read(tx, 1, Player::ORDER)?, Some(Order::Walk { to: at }));
+///     Ok(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The type of each part is one that columns can have, other structs and enums with data included.
+/// The parts lie one behind the other in a word if they fit into one; otherwise those of a word or
+/// more come first. The parts of a variant lie behind the tag, which has as few bits as the
+/// variants need; all variants begin at the same place, so an enum takes as much as its largest
+/// variant.
+///
+/// | type | constants | |
+/// |---|---|---|
+/// | struct | `Point::X` for each field, `PART_0` if it has no name | `Player::AT.part(Point::X)` is a column, with updates and guards if it is a number |
+/// | enum | `Order::STAY` for each variant | `Job::ORDER.tag()` is a column that is read and indexed |
+/// | struct of one number | as above | the column has the updates of the number: `add`, `sub`, `min`, `max`, and sums |
+///
+/// `Key` and `Field`: an enum without data, and a struct of one field, derive [`Key`](macro@Key)
+/// alone, which makes them columns, too. A struct of several fields derives both if it is to be
+/// both. The type derives `Clone` and `Copy`, and has no generic parameters. `#[field(crate =
+/// path)]` names the path of the crate `candide`.
+#[proc_macro_derive(Field, attributes(field))]
+pub fn derive_field(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    field::expand(input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a struct of handles open all its tables by one call.
+///
+/// ```
+/// use candide::{Database, Protocol, Record, Sequence, Table, Tables};
+///
+/// #[derive(Record, Clone, Copy)]
+/// struct Player {
+///     #[key]
+///     id: u64,
+///     score: u32,
+/// }
+///
+/// #[derive(Record, Clone, Copy)]
+/// struct Prize {
+///     #[key]
+///     id: u64,
+///     winner: u64,
+/// }
+///
+/// #[derive(Tables)]
+/// struct World<P: Protocol> {
+///     players: Table<Player, P>,
+///     #[table(name = "all prizes")]
+///     prizes: Table<Prize, P>,
+///     ids: Sequence<P>,
+/// }
+///
+/// let db = Database::new();
+/// let world = World::open(&db)?;
+/// db.run(|tx| world.players.insert(tx, Player { id: world.ids.next(tx)?, score: 0 }))?;
+/// assert_eq!((world.players.name(), world.prizes.name()), ("players", "all prizes"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The function `open` is as visible as the struct. It opens the tables, and makes those that the
+/// database does not have, in the order of the fields; the first error ends it, and the tables
+/// before it stay. A field is a `Table<R, P>` or a `Sequence<P>`; its name is that of the field, or
+/// what `#[table(name = "..")]` says. The struct has the parameters that its handles need: one for
+/// the protocol, or none. `#[tables(crate = path)]` names the path of the crate `candide`.
+#[proc_macro_derive(Tables, attributes(tables, table))]
+pub fn derive_tables(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    tables::expand(input).unwrap_or_else(syn::Error::into_compile_error).into()
 }

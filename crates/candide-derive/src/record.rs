@@ -3,9 +3,13 @@
 use crate::attributes::{
     Errors, IndexOptions, Kind, Names, TypeOptions, constant, literal, one_name, without_self,
 };
-use proc_macro2::Ident;
+use proc_macro2::{Ident, Span};
 use syn::ext::IdentExt;
-use syn::{Attribute, Data, DeriveInput, Expr, Fields, Meta, Path, Type, Visibility};
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Data, DeriveInput, Expr, ExprLit, Fields, Lit, Meta, MetaNameValue, Path, Type,
+    Visibility,
+};
 
 /// The largest number of components of a tuple key.
 const TUPLE_MAX: usize = 4;
@@ -41,7 +45,25 @@ pub(crate) struct Column {
     /// The number of its group.
     pub(crate) group: usize,
     pub(crate) indexed: bool,
-    pub(crate) default: Option<Expr>,
+    pub(crate) default: Option<DefaultValue>,
+    /// The earlier names of the field.
+    pub(crate) former: Vec<String>,
+}
+
+/// The value of a column in rows that were made without it.
+pub(crate) enum DefaultValue {
+    Given(Expr),
+    /// The default of the column's type; asked for at this place.
+    OfType(Span),
+}
+
+impl DefaultValue {
+    pub(crate) fn span(&self) -> Span {
+        match self {
+            DefaultValue::Given(value) => value.span(),
+            DefaultValue::OfType(place) => *place,
+        }
+    }
 }
 
 /// A secondary index.
@@ -70,7 +92,8 @@ struct FieldAttributes {
     constant: Option<Ident>,
     group: Option<Ident>,
     index: Option<IndexOptions>,
-    default: Option<Expr>,
+    default: Option<DefaultValue>,
+    former: Vec<String>,
 }
 
 impl FieldAttributes {
@@ -96,15 +119,25 @@ impl FieldAttributes {
             } else if path.is_ident("default") {
                 // An attribute with `=` has a literal; other expressions are in parentheses.
                 let value = match &attribute.meta {
-                    Meta::NameValue(value) => Some(value.value.clone()),
-                    Meta::List(_) => attribute.parse_args().ok(),
-                    Meta::Path(_) => None,
+                    Meta::NameValue(value) => Some(DefaultValue::Given(value.value.clone())),
+                    Meta::List(_) => attribute.parse_args().ok().map(DefaultValue::Given),
+                    Meta::Path(path) => Some(DefaultValue::OfType(path.span())),
                 };
                 if value.is_none() {
-                    let message = "a default has a value: `#[default = 5]`, `#[default(-5)]`";
+                    let message =
+                        "a default is `#[default = 5]`, `#[default(-5)]`, or `#[default]`";
                     errors.at(attribute, message);
                 }
                 value.is_some_and(|value| read.default.replace(value).is_some())
+            } else if path.is_ident("renamed") {
+                match &attribute.meta {
+                    Meta::NameValue(MetaNameValue {
+                        value: Expr::Lit(ExprLit { lit: Lit::Str(name), .. }),
+                        ..
+                    }) => read.former.push(name.value()),
+                    _ => errors.at(attribute, "an earlier name is a text: `#[renamed = \"name\"]`"),
+                }
+                false
             } else if path.is_ident("index") || path.is_ident("unique") {
                 errors
                     .take(IndexOptions::read(attribute))
@@ -156,7 +189,10 @@ impl Record {
                 on_struct.extend(
                     errors.take(IndexOptions::read(attribute)).map(|options| (attribute, options)),
                 );
-            } else if ["key", "group", "column", "default"].iter().any(|name| path.is_ident(name)) {
+            } else if ["key", "group", "column", "default", "renamed"]
+                .iter()
+                .any(|name| path.is_ident(name))
+            {
                 errors.at(attribute, "this attribute belongs to a field");
             }
         }
@@ -209,9 +245,10 @@ impl Record {
             let docs =
                 attrs.into_iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
             let constant = read.constant.unwrap_or_else(|| constant(&ident));
-            let default = read.default;
+            let (default, former) = (read.default, read.former);
+            let (group, indexed) = (0, false);
             let mut column =
-                Column { ident, vis, ty, docs, constant, group: 0, indexed: false, default };
+                Column { ident, vis, ty, docs, constant, group, indexed, default, former };
             let field = match read.key {
                 true => Field::Key(self.keys.len()),
                 false => Field::Column(self.columns.len()),
@@ -230,7 +267,8 @@ impl Record {
                     errors.at(group, "a key field is in no group: a row keeps its key");
                 }
                 if let Some(default) = &column.default {
-                    errors.at(default, "a key field has no default: every row has a key");
+                    let message = "a key field has no default: every row has a key";
+                    errors.add(syn::Error::new(default.span(), message));
                 }
                 self.keys.push(column);
                 continue;

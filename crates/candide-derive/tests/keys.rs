@@ -1,7 +1,7 @@
 //! Derived keys.
 
 use candide::schema::{KeyPrefix, KeyRange};
-use candide::{Bytes, Key, Prefix, Text};
+use candide::{Bytes, Equals, Key, Prefix, Text};
 use std::fmt::Debug;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Key)]
@@ -141,5 +141,5 @@ fn tuples_of_first_components_are_prefixes() {
         Name::WORDS,
     );
     assert_eq!(KeyRange::<Name>::word_range(&Prefix(last)), all);
-    assert_eq!(KeyRange::<Name>::word_range(&Prefix(("smith",))), all);
+    assert_eq!(KeyRange::<Name>::word_range(&Prefix((Equals("smith"),))), all);
 }

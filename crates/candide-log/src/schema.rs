@@ -2,7 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: types, field, value, encode, value_text, difference, key_text.
+// Layers, lowest first: types, field, value, encode, value_text, difference, conversion_step,
+// conversion, key_text.
+mod conversion;
+mod conversion_step;
 mod difference;
 mod encode;
 mod field;
@@ -11,6 +14,7 @@ mod types;
 mod value;
 mod value_text;
 
+pub use conversion::Conversion;
 pub use difference::Sides;
 pub use field::{FieldPlace, FieldSchema};
 pub use types::{EnumSchema, PartSchema, StructSchema, TYPE_DEPTH_MAX, TypeSchema, VariantSchema};

@@ -10,6 +10,7 @@
 //! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes, or of 10 | point reads and writes of single columns |
 //! | [`micro::Ranges`] | one of 10 columns of 10 bytes, ordered | scans of up to 99 rows, and modifications of a single row |
 //! | [`micro::Predicate`] | balances | subtracting one from a balance above ten, or refilling the balance |
+//! | [`micro::Array`] | numbers | increments, each thread in a shard of its own |
 //! | [`two_tables::LongScan`] | one row that all transactions use, and a million rows | a read, a scan, a write |
 //! | [`two_tables::Shifting`] | the same | a read or, in alternate phases, a write of the one row, and then 20 reads |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
@@ -19,6 +20,10 @@
 //! | [`tpcb::TpcB`] | branches, tellers, accounts, history | small deposits, many of them at the same branch |
 //! | [`stamp::kmeans::Kmeans`] | centres, two counters | adding points to the nearest centre, claiming points |
 //! | [`stamp::vacation::Vacation`] | cars, flights, rooms, customers, reservations | reserving, cancelling, adding and removing |
+//! | [`stamp::labyrinth::Labyrinth`] | a grid, a queue, a list | connecting pairs of cells by paths that do not meet |
+//! | [`stamp::intruder::Intruder`] | two queues, a set | putting packets together, taking texts to be searched for attacks |
+//! | [`stamp::genome::Genome`] | two sets, a table of entries | inserting segments, linking those that overlap |
+//! | [`stamp::bayes::Bayes`] | a network, a sorted list | changing edges of the network, looking for better ones |
 //! | [`random::Random`] | two small ones, one with indexes | random operations of every kind |
 //!
 //! [`clients`] are for checking only: they record their requests and the answers.

@@ -64,6 +64,8 @@ pub enum Abort {
     MemoryLimit,
     /// Refusal: the table, or the sequence, and the transaction belong to different databases.
     ForeignTable,
+    /// Refusal: the table has been [dropped](crate::Database::drop_table).
+    TableDropped,
     /// Refusal: a call inside a transaction would wait for the end of that transaction, or for its
     /// session. The cases:
     /// * The call is `Database::run` on the same thread and database.
@@ -145,11 +147,17 @@ pub enum Abort {
     /// Refusal: the value of the [`Later`](crate::Later) has been moved out by
     /// [`run_deferred`](crate::Database::run_deferred), or is twice in a result of it.
     LaterTaken,
+    /// Refusal: a delete in a table whose rows are
+    /// [permanent](crate::TableOptions::permanent).
+    Permanent,
+    /// Refusal: a change of columns that are [frozen](crate::Table::freeze), or a `put` in a table
+    /// that has such columns.
+    Frozen,
 }
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 34] = [
+    pub const ALL: [Abort; 37] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -168,6 +176,7 @@ impl Abort {
         Abort::NoIndex,
         Abort::MemoryLimit,
         Abort::ForeignTable,
+        Abort::TableDropped,
         Abort::Nested,
         Abort::SecondSession,
         Abort::ReadOnly,
@@ -184,6 +193,8 @@ impl Abort {
         Abort::ForeignLater,
         Abort::LaterUndone,
         Abort::LaterTaken,
+        Abort::Permanent,
+        Abort::Frozen,
     ];
 
     /// Returns whether this reason is a conflict: the attempt is doomed, and another attempt may
@@ -214,6 +225,7 @@ impl Abort {
             Abort::NoIndex => "no_index",
             Abort::MemoryLimit => "memory_limit",
             Abort::ForeignTable => "foreign_table",
+            Abort::TableDropped => "table_dropped",
             Abort::Nested => "nested",
             Abort::SecondSession => "second_session",
             Abort::ReadOnly => "read_only",
@@ -230,6 +242,8 @@ impl Abort {
             Abort::ForeignLater => "foreign_later",
             Abort::LaterUndone => "later_undone",
             Abort::LaterTaken => "later_taken",
+            Abort::Permanent => "permanent",
+            Abort::Frozen => "frozen",
         }
     }
 }
@@ -255,6 +269,7 @@ impl fmt::Display for Abort {
             Abort::NoIndex => "the secondary index does not exist any more, or not in this snapshot; make it by `create_index`, or read in a later snapshot",
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
             Abort::ForeignTable => "the table or sequence belongs to another database; open it in the transaction's own",
+            Abort::TableDropped => "the table has been dropped; open the table again, by its name, to make a new one",
             Abort::Nested => {
                 "this would wait for a transaction or session of the same thread (use that one, and call no `retry` in its closure), or for another thread that waits for this one (take the databases in one order), or for the transaction whose step calls it (call it before or after that one)"
             }
@@ -293,6 +308,8 @@ impl fmt::Display for Abort {
             Abort::LaterTaken => {
                 "`run_deferred` has moved the value of this `Later` out, or would do so twice; return it once, and other copies by `map`"
             }
+            Abort::Permanent => "the rows of the table are permanent, so none can be deleted; make the table without `TableOptions::permanent`",
+            Abort::Frozen => "the columns are frozen, so they cannot be changed, nor replaced by `put`; thaw them first, or write the other columns by `update`",
         })
     }
 }

@@ -93,7 +93,7 @@ mod protocol_tests;
 
 // Layers, lowest first: sync, timestamps, factor, unknown_name, policy, error, stats, log,
 // memory, epoch, schema, record, index, access, engine, locks, protocols, gc, txn, catalog,
-// durable, shared, handle, api, objects.
+// durable, shared, handle, api, objects, serde.
 mod access;
 mod api;
 mod catalog;
@@ -113,6 +113,8 @@ pub mod policy;
 pub mod protocols;
 mod record;
 pub mod schema;
+#[cfg(feature = "serde")]
+mod serde;
 mod shared;
 mod stats;
 mod sync;
@@ -124,13 +126,13 @@ mod unknown_name;
 
 pub use api::{Arithmetic, Inputs, Later, Settle};
 pub use api::{Builder, CloseError, Database, Durability, LoadOptions, LogOptions, Pending};
-pub use api::{Index, IndexOptions, IndexScan, Row, Scan, Sequence, Table};
+pub use api::{Index, IndexOptions, IndexScan, Row, Scan, Sequence, Table, TableHandle, ValuesOf};
 pub use api::{Runner, Session, Snapshot};
 #[cfg(feature = "derive")]
-pub use candide_derive::{Key, Record};
+pub use candide_derive::{Field, Key, Record, Tables};
 #[doc(no_inline)]
 pub use candide_log::OpenError;
-pub use catalog::TableOptions;
+pub use catalog::{Migration, TableOptions};
 pub use engine::{Protocol, Versioned};
 pub use error::{Abort, Error, StreamError};
 pub use log::Level;
@@ -142,6 +144,7 @@ pub use schema::field::{Bytes, Text};
 pub use schema::group::Group;
 pub use schema::index_spec::{Hashed, Ordered};
 pub use schema::key::Key;
+pub use schema::prefix::{Begins, Equals};
 pub use schema::range::Prefix;
 pub use schema::record::Record;
 pub use txn::{RunOptions, Tx};
@@ -214,8 +217,10 @@ pub mod guide {
 #[doc(hidden)]
 pub mod derived {
     pub use crate::schema::column_type::ColumnType;
+    pub use crate::schema::field::Newtype;
     pub use crate::schema::field_type::check_default;
     pub use crate::schema::key_text::{Show, show_components, show_variant};
+    pub use crate::schema::nested::{Parts, most_bits, no_tag, part_word, take_part};
     pub use crate::schema::packing::{Packing, join, no_variant};
     pub use crate::schema::place::Place;
     pub use crate::schema::range::{Beginning, WordRange};

@@ -12,7 +12,7 @@ use crate::gc::Garbage;
 use crate::record::value::Value;
 #[cfg(feature = "histograms")]
 use crate::stats::{CountedAbort, Latency};
-use crate::stats::{Counters, NamedStats, SessionNames, Stats};
+use crate::stats::{NamedStats, Stats};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
 use crate::txn::{SessionShared, TxnRunner};
 use std::any::Any;
@@ -40,8 +40,6 @@ pub(crate) struct Inner<P: Protocol> {
     left_garbage: Mutex<Vec<Garbage<P::Backlog>>>,
     /// Held while a secondary index is added or dropped.
     pub(crate) index_changes: Mutex<()>,
-    /// A lock that is held while a recovered table gets its row type.
-    pub(crate) adoptions: Mutex<()>,
     /// Whether the values of all rows have been taken ([`Inner::take_values`]). Changed under the
     /// lock of the collector.
     values_taken: AtomicBool,
@@ -85,7 +83,6 @@ impl<P: Protocol> Inner<P> {
             common_garbage: Mutex::default(),
             left_garbage: Mutex::default(),
             index_changes: Mutex::new(()),
-            adoptions: Mutex::new(()),
             values_taken: AtomicBool::new(false),
         });
         let weak: Weak<Inner<P>> = Arc::downgrade(&inner);
@@ -110,14 +107,7 @@ impl<P: Protocol> Inner<P> {
     /// Registers a new session, and returns the parts with which it runs transactions.
     pub(crate) fn join(&self) -> TxnRunner<P> {
         let id = self.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
-        let public = Arc::new(SessionShared {
-            session: id,
-            slot: self.engine.epochs.register(),
-            garbage: Mutex::new(Garbage::default()),
-            counters: Counters::new(),
-            names: SessionNames::default(),
-            known_tables: Arc::default(),
-        });
+        let public = Arc::new(SessionShared::new(id, self.engine.epochs.register()));
         lock(&self.sessions).insert(id, public.clone());
         TxnRunner::new(&self.engine, id, public)
     }
@@ -130,7 +120,7 @@ impl<P: Protocol> Inner<P> {
         if let Some(log) = &state.log {
             log.close();
         }
-        let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
+        let mut garbage = std::mem::take(&mut *core.public.garbage(&self.engine.epochs));
         garbage.take_from(&self.engine, &mut state.worker);
         let mut unwanted = std::mem::take(&mut state.worker.local.values.unwanted);
         self.engine.shared_garbage.put_unwanted(&mut unwanted);
@@ -239,7 +229,7 @@ impl<P: Protocol> Collect for Inner<P> {
         for public in sessions.values() {
             // If a session is collecting its own garbage, waiting for it could take long, and
             // epochs would not advance meanwhile.
-            let Some(mut garbage) = try_lock(&public.garbage) else {
+            let Some(mut garbage) = public.try_garbage(&self.engine.epochs) else {
                 left = true;
                 continue;
             };
@@ -248,7 +238,7 @@ impl<P: Protocol> Collect for Inner<P> {
                 garbage.collect(&self.engine, worker, slot, 0);
                 self.engine.epochs.unpin(slot);
             }
-            left |= !garbage.is_empty();
+            left |= !garbage.is_empty() || public.has_left_values();
         }
         drop(sessions);
         let mut common = lock(&self.common_garbage);
@@ -280,7 +270,8 @@ impl<P: Protocol> HasValues for Inner<P> {
         }
         let mut garbage = std::mem::take(&mut *lock(&self.left_garbage));
         garbage.push(std::mem::take(&mut *lock(&self.common_garbage)));
-        self.for_each_session(|public| garbage.push(std::mem::take(&mut *lock(&public.garbage))));
+        let epochs = &self.engine.epochs;
+        self.for_each_session(|public| garbage.push(std::mem::take(&mut *public.garbage(epochs))));
         let mut values = self.take_unwanted();
         for table in &*self.engine.tables.read().unwrap_or_else(PoisonError::into_inner) {
             if table.has_values {
@@ -319,7 +310,7 @@ impl<P: Protocol> Drop for Inner<P> {
         // Threads may keep sessions of a dropped database.
         for public in std::mem::take(&mut *lock(&self.sessions)).into_values() {
             self.engine.epochs.unregister(&public.slot);
-            let garbage = std::mem::take(&mut *lock(&public.garbage));
+            let garbage = std::mem::take(&mut *public.garbage(&self.engine.epochs));
             drop(garbage);
             public.known_tables.clear();
         }

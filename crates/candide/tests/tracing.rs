@@ -146,7 +146,7 @@ fn conflicts_and_the_token_are_traced_without_holding_locks() {
     let heard = HEARD.take();
     let conflicts = heard.iter().filter(|(level, _)| *level == Level::DEBUG).map(|(_, line)| line);
     for (attempt, line) in (1..).zip(conflicts) {
-        let cause = r#"candide::conflict message=add: read_changed on accounts.balance, key 7 cause="read_changed""#;
+        let cause = r#"candide::conflict message=add: read_changed on accounts.balance, key id: 7 cause="read_changed""#;
         let place = r#" transaction="add" table="accounts" group="balance" key="7""#;
         assert_eq!(*line, format!("{cause}{place} attempt={attempt}"));
     }
@@ -183,7 +183,7 @@ fn a_transaction_with_a_name_is_a_span_with_attempts_and_outcome() {
         recorded.into_iter().chain(["exit".to_string(), "close".to_string()])
     };
     let conflict = |attempt: u32| {
-        let cause = r#"candide::conflict message=pay: read_changed on accounts.balance, key 7 cause="read_changed""#;
+        let cause = r#"candide::conflict message=pay: read_changed on accounts.balance, key id: 7 cause="read_changed""#;
         let place = r#" transaction="pay" table="accounts" group="balance" key="7""#;
         format!("{cause}{place} attempt={attempt}")
     };

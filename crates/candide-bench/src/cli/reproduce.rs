@@ -17,11 +17,12 @@ pub(crate) struct ReproduceArgs {
     pub(crate) figure: Option<FigureName>,
 
     /// Numbers of threads, separated by commas [default: 1, 2, 4 and so on up to the number of
-    /// cores; for `separate-effects`, `set-sizes` and `mocc`, only the number of cores]
+    /// cores; for `drp` up to 4 in any case; for `separate-effects`, `set-sizes` and `mocc`, only
+    /// the number of cores]
     #[arg(long, value_parser = threads, value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) threads: Vec<usize>,
 
-    /// Measured time of a run, such as 5s or 200ms [default: 3s; for `mocc`, 2s]
+    /// Measured time of a run, such as 5s or 200ms [default: 3s; for `mocc` and `drp`, 2s]
     #[arg(long, value_parser = positive_duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
 
@@ -101,6 +102,9 @@ pub(crate) enum FigureName {
     /// MOCC beside optimistic and pessimistic policies, with little contention, with conflicts, and
     /// with both alternately: Figures 6 to 8, Tables 3 and 4 of MOCC (VLDB 2016)
     Mocc,
+    /// Deferred runtime pipelining beside `occ`, deferred and plain two-phase locking: an array,
+    /// TPC-C, kmeans and vacation: Figures 1 to 8 of the paper (EuroSys 2019)
+    Drp,
 }
 
 impl FigureName {

@@ -1,10 +1,11 @@
 //! The arguments of TPC-C, which has the most knobs of all workloads.
 
 use candide_harness::each_once;
+use candide_workloads::Think;
 use candide_workloads::tpcc::{HistoryKeys, Homes, Mix, OrderIds, Tpcc};
 use clap::{Args, ValueEnum};
 
-use super::values::{percent, whole};
+use super::values::{percent, think, whole};
 use super::{Common, Profile, Switch, WORKLOAD};
 
 #[derive(Debug, Args)]
@@ -16,8 +17,8 @@ pub(crate) struct TpccArgs {
     warehouses: Vec<u16>,
 
     /// System whose variant of TPC-C replaces the one that --profile selects: `foedus`, also
-    /// measured for MOCC with as many warehouses as threads, or `dbx1000`, which inserts nothing.
-    /// Other options change the variant further
+    /// measured for MOCC with as many warehouses as threads; `dbx1000`, which inserts nothing; or
+    /// `drp`, deferred runtime pipelining. Other options change the variant further
     #[arg(long, value_name = "SYSTEM", value_enum)]
     like: Option<System>,
 
@@ -87,9 +88,20 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_enum)]
     stock_level_empty_scan: Option<Switch>,
 
+    /// Percentage of new orders, payments and deliveries that leave their changes to the commit,
+    /// with --cu on, and read only what never changes. Under the policy `pipelined` these are tame,
+    /// which is counted and checked [default: transactions read what they need]
+    #[arg(long, value_parser = percent, value_name = "PERCENT")]
+    deferred: Option<u32>,
+
+    /// Time for which a transaction works after each row that it changes, such as 2us, up to 1ms
+    #[arg(long, value_parser = think, value_name = "DURATION", default_value = "0", allow_hyphen_values = true)]
+    think: Think,
+
     /// Warehouses for which a thread works: those of its own share (`range`), or any (`random`)
-    #[arg(long, value_name = "WAREHOUSES", value_enum, default_value = "range")]
-    homes: HomeChoice,
+    /// [default: range, or random with --like drp]
+    #[arg(long, value_name = "WAREHOUSES", value_enum)]
+    homes: Option<HomeChoice>,
 
     /// Number of transactions after which a thread examines consistency conditions while the others
     /// work; 0 for never [default: 10000, or 0 with --profile paper]
@@ -109,6 +121,7 @@ pub(crate) struct TpccArgs {
 enum System {
     Foedus,
     Dbx1000,
+    Drp,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -145,6 +158,7 @@ impl TpccArgs {
         let like = self.like.map(|system| match system {
             System::Foedus => Tpcc::foedus(),
             System::Dbx1000 => Tpcc::dbx1000(),
+            System::Drp => Tpcc::pipelining(),
         });
         match (like, self.common.profile) {
             (Some(like), Profile::Strict) => Tpcc { audit_every: strict.audit_every, ..like },
@@ -184,9 +198,12 @@ impl TpccArgs {
                 .payment_observes_balance
                 .map_or(profile.payment_observes_balance, Switch::is_on),
             stock_level_empty_scan: empty_scan.unwrap_or(profile.stock_level_empty_scan),
+            deferred_pct: self.deferred,
+            think: self.think,
             homes: match self.homes {
-                HomeChoice::Range => Homes::Range,
-                HomeChoice::Random => Homes::Random,
+                None => profile.homes,
+                Some(HomeChoice::Range) => Homes::Range,
+                Some(HomeChoice::Random) => Homes::Random,
             },
             audit_every: self.audit.unwrap_or(profile.audit_every),
             causes: self.causes,

@@ -110,7 +110,7 @@ pub(super) fn think(text: &str) -> Result<Think, String> {
     })
 }
 
-/// Parses `N` weights, one for each transaction type.
+/// Parses `N` numbers, such as one weight for each transaction type.
 pub(super) fn weights<const N: usize>(list: &str) -> Result<[u32; N], String> {
     let weights: Option<Vec<u32>> =
         list.split(',').map(|weight| weight.trim().parse().ok()).collect();

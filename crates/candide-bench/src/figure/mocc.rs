@@ -200,6 +200,7 @@ fn low_contention(outline: &mut Outline, bounds: &Bounds) {
             quantity: Quantity::Aborted,
             compared: Compared::DifferenceFrom(lines.of("occ")),
             accepted: 0.0..=0.001,
+            least_threads: 1,
         },
         lines.of_occ(
             "Table 3: PCC is slower than OCC (at most 0.97)",

@@ -2,7 +2,11 @@
 
 use std::cell::RefCell;
 
+use candide_workloads::micro::Array;
 use candide_workloads::rubis::Rubis;
+use candide_workloads::stamp::kmeans::Kmeans;
+use candide_workloads::stamp::vacation::Vacation;
+use candide_workloads::stamp::{Form, Kept, Mode as StampMode};
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Contention, Layout, Mode, Narrow, Verify, Word, Ycsb};
@@ -29,6 +33,11 @@ const NARROW_BYTES: u64 = 700;
 const WORD_BYTES: u64 = 200;
 const ITEM_BYTES: u64 = 8_000;
 const PAGE_BYTES: u64 = 500_000;
+const RELATION_BYTES: u64 = 1_000;
+
+/// The fraction of kmeans' published points by default. Its sequential program runs until the end,
+/// which takes minutes with all of them.
+const POINTS: f64 = 0.05;
 
 /// The rows of the large table of MOCC's workloads of two tables.
 const LARGE_TABLE: u64 = 1_000_000;
@@ -117,6 +126,40 @@ impl Room {
     fn replayed(&self, published: usize, rows: u64) -> usize {
         let inputs = self.inputs(published);
         usize::try_from(rows).map_or(inputs, |rows| rows.min(inputs)).min(200_000)
+    }
+
+    /// Returns the array of numbers, with fewer elements than published if these do not fit.
+    pub(super) fn array(&self, form: Form) -> Array {
+        let published = Array::published(form);
+        let scale = self.scale(published.elements * WORD_BYTES);
+        let elements = scaled(published.elements, scale, 1_024);
+        self.note(scale, || {
+            format!("the array has {elements} elements instead of {}", published.elements)
+        });
+        Array { elements, ..published }
+    }
+
+    /// Returns kmeans, with fewer points than published. Workloads with the same `kept` run the
+    /// sequential program once.
+    pub(super) fn kmeans(&self, mode: StampMode, form: Form, kept: &Kept) -> Kmeans {
+        let published = Kmeans::published(mode, form);
+        let scale = self.fraction.unwrap_or(POINTS);
+        let points = scaled(published.points as u64, scale, 500) as usize;
+        self.note(scale, || format!("kmeans has {points} points instead of {}", published.points));
+        Kmeans { points, kept: kept.clone(), ..published }
+    }
+
+    /// Returns vacation, with fewer relations than published if these do not fit, and as many fewer
+    /// tasks.
+    pub(super) fn vacation(&self, mode: StampMode, form: Form, kept: &Kept) -> Vacation {
+        let published = Vacation::published(mode, form);
+        let scale = self.scale(u64::from(published.relations) * RELATION_BYTES);
+        let relations = scaled(published.relations.into(), scale, 100) as u32;
+        let tasks = scaled(published.tasks, scale, 1_000);
+        self.note(scale, || {
+            format!("vacation has {relations} relations instead of {}", published.relations)
+        });
+        Vacation { relations, tasks, kept: kept.clone(), ..published }
     }
 
     pub(super) fn rubis(&self) -> Rubis {

@@ -193,6 +193,13 @@ fn errors_of_numbers_out_of_range_give_the_range() {
     );
     assert_refused("bench vacation --queries 17", "queries must be from 1 to 16, not 17");
     assert_refused("bench vacation --form lazy", "expected eager or deferred");
+    assert_refused("bench labyrinth --mode drp", "expected sim or real");
+    assert_refused("bench labyrinth --sides 3,3", "3 whole numbers separated by commas");
+    assert_refused("bench labyrinth --paths 2000", "from 1 to 1536, half of the cells, not 2000");
+    assert_refused("bench intruder --attack 101", "from 0 to 100");
+    assert_refused("bench intruder --length 5000", "from 1 to 4096, not 5000");
+    assert_refused("bench genome --segment 5", "from 8 to 64, not 5");
+    assert_refused("bench bayes --variables 33", "from 2 to 32, not 33");
     assert_refused("bench tpcc --warehouses 0", "at least one warehouse");
     assert_refused("bench tpcc --warehouses 70000", "expected a whole number from 0 to 65535");
     assert_refused("bench ycsb --seed x", "expected a whole number from 0 to 18446744073709551615");

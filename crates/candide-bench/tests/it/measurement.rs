@@ -550,6 +550,18 @@ fn programs_of_stamp_report_their_speed_up_over_the_sequential_program() {
             }
         }
     }
+    let labyrinth = ("labyrinth", "--sides 9,9,2 --paths 9", ["claim", "list", "take"]);
+    let intruder = ("intruder", "--flows 60", ["capture", "detect", "reassemble"]);
+    let genome = ("genome", "--gene 60 --segments 120", ["insert", "match", "prepare"]);
+    let bayes = ("bayes", "--variables 8 --records 200", ["apply", "search", "take"]);
+    for (workload, size, kinds) in [labyrinth, intruder, genome, bayes] {
+        let (_, report) = bench(&format!("{workload} {size} --runs 1 --threads 2"), workload);
+        let result = &report["results"][0];
+        assert_eq!(result["params"]["mode"], "sim");
+        assert!(keys(&result["transactions"]).is_superset(&BTreeSet::from(kinds)), "{result}");
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+        assert!(number(&result["sequential_tps"]) > 0.0, "{result}");
+    }
     let (printed, _) = bench("tpcb --branches 1 --accounts 100 --runs 1", "no-speed-up");
     assert!(!printed.contains("sequential program"), "{printed}");
 }

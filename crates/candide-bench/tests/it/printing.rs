@@ -112,7 +112,7 @@ fn reproduce_without_a_figure_lists_the_figures() {
     let output = candide("reproduce").output().expect("starts");
     assert_eq!(output.status.code(), Some(0));
     let printed = String::from_utf8(output.stdout).expect("text");
-    for figure in ["factors", "separate-effects", "mocc"] {
+    for figure in ["factors", "separate-effects", "mocc", "drp"] {
         let is_of = |line: &&str| line.split_whitespace().next() == Some(figure);
         assert_eq!(printed.lines().filter(is_of).count(), 1, "{figure}: {printed}");
     }

@@ -424,3 +424,49 @@ fn mocc_is_compared_with_occ_and_claims_of_the_paper_are_judged() {
     assert!(printed.contains("16.9 ± 0.14 million") && printed.contains("By phase: "), "{printed}");
     assert!(!printed.contains("in the fifths of each phase"), "phases are reported by name");
 }
+
+#[test]
+fn pipelining_is_compared_with_occ_and_claims_of_the_paper_are_judged() {
+    let (printed, report) = reproduce_until("drp --threads 2 --runs 1", |report| {
+        let mut points =
+            list(&report["figure"]["lines"]).iter().flat_map(|line| list(&line["points"]));
+        points.all(|point| number(&point["latency_us"][2]) > 0.0)
+    });
+    let figure = &report["figure"];
+    let lines = list(&figure["lines"]);
+    let panels: Vec<_> = lines.chunk_by(|one, next| one["panel"] == next["panel"]).collect();
+    let sizes: Vec<_> = panels.iter().map(|panel| panel.len()).collect();
+    assert_eq!(sizes, [5, 5, 5, 6, 6, 2, 3, 3, 5, 3, 3, 3, 3]);
+    let results = list(&report["results"]);
+    for (panel, line) in panels.iter().flat_map(|panel| panel.iter().map(move |line| (panel, line)))
+    {
+        assert_eq!(line["base"].is_null(), line["label"] == panel[0]["label"], "{line}");
+        let label = line["label"].as_str().expect("text");
+        let is_tpcc = line["panel"].as_str().is_some_and(|title| title.contains("TPC-C"));
+        assert_eq!(line["counted"] == "new-order", is_tpcc, "{line}");
+        let [point] = list(&line["points"]) else { panic!("one number of threads: {line}") };
+        let threads = if label.starts_with("serial") { 1.0 } else { 2.0 };
+        assert_eq!(number(&point["threads"]), threads, "{line}");
+        assert!(number(&point["table_bytes"]) > 0.0, "{line}");
+        let latencies = [0, 1, 2].map(|index| number(&point["latency_us"][index]));
+        assert!(latencies.is_sorted(), "{line}");
+        let result = &results[number(&point["result"]) as usize];
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()), "{line}");
+        assert_eq!(result["opaque"] == false, label.ends_with("no early aborts"), "{line}");
+        let is_deferred = ["pipelined", "deferred-2pl"].contains(&label) || label.contains('%');
+        assert_eq!(result["cu"], is_deferred, "{line}");
+        if is_tpcc {
+            let wild =
+                label.strip_suffix(" % wild").map_or(0.0, |share| share.parse().expect("a number"));
+            let deferred = &result["params"]["deferred_pct"];
+            assert_eq!(deferred.as_f64(), is_deferred.then_some(100.0 - wild), "{line}");
+        }
+        assert_eq!(point["of_sequential"].is_number(), !is_tpcc, "{line}");
+    }
+    let verdicts = list(&figure["verdicts"]);
+    assert_eq!(verdicts.len(), 4 + 2 + 3 + 4 + 2 + 5 + 4 * 3 + 2, "{verdicts:?}");
+    assert!(verdicts.iter().all(is_told), "{verdicts:?}");
+    for words in ["28/42/52", "STM-TL2 did not finish", "6.6 times OCC", "p50/90/99"] {
+        assert!(printed.contains(words), "{words}: {printed}");
+    }
+}

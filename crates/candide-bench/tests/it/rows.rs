@@ -1,6 +1,7 @@
 //! The tables and rows of databases in files, as the command prints them.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -239,4 +240,108 @@ fn a_closed_pipe_ends_a_dump_without_a_message() {
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("ends");
     assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]));
+}
+
+/// Runs `load` with rows of standard input.
+fn loaded(place: &Path, table: &str, options: &[&str], rows: &[u8]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
+    command.arg("load").args(options).arg(place).args([table, "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    // The command may end before it has read everything.
+    let _ = input.write_all(rows);
+    drop(input);
+    let output = child.wait_with_output().expect("ends");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (output.status.code().expect("it ends"), text(output.stdout), text(output.stderr))
+}
+
+/// Makes a database with the same tables and no rows.
+fn empty(name: &str) -> PathBuf {
+    let place = place(name);
+    let db: Database<Occ> = Database::builder().open(&place, LogOptions::new()).expect("opened");
+    db.table::<Customer>("customers").expect("made");
+    db.table::<Visit>("visits").expect("made");
+    place
+}
+
+#[test]
+fn dumped_rows_are_loaded_into_another_database() {
+    let place = closed("rows-load");
+    for (form, ending) in [("dump --csv", "csv"), ("dump --json", "jsonl")] {
+        let copy = empty("rows-load-copy");
+        for table in ["customers", "visits"] {
+            let rows = printed(form, &place, &[table]);
+            let from = file(&format!("rows-load-{table}.{ending}"));
+            fs::write(&from, &rows).expect("written");
+            let said = printed("load", &copy, &[table, &from.display().to_string()]);
+            let count = if table == "visits" { "10,000 rows" } else { "2 rows" };
+            let wanted = format!("{count} of {} are now in table `{table}`\n", from.display());
+            assert_eq!(said, wanted);
+            assert_eq!(printed(form, &copy, &[table]), rows);
+        }
+        let db: Database<Occ> = Database::builder().open(&copy, LogOptions::new()).expect("opened");
+        let customers = db.table::<Customer>("customers").expect("with its indexes");
+        assert_eq!(customers.for_each_quiescent(|_| ()), Ok(2));
+    }
+}
+
+#[test]
+fn rows_before_a_wrong_one_are_loaded_and_none_behind_it() {
+    let place = closed("rows-load-wrong");
+    let refused = |table: &str, rows: &[u8], wanted: &str| {
+        let (status, printed, message) = loaded(&place, table, &["--csv"], rows);
+        assert_eq!((status, &printed[..]), (1, ""), "{message}");
+        assert!(message.contains(wanted), "{message}");
+    };
+    refused(
+        "visits",
+        b"id,page\n10000,1\n10001,2\n10002,x\n10003,4\n",
+        "standard input: line 4, column 7: `x` is no value of `page: u32`, which is a number from \
+         0 to 4294967295; all rows up to the key id: 10001 have been loaded, 2 in all, and none \
+         behind it",
+    );
+    let last = printed("dump --csv", &place, &["visits"]);
+    assert_eq!(last.lines().last(), Some("10001,2"));
+    refused(
+        "visits",
+        b"id,page\n7,1\n",
+        "line 2, column 1: a row has the key id: 7 already; no row",
+    );
+    refused("visits", b"id,page\n20000,1\n20001", "line 3, column 1: the text ends in this cell");
+    refused("visits", b"id,page\n30000,\xff\n", "line 2, column 7: byte 0xff is not UTF-8");
+    refused("visits", b"id\n1\n", "line 1, column 3: the first line has no `page`");
+    let head = "cents,name,number,state,phone,code,large,months\n";
+    let twice =
+        format!("{head}1,Cat,1,Open,,00fe,1,\"[1,2,3]\"\n1,Dan,1,Open,,00ff,1,\"[1,2,3]\"\n");
+    refused(
+        "customers",
+        twice.as_bytes(),
+        "line 3, column 1: another row has the key code: b\"\\x00\\xff\" in unique index `by_code`; \
+         all rows up to the key name: \"Cat\", number: 1 have been loaded, 1 in all",
+    );
+    // What has been refused keeps no program from opening the database.
+    let db: Database<Occ> = Database::builder().open(&place, LogOptions::new()).expect("opened");
+    let customers = db.table::<Customer>("customers").expect("with its indexes");
+    assert_eq!(customers.for_each_quiescent(|_| ()), Ok(3));
+}
+
+#[test]
+fn rows_for_wrong_places_are_refused_before_anything_changes() {
+    let (place, db) = made("rows-load-refused");
+    let (status, _, message) = loaded(&place, "visits", &[], b"");
+    assert_eq!(status, 1);
+    assert!(message.contains(&format!("process {}", std::process::id())), "{message}");
+    drop(db);
+    let (status, _, message) = loaded(&place, "visit", &[], b"");
+    assert_eq!(status, 2);
+    assert!(message.contains("there is no table `visit`; its tables are customers, visits"));
+    let (status, message) = refused("load", &place, &["visits", "no-such-file"]);
+    assert_eq!(status, 2);
+    assert!(message.contains("the rows cannot be read from no-such-file: "), "{message}");
+    assert_eq!(
+        loaded(&place, "visits", &[], b"").1,
+        "0 rows of standard input are now in table `visits`\n"
+    );
 }

@@ -21,6 +21,8 @@ pub struct Claim {
     pub compared: Compared,
     /// The values for which the claim holds.
     pub accepted: RangeInclusive<f64>,
+    /// The smallest number of threads with which the claim is judged.
+    pub least_threads: usize,
 }
 
 /// A quantity of a line.
@@ -44,6 +46,12 @@ pub enum Quantity {
     ReadSet,
     /// The share of commits that OCC would have aborted.
     WouldAbort,
+    /// The 99th percentile of latencies.
+    P99,
+    /// The bytes that tables and indexes take.
+    Memory,
+    /// The throughput as a multiple of that of the sequential program.
+    OfSequential,
 }
 
 /// The line or number with which a quantity of a line is compared.
@@ -65,7 +73,8 @@ impl Claim {
         quantity: Quantity,
         accepted: RangeInclusive<f64>,
     ) -> Claim {
-        Claim { text: text.into(), line, quantity, compared: Compared::Nothing, accepted }
+        let compared = Compared::Nothing;
+        Claim { text: text.into(), line, quantity, compared, accepted, least_threads: 1 }
     }
 
     /// Makes a claim about a quantity of a line as a part of the largest of the lines `others`.
@@ -77,7 +86,7 @@ impl Claim {
         accepted: RangeInclusive<f64>,
     ) -> Claim {
         let compared = Compared::RatioTo(others.into());
-        Claim { text: text.into(), line, quantity, compared, accepted }
+        Claim { text: text.into(), line, quantity, compared, accepted, least_threads: 1 }
     }
 
     /// Makes a claim about the throughput of a line as a part of the throughput of the fastest line
@@ -91,12 +100,19 @@ impl Claim {
         Claim::ratio(text, line, Quantity::Throughput, others, accepted)
     }
 
+    /// Judges the claim only with at least two threads: one alone does not contend.
+    #[must_use]
+    pub fn if_contended(self) -> Claim {
+        Claim { least_threads: 2, ..self }
+    }
+
     /// Judges the claim with each number of threads that was run with all its lines.
     pub(crate) fn judge<'a>(
         &'a self,
         lines: &'a [MeasuredLine],
     ) -> impl Iterator<Item = Verdict> + 'a {
-        lines[self.line].points.iter().filter_map(move |point| {
+        let points = lines[self.line].points.iter();
+        points.filter(|point| point.threads >= self.least_threads).filter_map(move |point| {
             let with_as_many = |&line: &usize| {
                 lines[line].points.iter().find(|other| other.threads == point.threads)
             };
@@ -200,7 +216,11 @@ impl Claim {
             (Compared::RatioTo(_), _) => format!("{value:.2}"),
             (_, quantity) if quantity.is_throughput() => format!("{value:.0} txn/s"),
             (_, Quantity::Locks) => format!("{value:.0}"),
-            (_, Quantity::OfBase | Quantity::ReadSet) => format!("{value:.2}"),
+            (_, Quantity::P99) => format!("{value:.1} \u{b5}s"),
+            (_, Quantity::Memory) => format!("{:.1} MiB", value / f64::from(1 << 20)),
+            (_, Quantity::OfBase | Quantity::ReadSet | Quantity::OfSequential) => {
+                format!("{value:.2}")
+            }
             (Compared::DifferenceFrom(_), _) => format!("{:.2} points", value * 100.0),
             (Compared::Nothing, _) => format!("{:.2} %", value * 100.0),
         }
@@ -221,6 +241,9 @@ impl Quantity {
             Quantity::OfBase => point.of_base,
             Quantity::ReadSet => Some(point.sets?.read_set),
             Quantity::WouldAbort => point.sets?.occ_would_abort,
+            Quantity::P99 => point.latency_us.map(|[.., p99]| p99),
+            Quantity::Memory => point.table_bytes.map(|bytes| bytes as f64),
+            Quantity::OfSequential => point.of_sequential,
         }
     }
 
@@ -266,7 +289,7 @@ mod tests {
         accepted: RangeInclusive<f64>,
     ) -> Vec<(usize, Option<f64>, Option<bool>, String)> {
         let text = "it is so".to_string();
-        let claim = Claim { text, line: 0, quantity, compared, accepted };
+        let claim = Claim { text, line: 0, quantity, compared, accepted, least_threads: 1 };
         let verdicts = claim.judge(lines).map(|verdict| {
             assert_eq!(verdict.claim, "it is so");
             (verdict.threads, verdict.measured, verdict.holds, verdict.words)
@@ -382,10 +405,41 @@ mod tests {
     }
 
     #[test]
+    fn claims_compare_latencies_memory_and_sequential_programs() {
+        let mut lines = [line(&[2], &[(1, 0)]), line(&[2], &[(1, 0)])];
+        let of = |lines: &[MeasuredLine], quantity, compared| {
+            judged(lines, quantity, compared, 0.0..=0.5)[0].clone()
+        };
+        for quantity in [Quantity::P99, Quantity::Memory, Quantity::OfSequential] {
+            assert_eq!(of(&lines, quantity, Compared::Nothing).1, None, "{quantity:?}");
+        }
+        for (line, factor) in lines.iter_mut().zip([1_u8, 4]) {
+            let point = &mut line.points[0];
+            point.latency_us = Some([1.0, 2.0, 3.0 * f64::from(factor)]);
+            point.table_bytes = Some(u64::from(factor) << 20);
+            point.of_sequential = Some(0.5 * f64::from(factor));
+        }
+        let told = [
+            (Quantity::P99, Some(3.0), Some(false), "3.0 \u{b5}s"),
+            (Quantity::Memory, Some(1048576.0), Some(false), "1.0 MiB"),
+            (Quantity::OfSequential, Some(0.5), Some(true), "0.50"),
+        ];
+        for (quantity, value, holds, words) in told {
+            let alone = of(&lines, quantity, Compared::Nothing);
+            assert_eq!(alone, (2, value, holds, words.to_string()));
+            let ratio = of(&lines, quantity, Compared::RatioTo(vec![1]));
+            assert_eq!(ratio, (2, Some(0.25), Some(true), "0.25".to_string()));
+        }
+    }
+
+    #[test]
     fn claims_are_judged_for_each_number_of_threads_of_all_their_lines() {
         let lines = [line(&[1, 2, 4], &[(90, 10)]), line(&[2, 4], &[(50, 50)])];
         let verdicts = judged(&lines, Quantity::Aborted, Compared::RatioTo(vec![1]), 0.0..=1.0);
         let threads: Vec<usize> = verdicts.iter().map(|verdict| verdict.0).collect();
+        assert_eq!(threads, [2, 4]);
+        let contended = Claim::alone("it is so", 0, Quantity::Aborted, 0.0..=1.0).if_contended();
+        let threads: Vec<usize> = contended.judge(&lines).map(|verdict| verdict.threads).collect();
         assert_eq!(threads, [2, 4]);
         let phases = Quantity::ThroughputIn("read");
         // The lines of this test have no phases.

@@ -75,6 +75,10 @@ impl Figure {
                 if outline.shows == Shown::Tails {
                     point.find_tails(runs, &counted);
                 }
+                if outline.shows == Shown::Commits {
+                    point.find_commits(runs, &counted);
+                    point.table_bytes = experiment.table_bytes(of.1);
+                }
                 if let Some(timeline) = experiment.workload.timeline() {
                     point.phases = PhaseResult::of(&timeline, runs);
                 }
@@ -145,6 +149,9 @@ impl Point {
             sets: None,
             read_set_of_base: None,
             p999_us: None,
+            latency_us: None,
+            table_bytes: None,
+            of_sequential: None,
             involuntary_switches: None,
             phases: Vec::new(),
             locks_taken: runs.iter().map(|run| run.locks.taken).sum(),
@@ -156,15 +163,22 @@ impl Point {
     /// Finds the tail of the latencies of the types in `counted` (of all types, if `counted` is
     /// empty), and the number of times that threads were made to leave their cores.
     fn find_tails(&mut self, runs: &[Run], counted: &[usize]) {
-        let mut all = Kind::new();
-        let kinds = runs.iter().flat_map(|run| run.kinds.iter().enumerate());
-        kinds
-            .filter(|(number, _)| counted.is_empty() || counted.contains(number))
-            .for_each(|(_, kind)| all.merge(kind));
+        let all = merged(runs, counted);
         self.p999_us = Some(all.latency.value_at_quantile(0.999) as f64 / 1e3);
         let switches: Option<Vec<u64>> = runs.iter().map(|run| run.involuntary_switches).collect();
         self.involuntary_switches =
             switches.map(|switches| switches.iter().sum::<u64>() as f64 / runs.len() as f64);
+    }
+
+    /// Finds the percentiles of the latencies of the types in `counted` (of all types, if `counted`
+    /// is empty), and the ratio to the sequential program.
+    fn find_commits(&mut self, runs: &[Run], counted: &[usize]) {
+        let all = merged(runs, counted);
+        let micros = |quantile| all.latency.value_at_quantile(quantile) as f64 / 1e3;
+        self.latency_us = Some([0.5, 0.9, 0.99].map(micros));
+        let ratios = runs.iter().filter_map(|run| Some(run.throughput() / run.sequential_tps?));
+        let ratios: Vec<f64> = ratios.collect();
+        self.of_sequential = (!ratios.is_empty()).then(|| median(&ratios));
     }
 
     fn compare(&mut self, base: &[Point]) {
@@ -182,6 +196,17 @@ impl Point {
             self.read_set_of_base = Some(ours.read_set / base.read_set);
         }
     }
+}
+
+/// Returns the results of all runs together, of the transaction types that are `counted`; of all,
+/// if it is empty.
+fn merged(runs: &[Run], counted: &[usize]) -> Kind {
+    let mut all = Kind::new();
+    let kinds = runs.iter().flat_map(|run| run.kinds.iter().enumerate());
+    kinds
+        .filter(|(number, _)| counted.is_empty() || counted.contains(number))
+        .for_each(|(_, kind)| all.merge(kind));
+    all
 }
 
 /// Returns the sums over the transaction types that are `counted`; over all, if it is empty.
@@ -320,6 +345,20 @@ mod tests {
         };
         assert_eq!(tail(&[0], &rounds), (2.0, Some(4.5)));
         assert!((199.0..=201.0).contains(&tail(&[], &rounds).0));
+        let commits = |counted: &[usize]| {
+            let mut point = Point::new((0, 0), 2, &rounds, counted).expect("runs");
+            point.find_commits(&rounds, counted);
+            (point.latency_us.expect("found").map(f64::round), point.of_sequential)
+        };
+        assert_eq!(commits(&[0]), ([1.0, 2.0, 2.0], None));
+        rounds[0].sequential_tps = Some(8.0);
+        let point = |rounds: &[Run]| {
+            let mut point = Point::new((0, 0), 2, rounds, &[]).expect("runs");
+            point.find_commits(rounds, &[]);
+            point.of_sequential
+        };
+        // Four transactions a second, of the only round that is compared.
+        assert_eq!(point(&rounds), Some(0.5));
         rounds[1].involuntary_switches = None;
         assert_eq!(tail(&[0], &rounds).1, None, "one is not known");
     }

@@ -78,6 +78,16 @@ pub(crate) struct Point {
     /// `None` if the figure does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p999_us: Option<f64>,
+    /// The percentiles 50, 90 and 99 of these latencies; `None` if the figure does not show them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) latency_us: Option<[f64; 3]>,
+    /// The bytes that tables and indexes took after the last run; `None` as for the percentiles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) table_bytes: Option<u64>,
+    /// The throughput as a multiple of that of the same program without transactions, on one
+    /// thread; `None` if there is no such program, or as for the percentiles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) of_sequential: Option<f64>,
     /// The number of times that the system made a thread leave its core, on average in a round;
     /// `None` if the figure does not show the number, or the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,6 +145,9 @@ pub enum Shown {
     /// The 99.9th percentile of latencies, and the number of times that threads were made to leave
     /// their cores.
     Tails,
+    /// The percentiles 50, 90 and 99 of latencies, memory, and the throughput as a multiple of that
+    /// of a sequential program.
+    Commits,
 }
 
 impl Shown {

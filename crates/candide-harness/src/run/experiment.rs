@@ -72,6 +72,12 @@ impl<'a> Experiment<'a> {
         (self.tallies[index].threads, &self.tallies[index].runs)
     }
 
+    /// Returns the bytes that tables and indexes took after the last run with the number of threads
+    /// at place `index`; `None` if there was no run.
+    pub(crate) fn table_bytes(&self, index: usize) -> Option<u64> {
+        self.tallies[index].memory.as_ref().map(|memory| memory.footprint.memory_bytes)
+    }
+
     /// Makes one more run with the number of threads at place `index`. The check follows the last
     /// run. A workload that grows gets a new database for each run, so that later runs do not work
     /// on larger tables, and is checked after each run.

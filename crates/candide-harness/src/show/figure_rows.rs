@@ -90,6 +90,7 @@ impl Shown {
             Shown::Throughput => &[],
             Shown::SetSizes => &["read set", "of the base", "write set"],
             Shown::StaleCommits => &["occ would abort"],
+            Shown::Commits => &["p50/90/99, \u{b5}s", "MiB"],
             Shown::Tails => &["p99.9, \u{b5}s", "involuntary switches"],
         }
     }
@@ -111,6 +112,14 @@ impl Shown {
                 vec![text(sets.and_then(|sets| sets.occ_would_abort), |share| {
                     format!("{:.2} %", share * 100.0)
                 })]
+            }
+            Shown::Commits => {
+                let micros = |micros: [f64; 3]| micros.map(|value| format!("{value:.1}")).join("/");
+                let mebibytes = |bytes: u64| format!("{:.0}", bytes as f64 / f64::from(1 << 20));
+                vec![
+                    point.latency_us.map_or_else(String::new, micros),
+                    point.table_bytes.map_or_else(String::new, mebibytes),
+                ]
             }
             Shown::Tails => vec![
                 text(point.p999_us, |micros| format!("{micros:.1}")),

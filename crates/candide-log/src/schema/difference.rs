@@ -135,7 +135,7 @@ fn of_types(name: &str, (there, here): (&TypeSchema, &TypeSchema), sides: Sides)
 }
 
 /// Returns whether all values of the type `there` are values of the type `here`, in the same words.
-fn has_values_of(here: &TypeSchema, there: &TypeSchema) -> bool {
+pub(super) fn has_values_of(here: &TypeSchema, there: &TypeSchema) -> bool {
     let parts = |here: &[PartSchema], there: &[PartSchema]| {
         here.len() == there.len()
             && here.iter().zip(there).all(|(here, there)| {

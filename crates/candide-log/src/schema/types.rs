@@ -147,7 +147,7 @@ impl TypeSchema {
             TypeSchema::Opaque { key_words: 0, .. } => return None,
             TypeSchema::Opaque { key_words, .. } => (*key_words).into(),
             TypeSchema::Unsigned(bits) | TypeSchema::Signed(bits) => words_of((*bits).into()),
-            TypeSchema::Bool | TypeSchema::Char => 1,
+            TypeSchema::Bool | TypeSchema::Char | TypeSchema::Float(_) => 1,
             TypeSchema::Enum(of) if of.variants.iter().all(|of| of.parts.is_empty()) => 1,
             TypeSchema::Text(bytes) => words_of(8 * u64::from(*bytes)) + 1,
             TypeSchema::Bytes(bytes) => words_of(8 * u64::from(*bytes)),
@@ -157,7 +157,6 @@ impl TypeSchema {
                 words.sum::<Option<u64>>()?
             }
             TypeSchema::Enum(_)
-            | TypeSchema::Float(_)
             | TypeSchema::Array(..)
             | TypeSchema::LongText
             | TypeSchema::LongBytes

@@ -43,11 +43,8 @@ impl TableSchema {
     /// # Errors
     /// The words are no key of the table; the text names the field.
     pub fn key_values(&self, key: &[u64]) -> Result<Vec<(&str, Value)>, String> {
-        let fields = self.fields.iter().filter_map(|field| match field.place {
-            FieldPlace::Key { word } => Some((field, usize::from(word))),
-            FieldPlace::Column { .. } => None,
-        });
-        fields.map(|(field, word)| Ok((&*field.name, field.of_key(key, word)?))).collect()
+        let fields = self.fields.iter().filter(|field| field.is_key());
+        fields.map(|field| Ok((&*field.name, field.of_key(key)?))).collect()
     }
 
     /// Returns the columns that lie entirely in `words` with their values. `first` is the place of
@@ -83,7 +80,7 @@ impl TableSchema {
         words: &[u64],
     ) -> Result<Value, String> {
         match (field.place, self.place_in_row(field)) {
-            (FieldPlace::Key { word }, _) => field.of_key(key, word.into()),
+            (FieldPlace::Key { .. }, _) => field.of_key(key),
             (FieldPlace::Column { shift, .. }, place) => {
                 field.of_words(words.get(place.unwrap_or(0)..).unwrap_or_default(), shift)
             }
@@ -105,8 +102,15 @@ impl TableSchema {
 }
 
 impl FieldSchema {
-    /// Returns the value of a part of the key, whose words begin at `word`.
-    fn of_key(&self, key: &[u64], word: usize) -> Result<Value, String> {
+    /// Returns the value of a part of the key, from the words of the whole key.
+    ///
+    /// # Errors
+    /// The field is no part of the key, or the words are no value of its type.
+    pub fn of_key(&self, key: &[u64]) -> Result<Value, String> {
+        let FieldPlace::Key { word } = self.place else {
+            return Err(self.wrong("no part of the key"));
+        };
+        let word = usize::from(word);
         let mut words = key.get(word..).unwrap_or_default();
         take_key(&self.ty, &mut words).map_err(|what| self.wrong(&what))
     }
@@ -252,6 +256,8 @@ fn take_key(ty: &TypeSchema, words: &mut &[u64]) -> Result<Value, String> {
         TypeSchema::Signed(bits) => {
             Value::Signed(signed(u128::from(first) ^ 1 << (bits - 1), *bits))
         }
+        TypeSchema::Float(32) => Value::Float32(f32::from_bits(key_bits(first, 32) as u32)),
+        TypeSchema::Float(_) => Value::Float64(f64::from_bits(key_bits(first, 64))),
         TypeSchema::Text(most) => {
             padded_text(own, (*most).into(), own[own.len() - 1], u64::to_be_bytes)?
         }
@@ -265,6 +271,12 @@ fn take_key(ty: &TypeSchema, words: &mut &[u64]) -> Result<Value, String> {
         TypeSchema::Struct(of) => parts(&of.name, &of.parts, |part| take_key(&part.ty, &mut own))?,
         _ => Value::Words(own.to_vec()),
     })
+}
+
+/// Returns the bits of a floating-point number from those of a key, which have its order.
+fn key_bits(key: u64, bits: u32) -> u64 {
+    let sign = 1 << (bits - 1);
+    if key & sign == 0 { !key & (sign | (sign - 1)) } else { key & !sign }
 }
 
 /// Returns a number whose high word is the first one.

@@ -125,6 +125,17 @@ impl ManifestFile {
         self.replace_within(BASE_BYTES_MAX, change)
     }
 
+    /// Writes the files anew, with the contents in force, if a change has failed.
+    ///
+    /// # Errors
+    /// As [`replace`](ManifestFile::replace).
+    pub(crate) fn settle(&mut self) -> Result<(), StoreError> {
+        match self.files {
+            Some(_) => self.check(),
+            None => self.replace(|_| {}),
+        }
+    }
+
     /// As [`replace`](ManifestFile::replace), with contents of at most this many bytes.
     fn replace_within(
         &mut self,

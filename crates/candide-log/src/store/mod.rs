@@ -18,7 +18,7 @@ use crate::directory::Directory;
 use crate::error::{StoreError, WriteError};
 use crate::format::manifest::Entry;
 use crate::log::writer::{Log, Obstacle};
-use crate::schema::{TABLE_NUMBER_MAX, TableSchema};
+use crate::schema::{TABLE_NUMBER_MAX, TableSchema, TableState};
 use manifest::ManifestFile;
 use recover::Recovery;
 use std::fmt::Debug;
@@ -225,15 +225,15 @@ impl Store {
     /// with [`add_table`](Store::add_table), the change may be there after the process has ended.
     ///
     /// # Panics
-    /// If no table with this number is in use.
+    /// If there is no table with this number, or it has been dropped.
     pub fn change_table(
         &self,
         number: u32,
         change: impl FnOnce(&mut TableSchema),
     ) -> Result<(), StoreError> {
         let mut manifest = self.shared.manifest();
-        let known = manifest.current().table(number).filter(|table| table.is_in_use());
-        let known = known.expect("the table is in use");
+        let known = manifest.current().table(number).filter(|table| !table.is_dropped());
+        let known = known.expect("the table has not been dropped");
         let mut schema = known.clone();
         change(&mut schema);
         schema.number = number;
@@ -245,21 +245,59 @@ impl Store {
         manifest.add(Entry::Changed(schema))
     }
 
-    /// Drops a table that is in use. When this returns, that is durable, and another table can have
-    /// its name. All commit records that name the table must have been written before, and cuts
-    /// with their stamps closed. The log is made durable first: otherwise a crash could lose
-    /// commits before the drop, such as one that has copied the rows, and not the drop. The next
-    /// checkpoint leaves out the table's rows, and frees its number.
+    /// Drops a table that is in use or unfinished. When this returns, that is durable, and another
+    /// table can have its name. All commit records that name the table must have been written
+    /// before, and cuts with their stamps closed. The log is made durable first: otherwise a crash
+    /// could lose commits before the drop, such as one that has copied the rows, and not the drop.
+    /// The next checkpoint leaves out the table's rows, and frees its number.
     ///
     /// # Errors
     /// The log has failed, or `MANIFEST` cannot be written; as with
-    /// [`add_table`](Store::add_table), the table may be gone after the process has ended.
+    /// [`add_table`](Store::add_table), the table may be gone after the process has ended, unless
+    /// [`settle`](Store::settle) has succeeded before.
     ///
     /// # Panics
-    /// If no table with this number is in use.
+    /// If there is no table with this number, or it has been dropped.
     pub fn drop_table(&self, number: u32) -> Result<(), StoreError> {
         self.shared.log().sync()?;
         self.change_table(number, |schema| *schema = schema.dropped())
+    }
+
+    /// Gives an unfinished table the name of the table that it was made from, which is dropped:
+    /// both by one replacement of `MANIFEST`. All commit records that name one of the two must have
+    /// been written before, and cuts with their stamps closed. The log is made durable first.
+    ///
+    /// # Errors
+    /// As [`drop_table`](Store::drop_table).
+    ///
+    /// # Panics
+    /// If the table is not unfinished, or the other one is not in use.
+    pub fn finish_table(&self, number: u32) -> Result<(), StoreError> {
+        self.shared.log().sync()?;
+        let mut manifest = self.shared.manifest();
+        let unfinished = manifest.current().table(number).expect("the table is unfinished");
+        let TableState::Unfinished { from } = unfinished.state else {
+            panic!("table {number} is not unfinished");
+        };
+        let former = manifest.current().table(from).filter(|table| table.is_in_use());
+        let former = former.expect("the table that it was made from is in use");
+        let (dropped, name) = (former.dropped(), former.name.clone());
+        let finished = TableSchema { name, state: TableState::InUse, ..unfinished.clone() };
+        let checked = finished.check();
+        checked.map_err(|what| StoreError::Schema { table: finished.name.clone(), what })?;
+        manifest.replace(|manifest| {
+            manifest.apply(Entry::Changed(dropped));
+            manifest.apply(Entry::Changed(finished));
+        })
+    }
+
+    /// Makes sure, after a change of the tables has failed, that the tables stay as they are even
+    /// if the process ends.
+    ///
+    /// # Errors
+    /// `MANIFEST` cannot be written. If the process ends now, the change may have been made or not.
+    pub fn settle(&self) -> Result<(), StoreError> {
+        self.shared.manifest().settle()
     }
 
     /// Returns the number of bytes of log that the next opening would have to read: the bytes of

@@ -6,6 +6,7 @@ mod block;
 mod bytes;
 mod checkpoint;
 mod commit;
+mod conversions;
 mod damage;
 mod document;
 mod draws;

@@ -7,8 +7,9 @@ use candide_log::format::manifest::{Manifest, fields_hash, table_bytes};
 use candide_log::schema::{FieldPlace, FieldSchema, TableState, TypeSchema};
 use candide_log::tools::{repair, stats, verify};
 use candide_log::{OpenError, StoreError, TableSchema};
-use candide_log_testing::{CrashOptions, SimDisk};
+use candide_log_testing::{CrashOptions, Fault, SimDisk};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The keys of all tables, by name.
@@ -341,6 +342,82 @@ fn an_unfinished_table_is_dropped_by_the_next_opening() {
     let opened = open(disk.clone()).unwrap();
     assert_eq!(opened.rows, rows(table, [1]));
     assert_eq!(Manifest::decode(&read_file(&disk, "MANIFEST")).unwrap().dropped(), [next]);
+}
+
+/// Makes a copy of a table, which takes its name.
+fn replaced(script: &mut Script, name: &str, from: u32, keys: Range<u64>) -> u32 {
+    let state = TableState::Unfinished { from };
+    let copy = TableSchema { name: String::new(), state, ..(script.schema)(name) };
+    let copy = script.opened.store.add_table(copy).unwrap();
+    for key in keys.clone() {
+        script.stamp += 1;
+        let record = put(script.stamp, copy, key, key);
+        script.opened.log.write(&[&record], script.stamp).unwrap();
+    }
+    script.opened.store.finish_table(copy).unwrap();
+    script.now.insert(name.to_string(), keys.collect());
+    script.done();
+    copy
+}
+
+#[test]
+fn every_crash_leaves_a_replaced_table_or_the_whole_new_one() {
+    let mut script = Script::new();
+    let (users, lines) = (script.add("users"), script.add("lines"));
+    script.put("users", users, 1);
+    script.put("lines", lines, 2);
+    let users = replaced(&mut script, "users", users, 3..6);
+    script.put("users", users, 7);
+    script.checkpoint();
+    let users = replaced(&mut script, "users", users, 1..3);
+    script.reopen();
+    script.put("users", users, 9);
+    script.checkpoint();
+    let manifest = Manifest::decode(&read_file(&script.disk, "MANIFEST")).unwrap();
+    assert_eq!(manifest.tables.len(), 2);
+    check_crashes(&script, &few());
+}
+
+#[test]
+fn a_copy_that_is_given_up_is_dropped_and_leaves_the_table() {
+    let mut script = Script::new();
+    let users = script.add("users");
+    script.put("users", users, 1);
+    let state = TableState::Unfinished { from: users };
+    let copy = TableSchema { name: String::new(), state, ..schema("users") };
+    let store = &script.opened.store;
+    let (first, second) = (store.add_table(copy.clone()), store.add_table(copy).unwrap());
+    store.drop_table(first.unwrap()).unwrap();
+    let names: Vec<_> = store.tables().into_iter().map(|table| table.name).collect();
+    assert_eq!(names, ["users"]);
+    script.disk.fail(3, Fault::Error);
+    assert!(store.finish_table(second).is_err());
+    store.settle().unwrap();
+    script.done();
+    script.put("users", users, 2);
+    script.reopen();
+    check_crashes(&script, &few());
+}
+
+#[test]
+fn a_change_that_has_failed_is_settled_before_the_table_is_used_again() {
+    for operation in 1..5 {
+        let mut script = Script::new();
+        let users = script.add("users");
+        script.put("users", users, 1);
+        script.disk.fail(operation, Fault::Error);
+        let dropped = script.opened.store.drop_table(users);
+        script.disk.clear_faults();
+        assert!(dropped.is_err(), "{operation}");
+        script.opened.store.settle().unwrap();
+        let settled = script.disk.position();
+        script.put("users", users, 2);
+        let options = CrashOptions { first: settled, ..few() };
+        for state in script.disk.crash_states(&options) {
+            let found = contents(&open(state.disk()).unwrap());
+            assert!(found.contains_key("users"), "{operation} {}", state.describe());
+        }
+    }
 }
 
 #[test]

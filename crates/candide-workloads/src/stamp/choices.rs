@@ -60,3 +60,25 @@ impl FromStr for Mode {
         }
     }
 }
+
+/// The published configurations of programs that STAMP has in two sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// The size for simulators.
+    Sim,
+    /// The size for machines.
+    Real,
+}
+
+impl FromStr for Scale {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "sim" => Ok(Scale::Sim),
+            "real" => Ok(Scale::Real),
+            _ => Err("expected sim or real"),
+        }
+    }
+}

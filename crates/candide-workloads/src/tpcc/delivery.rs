@@ -3,9 +3,12 @@
 use candide::{Abort, Protocol, Tx};
 
 use super::input::DeliveryInput;
-use super::rows::{Customer, DISTRICTS, NewOrder, Order, OrderId, OrderLine, WarehouseId};
+use super::rows::{
+    Customer, DISTRICTS, DistrictId, NewOrder, Order, OrderId, OrderLine, WarehouseId,
+};
 use super::store::Store;
 use super::tables::{district_index, find_up_to};
+use super::tame::Manner;
 use super::trail::Announcer;
 
 /// The order that was delivered in each district; 0 if the district had none.
@@ -25,6 +28,15 @@ impl Hints {
         &self.0[district_index(warehouse, 1)..][..usize::from(DISTRICTS)]
     }
 
+    /// Remembers, after a committed delivery, the numbers behind those of the orders that it found.
+    /// In a district in which it found none, the number stays. So an order that was entered late is
+    /// found when the order with that number is not there.
+    pub(super) fn advance(&mut self, warehouse: WarehouseId, delivered: &Delivered) {
+        let hints = &mut self.0[district_index(warehouse, 1)..];
+        let found = hints.iter_mut().zip(delivered).filter(|(_, id)| **id > 0);
+        found.for_each(|(hint, &id)| *hint = (*hint).max(id + 1));
+    }
+
     /// Remembers the orders that a committed delivery found. In a district in which the delivery
     /// found no order, the next search starts at the beginning.
     pub(super) fn remember(&mut self, warehouse: WarehouseId, delivered: &Delivered) {
@@ -33,21 +45,36 @@ impl Hints {
 }
 
 impl<P: Protocol> Store<P> {
-    /// Delivers the oldest order of each district. The search starts at the district's hint.
+    /// Delivers the oldest order of each district. The search starts at the district's hint. A
+    /// deferred delivery takes the order with the hint as its number, and searches from the
+    /// beginning only if there is none: then it is not tame.
     pub(super) fn delivery(
         &self,
         tx: &Tx<'_, P>,
         input: &DeliveryInput,
         hints: &[OrderId],
+        manner: &Manner,
         announcer: Announcer<'_>,
     ) -> Result<Delivered, Abort> {
         let &DeliveryInput { warehouse, carrier, date } = input;
         let tables = &self.tables;
         let mut delivered = Delivered::default();
         for ((district, &hint), found) in (1..).zip(hints).zip(&mut delivered) {
-            let range = (warehouse, district, hint)..=(warehouse, district, OrderId::MAX);
-            let Some((key, ())) = tables.new_orders.scan(tx, range, ()).next().transpose()? else {
-                continue;
+            let expected = match hint > 0 && manner.is_deferred {
+                true => self.expected(tx, (warehouse, district, hint))?,
+                false => None,
+            };
+            let key = match expected {
+                Some(key) => key,
+                None => {
+                    manner.read();
+                    let from = if self.knobs.deferred_pct.is_some() { 0 } else { hint };
+                    let range = (warehouse, district, from)..=(warehouse, district, OrderId::MAX);
+                    match tables.new_orders.scan(tx, range, ()).next().transpose()? {
+                        Some((key, ())) => key,
+                        None => continue,
+                    }
+                }
             };
             announcer.writes(|writes| {
                 writes.delete::<NewOrder>(&key);
@@ -79,7 +106,18 @@ impl<P: Protocol> Store<P> {
                 (Customer::BALANCE.wrapping_add(sum), Customer::DELIVERIES.wrapping_add(1));
             tables.customers.update(tx, &(warehouse, district, customer), update)?;
             *found = id;
+            self.knobs.think.work();
         }
         Ok(delivered)
+    }
+
+    /// Returns `key` if there is an order with this key. Only one thread delivers the orders of a
+    /// warehouse, and it has not delivered this one.
+    fn expected(
+        &self,
+        tx: &Tx<'_, P>,
+        key: (WarehouseId, DistrictId, OrderId),
+    ) -> Result<Option<(WarehouseId, DistrictId, OrderId)>, Abort> {
+        Ok(self.tables.orders.get(tx, &key, Order::LINES)?.map(|_| key))
     }
 }

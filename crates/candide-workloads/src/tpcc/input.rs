@@ -161,6 +161,11 @@ impl Inputs {
         StockLevelInput { warehouse, district, threshold: self.rng.i32(10..=20) }
     }
 
+    /// Draws whether a transaction leaves its changes to the commit.
+    pub(super) fn is_deferred(&mut self, knobs: &Tpcc) -> bool {
+        knobs.deferred_pct.is_some_and(|percentage| self.rng.u32(..100) < percentage)
+    }
+
     /// Draws one of the thread's warehouses.
     pub(super) fn warehouse(&mut self) -> WarehouseId {
         self.rng.u16(self.home.clone())

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::rows::WarehouseId;
 use super::text::LAST_NAMES;
+use crate::Think;
 
 /// The transaction types. The last one is not part of TPC-C: it examines consistency conditions
 /// while other transactions run.
@@ -168,6 +169,13 @@ pub struct Tpcc {
     pub inserts: bool,
     /// Whether payments of customers with bad credit are recorded in the customers' rows.
     pub credit_data: bool,
+    /// The percentage of new orders, payments and deliveries that leave their changes to the
+    /// commit, and read nothing but columns that never change; `None` if each transaction reads
+    /// what it needs. All deliveries of a warehouse must be queued for one thread.
+    pub deferred_pct: Option<u32>,
+    /// The time for which a transaction works after each row that it changes.
+    #[serde(rename = "think_ns")]
+    pub think: Think,
     /// The warehouses whose orders a thread enters.
     pub homes: Homes,
     /// The tables whose column groups have timestamps of their own.
@@ -204,6 +212,8 @@ impl Tpcc {
             stock_level_empty_scan: false,
             inserts: true,
             credit_data: true,
+            deferred_pct: None,
+            think: Think::NONE,
             homes: Homes::Range,
             splits: Splits::Database,
             audit_every: 10_000,
@@ -235,6 +245,18 @@ impl Tpcc {
             delivery_queue: false,
             history_keys: HistoryKeys::Sequential,
             payment_observes_balance: false,
+            audit_every: 0,
+            ..Self::strict()
+        }
+    }
+
+    /// Returns the knobs of the measurements of deferred runtime pipelining (Mu, Angel and Shasha,
+    /// EuroSys 2019). Numbers of orders come from the districts' rows, and nothing rolls back.
+    pub fn pipelining() -> Self {
+        Tpcc {
+            rollback_pct: 0,
+            order_ids: OrderIds::District,
+            homes: Homes::Random,
             audit_every: 0,
             ..Self::strict()
         }
@@ -314,6 +336,7 @@ impl Tpcc {
                 "payments of customers with bad credit are not noted in their data",
             ),
         ];
-        departures.into_iter().filter(|(departs, _)| *departs).map(|(_, how)| how).collect()
+        let departures = departures.into_iter().filter(|(departs, _)| *departs);
+        departures.map(|(_, how)| how).chain(self.think.difference()).collect()
     }
 }

@@ -54,6 +54,7 @@ mod input;
 mod knobs;
 mod loader;
 mod new_order;
+mod number;
 mod order_status;
 mod payment;
 mod queues;
@@ -61,6 +62,7 @@ mod rows;
 mod stock_level;
 mod store;
 mod tables;
+mod tame;
 mod text;
 mod trail;
 mod worker;
@@ -68,6 +70,7 @@ mod worker;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use candide::policy::Policy;
 use candide::{Database, Protocol, Session};
 
 use crate::hottest::if_hot;
@@ -161,7 +164,11 @@ impl Workload for Tpcc {
         // deliver.
         require_range("customers per district", 10..=3000, self.customers)?;
         require_range("items", 20..=1_000_000, self.items)?;
+        require(self.deferred_pct.is_none() || self.delivery_queue, || {
+            "with deferred transactions, deliveries must be queued for one thread".to_string()
+        })?;
         let percentages = [
+            ("transactions that are deferred", self.deferred_pct.unwrap_or(0)),
             ("items from other warehouses", self.remote_item_pct),
             ("payments by customers of other warehouses", self.remote_payment_pct),
             ("new orders that roll back", self.rollback_pct),
@@ -180,6 +187,7 @@ impl Workload for Tpcc {
     ) -> Result<TpccTables<P>, Failure> {
         let tables = Tables::create(db, self)?;
         loader::load(db, &tables, self, loading)?;
+        tables.prepare(self)?;
         let store = Store {
             trails: self.causes.then(|| Arc::new(Trails::new(tables.names()))),
             tables,
@@ -188,7 +196,12 @@ impl Workload for Tpcc {
             knobs: self.clone(),
         };
         let (tally, workers) = (Mutex::new(Tally::new(self.warehouses)), AtomicUsize::new(1));
-        Ok(TpccTables { store: Arc::new(store), seed: loading.seed, tally, workers })
+        // Otherwise, blind updates read, or reads of frozen columns are observed.
+        let can_be_tame = db.commit_time_updates() && db.splitting() && db.properties().opaque;
+        let is_pipelined = store.tables.stocks.policy() == Policy::Pipelined;
+        let has_tame = can_be_tame && is_pipelined && self.deferred_pct.is_some();
+        let store = Arc::new(store);
+        Ok(TpccTables { store, seed: loading.seed, tally, workers, has_tame })
     }
 }
 
@@ -201,6 +214,8 @@ pub struct TpccTables<P: Protocol> {
     /// The number of workers in this round. This number is written between rounds, and workers read
     /// it when they start.
     workers: AtomicUsize,
+    /// Whether deferred transactions are tame.
+    has_tame: bool,
 }
 
 impl<P: Protocol> TpccTables<P> {
@@ -236,6 +251,9 @@ impl<P: Protocol> Loaded<P> for TpccTables<P> {
         let mut tally = lock(&self.tally);
         let drained = worker::drain(&mut session, &self.store, &mut tally)?;
         let mut consistency = conditions::check(&self.store, session, &tally)?;
+        if self.has_tame {
+            tally.tame.check(&mut consistency);
+        }
         if drained > 0 {
             consistency.notes.push(format!(
                 "{drained} deliveries were still queued at the end, and made before the check"

@@ -5,11 +5,13 @@ use candide::{Abort, Column, Protocol, Row, Tx};
 
 use super::input::{Line, NewOrderInput};
 use super::knobs::OrderIds;
+use super::number::{Number, draw};
 use super::rows::{
     Customer, CustomerOrder, DistInfo, District, DistrictId, Item, NewOrder, Order, OrderId,
     OrderLine, Stock, Warehouse,
 };
 use super::store::Store;
+use super::tame::Manner;
 use super::text::BRAND;
 use super::trail::Announcer;
 
@@ -64,6 +66,7 @@ impl<P: Protocol> Store<P> {
         tx: &Tx<'_, P>,
         input: &NewOrderInput,
         drawn: OrderId,
+        manner: &Manner,
         announcer: Announcer<'_>,
     ) -> Result<i64, Refusal> {
         let &NewOrderInput { warehouse, district, customer, date, .. } = input;
@@ -73,18 +76,21 @@ impl<P: Protocol> Store<P> {
         let buyer = tables.customers.find(tx, &(warehouse, district, customer))?;
         buyer.prefetch((Customer::DISCOUNT, Customer::LAST, Customer::CREDIT));
         let tax = i64::from(home.read(Warehouse::TAX)?) + i64::from(place.read(District::TAX)?);
-        let id = match self.knobs.order_ids {
-            OrderIds::PerAttempt => self.numbers.draw_order(warehouse, district),
-            OrderIds::Once => drawn,
+        let number = match self.knobs.order_ids {
+            OrderIds::PerAttempt => Number::Known(self.numbers.draw_order(warehouse, district)),
+            OrderIds::Once => Number::Known(drawn),
             OrderIds::District => {
                 announcer
                     .writes(|writes| writes.update::<District>(&(warehouse, district), "takings"));
-                place.modify(District::NEXT_ORDER, |next| {
-                    *next += 1;
-                    *next - 1
-                })?
+                if manner.is_deferred {
+                    Number::late(&place)?
+                } else {
+                    manner.read();
+                    Number::Known(place.modify(District::NEXT_ORDER, draw)?)
+                }
             }
         };
+        self.knobs.think.work();
         let (discount, last, credit) =
             buyer.read((Customer::DISCOUNT, Customer::LAST, Customer::CREDIT))?;
         std::hint::black_box((last, credit));
@@ -92,6 +98,8 @@ impl<P: Protocol> Store<P> {
         let lines = input.lines();
         let all_local = lines.iter().all(|line| line.supplier == warehouse);
         let count = lines.len() as u8;
+        // A number that comes later is announced as 0.
+        let id = number.known();
         let order = Order {
             warehouse,
             district,
@@ -116,16 +124,20 @@ impl<P: Protocol> Store<P> {
             }
         });
         if self.knobs.inserts {
-            tables.orders.insert(tx, order)?;
-            tables.new_orders.insert(tx, NewOrder { warehouse, district, id })?;
-            tables
-                .customer_orders
-                .insert(tx, CustomerOrder { warehouse, district, customer, order: id })?;
+            let entered = number.insert(tx, &tables.orders, order, |row, id| row.id = id);
+            if number.is_early() || entered.is_err() {
+                manner.read();
+            }
+            entered?;
+            let waiting = NewOrder { warehouse, district, id };
+            number.insert(tx, &tables.new_orders, waiting, |row, id| row.id = id)?;
+            let entry = CustomerOrder { warehouse, district, customer, order: id };
+            number.insert(tx, &tables.customer_orders, entry, |row, id| row.order = id)?;
         }
         let sum = match count {
-            0..=5 => self.enter_lines::<5>(tx, &order, lines)?,
-            6..=10 => self.enter_lines::<10>(tx, &order, lines)?,
-            _ => self.enter_lines::<15>(tx, &order, lines)?,
+            0..=5 => self.enter_lines::<5>(tx, &order, &number, lines)?,
+            6..=10 => self.enter_lines::<10>(tx, &order, &number, lines)?,
+            _ => self.enter_lines::<15>(tx, &order, &number, lines)?,
         };
         // Both factors are in ten-thousandths.
         Ok(sum * (10_000 - i64::from(discount)) / 10_000 * (10_000 + tax) / 10_000)
@@ -136,6 +148,7 @@ impl<P: Protocol> Store<P> {
         &self,
         tx: &Tx<'_, P>,
         order: &Order,
+        number: &Number,
         lines: &[Line],
     ) -> Result<i64, Refusal> {
         // Unused places repeat the last line. Looking up its keys again costs little.
@@ -184,9 +197,14 @@ impl<P: Protocol> Store<P> {
             sum += i64::from(row.amount);
         }
         if self.knobs.inserts {
-            self.tables
-                .order_lines
-                .insert_many(tx, entered.into_iter().take(usize::from(count)))?;
+            let (table, mut entered) =
+                (&self.tables.order_lines, entered.into_iter().take(usize::from(count)));
+            match number {
+                Number::Known(_) => table.insert_many(tx, entered)?,
+                Number::Late(..) => entered.try_for_each(|line| {
+                    number.insert(tx, table, line, |line, id| line.order = id)
+                })?,
+            }
         }
         refusal.map_or(Ok(sum), Err)
     }
@@ -206,6 +224,7 @@ impl<P: Protocol> Store<P> {
         let (dist_info, stock_data) =
             stock.read((Stock::DIST.at(usize::from(district) - 1), Stock::DATA))?;
         stock.update_with(Take { quantity: i32::from(line.quantity), is_remote })?;
+        self.knobs.think.work();
         if self.knobs.full_output {
             std::hint::black_box(
                 item_data.as_str().contains(BRAND) && stock_data.as_str().contains(BRAND),

@@ -1,7 +1,7 @@
 //! Payment: a customer pays a district.
 
 use candide::schema::{Refused, Updater};
-use candide::{Abort, Bytes, Column, Protocol, Row, Tx};
+use candide::{Abort, Bytes, Column, Later, Protocol, Row, Tx};
 
 use super::input::{PaymentInput, Who};
 use super::knobs::HistoryKeys;
@@ -9,6 +9,7 @@ use super::rows::{
     Customer, CustomerId, District, DistrictId, History, NameKey, Namesakes, Warehouse, WarehouseId,
 };
 use super::store::Store;
+use super::tame::Manner;
 use super::text;
 use super::trail::Announcer;
 
@@ -47,13 +48,15 @@ impl Updater<Customer> for Remark {
 
 impl<P: Protocol> Store<P> {
     /// Makes a payment. `number` is the payment's number among those of the customer's warehouse.
+    /// Returns the customer's balance, if it is asked for.
     pub(super) fn payment(
         &self,
         tx: &Tx<'_, P>,
         input: &PaymentInput,
         number: u64,
+        manner: &Manner,
         announcer: Announcer<'_>,
-    ) -> Result<(), Abort> {
+    ) -> Result<Option<Later<i64>>, Abort> {
         let &PaymentInput {
             warehouse,
             district,
@@ -82,6 +85,7 @@ impl<P: Protocol> Store<P> {
         // All payments write this column, and no payment reads it. The addition cannot fail, so it
         // may be deferred; the same is true of the additions to the district and to the customer.
         home.update(Warehouse::YTD.wrapping_add(amount))?;
+        self.knobs.think.work();
         std::hint::black_box(address);
         let address = (
             District::STREET_1,
@@ -92,6 +96,7 @@ impl<P: Protocol> Store<P> {
         );
         let (district_name, address) = place.read((District::NAME, address))?;
         place.update(District::YTD.wrapping_add(amount))?;
+        self.knobs.think.work();
         std::hint::black_box(address);
 
         let id = self.customer_of(tx, customer_warehouse, customer_district, input.who)?;
@@ -110,11 +115,23 @@ impl<P: Protocol> Store<P> {
             writes.update::<Customer>(&(customer_warehouse, customer_district, id), "account");
             writes.insert::<History>(&(customer_warehouse, paid));
         });
-        payer.update((
-            Customer::BALANCE.wrapping_sub(amount),
-            Customer::YTD_PAYMENT.wrapping_add(amount),
-            Customer::PAYMENTS.wrapping_add(1),
-        ))?;
+        let balance = if manner.is_deferred && self.knobs.payment_observes_balance {
+            let account = (Customer::BALANCE, Customer::YTD_PAYMENT, Customer::PAYMENTS);
+            Some(payer.defer(account, (), move |(balance, paid, payments), ()| {
+                *balance = balance.wrapping_sub(amount);
+                *paid = paid.wrapping_add(amount);
+                *payments = payments.wrapping_add(1);
+                *balance
+            })?)
+        } else {
+            payer.update((
+                Customer::BALANCE.wrapping_sub(amount),
+                Customer::YTD_PAYMENT.wrapping_add(amount),
+                Customer::PAYMENTS.wrapping_add(1),
+            ))?;
+            None
+        };
+        self.knobs.think.work();
         if self.knobs.credit_data && credit == BAD_CREDIT {
             let [id, customer_district, customer_warehouse] =
                 [u64::from(id), u64::from(customer_district), u64::from(customer_warehouse)];
@@ -127,15 +144,19 @@ impl<P: Protocol> Store<P> {
                 amount as u64,
             ];
             payer.update_with(Remark(remark))?;
-            if self.knobs.full_output {
+            if self.knobs.full_output && !manner.is_deferred {
                 std::hint::black_box(payer.read(Customer::DATA)?);
             }
         }
-        if self.knobs.payment_observes_balance {
-            std::hint::black_box(payer.read(Customer::BALANCE)?);
-        }
+        let balance = match balance {
+            None if self.knobs.payment_observes_balance => {
+                manner.read();
+                Some(Later::ready(payer.read(Customer::BALANCE)?))
+            }
+            balance => balance,
+        };
         if !self.knobs.inserts {
-            return Ok(());
+            return Ok(balance);
         }
         tables.history.insert(
             tx,
@@ -150,7 +171,8 @@ impl<P: Protocol> Store<P> {
                 amount,
                 data: text::paid_where(&warehouse_name, &district_name),
             },
-        )
+        )?;
+        Ok(balance)
     }
 
     /// Returns the number of a customer. If several customers have the given name, returns the

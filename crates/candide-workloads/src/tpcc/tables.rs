@@ -3,6 +3,7 @@
 use std::any::TypeId;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use candide::policy::Policy;
 use candide::{Abort, Database, Error, Protocol, Record, Row, Table, TableOptions, Tx};
 
 use super::knobs::{Splits, Tpcc};
@@ -56,20 +57,52 @@ impl<P: Protocol> Tables<P> {
         // In the published measurements, the knob has no effect on order lines and orders by
         // customer: their keys are always contention-aware.
         let orders = || TableOptions::default().contention_aware_keys(knobs.contention_aware_keys);
+        // What deferred transactions read before their commits never changes.
+        let is_deferred = knobs.deferred_pct.is_some();
+        let kept = |options: TableOptions| if is_deferred { options.permanent() } else { options };
+        let fixed = |options: TableOptions| if is_deferred { options.frozen() } else { options };
         Ok(Tables {
-            warehouses: db.table_with("warehouses", split(hashed(warehouses), true))?,
-            districts: db.table_with("districts", fine(hashed(districts)))?,
-            customers: db.table_with("customers", fine(hashed(customers)))?,
-            namesakes: db
-                .table_with("namesakes", coarse(hashed(districts * usize::from(knobs.names()))))?,
-            history: db.table_with("history", coarse(TableOptions::default()))?,
+            warehouses: db.table_with("warehouses", kept(split(hashed(warehouses), true)))?,
+            districts: db.table_with("districts", kept(fine(hashed(districts))))?,
+            customers: db.table_with("customers", kept(fine(hashed(customers))))?,
+            namesakes: db.table_with(
+                "namesakes",
+                fixed(coarse(hashed(districts * usize::from(knobs.names())))),
+            )?,
+            history: db.table_with("history", kept(coarse(TableOptions::default())))?,
             new_orders: db.table_with("new_orders", coarse(orders()))?,
-            orders: db.table_with("orders", coarse(orders()))?,
-            customer_orders: db.table_with("customer_orders", coarse(TableOptions::default()))?,
-            order_lines: db.table_with("order_lines", coarse(TableOptions::default()))?,
-            items: db.table_with("items", coarse(hashed(knobs.items as usize)))?,
-            stocks: db.table_with("stocks", coarse(hashed(knobs.items as usize * warehouses)))?,
+            orders: db.table_with("orders", kept(coarse(orders())))?,
+            customer_orders: db
+                .table_with("customer_orders", kept(coarse(TableOptions::default())))?,
+            order_lines: db.table_with("order_lines", kept(coarse(TableOptions::default())))?,
+            items: db.table_with("items", fixed(coarse(hashed(knobs.items as usize))))?,
+            stocks: db
+                .table_with("stocks", kept(coarse(hashed(knobs.items as usize * warehouses))))?,
         })
+    }
+
+    /// Prepares the loaded tables for deferred transactions, if there are any. Freezes the columns
+    /// that these read. Under the policy `pipelined`, sets the order in which they lock rows: that
+    /// of the flow of data, from the number of a district's next order to the keys of its rows.
+    pub(super) fn prepare(&self, knobs: &Tpcc) -> Result<(), Error> {
+        if knobs.deferred_pct.is_none() {
+            return Ok(());
+        }
+        if self.districts.policy() == Policy::Pipelined {
+            self.districts.set_rank(1)?;
+            self.stocks.set_rank(2)?;
+            self.new_orders.set_rank(3)?;
+            self.orders.set_rank(4)?;
+            self.customer_orders.set_rank(5)?;
+            self.order_lines.set_rank(6)?;
+            self.customers.set_rank(7)?;
+        }
+        self.warehouses.freeze(Warehouse::TAX)?;
+        self.districts.freeze(District::TAX)?;
+        self.customers.freeze(Customer::CREDIT)?;
+        self.orders.freeze(Order::LINES)?;
+        self.order_lines.freeze(OrderLine::AMOUNT)?;
+        self.stocks.freeze(Stock::DATA)
     }
 
     /// Returns the name of each table, and the type of its rows.

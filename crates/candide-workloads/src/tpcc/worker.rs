@@ -12,6 +12,7 @@ use super::new_order::Refusal;
 use super::rows::{DISTRICTS, ItemId, WarehouseId};
 use super::store::Store;
 use super::tables::district_index;
+use super::tame::{Manner, Tame};
 use super::trail::{Announcer, Tracer};
 use crate::hottest::probe;
 use crate::{Causes, Probe, Step, Worker, rng};
@@ -40,6 +41,8 @@ pub(super) struct Tally {
     pub(super) delivered: Vec<u64>,
     /// The number of audits.
     pub(super) audits: usize,
+    /// The attempts of deferred transactions.
+    pub(super) tame: Tame,
     /// A sentence for each condition that an audit found not to hold.
     pub(super) failures: Vec<String>,
 }
@@ -55,6 +58,7 @@ impl Tally {
             paid: 0,
             delivered,
             audits: 0,
+            tame: Tame::default(),
             failures: Vec::new(),
         }
     }
@@ -67,6 +71,7 @@ impl Tally {
         self.paid += other.paid;
         self.delivered.iter_mut().zip(other.delivered).for_each(|(sum, more)| *sum += more);
         self.audits += other.audits;
+        self.tame.add(other.tame);
         self.failures.extend(other.failures);
     }
 
@@ -148,12 +153,15 @@ impl<P: Protocol> TpccWorker<P> {
         let TpccWorker { session, store, inputs, tally, tracer, .. } = self;
         let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.new_order(&store.knobs);
+        let manner = Manner::new(inputs.is_deferred(&store.knobs));
         let drawn = match store.knobs.order_ids {
             OrderIds::Once => store.numbers.draw_order(input.warehouse, input.district),
             OrderIds::PerAttempt | OrderIds::District => 0,
         };
         let (end, retries) =
-            run(session, announcer, NEW_ORDER, |tx| store.new_order(tx, &input, drawn, announcer));
+            run_as(session, announcer, NEW_ORDER, (&manner, &mut tally.tame), |tx| {
+                store.new_order(tx, &input, drawn, &manner, announcer)
+            });
         let committed = match end {
             Ok(total) => {
                 std::hint::black_box(total);
@@ -174,10 +182,14 @@ impl<P: Protocol> TpccWorker<P> {
         let TpccWorker { session, store, inputs, tally, tracer, .. } = self;
         let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.payment(&store.knobs);
+        let manner = Manner::new(inputs.is_deferred(&store.knobs));
         let number = store.numbers.draw_payment(input.customer_warehouse);
         let (end, retries) =
-            run(session, announcer, PAYMENT, |tx| store.payment(tx, &input, number, announcer));
-        let () = end?;
+            run_as(session, announcer, PAYMENT, (&manner, &mut tally.tame), |tx| {
+                store.payment(tx, &input, number, &manner, announcer)
+            });
+        let balance = end?;
+        std::hint::black_box(balance.map(|balance| balance.get()).transpose()?);
         tally.payments += 1;
         tally.paid += input.amount;
         Ok(Step { kind: PAYMENT, committed: true, retries })
@@ -197,12 +209,16 @@ impl<P: Protocol> TpccWorker<P> {
         let TpccWorker { session, store, inputs, hints, tally, tracer, .. } = self;
         let announcer = Announcer::new(tracer.as_ref());
         let input = inputs.delivery(warehouse);
-        let (end, retries) = run(session, announcer, DELIVERY, |tx| {
-            store.delivery(tx, &input, hints.of(warehouse), announcer)
-        });
+        let manner = Manner::new(inputs.is_deferred(&store.knobs));
+        let (end, retries) =
+            run_as(session, announcer, DELIVERY, (&manner, &mut tally.tame), |tx| {
+                store.delivery(tx, &input, hints.of(warehouse), &manner, announcer)
+            });
         let delivered = end?;
         // The hint is set only after the commit, since an aborted attempt has delivered nothing.
-        if store.knobs.delivery_hint {
+        if store.knobs.deferred_pct.is_some() {
+            hints.advance(warehouse, &delivered);
+        } else if store.knobs.delivery_hint {
             hints.remember(warehouse, &delivered);
         }
         tally.deliver(warehouse, &delivered);
@@ -284,14 +300,32 @@ pub(super) fn drain<P: Protocol>(
     for warehouse in 1..=store.knobs.warehouses {
         while store.queues.is_asked(warehouse) {
             let input = inputs.delivery(warehouse);
+            let (manner, announcer) = (Manner::new(false), Announcer::new(None));
             let delivered = session
-                .run(|tx| store.delivery(tx, &input, hints.of(warehouse), Announcer::new(None)))?;
+                .run(|tx| store.delivery(tx, &input, hints.of(warehouse), &manner, announcer))?;
             tally.deliver(warehouse, &delivered);
             store.queues.done(warehouse);
             drained += 1;
         }
     }
     Ok(drained)
+}
+
+/// Runs a transaction that changes rows, as [`run`] does. Counts its attempts, if it is deferred.
+fn run_as<T, E: From<Abort>, P: Protocol>(
+    session: &mut Session<P>,
+    announcer: Announcer<'_>,
+    kind: usize,
+    (manner, tame): (&Manner, &mut Tame),
+    body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+) -> (Result<T, E>, u64) {
+    if !manner.is_deferred {
+        return run(session, announcer, kind, body);
+    }
+    let before = session.stats().locks;
+    let (end, retries) = run(session, announcer, kind, body);
+    tame.note(manner, retries, &before, &session.stats().locks);
+    (end, retries)
 }
 
 /// Runs a transaction of type `kind`. Returns its result and the number of its aborted attempts.

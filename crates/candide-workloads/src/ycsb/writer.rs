@@ -65,7 +65,7 @@ impl<V: Value> Writer<V> {
             }
             Writer::Tags { thread, log, .. } => {
                 let tag = Tag::new(*thread, log.sequence + 1 + position as u64);
-                row.update(column.set(tag.fill()))
+                row.update(column.set(tag.fill::<L::Value>()))
             }
         }
     }

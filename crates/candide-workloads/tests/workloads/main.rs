@@ -1,11 +1,15 @@
 //! The workloads, in small: what holds after honest runs under every protocol, and that each check
 //! notices what it is there for.
 
+mod bayes;
 mod causes;
 mod common;
 mod driver;
+mod genome;
 mod hottest;
+mod intruder;
 mod kmeans;
+mod labyrinth;
 mod micro;
 mod random;
 mod rubis;

@@ -2,7 +2,10 @@
 
 use candide::{Abort, Database, Occ, Whole};
 use candide_workloads::Workload;
-use candide_workloads::micro::{Balance, Predicate, PredicateTables, Ranges, RangesTables};
+use candide_workloads::micro::{
+    Array, Balance, Number, Predicate, PredicateTables, Ranges, RangesTables,
+};
+use candide_workloads::stamp::Form;
 use candide_workloads::ycsb::{Joint, Layout, Single, UserRow, Value, Values, Verify, Word, Ycsb};
 
 use crate::common::{assert_failed, assert_holds, check, database, load, run, run_unaccounted};
@@ -49,6 +52,26 @@ fn range_scans_are_consistent_under_every_protocol_and_option() {
 fn predicate_reads_are_consistent_under_every_protocol_and_option() {
     holds_everywhere(&predicate());
     holds_everywhere(&Predicate { read_only: 0.5, ..predicate() });
+}
+
+#[test]
+fn increments_of_an_array_are_consistent_under_every_protocol_and_option() {
+    for form in [Form::Eager, Form::Deferred] {
+        holds_everywhere(&Array { elements: 2_000, increments: 20, form });
+    }
+}
+
+#[test]
+fn damage_to_an_array_is_noticed() {
+    let db = database(true, true);
+    let knobs = Array { elements: 2_000, increments: 5, form: Form::Deferred };
+    let loaded = load(&db, &knobs, 1);
+    run(&db, &loaded, 1, 100);
+    assert_eq!(check(&db, &loaded).failed, Vec::<String>::new());
+    must(db.run(|tx| loaded.table.update(tx, 7, Number::VALUE.add(1))));
+    assert_failed(&check(&db, &loaded), "numbers add up to 501");
+    must(db.run(|tx| loaded.table.delete(tx, 7)));
+    assert_failed(&check(&db, &loaded), "1999 numbers add up to");
 }
 
 fn must(outcome: Result<(), Abort>) {

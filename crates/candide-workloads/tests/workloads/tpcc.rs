@@ -1,12 +1,14 @@
 //! TPC-C's conditions hold after honest runs, and each of them is missed after a row was changed
 //! behind the accounts.
 
+use candide::policy::Policy;
 use candide::{Abort, Bytes, Database, Occ, Protocol, Serial, Tx};
 use candide_workloads::tpcc::{
     Customer, CustomerOrder, District, History, HistoryKeys, Homes, Item, Mix, NewOrder, Order,
     OrderIds, OrderLine, Stock, Tables, Tpcc, TpccTables, Warehouse,
 };
-use candide_workloads::{Loaded, Loading, Worker, Workload};
+use candide_workloads::{Loaded, Loading, Think, Worker, Workload};
+use std::time::Duration;
 
 use crate::common::{
     Remains, assert_failed, assert_holds, assert_holds_under, assert_refused, assert_same_remains,
@@ -42,6 +44,38 @@ fn consistency_conditions_hold_in_tpcc_of_foedus_and_dbx1000() {
     for like in [Tpcc::foedus(), Tpcc::dbx1000()] {
         let knobs = Tpcc { warehouses: 2, customers: 30, items: 200, audit_every: 50, ..like };
         assert_holds(&knobs, 4, STEPS, |_, _| {});
+    }
+}
+
+#[test]
+fn consistency_conditions_hold_with_deferred_transactions() {
+    assert_holds(&Tpcc { deferred_pct: Some(100), ..knobs() }, 4, STEPS, |_, _| {});
+    assert_holds_under::<Occ>(&Tpcc { deferred_pct: Some(50), ..knobs() }, 4, STEPS);
+    let pipelining = Tpcc { customers: 30, items: 200, ..Tpcc::pipelining() };
+    let think = Think::new(Duration::from_micros(1)).expect("short");
+    let deferred_pct = Some(100);
+    for order_ids in [OrderIds::District, OrderIds::Once] {
+        let knobs = Tpcc { order_ids, think, deferred_pct, ..pipelining.clone() };
+        assert_holds_under::<Occ>(&knobs, 4, STEPS);
+    }
+}
+
+/// Under the policy `pipelined`, new orders and payments are tame. Most deliveries are, too: each
+/// thread that delivers orders first has to find the oldest one.
+#[test]
+fn deferred_transactions_are_tame_in_pipelines() {
+    for (mix, most) in [(Mix::Two, 0), (Mix::Full, STEPS as u64 / 4)] {
+        let knobs = Tpcc { mix, deferred_pct: Some(100), audit_every: 0, ..knobs() };
+        let builder = Database::<Occ>::builder().policy(Policy::Pipelined);
+        let db = builder.build().expect("a database");
+        let loaded = load(&db, &knobs, 2);
+        run(&db, &loaded, 2, STEPS);
+        let consistency = check(&db, &loaded);
+        assert_eq!(consistency.failed, Vec::<String>::new());
+        let notes = consistency.notes.join("; ");
+        let told = notes.split("attempts of deferred transactions").nth(1).expect("a note");
+        let mut numbers = told.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+        assert!(numbers.next().unwrap_or(0) <= most, "{notes}");
     }
 }
 

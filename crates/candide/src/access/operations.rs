@@ -36,6 +36,11 @@ pub(super) struct Operations {
     checkpoints: Checkpoints,
 }
 
+/// Returns whether an operation may fail.
+fn is_fallible(op: &Op) -> bool {
+    op.is_user() || !op.is_delete() && op.words_put_off().is_none()
+}
+
 impl Operations {
     /// Returns whether there are no operations, operands or updaters.
     #[inline(always)]
@@ -205,6 +210,15 @@ impl Operations {
         })
     }
 
+    /// Returns the place of the first operand of an item's last operation that stores words.
+    pub(super) fn last_store(&self, item: &WriteItem) -> Option<u32> {
+        let last = self.get(item.last_op);
+        if last.words > 0 {
+            return Some(last.operand);
+        }
+        self.of(item).filter(|(_, op)| op.words > 0).last().map(|(_, op)| op.operand)
+    }
+
     /// Returns whether an item's operations begin by replacing the whole unit.
     pub(super) fn replaces_unit(&self, item: &WriteItem) -> bool {
         let first = self.of(item).next();
@@ -366,9 +380,15 @@ impl Operations {
     /// Returns whether one of an item's operations may fail: of those after the operation `after`,
     /// or of all.
     pub(super) fn may_fail_after(&self, item: &WriteItem, after: Option<u32>) -> bool {
-        let is_fallible = |op: &Op| op.is_user() || !op.is_delete() && op.words_put_off().is_none();
         let first = after.map_or(item.first_op, |number| self.ops[number as usize].1);
         self.from(first).any(|(_, op)| is_fallible(op))
+    }
+
+    /// Returns whether one of an item's operations before its first step that waits may fail.
+    pub(super) fn may_fail_before_steps(&self, item: &WriteItem) -> bool {
+        let steps = self.first_step(item).map_or(NONE, |(number, _)| number);
+        let before = self.from(item.first_op).take_while(|&(number, _)| number < steps);
+        before.map(|(_, op)| op).any(is_fallible)
     }
 
     /// Returns the number of words that an item's operations take if they are deferred; `None` if

@@ -61,9 +61,9 @@ impl WriteSet {
         &self.items[savepoint.items..]
     }
 
-    /// Returns whether one of an item's operations may fail.
+    /// Returns whether one of an item's operations may fail in a transaction that runs no step.
     pub(crate) fn may_fail(&self, item: &WriteItem) -> bool {
-        self.operations.may_fail_after(item, None)
+        self.operations.may_fail_before_steps(item)
     }
 
     /// Returns the numbers of the items with an operation after the savepoint that may fail, except

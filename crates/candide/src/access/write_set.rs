@@ -423,9 +423,9 @@ impl WriteSet {
         if item.needs_image {
             return self.images[item.image as usize];
         }
-        let stores = self.operations.of(item).filter(|(_, op)| op.words > 0);
-        let (_, last) = stores.last().expect("a write of a unit with values stores its word");
-        self.operations.operands(last.operand, 1)[0]
+        let last = self.operations.last_store(item);
+        let operand = last.expect("a write of a unit with values stores its word");
+        self.operations.operands(operand, 1)[0]
     }
 
     /// Evaluates every item against the words that the item will replace. After that, installing

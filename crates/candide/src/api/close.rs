@@ -49,7 +49,10 @@ impl<P: Protocol> Database<P> {
     /// failed before: the database is closed, and the directory can be opened again.
     pub fn close(self) -> Result<(), CloseError<P>> {
         if self.inner.has_values() {
-            // Values that are due may contain handles. The transaction drops them at its end.
+            // Values that are due may contain handles. The first transaction takes over what its
+            // session has left, and the second one drops it at its end.
+            let _ = self.run(|_| Ok(()));
+            self.inner.engine.epochs.pass();
             let _ = self.run(|_| Ok(()));
         }
         self.inner.close().map_err(|not_closed| match not_closed {

@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 use super::index_changes;
+use super::migration::migrate;
 use super::pending::Pending;
 use super::session::{Session, run_cached, run_cached_logged};
 use super::table::Table;
-use crate::catalog::{Catalog, FoundTable, TableOptions, check_name};
+use super::table_freeze::restrict;
+use crate::catalog::{Catalog, FoundTable, Migrations, TableOptions, check_name};
 use crate::engine::{
     Common, Engine, IndexPlan, Options, Properties, Protocol, ReadView, SharedQueue, TableCore,
     Token, Watchers,
@@ -24,7 +26,7 @@ use crate::protocols::recorded::{Batch, Recorded};
 use crate::schema::{Record, RowType};
 use crate::shared::Inner;
 use crate::stats::{NamedStats, Names, Stats};
-use crate::sync::{MODELLED, Parking, Random, Turns, lock, process_unique};
+use crate::sync::{MODELLED, Parking, Random, Turns, lock, process_unique, try_lock};
 use crate::timestamps;
 use crate::txn::{RunOptions, Tx};
 use std::sync::{Arc, OnceLock, RwLock};
@@ -113,6 +115,7 @@ impl<P: Protocol> Database<P> {
             seed: None,
             reserve_bytes: 0,
             own_epochs: None,
+            migrations: Migrations::default(),
         }
     }
 
@@ -126,7 +129,8 @@ impl<P: Protocol> Database<P> {
     /// begins with `candide.`, [`Error::TooManyTables`], [`Error::MemoryLimit`].
     ///
     /// In a database that is [open](Database::open), also [`Error::Schema`] if the rows in the
-    /// files are of another type; and, if the declared indexes of a table from the files have to be
+    /// files are of another type, and [`Error::Migration`] if they could not be
+    /// [migrated](Builder::migration); and, if the declared indexes of a table from the files have to be
     /// made, [`Error::NotUnique`], and [`Error::SecondSession`] under a protocol that allows one
     /// session, if there is one: name such tables before that. [`Error::Transaction`] and
     /// [`Error::Files`] if the table cannot be added to the files.
@@ -216,8 +220,9 @@ impl<P: Protocol> Database<P> {
     /// Returns the database's use of memory.
     pub fn memory(&self) -> MemoryUse {
         let inner = &self.inner;
-        let of_sessions: usize =
-            lock(&inner.sessions).values().map(|public| lock(&public.garbage).len()).sum();
+        let mut of_sessions = 0;
+        let epochs = &inner.engine.epochs;
+        inner.for_each_session(|public| of_sessions += public.garbage(epochs).len());
         let memory = &inner.engine.memory;
         MemoryUse {
             reserved_bytes: memory.reserved_bytes(),
@@ -279,6 +284,7 @@ pub struct Builder<P: Protocol> {
     seed: Option<u64>,
     reserve_bytes: usize,
     own_epochs: Option<OwnEpochs>,
+    pub(super) migrations: Migrations,
 }
 
 /// Epochs that a database has for itself, in tests.
@@ -310,6 +316,7 @@ impl<P: Protocol> Clone for Builder<P> {
             seed: self.seed,
             reserve_bytes: self.reserve_bytes,
             own_epochs: self.own_epochs,
+            migrations: self.migrations.clone(),
         }
     }
 }
@@ -497,7 +504,7 @@ impl<P: Protocol> Builder<P> {
         let seed = self.seed.unwrap_or_else(Random::process_seed);
         let clock = P::clock(&self.policy, timestamps, &epochs);
         let locks = P::table_locks(&clock).map(SharedLocks::of);
-        let catalog = Catalog::new(&memory, seed, locks);
+        let catalog = Catalog::new(&memory, seed, locks, self.migrations);
         let engine = Engine {
             common: Common {
                 id,
@@ -528,30 +535,38 @@ pub(crate) fn find_table<P: Protocol>(
     row: &RowType,
 ) -> Result<Arc<TableCore>, Error> {
     let files = inner.store().map(|store| &**store);
-    match inner.catalog.table((&inner.engine.common, files), name, options, row)? {
-        FoundTable::Ready(core) => Ok(core),
-        FoundTable::Recovered(core) => adopt(inner, &core, row),
+    loop {
+        let found = inner.catalog.table((&inner.engine.common, files), name, options, row)?;
+        let (core, rewrite) = match found {
+            FoundTable::Ready(core) => return Ok(core),
+            FoundTable::Recovered(core) => (core, None),
+            FoundTable::Differs(core, rewrite) => (core, Some(rewrite)),
+        };
+        let _one_at_a_time = match inner.engine.epochs.refuse_inside() {
+            Ok(()) => lock(&core.adoption),
+            // A migration may wait for the transaction of this thread.
+            Err(inside) => try_lock(&core.adoption).ok_or(inside)?,
+        };
+        // Another thread may have done the work meanwhile, or renamed or dropped the table.
+        if inner.catalog.is_recovered(name, &core) {
+            return match rewrite {
+                None => adopt(inner, &core, options, row),
+                Some(rewrite) => migrate(inner, &core, options, row, &rewrite),
+            };
+        }
     }
 }
 
-/// Gives a recovered table its row type and the declared indexes, if no other thread has done so.
+/// Gives a recovered table its row type and the declared indexes. The caller has locked its
+/// adoption.
 #[cold]
 #[inline(never)]
 fn adopt<P: Protocol>(
     inner: &Handle<P>,
     core: &Arc<TableCore>,
+    options: TableOptions,
     row: &RowType,
 ) -> Result<Arc<TableCore>, Error> {
-    let _one_at_a_time = lock(&inner.adoptions);
-    if inner.catalog.is_adopted(core) {
-        // By a thread that has named the same row type, or this one would have been refused.
-        let files = inner.store().map(|store| &**store);
-        let common = &inner.engine.common;
-        let found =
-            inner.catalog.table((common, files), &core.name, TableOptions::default(), row)?;
-        let (FoundTable::Ready(core) | FoundTable::Recovered(core)) = found;
-        return Ok(core);
-    }
     for spec in row.indexes {
         // The index exists if an earlier call has made it, and then failed at another index.
         if !core.indexes.kept().any(|index| *index.name == *spec.name) {
@@ -559,12 +574,14 @@ fn adopt<P: Protocol>(
                 inner,
                 core,
                 IndexPlan::of_spec(spec, core.layout.key_packing()),
+                false,
             )?;
         }
     }
     if let Some(store) = inner.store() {
         inner.catalog.describe(store, core, row)?;
     }
+    restrict(inner, core, options);
     inner.catalog.adopt(core, row);
     Ok(core.clone())
 }

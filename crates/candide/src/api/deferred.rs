@@ -114,6 +114,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             return Err(Abort::SeveralGroups);
         }
         let core = self.table.core();
+        core.restrictions.check_change(groups)?;
         let mut indexed = false;
         projection.places(&mut |place| indexed |= core.indexes.covers(place));
         if indexed {
@@ -288,7 +289,16 @@ impl<R: Record, P: Protocol> Table<R, P> {
         row: impl Into<Later<R>>,
     ) -> Result<(), Abort> {
         let Some(key) = key.into_key() else { return Err(self.find_impossible_to_write(tx)) };
-        let (key, row) = (*key.borrow(), row.into());
+        self.defer_insert_of(tx, *key.borrow(), row.into())
+    }
+
+    /// Does the work of [`Table::defer_insert`] for a key that a row can have.
+    pub(super) fn defer_insert_of(
+        &self,
+        tx: &Tx<'_, P>,
+        key: R::Key,
+        row: Later<R>,
+    ) -> Result<(), Abort> {
         row.admit(tx)?;
         if !self.core().indexes.is_empty() {
             return Err(Abort::Indexed);

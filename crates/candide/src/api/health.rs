@@ -9,7 +9,6 @@ use crate::engine::{Protocol, VersionTable, Versions};
 use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::schema::Record;
-use crate::sync::lock;
 use std::sync::PoisonError;
 
 /// The state of a database at one moment: the memory that it has taken, and the sessions and
@@ -111,7 +110,7 @@ impl<P: Protocol> Database<P> {
             (0, inner.common_garbage(), None::<(u64, u64)>);
         inner.for_each_session(|public| {
             sessions += 1;
-            garbage += lock(&public.garbage).len();
+            garbage += public.garbage(&inner.engine.epochs).len();
             if let Some(epoch) = public.slot.pinned_epoch()
                 && oldest.is_none_or(|(smallest, _)| epoch < smallest)
             {
@@ -146,7 +145,8 @@ impl<P: Protocol> Database<P> {
     /// one of them.
     pub fn tables(&self) -> Vec<TableUse> {
         let tables = self.inner.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
-        let table_use = tables.iter().map(|table| TableUse {
+        let in_use = tables.iter().filter(|table| !table.owner.is_none());
+        let table_use = in_use.map(|table| TableUse {
             name: table.name.to_string(),
             record_bytes: table.records.reserved_bytes(),
             version_bytes: table.versions.as_ref().map_or(0, VersionTable::bytes),

@@ -52,18 +52,24 @@ impl<R: Record, K, I, P: Protocol> Index<R, K, I, P> {
         &self.table
     }
 
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
     pub(super) fn core(&self) -> &IndexCore {
-        self.table
-            .core()
-            .indexes
-            .get(self.number)
-            .expect("a handle is made for an index that was added")
+        index_of(&self.table, self.number)
     }
 
     #[cfg(test)]
     pub(crate) fn entries_for_tests(&self) -> &TableCore {
         &self.core().entries
     }
+}
+
+/// Returns the index of a table with this number.
+#[inline]
+pub(super) fn index_of<R: Record, P: Protocol>(table: &Table<R, P>, number: usize) -> &IndexCore {
+    table.core().indexes.get(number).expect("a handle is made for an index that was added")
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
@@ -101,13 +107,14 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
 #[derive(Debug, Clone, Copy)]
 pub struct IndexOptions<I> {
     unique: bool,
+    if_missing: bool,
     kind: PhantomData<fn() -> I>,
 }
 
 impl IndexOptions<Ordered> {
     /// Returns the options of an ordered index.
     pub fn ordered() -> IndexOptions<Ordered> {
-        IndexOptions { unique: false, kind: PhantomData }
+        IndexOptions { unique: false, if_missing: false, kind: PhantomData }
     }
 }
 
@@ -115,7 +122,7 @@ impl IndexOptions<Hashed> {
     /// Returns the options of a hash index. A hash index finds rows by their whole key only, and
     /// suits keys that few rows share.
     pub fn hashed() -> IndexOptions<Hashed> {
-        IndexOptions { unique: false, kind: PhantomData }
+        IndexOptions { unique: false, if_missing: false, kind: PhantomData }
     }
 }
 
@@ -124,6 +131,29 @@ impl<I> IndexOptions<I> {
     #[must_use]
     pub fn unique(self) -> IndexOptions<I> {
         IndexOptions { unique: true, ..self }
+    }
+
+    /// Has [`Table::create_index`] return the index of the name, if the table has it already with
+    /// the same columns and options. An index that differs is refused as before, with
+    /// [`Error::IndexExists`].
+    ///
+    /// ```
+    /// # use candide::{Database, Error, IndexOptions, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct City { #[key] id: u64, country: u32, name: u32 }
+    /// # let db = Database::new();
+    /// # let cities = db.table::<City>("cities")?;
+    /// let ordered = IndexOptions::ordered();
+    /// cities.create_index("by_country", City::COUNTRY, ordered)?;
+    /// let again = cities.create_index("by_country", City::COUNTRY, ordered.if_missing())?;
+    /// assert_eq!(again.name(), "by_country");
+    /// let other = cities.create_index("by_country", City::NAME, ordered.if_missing());
+    /// assert!(matches!(other, Err(Error::IndexExists { .. })));
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub fn if_missing(self) -> IndexOptions<I> {
+        IndexOptions { if_missing: true, ..self }
     }
 }
 
@@ -139,7 +169,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// the memory limit does not count this list.
     ///
     /// # Errors
-    /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`],
+    /// [`Error::IndexExists`] if the table has an index of this name (see
+    /// [`IndexOptions::if_missing`]), [`Error::EmptyTableName`],
     /// [`Error::TooManyIndexes`], [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have
     /// the same key in a unique index, [`Error::MemoryLimit`], [`Error::RowType`] if the keys would
     /// be too long, [`Error::SecondSession`]; [`Error::Transaction`] with
@@ -186,7 +217,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             key_of: Box::new(key_of),
             origin: KeyOrigin { projection: TypeId::of::<Pr>(), key_parts: key_parts.into() },
         };
-        let number = create(self.inner(), self.core(), plan)?;
+        let number = create(self.inner(), self.core(), plan, options.if_missing)?;
         Ok(Index::new(self.clone(), number))
     }
 

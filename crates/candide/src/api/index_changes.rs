@@ -46,17 +46,22 @@ impl Drop for Unfinished<'_> {
 }
 
 /// Makes an index of a table, for [`Table::create_index`](super::table::Table::create_index);
-/// returns the index's number.
+/// returns the index's number. With `if_missing`, an index like it may be there already.
 pub(crate) fn create<P: Protocol>(
     inner: &Handle<P>,
     table: &TableCore,
     plan: IndexPlan,
+    if_missing: bool,
 ) -> Result<usize, Error> {
     let begun = Instant::now();
     inner.engine.epochs.refuse_inside()?;
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
     let _one_at_a_time = lock(&inner.index_changes);
+    table.check_in_use()?;
+    if let Some(index) = table.indexes.readable_like(&plan).filter(|_| if_missing) {
+        return Ok(index.number);
+    }
     let index = inner.catalog.add_index(&inner.engine.common, table, plan)?;
     let (indexes, epochs) = (&table.indexes, &*inner.engine.epochs);
     let mut unfinished = Unfinished { indexes, index, epochs, finished: false };
@@ -93,6 +98,7 @@ pub(crate) fn drop_made<P: Protocol>(
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
     let _one_at_a_time = lock(&inner.index_changes);
+    table.check_in_use()?;
     let indexes = &table.indexes;
     let wait_for_others =
         || inner.engine.epochs.wait_for_others().map_err(|error| waited_since(begun, error));

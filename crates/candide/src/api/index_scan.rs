@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 use super::aggregate::sum;
-use super::index::Index;
+use super::index::{Index, index_of};
 use super::index_entry::primary_key;
 use super::scan::methods_that_take_rows;
+use super::table::Table;
+use super::values_of::ValuesOf;
 use super::way::Way;
 use crate::engine::{IndexCore, Missing, Protocol, Stage, TableCore};
 use crate::error::Abort;
@@ -18,6 +20,7 @@ use crate::schema::{
 use crate::sync::Ordering;
 use crate::txn::{State, Tx};
 use std::iter::{FusedIterator, Rev};
+use std::marker::PhantomData;
 
 impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     /// Returns the rows whose keys in this index lie in `range`, in the order of these keys. Rows
@@ -77,12 +80,15 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
 /// Rows found through a secondary index, with some of their columns. The documentation of
 /// [`Scan`](crate::Scan) applies here too; a scan of an ordered index is a [`DoubleEndedIterator`].
 pub struct IndexScan<'t, R: Record, K, I, P: Protocol, Pr> {
-    index: &'t Index<R, K, I, P>,
+    table: &'t Table<R, P>,
+    /// The number of the index.
+    number: usize,
     tx: &'t Tx<'t, P>,
     projection: Pr,
     way: Way,
     /// The entry of the row that the scan has returned last.
     last: Option<RecordAt>,
+    index: PhantomData<fn(K) -> I>,
 }
 
 impl<'t, R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'t, R, K, I, P, Pr> {
@@ -93,12 +99,30 @@ impl<'t, R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'t, R, K, I
         projection: Pr,
         way: Way,
     ) -> IndexScan<'t, R, K, I, P, Pr> {
-        IndexScan { index, tx, projection, way, last: None }
+        let (table, number) = (index.table(), index.number());
+        IndexScan { table, number, tx, projection, way, last: None, index: PhantomData }
+    }
+
+    /// Returns the rows of a range of entries of the index with this number.
+    pub(super) fn of_table(
+        table: &'t Table<R, P>,
+        number: usize,
+        tx: &'t Tx<'_, P>,
+        entries: WordRange,
+        direction: Direction,
+        projection: Pr,
+    ) -> IndexScan<'t, R, K, I, P, Pr> {
+        let way = Way::new(tx, &index_of(table, number).entries, entries, direction);
+        IndexScan { table, number, tx, projection, way, last: None, index: PhantomData }
+    }
+
+    fn core(&self) -> &IndexCore {
+        index_of(self.table, self.number)
     }
 
     /// Returns the entry key of the row that the scan has returned last.
     pub(crate) fn last_entry(&self) -> Option<KeyWords> {
-        self.last.map(|entry| entry.key_words(self.index.core().entries.layout.key_words()))
+        self.last.map(|entry| entry.key_words(self.core().entries.layout.key_words()))
     }
 }
 
@@ -110,11 +134,11 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
         if self.way.is_over() {
             return None;
         }
-        let (core, projection) = (self.index.table().core(), &self.projection);
+        let (core, projection) = (self.table.core(), &self.projection);
         let mut words = Pr::EMPTY;
         let units = core.layout.units_of(projection.groups());
         let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
-        let cores = (core, self.index.core());
+        let cores = (core, index_of(self.table, self.number));
         let met =
             read_next::<FORWARD, P>(self.tx, cores, &mut self.way, units, copy).transpose()?;
         Some(met.map(|Met { entry, record }| {
@@ -133,7 +157,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
     methods_that_take_rows! {
         self, I,
         {
-            let (table, index) = (self.index.table().core(), self.index.core());
+            let (table, index) = (self.table.core(), index_of(self.table, self.number));
             count_rest(self.tx, (table, index), &mut self.way, self.projection.groups())
         }
     }
@@ -164,7 +188,10 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> FusedItera
 
 impl<R: Record, K, I, P: Protocol, Pr> std::fmt::Debug for IndexScan<'_, R, K, I, P, Pr> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("IndexScan").field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("IndexScan")
+            .field("table", &self.table)
+            .field("index", &index_of(self.table, self.number).name)
+            .finish_non_exhaustive()
     }
 }
 

@@ -3,16 +3,13 @@
 
 #![forbid(unsafe_code)]
 
-use crate::engine::{Common, VALUES_AT_ONCE};
+use crate::engine::{Common, VALUES_AT_ONCE, keep_buffer};
 use crate::record::value::Value;
-use crate::sync::{MODELLED, is_inside_transaction};
+use crate::sync::{Dropping, is_inside_transaction};
 use crate::txn::Effects;
-use std::cell::Cell;
 
-thread_local! {
-    /// Whether the thread is dropping values.
-    static DROPS: Cell<bool> = const { Cell::new(false) };
-}
+/// The number of values between the one that is dropped and the one that is prefetched.
+const AHEAD: usize = 8;
 
 /// What a transaction leaves. Its values are dropped at the end, also by a panic.
 pub(super) struct Left<'a> {
@@ -71,23 +68,12 @@ pub(super) fn drop_values(engine: &Common, mut values: Vec<Value>) {
     };
     let mut rest = values.split_off(values.len().min(VALUES_AT_ONCE));
     engine.shared_garbage.put_unwanted(&mut rest);
-    drop(values);
-}
-
-/// The time during which the thread drops values.
-struct Dropping;
-
-impl Dropping {
-    /// Returns `None` if the thread drops values already. In a model, whose threads share
-    /// thread-local data, that is not known.
-    fn begin() -> Option<Dropping> {
-        let is_inner = !MODELLED && DROPS.try_with(|drops| drops.replace(true)).unwrap_or(false);
-        (!is_inner).then_some(Dropping)
+    let mut rest = values.drain(..);
+    while let Some(value) = rest.next() {
+        // A value that is dropped is often in no cache.
+        rest.as_slice().get(AHEAD).inspect(|later| later.prefetch());
+        drop(value);
     }
-}
-
-impl Drop for Dropping {
-    fn drop(&mut self) {
-        let _ = DROPS.try_with(|drops| drops.set(false));
-    }
+    drop(rest);
+    keep_buffer(values);
 }

@@ -55,7 +55,8 @@ impl<P: Protocol> Database<P> {
         let tables = self.tables();
         let rows: Vec<u64> = {
             let cores = self.inner.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
-            cores.iter().map(|core| core.linked.sum()).collect()
+            let in_use = cores.iter().filter(|core| !core.owner.is_none());
+            in_use.map(|core| core.linked.sum()).collect()
         };
         let report = Report {
             stats: self.stats(),

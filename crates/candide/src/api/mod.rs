@@ -2,10 +2,13 @@
 
 mod aggregate;
 mod any;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod bulk;
 mod close;
 mod database;
 mod deferred;
+mod deferred_late;
 mod deferred_run;
 mod health;
 mod index;
@@ -20,6 +23,8 @@ mod left;
 mod log_options;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod migrate;
+mod migration;
 mod open;
 mod pending;
 mod quiescent;
@@ -32,6 +37,9 @@ mod session;
 mod snapshot;
 mod stream;
 mod table;
+mod table_end;
+mod table_freeze;
+mod table_handle;
 mod table_names;
 mod table_policy;
 mod table_ranges;
@@ -42,6 +50,7 @@ mod table_writes;
 mod text_rows;
 #[allow(dead_code, reason = "no program can name these tables yet")]
 mod value_table;
+mod values_of;
 mod way;
 
 pub use any::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
@@ -66,8 +75,10 @@ pub use session::Session;
 pub(crate) use session::run_cached;
 pub use snapshot::Snapshot;
 pub use table::Table;
+pub use table_handle::TableHandle;
 #[cfg(any(test, feature = "experiments"))]
 pub use table_words::TableWords;
 pub(crate) use value_table::ValueTable;
+pub use values_of::ValuesOf;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use way::Way;

@@ -19,12 +19,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 ///
 /// # Errors
 /// [`Error::NotQuiescent`] if a transaction is running, [`Error::Transaction`] with
-/// [`Abort::LogFailed`], and with [`Abort::Nested`] inside a step.
+/// [`Abort::LogFailed`], with [`Abort::TableDropped`], and with [`Abort::Nested`] inside a step.
 pub(crate) fn for_each_row<P: Protocol>(
     inner: &Inner<P>,
     table: &TableCore,
     each: &mut dyn FnMut(&[u64], &[u64]),
 ) -> Result<usize, Error> {
+    table.check_in_use()?;
     let mut visitor = Visitor::new(inner)?;
     acknowledge(inner)?;
     let core = visitor.core.as_mut().expect("taken only on drop");

@@ -46,11 +46,21 @@ pub struct Row<'t, R: Record, P: Protocol = DefaultProtocol> {
     pub(super) found: Found,
 }
 
+/// The table's name, and the parts of the key by name: `Row { table: "accounts", id: 7 }`.
 impl<R: Record, P: Protocol> std::fmt::Debug for Row<'_, R, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let words = self.key.words();
-        let key = Shown::of::<R::Key>(&words);
-        f.debug_struct("Row").field("table", &self.table.name()).field("key", &key).finish()
+        let mut shown = f.debug_struct("Row");
+        shown.field("table", &self.table.name());
+        match self.table.core().named_key(words.as_ref()) {
+            None => shown.field("key", &Shown::of::<R::Key>(&words)).finish(),
+            Some(parts) => {
+                for (name, value) in parts {
+                    shown.field(name, &format_args!("{value}"));
+                }
+                shown.finish()
+            }
+        }
     }
 }
 
@@ -238,9 +248,12 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// As [`Table::update`].
     #[inline]
     pub fn update(&self, update: impl Update<R>) -> Result<(), Abort> {
-        let indexes = &self.table.core().indexes;
-        if !indexes.is_empty() {
-            update.stage(&mut FreeColumnsOnly(indexes))?;
+        if !update.fits() {
+            return Err(Abort::TextTooLong);
+        }
+        let core = self.table.core();
+        if !core.indexes.writes_are_plain() {
+            update.stage(&mut FreeColumnsOnly(core))?;
         }
         self.staging(|stager| update.stage(stager))
     }
@@ -285,7 +298,8 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         projection.assign(&self.key, &value, &mut DryRun)?;
         let core = self.table.core();
         let mut indexed = false;
-        if !core.indexes.is_empty() {
+        if !core.indexes.writes_are_plain() {
+            core.restrictions.check_change(projection.groups())?;
             projection.places(&mut |place| indexed |= core.indexes.covers(place));
         }
         self.staging(|stager| {

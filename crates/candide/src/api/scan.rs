@@ -4,6 +4,7 @@
 
 use super::aggregate::{count_rest, sum};
 use super::table::Table;
+use super::values_of::ValuesOf;
 use super::way::Way;
 use crate::engine::Protocol;
 use crate::error::Abort;
@@ -333,6 +334,19 @@ macro_rules! methods_that_take_rows {
             mut each: impl FnMut((R::Key, Pr::Value)) -> Result<(), E>,
         ) -> Result<(), E> {
             Iterator::try_for_each(self, |row| each(row?))
+        }
+
+        /// Returns the columns of the rows, without the keys.
+        pub fn values(self) -> ValuesOf<Self> {
+            ValuesOf::new(self)
+        }
+
+        /// Returns the columns of all rows, without the keys.
+        ///
+        /// # Errors
+        /// [Those of every operation](crate::Table#errors-of-every-operation).
+        pub fn collect_rows(self) -> Result<Vec<Pr::Value>, Abort> {
+            self.values().collect_rows()
         }
 
         /// Returns the first row; `None` if there is none.

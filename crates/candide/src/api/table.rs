@@ -279,7 +279,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         if !target.is_new {
             return self.insert_again(tx, state, target.record, row);
         }
-        if self.core.indexes.is_empty() {
+        if self.core.indexes.writes_are_plain() {
             self.stager(tx, state, target.record).stage_new_row(row)?;
         } else {
             self.insert_indexed(tx, state, target.record, row)?;

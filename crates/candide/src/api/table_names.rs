@@ -1,11 +1,14 @@
-//! Renaming tables.
+//! Renaming and dropping tables.
 
 #![forbid(unsafe_code)]
 
 use super::database::Database;
-use crate::catalog::check_name;
-use crate::engine::Protocol;
+use super::session::Session;
+use super::table_end::{await_durable, empty, with_table};
+use crate::catalog::{check_name, files_error};
+use crate::engine::{Protocol, TableCore};
 use crate::error::Error;
+use crate::handle::Handle;
 use crate::sync::lock;
 
 impl<P: Protocol> Database<P> {
@@ -44,12 +47,96 @@ impl<P: Protocol> Database<P> {
     pub fn rename_table(&self, name: &str, new: &str) -> Result<(), Error> {
         check_name(name)?;
         check_name(new)?;
-        self.inner.engine.epochs.refuse_inside()?;
+        let inner = &self.inner;
+        inner.engine.epochs.refuse_inside()?;
         // A table that is given its row type, and an index that is added, are named by the table's
         // name.
-        let _no_adoption = lock(&self.inner.adoptions);
-        let _no_new_index = lock(&self.inner.index_changes);
-        let files = self.inner.store().map(|store| &**store);
-        self.inner.catalog.rename((&self.inner.engine.common, files), name, new)
+        with_table(inner, name, |_| {
+            let _no_new_index = lock(&inner.index_changes);
+            let files = inner.store().map(|store| &**store);
+            inner.catalog.rename((&inner.engine.common, files), name, new)
+        })
     }
+
+    /// Drops the table called `name`, with its rows and indexes. Operations on handles that are
+    /// left fail with [`Abort::TableDropped`](crate::Abort::TableDropped), in snapshots as well. A
+    /// table of the name can be made again, with rows of any type; the former handles do not belong
+    /// to it.
+    ///
+    /// The call waits for the transactions that run when it begins. Meanwhile others are refused
+    /// the table already. In a database that is [open](Database::open), the table is gone for good
+    /// when the call returns, and everything that was committed before it is durable; the program
+    /// need not have named the table's row type. The rows are deleted before the call returns, and
+    /// their memory can be used again when no transaction and no snapshot sees them any more: by
+    /// later tables whose rows have the same size.
+    ///
+    /// ```
+    /// use candide::{Abort, Database, Error, Record};
+    ///
+    /// #[derive(Record, Clone, Copy)]
+    /// struct User { #[key] id: u64, visits: u64 }
+    ///
+    /// let db = Database::new();
+    /// let users = db.table::<User>("users")?;
+    /// db.run(|tx| users.insert(tx, User { id: 7, visits: 1 }))?;
+    /// db.drop_table("users")?;
+    /// assert_eq!(db.run(|tx| users.get(tx, 7, User::VISITS)), Err(Abort::TableDropped));
+    /// let others = db.table::<User>("users")?;
+    /// assert_eq!(db.run(|tx| others.get(tx, 7, User::VISITS))?, None);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoTable`]; [`Error::ReservedName`] if the name begins with `candide.`;
+    /// [`Error::Busy`] if a transaction does not end within ten seconds; [`Error::SecondSession`];
+    /// [`Error::Transaction`] with [`Abort::Nested`](crate::Abort::Nested) within a transaction of
+    /// this thread. In a database that is open, [`Error::Files`] or [`Error::Transaction`] if the
+    /// log or the files cannot be written. After an error the table is as it was; but if the files
+    /// can no longer be written at all, so that the next opening may find the table or not, it
+    /// stays refused.
+    pub fn drop_table(&self, name: &str) -> Result<(), Error> {
+        check_name(name)?;
+        let inner = &self.inner;
+        inner.engine.epochs.refuse_inside()?;
+        let mut session = Session::new(inner)?;
+        with_table(inner, name, |core| {
+            let _no_new_index = lock(&inner.index_changes);
+            core.set_owner(None);
+            // Sessions that sleep until the table changes are refused it.
+            inner.engine.watchers.wake_all();
+            match drop_everywhere(inner, core) {
+                Ok(()) => {}
+                Err(NotDropped { error, is_settled }) => {
+                    if is_settled {
+                        core.set_owner(Some(inner.engine.id));
+                    }
+                    return Err(error);
+                }
+            }
+            inner.catalog.forget(name);
+            empty(&mut session, core);
+            Ok(())
+        })
+    }
+}
+
+/// The reason why a table was not dropped.
+struct NotDropped {
+    error: Error,
+    /// Whether the next opening finds the table.
+    is_settled: bool,
+}
+
+/// Waits until no transaction uses a table that has no owner any more, and drops it in the files.
+fn drop_everywhere<P: Protocol>(inner: &Handle<P>, core: &TableCore) -> Result<(), NotDropped> {
+    let settled = |error| NotDropped { error, is_settled: true };
+    inner.engine.epochs.wait_for_others().map_err(settled)?;
+    let (Some(store), Some(number)) = (inner.store(), core.log_number.get()) else {
+        return Ok(());
+    };
+    await_durable(inner).map_err(settled)?;
+    store.drop_table(number.into()).map_err(|error| NotDropped {
+        error: files_error(error),
+        is_settled: store.settle().is_ok(),
+    })
 }

@@ -5,7 +5,7 @@
 use super::table::Table;
 use crate::engine::{Protocol, TableCore};
 use crate::error::Error;
-use crate::locks::{LAST_RANK, LockBase, flags_of, follow_policy, possible};
+use crate::locks::{FROZEN, LAST_RANK, LockBase, flags_of, follow_policy, possible};
 use crate::policy::Policy;
 use crate::schema::Record;
 use crate::shared::Inner;
@@ -116,12 +116,12 @@ fn set_policy<P: Protocol>(
         return Err(Error::PolicyWithoutRoom { table, wanted: policy, possible });
     }
     let _one_at_a_time = lock(&locks.policies.changes);
+    table.check_in_use()?;
     locks.policies.set(table.number, policy);
     // Relaxed: a record that is linked meanwhile may have either flags.
-    table
-        .at_links
-        .new_record_flags
-        .store(flags_of(policy, locks.policies.mocc()), Ordering::Relaxed);
+    let flags = &table.at_links.new_record_flags;
+    let frozen = flags.load(Ordering::Relaxed) & FROZEN;
+    flags.store(flags_of(policy, locks.policies.mocc()) | frozen, Ordering::Relaxed);
     let base = LockBase { engine: &engine.common, locks };
     let slot = engine.epochs.register();
     let pinned = engine.epochs.pinned(&slot);

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::schema::{FieldInfo, FieldType, Place, RowType, image_words, start_of};
+use crate::schema::{FieldInfo, FieldType, PartType, Place, RowType, image_words, start_of};
 use candide_log::schema::{
     EnumSchema, FieldPlace, FieldSchema, PartSchema, StructSchema, TypeSchema, VariantSchema,
 };
@@ -71,5 +71,28 @@ fn type_of(ty: &FieldType) -> TypeSchema {
             let parts = parts.iter().map(part).collect();
             TypeSchema::Struct(Box::new(StructSchema { name: name.to_owned(), bits, parts }))
         }
+        FieldType::Nested { name, bits, parts } => {
+            let parts = parts_of(parts);
+            TypeSchema::Struct(Box::new(StructSchema { name: name.to_owned(), bits, parts }))
+        }
+        FieldType::Variants { name, bits, tag_bits, variants } => {
+            let variant = |(tag, (name, parts)): (u64, &(&str, &[PartType]))| VariantSchema {
+                name: (*name).to_owned(),
+                tag,
+                parts: parts_of(parts),
+            };
+            let variants = (0..).zip(variants).map(variant).collect();
+            let (name, tag_bits) = (name.to_owned(), tag_bits as u8);
+            TypeSchema::Enum(Box::new(EnumSchema { name, bits, tag_bits, variants }))
+        }
     }
+}
+
+fn parts_of(parts: &[PartType]) -> Vec<PartSchema> {
+    let part = |&PartType { name, bit, ty }: &PartType| PartSchema {
+        name: name.to_owned(),
+        bit,
+        ty: type_of(ty),
+    };
+    parts.iter().map(part).collect()
 }

@@ -2,7 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+mod copies;
 mod described;
+mod dropped;
+mod migrations;
 mod new_tables;
 mod objects;
 mod options;
@@ -11,6 +14,9 @@ mod row_type;
 mod sequences;
 mod stored;
 
+pub(crate) use copies::TableCopy;
+pub use migrations::Migration;
+pub(crate) use migrations::{How, Migrations, Rewrite};
 pub(crate) use objects::{Cells, FreeTable, OBJECT_TABLES, Unnamed};
 pub use options::TableOptions;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -46,6 +52,7 @@ pub(crate) struct Catalog {
     /// The locks by policy; `None` if the protocol has no policies of tables.
     locks: Option<Arc<SharedLocks>>,
     seed: u64,
+    migrations: Migrations,
 }
 
 /// The tables of a database by name, without the tables of index entries.
@@ -94,10 +101,17 @@ pub(crate) enum FoundTable {
     /// The table was recovered, and has the rows of this row type, but not its indexes yet.
     /// [`Catalog::adopt`] makes it ready.
     Recovered(Arc<TableCore>),
+    /// The table was recovered, and has rows of another type, which are to be migrated.
+    Differs(Arc<TableCore>, Box<Rewrite>),
 }
 
 impl Catalog {
-    pub(crate) fn new(memory: &Arc<Memory>, seed: u64, locks: Option<Arc<SharedLocks>>) -> Catalog {
+    pub(crate) fn new(
+        memory: &Arc<Memory>,
+        seed: u64,
+        locks: Option<Arc<SharedLocks>>,
+        migrations: Migrations,
+    ) -> Catalog {
         let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, memory);
         Catalog {
             tables: Mutex::default(),
@@ -107,6 +121,7 @@ impl Catalog {
             lines,
             locks,
             seed,
+            migrations,
         }
     }
 
@@ -156,23 +171,22 @@ impl Catalog {
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.known.get(name) {
             let core = &tables[known.number];
-            let found = existing(name, core, &known.row, row)?;
+            let found = self.existing(name, core, &known.row, row)?;
             // A policy by name takes precedence, so the number of tables does not matter.
             let policy_of = |wanted| self.policy_for(common, (name, 0), Some(wanted));
             let wanted_policy = options.policy.map(policy_of).transpose()?;
-            options.check(common, (core, known.made), (wanted_policy, self.policy_of(core)))?;
+            let is_recovered = matches!(found, FoundTable::Recovered(_));
+            let of_table = (&**core, known.made, is_recovered);
+            options.check(common, of_table, (wanted_policy, self.policy_of(core)))?;
             return Ok(found);
         }
-        let mut cores = self.new_table(common, (name, names.of_program), options, row, &tables)?;
+        let cores = self.new_table(common, (name, names.of_program), options, row, &tables)?;
         if let Some(store) = store.filter(|_| !options.volatile) {
-            let number = store_table(store, name, options, row)?;
-            Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet").log_number =
-                Some(number);
+            cores[0].log_number.set(store_table(store, name, options, row)?);
         }
         #[cfg(test)]
         if store.is_none() && common.log.get().is_some() && !options.volatile {
-            let core = Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet");
-            core.log_number = Some(core.number);
+            cores[0].log_number.set(cores[0].number);
         }
         let core = cores[0].clone();
         let (row, made) = (KnownRow::of(row), options.made(common));
@@ -187,15 +201,6 @@ impl Catalog {
         let number = lock(&self.tables).known.get(name)?.number;
         let tables = common.tables.read().unwrap_or_else(PoisonError::into_inner);
         Some(tables[number].clone())
-    }
-
-    /// Returns whether the program has named the row type of a table.
-    pub(crate) fn is_adopted(&self, core: &TableCore) -> bool {
-        let names = lock(&self.tables);
-        names
-            .known
-            .get(&*core.name)
-            .is_some_and(|known| matches!(known.row, KnownRow::Typed { .. }))
     }
 
     /// Writes the description of a row type into the files, if they have another one of a recovered
@@ -219,32 +224,41 @@ impl Catalog {
     /// Notes the row type of a recovered table, whose indexes have been made.
     pub(crate) fn adopt(&self, core: &TableCore, row: &RowType) {
         core.show_key.set(row.show_key);
+        // A table whose files had no description has none yet.
+        let _ = core.key_parts.set(new_tables::key_parts(&described::fields_of(row)));
         if let Some(known) = lock(&self.tables).known.get_mut(&*core.name) {
             known.row = KnownRow::of(row);
         }
     }
 }
 
-/// Returns a table that exists, if its rows are of this type.
-#[inline(never)]
-fn existing(
-    name: &str,
-    core: &Arc<TableCore>,
-    known: &KnownRow,
-    row: &RowType,
-) -> Result<FoundTable, Error> {
-    match known {
-        KnownRow::Typed { id, .. } if *id == row.id => Ok(FoundTable::Ready(core.clone())),
-        KnownRow::Typed { path, .. } => {
-            // If both types have the same name, the error shows their paths.
-            let are_alike = core.row_type == row.name;
-            let (wanted, existing) =
-                if are_alike { (row.path, *path) } else { (row.name, core.row_type) };
-            Err(Error::TableType { table: name.to_owned(), wanted, existing })
-        }
-        KnownRow::Recovered(schema) => {
-            stored::check(schema, row)?;
-            Ok(FoundTable::Recovered(core.clone()))
+impl Catalog {
+    /// Returns a table that exists, if its rows are of this type, or can become such rows.
+    #[inline(never)]
+    fn existing(
+        &self,
+        name: &str,
+        core: &Arc<TableCore>,
+        known: &KnownRow,
+        row: &RowType,
+    ) -> Result<FoundTable, Error> {
+        match known {
+            KnownRow::Typed { id, .. } if *id == row.id => Ok(FoundTable::Ready(core.clone())),
+            KnownRow::Typed { path, .. } => {
+                // If both types have the same name, the error shows their paths.
+                let are_alike = core.row_type == row.name;
+                let (wanted, existing) =
+                    if are_alike { (row.path, *path) } else { (row.name, core.row_type) };
+                Err(Error::TableType { table: name.to_owned(), wanted, existing })
+            }
+            KnownRow::Recovered(schema) => match stored::difference(schema, row) {
+                None => Ok(FoundTable::Recovered(core.clone())),
+                Some(difference) => {
+                    let rows = core.linked.sum();
+                    let rewrite = self.migrations.rewrite(schema, row, difference, rows)?;
+                    Ok(FoundTable::Differs(core.clone(), Box::new(rewrite)))
+                }
+            },
         }
     }
 }

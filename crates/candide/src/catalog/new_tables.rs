@@ -2,25 +2,27 @@
 
 #![forbid(unsafe_code)]
 
+use super::described::fields_of;
 use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
 use super::{Catalog, Known, KnownRow, stored};
 use crate::engine::{
-    AtLinks, Common, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
+    AtLinks, Common, IndexCore, IndexPlan, Indexes, LogNumber, Owner, Restrictions, ShowKey, Stage,
+    TableCore, VersionTable,
 };
 use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
-use crate::locks::{cell_words, flags_of};
+use crate::locks::{FROZEN, cell_words, flags_of};
 use crate::memory::{Slab, SlabId};
 use crate::policy::Policy;
 use crate::record::Layout;
-use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
+use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, all_groups, image_words};
 use crate::stats::Tally;
-use crate::sync::{Ordering, lock};
-use candide_log::schema::TableSchema;
+use crate::sync::{Mutex, Ordering, lock};
+use candide_log::schema::{FieldSchema, TableSchema};
 use std::str::FromStr;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 /// The properties of a table that is about to be made.
 struct Plan {
@@ -40,6 +42,9 @@ struct Plan {
     policy: Policy,
     log_number: Option<u16>,
     has_values: bool,
+    permanent: bool,
+    /// The groups that cannot be changed, one bit each.
+    frozen: u64,
 }
 
 /// The column groups of index entries; the group at position `n` has `n` words.
@@ -52,6 +57,11 @@ static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
     }
     groups
 };
+
+/// Returns the parts of the key.
+pub(super) fn key_parts(fields: &[FieldSchema]) -> Box<[FieldSchema]> {
+    fields.iter().filter(|field| field.is_key()).cloned().collect()
+}
 
 impl Catalog {
     /// Makes a table that recovery has found in the files.
@@ -85,8 +95,13 @@ impl Catalog {
                 capacity: 0,
                 log_number: Some(schema.number as u16),
                 has_values: false,
+                permanent: false,
+                frozen: 0,
             },
         )?);
+        if !schema.fields.is_empty() {
+            let _ = core.key_parts.set(key_parts(&schema.fields));
+        }
         let row = KnownRow::Recovered(Box::new(schema.clone()));
         let known = Known { number: tables.len(), row, made: Made::RECOVERED };
         names.insert(&schema.name, known);
@@ -138,8 +153,11 @@ impl Catalog {
                 capacity,
                 log_number: None,
                 has_values: options.has_values,
+                permanent: options.permanent,
+                frozen: if options.frozen { all_groups(row.groups.len()) } else { 0 },
             },
         )?);
+        let _ = table.key_parts.set(key_parts(&fields_of(row)));
         let mut cores = vec![table.clone()];
         for (number, spec) in row.indexes.iter().enumerate() {
             let index = IndexPlan::of_spec(spec, packing);
@@ -183,6 +201,8 @@ impl Catalog {
                 policy: Policy::Optimistic,
                 log_number: None,
                 has_values: false,
+                permanent: false,
+                frozen: 0,
             },
         )?;
         Ok(Arc::new(entries))
@@ -276,20 +296,26 @@ impl Catalog {
             version_slabs.map(|(whole, short)| VersionTable { whole, short, deleted_index });
         if let Some(locks) = self.locks() {
             locks.policies.set(number, plan.policy);
+            locks.policies.freeze(number, layout.frozen_units(plan.frozen, groups.len()));
         }
+        let is_restricted = plan.permanent || plan.frozen != 0;
+        let flags = new_record_flags | if plan.frozen == 0 { 0 } else { FROZEN };
         Ok(TableCore {
-            database: common.id,
+            owner: Owner::new(common.id),
             number,
-            log_number: plan.log_number,
+            log_number: LogNumber::new(plan.log_number),
+            adoption: Mutex::new(()),
             name: name.into(),
             row_type,
             groups,
             layout,
             show_key: ShowKey::new(plan.show_key),
+            key_parts: OnceLock::new(),
             index,
             records,
-            at_links: AtLinks::new(new_record_flags),
-            indexes: Indexes::default(),
+            at_links: AtLinks::new(flags),
+            indexes: Indexes::new(is_restricted),
+            restrictions: Restrictions::new(plan.permanent, plan.frozen),
             linked: Tally::default(),
             versions,
             has_values: plan.has_values,

@@ -21,6 +21,8 @@ pub struct TableOptions {
     pub(super) splitting: Option<bool>,
     pub(super) volatile: bool,
     pub(super) has_values: bool,
+    pub(super) permanent: bool,
+    pub(super) frozen: bool,
 }
 
 impl TableOptions {
@@ -47,6 +49,53 @@ impl TableOptions {
     #[must_use]
     pub fn volatile(self) -> TableOptions {
         TableOptions { volatile: true, ..self }
+    }
+
+    /// Makes the rows of the table permanent: none is ever deleted. A delete is refused
+    /// ([`Abort::Permanent`](crate::Abort::Permanent)), also one of a row that the same transaction
+    /// has inserted.
+    ///
+    /// So under [`Policy::Pipelined`] a transaction that only updates rows of such tables, and reads
+    /// nothing before its commit, meets no conflict. Only columns of permanent rows can be
+    /// [frozen](crate::Table::freeze).
+    ///
+    /// The option is not stored in files: each process gives it when it first opens the table.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record, TableOptions};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// let db = Database::new();
+    /// let options = TableOptions::default().permanent();
+    /// let accounts = db.table_with::<Account>("accounts", options)?;
+    /// db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 5 }))?;
+    /// assert_eq!(db.run(|tx| accounts.delete(tx, 1)), Err(Abort::Permanent));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn permanent(self) -> TableOptions {
+        TableOptions { permanent: true, ..self }
+    }
+
+    /// Makes the rows of the table [permanent](TableOptions::permanent), and
+    /// [freezes](crate::Table::freeze) all their columns from the beginning: rows can only be
+    /// inserted.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record, TableOptions};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Country { #[key] id: u64, dialing_code: u64 }
+    /// let db = Database::new();
+    /// let options = TableOptions::default().frozen();
+    /// let countries = db.table_with::<Country>("countries", options)?;
+    /// db.run(|tx| countries.insert(tx, Country { id: 1, dialing_code: 49 }))?;
+    /// let change = |tx: &candide::Tx<'_>| countries.update(tx, 1, Country::DIALING_CODE.set(50));
+    /// assert_eq!(db.run(change), Err(Abort::Frozen));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn frozen(self) -> TableOptions {
+        TableOptions { permanent: true, frozen: true, ..self }
     }
 
     /// Builds the index for about `rows` rows, so that the index need not grow while these rows are
@@ -79,6 +128,22 @@ impl TableOptions {
     #[must_use]
     pub fn contention_aware_keys(self, on: bool) -> TableOptions {
         TableOptions { components_share_words: Some(!on), ..self }
+    }
+}
+
+impl TableOptions {
+    pub(crate) fn is_permanent(&self) -> bool {
+        self.permanent
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen
+    }
+
+    /// Returns the error of a call that needs permanent rows.
+    pub(crate) fn not_permanent(table: &str) -> Error {
+        let table = table.to_owned();
+        Error::TableOption { table, wanted: deletes(true), existing: deletes(false) }
     }
 }
 
@@ -116,13 +181,14 @@ impl TableOptions {
     /// Checks that an existing table has these options. Options that were not given are not
     /// compared; that a table is durable need not be given. `wanted_policy` is the policy that a
     /// table with these options has, if one was given; the table has `present_policy`.
+    /// `is_recovered` is whether the program has not named the table's row type yet.
     ///
     /// # Errors
     /// [`Error::TableOption`].
     pub(super) fn check(
         &self,
         common: &Common,
-        (table, made): (&TableCore, Made),
+        (table, made, is_recovered): (&TableCore, Made, bool),
         (wanted_policy, present_policy): (Option<Policy>, Policy),
     ) -> Result<(), Error> {
         let compare = |wanted: String, existing: String| match wanted == existing {
@@ -145,6 +211,15 @@ impl TableOptions {
         }
         if let Some(wanted) = wanted_policy {
             compare(policy(wanted), policy(present_policy))?;
+        }
+        // A table from the files gets these options when the program first names its row type.
+        let (is_permanent, are_frozen) =
+            (table.restrictions.is_permanent(), table.restrictions.frozen() != 0);
+        if self.permanent && !is_recovered {
+            compare(deletes(true), deletes(is_permanent))?;
+        }
+        if self.frozen && !is_recovered {
+            compare(changes(true), changes(are_frozen))?;
         }
         Ok(())
     }
@@ -169,6 +244,14 @@ fn keys(ordered: bool) -> String {
 
 fn splitting(on: bool) -> String {
     if on { "timestamp splitting" } else { "no timestamp splitting" }.to_owned()
+}
+
+fn deletes(permanent: bool) -> String {
+    if permanent { "permanent rows" } else { "rows that are not permanent" }.to_owned()
+}
+
+fn changes(frozen: bool) -> String {
+    if frozen { "frozen columns" } else { "columns that are not frozen" }.to_owned()
 }
 
 fn policy(policy: Policy) -> String {

@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use super::sequences::is_reserved;
 use super::stored::files_error;
 use super::{Catalog, KnownRow};
 use crate::engine::Common;
@@ -25,10 +24,7 @@ impl Catalog {
         }
         let mut names = lock(&self.tables);
         let Some(known) = names.known.get(name) else {
-            let tables = names.known.keys().filter(|name| !is_reserved(name));
-            let mut tables: Vec<_> = tables.map(|name| name.to_string()).collect();
-            tables.sort_unstable();
-            return Err(Error::NoTable { table: name.to_owned(), tables });
+            return Err(names.unknown(name));
         };
         if name == new {
             return Ok(());
@@ -40,7 +36,7 @@ impl Catalog {
             let tables = common.tables.read().unwrap_or_else(PoisonError::into_inner);
             tables[known.number].clone()
         };
-        if let (Some(store), Some(number)) = (store, core.log_number) {
+        if let (Some(store), Some(number)) = (store, core.log_number.get()) {
             let change = store.change_table(number.into(), |table| new.clone_into(&mut table.name));
             change.map_err(files_error)?;
         }

@@ -78,11 +78,9 @@ pub(crate) fn files_error(error: StoreError) -> Error {
     }
 }
 
-/// Checks that rows of a program's type can be those of a table in the files.
-///
-/// # Errors
-/// [`Error::Schema`], with the difference.
-pub(super) fn check(schema: &TableSchema, row: &RowType) -> Result<(), Error> {
+/// Returns how a program's type differs from the rows of a table in the files; `None` if they can
+/// be rows of that type.
+pub(super) fn difference(schema: &TableSchema, row: &RowType) -> Option<String> {
     let program = schema_of(&schema.name, row);
     let difference = match (schema.fields.is_empty(), program.fields.is_empty()) {
         (false, false) => {
@@ -101,12 +99,7 @@ pub(super) fn check(schema: &TableSchema, row: &RowType) -> Result<(), Error> {
         let is_lost = row.ordered && !schema.ordered;
         is_lost.then(|| "the program wants keys in order, and the files do not".to_owned())
     };
-    match difference.or_else(not_ordered) {
-        Some(difference) => {
-            Err(Error::Schema { table: schema.name.clone(), row: row.name, difference })
-        }
-        None => Ok(()),
-    }
+    difference.or_else(not_ordered)
 }
 
 /// Returns how the words of rows differ, or the hash by which earlier versions recognise the type.

@@ -41,11 +41,11 @@ pub(crate) use shared_queue::{SharedQueue, VALUES_AT_ONCE};
 pub use snapshot_outcome::SnapshotOutcome;
 pub use table_core::TableCore;
 pub(crate) use table_core::{
-    AtLinks, BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, ShowKey, Stage,
-    VersionTable,
+    AtLinks, BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, LogNumber, Owner,
+    Restrictions, ShowKey, Stage, VersionTable,
 };
 pub use values::Replaced;
-pub(crate) use values::{Values, word_in};
+pub(crate) use values::{Values, keep_buffer, take_buffer, word_in};
 pub(crate) use versions::settle;
 pub use versions::{NoVersions, Versions};
 pub use watch::{Unwatched, Watch};

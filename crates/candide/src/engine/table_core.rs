@@ -3,12 +3,14 @@
 #![forbid(unsafe_code)]
 
 use super::name::Name;
+use crate::error::Abort;
 use crate::index::{DeletedIndex, TableIndex, check_width};
 use crate::memory::Slab;
 use crate::record::Layout;
 use crate::schema::{IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show};
 use crate::stats::Tally;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, process};
+use candide_log::schema::FieldSchema;
 use crossbeam_utils::CachePadded;
 use std::any::TypeId;
 use std::fmt;
@@ -18,27 +20,120 @@ use std::sync::OnceLock;
 /// A table without its row type.
 #[derive(Debug)]
 pub struct TableCore {
-    pub(crate) database: u64,
+    pub(crate) owner: Owner,
     pub(crate) number: u16,
-    /// The table's number in the log; `None` if the table is not logged.
-    pub(crate) log_number: Option<u16>,
+    pub(crate) log_number: LogNumber,
+    /// Locked while a recovered table gets its row type, is replaced by a table of other rows, or
+    /// is renamed or dropped.
+    pub(crate) adoption: Mutex<()>,
     pub(crate) name: Name,
     pub(crate) row_type: &'static str,
     pub(crate) groups: &'static [crate::schema::Group],
     pub(crate) layout: Layout,
     /// Formats a key as text; for the entries of an index, only the words of the index key.
     pub(crate) show_key: ShowKey,
+    /// The parts of the key, for messages; none if the row type does not describe them.
+    pub(crate) key_parts: OnceLock<Box<[FieldSchema]>>,
     pub(crate) index: TableIndex,
     pub(crate) records: Arc<Slab>,
     /// Padded, because each link loads these words, which seldom change.
     pub(crate) at_links: CachePadded<AtLinks>,
     pub(crate) indexes: Indexes,
+    pub(crate) restrictions: Restrictions,
     /// The number of records in the index.
     pub(crate) linked: Tally,
     /// The slabs and the index for old versions; `None` if the protocol keeps no versions.
     pub(crate) versions: Option<VersionTable>,
     /// Whether each row is one word, which names a value (`record/value.rs`).
     pub(crate) has_values: bool,
+}
+
+/// The writes that a table refuses. If there are any, `indexes` says that writes are not plain.
+#[derive(Debug, Default)]
+pub(crate) struct Restrictions {
+    /// Whether no row can be deleted.
+    permanent: AtomicBool,
+    /// The groups that cannot be changed, one bit each.
+    frozen: AtomicU64,
+}
+
+impl Restrictions {
+    pub(crate) fn new(is_permanent: bool, frozen: u64) -> Restrictions {
+        Restrictions { permanent: AtomicBool::new(is_permanent), frozen: AtomicU64::new(frozen) }
+    }
+
+    pub(crate) fn is_permanent(&self) -> bool {
+        // Relaxed: rows become permanent before a program can delete any.
+        self.permanent.load(Ordering::Relaxed)
+    }
+
+    /// Returns the groups that cannot be changed, one bit each.
+    pub(crate) fn frozen(&self) -> u64 {
+        // Relaxed: a change of the groups waits for the transactions that may have loaded them
+        // before.
+        self.frozen.load(Ordering::Relaxed)
+    }
+
+    /// Refuses a change of a group in `groups` that is frozen.
+    pub(crate) fn check_change(&self, groups: u64) -> Result<(), Abort> {
+        if self.frozen() & groups == 0 { Ok(()) } else { Err(Abort::Frozen) }
+    }
+}
+
+/// The database to which a table belongs: its identifier, or zero once the table has been dropped.
+/// A transaction that must see a change was pinned after it.
+#[derive(Debug)]
+pub(crate) struct Owner(process::AtomicU64);
+
+impl Owner {
+    pub(crate) fn new(database: u64) -> Owner {
+        Owner(process::AtomicU64::new(database))
+    }
+
+    /// Returns whether the table belongs to this database, and has not been dropped.
+    #[inline(always)]
+    pub(crate) fn is(&self, database: u64) -> bool {
+        // Relaxed: the call that drops a table waits for all transactions that may not see that.
+        self.0.load(Ordering::Relaxed) == database
+    }
+
+    /// Returns whether the table has been dropped.
+    pub(crate) fn is_none(&self) -> bool {
+        self.is(0)
+    }
+
+    /// Gives the table to this database, or to none.
+    pub(crate) fn set(&self, database: Option<u64>) {
+        self.0.store(database.unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+/// The number of a table in the log, if the table is logged.
+#[derive(Debug)]
+pub(crate) struct LogNumber(process::AtomicU32);
+
+impl LogNumber {
+    const NONE: u32 = u32::MAX;
+
+    pub(crate) fn new(number: Option<u16>) -> LogNumber {
+        LogNumber(process::AtomicU32::new(number.map_or(LogNumber::NONE, u32::from)))
+    }
+
+    /// Returns the number; `None` if the table is not logged.
+    pub(crate) fn get(&self) -> Option<u16> {
+        // Relaxed: the number of a table in use does not change.
+        u16::try_from(self.0.load(Ordering::Relaxed)).ok()
+    }
+
+    /// Sets the number. No transaction knows the table yet.
+    pub(crate) fn set(&self, number: u16) {
+        self.0.store(number.into(), Ordering::Relaxed);
+    }
+
+    /// Has the table no longer logged. No transaction is writing it.
+    pub(crate) fn clear(&self) {
+        self.0.store(LogNumber::NONE, Ordering::Relaxed);
+    }
 }
 
 /// The words that a session loads when it links a record.
@@ -105,6 +200,38 @@ impl TableCore {
         }
     }
 
+    /// Returns the names of the parts of a key, with their values as text. `None` if the row type
+    /// does not describe them, or words are missing.
+    #[cold]
+    pub(crate) fn named_key(&self, key: &[u64]) -> Option<Vec<(&str, String)>> {
+        let parts = self.key_parts.get().filter(|parts| !parts.is_empty())?;
+        let parts = parts.iter();
+        parts.map(|part| Some((&part.name[..], part.of_key(key).ok()?.to_string()))).collect()
+    }
+
+    /// Makes the rows permanent.
+    pub(crate) fn make_permanent(&self) {
+        self.restrictions.permanent.store(true, Ordering::Relaxed);
+        self.indexes.note_restrictions();
+    }
+
+    /// Makes `frozen` the groups that cannot be changed. The rows are permanent.
+    pub(crate) fn set_frozen(&self, frozen: u64) {
+        self.restrictions.frozen.store(frozen, Ordering::Relaxed);
+        self.indexes.note_restrictions();
+    }
+
+    /// Gives the table and its entries of indexes to this database, or to none.
+    pub(crate) fn set_owner(&self, database: Option<u64>) {
+        self.owner.set(database);
+        self.indexes.all().for_each(|index| index.entries.owner.set(database));
+    }
+
+    /// Checks that the table has not been dropped.
+    pub(crate) fn check_in_use(&self) -> Result<(), Abort> {
+        if self.owner.is_none() { Err(Abort::TableDropped) } else { Ok(()) }
+    }
+
     /// Checks that a key has the number of words that its type declares ([`check_width`]).
     #[inline(always)]
     pub(crate) fn check_key(&self, key: &[u64]) {
@@ -145,6 +272,18 @@ impl fmt::Debug for IndexCore {
             .field("name", &self.name)
             .field("unique", &self.unique)
             .finish_non_exhaustive()
+    }
+}
+
+impl IndexCore {
+    /// Returns whether this is the index that `plan` plans.
+    fn is_like(&self, plan: &IndexPlan) -> bool {
+        self.name == plan.name
+            && self.unique == plan.unique
+            && self.columns == plan.columns
+            && self.origin == plan.origin
+            && self.key_words == plan.key_words
+            && self.ordered == plan.ordered
     }
 }
 
@@ -250,6 +389,11 @@ impl IndexCore {
 /// equals a dropped one takes the dropped one's place.
 pub(crate) const INDEXES_MAX: usize = 32;
 
+/// The bit, among those of the indexes that writers keep, that says that the table refuses some
+/// writes. So a plain write looks at one word. It is not the bit of an index.
+const RESTRICTED: u64 = 1 << 63;
+const _: () = assert!(INDEXES_MAX < 63);
+
 /// The secondary indexes of a table.
 ///
 /// An index that is added to a table with rows goes through three stages. First, all writers *keep*
@@ -258,8 +402,8 @@ pub(crate) const INDEXES_MAX: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     slots: [OnceLock<IndexCore>; INDEXES_MAX],
-    /// The slots of the indexes in the stage [`Stage::Kept`], one bit each. Written when the
-    /// indexes of a table change; read by every write.
+    /// The slots of the indexes in the stage [`Stage::Kept`], one bit each, and [`RESTRICTED`].
+    /// Written when the indexes of a table change; read by every write.
     kept: AtomicU64,
     enforced: AtomicU64,
     readable: AtomicU64,
@@ -274,6 +418,12 @@ pub(crate) enum Stage {
 }
 
 impl Indexes {
+    /// Returns no indexes. `is_restricted` is whether the table refuses some writes.
+    pub(crate) fn new(is_restricted: bool) -> Indexes {
+        let kept = AtomicU64::new(if is_restricted { RESTRICTED } else { 0 });
+        Indexes { kept, ..Indexes::default() }
+    }
+
     #[inline]
     fn word(&self, stage: Stage) -> &AtomicU64 {
         match stage {
@@ -283,12 +433,22 @@ impl Indexes {
         }
     }
 
-    /// Returns whether the table has no index to keep.
+    /// Returns whether the table has no index to keep, and refuses no writes ([`Restrictions`]).
     #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) fn writes_are_plain(&self) -> bool {
         // Relaxed: between two stages, the thread that adds the index waits for older transactions.
         // So a transaction that must see an index's bit was pinned after that bit was set.
         self.kept.load(Ordering::Relaxed) == 0
+    }
+
+    /// Returns whether the table has no index to keep.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kept.load(Ordering::Relaxed) & !RESTRICTED == 0
+    }
+
+    /// Notes that the table refuses some writes.
+    fn note_restrictions(&self) {
+        self.kept.fetch_or(RESTRICTED, Ordering::Relaxed);
     }
 
     /// Returns the indexes that writers keep.
@@ -349,15 +509,12 @@ impl Indexes {
 
     /// Returns a dropped index that matches `plan`; `None` if there is none.
     pub(crate) fn dropped_like(&self, plan: &IndexPlan) -> Option<&IndexCore> {
-        self.all().find(|index| {
-            !self.is_at(index, Stage::Kept)
-                && index.name == plan.name
-                && index.unique == plan.unique
-                && index.columns == plan.columns
-                && index.origin == plan.origin
-                && index.key_words == plan.key_words
-                && index.ordered == plan.ordered
-        })
+        self.all().find(|index| !self.is_at(index, Stage::Kept) && index.is_like(plan))
+    }
+
+    /// Returns an index that matches `plan` and can be read; `None` if there is none.
+    pub(crate) fn readable_like(&self, plan: &IndexPlan) -> Option<&IndexCore> {
+        self.all().find(|index| self.is_at(index, Stage::Readable) && index.is_like(plan))
     }
 
     /// Returns the number for the next new index; `None` if all slots are taken. The caller

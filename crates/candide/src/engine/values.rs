@@ -15,9 +15,11 @@
 
 #![forbid(unsafe_code)]
 
+use super::shared_queue::VALUES_AT_ONCE;
 use crate::access::{WriteItem, WriteSet};
 use crate::record::value::{Value, note_installed};
 use crate::sync::{AtomicU64, Ordering};
+use std::cell::Cell;
 
 /// A value that a commit has replaced.
 #[derive(Debug)]
@@ -59,7 +61,7 @@ impl Values {
     /// Notes that the attempt is about to write a unit of a table with values, and reserves room
     /// for what the commit replaces (C4).
     pub(crate) fn note_write(&mut self, table: u16) {
-        if !self.tables.contains(&table) {
+        if !self.is_noted(table) {
             self.tables.push(table);
         }
         self.writes += 1;
@@ -68,7 +70,8 @@ impl Values {
 
     /// Returns whether the attempt has noted that it writes units of this table.
     pub(crate) fn is_noted(&self, table: u16) -> bool {
-        self.tables.contains(&table)
+        // Usually there is one.
+        self.tables.first() == Some(&table) || self.tables.contains(&table)
     }
 
     /// Notes that the commit replaces the value named by `old` by the one named by `new`; zero
@@ -107,7 +110,7 @@ impl Values {
     /// Ends the attempt: what it has staged and not installed is to be dropped.
     pub(crate) fn end(&mut self) {
         debug_assert!(self.replaced.is_empty(), "the protocol has taken over what was replaced");
-        for value in self.staged.drain(..) {
+        while let Some(value) = self.staged.pop() {
             match value.is_installed() {
                 // The unit that names it owns it (BV1).
                 true => std::mem::forget(value),
@@ -116,6 +119,25 @@ impl Values {
         }
         self.tables.clear();
         self.writes = 0;
+    }
+}
+
+thread_local! {
+    static BUFFER: Cell<Vec<Value>> = const { Cell::new(Vec::new()) };
+}
+
+/// Returns an empty list of values, with the memory of one that this thread has kept.
+pub(crate) fn take_buffer() -> Vec<Value> {
+    BUFFER.try_with(Cell::take).unwrap_or_default()
+}
+
+/// Keeps the memory of a list, unless it is large. So a session that drops values again and again
+/// takes no such memory from the allocator, which would merge the memory of dropped values first.
+pub(crate) fn keep_buffer(mut buffer: Vec<Value>) {
+    buffer.clear();
+    if buffer.capacity() <= VALUES_AT_ONCE / 4 {
+        // If the thread is ending, the list is dropped.
+        let _ = BUFFER.try_with(|kept| kept.set(buffer));
     }
 }
 

@@ -233,7 +233,7 @@ pub enum Error {
         cause: Abort,
     },
     /// The rows of a table in the database's files are not of this row type. Name the type that the
-    /// table was made with, or export the table with that type and import it into another one.
+    /// table was made with, or [migrate](crate::Builder::migration) the rows.
     Schema {
         /// The table's name.
         table: String,
@@ -241,6 +241,19 @@ pub enum Error {
         row: &'static str,
         /// The difference.
         difference: String,
+        /// The plan of the migration that is possible, and how to ask for it; or what else to do.
+        advice: String,
+    },
+    /// The rows of a table could not be [migrated](crate::Builder::migration). The table is as it
+    /// was.
+    Migration {
+        /// The table's name.
+        table: String,
+        /// The key of the row at which the migration ended, with the names of its parts; empty if
+        /// it was at no row.
+        key: String,
+        /// The fault, with the name of the column or the index.
+        problem: String,
     },
     /// The files of the database could not be read or written. The former contents are still in
     /// force.
@@ -363,10 +376,14 @@ impl fmt::Display for Error {
                 let seconds = waited.as_secs();
                 write!(f, "the call has waited {seconds} s for running transactions; try again when they have ended")
             }
-            Error::Schema { table, row, difference } => write!(
+            Error::Schema { table, row, difference, advice } => write!(
                 f,
-                "the rows of table {table:?} are not of type {row}: {difference}; name the type that the table was made with, or copy the rows into a table with another name"
+                "the rows of table {table:?} are not of type {row}: {difference}; {advice}"
             ),
+            Error::Migration { table, key, problem } => {
+                let at = if key.is_empty() { String::new() } else { format!(" at the row with {key}") };
+                write!(f, "table {table:?} could not be migrated, and is as it was: {problem}{at}")
+            }
             Error::Files { problem } => f.write_str(problem),
             Error::NotDurable => f.write_str("the database is in memory only; open one by `Database::open`"),
             Error::NoReadableCut { protocol } => write!(

@@ -3,12 +3,14 @@
 
 #![forbid(unsafe_code)]
 
+use super::left_values::LeftValues;
 use crate::engine::{
     Backlog, Context, Due, Engine, GcOutcome, Parts, Protocol, Retired, TableCore, Versions,
     Worker, settle,
 };
-use crate::epoch::{Epoch, Slot};
+use crate::epoch::{Epoch, Epochs, Slot};
 use crate::record::CellAt;
+use crate::record::value::Value;
 use crate::sync::{Point, pass};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,9 +35,18 @@ pub(crate) struct Garbage<B> {
     reap_queue: VecDeque<Due>,
     /// Unlinked memory, each part with the epoch stamp from when it was unlinked.
     retired: VecDeque<(Epoch, Retired)>,
+    /// Values that no reader that begins now can reach.
+    values: VecDeque<Value>,
+    /// The stamps of `values`, each with the number of values.
+    value_stamps: VecDeque<(Epoch, usize)>,
     /// Old versions that wait to be collected, and entries that wait for snapshots to close.
     backlog: B,
     added: usize,
+}
+
+/// Returns whether there is an entry whose stamp says that no reader can reach it any more.
+fn is_free<P: Parts, T>(engine: &Engine<P>, entry: Option<&(Epoch, T)>) -> bool {
+    entry.is_some_and(|&(stamp, _)| engine.epochs.is_free(stamp))
 }
 
 /// The queue whose entries are examined.
@@ -70,11 +81,26 @@ struct Left {
 
 impl<B: Backlog> Garbage<B> {
     pub(crate) fn is_empty(&self) -> bool {
-        self.reap_queue.is_empty() && self.retired.is_empty() && self.backlog.is_empty()
+        self.reap_queue.is_empty()
+            && self.retired.is_empty()
+            && self.values.is_empty()
+            && self.backlog.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.reap_queue.len() + self.retired.len() + self.backlog.len()
+        self.reap_queue.len() + self.retired.len() + self.values.len() + self.backlog.len()
+    }
+
+    /// Takes over the values that the session of this garbage has left.
+    pub(crate) fn take_values(&mut self, epochs: &Epochs, left: &LeftValues) {
+        if left.is_empty() {
+            return;
+        }
+        let before = self.values.len();
+        left.take(&mut self.values);
+        let count = self.values.len() - before;
+        self.value_stamps.push_back((epochs.stamp(), count)); // EP2, E32
+        self.added += count;
     }
 
     /// Takes over the garbage that a session's transactions have left. The caller is still pinned,
@@ -111,8 +137,10 @@ impl<B: Backlog> Garbage<B> {
     /// younger ones are due. The delay is only an epoch or two, since no entry is younger than the
     /// current epoch.
     pub(crate) fn take_over(&mut self, left: Garbage<B>) {
-        let Garbage { reap_queue, retired, backlog, added } = left;
-        self.added += added + reap_queue.len() + retired.len();
+        let Garbage { reap_queue, retired, values, value_stamps, backlog, added } = left;
+        self.added += added + reap_queue.len() + retired.len() + values.len();
+        self.values.extend(values);
+        self.value_stamps.extend(value_stamps);
         self.added += self.backlog.take_over(backlog);
         self.reap_queue.extend(reap_queue);
         self.retired.extend(retired);
@@ -143,13 +171,14 @@ impl<B: Backlog> Garbage<B> {
         let tables = engine.tables.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let tables: &[Arc<TableCore>] = &tables;
         for _ in 0..budget {
-            if !self.has_free(engine) {
+            if !is_free(engine, self.retired.front()) {
                 break;
             }
             let (_, retired) =
                 self.retired.pop_front().expect("the entry was seen under the same lock");
             worker.local.free(retired, tables);
         }
+        self.free_values(engine, budget, &mut worker.local.values.unwanted);
         if !P::Versions::has_to_collect(&self.backlog, horizon)
             && self.reap_queue.is_empty()
             && engine.shared_garbage.is_empty()
@@ -176,9 +205,24 @@ impl<B: Backlog> Garbage<B> {
         self.has_free(engine) || self.backlog.is_due(engine.epochs.horizon())
     }
 
-    /// Returns whether there is memory that no reader can reach any more.
+    /// Returns whether there is memory, or a value, that no reader can reach any more.
     fn has_free<P: Parts>(&self, engine: &Engine<P>) -> bool {
-        self.retired.front().is_some_and(|&(stamp, _)| engine.epochs.is_free(stamp))
+        is_free(engine, self.retired.front()) || is_free(engine, self.value_stamps.front())
+    }
+
+    /// Moves values that no reader can reach any more to `unwanted`, until there are `budget` or
+    /// somewhat more.
+    fn free_values<P: Parts>(
+        &mut self,
+        engine: &Engine<P>,
+        mut budget: usize,
+        unwanted: &mut Vec<Value>,
+    ) {
+        while budget > 0 && is_free(engine, self.value_stamps.front()) {
+            let (_, count) = self.value_stamps.pop_front().expect("it was seen just before");
+            unwanted.extend(self.values.drain(..count));
+            budget = budget.saturating_sub(count);
+        }
     }
 
     /// Examines up to `budget` entries that were queued before the epoch `before`. `before` must

@@ -190,6 +190,35 @@ impl EndWish {
     }
 }
 
+/// A wish of one call, which ends with the call, whether it returns or panics.
+#[derive(Debug)]
+pub(crate) struct CallWish<'e> {
+    wish: Option<EndWish>,
+    engine: &'e Common,
+}
+
+impl<'e> CallWish<'e> {
+    /// Makes a wish that is not expressed. The cell belongs to a table under `Occ`.
+    pub(crate) fn of(engine: &'e Common, at: CellAt) -> CallWish<'e> {
+        CallWish { wish: Some(EndWish::of(at)), engine }
+    }
+
+    /// Expresses the wish, if a chain goes through the cell.
+    pub(crate) fn express(&self) {
+        if let Some(wish) = &self.wish {
+            wish.express();
+        }
+    }
+}
+
+impl Drop for CallWish<'_> {
+    fn drop(&mut self) {
+        if let Some(wish) = self.wish.take() {
+            wish.end(self.engine);
+        }
+    }
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;

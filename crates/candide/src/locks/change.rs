@@ -6,7 +6,7 @@ use super::cell_queue::{has_queue, queue};
 use super::patience::LOCK_ROUNDS_MAX;
 use super::shared::LockBase;
 use super::word::{Lock, Mode, release};
-use super::{FLAGS, RASK, WASK, flags_of};
+use super::{FLAGS, FROZEN, RASK, WASK, flags_of};
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, Spin};
@@ -93,4 +93,18 @@ pub(crate) fn follow_policy(base: LockBase<'_>, at: CellAt, policy: Policy) {
             return;
         }
     }
+}
+
+/// Sets the flag of frozen units in a cell, if the cell is unlocked.
+pub(crate) fn note_frozen(at: CellAt) {
+    let change = |tid: u64| (!Tid(tid).has(Tid::LOCK)).then_some(tid | FROZEN);
+    // Relaxed: the flag is a hint.
+    let _ = at.cell_word(0).fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+}
+
+/// Clears the flag of frozen units in a cell, if the cell is unlocked.
+pub(crate) fn forget_frozen(at: CellAt) {
+    let change = |tid: u64| (!Tid(tid).has(Tid::LOCK)).then_some(tid & !FROZEN);
+    // Relaxed: the flag is a hint.
+    let _ = at.cell_word(0).fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
 }

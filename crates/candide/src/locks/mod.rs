@@ -85,8 +85,8 @@ mod word;
 
 #[cfg(test)]
 pub(crate) use cell_queue::{queue, queue_mode};
-pub(crate) use chain::{EndWish, end_want, is_in_chain, want_end};
-pub(crate) use change::{follow_policy, with_flags};
+pub(crate) use chain::{CallWish, end_want, is_in_chain, want_end};
+pub(crate) use change::{follow_policy, forget_frozen, note_frozen, with_flags};
 #[cfg(test)]
 pub(crate) use desks::class_of;
 pub(crate) use held::{Early, HeldCells, wait_to_own};
@@ -113,7 +113,10 @@ pub(crate) const WASK: u64 = Tid::own_flag(1);
 /// A read is of a range: it holds as long as a number of its unit lies in the range. Set in words
 /// of read sets, and never in a cell.
 pub(crate) const RANGE: u64 = Tid::own_flag(4);
-/// The two flags of cells together.
+/// The unit may be frozen ([`TablePolicies::is_frozen`]). A hint: a cell without it is read as any
+/// other.
+pub(crate) const FROZEN: u64 = Tid::own_flag(2);
+/// The flags of policies together.
 pub(crate) const FLAGS: u64 = RASK | WASK;
 
 /// Returns the flags with which cells in a table with this policy begin. Under the policies

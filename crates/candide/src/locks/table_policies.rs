@@ -21,7 +21,15 @@ const POLICY: u64 = (1 << RANK) - 1;
 const LOOKS_MAX: u32 = if MODELLED { 100 } else { 1_000 };
 
 /// The numbers of the policies of some tables.
-type Group = Box<[AtomicU64; GROUP]>;
+type Group = Box<[TableWords; GROUP]>;
+
+/// The words of a table.
+#[derive(Debug, Default)]
+struct TableWords {
+    policy: AtomicU64,
+    /// The frozen units, one bit each.
+    frozen: AtomicU64,
+}
 
 /// The policies of a database's tables. A table's policy may change while transactions run; each
 /// of them then uses the old one or the new one.
@@ -82,8 +90,27 @@ impl TablePolicies {
     /// Returns the words of a table, if it has ever had a policy other than the first one.
     #[inline]
     fn word(&self, table: u16) -> Option<&AtomicU64> {
+        self.words(table).map(|words| &words.policy)
+    }
+
+    #[inline]
+    fn words(&self, table: u16) -> Option<&TableWords> {
         let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
         self.groups.get()?[group].get().map(|words| &words[place])
+    }
+
+    /// Returns whether the words of a unit never change, once its row is there.
+    pub(crate) fn is_frozen(&self, at: CellAt) -> bool {
+        // Relaxed: a change of these bits waits for the transactions that may have loaded them.
+        let frozen = |words: &TableWords| words.frozen.load(Ordering::Relaxed);
+        self.words(at.table()).map_or(0, frozen) >> at.unit() & 1 != 0
+    }
+
+    /// Sets the frozen units of a table, one bit each.
+    pub(crate) fn freeze(&self, table: u16, units: u64) {
+        if units != 0 || self.words(table).is_some() {
+            self.make_words(table).frozen.store(units, Ordering::Relaxed);
+        }
     }
 
     /// Returns the policy of table `table`.
@@ -122,7 +149,7 @@ impl TablePolicies {
         let is_possible = looks < LOOKS_MAX;
         if is_possible {
             let distance = u64::from(LAST_RANK - rank) << RANK;
-            change(self.make_word(table), |word| word & POLICY | distance);
+            change(&self.make_words(table).policy, |word| word & POLICY | distance);
         }
         // Release: a commit that finds no change uses the new rank (E31).
         self.ranks_change.store(false, Ordering::Release);
@@ -153,15 +180,15 @@ impl TablePolicies {
         if policy.locks_before_phase_1() {
             self.locks_before_phase_1.store(true, Ordering::Relaxed);
         }
-        change(self.make_word(table), |word| word & !POLICY | policy as u64);
+        change(&self.make_words(table).policy, |word| word & !POLICY | policy as u64);
     }
 
     /// Returns the words of a table, which are made if need be.
-    fn make_word(&self, table: u16) -> &AtomicU64 {
+    fn make_words(&self, table: u16) -> &TableWords {
         let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
         let groups = self.groups.get_or_init(|| (0..GROUPS).map(|_| OnceLock::new()).collect());
         let words =
-            groups[group].get_or_init(|| Box::new(std::array::from_fn(|_| AtomicU64::new(0))));
+            groups[group].get_or_init(|| Box::new(std::array::from_fn(|_| TableWords::default())));
         &words[place]
     }
 }

@@ -11,9 +11,9 @@ use crate::memory::{Block, Cache, OutOfMemory, Slab};
 use crate::schema::KeyPacking;
 #[cfg(any(test, feature = "experiments"))]
 use crate::schema::WordRange;
-use crate::schema::start_of;
 use crate::schema::{Group, Key};
 use crate::schema::{KeyWords, Unit, Units};
+use crate::schema::{all_groups, start_of};
 use crate::sync::{AtomicU64, Ordering, prefetch};
 #[cfg(any(test, feature = "experiments"))]
 use std::ops::Bound;
@@ -526,6 +526,15 @@ impl Layout {
     #[inline(always)]
     pub(crate) fn placed_units_of(&self, groups: u64) -> PlacedUnits {
         PlacedUnits { all: self.units_of(groups), only: self.only_unit_of(groups) }
+    }
+
+    /// Returns the units all of whose groups are in the set `frozen`, one bit each. The row has
+    /// `count` groups.
+    pub(crate) fn frozen_units(&self, frozen: u64, count: usize) -> u64 {
+        match self.split {
+            true => frozen,
+            false => u64::from(frozen & all_groups(count) == all_groups(count)),
+        }
     }
 
     /// Returns the unit that guards `group`.

@@ -14,6 +14,7 @@
 //! * **BV4** The timestamp of a value is written by the commit that installs the value, before its
 //!   word is stored, and read by that attempt and by the owner that has claimed the value.
 
+use crate::sync::prefetch;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -59,10 +60,27 @@ impl Value {
         self.0.as_ptr().expose_provenance() as u64
     }
 
+    /// Returns the word, which owns the value from now on (BV1).
+    pub(crate) fn into_word(self) -> u64 {
+        let word = self.word();
+        std::mem::forget(self);
+        word
+    }
+
     /// Takes the value that a unit has named by `word` (BV1): the caller has replaced or deleted
-    /// the last version that names it, and no other caller claims it.
+    /// the last version that names it, and no other caller claims it. Or takes the value back that
+    /// has become `word` by [`Value::into_word`].
     pub(crate) fn claim(word: u64) -> Value {
         Value(header_at(word))
+    }
+
+    /// Loads the value into the caches, before it is dropped, and the words before it, which the
+    /// allocator may use.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        let value = self.0.as_ptr().cast_const().cast();
+        prefetch(value);
+        prefetch(value.wrapping_sub(1));
     }
 
     /// Returns whether a commit has installed the value, which then belongs to its unit.

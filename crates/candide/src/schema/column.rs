@@ -22,6 +22,8 @@ use std::marker::PhantomData;
 pub trait ColumnKind: private::SealedKind + 'static {
     #[doc(hidden)]
     const INDEXED: bool;
+    #[doc(hidden)]
+    const READ_ONLY: bool = false;
 }
 
 /// A kind of column that can be updated at commit time.
@@ -42,6 +44,11 @@ pub enum Free {}
 #[derive(Debug, Clone, Copy)]
 pub enum Indexed {}
 
+/// The kind of a column that is read and indexed, and changes only with the whole that it is a part
+/// of: the [tag](Column::tag) of an enum.
+#[derive(Debug, Clone, Copy)]
+pub enum ReadOnly {}
+
 impl ColumnKind for Free {
     const INDEXED: bool = false;
 }
@@ -50,6 +57,11 @@ impl Updatable for Free {}
 
 impl ColumnKind for Indexed {
     const INDEXED: bool = true;
+}
+
+impl ColumnKind for ReadOnly {
+    const INDEXED: bool = true;
+    const READ_ONLY: bool = true;
 }
 
 /// The place of a column of `R` with values of type `T`.
@@ -170,6 +182,19 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         } else {
             from.copy(first, T::WORDS, |index, word| into.set(index, word));
         }
+    }
+}
+
+impl<R, T, A> Column<R, T, A> {
+    /// Returns the column that begins this far within this one.
+    pub(super) const fn inner<U, B>(
+        &self,
+        word: u16,
+        shift: u8,
+        name: &'static str,
+    ) -> Column<R, U, B> {
+        let (word, shift) = (self.word + word, self.shift + shift);
+        Column { group: self.group, word, shift, name, types: PhantomData }
     }
 }
 
@@ -329,7 +354,7 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
 }
 
 mod private {
-    use super::{Column, Free, Indexed, KeyColumn, Record, Whole};
+    use super::{Column, Free, Indexed, KeyColumn, ReadOnly, Record, Whole};
 
     pub trait Sealed {}
     impl<R, T, A> Sealed for Column<R, T, A> {}
@@ -340,6 +365,7 @@ mod private {
     pub trait SealedKind {}
     impl SealedKind for Free {}
     impl SealedKind for Indexed {}
+    impl SealedKind for ReadOnly {}
 }
 
 impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
@@ -409,6 +435,7 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
 
     #[inline(always)]
     fn assign(&self, _key: &R::Key, value: &T, sink: &mut impl Sink) -> Result<(), Abort> {
+        assert!(!A::READ_ONLY, "the tag of an enum changes with its data: modify the whole column");
         sink.set(self.place(), |index| value.word(index))
     }
 }

@@ -13,10 +13,11 @@ use super::record::Record;
 #[diagnostic::on_unimplemented(
     message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
     label = "not a type for columns",
-    note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, enums and structs \
-            of one field that derive `candide::Key`, and options and arrays of these",
-    note = "rows have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, and for a type of \
-            another crate a struct of one field, such as an integer or bytes, that derives `candide::Key`"
+    note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, times and addresses of \
+            the standard library, types that derive `candide::Key` or `candide::Field`, and options and arrays of these",
+    note = "rows have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, for a struct or enum of your own \
+            `#[derive(candide::Field)]`, and for a type of another crate a struct of one field, such as an integer or bytes, that derives \
+            `candide::Key`; features of `candide` have the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
 )]
 pub trait ColumnType: Sized {
     /// The size of columns of this type.

@@ -50,15 +50,20 @@ impl<const N: usize> Buffer for [u64; N] {
 /// | [`Text<N>`](Text) | whole words | one of them for the length |
 /// | an enum that derives `Key` | as few as its variants need | |
 /// | a struct of one field that derives `Key` | as many as its field has | |
+/// | a struct that derives [`Field`](macro@crate::Field) | the sum of its parts | in whole words if that exceeds one |
+/// | an enum with data that derives it | its tag and its largest variant | likewise |
+/// | `Duration`, `SystemTime` | 128 | seconds and nanoseconds |
+/// | `Ipv4Addr`, `Ipv6Addr` | 32, 128 | |
 /// | `Option<T>` | one bit more than `T`, or one word more if `T` has 64 bits or more | |
 /// | `[T; N]` | whole words | as many elements in a word as fit; see [`Column::at`](super::column::Column::at) |
 #[diagnostic::on_unimplemented(
     message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
     label = "not a type for columns",
-    note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, enums and structs \
-            of one field that derive `candide::Key`, and options and arrays of these",
-    note = "rows have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, and for a type of \
-            another crate a struct of one field, such as an integer or bytes, that derives `candide::Key`"
+    note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, times and addresses of \
+            the standard library, types that derive `candide::Key` or `candide::Field`, and options and arrays of these",
+    note = "rows have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, for a struct or enum of your own \
+            `#[derive(candide::Field)]`, and for a type of another crate a struct of one field, such as an integer or bytes, that derives \
+            `candide::Key`; features of `candide` have the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
 )]
 pub trait Field: Copy + Send + Sync + 'static {
     /// The size in bits. A field of fewer than 64 bits can share its word with other fields.
@@ -102,6 +107,28 @@ pub trait Number: Field + sealed::Sealed {
 
 mod sealed {
     pub trait Sealed {}
+    impl<T: super::Newtype> Sealed for T {}
+}
+
+/// A struct around a field of type [`Newtype::Of`], which derived code implements this for. Around
+/// a number it is a number, too.
+pub trait Newtype: Field {
+    /// The type of the field.
+    type Of: Number;
+
+    /// Returns the field.
+    fn of(&self) -> Self::Of;
+}
+
+/// A struct of one number that derives [`Key`](crate::Key) or
+/// [`Field`](macro@crate::Field) keeps the number's updates.
+#[diagnostic::do_not_recommend]
+impl<T: Newtype> Number for T {
+    type Sum = <T::Of as Number>::Sum;
+
+    fn widen(self) -> i128 {
+        self.of().widen()
+    }
 }
 
 macro_rules! integer_fields {
@@ -468,7 +495,7 @@ impl<const N: usize> Field for Bytes<N> {
 
 /// Text of at most `N` bytes of UTF-8, kept inline. Equal texts have equal bytes; `"x"` and `"x\0"`
 /// differ.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text<const N: usize> {
     bytes: [u8; N],
     length: u16,

@@ -75,6 +75,38 @@ pub enum FieldType {
         /// The names and the types of its components. A struct with bits has one.
         parts: &'static [(&'static str, &'static FieldType)],
     },
+    /// A struct that derives [`Field`](macro@crate::Field).
+    Nested {
+        /// The name of the type.
+        name: &'static str,
+        /// Its bits.
+        bits: u32,
+        /// Its parts.
+        parts: &'static [PartType],
+    },
+    /// An enum that derives [`Field`](macro@crate::Field), with data. The tag of a variant is its
+    /// place.
+    Variants {
+        /// The name of the type.
+        name: &'static str,
+        /// Its bits.
+        bits: u32,
+        /// The bits of the tag, which are the lowest ones.
+        tag_bits: u32,
+        /// The names of the variants, and their parts.
+        variants: &'static [(&'static str, &'static [PartType])],
+    },
+}
+
+/// A part of a struct or of a variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartType {
+    /// The name; in a tuple its place, from 0.
+    pub name: &'static str,
+    /// The first bit, counted from the first one of the whole.
+    pub bit: u32,
+    /// The type.
+    pub ty: &'static FieldType,
 }
 
 /// The description of a field of a row type: of a part of its key, or of a column.
@@ -87,12 +119,14 @@ pub struct FieldInfo {
     pub(crate) place: Option<Place>,
     /// Writes the column's default into the words of a row.
     pub(crate) default: Option<fn(&mut [u64])>,
+    /// The earlier names of the field.
+    pub(crate) former: &'static [&'static str],
 }
 
 impl FieldInfo {
     /// Returns the description of a part of the key.
     pub const fn of_key(name: &'static str, ty: &'static FieldType) -> FieldInfo {
-        FieldInfo { name, ty, place: None, default: None }
+        FieldInfo { name, ty, place: None, default: None, former: &[] }
     }
 
     /// Returns the description of the column at a [place](crate::Column::place). `default` writes
@@ -103,7 +137,14 @@ impl FieldInfo {
         place: Place,
         default: Option<fn(&mut [u64])>,
     ) -> FieldInfo {
-        FieldInfo { name, ty, place: Some(place), default }
+        FieldInfo { name, ty, place: Some(place), default, former: &[] }
+    }
+
+    /// Returns the description with earlier names of the field, by which a
+    /// [migration](crate::Migration) finds it in the files.
+    #[must_use]
+    pub const fn renamed(self, former: &'static [&'static str]) -> FieldInfo {
+        FieldInfo { former, ..self }
     }
 
     /// Returns the name of the field.

@@ -23,6 +23,11 @@ impl Group {
     pub const COUNT_MAX: usize = 64;
 }
 
+/// Returns the set of the first `count` groups, one bit each.
+pub(crate) fn all_groups(count: usize) -> u64 {
+    if count == Group::COUNT_MAX { u64::MAX } else { (1 << count) - 1 }
+}
+
 /// Returns the number of words outside the key.
 pub(crate) const fn image_words(groups: &[Group]) -> usize {
     start_of(groups, groups.len())

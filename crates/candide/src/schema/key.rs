@@ -22,9 +22,11 @@ use std::fmt::{self, Debug, Formatter};
 #[diagnostic::on_unimplemented(
     message = "the trait `Key` is not implemented for `{Self}`: a key cannot have this type",
     label = "not a type for keys",
-    note = "keys have the integers, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, options and tuples of these, or types \
-            that derive `candide::Key`",
-    note = "keys have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`"
+    note = "keys have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, times and addresses of the \
+            standard library, options and tuples of these, or types that derive `candide::Key`",
+    note = "keys have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, and for a type of another crate \
+            a struct of one field, such as an integer or bytes, that derives `candide::Key`; features of `candide` have the types of \
+            `uuid`, `jiff`, `chrono` and `rust_decimal`"
 )]
 pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
     /// The key as words.

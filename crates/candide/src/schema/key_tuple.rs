@@ -7,6 +7,7 @@ use super::hash::hash_numbers;
 use super::key::{AsKey, Key, joined_widths};
 use super::key_joint::Before;
 use super::key_text::{Show, show_components};
+use super::prefix::PrefixEnd;
 use super::range::{Beginning, KeyPrefix, WordRange};
 use std::fmt;
 
@@ -82,27 +83,29 @@ longer_tuples! {
 }
 
 macro_rules! tuple_prefixes {
-    ($($($given:ident as $name:ident $index:tt),+ of $($rest:ident),+;)*) => {$(
-        impl<$($name: Key,)+ $($rest: Key,)+ $($given: AsKey<$name> + Copy),+>
-            KeyPrefix<($($name,)+ $($rest,)+)> for ($($given,)+)
+    ($([$($given:ident as $name:ident $index:tt),*] $end:ident as $last:ident $at:tt of $($rest:ident),+;)*) => {$(
+        impl<$($name: Key,)* $last: Key, $($rest: Key,)+ $($given: AsKey<$name> + Copy,)* $end>
+            KeyPrefix<($($name,)* $last, $($rest,)+)> for ($($given,)* $end,)
         where
-            ($($name,)+ $($rest,)+): Key,
+            ($($name,)* $last, $($rest,)+): Key,
+            $end: PrefixEnd<$last>,
         {
             fn word_range(&self) -> WordRange {
-                let beginning = Beginning::of_words(<($($name,)+ $($rest,)+)>::WORDS);
-                beginning$(.and::<$name, _>(self.$index))+.range()
+                let beginning = Beginning::of_words(<($($name,)* $last, $($rest,)+)>::WORDS);
+                let beginning = beginning$(.and::<$name, _>(self.$index))*;
+                beginning.and_last::<$last, _>(self.$at).range()
             }
         }
     )*};
 }
 
 tuple_prefixes! {
-    X as A 0 of B;
-    X as A 0 of B, C;
-    X as A 0, Y as B 1 of C;
-    X as A 0 of B, C, D;
-    X as A 0, Y as B 1 of C, D;
-    X as A 0, Y as B 1, Z as C 2 of D;
+    [] X as A 0 of B;
+    [] X as A 0 of B, C;
+    [X as A 0] Y as B 1 of C;
+    [] X as A 0 of B, C, D;
+    [X as A 0] Y as B 1 of C, D;
+    [X as A 0, Y as B 1] Z as C 2 of D;
 }
 
 #[cfg(test)]
@@ -190,9 +193,9 @@ mod tests {
         assert!(
             holds(Prefix((1u8,)), (1u8, x, 2u8, y)) && !holds(Prefix((1u8,)), (2u8, x, 2u8, y))
         );
-        assert!(holds(Prefix(("x",)), (x, 7u8)) && !holds(Prefix(("x",)), (y, 7u8)));
+        assert!(holds(Prefix((x,)), (x, 7u8)) && !holds(Prefix((&x,)), (y, 7u8)));
         assert!(holds(Prefix((1, "x", Some(2))), (1u8, x, Some(2u16), 0u64)));
-        assert!(!holds(Prefix(("longer than 9 bytes",)), (text("longer th"), 7u8)));
+        assert!(!holds(Prefix(("longer than 9 bytes", 7)), (text("longer th"), 7u8, 0u8)));
         assert!(holds((1u8, x)..(1, y), (1, x)) && !holds((1u8, x)..(1, y), (1, y)));
     }
 

@@ -6,6 +6,7 @@ use super::field::{Bytes, Text};
 use super::key::{AsKey, Key, words_of_bytes};
 use super::key_packing::KeyPacking;
 use super::key_words::KEY_WORDS_MAX;
+use super::prefix::PrefixEnd;
 use std::borrow::Borrow;
 use std::ops::{
     Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
@@ -250,6 +251,24 @@ impl Beginning {
         self
     }
 
+    /// Adds the last component, of type `K`.
+    #[inline]
+    pub fn and_last<K: Key, G: PrefixEnd<K>>(self, component: G) -> Beginning {
+        component.add_to(self)
+    }
+
+    /// Adds a component that lies in a range of keys of its type.
+    pub(super) fn and_range(mut self, component: &WordRange) -> Beginning {
+        let edges =
+            [(&mut self.range.lower, &component.lower), (&mut self.range.upper, &component.upper)];
+        for (edge, its) in edges {
+            edge.words_mut()[self.words..][..its.count].copy_from_slice(its.words());
+        }
+        self.words += component.lower.count;
+        self.is_possible &= !component.is_empty();
+        self
+    }
+
     /// Returns the range.
     #[inline]
     pub fn range(self) -> WordRange {
@@ -349,17 +368,27 @@ fn big_endian(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(bytes.try_into().expect("chunks of eight"))
 }
 
+/// Returns the keys of type `Text<N>` that begin with `text`.
+pub(super) fn beginning_of_text<const N: usize>(text: &str) -> WordRange {
+    // The last word is the length of the text. Without this bound, a shorter text could seem to
+    // begin with these bytes, because texts are padded with zeros.
+    beginning_with_bytes(text.as_bytes(), N, <Text<N> as Key>::WORDS, text.len() as u64)
+}
+
+/// Returns the keys of type `Bytes<N>` that begin with `bytes`.
+pub(super) fn beginning_of_bytes<const N: usize>(bytes: &[u8]) -> WordRange {
+    beginning_with_bytes(bytes, N, <Bytes<N> as Key>::WORDS, 0)
+}
+
 impl<const N: usize> KeyPrefix<Text<N>> for &str {
     fn word_range(&self) -> WordRange {
-        // The last word is the length of the text. Without this bound, a shorter text could seem to
-        // begin with these bytes, because texts are padded with zeros.
-        beginning_with_bytes(self.as_bytes(), N, <Text<N> as Key>::WORDS, self.len() as u64)
+        beginning_of_text::<N>(self)
     }
 }
 
 impl<const N: usize> KeyPrefix<Bytes<N>> for &[u8] {
     fn word_range(&self) -> WordRange {
-        beginning_with_bytes(self, N, <Bytes<N> as Key>::WORDS, 0)
+        beginning_of_bytes::<N>(self)
     }
 }
 

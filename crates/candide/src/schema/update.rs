@@ -8,7 +8,9 @@
 
 use super::column::Updatable;
 use super::column::{Column, ColumnKind, Projection};
-use super::field::{Field, Number};
+use super::field::{Buffer, Field, Number};
+use super::field_type::FieldType;
+use super::field_value::FieldValue;
 use super::operation::{Arithmetic, Code, Sink};
 use super::place::Place;
 use super::record::Record;
@@ -30,6 +32,10 @@ pub trait Update<R: Record>: private::Sealed {
     /// Passes the update's operations to `sink`, in order.
     #[doc(hidden)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort>;
+
+    /// Returns whether all texts that columns are set to fit. Only such an update is staged.
+    #[doc(hidden)]
+    fn fits(&self) -> bool;
 }
 
 mod private {
@@ -63,12 +69,19 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         }
     }
 
-    /// Sets the column to `value`.
-    pub fn set(self, value: T) -> ColumnUpdate<R, T>
+    /// Sets the column to `value`. A text is also given as `&str` or `String`, bytes as an array.
+    /// If a text does not fit, the operation that takes the update fails with
+    /// [`Abort::TextTooLong`].
+    #[inline]
+    pub fn set(self, value: impl FieldValue<T>) -> ColumnUpdate<R, T>
     where
         A: Updatable,
     {
-        self.update(Code::Set, value)
+        match value.into_value() {
+            Some(value) => self.update(Code::Set, value),
+            // An update with this code is refused before it is staged: it does not fit.
+            None => self.update(Code::User, T::from_buffer(&T::Buffer::ZERO)),
+        }
     }
 
     /// Adds `summand`. If the sum is out of the type's range, the transaction fails with
@@ -181,6 +194,12 @@ impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
         let arithmetic = Arithmetic { code, operand: self.operand.word(0), at_least, at_most };
         sink.compute(place, T::SIGNED, arithmetic)
     }
+
+    #[inline(always)]
+    fn fits(&self) -> bool {
+        // Only a text may not fit. For other types this is a constant.
+        !matches!(T::TYPE, FieldType::ShortText { .. }) || self.code != Code::User
+    }
 }
 
 macro_rules! tuple_updates {
@@ -192,6 +211,11 @@ macro_rules! tuple_updates {
             fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
                 $(self.$index.stage(sink)?;)+
                 Ok(())
+            }
+
+            #[inline(always)]
+            fn fits(&self) -> bool {
+                $(self.$index.fits())&&+
             }
         }
     )*};

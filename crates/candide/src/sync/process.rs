@@ -1,4 +1,5 @@
-//! Locks and threads of the whole process, which models cannot explore.
+//! Locks and threads of the whole process, which models cannot explore, and words that models need
+//! not explore.
 //!
 //! A static outlives the executions of a model, whose locks belong to one execution each. A thread
 //! that the engine starts runs in real time, and the program that is modelled starts all its
@@ -6,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 pub(crate) use std::thread::{Builder, JoinHandle, Thread, current, park_timeout, scope};
 

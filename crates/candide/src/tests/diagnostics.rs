@@ -76,7 +76,7 @@ fn a_conflict_is_one_readable_line() {
             items.update(tx, 7, Item::COUNT.add(1))
         });
         let group = if splitting { "cold" } else { "*" };
-        assert_eq!(read_changed, format!("read_changed on accounts.{group}, key 7"));
+        assert_eq!(read_changed, format!("read_changed on accounts.{group}, key id: 7"));
         let existence = line(&|tx| {
             longs.update(tx, &key, Long::VALUE.add(1))?;
             db.run(|tx| longs.delete(tx, &key))
@@ -260,7 +260,7 @@ fn a_row_is_shown_by_its_table_and_key() {
         let row = items.find(tx, 7)?;
         assert_eq!(
             (format!("{row:?}"), row.to_string()),
-            (r#"Row { table: "rows", key: 7 }"#.into(), "rows[7]".into())
+            (r#"Row { table: "rows", id: 7 }"#.into(), "rows[7]".into())
         );
         assert_eq!(
             longs.find(tx, &long_key())?.to_string(),

@@ -9,8 +9,8 @@ use std::fmt;
 
 /// A conflict between two transactions, and where it occurred.
 ///
-/// As text it is one line: `read_changed on accounts.balance, key 7`; or, if the transaction has a
-/// [name](crate::RunOptions::named), `pay: read_changed on accounts.balance, key 7`.
+/// As text it is one line: `read_changed on accounts.balance, key id: 7`; or, if the transaction has a
+/// [name](crate::RunOptions::named), `pay: read_changed on accounts.balance, key id: 7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
@@ -34,6 +34,11 @@ pub struct Conflict {
     /// The words of `key` as [`Key::show`](crate::schema::Key::show) writes them: `-7`, `(3,
     /// "Smith"..)`. If the conflict was about an entry of a secondary index, the key in that index.
     pub key_text: Option<String>,
+    /// The parts of the key, each with its name and its value: `id: 7`. `None` if `key` is `None`
+    /// or lacks words, if the row type does not describe its fields
+    /// ([`Record::FIELDS`](crate::Record::FIELDS)), or if the conflict was about an entry of a
+    /// secondary index.
+    pub named_key: Option<String>,
 }
 
 impl Conflict {
@@ -50,6 +55,7 @@ impl Conflict {
                 key: None,
                 key_is_longer: false,
                 key_text: None,
+                named_key: None,
             };
         };
         let group = |unit: u8| {
@@ -58,6 +64,15 @@ impl Conflict {
         let (key, key_is_longer) = unit.map(|_| table.layout.key_from_prefix(&key)).unzip();
         let key_text =
             key.as_ref().map(|words| Shown { words, show: table.show_key.get() }.to_string());
+        let named_key = key.as_ref().filter(|_| key_is_longer != Some(true)).and_then(|key| {
+            let parts = table.named_key(key)?.into_iter();
+            Some(
+                parts
+                    .map(|(name, value)| format!("{name}: {value}"))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            )
+        });
         Conflict {
             cause,
             transaction,
@@ -66,6 +81,7 @@ impl Conflict {
             key,
             key_is_longer: key_is_longer.unwrap_or(false),
             key_text,
+            named_key,
         }
     }
 }
@@ -78,7 +94,7 @@ impl fmt::Display for Conflict {
         f.write_str(self.cause.name())?;
         let Some(table) = &self.table else { return Ok(()) };
         write!(f, " on {table}")?;
-        match (self.group, &self.key_text) {
+        match (self.group, self.named_key.as_ref().or(self.key_text.as_ref())) {
             (Some(group), Some(key)) => write!(f, ".{group}, key {key}"),
             _ => f.write_str(", an absent key"),
         }

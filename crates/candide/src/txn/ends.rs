@@ -11,6 +11,7 @@ use crate::engine::{
     own_thread,
 };
 use crate::error::Abort;
+use crate::gc::LeftValues;
 use crate::log::LogTurn;
 use crate::record::CellAt;
 use std::panic::resume_unwind;
@@ -54,7 +55,11 @@ impl<P: Protocol> State<P> {
         // another session's.
         let mut valid = P::revalidate(context, &mut self.attempt, &WriteSet::default());
         for item in self.writes.items() {
-            if valid.is_ok() && !item.accepts(P::is_present(&self.attempt, item.at)) {
+            // If the commit alone finds out whether the row exists, the row may be in a chain of
+            // commits, and its word tells nothing.
+            let is_unknown = P::ASSUMES_BLINDLY && P::assumes_blindly(context, item.at);
+            let accepts = || item.accepts(P::is_present(&self.attempt, item.at));
+            if valid.is_ok() && !is_unknown && !accepts() {
                 valid = Err(context.conflict(Abort::ExistenceChanged, item.at));
             }
         }
@@ -351,16 +356,16 @@ impl<P: Protocol> State<P> {
         self.held > 0
     }
 
-    /// Forgets the units that the attempt has held, and ends its ownership of values. Returns
-    /// whether it had values.
-    pub(crate) fn end_held(&mut self) -> bool {
+    /// Forgets the units that the attempt has held, and ends its ownership of values, which it
+    /// leaves to `left`. Returns whether it had values.
+    pub(crate) fn end_held(&mut self, left: &LeftValues) -> bool {
         let held = std::mem::take(&mut self.held);
         if held & !NO_UNITS > 0 {
             own_thread::forget_units(held & !NO_UNITS);
         }
         let has_values = held >= WRITES_VALUES;
         if has_values {
-            self.end_values();
+            self.end_values(left);
         }
         has_values
     }

@@ -11,21 +11,21 @@ use super::tx::{Effects, Tx};
 use super::{Conflict, State};
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
-    Common, Context, Engine, InPlace, KnownTables, Protocol, ReadView, TableCore, Unwatched,
-    VALUES_AT_ONCE, Versions, Watch, Worker,
+    Backlog, Common, Context, Engine, InPlace, KnownTables, Protocol, ReadView, TableCore,
+    Unwatched, VALUES_AT_ONCE, Versions, Watch, Worker, take_buffer,
 };
-use crate::epoch::{Epoch, Slot};
+use crate::epoch::{Epoch, Epochs, Slot};
 use crate::error::Abort;
 use crate::factor::Factor;
-use crate::gc::Garbage;
+use crate::gc::{Garbage, LeftValues};
 use crate::index::Found;
 use crate::log::Level;
 use crate::record::{CellAt, PlacedUnit};
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
-    Duration, Exclusive, Instant, MODELLED, Mutex, Point, Random, Turn, Turns, Wait, Waited, Wish,
-    lock, pass, patience, sleep, thread,
+    Duration, Exclusive, Instant, MODELLED, Mutex, MutexGuard, Point, Random, Turn, Turns, Wait,
+    Waited, Wish, lock, may_drop_later, pass, patience, sleep, thread, try_lock,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -62,11 +62,47 @@ pub(crate) struct SessionShared<B> {
     pub(crate) slot: Arc<Slot>,
     /// Locked by the session, and also by the advancer while the session is idle or in a long
     /// report.
-    pub(crate) garbage: Mutex<Garbage<B>>,
+    garbage: Mutex<Garbage<B>>,
+    /// The part of the garbage that the session adds to without the lock.
+    left_values: LeftValues,
     pub(crate) counters: Counters,
     /// The counts of transactions with a name.
     pub(crate) names: SessionNames,
     pub(crate) known_tables: Arc<KnownTables>,
+}
+
+impl<B: Backlog> SessionShared<B> {
+    /// Makes the part of the session numbered `session`.
+    pub(crate) fn new(session: u64, slot: Arc<Slot>) -> SessionShared<B> {
+        SessionShared {
+            session,
+            slot,
+            garbage: Mutex::new(Garbage::default()),
+            left_values: LeftValues::default(),
+            counters: Counters::new(),
+            names: SessionNames::default(),
+            known_tables: Arc::default(),
+        }
+    }
+
+    /// Locks all garbage of the session.
+    pub(crate) fn garbage(&self, epochs: &Epochs) -> MutexGuard<'_, Garbage<B>> {
+        let mut garbage = lock(&self.garbage);
+        garbage.take_values(epochs, &self.left_values);
+        garbage
+    }
+
+    /// Locks all garbage of the session, if it is not locked.
+    pub(crate) fn try_garbage(&self, epochs: &Epochs) -> Option<MutexGuard<'_, Garbage<B>>> {
+        let mut garbage = try_lock(&self.garbage)?;
+        garbage.take_values(epochs, &self.left_values);
+        Some(garbage)
+    }
+
+    /// Returns whether the session has left values outside of its locked garbage.
+    pub(crate) fn has_left_values(&self) -> bool {
+        !self.left_values.is_empty()
+    }
 }
 
 /// The working parts of a session, without its reference to the database.
@@ -324,7 +360,7 @@ impl<P: Protocol> TxnRunner<P> {
     ) -> Option<bool> {
         if !P::SINGLE_READ_COMMITS
             || self.has_to_collect(engine)
-            || table.database != engine.id
+            || !table.owner.is(engine.id)
             || self.state.get_mut().log.is_some()
         {
             return None;
@@ -647,7 +683,9 @@ impl<P: Protocol> TxnRunner<P> {
     /// Ends what the attempt has held: units, values, and steps.
     #[inline(never)]
     fn end_held(&mut self, effects: &Effects) {
-        if self.state.get_mut().end_held() {
+        if self.state.get_mut().end_held(&self.public.left_values) {
+            // Another thread may have taken over what was left, to count it.
+            self.has_garbage = true;
             self.give_up_values(effects);
         }
     }
@@ -696,7 +734,7 @@ impl<P: Protocol> TxnRunner<P> {
         if changed != 0 {
             engine.watchers.wake(changed); // WT6
         }
-        let mut garbage = lock(&self.public.garbage);
+        let mut garbage = self.public.garbage(&engine.epochs);
         garbage.take_from(engine, worker);
         let progress = engine.epochs.progress();
         if progress != self.collected_at {
@@ -719,6 +757,9 @@ impl<P: Protocol> TxnRunner<P> {
     #[inline(never)]
     fn collect_values(&mut self, engine: &Engine<P>, effects: &Effects) {
         let unwanted = &mut self.state.get_mut().worker.local.values.unwanted;
+        if !may_drop_later() {
+            return engine.shared_garbage.put_unwanted(unwanted);
+        }
         if unwanted.len() > VALUES_AT_ONCE {
             engine.shared_garbage.put_unwanted(&mut unwanted.split_off(VALUES_AT_ONCE));
         }
@@ -735,7 +776,7 @@ impl<P: Protocol> TxnRunner<P> {
     fn give_up_values(&mut self, effects: &Effects) {
         let unwanted = &mut self.state.get_mut().worker.local.values.unwanted;
         if !unwanted.is_empty() {
-            effects.drop_later(std::mem::take(unwanted));
+            effects.drop_later(std::mem::replace(unwanted, take_buffer()));
         }
     }
 

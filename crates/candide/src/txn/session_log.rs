@@ -211,7 +211,7 @@ impl Record<'_> {
         let TableCore { log_number, layout, .. } = &*self.tables[usize::from(number)];
         self.table = number.into();
         self.logged = LoggedTable {
-            number: *log_number,
+            number: log_number.get(),
             key_words: layout.key_words() as u8,
             is_packed: layout.packs_keys(),
         };

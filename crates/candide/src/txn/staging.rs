@@ -4,7 +4,7 @@
 
 use super::{InsertTarget, State};
 use crate::access::Intent;
-use crate::engine::{Engine, Indexes, Protocol, TableCore};
+use crate::engine::{Engine, Protocol, TableCore};
 use crate::error::Abort;
 use crate::record::{RecordAt, UserUpdate};
 use crate::schema::{
@@ -45,7 +45,8 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         let groups = updater.target().groups();
         let group = groups.trailing_zeros() as u8;
         assert!(groups.is_power_of_two(), "the columns of an updater's target lie in one group");
-        if !self.table.indexes.is_empty() {
+        if !self.table.indexes.writes_are_plain() {
+            self.table.restrictions.check_change(groups)?;
             let mut indexed = false;
             updater.target().places(&mut |place| indexed |= self.table.indexes.covers(place));
             if indexed {
@@ -124,7 +125,7 @@ impl<P: Protocol> State<P> {
             return Ok(false);
         }
         self.make_room(engine, table)?;
-        if !table.indexes.is_empty() {
+        if !table.indexes.writes_are_plain() {
             self.add_entries(engine, table, record, image)?;
         }
         self.stage_image(engine, table, record, image, Intent::Insert)?;
@@ -139,6 +140,11 @@ impl<P: Protocol> State<P> {
         key: &[u64],
         image: &[u64],
     ) -> Result<(), Abort> {
+        if !table.indexes.writes_are_plain() {
+            self.admit(engine, table)?;
+            self.admit_write()?;
+            table.restrictions.check_change(u64::MAX)?;
+        }
         let InsertTarget { record, is_new } = self.record_for(engine, table, key)?;
         if !is_new {
             self.make_room(engine, table)?;
@@ -180,7 +186,10 @@ impl<P: Protocol> State<P> {
         table: &TableCore,
         record: RecordAt,
     ) -> Result<(), Abort> {
-        if !table.indexes.is_empty() {
+        if !table.indexes.writes_are_plain() {
+            if table.restrictions.is_permanent() {
+                return Err(Abort::Permanent);
+            }
             self.remove_entries(engine, table, record)?;
         }
         let first = table.layout.first_of(record);
@@ -194,12 +203,14 @@ impl<P: Protocol> State<P> {
     }
 }
 
-/// A sink that refuses changes of the columns of a secondary index, before any change is staged.
-pub(crate) struct FreeColumnsOnly<'a>(pub(crate) &'a Indexes);
+/// A sink that refuses changes of frozen columns and of those of a secondary index, before any
+/// change is staged.
+pub(crate) struct FreeColumnsOnly<'a>(pub(crate) &'a TableCore);
 
 impl FreeColumnsOnly<'_> {
     fn check(&self, place: Place) -> Result<(), Abort> {
-        if self.0.covers(place) { Err(Abort::Indexed) } else { Ok(()) }
+        self.0.restrictions.check_change(1 << place.group)?;
+        if self.0.indexes.covers(place) { Err(Abort::Indexed) } else { Ok(()) }
     }
 }
 

@@ -103,6 +103,12 @@ pub(crate) struct Mark {
     applied: usize,
 }
 
+/// Returns the error of an operation on a table that does not belong to the database.
+#[cold]
+fn refused(table: &TableCore) -> Abort {
+    if table.owner.is_none() { Abort::TableDropped } else { Abort::ForeignTable }
+}
+
 impl<P: Protocol> State<P> {
     pub(crate) fn new(
         engine: &Engine<P>,
@@ -544,8 +550,8 @@ impl<P: Protocol> State<P> {
     /// not be doomed.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn admit(&mut self, engine: &Engine<P>, table: &TableCore) -> Result<(), Abort> {
-        if table.database != engine.id {
-            return Err(Abort::ForeignTable);
+        if !table.owner.is(engine.id) {
+            return Err(refused(table));
         }
         self.enter(engine)
     }

@@ -6,7 +6,7 @@ use super::conflict::Conflict;
 use super::savepoint::Savepoint;
 use super::state::State;
 use super::step_list::{OwnedList, Phase, StepList};
-use crate::engine::{Engine, Protocol, SharedQueue};
+use crate::engine::{Engine, Protocol, SharedQueue, keep_buffer};
 use crate::error::Abort;
 use crate::protocols::DefaultProtocol;
 use crate::record::value::Value;
@@ -88,7 +88,14 @@ impl Effects {
 
     /// Drops values when the session is free.
     pub(crate) fn drop_later(&self, mut values: Vec<Value>) {
-        self.0.borrow_mut().get_or_insert_default().values.append(&mut values);
+        let mut kept = self.0.borrow_mut();
+        let kept = &mut kept.get_or_insert_default().values;
+        if kept.is_empty() {
+            *kept = values;
+        } else {
+            kept.append(&mut values);
+            keep_buffer(values);
+        }
     }
 
     /// Notes that the attempt has not committed, before any of the user's values is dropped.

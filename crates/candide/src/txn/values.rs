@@ -5,6 +5,7 @@
 use super::state::{State, WRITES_VALUES};
 use crate::engine::{Engine, Protocol, Retired, TableCore, Versions};
 use crate::error::Abort;
+use crate::gc::LeftValues;
 use crate::record::value::Value;
 use std::sync::PoisonError;
 
@@ -49,14 +50,17 @@ impl<P: Protocol> State<P> {
     }
 
     /// Ends the attempt's ownership of values: what it has replaced belongs to the session's
-    /// garbage, and what it has not installed is to be dropped.
-    pub(super) fn end_values(&mut self) {
+    /// garbage, of which `left` is a part, and what it has not installed is to be dropped.
+    pub(super) fn end_values(&mut self, left: &LeftValues) {
         let local = &mut self.worker.local;
         let replaced = &mut local.values.replaced;
         if !replaced.is_empty() {
             P::Versions::leave_values(&mut self.worker.versions, replaced);
-            let retired = replaced.drain(..).map(|replaced| Retired::Value(replaced.value));
-            local.retired.extend(retired);
+            while let Some(replaced) = replaced.pop() {
+                if let Err(value) = left.put(replaced.value) {
+                    local.retired.push(Retired::Value(value));
+                }
+            }
         }
         local.values.end();
     }

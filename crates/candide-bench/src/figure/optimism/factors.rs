@@ -99,7 +99,8 @@ fn similar(protocol: &str, factor: Factor, line: usize, occ: usize) -> Claim {
         )
     };
     let text = format!("Section 4: under {protocol}, {factor} {what}");
-    Claim { text, line, quantity: Quantity::OfBase, compared, accepted }
+    let quantity = Quantity::OfBase;
+    Claim { text, line, quantity, compared, accepted, least_threads: 1 }
 }
 
 /// Returns the outline of Figures 4 and 7.

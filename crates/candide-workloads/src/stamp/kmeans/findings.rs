@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::meeting::Iteration;
 use super::points::Points;
 use super::tables::{CHUNK, DIMENSIONS_MAX, Found};
 use crate::Consistency;
@@ -10,6 +9,42 @@ use crate::workload::lock;
 
 /// The number of failures that are described. Further ones are only counted.
 const FAILURES_MAX: usize = 20;
+
+/// What a thread has done in the current iteration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Part {
+    /// The number of chunks that it has claimed.
+    pub(super) claims: u64,
+    /// The number of points that have changed their clusters.
+    pub(super) changed: u64,
+}
+
+/// The account of the current iteration.
+#[derive(Debug, Clone)]
+pub(super) struct Iteration {
+    /// The iteration's number within its clustering, from 0.
+    pub(super) number: usize,
+    /// The coordinates of the centres, which do not change within the iteration.
+    pub(super) centres: Arc<Vec<f32>>,
+    /// The number of chunks that threads have without claiming them.
+    pub(super) given: u64,
+    /// What threads have done that are at its end or have left.
+    pub(super) done: Part,
+}
+
+impl Iteration {
+    /// Returns the account of the first iteration, in which no thread has points that it need not
+    /// claim.
+    pub(super) fn first(centres: Arc<Vec<f32>>) -> Iteration {
+        Iteration { number: 0, centres, given: 0, done: Part::default() }
+    }
+
+    /// Enters what a thread has done.
+    pub(super) fn enter(&mut self, part: Part) {
+        self.done.claims += part.claims;
+        self.done.changed += part.changed;
+    }
+}
 
 /// The end of an iteration, as the sequential program has found it.
 #[derive(Debug, Clone, PartialEq)]

@@ -18,7 +18,6 @@ mod audit;
 mod clustering;
 mod findings;
 mod knobs;
-mod meeting;
 mod points;
 mod program;
 mod tables;

@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use candide::Abort;
 
 use super::clustering::{NO_CLUSTER, first_centres, goes_on, nearest, new_centres, recentre};
-use super::findings::{Ended, Findings, Sums, totals};
+use super::findings::{Ended, Findings, Iteration, Part, Sums, totals};
 use super::knobs::Kmeans;
-use super::meeting::{Iteration, Meeting, Member, Part};
 use super::points::Points;
 use super::tables::{AddPoint, CHUNK, Found, Job};
 use crate::replay::Stopped;
+use crate::stamp::meeting::{Meeting, Member};
+use crate::stamp::timed;
 use crate::{Consistency, Step};
-
-/// The shortest time in which the sequential program is measured. It is repeated until then.
-const MEASURED_MIN: Duration = Duration::from_millis(100);
 
 /// Finds clusters on one thread, without transactions. Returns the end of each iteration; `None` if
 /// it was told to stop.
@@ -72,13 +70,7 @@ impl Prepared {
     pub(super) fn new(knobs: &Kmeans, seed: u64, stopped: Stopped<'_>) -> Option<Prepared> {
         let points = Points::generate(knobs, seed);
         let first = Arc::new(first_centres(&points, knobs.clusters));
-        let (mut iterations, mut took) = (Vec::new(), Duration::MAX);
-        let begun = Instant::now();
-        while iterations.is_empty() || begun.elapsed() < MEASURED_MIN {
-            let begun = Instant::now();
-            iterations = sequential(&points, knobs, stopped)?;
-            took = took.min(begun.elapsed());
-        }
+        let (iterations, took) = timed(|| sequential(&points, knobs, stopped))?;
         let totals = totals(&points);
         Some(Prepared { points, totals, first, iterations, took })
     }
@@ -98,7 +90,7 @@ pub struct Program {
     pub(super) prepared: Arc<Prepared>,
     /// The cluster of each point. Only the thread that has claimed a point changes its cluster.
     pub(super) memberships: Vec<AtomicU32>,
-    pub(super) meeting: Arc<Meeting>,
+    pub(super) meeting: Arc<Meeting<Iteration>>,
     findings: Findings,
     clusterings: AtomicU64,
     clusters: u32,
@@ -114,7 +106,7 @@ impl Program {
         let prepare = || Prepared::new(knobs, seed, stopped).ok_or(());
         let prepared = knobs.kept.get_or(&inputs, prepare).ok()?;
         let memberships = (0..points).map(|_| AtomicU32::new(NO_CLUSTER)).collect();
-        let meeting = Arc::new(Meeting::new(prepared.first.clone()));
+        let meeting = Arc::new(Meeting::new(Iteration::first(prepared.first.clone())));
         let (findings, clusterings) = (Findings::default(), AtomicU64::new(0));
         Some(Program { prepared, memberships, meeting, findings, clusterings, clusters, threshold })
     }
@@ -187,13 +179,13 @@ pub struct Client<S> {
     centres: Arc<Vec<f32>>,
     next: Next,
     part: Part,
-    member: Member,
+    member: Member<Iteration>,
 }
 
 impl<S: Store> Client<S> {
     /// Adds a thread, with its access to the tables. A thread may join at any time.
     pub fn join(program: &Arc<Program>, store: S) -> Self {
-        let (member, centres) = program.meeting.join();
+        let (member, Iteration { centres, .. }) = program.meeting.join();
         let (program, part) = (program.clone(), Part::default());
         Client { store, program, centres, next: Next::Claim, part, member }
     }
@@ -208,7 +200,7 @@ impl<S: Store> Client<S> {
             if self.part.changed > 0 {
                 self.store.run(Job::End(self.part.changed))?;
             }
-            self.member.enter(self.part);
+            self.member.enter(|iteration| iteration.enter(self.part));
             Ok(())
         }();
         if let Err(abort) = left {
@@ -232,11 +224,13 @@ impl<S: Store> Client<S> {
     /// the thread has a chunk that it need not claim.
     fn meet(&mut self) -> Result<(), Abort> {
         let Client { store, program, .. } = self;
-        self.member.enter(std::mem::take(&mut self.part));
-        let (place, centres) = self.member.arrive(|iteration, members| {
+        let part = std::mem::take(&mut self.part);
+        self.member.enter(|iteration| iteration.enter(part));
+        let (place, Iteration { centres, .. }) = self.member.arrive(|iteration, members| {
             let next = members * CHUNK as u64;
             let found = store.exchange(program.clusters, next)?;
-            Ok(program.end(iteration, &found))
+            let (number, centres) = program.end(iteration, &found);
+            Ok(Iteration { number, given: members, ..Iteration::first(centres) })
         })?;
         self.centres = centres;
         self.next = self.beginning_at(place as usize * CHUNK);

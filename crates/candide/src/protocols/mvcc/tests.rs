@@ -4,7 +4,7 @@
 use crate::epoch::Collect;
 use crate::index::Found;
 use crate::protocols::Mvcc;
-use crate::sync::{Duration, Patience, Point, Random, Wait, Waited, Wish, lock, with_hook};
+use crate::sync::{Duration, Patience, Point, Random, Wait, Waited, Wish, with_hook};
 use crate::tests::interleaving::acting;
 use crate::tests::rows::Item;
 use crate::tests::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
@@ -292,7 +292,9 @@ fn a_version_on_the_path_of_a_reader_is_not_freed() {
     db.inner.engine.epochs.pass();
     let meanwhile = move || {
         drop(snapshot);
-        let own = |other: &Session<Mvcc>| lock(&other.core_for_tests().public.garbage).len();
+        let own = |other: &Session<Mvcc>| {
+            other.core_for_tests().public.garbage(&other.inner().engine.epochs).len()
+        };
         assert_eq!(own(&other), 1);
         ok(other.run(|_| Ok(())));
         assert_eq!(own(&other), 1, "it is retired, and not free yet");

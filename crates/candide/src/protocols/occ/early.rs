@@ -10,11 +10,11 @@
 use crate::access::steps::InChain;
 use crate::access::{WriteItem, WriteSet, steps};
 use crate::engine::own_thread::{self, Held};
-use crate::engine::{Context, Protocol};
+use crate::engine::{Common as Base, Context, Protocol};
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::locks::{
-    EndWish, Grant, HeldCells, Link, LockBase, Locker, Mode, Pipeline, RANGE, RASK, RowLocks,
+    CallWish, Grant, HeldCells, Link, LockBase, Locker, Mode, Pipeline, RANGE, RASK, RowLocks,
     SessionLocks, WASK, end_want, following, learn, lock_place, want_end, with_flags,
 };
 use crate::policy::Policy;
@@ -25,10 +25,14 @@ use crate::stats::{LockCount, LockCounters};
 use crate::sync::{Duration, Ordering, Patience, Wait, Waited, Wish, patience as prolonged};
 use std::sync::Arc;
 
-pub(super) use crate::locks::{Early, FLAGS, Hold, SharedLocks, When, init_lock, patience};
+pub(super) use crate::locks::{
+    Early, FLAGS, FROZEN, Hold, SharedLocks, When, forget_frozen, init_lock, patience,
+};
 
 /// The flag of a TID word with which a read first calls [`EarlyLocks::before_read`].
 pub(super) const READER_ASKS: u64 = RASK;
+/// The flags that stay in a TID word when a commit replaces its version.
+pub(super) const KEPT: u64 = FLAGS | FROZEN;
 /// The flag of a TID word with which a commit first calls [`Early::before_lock`].
 pub(super) const WRITER_ASKS: u64 = WASK;
 /// The longest time that a commit waits for the holder of the token before it locks in a pipeline.
@@ -115,12 +119,12 @@ impl EarlyLocks {
         at: CellAt,
         when: When,
     ) -> Result<(), Abort> {
-        if when == When::Staging && is_pipelined(base(context), at) {
-            // The commit locks the row, and yields to the token before.
-            return Ok(());
-        }
         // Other writers are about to wait for this attempt.
-        context.yield_to_token()?;
+        if let Err(yielded) = context.yield_to_token() {
+            // The commit in a pipeline locks the row, and yields to the token before.
+            let locks_later = when == When::Staging && is_pipelined(base(context), at);
+            return if locks_later { Ok(()) } else { Err(yielded) };
+        }
         self.ask(context, at, (Mode::Write, when))?;
         // A closure that continues with a row that has changed while the attempt waited would run
         // without success, unless it has read of the row only that a number is in a range.
@@ -500,8 +504,16 @@ impl EarlyLocks {
     }
 
     /// Returns the wish that the chain of a cell ends. `tid` was the cell's TID word.
-    pub(super) fn wish_for_end(at: CellAt, tid: Tid) -> Option<EndWish> {
-        tid.has(WASK).then(|| EndWish::of(at))
+    pub(super) fn wish_for_end(engine: &Base, at: CellAt, tid: Tid) -> Option<CallWish<'_>> {
+        tid.has(WASK).then(|| CallWish::of(engine, at))
+    }
+
+    /// Returns whether the words of a unit never change, once its row is there.
+    pub(super) fn is_frozen<P: Protocol<Clock = Shared>>(
+        context: &Context<'_, P>,
+        at: CellAt,
+    ) -> bool {
+        context.clock.locks.policies.is_frozen(at)
     }
 
     /// Returns whether a row of which a commit is about to be staged is locked in chains. `tid` was

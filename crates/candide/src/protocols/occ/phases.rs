@@ -105,7 +105,7 @@ fn with_ranges(
         if validated != Err(Abort::ReadChanged) {
             break;
         }
-        match attempt.ranges.refresh(&mut attempt.reads, is_own) {
+        match attempt.ranges.refresh(&mut attempt.reads, is_own, Some(context.engine)) {
             Ok(true) => validated = again(context, attempt),
             Ok(false) => break,
             Err(at) => {
@@ -194,7 +194,7 @@ pub(super) fn install(
 ) {
     let item = &mut writes.items_mut()[index];
     let (at, was) = begin_install(item);
-    let mut new = version.0 | was.0 & (Tid::QUEUED | early::FLAGS);
+    let mut new = version.0 | was.0 & (Tid::QUEUED | early::KEPT);
     if item.present {
         writes.install(index, at.payload());
     } else if was.has(Tid::ABSENT) {

@@ -16,9 +16,12 @@ use crate::engine::{
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
+use crate::locks::CallWish;
 use crate::log::LogTurn;
 use crate::policy::Policies;
-use crate::protocols::shared::cell_lock::{enqueue_if_absent, keep, may_be_reaped, note_end, reap};
+use crate::protocols::shared::cell_lock::{
+    enqueue_if_absent, look_again, may_be_reaped, note_end, reap, request_requeue,
+};
 use crate::protocols::shared::late_rows::{LateRows, NoLateRows};
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::read_set::ReadSet;
@@ -63,6 +66,7 @@ impl Protocol for Occ {
             early: EarlyLocks::new(clock, counts),
             view: View::new(&clock.epochs),
             last: None,
+            frozen_epoch: 0,
         }
     }
 
@@ -310,7 +314,14 @@ impl Absence for Occ {
     }
 
     fn keep(context: &mut Context<'_, Occ>, first: CellAt) -> Result<bool, Abort> {
-        keep(context, first)
+        let tid = match request_requeue(first) {
+            Ok(is_kept) => return Ok(is_kept),
+            Err(tid) => tid,
+        };
+        let wish = CallWish::of(context.engine, first);
+        wish.express();
+        let look = || request_requeue(first).inspect_err(|_| wish.express());
+        look_again(context.again(), first, tid, look)
     }
 
     fn enqueue_if_absent(_clock: &Shared, first: CellAt) -> bool {

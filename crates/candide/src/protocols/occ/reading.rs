@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::early::{EarlyLocks, READER_ASKS};
+use super::early::{EarlyLocks, FROZEN, READER_ASKS, forget_frozen};
 use super::phases::VALIDATIONS_MAX;
 use super::view::{self, Stuck};
 use super::{Attempt, Occ};
@@ -16,7 +16,7 @@ use crate::schema::Words;
 use crate::sync::{Ordering, Spin};
 
 /// The flags of a TID word with which a read cannot be done at once.
-const INSTALL_OR_ASK: u64 = Tid::INSTALL | READER_ASKS;
+const INSTALL_OR_ASK: u64 = Tid::INSTALL | READER_ASKS | FROZEN;
 
 /// Reads a cell: waits if need be, and moves the attempt's view forward.
 #[inline(always)]
@@ -31,6 +31,11 @@ pub(super) fn read(
         let tid = match look(at, INSTALL_OR_ASK, &mut copy) {
             Ok(tid) => tid,
             Err(tid) => {
+                if tid.has(FROZEN)
+                    && let Some(seen) = read_frozen(context.again(), attempt, at, &mut copy)?
+                {
+                    return Ok(seen);
+                }
                 let (copy, context) = (&mut copy, context.again());
                 let look = move || look(at, Tid::INSTALL, copy);
                 read_slowly(context, &mut attempt.early, at, tid, look)?
@@ -97,6 +102,36 @@ fn look(at: CellAt, unless: u64, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid
     if same { Ok(before) } else { Err(before) }
 }
 
+/// Reads a unit that may be frozen, without observing it: the row is permanent, and its words never
+/// change, so the read holds at any moment from the row's version on. The view moves on to such a
+/// moment. Returns `None`, with nothing observed, if the unit must be read as any other: it is not
+/// frozen, or no commit has inserted its row, or attempts are not opaque.
+#[cold]
+#[inline(never)]
+fn read_frozen(
+    mut context: Context<'_, Occ>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    copy: &mut dyn FnMut(Words<'_>),
+) -> Result<Option<Seen>, Abort> {
+    if !EarlyLocks::is_frozen(&context, at) {
+        forget_frozen(at);
+        return Ok(None);
+    }
+    // Acquire: sees the words of the version (E3). The commit of the version has its epoch.
+    let tid = Tid(at.cell_word(0).load(Ordering::Acquire));
+    let is_inserted = tid.version() != Tid::INITIAL.version();
+    if !is_inserted || tid.has(Tid::ABSENT | Tid::DEAD) || !attempt.view.is_opaque() {
+        return Ok(None);
+    }
+    if !attempt.view.has(tid) {
+        attempt.move_view(None).map_err(|stuck| view::conflict(&mut context, stuck))?;
+    }
+    copy(Words::Shared(at.payload()));
+    attempt.note_frozen(tid);
+    Ok(Some(Seen { present: true, version: tid.version() }))
+}
+
 /// Reads a cell that could not be read at once: takes early locks if a flag of the TID word `tid`
 /// is set, and waits for a commit to the cell that is in progress. Returns the result of `look`
 /// after that.
@@ -116,14 +151,11 @@ fn read_slowly(
             Err(said) => tid = said,
         }
     }
-    let Some(wish) = EarlyLocks::wish_for_end(at, tid) else {
+    let Some(wish) = EarlyLocks::wish_for_end(context.engine, at, tid) else {
         return look_again(context, at, tid, look);
     };
-    let engine = context.engine;
     wish.express();
-    let seen = look_again(context, at, tid, || look().inspect_err(|_| wish.express()));
-    wish.end(engine);
-    seen
+    look_again(context, at, tid, || look().inspect_err(|_| wish.express()))
 }
 
 impl Attempt {
@@ -158,7 +190,7 @@ impl Attempt {
                 break;
             }
             // While the closure runs, INSTALL is always another session's.
-            match self.ranges.refresh(&mut self.reads, &|_| false) {
+            match self.ranges.refresh(&mut self.reads, &|_| false, None) {
                 Ok(true) => moved = self.view.move_on(&self.reads, &self.nodes, new),
                 Ok(false) => break,
                 Err(at) => {
@@ -169,6 +201,15 @@ impl Attempt {
         }
         self.ranges.end_refresh(&mut self.reads, moved.is_ok());
         moved
+    }
+
+    /// Notes a version that a read has found which is not observed.
+    fn note_frozen(&mut self, tid: Tid) {
+        let version = Tid(tid.version());
+        self.frozen_epoch = self.frozen_epoch.max(version.epoch());
+        if self.last.is_none_or(|last| last.version() < version.version()) {
+            self.last = Some(version);
+        }
     }
 
     #[inline(always)]
@@ -236,8 +277,8 @@ impl Attempt {
         Ok(true)
     }
 
-    /// Returns the largest epoch of a version that the attempt has read, if it has read rows and
-    /// missed none. A tombstone is removed as soon as its epoch has passed in memory, durable or
+    /// Returns the largest epoch of a version that the attempt has read, or that its session has
+    /// read in a frozen unit, if the attempt has read rows and missed none. A tombstone is removed as soon as its epoch has passed in memory, durable or
     /// not; so the absence of a row may rest on a commit of any epoch. (An operation that only
     /// assumes whether a row exists stages a write, and the commit of that has a stamp.)
     pub(super) fn seen_stamp(&self, epochs: &Epochs) -> u64 {
@@ -246,6 +287,6 @@ impl Attempt {
         if misses {
             return epochs.now();
         }
-        self.reads.iter().map(|(_, tid)| tid.epoch()).max().unwrap_or(0)
+        self.reads.iter().map(|(_, tid)| tid.epoch()).fold(self.frozen_epoch, u64::max)
     }
 }

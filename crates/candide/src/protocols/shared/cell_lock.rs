@@ -535,7 +535,7 @@ pub(crate) fn keep<P: Protocol>(
 /// Sets REQUEUE in the first cell of a record, if the record is absent and queued. Returns `false`
 /// if the record is dead. If the collector or an insert has locked the cell, returns the cell's
 /// word as the error.
-fn request_requeue(first: CellAt) -> Result<bool, Tid> {
+pub(crate) fn request_requeue(first: CellAt) -> Result<bool, Tid> {
     let cell = first.cell_word(0);
     let mut tid = Tid(cell.load(Ordering::Relaxed));
     loop {

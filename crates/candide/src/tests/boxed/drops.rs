@@ -5,9 +5,11 @@ use crate::engine::{Protocol, VALUES_AT_ONCE};
 use crate::epoch::Epochs;
 use crate::tests::rows::Item;
 use crate::tests::waiting::eventually;
-use crate::{Abort, Database, RunOptions, Table};
+use crate::{Abort, Database, Occ, RunOptions, Table};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// A database whose epochs the test moves, with values, and an item 1 that counts.
@@ -216,4 +218,35 @@ fn the_value_of_a_refused_operation_outlives_the_attempt<P: Protocol>() {
     });
     assert_eq!(read_only, Err(Abort::ReadOnly), "{}", P::NAME);
     settle(&db, &values, &ledger);
+}
+
+/// Another thread, which counts, takes over what a session has just left. The session only reads
+/// from then on, and is never idle.
+#[test]
+fn a_value_that_another_thread_has_counted_is_dropped_all_the_same() {
+    let stage = Stage::<Occ>::new();
+    let Stage { db, values, items, .. } = &stage;
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                let _ = db.memory();
+            }
+        });
+        let mut before = Ledger::default();
+        let kept = (0..1000).find_map(|_| {
+            let ledger = Ledger::default();
+            // What is staged and replaced makes the end of the attempt long.
+            db.run(|tx| (0..100).try_for_each(|_| values.put(tx, 1, ledger.probe()))).unwrap();
+            let is_dropped = (0..200).any(|_| {
+                stage.epochs.pass();
+                db.run(|tx| items.read(tx, 1, Item::COUNT).map(drop)).unwrap();
+                before.alive().is_empty()
+            });
+            let replaced = std::mem::replace(&mut before, ledger);
+            (!is_dropped).then(|| replaced.alive())
+        });
+        is_done.store(true, Ordering::Relaxed);
+        assert_eq!(kept, None);
+    });
 }

@@ -68,13 +68,7 @@ impl Watchdog {
                 {
                     *looks += 1;
                     if *looks > LOOKS_MAX {
-                        // No macro is used here, since it would write to the test's captured
-                        // output, which is kept until the test ends.
-                        let _ = writeln!(
-                            std::io::stderr(),
-                            "hostile: nothing happens at {what}; giving up"
-                        );
-                        std::process::abort();
+                        end_process(&format!("nothing happens at {what}"));
                     }
                 } else {
                     return;
@@ -88,6 +82,14 @@ impl Watchdog {
     pub(crate) fn step(&self, what: impl Into<String>) {
         *self.step.lock().unwrap_or_else(PoisonError::into_inner) = Some((what.into(), 0));
     }
+}
+
+/// Ends the process, since the test would hang.
+pub(crate) fn end_process(why: &str) -> ! {
+    // No macro is used here, since it would write to the test's captured output, which is kept until
+    // the test ends.
+    let _ = writeln!(std::io::stderr(), "hostile: {why}; giving up");
+    std::process::abort();
 }
 
 impl Drop for Watchdog {

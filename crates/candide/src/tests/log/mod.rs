@@ -29,7 +29,11 @@ mod turns;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod visits;
 
+#[cfg(not(any(loom, sanitized)))]
+pub(crate) use disk::Logged;
 #[cfg(shuttle)]
-pub(crate) use disk::{Logged, Told};
+pub(crate) use disk::Told;
+#[cfg(not(any(loom, shuttle, sanitized)))]
+pub(crate) use replay::Replay;
 #[cfg(shuttle)]
 pub(crate) use story::{Story, Witness};

@@ -42,7 +42,7 @@ pub(crate) struct Replay {
 pub(crate) fn logged_tables<P: Protocol>(logged: &Logged<P>) -> BTreeMap<u16, Arc<TableCore>> {
     let tables = &logged.db.inner.engine.tables;
     let tables = tables.read().unwrap_or_else(PoisonError::into_inner);
-    tables.iter().filter_map(|core| Some((core.log_number?, core.clone()))).collect()
+    tables.iter().filter_map(|core| Some((core.log_number.get()?, core.clone()))).collect()
 }
 
 impl Replay {

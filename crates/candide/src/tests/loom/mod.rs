@@ -10,6 +10,7 @@ mod hash_index;
 mod holders;
 mod installs;
 mod late_rows;
+mod left_values;
 mod old_versions;
 mod ordered_index;
 mod policies;

@@ -65,7 +65,7 @@ fn conflicts_are_counted_by_transaction_name() {
         items.update(tx, 1, Item::COUNT.set(count))
     }));
     assert_eq!(counts(db.named_stats()), [("pay", 1, 2, 0)]);
-    let line = "pay: read_changed on items.hot, key 1";
+    let line = "pay: read_changed on items.hot, key id: 1";
     assert_eq!(told.into_inner(), [line, line]);
     assert_eq!(first.last_conflict().map(|conflict| conflict.to_string()).as_deref(), Some(line));
     // A later transaction without a name, in the same session.

@@ -3,7 +3,8 @@
 use super::open;
 use candide::schema::Field;
 use candide::{
-    Abort, Database, Error, Key, Mvcc, Prefix, Protocol, Record, Table, TableOptions, Text, Whole,
+    Abort, Database, Equals, Error, Key, Mvcc, Prefix, Protocol, Record, Table, TableOptions, Text,
+    Whole,
 };
 use candide_log_testing::SimDisk;
 use std::collections::BTreeMap;
@@ -74,7 +75,7 @@ fn keys_of_several_components_are_recovered<P: Protocol>() {
             let all = parts.scan(tx, .., Whole).collect::<Result<Vec<_>, _>>()?;
             assert!(all.iter().map(|(key, part)| (key, part)).eq(&model));
             let kept = model.values().filter(|part| part.mark == "kept").count();
-            assert_eq!(by_mark.count(tx, Prefix(("kept",)))?, kept);
+            assert_eq!(by_mark.count(tx, Prefix((Equals("kept"),)))?, kept);
             Ok(())
         })
         .unwrap();

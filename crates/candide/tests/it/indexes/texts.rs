@@ -1,7 +1,7 @@
 //! Keys and indexes with texts in tuples and options, beside a model.
 
 use candide::any::AnyDatabase;
-use candide::{Abort, Prefix, Record, TableOptions, Text, Whole};
+use candide::{Abort, Equals, Prefix, Record, TableOptions, Text, Whole};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -88,7 +88,7 @@ fn rows_are_found_by_texts_in_tuples_and_options() {
                 for &(store, name) in model.keys() {
                     parts.modify(tx, (store, name), Part::LABEL, |label| *label = text("moved"))?;
                 }
-                let moved = |kind: i8| by_label.count(tx, Prefix((kind, "moved")));
+                let moved = |kind: i8| by_label.count(tx, Prefix((kind, Equals("moved"))));
                 assert_eq!(moved(-1)? + moved(0)? + moved(1)?, model.len(), "{protocol}");
                 Ok(())
             })

@@ -185,3 +185,35 @@ fn ranges_of_texts_are_given_as_slices() {
         Ok(())
     }));
 }
+
+protocol_tests!(concurrent: a_column_is_set_to_a_string_that_fits);
+fn a_column_is_set_to_a_string_that_fits<P: Protocol>() {
+    #[derive(Debug, Clone, Copy, PartialEq, Record)]
+    struct Note {
+        #[key]
+        id: u64,
+        count: u64,
+        title: Text<8>,
+        tag: Bytes<2>,
+    }
+    let (db, notes) = database_with::<Note, P>("notes");
+    let note = Note { id: 1, count: 0, title: Text::default(), tag: Bytes::default() };
+    ok(db.run(|tx| notes.insert(tx, note)));
+    ok(db.run(|tx| {
+        notes.update(tx, 1, (Note::TITLE.set("Ann"), Note::TAG.set(*b"ab"), Note::COUNT.add(1)))
+    }));
+    ok(db.run(|tx| {
+        // A refused update is not staged, not even the columns before the text.
+        let refused = (Note::COUNT.add(7), Note::TITLE.set(LONG), Note::COUNT.add(9));
+        assert_eq!(notes.update(tx, 1, refused), Err(Abort::TextTooLong));
+        assert_eq!(
+            notes.update_if_present(tx, 1, Note::TITLE.set(LONG.to_string())),
+            Err(Abort::TextTooLong)
+        );
+        notes.update(tx, 1, Note::COUNT.add(1))
+    }));
+    let title = Text::new("Ann").expect("it fits");
+    let expected = Note { count: 2, title, tag: Bytes::new(*b"ab"), ..note };
+    assert_eq!(db.run(|tx| notes.read(tx, 1, Whole)), Ok(expected));
+    ok(db.run(|tx| notes.update(tx, 1, Note::TITLE.set(title))));
+}

@@ -8,8 +8,8 @@
 use crate::common::{builder, ok};
 use candide::schema::{IndexKind, KeyColumn, KeyPrefix};
 use candide::{
-    Abort, Bytes, Column, Database, Group, Hashed, IndexOptions, Key, Ordered, Prefix, Protocol,
-    Record, Table, TableOptions, Text, Tx, Whole,
+    Abort, Bytes, Column, Database, Equals, Group, Hashed, IndexOptions, Key, Ordered, Prefix,
+    Protocol, Record, Table, TableOptions, Text, Tx, Whole,
 };
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -379,9 +379,9 @@ fn lookups_accept_keys_in_every_form<P: Protocol>() {
         assert_eq!(table.get_for_update(tx, (7, long, mark), value)?, None);
         assert!(!table.delete_if_present(tx, (7, long, mark))?);
         assert_eq!(table.find(tx, (7, long, mark)).map(drop), Err(Abort::NotFound));
-        assert_eq!(table.count(tx, Prefix((7, long)))?, 0);
-        assert_eq!(table.scan_rev(tx, Prefix((7, long)), ()).next(), None);
-        assert_eq!(table.count(tx, Prefix((7, &string)))?, 1);
+        assert_eq!(table.count(tx, Prefix((7, Equals(long))))?, 0);
+        assert_eq!(table.scan_rev(tx, Prefix((7, Equals(long))), ()).next(), None);
+        assert_eq!(table.count(tx, Prefix((7, Equals(&string))))?, 1);
         Ok::<_, Abort>(())
     }));
     let mut session = db.session().unwrap();

@@ -281,9 +281,9 @@ fn publish(
     let kept = match version {
         None => was.unlocked(),
         Some(version) if was.has(Tid::ABSENT) => {
-            Tid(version.0 | was.0 & (Tid::QUEUED | Tid::ABSENT | Tid::REQUEUE))
+            Tid(version.0 | was.0 & (Tid::QUEUED | Tid::ABSENT | Tid::REQUEUE | early::FROZEN))
         }
-        Some(version) => Tid(version.0 | was.0 & Tid::QUEUED),
+        Some(version) => Tid(version.0 | was.0 & (Tid::QUEUED | early::FROZEN)),
     };
     let kept = attempt.early.following(context, at, kept);
     match version {
@@ -298,10 +298,10 @@ fn leave_version(context: &mut Context<'_, Occ>, at: CellAt, version: Tid) {
     let mut was = word_of(at);
     loop {
         let flags = was.0 & !was.version() & !Tid::WATCHED;
-        // Relaxed: the successor reads the word when this attempt is over (E31). An exchange: the
+        // Release: a reader of a frozen unit sees the row of its version (E3). An exchange: the
         // successor may be setting ABSENT.
-        let (now, relaxed) = (version.version() | flags, Ordering::Relaxed);
-        match cell.compare_exchange(was.0, now, relaxed, relaxed) {
+        let now = version.version() | flags;
+        match cell.compare_exchange(was.0, now, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => break,
             Err(now) => was = Tid(now),
         }

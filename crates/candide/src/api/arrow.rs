@@ -1,0 +1,372 @@
+//! Rows as record batches of Apache Arrow: the feature `arrow`.
+
+#![forbid(unsafe_code)]
+
+use super::quiescent::for_each_row;
+use super::table::Table;
+use crate::catalog::schema_of;
+use crate::engine::{Protocol, TableCore};
+use crate::error::{Error, StreamError};
+use crate::schema::{Record, RowType};
+use crate::shared::Inner;
+use arrow_array::builder::{
+    BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder, StringBuilder,
+    StringDictionaryBuilder,
+};
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use candide_log::schema::{FieldPlace, FieldSchema, TableSchema, TypeSchema, Value};
+use candide_log::text::json_of;
+use std::sync::Arc;
+
+/// The largest number of rows of a record batch.
+const ROWS_AT_ONCE: usize = 8_192;
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// Returns the schema of the table's record batches: a column for each field, those of the key
+    /// included, in the order of their declaration. Exists with the cargo feature `arrow`.
+    ///
+    /// | field | column |
+    /// |---|---|
+    /// | `bool`, numbers up to 64 bits | of the same type |
+    /// | texts, `char` | `Utf8` |
+    /// | [`Bytes<N>`](crate::Bytes), `u128`, `i128`, types that do not describe themselves | `FixedSizeBinary`; numbers with their highest byte first |
+    /// | enums without data | `Dictionary(Int32, Utf8)` |
+    /// | an option of one of these | nullable |
+    /// | arrays, structs, enums with data, options of options | `Utf8`: JSON, as [`Table::export_json`] writes it |
+    pub fn arrow_schema(&self) -> SchemaRef {
+        let table = schema_of(&self.core().name, &RowType::of::<R>());
+        Columns::new(&table).schema
+    }
+
+    /// Passes all rows to `each` as record batches of at most 8,192 rows, in no particular order;
+    /// returns the number of rows. No transaction may run meanwhile. Exists with the cargo feature
+    /// `arrow`.
+    ///
+    /// # Errors
+    /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile.
+    /// [`StreamError::Format`] if words are no values of their columns, or if the row type does not
+    /// describe its fields ([`Record::FIELDS`]).
+    pub fn export_arrow(&self, mut each: impl FnMut(RecordBatch)) -> Result<u64, StreamError> {
+        let table = schema_of(&self.core().name, &RowType::of::<R>());
+        if table.fields.is_empty() {
+            let what = format!("row type {} does not describe its fields", R::NAME);
+            return Err(StreamError::Format(what));
+        }
+        export(self.inner(), self.core(), Columns::new(&table), &mut each)
+    }
+}
+
+/// Passes all rows of a table to `each`.
+fn export<P: Protocol>(
+    inner: &Inner<P>,
+    table: &TableCore,
+    mut columns: Columns<'_>,
+    each: &mut dyn FnMut(RecordBatch),
+) -> Result<u64, StreamError> {
+    let (mut total, mut failed) = (0, None);
+    let commits = inner.stats().commits;
+    for_each_row(inner, table, &mut |key, words| {
+        if failed.is_some() {
+            return;
+        }
+        failed = columns.push(key, words).err();
+        total += 1;
+        if columns.rows == ROWS_AT_ONCE {
+            each(columns.take());
+        }
+    })?;
+    if let Some(what) = failed {
+        return Err(StreamError::Format(what));
+    }
+    if !inner.is_quiescent() || inner.stats().commits != commits {
+        return Err(Error::NotQuiescent.into());
+    }
+    if columns.rows > 0 {
+        each(columns.take());
+    }
+    Ok(total)
+}
+
+/// The columns of a record batch that is being made.
+struct Columns<'a> {
+    table: &'a TableSchema,
+    schema: SchemaRef,
+    columns: Vec<Box<dyn Column>>,
+    rows: usize,
+}
+
+/// A column of a record batch that is being made.
+trait Column {
+    /// Appends the value of a row.
+    fn push(&mut self, table: &TableSchema, key: &[u64], words: &[u64]) -> Result<(), String>;
+
+    /// Takes the values of all rows so far.
+    fn take(&mut self) -> ArrayRef;
+}
+
+impl<'a> Columns<'a> {
+    fn new(table: &'a TableSchema) -> Columns<'a> {
+        let columns = table.fields.iter().map(|field| column_of(table, field));
+        let (types, columns): (Vec<DataType>, Vec<_>) = columns.unzip();
+        let fields = table.fields.iter().zip(types).map(|(field, ty)| {
+            let is_nullable = matches!(&field.ty, TypeSchema::Option(_)) && !is_json(&field.ty);
+            Field::new(&field.name, ty, is_nullable)
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Columns { table, schema, columns, rows: 0 }
+    }
+
+    fn push(&mut self, key: &[u64], words: &[u64]) -> Result<(), String> {
+        self.rows += 1;
+        self.columns.iter_mut().try_for_each(|column| column.push(self.table, key, words))
+    }
+
+    fn take(&mut self) -> RecordBatch {
+        self.rows = 0;
+        let arrays = self.columns.iter_mut().map(|column| column.take()).collect();
+        RecordBatch::try_new(self.schema.clone(), arrays).expect("columns of the schema's types")
+    }
+}
+
+/// Returns whether values of a type are JSON.
+fn is_json(ty: &TypeSchema) -> bool {
+    match ty {
+        TypeSchema::Option(inner) => matches!(**inner, TypeSchema::Option(_)) || is_json(inner),
+        TypeSchema::Enum(of) => of.variants.iter().any(|variant| !variant.parts.is_empty()),
+        TypeSchema::Array(..) | TypeSchema::Struct(_) => true,
+        _ => false,
+    }
+}
+
+/// Returns the type of a field's column, and the column without rows.
+fn column_of(table: &TableSchema, field: &FieldSchema) -> (DataType, Box<dyn Column>) {
+    let (inner, is_optional) = match &field.ty {
+        TypeSchema::Option(inner) if !is_json(&field.ty) => (&**inner, true),
+        ty => (ty, false),
+    };
+    let (bits, ty) = (inner.bits(), inner);
+    let word = || WordAt::of(table, field, bits.unwrap_or(64), is_optional);
+    match ty {
+        TypeSchema::Bool => (DataType::Boolean, Box::new(Flags(word(), BooleanBuilder::new()))),
+        TypeSchema::Unsigned(8) => number::<UInt8Type>(word(), |word| word as u8),
+        TypeSchema::Unsigned(16) => number::<UInt16Type>(word(), |word| word as u16),
+        TypeSchema::Unsigned(32) => number::<UInt32Type>(word(), |word| word as u32),
+        TypeSchema::Unsigned(64) => number::<UInt64Type>(word(), |word| word),
+        TypeSchema::Signed(8) => number::<Int8Type>(word().flipped(7), |word| word as i8),
+        TypeSchema::Signed(16) => number::<Int16Type>(word().flipped(15), |word| word as i16),
+        TypeSchema::Signed(32) => number::<Int32Type>(word().flipped(31), |word| word as i32),
+        TypeSchema::Signed(64) => number::<Int64Type>(word().flipped(63), |word| word as i64),
+        TypeSchema::Float(32) if !field.is_key() => {
+            number::<Float32Type>(word(), |word| f32::from_bits(word as u32))
+        }
+        TypeSchema::Float(64) if !field.is_key() => number::<Float64Type>(word(), f64::from_bits),
+        _ => {
+            let kind = Kind::of(inner);
+            let ty = kind.data_type();
+            (ty, Box::new(Others { field: field.clone(), kind }))
+        }
+    }
+}
+
+/// The place of a value of at most a word.
+#[derive(Debug, Clone, Copy)]
+struct WordAt {
+    is_key: bool,
+    word: usize,
+    shift: u32,
+    mask: u64,
+    /// The bits that are inverted, so that negative numbers of keys come first.
+    flip: u64,
+    /// The word and the bit by which an optional value is there.
+    presence: Option<(usize, u32)>,
+}
+
+impl WordAt {
+    fn of(table: &TableSchema, field: &FieldSchema, bits: u64, is_optional: bool) -> WordAt {
+        let mask = u64::MAX >> (64 - bits.clamp(1, 64));
+        let (word, shift, is_key) = match field.place {
+            FieldPlace::Key { word } => (usize::from(word), 0, true),
+            FieldPlace::Column { shift, .. } => {
+                (table.place_in_row(field).unwrap_or(0), u32::from(shift), false)
+            }
+        };
+        let whole = WordAt { is_key, word, shift, mask, flip: 0, presence: None };
+        match is_optional {
+            false => whole,
+            true if is_key || bits >= 64 => {
+                WordAt { word: word + 1, presence: Some((word, shift)), ..whole }
+            }
+            true => WordAt { shift: shift + 1, presence: Some((word, shift)), ..whole },
+        }
+    }
+
+    /// Inverts the highest bit of a key.
+    fn flipped(self, bit: u32) -> WordAt {
+        WordAt { flip: if self.is_key { 1 << bit } else { 0 }, ..self }
+    }
+
+    /// Returns the value; `None` if an optional one is not there.
+    #[inline]
+    fn get(&self, key: &[u64], words: &[u64]) -> Option<u64> {
+        let words = if self.is_key { key } else { words };
+        if let Some((word, bit)) = self.presence
+            && words[word] >> bit & 1 == 0
+        {
+            return None;
+        }
+        Some((words[self.word] >> self.shift & self.mask) ^ self.flip)
+    }
+}
+
+/// A column of truth values.
+struct Flags(WordAt, BooleanBuilder);
+
+impl Column for Flags {
+    fn push(&mut self, _: &TableSchema, key: &[u64], words: &[u64]) -> Result<(), String> {
+        self.1.append_option(self.0.get(key, words).map(|word| word != 0));
+        Ok(())
+    }
+
+    fn take(&mut self) -> ArrayRef {
+        Arc::new(self.1.finish())
+    }
+}
+
+/// A column of numbers of at most 64 bits.
+struct Numbers<T: ArrowPrimitiveType> {
+    at: WordAt,
+    convert: fn(u64) -> T::Native,
+    builder: PrimitiveBuilder<T>,
+}
+
+fn number<T: ArrowPrimitiveType>(
+    at: WordAt,
+    convert: fn(u64) -> T::Native,
+) -> (DataType, Box<dyn Column>) {
+    let builder = PrimitiveBuilder::with_capacity(ROWS_AT_ONCE);
+    (T::DATA_TYPE, Box::new(Numbers::<T> { at, convert, builder }))
+}
+
+impl<T: ArrowPrimitiveType> Column for Numbers<T> {
+    fn push(&mut self, _: &TableSchema, key: &[u64], words: &[u64]) -> Result<(), String> {
+        match self.at.get(key, words) {
+            Some(word) => self.builder.append_value((self.convert)(word)),
+            None => self.builder.append_null(),
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> ArrayRef {
+        let next = PrimitiveBuilder::with_capacity(ROWS_AT_ONCE);
+        Arc::new(std::mem::replace(&mut self.builder, next).finish())
+    }
+}
+
+/// A column of values that take more than a word, or that need a name.
+struct Others {
+    field: FieldSchema,
+    kind: Kind,
+}
+
+/// The values of [`Others`].
+enum Kind {
+    Texts(StringBuilder),
+    Names(StringDictionaryBuilder<Int32Type>),
+    Bytes(i32, FixedSizeBinaryBuilder),
+    Floats32(PrimitiveBuilder<Float32Type>),
+    Floats64(PrimitiveBuilder<Float64Type>),
+}
+
+impl Kind {
+    fn of(ty: &TypeSchema) -> Kind {
+        let bytes =
+            |count: u64| Kind::Bytes(count as i32, FixedSizeBinaryBuilder::new(count as i32));
+        match ty {
+            TypeSchema::Float(32) => Kind::Floats32(PrimitiveBuilder::new()),
+            TypeSchema::Float(_) => Kind::Floats64(PrimitiveBuilder::new()),
+            TypeSchema::Bytes(count) => bytes((*count).into()),
+            TypeSchema::Unsigned(_) | TypeSchema::Signed(_) => bytes(16),
+            TypeSchema::Opaque { .. } => bytes(8 * ty.words().or(ty.key_words()).unwrap_or(0)),
+            TypeSchema::Enum(_) if !is_json(ty) => Kind::Names(StringDictionaryBuilder::new()),
+            _ => Kind::Texts(StringBuilder::new()),
+        }
+    }
+
+    fn data_type(&self) -> DataType {
+        match self {
+            Kind::Texts(_) => DataType::Utf8,
+            Kind::Names(_) => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+            }
+            Kind::Bytes(count, _) => DataType::FixedSizeBinary(*count),
+            Kind::Floats32(_) => DataType::Float32,
+            Kind::Floats64(_) => DataType::Float64,
+        }
+    }
+
+    fn push_none(&mut self) {
+        match self {
+            Kind::Texts(texts) => texts.append_null(),
+            Kind::Names(names) => names.append_null(),
+            Kind::Bytes(_, bytes) => bytes.append_null(),
+            Kind::Floats32(floats) => floats.append_null(),
+            Kind::Floats64(floats) => floats.append_null(),
+        }
+    }
+}
+
+impl Column for Others {
+    fn push(&mut self, table: &TableSchema, key: &[u64], words: &[u64]) -> Result<(), String> {
+        let Others { field, kind } = self;
+        let mut value = table.value_of(field, key, words)?;
+        if !is_json(&field.ty) {
+            value = match value {
+                Value::None => {
+                    kind.push_none();
+                    return Ok(());
+                }
+                Value::Some(value) => *value,
+                value => value,
+            };
+        }
+        match (kind, value) {
+            (Kind::Texts(texts), Value::Text(text)) => texts.append_value(text),
+            (Kind::Texts(texts), Value::Char(one)) => {
+                texts.append_value(one.encode_utf8(&mut [0; 4]));
+            }
+            (Kind::Texts(texts), value) => texts.append_value(json_of(&field.ty, &value)),
+            (Kind::Names(names), Value::Parts(name, _)) => names.append_value(name),
+            (Kind::Floats32(floats), Value::Float32(float)) => floats.append_value(float),
+            (Kind::Floats64(floats), Value::Float64(float)) => floats.append_value(float),
+            (Kind::Bytes(_, bytes), value) => {
+                let value = match value {
+                    Value::Bytes(bytes) => bytes,
+                    Value::Unsigned(number) => number.to_be_bytes().to_vec(),
+                    Value::Signed(number) => number.to_be_bytes().to_vec(),
+                    Value::Words(words) => {
+                        words.iter().flat_map(|word| word.to_be_bytes()).collect()
+                    }
+                    other => return Err(format!("field {:?} is {other}", field.name)),
+                };
+                bytes.append_value(value).map_err(|error| error.to_string())?;
+            }
+            (_, other) => return Err(format!("field {:?} is {other}", field.name)),
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> ArrayRef {
+        match &mut self.kind {
+            Kind::Texts(texts) => Arc::new(texts.finish()),
+            Kind::Names(names) => Arc::new(names.finish()),
+            Kind::Bytes(_, bytes) => Arc::new(bytes.finish()),
+            Kind::Floats32(floats) => Arc::new(floats.finish()),
+            Kind::Floats64(floats) => Arc::new(floats.finish()),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The end of tables: what is left of their rows is deleted.
+
+#![forbid(unsafe_code)]
+
+use super::session::Session;
+use crate::engine::{Protocol, Stage, TableCore};
+use crate::error::{Abort, Error};
+use crate::handle::Handle;
+use crate::index::Found;
+use crate::log::Level;
+use crate::sync::lock;
+use std::sync::Arc;
+
+/// The number of rows that are deleted in one transaction.
+const ROWS_AT_ONCE: usize = 256;
+
+/// Calls `work` with the table called `name`, which no other thread adopts, replaces, renames or
+/// drops meanwhile.
+///
+/// # Errors
+/// [`Error::NoTable`], and those of `work`.
+pub(super) fn with_table<T, P: Protocol>(
+    inner: &Handle<P>,
+    name: &str,
+    work: impl FnOnce(&Arc<TableCore>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let named = || inner.catalog.named(&inner.engine.common, name);
+    loop {
+        let core = named()?;
+        let _only_this = lock(&core.adoption);
+        if named().is_ok_and(|now| Arc::ptr_eq(&now, &core)) {
+            return work(&core);
+        }
+    }
+}
+
+/// Waits until all transactions that have ended are durable, in a database with a log.
+pub(super) fn await_durable<P: Protocol>(inner: &Handle<P>) -> Result<(), Error> {
+    let engine = &inner.engine;
+    let Some(log) = engine.log.get() else { return Ok(()) };
+    let stamp = P::last_stamp(&engine.clock, &engine.epochs);
+    log.progress.wait_while_room(stamp, Level::Durable).map_err(Error::Transaction)
+}
+
+/// Deletes the rows of a table that has no owner any more, and the entries of its indexes, by
+/// transactions that are not logged. No other transaction uses the table. What cannot be deleted
+/// stays in memory.
+pub(super) fn empty<P: Protocol>(session: &mut Session<P>, core: &TableCore) {
+    core.log_number.clear();
+    session.set_acknowledge(Level::Memory);
+    for index in core.indexes.all() {
+        // The index stays readable, so that its handles are refused because of the table.
+        [Stage::Enforced, Stage::Kept]
+            .into_iter()
+            .for_each(|stage| core.indexes.set(index, stage, false));
+        let _ = delete_all(session, &index.entries);
+    }
+    let _ = delete_all(session, core);
+}
+
+fn delete_all<P: Protocol>(session: &mut Session<P>, table: &TableCore) -> Result<(), Abort> {
+    let key_words = table.layout.key_words();
+    let keys = session.linked_keys(table);
+    keys.chunks(ROWS_AT_ONCE * key_words).try_for_each(|keys| {
+        session.run_body(&mut |tx| {
+            keys.chunks(key_words).try_for_each(|key| {
+                let state = &mut *tx.state.borrow_mut();
+                // The table has no owner, so a lookup would be refused.
+                state.enter(tx.engine)?;
+                let Found::Record(record) = table.index.find(key) else { return Ok(()) };
+                match state.delete_row(tx.engine, table, record) {
+                    Err(Abort::NotFound) => Ok(()),
+                    deleted => deleted,
+                }
+            })
+        })
+    })
+}

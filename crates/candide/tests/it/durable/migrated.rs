@@ -1,0 +1,508 @@
+//! Tables whose rows become rows of another type.
+
+use super::dropped::{choices, open_as};
+use super::{open, options};
+use crate::common::{builder, eventually};
+use candide::any::Erased;
+use candide::{
+    Abort, Builder, Database, Error, Key, Migration, Occ, Protocol, Record, Table, Text,
+};
+use candide::{TableOptions, Whole};
+use candide_log::disk::Disk;
+use candide_log::format::manifest::Manifest;
+use candide_log::schema::TableState;
+use candide_log_testing::{CrashOptions, Fault, SimDisk};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The rows as the first version of the program has them.
+mod first {
+    #[derive(candide::Key, Clone, Copy, Debug, PartialEq)]
+    pub(super) enum State {
+        Open,
+        Frozen,
+        Gone,
+    }
+
+    #[derive(candide::Record, Clone, Copy, Debug, PartialEq)]
+    pub(super) struct User {
+        #[key]
+        pub(super) id: u32,
+        pub(super) age: u8,
+        pub(super) state: State,
+        pub(super) balance: i32,
+        pub(super) mail: candide::Text<12>,
+        pub(super) boss: Option<u16>,
+    }
+}
+
+/// Variants have other places, and columns other places, groups, sizes and names; one is gone, and
+/// two are new.
+#[derive(Key, Clone, Copy, Debug, PartialEq, Default)]
+enum State {
+    Gone,
+    #[default]
+    New,
+    Open,
+    Frozen,
+}
+
+#[derive(Record, Clone, Copy, Debug, PartialEq)]
+#[record(ordered)]
+struct User {
+    #[key]
+    id: u64,
+    #[unique]
+    #[renamed = "mail"]
+    address: Text<40>,
+    #[default = "none"]
+    phone: Text<20>,
+    boss: Option<u32>,
+    #[group(money)]
+    balance: i64,
+    state: State,
+    #[default]
+    next: State,
+}
+
+fn former(id: u32) -> first::User {
+    let state = [first::State::Open, first::State::Frozen, first::State::Gone][id as usize % 3];
+    first::User {
+        id,
+        age: 7,
+        state,
+        balance: -(id as i32),
+        mail: Text::new(&format!("m{id}")).unwrap(),
+        boss: (id % 2 == 1).then_some(60_000),
+    }
+}
+
+fn migrated(id: u32) -> User {
+    User {
+        id: id.into(),
+        address: Text::new(&format!("m{id}")).unwrap(),
+        phone: Text::new("none").unwrap(),
+        boss: (id % 2 == 1).then_some(60_000),
+        balance: -i64::from(id),
+        state: [State::Open, State::Frozen, State::Gone][id as usize % 3],
+        next: State::New,
+    }
+}
+
+/// Makes a database with a table of this many users.
+fn made(users: u32) -> SimDisk {
+    let disk = SimDisk::new();
+    let db: Database<Occ> = open(&disk).unwrap();
+    let table = db.table::<first::User>("users").unwrap();
+    db.run(|tx| (0..users).try_for_each(|id| table.insert(tx, former(id)))).unwrap();
+    disk
+}
+
+fn applying<P: Protocol>() -> Builder<P> {
+    builder::<P>().migration(Migration::Apply)
+}
+
+fn open_with<P: Protocol>(builder: Builder<P>, disk: &SimDisk) -> Database<P> {
+    builder.open_on(Arc::new(disk.clone()), options()).unwrap()
+}
+
+fn rows<R: Record, P: Protocol>(table: &Table<R, P>) -> Vec<R> {
+    let mut rows = Vec::new();
+    table.for_each_quiescent(|row| rows.push(*row)).unwrap();
+    rows
+}
+
+/// Returns the tables in the files with these names.
+fn manifest(disk: &SimDisk) -> Manifest {
+    let file = disk.open_to_read("MANIFEST").unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_at(0, &mut bytes).unwrap();
+    Manifest::decode(&bytes).unwrap()
+}
+
+/// Checks that the first version's rows are in the table, which can be used.
+fn check_former(disk: &SimDisk, users: u32) {
+    let db: Database<Occ> = open(disk).unwrap();
+    let table = db.table::<first::User>("users").unwrap();
+    let mut found = rows(&table);
+    found.sort_by_key(|user| user.id);
+    assert_eq!(found, (0..users).map(former).collect::<Vec<_>>());
+    db.run(|tx| table.put(tx, former(0))).unwrap();
+}
+
+#[test]
+fn rows_become_rows_of_another_type_by_the_names_of_fields() {
+    for chosen in choices() {
+        let disk = made(700);
+        let (policy, splitting) = chosen.clone();
+        let builder = Database::<Erased>::builder().policy(policy).timestamp_splitting(splitting);
+        let db = open_with(builder.migration(Migration::Apply), &disk);
+        let users = db.table::<User>("users").unwrap();
+        let mut found = rows(&users);
+        found.sort_by_key(|user| user.id);
+        assert_eq!(found, (0..700).map(migrated).collect::<Vec<_>>());
+        let by_address = users.index(User::BY_ADDRESS);
+        assert_eq!(db.run(|tx| by_address.get(tx, "m77", User::ID)), Ok(Some(77)));
+        let twin = User { id: 900, ..migrated(5) };
+        assert_eq!(db.run(|tx| users.insert(tx, twin)), Err(Abort::NotUnique));
+        db.run(|tx| users.delete(tx, 5)).unwrap();
+        drop((db, users, by_address));
+        // The files have the new rows, and no migration takes place.
+        let db = open_as(&chosen, &disk);
+        let users = db.table::<User>("users").unwrap();
+        assert_eq!(rows(&users).len(), 699);
+        db.checkpoint().unwrap();
+        drop((db, users));
+        let tables = manifest(&disk).tables;
+        assert_eq!(tables.len(), 1, "{tables:?}");
+    }
+}
+
+#[test]
+fn a_migration_that_is_not_asked_for_is_refused_with_its_plan() {
+    let disk = made(1_204);
+    let db: Database<Occ> = open(&disk).unwrap();
+    let refused = db.table::<User>("users").unwrap_err();
+    let Error::Schema { advice, .. } = &refused else { panic!("{refused}") };
+    let plan = "a migration would change `id` from `u32` to `u64`, rename `mail` to `address`, \
+                change `address` from `Text<12>` to `Text<40>`, add `phone: Text<20>`, \
+                change `boss` from `Option<u16>` to `Option<u32>`, \
+                change `balance` from `i32` to `i64`, move `balance` to group `money`, \
+                change the parts of `state`, add `next: State`, drop `age: u8`, \
+                keep keys in order, rewrite 1,204 rows; \
+                `Builder::migration(Migration::Apply)` asks for it";
+    assert_eq!(advice, plan);
+    drop(db);
+    check_former(&disk, 1_204);
+}
+
+/// Fields that cannot come from the files by their names.
+mod not_by_names {
+    #[derive(candide::Record, Clone, Copy, Debug)]
+    pub(super) struct WithoutDefault {
+        #[key]
+        pub(super) id: u32,
+        pub(super) zip: u32,
+    }
+
+    #[derive(candide::Record, Clone, Copy, Debug)]
+    pub(super) struct OtherKey {
+        #[key]
+        pub(super) age: u8,
+    }
+
+    #[derive(candide::Record, Clone, Copy, Debug)]
+    pub(super) struct OtherType {
+        #[key]
+        pub(super) id: u32,
+        pub(super) mail: u64,
+    }
+}
+
+#[test]
+fn what_has_no_migration_is_refused_with_the_reason() {
+    let disk = made(3);
+    let db = open_with(applying::<Occ>(), &disk);
+    let advice = |refused: Error| match refused {
+        Error::Schema { advice, .. } => advice,
+        other => panic!("{other}"),
+    };
+    let refused = advice(db.table::<not_by_names::WithoutDefault>("users").unwrap_err());
+    assert!(refused.contains("column `zip: u32` is new, and has no default"), "{refused}");
+    let refused = advice(db.table::<not_by_names::OtherKey>("users").unwrap_err());
+    assert!(refused.contains("`age` was a column and is a part of the key"), "{refused}");
+    let refused = advice(db.table::<not_by_names::OtherType>("users").unwrap_err());
+    assert!(refused.contains("field `mail`: `Text<12>` does not become `u64`"), "{refused}");
+    let inside = db.run(|_| Ok(db.table::<User>("users").map(drop)));
+    assert_eq!(inside, Ok(Err(Error::Transaction(Abort::Nested))));
+    let volatile = TableOptions::default().volatile();
+    let refused = db.table_with::<User>("users", volatile).unwrap_err();
+    assert!(matches!(refused, Error::TableOption { .. }), "{refused}");
+    drop(db);
+    check_former(&disk, 3);
+}
+
+/// Types to which some of the rows have no values.
+mod too_small {
+    use super::State as Every;
+
+    #[derive(candide::Key, Clone, Copy, Debug, PartialEq)]
+    pub(super) enum State {
+        Open,
+        Frozen,
+    }
+
+    #[derive(candide::Record, Clone, Copy, Debug)]
+    pub(super) struct Balance {
+        #[key]
+        pub(super) id: u32,
+        pub(super) balance: i8,
+    }
+
+    #[derive(candide::Record, Clone, Copy, Debug)]
+    pub(super) struct Mail {
+        #[key]
+        pub(super) id: u32,
+        pub(super) mail: candide::Text<3>,
+    }
+
+    #[derive(candide::Record, Clone, Copy, Debug)]
+    pub(super) struct Boss {
+        #[key]
+        pub(super) id: u32,
+        pub(super) boss: u64,
+    }
+
+    #[derive(candide::Record, Clone, Copy, Debug)]
+    pub(super) struct Variant {
+        #[key]
+        pub(super) id: u32,
+        pub(super) state: State,
+    }
+
+    #[derive(candide::Record, Clone, Copy, Debug)]
+    pub(super) struct Id {
+        #[key]
+        pub(super) id: u8,
+        #[default]
+        pub(super) state: Every,
+    }
+
+    #[derive(candide::Record, Clone, Copy, Debug)]
+    pub(super) struct UniqueAge {
+        #[key]
+        pub(super) id: u32,
+        #[unique]
+        pub(super) age: u8,
+    }
+}
+
+/// Names the table with a type for which a row is in the way, and returns the key and the problem.
+fn failed<R: Record>(db: &Database<impl Protocol>) -> (String, String) {
+    match db.table::<R>("users") {
+        Err(Error::Migration { table, key, problem }) => {
+            assert_eq!(table, "users");
+            (key, problem)
+        }
+        other => panic!("{:?}", other.map(drop)),
+    }
+}
+
+#[test]
+fn a_row_in_the_way_is_named_and_the_table_stays_as_it_was() {
+    let disk = made(400);
+    let db = open_with(applying::<Occ>(), &disk);
+    let (key, problem) = failed::<too_small::Balance>(&db);
+    let id: i32 = key.strip_prefix("id: ").unwrap().parse().unwrap();
+    assert_eq!(problem, format!("column `balance`: -{id} does not fit i8"));
+    assert!(id > 128);
+    let (key, problem) = failed::<too_small::Mail>(&db);
+    assert!(key.len() == "id: 100".len(), "{key}");
+    assert_eq!(problem, "column `mail`: a text of 4 bytes does not fit Text<3>");
+    let (_, problem) = failed::<too_small::Boss>(&db);
+    assert_eq!(problem, "column `boss`: None is no value any more");
+    let (key, problem) = failed::<too_small::Variant>(&db);
+    let id: u32 = key.strip_prefix("id: ").unwrap().parse().unwrap();
+    assert_eq!(problem, "column `state`: variant `Gone` of State is gone");
+    assert_eq!(id % 3, 2);
+    let (_, problem) = failed::<too_small::Id>(&db);
+    assert!(problem.starts_with("part `id` of the key: "), "{problem}");
+    let (key, problem) = failed::<too_small::UniqueAge>(&db);
+    assert!(key.starts_with("id: "));
+    let what = "another row has the same key in the unique index \"by_age\" of `age`";
+    assert_eq!(problem, what);
+    drop(db);
+    // What was begun has been dropped.
+    let states = manifest(&disk).tables.into_iter().map(|table| table.state);
+    assert!(states.into_iter().all(|state| !matches!(state, TableState::Unfinished { .. })));
+    check_former(&disk, 400);
+}
+
+#[derive(Record, Clone, Copy, Debug, PartialEq)]
+struct Account {
+    #[key]
+    kind: u8,
+    #[key]
+    number: u32,
+    cents: i64,
+}
+
+#[test]
+fn a_function_may_change_the_key() {
+    let disk = made(300);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    let function = move |old: first::User| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Account { kind: old.age, number: old.id, cents: i64::from(old.balance) * 100 }
+    };
+    // A function for another type does not count.
+    let builder = builder::<Occ>().migrate("users", |old: User| Account {
+        kind: 0,
+        number: old.id as u32,
+        cents: 0,
+    });
+    let builder = builder.migrate("users", function);
+    let refused = open_with(builder.clone(), &disk).table::<Account>("users").unwrap_err();
+    let plan = "a migration would call the function that was given for the table, rewrite 300 rows";
+    assert!(refused.to_string().contains(plan), "{refused}");
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+    let db = open_with(builder.migration(Migration::Apply), &disk);
+    let accounts = db.table::<Account>("users").unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 300);
+    assert_eq!(rows(&accounts).len(), 300);
+    let account = db.run(|tx| accounts.read(tx, (7, 33), Whole));
+    assert_eq!(account, Ok(Account { kind: 7, number: 33, cents: -3_300 }));
+}
+
+#[test]
+fn a_function_that_fails_leaves_the_table_as_it_was() {
+    let disk = made(300);
+    let panics = |old: first::User| match old.id {
+        280 => panic!("no such user"),
+        id => Account { kind: 0, number: id, cents: 0 },
+    };
+    let db = open_with(applying::<Occ>().migrate("users", panics), &disk);
+    let (key, problem) = failed::<Account>(&db);
+    assert_eq!(key, "id: 280");
+    assert_eq!(problem, "the function of the migration has panicked: no such user");
+    drop(db);
+    let merges = |old: first::User| Account { kind: 1, number: old.id / 2, cents: 0 };
+    let db = open_with(applying::<Occ>().migrate("users", merges), &disk);
+    let (key, problem) = failed::<Account>(&db);
+    let id: u32 = key.strip_prefix("id: ").unwrap().parse().unwrap();
+    assert_eq!(problem, format!("another row has got the key (1, {}), too", id / 2));
+    // The table can still be named with its own type, and used.
+    let users = db.table::<first::User>("users").unwrap();
+    db.run(|tx| users.insert(tx, former(300))).unwrap();
+    drop((db, users));
+    check_former(&disk, 301);
+}
+
+#[test]
+fn a_migration_without_room_in_memory_leaves_the_table_as_it_was() {
+    let disk = made(60_000);
+    let limit = 16 << 20;
+    let db = open_with(applying::<Occ>().memory_limit(limit), &disk);
+    let (_, problem) = failed::<User>(&db);
+    assert!(problem.contains("memory limit"), "{problem}");
+    let users = db.table::<first::User>("users").unwrap();
+    assert_eq!(rows(&users).len(), 60_000);
+}
+
+#[test]
+fn a_second_thread_waits_for_the_table_and_not_for_others() {
+    let disk = made(300);
+    {
+        let db: Database<Occ> = open(&disk).unwrap();
+        db.table::<first::User>("others").unwrap();
+    }
+    let (begun, go_on) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (has_begun, may_go_on) = (begun.clone(), go_on.clone());
+    let slow = move |old: first::User| {
+        has_begun.store(1, Ordering::Release);
+        eventually("the function may go on", || may_go_on.load(Ordering::Acquire) == 1);
+        Account { kind: 0, number: old.id, cents: 0 }
+    };
+    let db = open_with(applying::<Occ>().migrate("users", slow), &disk);
+    let name = || rows(&db.table::<Account>("users").unwrap()).len();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(name);
+        eventually("the function is called", || begun.load(Ordering::Acquire) == 1);
+        let second = scope.spawn(name);
+        // Tables of other names can be adopted, made and used meanwhile.
+        let others = db.table::<first::User>("others").unwrap();
+        let new = db.table::<User>("new").unwrap();
+        db.run(|tx| others.insert(tx, former(1))).unwrap();
+        db.run(|tx| new.insert(tx, migrated(1))).unwrap();
+        assert!(!second.is_finished());
+        go_on.store(1, Ordering::Release);
+        assert_eq!((first.join().unwrap(), second.join().unwrap()), (300, 300));
+    });
+}
+
+/// Opens what a crash has left, and checks that the users are there, as rows of one type.
+fn check_crashed(chosen: &(candide::any::Chosen, bool), disk: &SimDisk, users: u32) -> bool {
+    let db = open_as(chosen, disk);
+    let is_new = match db.table::<User>("users") {
+        Ok(table) => {
+            let mut found = rows(&table);
+            found.sort_by_key(|user| user.id);
+            assert_eq!(found, (0..users).map(migrated).collect::<Vec<_>>());
+            true
+        }
+        Err(Error::Schema { .. }) => {
+            let table = db.table::<first::User>("users").unwrap();
+            let mut found = rows(&table);
+            found.sort_by_key(|user| user.id);
+            assert_eq!(found, (0..users).map(former).collect::<Vec<_>>());
+            false
+        }
+        Err(other) => panic!("{other}"),
+    };
+    db.checkpoint().unwrap();
+    drop(db);
+    let tables = manifest(disk).tables;
+    // The other one may be named as long as the log has records of it above the last cut.
+    let in_use = tables.iter().filter(|table| table.state == TableState::InUse);
+    let dropped = tables.iter().filter(|table| table.state == TableState::Dropped);
+    let counts = (in_use.count(), dropped.count());
+    assert!(counts.0 == 1 && counts.0 + counts.1 == tables.len(), "{tables:?}");
+    is_new
+}
+
+#[test]
+fn every_crash_leaves_the_old_table_or_the_new_one() {
+    const USERS: u32 = 300;
+    let (mut old, mut new) = (0, 0);
+    for (turn, chosen) in choices().enumerate() {
+        let disk = made(USERS);
+        let begun = disk.position();
+        let (policy, splitting) = chosen.clone();
+        let builder = Database::<Erased>::builder().policy(policy).timestamp_splitting(splitting);
+        let db = open_with(builder.migration(Migration::Apply), &disk);
+        drop(db.table::<User>("users").unwrap());
+        let last = disk.position();
+        drop(db);
+        let crashes = CrashOptions {
+            first: begun,
+            last,
+            exhaustive: 2,
+            pieces: 2,
+            samples: 1,
+            ..CrashOptions::default()
+        };
+        for state in disk.crash_states(&crashes).skip(turn).step_by(12) {
+            let is_new = check_crashed(&chosen, &state.disk(), USERS);
+            assert!(is_new || state.id().position < last, "{}", state.describe());
+            *(if is_new { &mut new } else { &mut old }) += 1;
+        }
+    }
+    assert!(old > 20 && new > 5, "{old} and {new}");
+}
+
+#[test]
+fn a_fault_at_any_operation_leaves_the_old_table_or_the_new_one() {
+    for fault in [Fault::Error, Fault::StorageFull] {
+        for operation in 1.. {
+            let disk = made(10);
+            let db = open_with(applying::<Occ>(), &disk);
+            disk.fail(operation, fault);
+            let named = db.table::<User>("users").map(drop);
+            drop(db);
+            let has_failed = disk.pending_faults() == 0;
+            disk.clear_faults();
+            let chosen = choices().next().unwrap();
+            let is_new = check_crashed(&chosen, &disk, 10);
+            match named {
+                Ok(()) => assert!(is_new),
+                Err(Error::Files { .. } | Error::Transaction(_)) => {}
+                Err(other) => panic!("{other}"),
+            }
+            if !has_failed {
+                assert!(operation > 10, "{operation}");
+                break;
+            }
+        }
+    }
+}
