@@ -218,7 +218,7 @@ impl TableSchema {
                 return Err(of_table(format!("two fields have the name {:?}", field.name)));
             }
         }
-        if !self.fields.is_empty() && key != self.key_words.into() {
+        if !self.fields.is_empty() && key != u64::from(self.key_words) {
             let words = self.key_words;
             return Err(of_table(format!("its key has {words} words, and those of fields {key}")));
         }

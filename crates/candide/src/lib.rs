@@ -174,6 +174,7 @@ pub mod report {
     pub use candide_log::Progress;
     #[doc(no_inline)]
     pub use candide_log::store::{BackedUp, Checkpointed};
+    #[cfg(feature = "text")]
     #[doc(no_inline)]
     pub use candide_log::text::Fault;
 }

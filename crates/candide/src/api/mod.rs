@@ -47,6 +47,7 @@ mod table_rows;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
 mod table_writes;
+#[cfg(feature = "text")]
 mod text_rows;
 #[allow(dead_code, reason = "no program can name these tables yet")]
 mod value_table;

@@ -9,6 +9,7 @@ use crate::unknown_name::UnknownName;
 #[cfg(any(test, feature = "experiments"))]
 use crate::{factor::Factor, timestamps::Timestamps};
 use candide_log::OpenError;
+#[cfg(feature = "text")]
 use candide_log::text::Fault;
 use std::error::Error as Cause;
 use std::sync::Arc;
@@ -516,7 +517,9 @@ pub enum StreamError {
         difference: Option<String>,
     },
     /// A line of a [text](crate::Table::import_json) is no row of the table, or its row was
-    /// refused. All rows before it have been inserted, and none from it on.
+    /// refused. All rows before it have been inserted, and none from it on. With the cargo feature
+    /// `text`.
+    #[cfg(feature = "text")]
     Text {
         /// The fault, and its place.
         fault: Fault,
@@ -554,6 +557,7 @@ impl fmt::Display for StreamError {
                 "the stream holds rows of schema {found:#018x}, the table rows of {wanted:#018x}; import into the row type \
                  that was exported"
             ),
+            #[cfg(feature = "text")]
             StreamError::Text { fault, rows } => match rows {
                 0 => write!(f, "{fault}; no row has been inserted"),
                 1 => write!(f, "{fault}; the row before it has been inserted, and none from it on"),
@@ -572,7 +576,7 @@ impl Cause for StreamError {
         match self {
             StreamError::Io(error) => Some(error),
             StreamError::Refused(error) => Some(error),
-            StreamError::Format(_) | StreamError::Schema { .. } | StreamError::Text { .. } => None,
+            _ => None,
         }
     }
 }
