@@ -141,7 +141,8 @@ impl<P: Protocol> State<P> {
         key: &[u64],
         image: &[u64],
     ) -> Result<(), Abort> {
-        if !table.indexes.writes_are_plain() {
+        let is_plain = table.indexes.writes_are_plain();
+        if !is_plain {
             self.admit(engine, table)?;
             self.admit_write()?;
             table.restrictions.check_change(u64::MAX)?;
@@ -150,7 +151,7 @@ impl<P: Protocol> State<P> {
         if !is_new {
             self.make_room(engine, table)?;
         }
-        if !table.indexes.is_empty() {
+        if !is_plain && !table.indexes.is_empty() {
             self.change_row(engine, table, (record, false), &mut |words| {
                 words.copy_from_slice(image);
                 Ok(())
