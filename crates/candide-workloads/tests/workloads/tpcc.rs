@@ -64,8 +64,14 @@ fn consistency_conditions_hold_with_deferred_transactions() {
 /// thread that delivers orders first has to find the oldest one.
 #[test]
 fn deferred_transactions_are_tame_in_pipelines() {
-    for (mix, most) in [(Mix::Two, 0), (Mix::Full, STEPS as u64 / 4)] {
-        let knobs = Tpcc { mix, deferred_pct: Some(100), audit_every: 0, ..knobs() };
+    let cases = [
+        (OrderIds::Once, Mix::Two, 0),
+        (OrderIds::District, Mix::Two, 0),
+        (OrderIds::Once, Mix::Full, STEPS as u64 / 4),
+    ];
+    for (order_ids, mix, most) in cases {
+        let deferred_pct = Some(100);
+        let knobs = Tpcc { mix, order_ids, deferred_pct, audit_every: 0, ..knobs() };
         let builder = Database::<Occ>::builder().policy(Policy::Pipelined);
         let db = builder.build().expect("a database");
         let loaded = load(&db, &knobs, 2);
