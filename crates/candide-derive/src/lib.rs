@@ -166,7 +166,7 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// assert_eq!(Flags::GROUPS[0].words, 2); // one for `sum`, one for 1 + 1 + 32 + 22 bits
 /// ```
-///  `RowMeta::FIELDS` describes all fields: their names, types and places. Files and exports have
+/// `RowMeta::FIELDS` describes all fields: their names, types and places. Files and exports have
 /// the description, and a table of another description is refused by an error that names the
 /// columns.
 /// An enum may have further variants, if it needs no further bit for them.

@@ -52,6 +52,37 @@ mod elsewhere {
     pub fn hidden() -> storage::Column<Row, bool> {
         Row::HIDDEN
     }
+
+    #[derive(Clone, Copy, storage::Field)]
+    #[field(crate = super::framework::storage)]
+    pub struct Pair {
+        pub one: u8,
+        pub(crate) other: Option<u8>,
+    }
+
+    #[derive(Clone, Copy, storage::Field)]
+    #[field(crate = super::framework::storage)]
+    pub(crate) enum Choice {
+        Nothing,
+        Pair(Pair),
+    }
+
+    #[derive(storage::Tables)]
+    #[tables(crate = crate::framework::storage)]
+    pub(super) struct Handles {
+        pub(super) rows: storage::Table<Row>,
+    }
+}
+
+#[test]
+fn parts_are_as_visible_as_their_fields_and_tags_as_their_enums() {
+    assert_eq!((elsewhere::Pair::ONE.name(), elsewhere::Pair::OTHER.name()), ("one", "other"));
+    let pair = elsewhere::Choice::Pair(elsewhere::Pair { one: 1, other: None });
+    let nothing = candide::schema::Tag::of(&elsewhere::Choice::Nothing);
+    assert!(candide::schema::Tag::of(&pair) == elsewhere::Choice::PAIR);
+    assert!(nothing == elsewhere::Choice::NOTHING);
+    let db = candide::Database::new();
+    assert_eq!(elsewhere::Handles::open(&db).unwrap().rows.name(), "rows");
 }
 
 #[test]
@@ -122,6 +153,27 @@ mod hostile {
         pub image: [Kind; 3],
         pub schema: ::core::primitive::char,
     }
+
+    #[derive(Clone, Copy, ::candide::Field)]
+    pub struct Both {
+        pub bits: ::core::primitive::u64,
+        pub words: ::core::primitive::bool,
+    }
+
+    #[derive(Clone, Copy, ::candide::Field)]
+    pub enum Choice {
+        Some(Both),
+        None,
+        usize { words: ::core::primitive::u32, key: ::core::primitive::u32 },
+    }
+
+    #[derive(Clone, Copy, ::candide::Field)]
+    pub struct Only(pub ::core::primitive::u64);
+
+    #[derive(::candide::Tables)]
+    pub struct Handles {
+        pub open: ::candide::Table<Row>,
+    }
 }
 
 #[test]
@@ -143,6 +195,12 @@ fn derived_code_uses_no_name_that_a_program_may_define() {
         (hostile::Row::NAME.name(), <hostile::Row as candide::schema::RowMeta>::NAME),
         ("name", "Row")
     );
+    let both = hostile::Both { bits: u64::MAX, words: true };
+    let words =
+        [0, 1, 2].map(|word| candide::schema::Field::word(&hostile::Choice::Some(both), word));
+    // The tag, and a part of less than a word behind it; then the larger part.
+    assert_eq!(words, [0, u64::MAX, 1]);
+    assert_eq!((hostile::Both::BITS.name(), hostile::Only::PART_0.name()), ("bits", "0"));
 }
 
 /// Constants that would be in each other's way, or in that of one's own.

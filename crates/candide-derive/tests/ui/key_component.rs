@@ -1,8 +1,9 @@
 use candide::Key;
+use std::time::Instant;
 
 #[derive(Key, Clone, Copy)]
 struct Place {
-    x: f64,
+    x: Instant,
     y: u32,
 }
 

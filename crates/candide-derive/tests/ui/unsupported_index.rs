@@ -5,7 +5,7 @@ struct Account {
     #[key]
     id: u64,
     #[index]
-    share: f64,
+    share: [u8; 3],
 }
 
 fn main() {}

@@ -1,9 +1,10 @@
 use candide::Record;
+use std::time::Instant;
 
 #[derive(Record, Clone, Copy)]
 struct Account {
     #[key]
-    id: f64,
+    id: Instant,
     cents: i64,
 }
 
