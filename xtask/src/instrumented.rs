@@ -25,8 +25,8 @@ const MANIFESTS: [(&str, &str, &str); 3] = [
     ),
     (
         "crates/candide-log/Cargo.toml",
-        "[dependencies]",
-        "[features]\ndefault = [\"defects\"]\ndefects = []\n\n[dependencies]",
+        "[features]",
+        "[features]\ndefault = [\"defects\"]\ndefects = []",
     ),
     (
         "crates/candide-reach/Cargo.toml",
