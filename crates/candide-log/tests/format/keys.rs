@@ -124,7 +124,7 @@ fn texts_that_are_no_keys_are_refused_with_the_part() {
     }
     for (ty, text, can_be) in [
         (TypeSchema::Signed(8), "128", "a number from -128 to 127"),
-        (TypeSchema::Float(32), "one", "a floating-point number"),
+        (TypeSchema::Float(32), "one", "a number, such as -1.5e3, inf or NaN"),
         (TypeSchema::Bool, "1", "`true` or `false`"),
         (TypeSchema::Char, "ab", "one character"),
         (TypeSchema::Bytes(2), "0af", "4 hexadecimal digits"),

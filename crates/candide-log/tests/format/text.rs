@@ -270,7 +270,7 @@ fn wrong_records_of_comma_separated_values_are_refused_with_line_and_column() {
     csv("-5", "x", "line 3, column 6: `x` is no value of `cents: i64`, which is a number from ");
     csv("-5", "", "line 3, column 6: `` is no value of `cents: i64`, which is a number from ");
     csv("ab", " ab", "line 3, column 3: ` ab` is no value of `code: Code`, which is at most 2");
-    csv("[2,1]", "[2,", "line 3, column 30: a list is cut off here");
+    csv("[2,1]", "[2,", "line 3, column 30: a value is cut off here");
     csv("candide", "c\"x", "line 3, column 23: a quote, or a carriage return, in a cell");
     csv("\"\n", "\"x\n", "line 3, column 30: something follows the closing quote of");
     let head = |from: &str, to: &str, wanted: &str| {
