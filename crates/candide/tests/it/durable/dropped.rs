@@ -306,9 +306,10 @@ fn later_tables_use_the_memory_of_dropped_ones() {
             db.drop_table("users").unwrap();
         }
         let bytes = come_and_go(&db, 30, true);
-        // Each tree leaves a node.
+        // The root of each tree stays, and a collection may come late. Without reuse it were ten
+        // times as much.
         let (early, late) = (bytes[3], bytes[29]);
-        assert!(late <= early + 3 * (64 << 10), "{}: {bytes:?}", db.properties().name);
+        assert!(late <= 3 * early, "{}: {bytes:?}", db.properties().name);
         if let Some(idle) = &mut idle {
             let users = db.table::<User>("users").unwrap();
             idle.run(|tx| (0..9).try_for_each(|id| users.insert(tx, user(id)))).unwrap();

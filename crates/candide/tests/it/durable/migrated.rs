@@ -426,7 +426,10 @@ fn a_second_thread_waits_for_the_table_and_not_for_others() {
         Account { kind: 0, number: old.id, cents: 0 }
     };
     let db = open_with(applying::<Occ>().migrate("users", slow), &disk);
-    let name = || rows(&db.table::<Account>("users").unwrap()).len();
+    let name = || {
+        let accounts = db.table::<Account>("users").unwrap();
+        db.run(|tx| accounts.len(tx)).unwrap()
+    };
     std::thread::scope(|scope| {
         let first = scope.spawn(name);
         eventually("the function is called", || begun.load(Ordering::Acquire) == 1);
