@@ -173,6 +173,12 @@ pub(super) fn push_key(ty: &TypeSchema, value: &Value, to: &mut Vec<u64>) -> Res
             // The highest bit is inverted, so that negative numbers come first.
             push_number(bits_of(*value, *bits) ^ 1 << (bits - 1), *bits, to);
         }
+        (TypeSchema::Float(32), Value::Float32(value)) => {
+            to.push(key_of_bits(value.to_bits().into(), 32));
+        }
+        (TypeSchema::Float(64), Value::Float64(value)) => {
+            to.push(key_of_bits(value.to_bits(), 64));
+        }
         (TypeSchema::Char, Value::Char(value)) => to.push((*value).into()),
         (TypeSchema::Text(most), Value::Text(text)) if text.len() <= *most as usize => {
             push_bytes(text.as_bytes(), *most as usize, to);
@@ -207,6 +213,12 @@ pub(super) fn push_key(ty: &TypeSchema, value: &Value, to: &mut Vec<u64>) -> Res
         _ => return wrong(ty, value),
     }
     Ok(())
+}
+
+/// Returns the word of a key that has the order of the floating-point number with these bits.
+fn key_of_bits(number: u64, bits: u32) -> u64 {
+    let sign = 1 << (bits - 1);
+    if number & sign == 0 { number | sign } else { !number & (sign | (sign - 1)) }
 }
 
 /// Returns the tag of a variant without parts.

@@ -3,7 +3,7 @@
 use super::fault::{FaultAt, fault};
 use super::json;
 use super::json_value::{Named, can_be_null, push};
-use crate::schema::{TypeSchema, Value};
+use crate::schema::{TypeSchema, Value, is_known};
 
 /// A cell of a record.
 #[derive(Debug)]
@@ -72,6 +72,7 @@ fn quoted_text(at: usize, quoted: &str) -> Result<(String, usize), FaultAt> {
 fn is_plain(ty: &TypeSchema) -> bool {
     match ty {
         TypeSchema::Option(inner) => !can_be_null(inner) && is_plain(inner),
+        TypeSchema::Struct(of) if is_known(of) => true,
         TypeSchema::Struct(of) => match &of.parts[..] {
             [part] => part.name == "0" && !can_be_null(&part.ty) && is_plain(&part.ty),
             _ => false,
@@ -127,7 +128,7 @@ pub(super) fn value_of(of: Named<'_>, cell: &Cell) -> Result<Value, FaultAt> {
     let is_json = match of.ty {
         ty if !is_plain(ty) => true,
         TypeSchema::Option(_) if text.is_empty() && !is_quoted => return Ok(Value::None),
-        ty => text.starts_with('{') && is_of_enum(ty),
+        ty => text.starts_with('{') && can_be_object(ty),
     };
     if !is_json {
         return of.of_text(*at, text);
@@ -137,11 +138,14 @@ pub(super) fn value_of(of: Named<'_>, cell: &Cell) -> Result<Value, FaultAt> {
     parsed.map_err(|fault| FaultAt { at: *at, ..fault })
 }
 
-/// Returns whether a plain value of a type is a variant.
-fn is_of_enum(ty: &TypeSchema) -> bool {
+/// Returns whether a plain value of a type can be an object: a variant with parts, or a struct
+/// whose value has no text of its own.
+fn can_be_object(ty: &TypeSchema) -> bool {
     match ty {
-        TypeSchema::Option(inner) => is_of_enum(inner),
-        TypeSchema::Struct(of) => of.parts.iter().any(|part| is_of_enum(&part.ty)),
+        TypeSchema::Option(inner) => can_be_object(inner),
+        TypeSchema::Struct(of) => {
+            of.parts.len() > 1 || of.parts.iter().any(|part| can_be_object(&part.ty))
+        }
         ty => matches!(ty, TypeSchema::Enum(_)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::fault::{FaultAt, fault};
 use super::json::{Json, JsonKind, push_string};
-use crate::schema::{EnumSchema, PartSchema, TypeSchema, Value};
+use crate::schema::{EnumSchema, PartSchema, TypeSchema, Value, is_known, text_of};
 use std::fmt::Write;
 
 /// The least number that many programs, which read numbers as `f64`, cannot tell from its
@@ -69,7 +69,10 @@ pub(super) fn push(ty: &TypeSchema, value: &Value, to: &mut String) {
             Ok(())
         }
         (TypeSchema::Struct(of), Value::Parts(_, values)) => {
-            push_parts(&of.parts, values, to);
+            match text_of(&of.name, values).filter(|_| is_known(of)) {
+                Some(text) => push_string(&text, to),
+                None => push_parts(&of.parts, values, to),
+            }
             Ok(())
         }
         (_, Value::Words(words)) => match &words[..] {
@@ -180,6 +183,9 @@ impl Named<'_> {
                 };
                 let value = Named { name, ty: inner }.of_json(json)?;
                 Ok(Value::Some(Box::new(value)))
+            }
+            (TypeSchema::Struct(of), JsonKind::String(text)) if is_known(of) => {
+                self.of_text(json.at, text)
             }
             (TypeSchema::Struct(of), _) => {
                 let parts = self.parts(&of.parts, json)?;

@@ -67,7 +67,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Inserts the rows of a text as [`Table::export_json`] writes it; returns their number. Every
-    /// row has every field, in any order. Some hundred rows at a time are inserted in a transaction.
+    /// row has every field, in any order. Some hundred rows at a time are inserted in one
+    /// transaction.
     ///
     /// # Errors
     /// [`StreamError::Text`] if a line is no row of the table, or if a row cannot be inserted (see
