@@ -22,7 +22,8 @@ const EXAMPLES_OF: &[(&str, &str)] = &[("candide-derive", "candide")];
 const LICENCES: &[&str] = &["LICENSE-MIT", "LICENSE-APACHE"];
 
 /// Features that need no C compiler.
-const PORTABLE: &str = "candide/history,candide/tracing,candide/metrics,candide/histograms";
+const PORTABLE: &str =
+    "candide/history,candide/tracing,candide/metrics,candide/histograms,candide/text";
 
 /// Systems for which the packages are checked, without their C libraries.
 const SYSTEMS: &[&str] =

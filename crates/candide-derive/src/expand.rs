@@ -56,14 +56,23 @@ impl Record {
 
     /// Returns the constant with the places of the columns of an index.
     fn index_places(&self, number: usize, index: &Index) -> TokenStream {
-        let (path, ident, name) = (&self.path, &self.ident, places_name(number));
-        let columns = index.fields.iter().filter_map(|&field| match field {
+        let (path, name) = (&self.path, places_name(number));
+        let places = index.fields.iter().filter_map(|&field| match field {
             Field::Key(_) => None,
-            Field::Column(number) => Some(&self.columns[number].constant),
+            Field::Column(number) => Some(self.place(number)),
         });
         quote! {
-            const #name: &[#path::derived::Place] = &[#(#path::Column::place(&<#ident>::#columns)),*];
+            const #name: &[#path::derived::Place] = &[#(#places),*];
         }
+    }
+
+    /// Returns the place of a column.
+    fn place(&self, number: usize) -> TokenStream {
+        let column = &self.columns[number];
+        let (group, packing) = (column.group, packing_name(column.group));
+        let number = self.columns_of(group).position(|other| other.ident == column.ident);
+        let number = number.expect("the column is in its group");
+        quote!(#packing.place(#group, #number))
     }
 
     /// Returns the constants of keys, columns and indexes.
@@ -180,11 +189,13 @@ impl Record {
                 type Key = #key;
                 type Index = #index_kind;
                 type Image = [::core::primitive::u64; #(#words)+*];
-                const NAME: &'static ::core::primitive::str = #name;
-                const GROUPS: &'static [#path::Group] = &[#(#path::Group::new(#groups, #words)),*];
-                const INDEXES: &'static [#path::schema::IndexSpec] = &[#(#specs),*];
-                const SCHEMA: ::core::primitive::u64 = #schema;
-                const FIELDS: &'static [#path::schema::FieldInfo] = &[#(#fields),*];
+                const META: #path::schema::Meta = #path::schema::Meta::new(
+                    #name,
+                    &[#(#path::Group::new(#groups, #words)),*],
+                )
+                .with_indexes(&[#(#specs),*])
+                .with_schema(#schema)
+                .with_fields(&[#(#fields),*]);
 
                 #[inline]
                 fn key(&self) -> Self::Key {
@@ -316,17 +327,13 @@ impl Record {
                     #path::schema::FieldInfo::of_key(#name, <__CandideKey<#ty>>::TYPE)
                 },
                 Field::Column(number) => {
-                    let column = &self.columns[*number];
-                    let (group, packing) = (column.group, packing_name(column.group));
-                    let default = self.default_of(column);
-                    let mut of_group = self.columns_of(group);
-                    let number = of_group.position(|other| other.ident == column.ident);
-                    let number = number.expect("the column is in its group");
+                    let default = self.default_of(&self.columns[*number]);
+                    let place = self.place(*number);
                     quote! {
                         #path::schema::FieldInfo::of_column(
                             #name,
                             <__CandideLayout<#ty>>::TYPE,
-                            #packing.place(#group, #number),
+                            #place,
                             #default,
                         )
                     }

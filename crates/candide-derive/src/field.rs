@@ -2,7 +2,7 @@
 
 use crate::attributes::{Errors, TypeOptions, constant, literal, moved, without_self};
 use crate::expand::type_text;
-use crate::key::{header, newtype_number};
+use crate::key::{header, newtype_number, one_derive};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -75,14 +75,12 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Returns an item of the type's `Field`, at the place of the type, where the compiler reports
-    /// an unsuitable one.
-    fn item(&self, of: &str, item: &str) -> TokenStream {
+    /// Returns an item of `ColumnType`, at the place of the type, where the compiler reports an
+    /// unsuitable one.
+    fn item(&self, item: &str) -> TokenStream {
         let (ty, place) = (self.ty, self.ty.span());
-        let of: Path = syn::parse_str(of).expect("the path of a trait in the crate");
-        let (path, of) = (moved(self.path, place), moved(&of, place));
-        let item = Ident::new(item, place);
-        quote_spanned!(place=> <#ty as #path::#of>::#item)
+        let (path, item) = (moved(self.path, place), Ident::new(item, place));
+        quote_spanned!(place=> <#ty as #path::derived::ColumnType>::#item)
     }
 
     fn name(&self) -> String {
@@ -99,19 +97,19 @@ impl Part<'_> {
 
     /// Returns what the part, a reference, has in word `__index`.
     fn word(&self, value: TokenStream) -> TokenStream {
-        let (path, place) = (self.path, self.place());
-        quote!(#path::derived::part_word(#value, #place, __index))
+        let (item, place) = (self.item("part_word"), self.place());
+        quote!(#item(#value, #place, __index))
     }
 
     /// Returns the part that `__words` hold, as the field of an expression.
     fn take(&self) -> TokenStream {
-        let (path, member, place, ty) = (self.path, &self.member, self.place(), self.ty);
-        quote!(#member: #path::derived::take_part::<#ty>(__words, #place))
+        let (member, item, place) = (&self.member, self.item("take_part"), self.place());
+        quote!(#member: #item(__words, #place))
     }
 
     fn part_type(&self) -> TokenStream {
         let Part { path, places, number, .. } = self;
-        let (name, ty) = (self.name(), self.item("schema::Field", "TYPE"));
+        let (name, ty) = (self.name(), self.item("TYPE"));
         quote!(#path::schema::PartType { name: #name, bit: #places.bit(#number), ty: #ty })
     }
 }
@@ -133,7 +131,7 @@ impl Whole<'_> {
     /// Returns the constant with the places of parts behind a tag.
     fn places(&self, name: &Ident, tag_bits: u32, parts: &[Part<'_>]) -> TokenStream {
         let (path, count) = (self.path, parts.len());
-        let sizes = parts.iter().map(|part| part.item("derived::ColumnType", "SIZE"));
+        let sizes = parts.iter().map(|part| part.item("SIZE"));
         quote! {
             const #name: #path::derived::Parts<#count> =
                 #path::derived::Parts::new(#tag_bits, [#(#sizes),*]);
@@ -149,7 +147,7 @@ impl Whole<'_> {
     ) -> TokenStream {
         let path = self.path;
         let header = header(path, "schema::Field", self.ident);
-        let layouts = parts.iter().map(|part| part.item("schema::Field", "LAYOUT"));
+        let layouts = parts.iter().map(|part| part.item("LAYOUT"));
         quote! {
             #[automatically_derived]
             #header {
@@ -209,10 +207,11 @@ impl Whole<'_> {
         let takes = parts.iter().map(Part::take);
         let (word, value) = (quote!(0 #(| #words)*), quote!(#ident { #(#takes),* }));
         let (signed, number) = match &parts[..] {
-            [part] => (
-                part.item("schema::Field", "SIGNED"),
-                newtype_number(path, ident, part.ty, &part.member),
-            ),
+            [part] => {
+                let number = newtype_number(path, ident, part.ty, &part.member);
+                let one = one_derive(ident);
+                (part.item("SIGNED"), quote!(#number #one))
+            }
             _ => (quote!(false), TokenStream::new()),
         };
         let implementation = self.implementation(&parts, &texts, (signed, ty, word, value));

@@ -206,10 +206,9 @@ fn prefix(path: &Path, ident: &Ident, first: &[Component]) -> TokenStream {
             #last: #path::schema::PrefixEnd<#last_type>,
         {
             fn word_range(&self) -> #path::derived::WordRange {
-                #path::derived::Beginning::of_words(<#ident as #path::Key>::WORDS)
-                    #(.and::<#types, _>(self.#numbers))*
-                    .and_last::<#last_type, _>(self.#at)
-                    .range()
+                let __beginning = #path::derived::Beginning::of_words(<#ident as #path::Key>::WORDS)
+                    #(.and::<#types, _>(self.#numbers))*;
+                #path::schema::PrefixEnd::<#last_type>::add_to(self.#at, __beginning).range()
             }
         }
     }
@@ -223,7 +222,7 @@ fn newtype_field(
     Component { ty, member, .. }: &Component,
 ) -> TokenStream {
     let header = header(path, "schema::Field", ident);
-    let number = newtype_number(path, ident, ty, member);
+    let (number, one) = (newtype_number(path, ident, ty, member), one_derive(ident));
     let name = literal(ident);
     let part = match member {
         Member::Named(name) => name.unraw().to_string(),
@@ -258,6 +257,19 @@ fn newtype_field(
         }
 
         #number
+        #one
+    }
+}
+
+/// Returns a constant that both derives make for a struct of one field: the error about two of them
+/// says which derive is enough.
+pub(crate) fn one_derive(ident: &Ident) -> TokenStream {
+    quote! {
+        #[automatically_derived]
+        impl #ident {
+            #[doc(hidden)]
+            const __DERIVE_KEY_ALONE_IT_MAKES_A_COLUMN_TOO: () = ();
+        }
     }
 }
 
@@ -269,9 +281,10 @@ pub(crate) fn newtype_number(
     ty: &Type,
     member: &Member,
 ) -> TokenStream {
+    let header = header(path, "derived::Newtype", ident);
     quote! {
         #[automatically_derived]
-        impl #path::derived::Newtype for #ident
+        #header
         where
             for<'__candide> #ty: #path::schema::Number,
         {

@@ -1,7 +1,7 @@
 //! The derive macros of [Candide](https://docs.rs/candide), which re-exports them:
-//! [`Record`](macro@Record) for the rows of tables, [`Key`](macro@Key) for composite keys and
-//! enums, [`Field`](macro@Field) for columns that consist of parts, [`Tables`](macro@Tables) for the
-//! handles of a program.
+//! [`Record`](macro@Record) for the rows of tables, [`Key`](macro@Key) for composite keys and enums,
+//! [`Field`](macro@Field) for columns that consist of parts, [`Tables`](macro@Tables) for the handles
+//! of a program.
 
 #![forbid(unsafe_code)]
 
@@ -52,8 +52,9 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// The struct derives `Clone` and `Copy`, too, and has no generic parameters. Its fields have the
 /// types that implement `Field`: the integers, `f32`, `f64`, `bool`, `char`, `Bytes<N>`, `Text<N>`,
-/// enums (and structs of one field) that derive [`Key`](macro@Key), and options and arrays of all
-/// these.
+/// times and addresses of the standard library, enums (and structs of one field) that derive
+/// [`Key`](macro@Key), structs and enums with data that derive [`Field`](macro@Field), and options
+/// and arrays of all these.
 ///
 /// # Constants
 /// Every field gets a constant, which is named like it in capitals, is as visible as it is, and has
@@ -150,6 +151,7 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// ```
 /// use candide::Record;
+/// use candide::schema::RowMeta;
 ///
 /// #[derive(Record, Clone, Copy)]
 /// struct Flags {
@@ -164,12 +166,12 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// assert_eq!(Flags::GROUPS[0].words, 2); // one for `sum`, one for 1 + 1 + 32 + 22 bits
 /// ```
-///
-/// `Record::FIELDS` describes all fields: their names, types and places. Files and exports have the
-/// description, and a table of another description is refused by an error that names the columns.
+///  `RowMeta::FIELDS` describes all fields: their names, types and places. Files and exports have
+/// the description, and a table of another description is refused by an error that names the
+/// columns.
 /// An enum may have further variants, if it needs no further bit for them.
 ///
-/// `Record::SCHEMA`, by which files and exports of earlier versions recognise the type, is a hash
+/// `RowMeta::SCHEMA`, by which files and exports of earlier versions recognise the type, is a hash
 /// of the names and types of all fields, as they are written, of the columns' groups, and of how
 /// the types lie in words: it does not depend on the compiler. Another variant of an enum changes
 /// it if it needs another bit. The names and types of the fields of a struct that derives `Key`

@@ -89,7 +89,7 @@ fn values_are_unchanged_by_encoding_in_words() {
     round_trip(one);
     round_trip(Area(one, other, true));
     round_trip(address());
-    works().map(round_trip);
+    works().into_iter().for_each(round_trip);
     round_trip([Small::Nothing, Small::Half(255), Small::Flag { on: true, level: u16::MAX }]);
     round_trip(works().map(Some));
     round_trip([None, Some(Small::Half(7))]);
@@ -239,6 +239,30 @@ fn structs_of_one_number_keep_its_updates() {
         db.run(|tx| players.update(tx, 2, Player::HEAT.sub(Degrees(99)))),
         Err(Abort::Overflow)
     );
+}
+
+#[test]
+fn columns_of_128_bits_have_sums() {
+    #[derive(Record, Clone, Copy)]
+    #[record(ordered)]
+    struct Account {
+        #[key]
+        id: u8,
+        wei: u128,
+        gain: i128,
+    }
+
+    let db = Database::new();
+    let accounts = db.table::<Account>("accounts").unwrap();
+    db.run(|tx| {
+        let rows = [(1, 5, i128::MAX), (2, u128::MAX - 7, 1), (3, 2, -1)];
+        accounts.insert_many(tx, rows.map(|(id, wei, gain)| Account { id, wei, gain }))?;
+        assert_eq!(accounts.sum(tx, Account::WEI)?, u128::MAX);
+        assert_eq!(accounts.scan(tx, .., Account::GAIN).sum()?, i128::MAX);
+        assert_eq!(accounts.scan(tx, ..3, Account::GAIN).sum(), Err(Abort::Overflow));
+        Ok(())
+    })
+    .unwrap();
 }
 
 #[derive(Record, Clone, Copy, Debug, PartialEq)]

@@ -140,7 +140,7 @@ fn derived_code_uses_no_name_that_a_program_may_define() {
     let again = <hostile::Row as candide::Record>::load(&row.key, &image);
     assert_eq!((again.words, again.name, again.groups, again.schema), (2, Some(true), 3, 's'));
     assert_eq!(
-        (hostile::Row::NAME.name(), <hostile::Row as candide::Record>::NAME),
+        (hostile::Row::NAME.name(), <hostile::Row as candide::schema::RowMeta>::NAME),
         ("name", "Row")
     );
 }

@@ -1,5 +1,6 @@
 //! What derived rows say about themselves: groups, sizes, names, indexes.
 
+use candide::schema::RowMeta;
 use candide::{Group, Hashed, Key, Ordered, Record, Text};
 use std::any::TypeId;
 

@@ -28,7 +28,7 @@
 //! | [`rows`], [`target`] | what recovery loads: an engine's tables, or maps |
 //! | [`error`] | what can go wrong |
 //! | [`disk`] | the door to the file system: [`RealDisk`](disk::RealDisk), or a disk of a test |
-//! | [`text`] | rows as JSON and comma-separated values |
+//! | `text` | rows as JSON and comma-separated values; with the cargo feature `text` |
 //! | [`format`](mod@format), [`schema`] | the bytes of every file, as pure functions; what is known of a table |
 //!
 //! # Where to begin
@@ -56,6 +56,7 @@ pub mod rows;
 pub mod schema;
 pub mod store;
 pub mod target;
+#[cfg(feature = "text")]
 pub mod text;
 pub mod tools;
 

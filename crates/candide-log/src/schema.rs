@@ -19,7 +19,8 @@ mod value_text;
 pub use conversion::Conversion;
 pub use difference::Sides;
 pub use field::{FieldPlace, FieldSchema};
-pub(crate) use known::{is_known, text_of};
+#[cfg(feature = "text")]
+pub(crate) use known::{is_known, known_text};
 pub use types::{EnumSchema, PartSchema, StructSchema, TYPE_DEPTH_MAX, TypeSchema, VariantSchema};
 pub use value::{ELEMENTS_MAX, Value};
 
@@ -221,7 +222,7 @@ impl TableSchema {
                 return Err(of_table(format!("two fields have the name {:?}", field.name)));
             }
         }
-        if !self.fields.is_empty() && key != self.key_words.into() {
+        if !self.fields.is_empty() && key != u64::from(self.key_words) {
             let words = self.key_words;
             return Err(of_table(format!("its key has {words} words, and those of fields {key}")));
         }

@@ -21,18 +21,19 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: fault, fields, json, json_value, csv, write, read.
+// Layers, lowest first: fault, fields, to_json, json, of_json, csv, write, read.
 mod csv;
 mod fault;
 mod fields;
 mod json;
-mod json_value;
+mod of_json;
 mod read;
+mod to_json;
 mod write;
 
 pub use fault::{Fault, TextError};
-pub use json_value::json_of;
 pub use read::TextReader;
+pub use to_json::json_of;
 pub use write::TextWriter;
 
 /// The form of rows as text.

@@ -1,7 +1,7 @@
 //! The records of a shop: e-mail addresses, identifiers, dates and money. The second version of the
 //! program has other rows, and migrates those of the first.
 //!
-//! `cargo run -p candide --example shop --features uuid,jiff,rust_decimal`
+//! `cargo run -p candide --example shop --features text,uuid,jiff,rust_decimal`
 
 use candide::{
     Database, Error, Field, LogOptions, Migration, Record, Sequence, Table, Tables, Text, Whole,

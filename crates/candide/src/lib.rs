@@ -174,6 +174,7 @@ pub mod report {
     pub use candide_log::Progress;
     #[doc(no_inline)]
     pub use candide_log::store::{BackedUp, Checkpointed};
+    #[cfg(feature = "text")]
     #[doc(no_inline)]
     pub use candide_log::text::Fault;
 }
@@ -219,7 +220,7 @@ pub mod derived {
     pub use crate::schema::field::Newtype;
     pub use crate::schema::field_type::check_default;
     pub use crate::schema::key_text::{Show, show_components, show_variant};
-    pub use crate::schema::nested::{Parts, most_bits, no_tag, part_word, take_part};
+    pub use crate::schema::nested::{Parts, most_bits, no_tag};
     pub use crate::schema::packing::{Packing, join, no_variant};
     pub use crate::schema::place::Place;
     pub use crate::schema::range::{Beginning, WordRange};

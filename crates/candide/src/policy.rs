@@ -97,6 +97,20 @@ pub enum Policy {
     /// row exists. If the commit finds otherwise, the transaction is repeated. Operations that
     /// return whether there is a row, as
     /// [`Table::update_if_present`](crate::Table::update_if_present), read it.
+    ///
+    /// Two kinds of reads leave a transaction as one that has read nothing: reads of
+    /// [frozen](crate::Table::freeze) columns, and results of steps that become keys of other rows
+    /// ([`Table::defer_at`](crate::Table::defer_at)). A commit computes such a key, and then finds
+    /// and locks the row, if
+    /// * the table of the row has this policy and no index;
+    /// * the [rank](crate::Table::set_rank) of that table is above those of all tables of which the
+    ///   transaction writes rows with known keys, and of the tables of rows on which the key
+    ///   depends;
+    /// * the transaction has read nothing, and no other operation of it is on the same row.
+    ///
+    /// Otherwise the operation, or the next attempt, computes the key before it goes on, for which
+    /// the transaction reads. If two steps of such a transaction fail, it may end in the outcome of
+    /// either.
     Pipelined,
     /// Answers by chance: grants a lock that it does not take, or refuses a free lock. Only to show
     /// that locks do not matter for serializability.

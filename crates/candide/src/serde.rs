@@ -121,3 +121,54 @@ impl Serialize for Conflict {
         fields.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::de::value::{BytesDeserializer, Error, SeqDeserializer, StrDeserializer};
+
+    /// Shows what is serialized as one text.
+    struct Shown<T>(T);
+
+    impl<T: Serialize> fmt::Display for Shown<T> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.0.serialize(f)
+        }
+    }
+
+    fn from_text<T: for<'a> Deserialize<'a>>(text: &str) -> Result<T, Error> {
+        T::deserialize(StrDeserializer::new(text))
+    }
+
+    #[test]
+    fn texts_are_strings_that_fit() {
+        assert_eq!(from_text::<Text<3>>("abc").unwrap(), "abc");
+        assert!(from_text::<Text<3>>("abcd").is_err());
+        assert_eq!(Shown(Text::<3>::new("abc").unwrap()).to_string(), "abc");
+    }
+
+    #[test]
+    fn bytes_are_bytes_or_a_list_of_their_length() {
+        let bytes = |bytes| Bytes::<3>::deserialize(BytesDeserializer::<Error>::new(bytes)).ok();
+        assert_eq!(
+            [bytes(b"abc"), bytes(b"ab"), bytes(b"abcd")],
+            [Some(Bytes::new(*b"abc")), None, None]
+        );
+        let list = |list: &[u8]| {
+            Bytes::<3>::deserialize(SeqDeserializer::<_, Error>::new(list.iter().copied())).ok()
+        };
+        assert_eq!(
+            [list(b"abc"), list(b"ab"), list(b"abcd")],
+            [Some(Bytes::new(*b"abc")), None, None]
+        );
+    }
+
+    #[test]
+    fn reasons_of_aborts_are_their_names() {
+        for abort in Abort::ALL {
+            assert_eq!(Shown(abort).to_string(), abort.name());
+            assert_eq!(from_text::<Abort>(abort.name()), Ok(abort));
+        }
+        assert!(from_text::<Abort>("unknown").is_err());
+    }
+}

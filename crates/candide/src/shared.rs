@@ -176,6 +176,27 @@ impl<P: Protocol> Inner<P> {
         common.len() + left + self.engine.shared_garbage.len()
     }
 
+    /// Frees the numbers and the memory of dropped tables that neither garbage nor a session that
+    /// sleeps names any more, for later tables.
+    pub(crate) fn free_former_tables(&self) {
+        // The advancer moves garbage from one queue to another.
+        let Some(_collector) = try_lock(&self.collector) else { return };
+        let sessions = lock(&self.sessions);
+        // All at once, since a session moves garbage to the shared queue and back.
+        let epochs = &self.engine.epochs;
+        let held: Vec<_> = sessions.values().map(|public| public.garbage(epochs)).collect();
+        let (common, left) = (lock(&self.common_garbage), lock(&self.left_garbage));
+        let queues: Vec<&Garbage<P::Backlog>> =
+            held.iter().map(|garbage| &**garbage).chain([&*common]).chain(left.iter()).collect();
+        self.catalog.free_former(|core| {
+            // Relaxed: a session that sleeps because of the table was woken when it was dropped.
+            core.linked.sum() == 0
+                && core.at_links.watchers.load(Ordering::Relaxed) == 0
+                && !self.engine.shared_garbage.may_name(core.number)
+                && !queues.iter().any(|garbage| garbage.may_name(core.number))
+        });
+    }
+
     /// Returns a guard that keeps the advancer from collecting; `None` if the advancer is
     /// collecting, or if such a guard exists already.
     pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_, P>> {

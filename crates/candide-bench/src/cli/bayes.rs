@@ -23,19 +23,23 @@ pub(crate) struct BayesArgs {
     #[arg(long, value_parser = whole::<u32>, value_name = "COUNT")]
     records: Option<u32>,
 
-    /// Largest number of parents in the network from which records are drawn [default: the configuration's]
+    /// Largest number of parents in the network from which records are drawn [default: the
+    /// configuration's]
     #[arg(long, value_parser = whole::<u32>, value_name = "COUNT")]
     parents: Option<u32>,
 
-    /// Percentage of possible parents that a variable has in that network [default: the configuration's]
+    /// Percentage of possible parents that a variable has in that network [default: the
+    /// configuration's]
     #[arg(long = "parents-pct", value_parser = percent, value_name = "PERCENT")]
     parents_pct: Option<u32>,
 
-    /// Largest number of parents in the network that is learned, at most 12 [default: the configuration's]
+    /// Largest number of parents in the network that is learned, at most 12 [default: the
+    /// configuration's]
     #[arg(long, value_parser = whole::<u32>, value_name = "COUNT")]
     edges: Option<u32>,
 
-    /// Penalty for an edge, in halves of the logarithm of the number of records [default: the configuration's]
+    /// Penalty for an edge, in halves of the logarithm of the number of records [default: the
+    /// configuration's]
     #[arg(long, value_parser = whole::<u32>, value_name = "COUNT")]
     penalty: Option<u32>,
 

@@ -19,7 +19,8 @@ pub(crate) struct IntruderArgs {
     #[arg(long = "attack", value_parser = percent, value_name = "PERCENT")]
     attack_pct: Option<u32>,
 
-    /// Longest text of a flow that is no attack, in bytes, at most 4096 [default: the configuration's]
+    /// Longest text of a flow that is no attack, in bytes, at most 4096 [default: the
+    /// configuration's]
     #[arg(long, value_parser = whole::<u32>, value_name = "BYTES")]
     length: Option<u32>,
 

@@ -4,9 +4,13 @@ use std::cell::RefCell;
 
 use candide_workloads::micro::Array;
 use candide_workloads::rubis::Rubis;
+use candide_workloads::stamp::bayes::Bayes;
+use candide_workloads::stamp::genome::Genome;
+use candide_workloads::stamp::intruder::Intruder;
 use candide_workloads::stamp::kmeans::Kmeans;
+use candide_workloads::stamp::labyrinth::Labyrinth;
 use candide_workloads::stamp::vacation::Vacation;
-use candide_workloads::stamp::{Form, Kept, Mode as StampMode};
+use candide_workloads::stamp::{Form, Kept, Mode as StampMode, Scale};
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Contention, Layout, Mode, Narrow, Verify, Word, Ycsb};
@@ -160,6 +164,40 @@ impl Room {
             format!("vacation has {relations} relations instead of {}", published.relations)
         });
         Vacation { relations, tasks, kept: kept.clone(), ..published }
+    }
+
+    /// Returns labyrinth at the size for simulators, or a smaller one if that is asked for.
+    pub(super) fn labyrinth(&self, kept: &Kept) -> Labyrinth {
+        let published = Labyrinth::published(Scale::Sim);
+        let [sides, paths] = [self.asked(32, 12), self.asked(published.paths, 12)];
+        Labyrinth { sides: [sides, sides, 3], paths, kept: kept.clone(), ..published }
+    }
+
+    /// Returns genome, likewise.
+    pub(super) fn genome(&self, kept: &Kept) -> Genome {
+        let published = Genome::published(Scale::Sim);
+        let [gene, segments] =
+            [self.asked(published.gene, 60), self.asked(published.segments, 120)];
+        Genome { gene, segments, kept: kept.clone(), ..published }
+    }
+
+    /// Returns bayes, likewise.
+    pub(super) fn bayes(&self, kept: &Kept) -> Bayes {
+        let published = Bayes::published(Scale::Sim);
+        let [variables, records] =
+            [self.asked(published.variables, 8), self.asked(published.records, 200)];
+        Bayes { variables, records, kept: kept.clone(), ..published }
+    }
+
+    /// Returns intruder, likewise.
+    pub(super) fn intruder(&self, kept: &Kept) -> Intruder {
+        let published = Intruder::published(Scale::Sim);
+        Intruder { flows: self.asked(published.flows, 60), kept: kept.clone(), ..published }
+    }
+
+    /// Returns the fraction of `count` that was given by the user, but at least `least`.
+    fn asked(&self, count: u32, least: u64) -> u32 {
+        scaled(count.into(), self.fraction.unwrap_or(1.0), least) as u32
     }
 
     pub(super) fn rubis(&self) -> Rubis {

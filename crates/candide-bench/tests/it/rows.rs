@@ -309,9 +309,9 @@ fn rows_before_a_wrong_one_are_loaded_and_none_behind_it() {
         b"id,page\n7,1\n",
         "line 2, column 1: a row has the key id: 7 already; no row",
     );
-    refused("visits", b"id,page\n20000,1\n20001", "line 3, column 1: the last line has no end");
+    refused("visits", b"id,page\n20000,1\n20001", "line 3, column 1: the text ends in this cell");
     refused("visits", b"id,page\n30000,\xff\n", "line 2, column 7: byte 0xff is not UTF-8");
-    refused("visits", b"id\n1\n", "line 1, column 3: the first line does not name `page`");
+    refused("visits", b"id\n1\n", "line 1, column 3: the first line has no `page`");
     let head = "cents,name,number,state,phone,code,large,months\n";
     let twice =
         format!("{head}1,Cat,1,Open,,00fe,1,\"[1,2,3]\"\n1,Dan,1,Open,,00ff,1,\"[1,2,3]\"\n");

@@ -155,9 +155,12 @@ fn warn(table: &TableSchema) {
     }
 }
 
+/// The name of an index, its columns, and the keys that rows have in it.
+type Keys<'a> = (&'a str, &'a [u16], HashSet<Vec<u64>>);
+
 /// The keys that rows have in the unique indexes whose columns the files describe.
 struct Unique<'a> {
-    indexes: Vec<(&'a str, &'a [u16], HashSet<Vec<u64>>)>,
+    indexes: Vec<Keys<'a>>,
 }
 
 impl<'a> Unique<'a> {

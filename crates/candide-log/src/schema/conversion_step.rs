@@ -255,7 +255,11 @@ impl Step {
                     step.convert_key(words.get(*word..).ok_or_else(cut_off)?, out)?;
                 }
             }
-            Step::Widened | Step::Array { .. } => return Err("no key has the type".to_owned()),
+            Step::Widened => {
+                let number = f32::from_bits(float_of_key(first, 1 << 31) as u32);
+                out.push(key_of_float(f64::from(number).to_bits(), 1 << 63));
+            }
+            Step::Array { .. } => return Err("no key has the type".to_owned()),
         }
         Ok(())
     }
@@ -331,6 +335,17 @@ fn key_words(ty: &TypeSchema) -> usize {
 /// Returns the bit of a number with a sign by which keys are in order.
 fn sign(ty: Integer) -> u128 {
     if ty.signed { 1 << (ty.bits - 1) } else { 0 }
+}
+
+/// Returns the bits of a floating-point number from those of a key, which are in order. `sign` is
+/// the highest of the bits.
+fn float_of_key(key: u64, sign: u64) -> u64 {
+    if key & sign == 0 { !key & (sign | (sign - 1)) } else { key & !sign }
+}
+
+/// Returns the bits of a key from those of a floating-point number.
+fn key_of_float(bits: u64, sign: u64) -> u64 {
+    if bits & sign == 0 { bits | sign } else { !bits & (sign | (sign - 1)) }
 }
 
 fn text_words(bytes: u32) -> usize {

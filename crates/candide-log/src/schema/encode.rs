@@ -174,11 +174,9 @@ pub(super) fn push_key(ty: &TypeSchema, value: &Value, to: &mut Vec<u64>) -> Res
             push_number(bits_of(*value, *bits) ^ 1 << (bits - 1), *bits, to);
         }
         (TypeSchema::Float(32), Value::Float32(value)) => {
-            to.push(key_of_bits(value.to_bits().into(), 32));
+            to.push(ordered(value.to_bits().into(), 32));
         }
-        (TypeSchema::Float(64), Value::Float64(value)) => {
-            to.push(key_of_bits(value.to_bits(), 64));
-        }
+        (TypeSchema::Float(64), Value::Float64(value)) => to.push(ordered(value.to_bits(), 64)),
         (TypeSchema::Char, Value::Char(value)) => to.push((*value).into()),
         (TypeSchema::Text(most), Value::Text(text)) if text.len() <= *most as usize => {
             push_bytes(text.as_bytes(), *most as usize, to);
@@ -215,8 +213,9 @@ pub(super) fn push_key(ty: &TypeSchema, value: &Value, to: &mut Vec<u64>) -> Res
     Ok(())
 }
 
-/// Returns the word of a key that has the order of the floating-point number with these bits.
-fn key_of_bits(number: u64, bits: u32) -> u64 {
+/// Returns the word of a key for the bits of a floating-point number: words have the order of the
+/// numbers.
+fn ordered(number: u64, bits: u8) -> u64 {
     let sign = 1 << (bits - 1);
     if number & sign == 0 { number | sign } else { !number & (sign | (sign - 1)) }
 }

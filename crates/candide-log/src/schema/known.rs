@@ -33,6 +33,15 @@ pub(crate) fn is_known(of: &StructSchema) -> bool {
     })
 }
 
+/// Returns the text of a value of a type, if it has one of its own.
+#[cfg(feature = "text")]
+pub(crate) fn known_text(ty: &TypeSchema, value: &Value) -> Option<String> {
+    match (ty, value) {
+        (TypeSchema::Struct(of), Value::Parts(name, parts)) if is_known(of) => text_of(name, parts),
+        _ => None,
+    }
+}
+
 fn known(name: &str) -> Option<Known> {
     Some(match name {
         "Ipv4Addr" => Known::Ipv4,
@@ -50,7 +59,7 @@ fn known(name: &str) -> Option<Known> {
 }
 
 /// Returns the text of a struct's value, if it has one of its own.
-pub(crate) fn text_of(name: &str, parts: &[(String, Value)]) -> Option<String> {
+pub(super) fn text_of(name: &str, parts: &[(String, Value)]) -> Option<String> {
     let number = |place: usize| match parts.get(place)?.1 {
         Value::Unsigned(number) => i128::try_from(number).ok(),
         Value::Signed(number) => Some(number),

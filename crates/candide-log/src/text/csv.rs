@@ -1,70 +1,99 @@
 //! Comma-separated values (RFC 4180).
 
 use super::fault::{FaultAt, fault};
-use super::json;
-use super::json_value::{Named, can_be_null, push};
-use crate::schema::{TypeSchema, Value, is_known};
+use super::json::Json;
+use super::of_json::Named;
+use super::to_json::{can_be_null, json_of, text_of};
+use crate::schema::{TypeSchema, Value, is_known, known_text};
+use csv_core::{ReadFieldResult, Reader};
+use std::ops::Range;
+
+const UNQUOTED: &str = "a quote, or a carriage return, in a cell that does not begin with a quote; \
+                        put the cell in quotes, and double those within";
 
 /// A cell of a record.
-#[derive(Debug)]
-pub(super) struct Cell {
+pub(super) struct Cell<'a> {
     /// The byte at which the cell begins.
     pub(super) at: usize,
-    pub(super) text: String,
-    pub(super) is_quoted: bool,
+    pub(super) text: &'a str,
+    is_quoted: bool,
 }
 
-/// Returns whether a text ends within quotes. `is_open` says whether it begins within quotes.
-pub(super) fn ends_in_quotes(text: &[u8], is_open: bool) -> bool {
-    text.iter().filter(|byte| **byte == b'"').count() % 2 == usize::from(!is_open)
+/// The cells of a record, which is split while it is read.
+#[derive(Debug)]
+pub(super) struct Cells {
+    reader: Reader,
+    /// The places of each cell in the record, and in the texts of all.
+    places: Vec<(Range<usize>, Range<usize>)>,
+    /// The texts of all cells, and zeros behind them.
+    texts: Vec<u8>,
+    /// The end of what has been split of the record, and of the texts.
+    end: (usize, usize),
 }
 
-/// Splits a record at the commas outside of quotes.
-pub(super) fn split(record: &str) -> Result<Vec<Cell>, FaultAt> {
-    let (mut cells, mut at) = (Vec::new(), 0);
-    loop {
-        let rest = &record[at..];
-        let (cell, length) = match rest.strip_prefix('"') {
-            Some(quoted) => {
-                let (text, length) = quoted_text(at, quoted)?;
-                (Cell { at, text, is_quoted: true }, length + 1)
-            }
-            None => {
-                let length = rest.find(',').unwrap_or(rest.len());
-                let text = &rest[..length];
-                if let Some(quote) = text.find('"') {
-                    let what = "a quote in a cell that does not begin with one; put the cell in \
-                                quotes, and double those within";
-                    return fault(at + quote, what);
-                }
-                (Cell { at, text: text.to_owned(), is_quoted: false }, length)
-            }
-        };
-        cells.push(cell);
-        at += length;
-        match record[at..].chars().next() {
-            None => return Ok(cells),
-            Some(',') => at += 1,
-            Some(next) => return fault(at, format!("{next:?} follows a closing quote")),
-        }
+impl Cells {
+    pub(super) fn new() -> Cells {
+        // The default of a reader has no tables, and takes each byte for the end of a record.
+        let reader = Reader::new();
+        Cells { reader, places: Vec::new(), texts: Vec::new(), end: (0, 0) }
     }
-}
 
-/// Returns the text whose opening quote is before `quoted`, and the bytes up to its closing quote,
-/// that one included.
-fn quoted_text(at: usize, quoted: &str) -> Result<(String, usize), FaultAt> {
-    let (mut text, mut length) = (String::new(), 0);
-    loop {
-        let Some((before, behind)) = quoted[length..].split_once('"') else {
-            return fault(at, "a quote is not closed: the text is cut off");
-        };
-        text.push_str(before);
-        length += before.len() + 1;
-        if !behind.starts_with('"') {
-            return Ok((text, length));
+    /// Begins a record.
+    pub(super) fn clear(&mut self) {
+        (self.places, self.end) = (Vec::new(), (0, 0));
+    }
+
+    /// Splits what is new of a record, to which a line has been appended. Returns whether it is
+    /// whole.
+    pub(super) fn split(&mut self, record: &[u8]) -> bool {
+        // An empty line, which the reader would skip, is an empty cell.
+        if matches!(record, b"\n" | b"\r\n") {
+            self.places.push((0..0, 0..0));
+            self.end.0 = record.len();
+            return true;
         }
-        text.push('"');
-        length += 1;
+        self.texts.resize(record.len(), 0);
+        while self.end.0 < record.len() {
+            let (read, written) = self.end;
+            let (result, more, longer) =
+                self.reader.read_field(&record[read..], &mut self.texts[written..]);
+            self.end = (read + more, written + longer);
+            let open = self.open();
+            if let ReadFieldResult::Field { record_end } = result {
+                self.places.push((open.0..self.end.0 - 1, open.1..self.end.1));
+                if record_end {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Returns the places at which the cell begins that has not ended.
+    pub(super) fn open(&self) -> (usize, usize) {
+        self.places.last().map_or((0, 0), |(place, text)| (place.end + 1, text.end))
+    }
+
+    /// Returns the cells of the record, which is whole, and given without the end of its line.
+    pub(super) fn of<'a>(&'a self, record: &'a str) -> Result<Vec<Cell<'a>>, FaultAt> {
+        let cell = |(place, text): &(Range<usize>, Range<usize>)| {
+            let (at, raw) = (place.start, &record[place.clone()]);
+            let text = str::from_utf8(&self.texts[text.clone()]).unwrap_or_default();
+            let is_quoted = raw.starts_with('"');
+            let quotes = text.matches('"').count();
+            if is_quoted && !(raw.ends_with('"') && raw.len() == text.len() + quotes + 2) {
+                return fault(at, "something follows the closing quote of this cell");
+            }
+            if !is_quoted && (quotes > 0 || raw != text) {
+                return fault(at + raw.find(['"', '\r']).unwrap_or(0), UNQUOTED);
+            }
+            Ok(Cell { at, text, is_quoted })
+        };
+        let cells = self.places.iter().map(cell).collect::<Result<_, _>>()?;
+        if self.end.0 <= record.len() {
+            return fault(self.end.0 - 1, UNQUOTED);
+        }
+        Ok(cells)
     }
 }
 
@@ -83,61 +112,6 @@ fn is_plain(ty: &TypeSchema) -> bool {
     }
 }
 
-/// Appends a value as a cell.
-pub(super) fn push_cell(ty: &TypeSchema, value: &Value, to: &mut String) {
-    match (ty, value) {
-        (_, Value::None) if is_plain(ty) => return,
-        (TypeSchema::Option(inner), Value::Some(value)) if is_plain(ty) => {
-            return push_cell(inner, value, to);
-        }
-        (_, Value::Text(text)) => return push_quoted(text, to),
-        (_, Value::Char(value)) => return push_quoted(value.encode_utf8(&mut [0; 4]), to),
-        _ => {}
-    }
-    let mut json = String::new();
-    push(ty, value, &mut json);
-    // A string of what needs no quotes, such as a large number or the name of a variant; a text in
-    // a struct has escapes.
-    match json.strip_prefix('"').and_then(|json| json.strip_suffix('"')) {
-        Some(_) if is_plain(ty) => match json::parse(&json).map(|json| json.kind) {
-            Ok(json::JsonKind::String(text)) => push_quoted(&text, to),
-            _ => push_quoted(&json, to),
-        },
-        _ => push_quoted(&json, to),
-    }
-}
-
-/// Appends a text as a cell, in quotes if it needs them.
-pub(super) fn push_quoted(text: &str, to: &mut String) {
-    let needs_quotes = text.is_empty()
-        || text.contains([',', '"', '\n', '\r'])
-        || text.starts_with(char::is_whitespace)
-        || text.ends_with(char::is_whitespace);
-    if needs_quotes {
-        to.push('"');
-        to.push_str(&text.replace('"', "\"\""));
-        to.push('"');
-    } else {
-        to.push_str(text);
-    }
-}
-
-/// Returns the value that a cell is.
-pub(super) fn value_of(of: Named<'_>, cell: &Cell) -> Result<Value, FaultAt> {
-    let Cell { at, text, is_quoted } = cell;
-    let is_json = match of.ty {
-        ty if !is_plain(ty) => true,
-        TypeSchema::Option(_) if text.is_empty() && !is_quoted => return Ok(Value::None),
-        ty => text.starts_with('{') && can_be_object(ty),
-    };
-    if !is_json {
-        return of.of_text(*at, text);
-    }
-    let parsed = json::parse(text).and_then(|json| of.of_json(&json));
-    // The places in the JSON are not those in the record, which may have more quotes.
-    parsed.map_err(|fault| FaultAt { at: *at, ..fault })
-}
-
 /// Returns whether a plain value of a type can be an object: a variant with parts, or a struct
 /// whose value has no text of its own.
 fn can_be_object(ty: &TypeSchema) -> bool {
@@ -148,4 +122,43 @@ fn can_be_object(ty: &TypeSchema) -> bool {
         }
         ty => matches!(ty, TypeSchema::Enum(_)),
     }
+}
+
+/// Returns a value as a cell.
+pub(super) fn cell_of(ty: &TypeSchema, value: &Value) -> String {
+    match (ty, value) {
+        _ if !is_plain(ty) => quoted(&json_of(ty, value)),
+        (_, Value::None) => String::new(),
+        (TypeSchema::Option(inner), Value::Some(value)) => cell_of(inner, value),
+        (TypeSchema::Struct(of), Value::Parts(_, parts)) => match known_text(ty, value) {
+            Some(text) => quoted(&text),
+            None if parts.len() > 1 => quoted(&json_of(ty, value)),
+            None => cell_of(&of.parts[0].ty, &parts[0].1),
+        },
+        (_, Value::Parts(_, parts)) if !parts.is_empty() => quoted(&json_of(ty, value)),
+        _ => quoted(&text_of(value)),
+    }
+}
+
+/// Returns a text as a cell, in quotes if it needs them.
+pub(super) fn quoted(text: &str) -> String {
+    let needs_quotes = text.is_empty()
+        || text.contains([',', '"', '\n', '\r'])
+        || text.starts_with(char::is_whitespace)
+        || text.ends_with(char::is_whitespace);
+    if needs_quotes { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+/// Returns the value that a cell is.
+pub(super) fn value_of(of: Named<'_>, cell: &Cell<'_>) -> Result<Value, FaultAt> {
+    let Cell { at, text, is_quoted } = *cell;
+    let value = match of.ty {
+        ty if !is_plain(ty) || text.starts_with('{') && can_be_object(ty) => {
+            Json::parse(text).and_then(|json| of.of_json(json))
+        }
+        TypeSchema::Option(_) if text.is_empty() && !is_quoted => return Ok(Value::None),
+        _ => of.of_text(at, text),
+    };
+    // The places in JSON are not those in the record, which may have more quotes.
+    value.map_err(|fault| FaultAt { at, ..fault })
 }

@@ -57,7 +57,9 @@ pub(super) fn fault<T>(at: usize, what: impl Into<String>) -> Result<T, FaultAt>
 impl FaultAt {
     /// Returns the fault of a text that begins with this line.
     pub(super) fn in_text(self, text: &str, first_line: u64) -> Fault {
-        let before = &text[..text.floor_char_boundary(self.at)];
+        let is_boundary = |at: &usize| text.is_char_boundary(*at);
+        let end = (0..=self.at).rev().find(is_boundary).unwrap_or(0);
+        let before = &text[..end];
         let line = first_line + before.matches('\n').count() as u64;
         let column = 1 + before.chars().rev().take_while(|c| *c != '\n').count() as u64;
         Fault { line, column, what: self.what }

@@ -1,250 +1,107 @@
-//! JSON (RFC 8259): trees of values, and strings.
+//! JSON (RFC 8259), read one level at a time.
 
-use super::fault::{FaultAt, fault};
-use std::fmt::Write;
-
-/// The largest number of arrays and objects in one another. Types are nested less deep.
-const DEPTH_MAX: usize = 64;
+use super::fault::FaultAt;
+use serde_core::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt::{self, Formatter};
 
 /// A value, and the byte at which it begins.
-#[derive(Debug)]
-pub(super) struct Json {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Json<'a> {
     pub(super) at: usize,
-    pub(super) kind: JsonKind,
+    pub(super) text: &'a str,
 }
 
-#[derive(Debug)]
-pub(super) enum JsonKind {
-    Null,
-    Bool(bool),
-    /// A number, as it is written.
-    Number(String),
+/// A value, whose elements or members have been read as JSON only.
+pub(super) enum JsonKind<'a> {
+    /// A number, `true`, `false` or `null`.
+    Plain,
     String(String),
-    Array(Vec<Json>),
-    /// The members: their names, where these begin, and their values.
-    Object(Vec<(usize, String, Json)>),
+    Array(Vec<Json<'a>>),
+    Object(Vec<Member<'a>>),
 }
 
-/// Reads a text that is one value.
-pub(super) fn parse(text: &str) -> Result<Json, FaultAt> {
-    let mut parser = Parser { text, at: 0 };
-    let value = parser.value(0)?;
-    parser.skip_space();
-    match parser.rest().chars().next() {
-        None => Ok(value),
-        Some(next) => fault(parser.at, format!("{next:?} follows the value of this line")),
-    }
+/// A member of an object, and the byte at which it begins.
+pub(super) struct Member<'a> {
+    pub(super) at: usize,
+    pub(super) name: String,
+    pub(super) value: Json<'a>,
 }
 
-struct Parser<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Parser<'a> {
-    fn rest(&self) -> &'a str {
-        &self.text[self.at..]
+impl<'a> Json<'a> {
+    /// Returns the value that a text is.
+    pub(super) fn parse(text: &'a str) -> Result<Json<'a>, FaultAt> {
+        let text = Json { at: 0, text };
+        Ok(text.part(text.read()?))
     }
 
-    fn skip_space(&mut self) {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
-    }
-
-    /// Takes `token` if it is next.
-    fn takes(&mut self, token: &str) -> bool {
-        let is_next = self.rest().starts_with(token);
-        self.at += if is_next { token.len() } else { 0 };
-        is_next
-    }
-
-    /// Returns that something else is there than what is wanted.
-    fn wanted<T>(&self, wanted: &str) -> Result<T, FaultAt> {
-        match self.rest().chars().next() {
-            Some(next) => fault(self.at, format!("{wanted} is missing before {next:?}")),
-            None => fault(self.at, format!("{wanted} is missing at the end: the line is cut off")),
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Json, FaultAt> {
-        self.skip_space();
-        let at = self.at;
-        if depth > DEPTH_MAX {
-            return fault(at, format!("a value is nested more than {DEPTH_MAX} deep"));
-        }
-        let kind = match self.rest().as_bytes().first() {
-            Some(b'{') => self.object(depth)?,
-            Some(b'[') => self.array(depth)?,
-            Some(b'"') => JsonKind::String(self.string()?),
-            Some(b'-' | b'0'..=b'9') => JsonKind::Number(self.number()?),
-            _ if self.takes("null") => JsonKind::Null,
-            _ if self.takes("true") => JsonKind::Bool(true),
-            _ if self.takes("false") => JsonKind::Bool(false),
-            _ => return self.wanted("a value"),
-        };
-        Ok(Json { at, kind })
-    }
-
-    fn object(&mut self, depth: usize) -> Result<JsonKind, FaultAt> {
-        self.at += 1;
-        let mut members = Vec::new();
-        self.skip_space();
-        if self.takes("}") {
-            return Ok(JsonKind::Object(members));
-        }
-        loop {
-            self.skip_space();
-            let at = self.at;
-            if !self.rest().starts_with('"') {
-                return self.wanted("a name in quotes");
+    pub(super) fn kind(self) -> Result<JsonKind<'a>, FaultAt> {
+        Ok(match self.text.as_bytes().first() {
+            Some(b'"') => JsonKind::String(self.read()?),
+            Some(b'[') => {
+                let elements: Vec<_> = self.read()?;
+                JsonKind::Array(elements.into_iter().map(|raw| self.part(raw)).collect())
             }
-            let name = self.string()?;
-            self.skip_space();
-            if !self.takes(":") {
-                return self.wanted("a colon");
-            }
-            members.push((at, name, self.value(depth + 1)?));
-            self.skip_space();
-            if self.takes("}") {
-                return Ok(JsonKind::Object(members));
-            }
-            if !self.takes(",") {
-                return self.wanted("a comma or `}`");
-            }
-        }
-    }
-
-    fn array(&mut self, depth: usize) -> Result<JsonKind, FaultAt> {
-        self.at += 1;
-        let mut elements = Vec::new();
-        self.skip_space();
-        if self.takes("]") {
-            return Ok(JsonKind::Array(elements));
-        }
-        loop {
-            elements.push(self.value(depth + 1)?);
-            self.skip_space();
-            if self.takes("]") {
-                return Ok(JsonKind::Array(elements));
-            }
-            if !self.takes(",") {
-                return self.wanted("a comma or `]`");
-            }
-        }
-    }
-
-    fn number(&mut self) -> Result<String, FaultAt> {
-        let start = self.at;
-        self.takes("-");
-        let whole = self.digits()?;
-        if whole.len() > 1 && whole.starts_with('0') {
-            return fault(start, "a number begins with 0");
-        }
-        if self.takes(".") {
-            self.digits()?;
-        }
-        if self.takes("e") || self.takes("E") {
-            let _ = self.takes("+") || self.takes("-");
-            self.digits()?;
-        }
-        Ok(self.text[start..self.at].to_owned())
-    }
-
-    fn digits(&mut self) -> Result<&'a str, FaultAt> {
-        let rest = self.rest();
-        let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
-        self.at += digits.len();
-        if digits.is_empty() { self.wanted("a digit") } else { Ok(digits) }
-    }
-
-    /// Takes a string, which begins here.
-    fn string(&mut self) -> Result<String, FaultAt> {
-        let start = self.at;
-        self.at += 1;
-        let mut string = String::new();
-        loop {
-            let rest = self.rest();
-            let Some(end) = rest.find(|c: char| c == '"' || c == '\\' || c < ' ') else {
-                return fault(start, "a string is not closed: the line is cut off");
-            };
-            string.push_str(&rest[..end]);
-            self.at += end;
-            match rest.as_bytes()[end] {
-                b'"' => {
-                    self.at += 1;
-                    return Ok(string);
-                }
-                b'\\' => string.push(self.escape()?),
-                _ => {
-                    let next = rest[end..].chars().next().unwrap_or(' ');
-                    return fault(self.at, format!("a string has {next:?}, which must be escaped"));
-                }
-            }
-        }
-    }
-
-    /// Takes an escape sequence.
-    fn escape(&mut self) -> Result<char, FaultAt> {
-        let start = self.at;
-        self.at += 1;
-        let next = self.rest().chars().next();
-        self.at += next.map_or(0, char::len_utf8);
-        Ok(match next {
-            Some(same @ ('"' | '\\' | '/')) => same,
-            Some('b') => '\u{8}',
-            Some('f') => '\u{c}',
-            Some('n') => '\n',
-            Some('r') => '\r',
-            Some('t') => '\t',
-            Some('u') => {
-                let code = self.code(start)?;
-                if !(0xd800..0xdc00).contains(&code) {
-                    return match char::from_u32(code) {
-                        Some(character) => Ok(character),
-                        None => fault(start, "a second half of a character is alone"),
-                    };
-                }
-                let low = if self.takes("\\u") { self.code(start)? } else { 0 };
-                if !(0xdc00..0xe000).contains(&low) {
-                    return fault(start, "a first half of a character is alone");
-                }
-                let code = 0x10000 + ((code - 0xd800) << 10 | (low - 0xdc00));
-                char::from_u32(code).expect("two halves are a character")
-            }
-            _ => return fault(start, "there is no such escape"),
+            Some(b'{') => JsonKind::Object(self.members()?),
+            _ => JsonKind::Plain,
         })
     }
 
-    /// Takes four hexadecimal digits.
-    fn code(&mut self, start: usize) -> Result<u32, FaultAt> {
-        let digits =
-            self.rest().get(..4).filter(|four| four.bytes().all(|c| c.is_ascii_hexdigit()));
-        match digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
-            Some(code) => {
-                self.at += 4;
-                Ok(code)
+    /// Returns the members of an object, in their order.
+    pub(super) fn members(self) -> Result<Vec<Member<'a>>, FaultAt> {
+        let Members(members) = self.read()?;
+        let members = members.into_iter().map(|(name, value)| {
+            let name = self.part(name);
+            Ok(Member { at: name.at, name: name.read()?, value: self.part(value) })
+        });
+        members.collect()
+    }
+
+    /// Returns a value of which this one consists.
+    fn part(self, raw: &'a RawValue) -> Json<'a> {
+        let text = raw.get();
+        Json { at: self.at + (text.as_ptr().addr() - self.text.as_ptr().addr()), text }
+    }
+
+    fn read<T: Deserialize<'a>>(self) -> Result<T, FaultAt> {
+        serde_json::from_str(self.text).map_err(|error| {
+            let what = error.to_string();
+            // Its end is the place.
+            let what = what.rsplit_once(" at line ").map_or(&what[..], |(what, _)| what);
+            match what.strip_prefix("EOF while parsing ") {
+                Some(open) => FaultAt {
+                    at: self.at + self.text.len(),
+                    what: format!("{open} is cut off here"),
+                },
+                None => FaultAt {
+                    at: self.at + error.column().saturating_sub(1),
+                    what: what.to_owned(),
+                },
             }
-            None => fault(start, "the escape \\u has four hexadecimal digits"),
-        }
+        })
     }
 }
 
-/// Appends a text as a string.
-pub(super) fn push_string(text: &str, to: &mut String) {
-    to.push('"');
-    let mut rest = text;
-    while let Some(end) = rest.find(|c: char| c == '"' || c == '\\' || c < ' ') {
-        to.push_str(&rest[..end]);
-        match rest.as_bytes()[end] {
-            b'"' => to.push_str("\\\""),
-            b'\\' => to.push_str("\\\\"),
-            b'\n' => to.push_str("\\n"),
-            b'\r' => to.push_str("\\r"),
-            b'\t' => to.push_str("\\t"),
-            other => write!(to, "\\u{other:04x}").expect("strings take everything"),
-        }
-        rest = &rest[end + 1..];
+/// The members of an object, also those that have the same name.
+struct Members<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Members<'a>, D::Error> {
+        from.deserialize_map(Members(Vec::new()))
     }
-    to.push_str(rest);
-    to.push('"');
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for Members<'a> {
+    type Value = Members<'a>;
+
+    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Members<'a>, A::Error> {
+        while let Some(member) = map.next_entry()? {
+            self.0.push(member);
+        }
+        Ok(self)
+    }
 }

@@ -1,17 +1,19 @@
 //! Text becomes rows.
 
 use super::TextFormat;
-use super::csv::{self, Cell};
-use super::fault::{Fault, FaultAt, TextError, fault};
-use super::fields::{names, with_fields};
-use super::json::{self, Json, JsonKind};
-use super::json_value::{Named, members_of};
-use crate::schema::{FieldSchema, TableSchema, Value};
+use super::csv::{Cells, value_of};
+use super::fault::{FaultAt, TextError, fault};
+use super::fields::{named, places, with_fields};
+use super::json::Json;
+use super::of_json::{Named, values_of};
+use crate::schema::{TableSchema, Value};
 use std::fmt::{self, Debug, Formatter};
 use std::io::{BufRead, Read};
 
 /// The largest number of bytes of a line, or of the lines of one record.
 const LINE_BYTES_MAX: u64 = 1 << 26;
+/// The mark of its encoding with which a text may begin.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A reader of rows of a table from text. Every row has every field; the order of members, or of
 /// the names in the first line, does not matter.
@@ -24,6 +26,8 @@ pub struct TextReader<'a> {
     /// The number of its first line, from 1; and that of the line behind it.
     line: u64,
     next_line: u64,
+    /// The cells of the record.
+    cells: Cells,
     /// The places of the fields that the cells of a record have; empty before the first line.
     columns: Vec<usize>,
 }
@@ -42,8 +46,16 @@ impl<'a> TextReader<'a> {
         format: TextFormat,
         from: &'a mut dyn BufRead,
     ) -> TextReader<'a> {
-        let (text, columns) = (Vec::new(), Vec::new());
-        TextReader { table: with_fields(table), format, from, text, line: 0, next_line: 1, columns }
+        TextReader {
+            table: with_fields(table),
+            format,
+            from,
+            text: Vec::new(),
+            line: 0,
+            next_line: 1,
+            cells: Cells::new(),
+            columns: Vec::new(),
+        }
     }
 
     /// Returns the number of the line in which the last row begins, from 1.
@@ -68,18 +80,14 @@ impl<'a> TextReader<'a> {
             if text.trim().is_empty() && !(can_be_empty && text.is_empty()) {
                 continue;
             }
-            let values = match self.format {
-                TextFormat::Json => self.values_of_json(text),
-                TextFormat::Csv => self.values_of_csv(text),
-            };
-            let values = values.map_err(|fault| self.at(text, fault))?;
+            let at = |fault| self.at(text, fault);
+            let values = self.values(text).map_err(at)?;
             key.clear();
             words.clear();
             words.resize(self.table.row_words(), 0);
             for (field, value) in values.iter().enumerate() {
-                self.table
-                    .store(field, value, key, words)
-                    .map_err(|what| self.at(text, FaultAt { at: 0, what }))?;
+                let stored = self.table.store(field, value, key, words);
+                stored.or_else(|what| fault(0, what)).map_err(at)?;
             }
             return Ok(true);
         }
@@ -90,13 +98,12 @@ impl<'a> TextReader<'a> {
     /// there is one.
     fn read_text(&mut self) -> Result<bool, TextError> {
         self.text.clear();
+        self.cells.clear();
         self.line = self.next_line;
-        let mut is_open = false;
         loop {
-            let start = self.text.len();
-            let left = (LINE_BYTES_MAX + 1).saturating_sub(start as u64);
+            let left = LINE_BYTES_MAX + 1 - self.text.len() as u64;
             let read = (&mut *self.from).take(left).read_until(b'\n', &mut self.text);
-            read.map_err(TextError::Io)?;
+            let read = read.map_err(TextError::Io)?;
             if self.text.len() as u64 > LINE_BYTES_MAX {
                 let what = format!(
                     "the line, or a text in quotes, has more than {LINE_BYTES_MAX} bytes: is a \
@@ -107,48 +114,30 @@ impl<'a> TextReader<'a> {
             if self.text.is_empty() {
                 return Ok(false);
             }
-            let is_whole = self.text.len() > start && self.text.ends_with(b"\n");
+            let is_whole = read > 0 && self.text.ends_with(b"\n");
             self.next_line += u64::from(is_whole);
-            if self.format == TextFormat::Json {
-                self.text.truncate(self.text.trim_ascii_end().len());
+            if self.line == 1 && self.text.starts_with(MARK) {
+                self.text.drain(..MARK.len());
+            }
+            if self.format == TextFormat::Json || self.cells.split(&self.text) {
                 return Ok(true);
             }
-            is_open = csv::ends_in_quotes(&self.text[start..], is_open);
-            if is_whole && is_open {
-                continue;
-            }
             if !is_whole {
-                return Err(self.cut_off(is_open));
-            }
-            self.text.pop();
-            if self.text.ends_with(b"\r") {
-                self.text.pop();
-            }
-            return Ok(true);
-        }
-    }
-
-    /// Returns the fault of a last record without an end, or of one in which a quote is not closed.
-    fn cut_off(&self, is_open: bool) -> TextError {
-        let text = match self.utf8() {
-            Ok(text) => text,
-            Err(error) => return error,
-        };
-        match csv::split(text) {
-            Err(fault) if is_open => self.at(text, fault),
-            _ => {
-                let what = "the last line has no end: the text may be cut off; add a line break \
-                            if it is whole";
-                self.at("", FaultAt { at: 0, what: what.to_owned() })
+                let what = "the text ends in this cell: it is cut off, or else a line break is \
+                            missing behind the last line";
+                let what = what.to_owned();
+                return Err(self.at(self.utf8()?, FaultAt { at: self.cells.open().0, what }));
             }
         }
     }
 
-    /// Returns the line or record as text. The first one may begin with a mark of its encoding.
+    /// Returns the line or record as text, without the end of its line.
     fn utf8(&self) -> Result<&str, TextError> {
         match str::from_utf8(&self.text) {
-            Ok(text) if self.line == 1 => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
-            Ok(text) => Ok(text),
+            Ok(text) => {
+                let text = text.strip_suffix('\n').unwrap_or(text);
+                Ok(text.strip_suffix('\r').unwrap_or(text))
+            }
             Err(error) => {
                 let valid = str::from_utf8(&self.text[..error.valid_up_to()]).unwrap_or_default();
                 let what = format!("byte {:#04x} is not UTF-8", self.text[valid.len()]);
@@ -165,74 +154,44 @@ impl<'a> TextReader<'a> {
     fn read_head(&mut self) -> Result<(), TextError> {
         if !self.read_text()? {
             let what = "the first line, with the names of the fields, is missing".to_owned();
-            return Err(TextError::Fault(Fault { line: 1, column: 1, what }));
+            return Err(self.at("", FaultAt { at: 0, what }));
         }
         let text = self.utf8()?;
-        let cells = csv::split(text);
-        let columns = cells.and_then(|cells| columns(&self.table.fields, &cells, text.len()));
+        let names: Vec<_> = self.table.fields.iter().map(|field| &field.name[..]).collect();
+        let columns = self.cells.of(text).and_then(|cells| {
+            let given = cells.iter().map(|cell| (cell.at, cell.text));
+            places(("the first line", text.len()), given, &names)
+        });
         self.columns = columns.map_err(|fault| self.at(text, fault))?;
         Ok(())
     }
 
-    fn values_of_json(&self, text: &str) -> Result<Vec<Value>, FaultAt> {
-        let fields = &self.table.fields;
-        if text.trim_start().starts_with('[') {
-            return fault(0, "a row is an object in a line of its own, not an array");
+    /// Returns the values of the fields.
+    fn values(&self, text: &str) -> Result<Vec<Value>, FaultAt> {
+        let fields = self.table.fields.iter();
+        let fields: Vec<_> =
+            fields.map(|field| Named { name: &field.name, ty: &field.ty }).collect();
+        if self.format == TextFormat::Json {
+            if !text.trim_start().starts_with('{') {
+                return fault(0, "a row is an object in a line of its own");
+            }
+            let row = Json::parse(text)?;
+            return values_of(("the row", row.at), &row.members()?, &fields);
         }
-        let Json { at, kind: JsonKind::Object(members) } = json::parse(text)? else {
-            return fault(0, "a row is an object in a line of its own");
-        };
-        let names = fields.iter().map(|field| &field.name[..]);
-        let in_order = members_of("the row", at, &members, names)?;
-        let both = fields.iter().zip(in_order);
-        both.map(|(field, json)| named(field).of_json(json)).collect()
-    }
-
-    fn values_of_csv(&self, text: &str) -> Result<Vec<Value>, FaultAt> {
-        let fields = &self.table.fields;
-        let cells = csv::split(text)?;
+        let cells = self.cells.of(text)?;
         let (count, wanted) = (cells.len(), fields.len());
         if let Some(surplus) = cells.get(wanted) {
-            return fault(
-                surplus.at,
-                format!("the row has {count} cells, and only {wanted} fields"),
-            );
+            return fault(surplus.at, format!("the row has {count} cells, not {wanted}"));
         }
         if count < wanted {
-            let missing = names(self.columns[count..].iter().map(|field| &fields[*field]));
-            return fault(text.len(), format!("the row has {count} cells; {missing} are missing"));
+            let missing = self.columns[count..].iter().map(|field| fields[*field].name);
+            let missing = named(&missing.collect::<Vec<_>>());
+            return fault(text.len(), format!("the row has {count} cells; it lacks {missing}"));
         }
         let mut values = vec![Value::None; wanted];
         for (cell, field) in cells.iter().zip(&self.columns) {
-            values[*field] = csv::value_of(named(&fields[*field]), cell)?;
+            values[*field] = value_of(fields[*field], cell)?;
         }
         Ok(values)
     }
-}
-
-fn named(field: &FieldSchema) -> Named<'_> {
-    Named { name: &field.name, ty: &field.ty }
-}
-
-/// Returns the places of the fields that the cells of the first line name.
-fn columns(fields: &[FieldSchema], cells: &[Cell], end: usize) -> Result<Vec<usize>, FaultAt> {
-    let mut columns = Vec::with_capacity(cells.len());
-    for Cell { at, text, .. } in cells {
-        match fields.iter().position(|field| field.name == *text) {
-            Some(field) if columns.contains(&field) => {
-                return fault(*at, format!("the name `{text}` is there twice"));
-            }
-            Some(field) => columns.push(field),
-            None => {
-                let there = names(fields);
-                return fault(*at, format!("the table has no field `{text}`; it has {there}"));
-            }
-        }
-    }
-    let missing = (0..fields.len()).filter(|field| !columns.contains(field));
-    let missing: Vec<_> = missing.map(|field| &fields[field]).collect();
-    if missing.is_empty() {
-        return Ok(columns);
-    }
-    fault(end, format!("the first line does not name {}", names(missing)))
 }

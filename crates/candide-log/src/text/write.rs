@@ -1,10 +1,9 @@
 //! Rows become text.
 
 use super::TextFormat;
-use super::csv::{push_cell, push_quoted};
+use super::csv::{cell_of, quoted};
 use super::fields::with_fields;
-use super::json::push_string;
-use super::json_value::push;
+use super::to_json::{Shown, object};
 use crate::schema::TableSchema;
 
 /// A writer of the rows of a table as text.
@@ -24,16 +23,11 @@ impl TextWriter {
     /// Returns the text before the first row: the names of the fields, and the end of the line.
     /// Empty in JSON.
     pub fn head(&mut self) -> &str {
-        self.line.clear();
-        if self.format == TextFormat::Csv {
-            for (place, field) in self.table.fields.iter().enumerate() {
-                if place > 0 {
-                    self.line.push(',');
-                }
-                push_quoted(&field.name, &mut self.line);
-            }
-            self.line.push('\n');
-        }
+        let names = self.table.fields.iter().map(|field| quoted(&field.name));
+        self.line = match self.format {
+            TextFormat::Json => String::new(),
+            TextFormat::Csv => names.collect::<Vec<_>>().join(",") + "\n",
+        };
         &self.line
     }
 
@@ -42,25 +36,19 @@ impl TextWriter {
     /// # Errors
     /// The words are no row of the table; the text says why.
     pub fn row(&mut self, key: &[u64], words: &[u64]) -> Result<&str, String> {
-        self.line.clear();
-        if self.format == TextFormat::Json {
-            self.line.push('{');
-        }
-        for (place, field) in self.table.fields.iter().enumerate() {
-            let value = self.table.value_of(field, key, words)?;
-            if place > 0 {
-                self.line.push(',');
+        let fields = &self.table.fields;
+        let values = fields.iter().map(|field| self.table.value_of(field, key, words));
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        let both = fields.iter().zip(&values);
+        self.line = match self.format {
+            TextFormat::Json => {
+                object(both.map(|(field, value)| (&field.name, Shown(&field.ty, value))))
             }
-            match self.format {
-                TextFormat::Json => {
-                    push_string(&field.name, &mut self.line);
-                    self.line.push(':');
-                    push(&field.ty, &value, &mut self.line);
-                }
-                TextFormat::Csv => push_cell(&field.ty, &value, &mut self.line),
+            TextFormat::Csv => {
+                both.map(|(field, value)| cell_of(&field.ty, value)).collect::<Vec<_>>().join(",")
             }
-        }
-        self.line.push_str(if self.format == TextFormat::Json { "}\n" } else { "\n" });
+        };
+        self.line.push('\n');
         Ok(&self.line)
     }
 }

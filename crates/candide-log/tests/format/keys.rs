@@ -75,6 +75,8 @@ fn keys_are_read_from_text() {
         (vec![TypeSchema::Signed(128)], least, least),
         (vec![TypeSchema::Unsigned(128)], most, most),
         (vec![TypeSchema::Bool, TypeSchema::Char], "true,\",\"", "true ','"),
+        (vec![TypeSchema::Float(64), TypeSchema::Float(32)], "-1.5,0.1", "-1.5 0.1"),
+        (vec![TypeSchema::Float(64), TypeSchema::Float(32)], "-0.0,-inf", "-0.0 -inf"),
         (vec![TypeSchema::Bytes(3)], "00fFa1", "b\"\\x00\\xff\\xa1\""),
         (vec![state()], "Closed", "Closed"),
         (vec![option(text()), u64.clone()], "None,1", "None 1"),
@@ -122,6 +124,7 @@ fn texts_that_are_no_keys_are_refused_with_the_part() {
     }
     for (ty, text, can_be) in [
         (TypeSchema::Signed(8), "128", "a number from -128 to 127"),
+        (TypeSchema::Float(32), "one", "a floating-point number"),
         (TypeSchema::Bool, "1", "`true` or `false`"),
         (TypeSchema::Char, "ab", "one character"),
         (TypeSchema::Bytes(2), "0af", "4 hexadecimal digits"),

@@ -34,8 +34,7 @@ impl<K: Key, I: IndexKind> Record for Row<K, I> {
     type Key = K;
     type Index = I;
     type Image = [u64; 1];
-    const NAME: &'static str = "Row";
-    const GROUPS: &'static [Group] = &[Group::new("value", 1)];
+    const META: candide::schema::Meta = candide::schema::Meta::new("Row", &[Group::new("value", 1)]);
 
     fn key(&self) -> K {
         self.key

@@ -7,9 +7,9 @@ use candide::Abort;
 use crate::workload::lock;
 
 /// A barrier at which threads meet at the end of a part of a program, such as an iteration, of
-/// which an account of type `A` is kept. A thread may join or leave at any time: one that leaves has
-/// done all the work that it has claimed, and the others go on with the rest. So a part that one
-/// run has begun is ended by the next run.
+/// which an account of type `A` is kept. A thread may join or leave at any time: one that leaves
+/// has done all the work that it has claimed, and the others go on with the rest. So a part that
+/// one run has begun is ended by the next run.
 pub(super) struct Meeting<A> {
     state: Mutex<State<A>>,
     changed: Condvar,

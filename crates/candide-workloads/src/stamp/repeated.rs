@@ -303,12 +303,15 @@ impl<P: Protocol, O: Objects<P>> Worker for Thread<P, O> {
 /// The number of changes of a transaction that fills or empties objects.
 const BATCH: usize = 64;
 
+/// The work of a transaction on one item.
+type Work<'a, P, T> = dyn FnMut(&Tx<'_, P>, &T) -> Result<(), Abort> + 'a;
+
 /// Does `work` for each of `items`, some of them in each transaction. Since `work` is a trait
 /// object, this code is compiled once for each protocol and type.
 pub(super) fn in_batches<P: Protocol, T>(
     session: &mut Session<P>,
     items: &[T],
-    work: &mut dyn FnMut(&Tx<'_, P>, &T) -> Result<(), Abort>,
+    work: &mut Work<'_, P, T>,
 ) -> Result<(), Abort> {
     items.chunks(BATCH).try_for_each(|items| {
         run_unmeasured(session, &mut |tx| items.iter().try_for_each(|item| work(tx, item)))

@@ -115,22 +115,7 @@ impl<P: Protocol> Store<P> {
             writes.update::<Customer>(&(customer_warehouse, customer_district, id), "account");
             writes.insert::<History>(&(customer_warehouse, paid));
         });
-        let balance = if manner.is_deferred && self.knobs.payment_observes_balance {
-            let account = (Customer::BALANCE, Customer::YTD_PAYMENT, Customer::PAYMENTS);
-            Some(payer.defer(account, (), move |(balance, paid, payments), ()| {
-                *balance = balance.wrapping_sub(amount);
-                *paid = paid.wrapping_add(amount);
-                *payments = payments.wrapping_add(1);
-                *balance
-            })?)
-        } else {
-            payer.update((
-                Customer::BALANCE.wrapping_sub(amount),
-                Customer::YTD_PAYMENT.wrapping_add(amount),
-                Customer::PAYMENTS.wrapping_add(1),
-            ))?;
-            None
-        };
+        let balance = self.take_from(&payer, manner, amount)?;
         self.knobs.think.work();
         if self.knobs.credit_data && credit == BAD_CREDIT {
             let [id, customer_district, customer_warehouse] =
@@ -173,6 +158,34 @@ impl<P: Protocol> Store<P> {
             },
         )?;
         Ok(balance)
+    }
+
+    /// Takes an amount from a customer's account. Returns the balance after that, if it is asked
+    /// for and the change is left to the commit.
+    fn take_from(
+        &self,
+        payer: &Row<'_, Customer, P>,
+        manner: &Manner,
+        amount: i64,
+    ) -> Result<Option<Later<i64>>, Abort> {
+        if manner.is_deferred && self.knobs.payment_observes_balance {
+            let account = (Customer::BALANCE, Customer::YTD_PAYMENT, Customer::PAYMENTS);
+            payer
+                .defer(account, (), move |(balance, paid, payments), ()| {
+                    *balance = balance.wrapping_sub(amount);
+                    *paid = paid.wrapping_add(amount);
+                    *payments = payments.wrapping_add(1);
+                    *balance
+                })
+                .map(Some)
+        } else {
+            payer.update((
+                Customer::BALANCE.wrapping_sub(amount),
+                Customer::YTD_PAYMENT.wrapping_add(amount),
+                Customer::PAYMENTS.wrapping_add(1),
+            ))?;
+            Ok(None)
+        }
     }
 
     /// Returns the number of a customer. If several customers have the given name, returns the

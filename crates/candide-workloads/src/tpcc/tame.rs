@@ -29,8 +29,11 @@ impl Manner {
     }
 }
 
+/// A reason, and the count of it.
+type Reason = (&'static str, fn(&LockStats) -> u64);
+
 /// The reasons for which an attempt was not tame, as counted by the engine.
-const REASONS: [(&str, fn(&LockStats) -> u64); 6] = [
+const REASONS: [Reason; 6] = [
     ("reads", |locks| locks.wild_reads),
     ("absent keys or ranges", |locks| locks.wild_keys),
     ("other wild ones", |locks| locks.wild_others),

@@ -16,6 +16,7 @@
 //!
 //! The trails are kept only if [`Tpcc::causes`](super::knobs::Tpcc::causes) is set.
 
+use candide::schema::RowMeta;
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -51,8 +51,7 @@ impl<L: Layout> Record for UserRow<L> {
     type Key = u64;
     type Index = L::Index;
     type Image = L::Image;
-    const NAME: &'static str = L::NAME;
-    const GROUPS: &'static [candide::Group] = L::GROUPS;
+    const META: candide::schema::Meta = candide::schema::Meta::new(L::NAME, L::GROUPS);
 
     fn key(&self) -> u64 {
         self.key

@@ -308,6 +308,11 @@ impl Operations {
         }
     }
 
+    /// Returns whether an operation is a step whose inputs are not known yet.
+    pub(super) fn waits_for_input(&self, number: u32) -> bool {
+        self.step(self.get(number)).is_some_and(|step| !steps::is_ready(step))
+    }
+
     /// Notes that the step of an operation, the first one of its item that has not run, has left
     /// `result` in the unit. So the operation has this result, and the step does not run again.
     pub(super) fn note_result(&mut self, item: &WriteItem, number: u32, result: &[u64]) {
@@ -454,7 +459,7 @@ impl Operations {
                 Ok(())
             }
             UserCode::Step { .. } => unreachable!("a step is run, not applied"),
-            UserCode::Late(_) | UserCode::Settled(_) | UserCode::Begin(_) => {
+            UserCode::Late(_) | UserCode::Settled(_) | UserCode::Begin(_) | UserCode::Keyed(_) => {
                 unreachable!("no operation names a note or a late row")
             }
         }

@@ -10,6 +10,7 @@
 
 use crate::error::Abort;
 use crate::record::{CellAt, Tid};
+use crate::schema::KeyWords;
 use crate::sync::thread_local;
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
@@ -34,6 +35,19 @@ pub(crate) trait Steps {
 
     /// Returns the outcome of the first step or computation that is known to have failed.
     fn failure(&self) -> Option<Abort>;
+
+    /// Returns whether the inputs of a step are known. From the first such question on, steps may
+    /// run in any order in which this is so.
+    fn is_ready(&self, step: u32) -> bool;
+
+    /// Makes the computations whose inputs are known.
+    fn compute_ready(&self) -> Result<(), Abort>;
+
+    /// Returns the words of the key with this number; `None` if the transaction needs no row.
+    ///
+    /// # Errors
+    /// [`Abort::NotYet`] if the key is not known; the outcome of its computation.
+    fn key(&self, number: u32) -> Result<Option<KeyWords>, Abort>;
 }
 
 thread_local! {
@@ -115,10 +129,28 @@ impl Drop for Outer {
 }
 
 /// Runs a step of the current list.
-pub(super) fn run(step: u32, words: &mut [u64]) -> Result<(), Abort> {
+pub(crate) fn run(step: u32, words: &mut [u64]) -> Result<(), Abort> {
+    current().run(step, words)
+}
+
+/// As [`Steps::is_ready`], of the current list.
+pub(super) fn is_ready(step: u32) -> bool {
+    current().is_ready(step)
+}
+
+/// As [`Steps::compute_ready`], of the current list.
+pub(super) fn compute_ready() -> Result<(), Abort> {
+    current().compute_ready()
+}
+
+/// As [`Steps::key`], of the current list.
+pub(crate) fn key(number: u32) -> Result<Option<KeyWords>, Abort> {
+    current().key(number)
+}
+
+fn current() -> Rc<dyn Steps> {
     let list = LIST.with(|current| Option::clone(&current.borrow()));
-    let list = list.expect("a commit knows its steps");
-    list.run(step, words)
+    list.expect("a commit knows its steps")
 }
 
 /// The note that a commit of this thread is in a chain, until it is dropped. Others wait for it

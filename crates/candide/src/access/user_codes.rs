@@ -5,6 +5,7 @@
 use super::bases::Bases;
 use super::by_address::AddressMap;
 use super::item::NONE;
+use super::keyed_op::KeyedOp;
 use super::late_row::LateRow;
 #[cfg(test)]
 use super::visits::VISITS;
@@ -27,6 +28,8 @@ pub(super) enum UserCode {
     },
     /// A row whose key the commit computes. No operation names it.
     Late(LateRow),
+    /// An operation on a row whose key the commit computes. No operation of an item names it.
+    Keyed(KeyedOp),
     /// The note that late rows have been settled, of which this is the number of the oldest.
     Settled(usize),
     /// The note where a search from an end of a table begins.
@@ -183,6 +186,14 @@ impl UserCodes {
             let Some(UserCode::Late(row)) = self.codes.get(number) else { return None };
             next = row.older;
             Some((number, row))
+        })
+    }
+
+    /// Returns the operations on rows whose keys the commit computes, in the order of the program.
+    pub(super) fn keyed(&self) -> impl Iterator<Item = KeyedOp> {
+        self.codes.iter().filter_map(|code| match code {
+            UserCode::Keyed(keyed) => Some(*keyed),
+            _ => None,
         })
     }
 

@@ -45,7 +45,7 @@ pub struct WriteSet {
     pub(super) operations: Operations,
     /// The images of those items that need one, in the order of the items. The evaluation makes
     /// them.
-    images: Vec<u64>,
+    pub(super) images: Vec<u64>,
     /// The number of words of all images. Memory for them is reserved, so that the evaluation
     /// allocates nothing.
     pub(super) image_words: usize,
@@ -66,7 +66,7 @@ pub struct WriteSet {
     pub(super) places: ByAddress,
     /// The operations of items that need evaluation, in the order of the program, each with the
     /// number of its item. Only filled during an evaluation with steps.
-    order: Vec<(u32, u32)>,
+    pub(super) order: Vec<(u32, u32)>,
 }
 
 /// The largest number of a unit's operations that are compared with a new operation for overlapping
@@ -266,12 +266,18 @@ impl WriteSet {
 
     #[inline(always)]
     fn add_item(&mut self, at: CellAt, intent: Intent, op: Op) -> usize {
+        if op.is_user() {
+            self.reserve_image(at);
+        }
+        self.push_item(at, intent, op)
+    }
+
+    /// Adds an item, for whose image there is room.
+    #[inline(always)]
+    pub(super) fn push_item(&mut self, at: CellAt, intent: Intent, op: Op) -> usize {
         let number = self.operations.push(op);
         let (needs_image, needs_evaluation) = (op.is_user(), !op.is_plain());
         let (first_word, end_word) = op.changed(at.payload_words());
-        if needs_image {
-            self.reserve_image(at);
-        }
         self.needs_evaluation |= needs_evaluation;
         self.items.push(WriteItem {
             at,
@@ -353,6 +359,12 @@ impl WriteSet {
         self.image_words += at.payload_words();
         self.images.clear();
         self.images.reserve(self.image_words);
+    }
+
+    /// Reserves room for images of `more` words in all, beside those of the items.
+    pub(super) fn reserve_images(&mut self, more: usize) {
+        self.images.clear();
+        self.images.reserve(self.image_words + more);
     }
 
     /// Returns whether the item's operations begin by replacing the whole unit, so that its old

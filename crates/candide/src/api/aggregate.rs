@@ -11,7 +11,7 @@ use crate::error::Abort;
 use crate::index::Direction;
 use crate::record::PlacedUnits;
 use crate::schema::{
-    AsKey, Column, ColumnKind, InOrder, IndexKind, Key, KeyRange, Number, Projection, Record,
+    AsKey, Column, ColumnKind, InOrder, IndexKind, Key, KeyRange, Projection, Record, Summand,
     WordRange,
 };
 use crate::txn::Tx;
@@ -87,11 +87,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Returns the sum of a column over all rows: an `i64` if the column is signed, otherwise a
-    /// `u64`. For the rows of a range: `scan(tx, range, column).sum()`.
+    /// `u64`; an `i128` or `u128` of a column of that type. For the rows of a range: `scan(tx,
+    /// range, column).sum()`.
     ///
     /// # Errors
     /// [`Abort::Overflow`] if the type of the sum cannot hold it.
-    pub fn sum<T: Number, A: ColumnKind>(
+    pub fn sum<T: Summand, A: ColumnKind>(
         &self,
         tx: &Tx<'_, P>,
         column: Column<R, T, A>,
@@ -194,11 +195,11 @@ pub(super) fn count_rest<P: Protocol>(
 }
 
 /// Returns the sum of the second parts of rows.
-pub(super) fn sum<K, T: Number>(
+pub(super) fn sum<K, T: Summand>(
     mut rows: impl Iterator<Item = Result<(K, T), Abort>>,
 ) -> Result<T::Sum, Abort> {
-    // Fewer than 2^64 numbers of at most 64 bits do not leave the range of an `i128`.
-    let total =
-        rows.try_fold(0, |total: i128, row| row.map(|(_, number)| total + number.widen()))?;
-    total.try_into().map_err(|_| Abort::Overflow)
+    let total = rows.try_fold(T::Total::default(), |total, row| {
+        row.map(|(_, number)| number.added_to(total))
+    })?;
+    T::sum_of(total).ok_or(Abort::Overflow)
 }

@@ -26,7 +26,7 @@ use crate::protocols::recorded::{Batch, Recorded};
 use crate::schema::{Record, RowType};
 use crate::shared::Inner;
 use crate::stats::{NamedStats, Names, Stats};
-use crate::sync::{MODELLED, Parking, Random, Turns, lock, process_unique, try_lock};
+use crate::sync::{MODELLED, Parking, Random, Turns, lock, process, process_unique, try_lock};
 use crate::timestamps;
 use crate::txn::{RunOptions, Tx};
 use std::sync::{Arc, OnceLock, RwLock};
@@ -45,8 +45,8 @@ use std::sync::{Arc, OnceLock, RwLock};
 ///
 /// let db = Database::new(); // optimistic concurrency control, every default
 /// let versioned = Database::<Mvcc>::default(); // another protocol
-/// let other = Database::<Serial>::builder().policy(Exclusion::GlobalLock).memory_limit(64 << 20).build()?;
-/// assert_eq!(db.run(|tx| Ok(tx.attempt_number()))?, 1);
+/// let other = Database::<Serial>::builder().policy(Exclusion::GlobalLock).memory_limit(64 <<
+/// 20).build()?; assert_eq!(db.run(|tx| Ok(tx.attempt_number()))?, 1);
 /// # drop((versioned, other));
 /// # Ok::<(), candide::Error>(())
 /// ```
@@ -519,6 +519,7 @@ impl<P: Protocol> Builder<P> {
                 turns: Box::new(Turns::new()),
                 shared_garbage: SharedQueue::default(),
                 names: Names::default(),
+                reuses: process::AtomicU64::new(0),
                 log: OnceLock::new(),
             },
             clock,
@@ -535,6 +536,9 @@ pub(crate) fn find_table<P: Protocol>(
     row: &RowType,
 ) -> Result<Arc<TableCore>, Error> {
     let files = inner.store().map(|store| &**store);
+    if inner.catalog.has_waiting() {
+        inner.free_former_tables();
+    }
     loop {
         let found = inner.catalog.table((&inner.engine.common, files), name, options, row)?;
         let (core, rewrite) = match found {

@@ -38,6 +38,10 @@ where
         Some(self.at)
     }
 
+    fn is_ready(&self) -> bool {
+        self.inputs.are_known()
+    }
+
     fn run(&mut self, image: &mut [u64]) -> Result<T, Abort> {
         let guards = self.inputs.guards()?;
         let mut words = Pr::EMPTY;
@@ -63,17 +67,26 @@ impl<R: Record> Work<()> for RowStep<R> {
         Some(self.at)
     }
 
+    fn is_ready(&self) -> bool {
+        !self.row.is_pending()
+    }
+
     fn run(&mut self, image: &mut [u64]) -> Result<(), Abort> {
         let row = self.row.value()?;
         check_key(&row, &self.key);
-        let mut words = R::Image::ZERO;
-        let words = &store_in(&row, &mut words)[self.unit.start()..];
-        image.copy_from_slice(&words[..image.len()]);
+        store_unit(&row, self.unit, image);
         Ok(())
     }
 }
 
-fn check_key<R: Record>(row: &R, key: &R::Key) {
+/// Stores the words of a unit of a row in `image`.
+pub(super) fn store_unit<R: Record>(row: &R, unit: PlacedUnit, image: &mut [u64]) {
+    let mut words = R::Image::ZERO;
+    let words = &store_in(row, &mut words)[unit.start()..];
+    image.copy_from_slice(&words[..image.len()]);
+}
+
+pub(super) fn check_key<R: Record>(row: &R, key: &R::Key) {
     let is_same = row.key().words().as_ref() == key.words().as_ref();
     assert!(is_same, "the row of `defer_insert` has the key that is given with it");
 }
@@ -98,31 +111,29 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     }
 
     /// Does the work of [`Row::defer`]. Takes the parts of the step unless it is refused.
+    /// As [`Row::defer`], with inputs that are held already.
+    pub(super) fn defer_held<Pr: Projection<R> + 'static, H: Held, T: 'static>(
+        &self,
+        projection: Pr,
+        inputs: H,
+        step: impl FnMut(&mut Pr::Value, H::Values<'_>) -> T + 'static,
+    ) -> Result<Later<T>, Abort> {
+        let mut parts = Some((inputs, step));
+        let later = self.try_defer(projection, &mut parts);
+        if let (Err(_), Some(parts)) = (&later, parts) {
+            self.tx.steps().keep(parts);
+        }
+        later
+    }
+
     fn try_defer<Pr: Projection<R> + 'static, H: Held, T: 'static>(
         &self,
         projection: Pr,
         parts: &mut Option<(H, impl FnMut(&mut Pr::Value, H::Values<'_>) -> T + 'static)>,
     ) -> Result<Later<T>, Abort> {
-        const {
-            assert!(
-                !Pr::INDEXED,
-                "a step changes no indexed columns; they are changed by `modify` or `put`"
-            );
-        }
-        let groups = projection.groups();
-        if !groups.is_power_of_two() {
-            return Err(Abort::SeveralGroups);
-        }
-        let core = self.table.core();
-        core.restrictions.check_change(groups)?;
-        let mut indexed = false;
-        projection.places(&mut |place| indexed |= core.indexes.covers(place));
-        if indexed {
-            return Err(Abort::Indexed);
-        }
+        let unit = self.table.unit_of_step(&projection)?;
         let (inputs, _) = parts.as_ref().expect("the caller has the parts");
         admit_inputs(inputs, self.tx)?;
-        let unit = core.layout.unit_of(groups.trailing_zeros() as u8);
         let mut later = None;
         self.staging(|Stager { state, engine, table, record, .. }| {
             let at = table.layout.at(*record, unit);
@@ -148,6 +159,31 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
+    /// Returns the unit of the columns of a step.
+    ///
+    /// # Errors
+    /// Why there can be no such step.
+    pub(super) fn unit_of_step<Pr: Projection<R>>(&self, projection: &Pr) -> Result<Unit, Abort> {
+        const {
+            assert!(
+                !Pr::INDEXED,
+                "a step changes no indexed columns; they are changed by `modify` or `put`"
+            );
+        }
+        let groups = projection.groups();
+        if !groups.is_power_of_two() {
+            return Err(Abort::SeveralGroups);
+        }
+        let core = self.core();
+        core.restrictions.check_change(groups)?;
+        let mut indexed = false;
+        projection.places(&mut |place| indexed |= core.indexes.covers(place));
+        if indexed {
+            return Err(Abort::Indexed);
+        }
+        Ok(core.layout.unit_of(groups.trailing_zeros() as u8))
+    }
+
     /// Defers a *step*: a change of columns of a row that is made when the transaction commits, and
     /// returns a value. `step` gets the columns as they are then, and the values of `inputs`, which
     /// earlier steps of the transaction have returned. What `step` returns is the value of the

@@ -9,6 +9,7 @@ use crate::engine::TableCore;
 use crate::engine::{IndexCore, IndexPlan, KeyOrigin, Protocol};
 use crate::error::Error;
 use crate::protocols::DefaultProtocol;
+use crate::schema::RowMeta;
 use crate::schema::{
     Hashed, IndexKind, IndexOf, Key, Ordered, Place, Projection, Record, Unit, WordRange, Words,
 };

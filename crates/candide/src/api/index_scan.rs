@@ -14,7 +14,7 @@ use crate::error::Abort;
 use crate::index::{Direction, Found};
 use crate::record::RecordAt;
 use crate::schema::{
-    InOrder, IndexKind, Key, KeyRange, KeyWords, Number, Projection, Record, Unit, Units,
+    InOrder, IndexKind, Key, KeyRange, KeyWords, Projection, Record, Summand, Unit, Units,
     WordRange, Words,
 };
 use crate::sync::Ordering;

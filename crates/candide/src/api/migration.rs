@@ -86,7 +86,9 @@ fn discard<P: Protocol>(
     {
         let _ = store.drop_table(number.into());
     }
-    empty(session, &copy.core);
+    if empty(session, &copy.core) {
+        inner.catalog.retire_copy(copy);
+    }
 }
 
 /// A row as words: its key, and the rest.

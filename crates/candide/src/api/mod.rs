@@ -43,9 +43,11 @@ mod table_handle;
 mod table_names;
 mod table_policy;
 mod table_ranges;
+mod table_rows;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
 mod table_writes;
+#[cfg(feature = "text")]
 mod text_rows;
 #[allow(dead_code, reason = "no program can name these tables yet")]
 mod value_table;

@@ -8,6 +8,7 @@ use crate::error::Abort;
 use crate::index::Found;
 use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
+use crate::schema::RowMeta;
 use crate::schema::{
     AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, KeyPacking, KeyWords, Number,
     NumberRange, Projection, Record, Shown, Unit, Update, Updater, Words,

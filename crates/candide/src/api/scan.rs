@@ -11,7 +11,7 @@ use crate::error::Abort;
 use crate::index::Direction;
 use crate::record::{PlacedUnits, RecordAt};
 use crate::schema::{
-    InOrder, IndexKind, KeyRange, Number, Projection, Record, Units, WordRange, Words,
+    InOrder, IndexKind, KeyRange, Projection, Record, Summand, Units, WordRange, Words,
 };
 use crate::txn::Tx;
 use std::iter::{FusedIterator, Rev};
@@ -291,14 +291,14 @@ macro_rules! methods_that_take_rows {
             $count
         }
 
-        /// Returns the sum of a column: an `i64` if the column is signed, otherwise a `u64`. The
-        /// projection names this column alone.
+        /// Returns the sum of a column: an `i64` if the column is signed, otherwise a `u64`; an
+        /// `i128` or `u128` of a column of that type. The projection names this column alone.
         ///
         /// # Errors
         /// [`Abort::Overflow`] if the type of the sum cannot hold it.
-        pub fn sum(self) -> Result<<Pr::Value as Number>::Sum, Abort>
+        pub fn sum(self) -> Result<<Pr::Value as Summand>::Sum, Abort>
         where
-            Pr::Value: Number,
+            Pr::Value: Summand,
         {
             sum(self)
         }

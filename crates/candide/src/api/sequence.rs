@@ -11,7 +11,7 @@ use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::log::Level;
 use crate::protocols::DefaultProtocol;
-use crate::schema::{Column, Group, Hashed, Key, Record, RowType, Text};
+use crate::schema::{Column, Group, Hashed, Key, Meta, Record, RowType, Text};
 use crate::txn::{RunOptions, Tx};
 use std::fmt;
 use std::sync::Arc;
@@ -34,8 +34,7 @@ impl Record for Limit {
     type Key = Text<NAME_BYTES>;
     type Index = Hashed;
     type Image = [u64; 1];
-    const NAME: &'static str = "Sequence";
-    const GROUPS: &'static [Group] = &[Group::new("limit", 1)];
+    const META: Meta = Meta::new("Sequence", &[Group::new("limit", 1)]);
 
     fn key(&self) -> Text<NAME_BYTES> {
         self.name

@@ -84,14 +84,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// The key words are those of [`Key::words`](crate::schema::Key::words), the other words are
     /// those of [`Record::store`]. The description is that of a table in the files of a database,
-    /// by [`Record::FIELDS`], and the schema is the hash in it; zeros fill the last word. A stream
-    /// can be read as long as the row type keeps its fields' names, types and places, on every
-    /// machine and with every compiler. If a stream begins with `"candide\x03"`, the schema is
-    /// [`Record::SCHEMA`], and texts of the fields take the place of the description; if it begins
-    /// with `"candide\x02"`, the first line ends after its fourth word. Another format would begin
-    /// with another word. A checksum covers all words before it on its line. The checksum begins
-    /// with `sum = 0xcbf29ce484222325`; each word then sets
-    /// `sum = rotate_left((sum ^ word) * 0x100000001b3, 29)`, modulo 2<sup>64</sup>.
+    /// by [`RowMeta::FIELDS`](crate::schema::RowMeta::FIELDS), and the schema is the hash in it;
+    /// zeros fill the last word. A stream can be read as long as the row type keeps its fields'
+    /// names, types and places, on every machine and with every compiler. If a stream begins with
+    /// `"candide\x03"`, the schema is [`RowMeta::SCHEMA`](crate::schema::RowMeta::SCHEMA), and
+    /// texts of the fields take the place of the description; if it begins with `"candide\x02"`,
+    /// the first line ends after its fourth word. Another format would begin with another word. A
+    /// checksum covers all words before it on its line. The checksum begins with `sum =
+    /// 0xcbf29ce484222325`; each word then sets `sum = rotate_left((sum ^ word) * 0x100000001b3,
+    /// 29)`, modulo 2<sup>64</sup>.
     ///
     /// # Errors
     /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile, and errors of
@@ -133,7 +134,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
 /// The shape of a stream's rows, as the first line of the stream states it.
 struct Shape {
-    /// [`Record::SCHEMA`], by which streams of earlier versions recognise the row type.
+    /// [`RowMeta::SCHEMA`](crate::schema::RowMeta::SCHEMA), by which streams of earlier versions recognise the row type.
     schema: u64,
     /// The number of words of a key, as [`Key::words`] returns them.
     key_words: usize,

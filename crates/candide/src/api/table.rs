@@ -88,7 +88,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// under way count, and so do keys deleted in the last few milliseconds. The number is exact
     /// once no transaction has run for a while.
     pub fn len_estimate(&self) -> u64 {
-        self.core.linked.sum()
+        // The count of a dropped table may be that of a later one.
+        if self.core.owner.is_none() { 0 } else { self.core.linked.sum() }
     }
 
     /// Reads columns of a row; `None` if there is no row with this key.

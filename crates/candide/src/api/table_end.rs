@@ -43,9 +43,9 @@ pub(super) fn await_durable<P: Protocol>(inner: &Handle<P>) -> Result<(), Error>
 }
 
 /// Deletes the rows of a table that has no owner any more, and the entries of its indexes, by
-/// transactions that are not logged. No other transaction uses the table. What cannot be deleted
-/// stays in memory.
-pub(super) fn empty<P: Protocol>(session: &mut Session<P>, core: &TableCore) {
+/// transactions that are not logged. No other transaction uses the table. Returns whether all has
+/// been deleted; what has not stays in memory.
+pub(super) fn empty<P: Protocol>(session: &mut Session<P>, core: &TableCore) -> bool {
     core.log_number.clear();
     session.set_acknowledge(Level::Memory);
     for index in core.indexes.all() {
@@ -53,9 +53,9 @@ pub(super) fn empty<P: Protocol>(session: &mut Session<P>, core: &TableCore) {
         [Stage::Enforced, Stage::Kept]
             .into_iter()
             .for_each(|stage| core.indexes.set(index, stage, false));
-        let _ = delete_all(session, &index.entries);
     }
-    let _ = delete_all(session, core);
+    let mut entries = core.indexes.all().map(|index| &*index.entries).chain([core]);
+    entries.all(|table| delete_all(session, table).is_ok())
 }
 
 fn delete_all<P: Protocol>(session: &mut Session<P>, table: &TableCore) -> Result<(), Abort> {

@@ -1,9 +1,9 @@
 //! Columns that do not change for a while.
 //!
-//! Two words of a table say what is frozen: the groups that writes refuse, and the units whose reads
-//! need no observation. A change of one waits for all transactions that may know the old state
-//! before it changes the other: so while a transaction may read a unit unobserved, none can have
-//! staged a change of it.
+//! Two words of a table say what is frozen: the groups that writes refuse, and the units whose
+//! reads need no observation. A change of one waits for all transactions that may know the old
+//! state before it changes the other: so while a transaction may read a unit unobserved, none can
+//! have staged a change of it.
 
 #![forbid(unsafe_code)]
 

@@ -66,9 +66,10 @@ impl<P: Protocol> Database<P> {
     /// The call waits for the transactions that run when it begins. Meanwhile others are refused
     /// the table already. In a database that is [open](Database::open), the table is gone for good
     /// when the call returns, and everything that was committed before it is durable; the program
-    /// need not have named the table's row type. The rows are deleted before the call returns, and
-    /// their memory can be used again when no transaction and no snapshot sees them any more: by
-    /// later tables whose rows have the same size.
+    /// need not have named the table's row type. The rows are deleted before the call returns. When
+    /// no transaction and no snapshot sees them any more, a later table with the same row type and
+    /// options takes over the memory, even if handles are left. That of indexes made by
+    /// [`create_index`](crate::Table::create_index), and of a table from the files, is kept.
     ///
     /// ```
     /// use candide::{Abort, Database, Error, Record};
@@ -113,8 +114,10 @@ impl<P: Protocol> Database<P> {
                     return Err(error);
                 }
             }
-            inner.catalog.forget(name);
-            empty(&mut session, core);
+            let former = inner.catalog.forget(name, core);
+            if empty(&mut session, core) {
+                inner.catalog.retire(former);
+            }
             Ok(())
         })
     }

@@ -86,6 +86,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     pub fn set_rank(&self, rank: u16) -> Result<(), Error> {
         let (inner, core) = (self.inner(), self.core());
+        core.check_in_use()?;
         match inner.catalog.locks() {
             Some(locks) if locks.set_rank(core.number, rank) => Ok(()),
             Some(_) => Err(Error::NotQuiescent),

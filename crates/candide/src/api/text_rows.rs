@@ -1,4 +1,4 @@
-//! Rows as JSON and as comma-separated values.
+//! Rows as JSON and as comma-separated values, under the feature `text`.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,8 @@ const ROWS_AT_ONCE: usize = 256;
 
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Writes all rows as JSON, an object in a line for each, in no particular order; returns their
-    /// number. No transaction may run meanwhile. The command `candide dump` writes the same.
+    /// number. No transaction may run meanwhile. The command `candide dump` writes the same. With
+    /// the cargo feature `text`.
     ///
     /// Members have the names of fields. Numbers from 2<sup>53</sup> on are strings, since many
     /// programs read numbers as `f64`, and so are bytes (hexadecimal digits), dates and addresses.
@@ -58,7 +59,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Writes all rows as comma-separated values, the names of the fields in the first line, as
     /// [`Table::export_json`] writes JSON. The absence of an optional value is an empty cell, an
-    /// empty text is `""`, and an array or a value with several parts is JSON.
+    /// empty text is `""`, and an array or a value with several parts is JSON. With the cargo
+    /// feature `text`.
     ///
     /// # Errors
     /// As [`Table::export_json`].
@@ -67,8 +69,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Inserts the rows of a text as [`Table::export_json`] writes it; returns their number. Every
-    /// row has every field, in any order. Some hundred rows at a time are inserted in one
-    /// transaction.
+    /// row has every field, in any order. Some hundred rows at a time are inserted in a
+    /// transaction. With the cargo feature `text`.
     ///
     /// # Errors
     /// [`StreamError::Text`] if a line is no row of the table, or if a row cannot be inserted (see
@@ -83,7 +85,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Inserts the rows of a text as [`Table::export_csv`] writes it, as [`Table::import_json`]
     /// does. The first line names the fields, in any order. The last line has an end, since it
-    /// would not show otherwise that a text is cut off.
+    /// would not show otherwise that a text is cut off. With the cargo feature `text`.
     ///
     /// # Errors
     /// As [`Table::import_json`].

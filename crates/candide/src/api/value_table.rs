@@ -25,7 +25,9 @@ use crate::index::Direction;
 use crate::protocols::DefaultProtocol;
 use crate::record::CellAt;
 use crate::record::value::{Value, follow};
-use crate::schema::{Column, Group, Hashed, InOrder, IndexKind, Key, KeyRange, Record, RowType};
+use crate::schema::{
+    Column, Group, Hashed, InOrder, IndexKind, Key, KeyRange, Meta, Record, RowType,
+};
 use crate::txn::Tx;
 use std::fmt::{self, Debug, Formatter};
 use std::marker::PhantomData;
@@ -51,8 +53,7 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind> Record for ValueRow<K, T, I
     type Key = K;
     type Index = I;
     type Image = [u64; 1];
-    const NAME: &'static str = "value";
-    const GROUPS: &'static [Group] = &[Group::new("value", 1)];
+    const META: Meta = Meta::new("value", &[Group::new("value", 1)]);
 
     fn key(&self) -> K {
         self.key

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::migrations::Rewrite;
-use super::{Catalog, Known, KnownRow, TableOptions, stored};
+use super::{Catalog, Known, TableOptions, stored};
 use crate::engine::{Common, TableCore};
 use crate::error::Error;
 use crate::policy::Policy;
@@ -43,7 +43,7 @@ impl Catalog {
         let names = lock(&self.tables);
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
         let place = names.of_program - 1;
-        let mut cores = self.new_table(common, (&schema.name, place), options, row, &tables)?;
+        let cores = self.new_table(common, (&schema.name, place), options, row, &tables)?;
         let copy = TableSchema {
             name: String::new(),
             state: TableState::Unfinished { from: schema.number },
@@ -55,9 +55,9 @@ impl Catalog {
         let number = stored::add(store, copy)?;
         cores[0].log_number.set(number);
         let core = cores[0].clone();
-        let known =
-            Known { number: tables.len(), row: KnownRow::of(row), made: options.made(common) };
-        tables.append(&mut cores);
+        let policy = self.policy_of(&core);
+        let known = Known::of(row, &core, (&options, common, policy));
+        self.former.replace(common, &mut tables, cores);
         Ok(TableCopy { core, known })
     }
 
@@ -65,5 +65,10 @@ impl Catalog {
     pub(crate) fn finish_copy(&self, copy: TableCopy) {
         let name: Box<str> = (*copy.core.name).into();
         lock(&self.tables).known.insert(name, copy.known);
+    }
+
+    /// Notes a copy that was given up, and has no rows.
+    pub(crate) fn retire_copy(&self, copy: TableCopy) {
+        self.retire(copy.known.former(&copy.core));
     }
 }

@@ -96,3 +96,8 @@ fn parts_of(parts: &[PartType]) -> Vec<PartSchema> {
     };
     parts.iter().map(part).collect()
 }
+
+/// Returns the parts of the key.
+pub(super) fn key_parts(fields: &[FieldSchema]) -> Box<[FieldSchema]> {
+    fields.iter().filter(|field| field.is_key()).cloned().collect()
+}

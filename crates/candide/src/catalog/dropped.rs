@@ -3,9 +3,10 @@
 #![forbid(unsafe_code)]
 
 use super::sequences::is_reserved;
-use super::{Catalog, KnownRow, Names};
+use super::{Catalog, FormerTable, Known, KnownRow, Names};
 use crate::engine::{Common, TableCore};
 use crate::error::Error;
+use crate::locks::LAST_RANK;
 use crate::sync::lock;
 use std::sync::{Arc, PoisonError};
 
@@ -16,6 +17,19 @@ impl Names {
         let mut tables: Vec<_> = tables.map(|name| name.to_string()).collect();
         tables.sort_unstable();
         Error::NoTable { table: name.to_owned(), tables }
+    }
+}
+
+impl Known {
+    /// Returns what later tables can get of a table that is dropped. `None` if another table cannot
+    /// have the same layout, as far as is known.
+    pub(super) fn former(&self, core: &Arc<TableCore>) -> Option<FormerTable> {
+        let (KnownRow::Typed { id: row, .. }, Some(options)) = (&self.row, self.options) else {
+            return None;
+        };
+        let entries = core.indexes.all().take(self.declared).map(|index| index.entries.clone());
+        let cores = std::iter::once(core.clone()).chain(entries).collect();
+        Some(FormerTable { row: *row, options, cores })
     }
 }
 
@@ -38,11 +52,29 @@ impl Catalog {
         })
     }
 
-    /// Forgets the name of a table.
-    pub(crate) fn forget(&self, name: &str) {
+    /// Forgets the name of a table. Returns what later tables can get of it, if something.
+    pub(crate) fn forget(&self, name: &str, core: &Arc<TableCore>) -> Option<FormerTable> {
         let names = &mut *lock(&self.tables);
-        if names.known.remove(name).is_some() {
-            names.of_program -= usize::from(!is_reserved(name));
-        }
+        let known = names.known.remove(name)?;
+        names.of_program -= usize::from(!is_reserved(name));
+        // The rank of a table is that of its number.
+        let rank = self.locks().map_or(LAST_RANK, |locks| locks.policies.rank_of(core.number));
+        known.former(core).filter(|_| rank == LAST_RANK)
+    }
+
+    /// Notes a dropped table without rows, which [`Catalog::forget`] has returned.
+    pub(crate) fn retire(&self, former: Option<FormerTable>) {
+        self.former.add(former);
+    }
+
+    /// Returns whether there are dropped tables that garbage may still name.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.former.has_waiting()
+    }
+
+    /// Frees the dropped tables that `is_unnamed` allows: neither garbage nor a session that sleeps
+    /// names the numbers of these.
+    pub(crate) fn free_former(&self, is_unnamed: impl Fn(&TableCore) -> bool) {
+        self.former.free(is_unnamed);
     }
 }

@@ -5,6 +5,7 @@
 mod copies;
 mod described;
 mod dropped;
+mod former;
 mod migrations;
 mod new_tables;
 mod objects;
@@ -15,6 +16,7 @@ mod sequences;
 mod stored;
 
 pub(crate) use copies::TableCopy;
+pub(crate) use former::FormerTable;
 pub use migrations::Migration;
 pub(crate) use migrations::{How, Migrations, Rewrite};
 pub(crate) use objects::{Cells, FreeTable, OBJECT_TABLES, Unnamed};
@@ -34,6 +36,7 @@ use crate::schema::RowType;
 use crate::sync::{AtomicU64, Mutex, lock};
 use candide_log::Store;
 use candide_log::schema::TableSchema;
+use former::{Former, FormerOptions};
 use options::Made;
 use sequences::{Sequences, is_reserved};
 use std::any::TypeId;
@@ -53,6 +56,7 @@ pub(crate) struct Catalog {
     locks: Option<Arc<SharedLocks>>,
     seed: u64,
     migrations: Migrations,
+    former: Former,
 }
 
 /// The tables of a database by name, without the tables of index entries.
@@ -76,6 +80,27 @@ struct Known {
     number: usize,
     row: KnownRow,
     made: Made,
+    /// The options with which the program has made the table; `None` if it was recovered.
+    options: Option<FormerOptions>,
+    /// The number of indexes that the row type declares.
+    declared: usize,
+}
+
+impl Known {
+    /// Returns what is known of a new table.
+    fn of(
+        row: &RowType,
+        core: &TableCore,
+        (options, common, policy): (&TableOptions, &Common, Policy),
+    ) -> Known {
+        Known {
+            number: core.number.into(),
+            row: KnownRow::of(row),
+            made: options.made(common),
+            options: Some(FormerOptions::of(options, common, policy)),
+            declared: row.indexes.len(),
+        }
+    }
 }
 
 /// The row type of an existing table.
@@ -122,6 +147,7 @@ impl Catalog {
             locks,
             seed,
             migrations,
+            former: Former::default(),
         }
     }
 
@@ -189,9 +215,10 @@ impl Catalog {
             cores[0].log_number.set(cores[0].number);
         }
         let core = cores[0].clone();
-        let (row, made) = (KnownRow::of(row), options.made(common));
-        names.insert(name, Known { number: tables.len(), row, made });
-        tables.extend(cores);
+        let policy = self.policy_of(&core);
+        let known = Known::of(row, &core, (&options, common, policy));
+        names.insert(name, known);
+        self.former.replace(common, &mut tables, cores);
         Ok(FoundTable::Ready(core))
     }
 
@@ -225,7 +252,7 @@ impl Catalog {
     pub(crate) fn adopt(&self, core: &TableCore, row: &RowType) {
         core.show_key.set(row.show_key);
         // A table whose files had no description has none yet.
-        let _ = core.key_parts.set(new_tables::key_parts(&described::fields_of(row)));
+        let _ = core.key_parts.set(described::key_parts(&described::fields_of(row)));
         if let Some(known) = lock(&self.tables).known.get_mut(&*core.name) {
             known.row = KnownRow::of(row);
         }

@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::described::fields_of;
+use super::described::{fields_of, key_parts};
+use super::former::FormerOptions;
 use super::options::{Made, TableOptions};
 use super::row_type::{check_index, check_row_type};
 use super::{Catalog, Known, KnownRow, stored};
@@ -18,9 +19,8 @@ use crate::memory::{Slab, SlabId};
 use crate::policy::Policy;
 use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, all_groups, image_words};
-use crate::stats::Tally;
 use crate::sync::{Mutex, Ordering, lock};
-use candide_log::schema::{FieldSchema, TableSchema};
+use candide_log::schema::TableSchema;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock, PoisonError};
 
@@ -45,6 +45,8 @@ struct Plan {
     permanent: bool,
     /// The groups that cannot be changed, one bit each.
     frozen: u64,
+    /// The dropped table whose number and memory the new one gets. Both have the same layout.
+    former: Option<Arc<TableCore>>,
 }
 
 /// The column groups of index entries; the group at position `n` has `n` words.
@@ -57,11 +59,6 @@ static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
     }
     groups
 };
-
-/// Returns the parts of the key.
-pub(super) fn key_parts(fields: &[FieldSchema]) -> Box<[FieldSchema]> {
-    fields.iter().filter(|field| field.is_key()).cloned().collect()
-}
 
 impl Catalog {
     /// Makes a table that recovery has found in the files.
@@ -97,13 +94,15 @@ impl Catalog {
                 has_values: false,
                 permanent: false,
                 frozen: 0,
+                former: None,
             },
         )?);
         if !schema.fields.is_empty() {
             let _ = core.key_parts.set(key_parts(&schema.fields));
         }
         let row = KnownRow::Recovered(Box::new(schema.clone()));
-        let known = Known { number: tables.len(), row, made: Made::RECOVERED };
+        let known =
+            Known { number: tables.len(), row, made: Made::RECOVERED, options: None, declared: 0 };
         names.insert(&schema.name, known);
         tables.push(core.clone());
         Ok(core)
@@ -111,7 +110,7 @@ impl Catalog {
 
     /// Makes a table and its indexes, and returns them with the table first. `place` is the number
     /// of the program's tables before it. The numbers of the new tables follow those of the
-    /// existing tables.
+    /// existing tables, unless they are those of a dropped table with such rows.
     pub(super) fn new_table(
         &self,
         common: &Common,
@@ -133,16 +132,22 @@ impl Catalog {
         row.indexes.iter().try_for_each(|spec| {
             check_index(row.name, &IndexPlan::of_spec(spec, packing), key_words)
         })?;
+        let policy = self.policy_for(common, (name, place), options.policy)?;
+        let former = self.former.find(row.id, FormerOptions::of(&options, common, policy));
+        let former = |place: usize| former.get(place).cloned();
+        let number_of = |place: usize| {
+            former(place).map_or(tables.len() + place, |former| former.number.into())
+        };
         let table = Arc::new(self.new_core(
             common,
             Plan {
                 name: name.into(),
-                number: tables.len(),
+                number: number_of(0),
                 row_type: row.name,
                 groups: row.groups,
                 split: options.splitting.unwrap_or(common.options.splitting)
                     && common.properties.cell_words > 0,
-                policy: self.policy_for(common, (name, place), options.policy)?,
+                policy,
                 packing,
                 key_words,
                 hashed_words: key_words,
@@ -155,14 +160,15 @@ impl Catalog {
                 has_values: options.has_values,
                 permanent: options.permanent,
                 frozen: if options.frozen { all_groups(row.groups.len()) } else { 0 },
+                former: former(0),
             },
         )?);
         let _ = table.key_parts.set(key_parts(&fields_of(row)));
         let mut cores = vec![table.clone()];
         for (number, spec) in row.indexes.iter().enumerate() {
             let index = IndexPlan::of_spec(spec, packing);
-            let entries =
-                self.new_entries(common, &table, &index, tables.len() + cores.len(), capacity)?;
+            let place = (number_of(cores.len()), former(cores.len()));
+            let entries = self.new_entries(common, &table, &index, place, capacity)?;
             cores.push(entries.clone());
             let index = table.indexes.add(index.with_entries(number, entries));
             for stage in [Stage::Kept, Stage::Enforced, Stage::Readable] {
@@ -178,7 +184,7 @@ impl Catalog {
         common: &Common,
         table: &TableCore,
         index: &IndexPlan,
-        number: usize,
+        (number, former): (usize, Option<Arc<TableCore>>),
         capacity: usize,
     ) -> Result<Arc<TableCore>, Error> {
         let primary_words = table.layout.key_words();
@@ -203,6 +209,7 @@ impl Catalog {
                 has_values: false,
                 permanent: false,
                 frozen: 0,
+                former,
             },
         )?;
         Ok(Arc::new(entries))
@@ -230,7 +237,7 @@ impl Catalog {
         }
         let number = table.indexes.next_number().ok_or(Error::TooManyIndexes)?;
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
-        let entries = self.new_entries(common, table, &plan, tables.len(), 0)?;
+        let entries = self.new_entries(common, table, &plan, (tables.len(), None), 0)?;
         tables.push(entries.clone());
         Ok(table.indexes.add(plan.with_entries(number, entries)))
     }
@@ -251,23 +258,35 @@ impl Catalog {
                 let problem = format!("its records would have {words} words; 65,535 is the most");
                 Error::RowType { row: row_type, problem }
             })?;
+        let former = plan.former.as_deref();
         let new_slab = |words: usize| {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
             Slab::new(slab, words, &common.memory)
         };
-        let records = new_slab(layout.total_words());
-        let version_slabs = (protocol.version_words > 0).then(|| {
-            let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
-            let payload = if split { largest } else { image_words(groups) };
-            let whole = new_slab(protocol.version_words + payload + protocol.spare_words);
-            let short = (protocol.short_version_words > 0).then(|| {
-                let are_short = whole.block_words() <= protocol.short_version_words;
-                if are_short { whole.clone() } else { new_slab(protocol.short_version_words) }
-            });
-            (whole, short)
+        let records = match former {
+            Some(former) => former.records.clone(),
+            None => new_slab(layout.total_words()),
+        };
+        let of_former = former.and_then(|former| former.versions.as_ref());
+        let of_former = of_former.map(|versions| (versions.whole.clone(), versions.short.clone()));
+        let has_versions = protocol.version_words > 0;
+        let version_slabs = of_former.or_else(|| {
+            has_versions.then(|| {
+                let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
+                let payload = if split { largest } else { image_words(groups) };
+                let whole = new_slab(protocol.version_words + payload + protocol.spare_words);
+                let short = (protocol.short_version_words > 0).then(|| {
+                    let are_short = whole.block_words() <= protocol.short_version_words;
+                    if are_short { whole.clone() } else { new_slab(protocol.short_version_words) }
+                });
+                (whole, short)
+            })
         });
         let index = if plan.ordered {
-            let nodes = new_slab(OrderedIndex::NODE_WORDS);
+            let nodes = match former.map(|former| &former.index) {
+                Some(index @ TableIndex::Ordered(_)) => index.blocks().clone(),
+                _ => new_slab(OrderedIndex::NODE_WORDS),
+            };
             OrderedIndex::new(nodes, key_words, protocol.node_words).map(TableIndex::Ordered)
         } else {
             let of_key = (key_words, plan.hashed_words);
@@ -316,7 +335,7 @@ impl Catalog {
             at_links: AtLinks::new(flags),
             indexes: Indexes::new(is_restricted),
             restrictions: Restrictions::new(plan.permanent, plan.frozen),
-            linked: Tally::default(),
+            linked: former.map_or_else(Arc::default, |former| former.linked.clone()),
             versions,
             has_values: plan.has_values,
         })

@@ -55,8 +55,8 @@ impl TableOptions {
     /// ([`Abort::Permanent`](crate::Abort::Permanent)), also one of a row that the same transaction
     /// has inserted.
     ///
-    /// So under [`Policy::Pipelined`] a transaction that only updates rows of such tables, and reads
-    /// nothing before its commit, meets no conflict. Only columns of permanent rows can be
+    /// So under [`Policy::Pipelined`] a transaction that only updates rows of such tables, and
+    /// reads nothing before its commit, meets no conflict. Only columns of permanent rows can be
     /// [frozen](crate::Table::freeze).
     ///
     /// The option is not stored in files: each process gives it when it first opens the table.
@@ -148,7 +148,7 @@ impl TableOptions {
 }
 
 /// The options with which a table was made, as far as the table itself does not show them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Made {
     volatile: bool,
     /// The capacity; and, in `shares_words`, whether components of keys share words. `None` for a

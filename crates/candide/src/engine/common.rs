@@ -13,7 +13,7 @@ use crate::factor::Factors;
 use crate::log::Log;
 use crate::memory::Memory;
 use crate::stats::Names;
-use crate::sync::{AtomicU64, Ordering, Parking, Turns};
+use crate::sync::{AtomicU64, Ordering, Parking, Turns, process};
 use crate::timestamps::Timestamps;
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -84,6 +84,8 @@ pub(crate) struct Common {
     pub(crate) shared_garbage: SharedQueue,
     /// The names of transactions.
     pub(crate) names: Names,
+    /// How many tables have got the number of a dropped one.
+    pub(crate) reuses: process::AtomicU64,
     /// The log, once recovery has ended; empty if the database is not durable.
     pub(crate) log: OnceLock<Arc<Log>>,
 }

@@ -289,6 +289,17 @@ pub trait Protocol: Absence {
         false
     }
 
+    /// Returns whether the commit of the attempt can compute the key of a row of this table from
+    /// the results of steps. By default the closure's operation computes it.
+    #[doc(hidden)]
+    fn finds_keys_late(
+        _context: &mut Context<'_, Self>,
+        _attempt: &Self::Attempt,
+        _table: u16,
+    ) -> bool {
+        false
+    }
+
     /// Returns whether [`Protocol::assumes`] may answer for the row of a unit without a look at it.
     /// Before an operation returns the answer to the closure as a value, the row is observed.
     #[doc(hidden)]
@@ -401,7 +412,8 @@ pub trait Protocol: Absence {
     ) -> Result<Committed, Abort>;
 
     /// Commits as [`Protocol::commit`] does, a write set with rows whose keys are known only when
-    /// the commit has locked other rows. Only called if the protocol has [`Protocol::LATE_ROWS`].
+    /// the commit has locked other rows. Only called if the protocol has [`Protocol::LATE_ROWS`] or
+    /// [`Protocol::finds_keys_late`].
     #[doc(hidden)]
     fn commit_late(
         _context: &mut Context<'_, Self>,

@@ -24,6 +24,16 @@ pub(crate) enum Retired {
 }
 
 impl Retired {
+    /// Returns whether the memory belongs to the table with this number.
+    pub(crate) fn names(&self, number: u16) -> bool {
+        match self {
+            Retired::Record { table, .. }
+            | Retired::Version { table, .. }
+            | Retired::Index { table, .. } => *table == number,
+            Retired::Value(_) => false,
+        }
+    }
+
     /// Frees the memory, which no reader can reach any more. A value is moved to `unwanted`.
     pub(super) fn free(
         self,

@@ -49,6 +49,11 @@ impl SharedQueue {
         self.len() == 0
     }
 
+    /// Returns whether an entry may name the table with this number.
+    pub(crate) fn may_name(&self, table: u16) -> bool {
+        lock(&self.entries).due.iter().any(|due| due.at.table() == table)
+    }
+
     /// Returns whether there are entries to examine.
     pub(crate) fn has_due(&self) -> bool {
         !self.is_empty() && !lock(&self.entries).due.is_empty()

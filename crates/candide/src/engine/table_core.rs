@@ -40,8 +40,9 @@ pub struct TableCore {
     pub(crate) at_links: CachePadded<AtLinks>,
     pub(crate) indexes: Indexes,
     pub(crate) restrictions: Restrictions,
-    /// The number of records in the index.
-    pub(crate) linked: Tally,
+    /// The number of records in the index. Sessions keep their parts when another table gets the
+    /// number of this one.
+    pub(crate) linked: Arc<Tally>,
     /// The slabs and the index for old versions; `None` if the protocol keeps no versions.
     pub(crate) versions: Option<VersionTable>,
     /// Whether each row is one word, which names a value (`record/value.rs`).

@@ -46,7 +46,8 @@ pub(crate) struct Wanted {
     /// lock since.
     awaited: Option<Unit>,
     /// Whether the transaction takes no locks ahead, in bit 63; whether units are noted, in either
-    /// list, in bit 62; whether a unit has been awaited, in bit 61; and its age, or zero.
+    /// list, in bit 62; whether a unit has been awaited, in bit 61; whether the closure computes
+    /// keys, in bit 60; and its age, or zero.
     marks: u64,
     /// The ticket that the transaction has drawn; zero if it has drawn none, or has no age.
     ticket: u64,
@@ -72,8 +73,10 @@ const OFF: u64 = 1 << 63;
 const NOTED: u64 = 1 << 62;
 /// The bit of `marks` that is set if an attempt has failed on a lock.
 const AWAITED: u64 = 1 << 61;
+/// The bit of `marks` that is set if the closure computes keys, since a commit could not.
+const KEYS_AT_ONCE: u64 = 1 << 60;
 /// The bits of `marks` that do not belong to the age.
-const NO_AGE: u64 = OFF | NOTED | AWAITED;
+const NO_AGE: u64 = OFF | NOTED | AWAITED | KEYS_AT_ONCE;
 
 impl Wanted {
     #[inline(always)]
@@ -109,15 +112,15 @@ impl Wanted {
 
     /// Returns the transaction's age, which is the age of its first attempt that locked a row by
     /// policy. If the transaction has no age yet, it gets `first`, which is above zero and below
-    /// [`AWAITED`]. Of the transactions that get their age in this way and have failed, `most` try
-    /// again at the same time.
+    /// [`KEYS_AT_ONCE`]. Of the transactions that get their age in this way and have failed, `most`
+    /// try again at the same time.
     pub(crate) fn age(&mut self, most: usize, first: impl FnOnce() -> u64) -> u64 {
         if self.marks & !NO_AGE == 0 {
             self.most_at_once = most as u64;
             let first = first();
             debug_assert!(
-                (1..AWAITED).contains(&first),
-                "an age is not zero, and leaves three bits"
+                (1..KEYS_AT_ONCE).contains(&first),
+                "an age is not zero, and leaves four bits"
             );
             self.marks |= first;
         }
@@ -128,6 +131,16 @@ impl Wanted {
     /// this one has locked rows by policy.
     pub(crate) fn most_at_once(&self) -> Option<u64> {
         (self.marks & !NO_AGE != 0).then_some(self.most_at_once)
+    }
+
+    /// Lets the closure compute keys from now on, which a commit could not.
+    pub(crate) fn find_keys_at_once(&mut self) {
+        self.marks |= KEYS_AT_ONCE;
+    }
+
+    /// Returns whether the closure computes keys.
+    pub(crate) fn finds_keys_at_once(&self) -> bool {
+        self.marks & KEYS_AT_ONCE != 0
     }
 
     /// Notes that an attempt aborts because of a lock by policy, after a wait asleep or not. The
@@ -256,6 +269,10 @@ fn unit_of(tables: &mut Tables<'_>, at: CellAt) -> Unit {
 /// Returns the cell of a unit, if the unit's record still exists. The session is pinned.
 fn find(tables: &mut Tables<'_>, &(number, unit, ref key): &Unit) -> Option<CellAt> {
     let table = tables.get(number);
+    // Another table may have got the number since.
+    if key.as_slice().len() != table.layout.key_words() {
+        return None;
+    }
     match table.index.find(key.as_slice()) {
         Found::Record(record) => table.layout.cells(record).nth(unit),
         Found::Nothing { .. } => None,

@@ -9,6 +9,7 @@ use crate::unknown_name::UnknownName;
 #[cfg(any(test, feature = "experiments"))]
 use crate::{factor::Factor, timestamps::Timestamps};
 use candide_log::OpenError;
+#[cfg(feature = "text")]
 use candide_log::text::Fault;
 use std::error::Error as Cause;
 use std::sync::Arc;
@@ -379,10 +380,7 @@ impl fmt::Display for Error {
                 f,
                 "the rows of table {table:?} are not of type {row}: {difference}; {advice}"
             ),
-            Error::Migration { table, key, problem } => {
-                let at = if key.is_empty() { String::new() } else { format!(" at the row with {key}") };
-                write!(f, "table {table:?} could not be migrated, and is as it was: {problem}{at}")
-            }
+            Error::Migration { table, key, problem } => end_migration(f, table, key, problem),
             Error::Files { problem } => f.write_str(problem),
             Error::NotDurable => f.write_str("the database is in memory only; open one by `Database::open`"),
             Error::NoReadableCut { protocol } => write!(
@@ -400,6 +398,12 @@ impl fmt::Display for Error {
             Error::Stream(error) => error.fmt(f),
         }
     }
+}
+
+/// Writes that a table could not be migrated, because of the row with this key if there is one.
+fn end_migration(f: &mut fmt::Formatter<'_>, table: &str, key: &str, problem: &str) -> fmt::Result {
+    write!(f, "table {table:?} could not be migrated, and is as it was: {problem}")?;
+    if key.is_empty() { Ok(()) } else { write!(f, " at the row with {key}") }
 }
 
 /// Writes that a table has no room for the locks of a policy.
@@ -513,7 +517,9 @@ pub enum StreamError {
         difference: Option<String>,
     },
     /// A line of a [text](crate::Table::import_json) is no row of the table, or its row was
-    /// refused. All rows before it have been inserted, and none from it on.
+    /// refused. All rows before it have been inserted, and none from it on. With the cargo feature
+    /// `text`.
+    #[cfg(feature = "text")]
     Text {
         /// The fault, and its place.
         fault: Fault,
@@ -551,6 +557,7 @@ impl fmt::Display for StreamError {
                 "the stream holds rows of schema {found:#018x}, the table rows of {wanted:#018x}; import into the row type \
                  that was exported"
             ),
+            #[cfg(feature = "text")]
             StreamError::Text { fault, rows } => match rows {
                 0 => write!(f, "{fault}; no row has been inserted"),
                 1 => write!(f, "{fault}; the row before it has been inserted, and none from it on"),
@@ -569,7 +576,7 @@ impl Cause for StreamError {
         match self {
             StreamError::Io(error) => Some(error),
             StreamError::Refused(error) => Some(error),
-            StreamError::Format(_) | StreamError::Schema { .. } | StreamError::Text { .. } => None,
+            _ => None,
         }
     }
 }

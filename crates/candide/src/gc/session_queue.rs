@@ -87,6 +87,13 @@ impl<B: Backlog> Garbage<B> {
             && self.backlog.is_empty()
     }
 
+    /// Returns whether an entry may name the table with this number.
+    pub(crate) fn may_name(&self, table: u16) -> bool {
+        !self.backlog.is_empty()
+            || self.reap_queue.iter().any(|due| due.at.table() == table)
+            || self.retired.iter().any(|(_, retired)| retired.names(table))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.reap_queue.len() + self.retired.len() + self.values.len() + self.backlog.len()
     }

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::words::{Image, words_of};
-use crate::schema::{Column, Field, Group, Hashed, Record, RowType};
+use crate::schema::{Column, Field, Group, Hashed, Meta, Record, RowType};
 use std::any::TypeId;
 
 /// A row that holds one value. Its key is a number that no other cell of the table has ever had.
@@ -27,8 +27,7 @@ impl<V: Field> Record for Cell<V> {
     type Key = u64;
     type Index = Hashed;
     type Image = Image<V>;
-    const NAME: &'static str = "Cell";
-    const GROUPS: &'static [Group] = &[Group::new("value", words_of::<V>())];
+    const META: Meta = Meta::new("Cell", &[Group::new("value", words_of::<V>())]);
 
     #[inline]
     fn key(&self) -> u64 {

@@ -11,7 +11,7 @@ use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::schema::column::Whole;
-use crate::schema::{Column, Group, Hashed, Record, RowType, Text};
+use crate::schema::{Column, Group, Hashed, Meta, Record, RowType, Text};
 use crate::txn::Tx;
 
 /// The names of the tables of objects, which programs cannot name: of objects that are durable if
@@ -51,8 +51,7 @@ impl Record for Named {
     type Key = Text<NAME_BYTES>;
     type Index = Hashed;
     type Image = [u64; 18];
-    const NAME: &'static str = "Object";
-    const GROUPS: &'static [Group] = &[Group::new("object", 18)];
+    const META: Meta = Meta::new("Object", &[Group::new("object", 18)]);
 
     fn key(&self) -> Text<NAME_BYTES> {
         self.name

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::words::{Image, words_of};
-use crate::schema::{Column, Field, Group, Hashed, IndexKind, Key, Record};
+use crate::schema::{Column, Field, Group, Hashed, IndexKind, Key, Meta, Record};
 use std::marker::PhantomData;
 
 /// The row of a [`TMap`](super::TMap): a key and its value. Programs meet this type in the types of
@@ -36,8 +36,7 @@ impl<K: Key, V: Field, I: IndexKind> Record for Entry<K, V, I> {
     type Key = K;
     type Index = I;
     type Image = Image<V>;
-    const NAME: &'static str = "Entry";
-    const GROUPS: &'static [Group] = &[Group::new("value", words_of::<V>())];
+    const META: Meta = Meta::new("Entry", &[Group::new("value", words_of::<V>())]);
 
     #[inline]
     fn key(&self) -> K {

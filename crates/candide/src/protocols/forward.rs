@@ -39,6 +39,7 @@ macro_rules! for_each_function {
             lock_place [context: Context] [attempt: Attempt] [at: CellAt] -> Option<u64>;
             end_wait [context: Context] [] [at: CellAt];
             waits_to_link [context: Context] [attempt: Attempt] [table: u16] -> bool;
+            finds_keys_late [context: Context] [attempt: Attempt] [table: u16] -> bool;
             assumes_blindly [context: Context] [] [at: CellAt] -> bool;
             is_present [] [attempt: Attempt] [at: CellAt] -> bool;
             assumes [context: Context] [attempt: AttemptMut] [at: CellAt, exists: bool]

@@ -314,6 +314,11 @@ impl PlacedUnit {
         usize::from(self.start)
     }
 
+    /// Returns the number of the unit's words.
+    pub(crate) fn words(self) -> usize {
+        self.place.words()
+    }
+
     /// Returns this unit of `record`, which belongs to the same table.
     #[inline(always)]
     pub(crate) fn of(self, record: RecordAt) -> CellAt {

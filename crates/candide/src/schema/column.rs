@@ -11,6 +11,7 @@ use super::operation::Sink;
 use super::packing::Packing;
 use super::place::Place;
 use super::record::Record;
+use super::record::RowMeta;
 use super::record::store_in;
 use super::unit::Unit;
 use super::words::Words;
@@ -28,8 +29,8 @@ pub trait ColumnKind: private::SealedKind + 'static {
 
 /// A kind of column that can be updated at commit time.
 #[diagnostic::on_unimplemented(
-    message = "the column is indexed; change it by `modify` or `put`",
-    label = "an update of an indexed column",
+    message = "the column is indexed, or the tag of an enum; change it, or the whole enum, by `modify` or `put`",
+    label = "an update of an indexed column, or of a tag",
     note = "an update does not look at the row, so it could not tell the index which entry to move"
 )]
 pub trait Updatable: ColumnKind {}

@@ -4,6 +4,8 @@
 
 use super::column::{Column, ColumnKind};
 use super::field::Field;
+use super::field_type::FieldType;
+use super::nested::{part_word, take_part};
 use super::packing::Size;
 use super::record::Record;
 
@@ -22,16 +24,31 @@ use super::record::Record;
 pub trait ColumnType: Sized {
     /// The size of columns of this type.
     const SIZE: Size;
+    /// [`Field::SIGNED`], for a struct of one part.
+    const SIGNED: bool;
+    /// [`Field::LAYOUT`], for what has a part of this type.
+    const LAYOUT: u64;
+    /// [`Field::TYPE`], for what has a part of this type.
+    const TYPE: &'static FieldType;
 
     /// Writes a value into the words of a row.
     fn put<R: Record, A: ColumnKind>(&self, column: Column<R, Self, A>, words: &mut [u64]);
 
     /// Reads the value from the words of a row.
     fn take<R: Record, A: ColumnKind>(column: Column<R, Self, A>, words: &[u64]) -> Self;
+
+    /// Returns what a part at `place` has in word `index` of the whole.
+    fn part_word(&self, place: (usize, u32), index: usize) -> u64;
+
+    /// Returns the part at `place` of the whole that `words` hold.
+    fn take_part(words: &[u64], place: (usize, u32)) -> Self;
 }
 
 impl<T: Field> ColumnType for T {
     const SIZE: Size = Size { bits: T::BITS, words: T::WORDS };
+    const SIGNED: bool = T::SIGNED;
+    const LAYOUT: u64 = T::LAYOUT;
+    const TYPE: &'static FieldType = T::TYPE;
 
     #[inline(always)]
     fn put<R: Record, A: ColumnKind>(&self, column: Column<R, T, A>, words: &mut [u64]) {
@@ -41,5 +58,14 @@ impl<T: Field> ColumnType for T {
     #[inline(always)]
     fn take<R: Record, A: ColumnKind>(column: Column<R, T, A>, words: &[u64]) -> T {
         column.take(words)
+    }
+    #[inline(always)]
+    fn part_word(&self, place: (usize, u32), index: usize) -> u64 {
+        part_word(self, place, index)
+    }
+
+    #[inline(always)]
+    fn take_part(words: &[u64], place: (usize, u32)) -> T {
+        take_part(words, place)
     }
 }

@@ -74,7 +74,7 @@ pub trait Field: Copy + Send + Sync + 'static {
     const SIGNED: bool = false;
     /// A number that differs between types with different layouts in words, even if they have the
     /// same number of bits. The number is a part of
-    /// [`Record::SCHEMA`](super::record::Record::SCHEMA).
+    /// [`RowMeta::SCHEMA`](super::record::RowMeta::SCHEMA).
     #[doc(hidden)]
     const LAYOUT: u64 = Self::BITS as u64;
     /// The description of the type, which files and messages have.

@@ -5,10 +5,11 @@
 use super::index_spec::IndexKind;
 use super::key::Key;
 use super::record::Record;
+use super::record::RowMeta;
 use std::marker::PhantomData;
 
 /// The name of a secondary index of tables of `R`: the index with number `number` in
-/// [`Record::INDEXES`]. The index's keys have type `K`.
+/// [`RowMeta::INDEXES`](crate::schema::RowMeta::INDEXES). The index's keys have type `K`.
 pub struct IndexOf<R, K, I> {
     pub(crate) number: usize,
     types: PhantomData<fn(R) -> (K, I)>,

@@ -42,7 +42,7 @@ impl IndexKind for Ordered {
 }
 
 /// A secondary index that every table of a row type has:
-/// [`Record::INDEXES`](crate::Record::INDEXES) lists them.
+/// [`RowMeta::INDEXES`](crate::schema::RowMeta::INDEXES) lists them.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexSpec {
     pub(crate) name: &'static str,
@@ -76,7 +76,7 @@ impl IndexSpec {
     }
 
     /// Returns the index with the places of its columns in
-    /// [`Record::FIELDS`](crate::Record::FIELDS), which files and messages have.
+    /// [`RowMeta::FIELDS`](crate::schema::RowMeta::FIELDS), which files and messages have.
     #[must_use]
     pub const fn with_fields(self, fields: &'static [u16]) -> IndexSpec {
         IndexSpec { fields, ..self }

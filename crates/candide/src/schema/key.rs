@@ -38,7 +38,7 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
     const WIDTHS: &'static [u32];
 
     /// A number that differs between types whose keys lie in words differently, even if the widths
-    /// are the same. The number is a part of [`Record::SCHEMA`](crate::Record::SCHEMA).
+    /// are the same. The number is a part of [`RowMeta::SCHEMA`](crate::schema::RowMeta::SCHEMA).
     #[doc(hidden)]
     const KEY_LAYOUT: u64 = layout_of_widths(Self::WIDTHS);
 

@@ -91,9 +91,9 @@ macro_rules! tuple_prefixes {
             $end: PrefixEnd<$last>,
         {
             fn word_range(&self) -> WordRange {
-                let beginning = Beginning::of_words(<($($name,)* $last, $($rest,)+)>::WORDS);
-                let beginning = beginning$(.and::<$name, _>(self.$index))*;
-                beginning.and_last::<$last, _>(self.$at).range()
+                let empty = Beginning::of_words(<($($name,)* $last, $($rest,)+)>::WORDS);
+                let beginning = empty$(.and::<$name, _>(self.$index))*;
+                PrefixEnd::<$last>::add_to(self.$at, beginning).range()
             }
         }
     )*};

@@ -25,6 +25,14 @@ impl KeyWords {
         KeyWords { words: [0; KEY_WORDS_MAX], count }
     }
 
+    /// Returns a copy of these words.
+    ///
+    /// # Panics
+    /// If they are more than [`KEY_WORDS_MAX`].
+    pub(crate) fn copied(words: &[u64]) -> KeyWords {
+        KeyWords::of([words])
+    }
+
     /// Returns the words of all parts, one after another.
     ///
     /// # Panics

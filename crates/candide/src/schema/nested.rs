@@ -115,7 +115,7 @@ pub const fn most_bits(bits: &[u32]) -> u32 {
 
 /// Returns what a part at `(word, shift)` has in word `index` of the whole.
 #[inline(always)]
-pub fn part_word<T: Field>(value: &T, (word, shift): (usize, u32), index: usize) -> u64 {
+pub(super) fn part_word<T: Field>(value: &T, (word, shift): (usize, u32), index: usize) -> u64 {
     if T::BITS < WORD_BITS {
         if word == index { (value.word(0) & mask_of::<T>()) << shift } else { 0 }
     } else if (word..word + T::WORDS).contains(&index) {
@@ -127,7 +127,7 @@ pub fn part_word<T: Field>(value: &T, (word, shift): (usize, u32), index: usize)
 
 /// Returns the part at `(word, shift)` of the whole that `words` hold.
 #[inline(always)]
-pub fn take_part<T: Field>(words: &[u64], (word, shift): (usize, u32)) -> T {
+pub(super) fn take_part<T: Field>(words: &[u64], (word, shift): (usize, u32)) -> T {
     let mut buffer = T::Buffer::ZERO;
     if T::BITS < WORD_BITS {
         buffer.set(0, words[word] >> shift & mask_of::<T>());
@@ -369,6 +369,7 @@ impl<E: Tagged> Field for Tag<E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: Tagged> AsKey<Tag<E>> for Tag<E> {
     type Given = Tag<E>;
 

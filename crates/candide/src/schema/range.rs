@@ -6,7 +6,6 @@ use super::field::{Bytes, Text};
 use super::key::{AsKey, Key, words_of_bytes};
 use super::key_packing::KeyPacking;
 use super::key_words::KEY_WORDS_MAX;
-use super::prefix::PrefixEnd;
 use std::borrow::Borrow;
 use std::ops::{
     Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
@@ -249,12 +248,6 @@ impl Beginning {
         }
         self.words += K::WORDS;
         self
-    }
-
-    /// Adds the last component, of type `K`.
-    #[inline]
-    pub fn and_last<K: Key, G: PrefixEnd<K>>(self, component: G) -> Beginning {
-        component.add_to(self)
     }
 
     /// Adds a component that lies in a range of keys of its type.

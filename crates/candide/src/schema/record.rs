@@ -9,6 +9,7 @@ use super::hash::{HASH_SEED, hash_numbers, mix, mix_text};
 use super::index_spec::{IndexKind, IndexSpec};
 use super::key::Key;
 use super::key_text::Show;
+use super::meta::Meta;
 use std::any::TypeId;
 
 /// A row type: a key, and plain data in one or more column groups. Usually derived:
@@ -19,6 +20,7 @@ use std::any::TypeId;
 /// place of each column, and `store` and `load` use these constants:
 ///
 /// ```
+/// use candide::schema::Meta;
 /// use candide::{Column, Group, Hashed, Record};
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,8 +42,8 @@ use std::any::TypeId;
 ///     type Key = u64;
 ///     type Index = Hashed;
 ///     type Image = [u64; 2];
-///     const NAME: &'static str = "Account";
-///     const GROUPS: &'static [Group] = &[Group::new("profile", 1), Group::new("balance", 1)];
+///     const META: Meta =
+///         Meta::new("Account", &[Group::new("profile", 1), Group::new("balance", 1)]);
 ///
 ///     fn key(&self) -> u64 {
 ///         self.id
@@ -74,29 +76,8 @@ pub trait Record: Copy + Send + Sync + 'static {
     type Index: IndexKind;
     /// A buffer for all words outside the key: `[u64; N]` with `N` the sum of the groups' words.
     type Image: Buffer;
-    /// The type's name, which each table of this type keeps.
-    const NAME: &'static str;
-    /// The column groups: at least one and at most [`Group::COUNT_MAX`], with at most 65,000 words
-    /// in all.
-    const GROUPS: &'static [Group];
-    /// The secondary indexes that every table of this type has: 32 at most.
-    const INDEXES: &'static [IndexSpec] = &[];
-    /// A number that differs between row types with different layouts and is the same in every
-    /// build. It is compared where a row type, or a file or stream of an earlier version, does not
-    /// describe the fields ([`Record::FIELDS`]). The
-    /// default covers the layout of the key's type and the groups. A derived number covers the
-    /// names of fields, groups and types as written, and the layouts of the key's type and of each
-    /// column's type. The layout of a struct that derives [`Key`] includes the names and types of
-    /// its fields. These numbers do not cover the meaning of bits. So an import does not notice if
-    /// variants of an enum were exchanged, if a variant was added that needs no further bit, or if
-    /// a type was replaced by another one with the same name and layout.
-    const SCHEMA: u64 = default_schema(Self::Key::KEY_LAYOUT, Self::GROUPS);
-
-    /// The descriptions of all fields: the parts of the key in their order, and the columns.
-    /// Files and exports have them, so that messages can name the columns that differ, and tools
-    /// show rows by name. Empty if the row type does not describe them; then [`Record::SCHEMA`] is
-    /// compared instead.
-    const FIELDS: &'static [FieldInfo] = &[];
+    /// The type's name, its column groups, and the descriptions of its indexes and fields.
+    const META: Meta;
 
     /// Returns the row's key.
     fn key(&self) -> Self::Key;
@@ -109,6 +90,38 @@ pub trait Record: Copy + Send + Sync + 'static {
     fn load(key: &Self::Key, words: &[u64]) -> Self;
 }
 
+/// The declarations of a row type as constants. Every [`Record`] has them; since this is a trait of
+/// its own, they are not in the way of a program's own constants of these names.
+pub trait RowMeta: Record {
+    /// The type's name, which each table of this type keeps.
+    const NAME: &'static str = Self::META.name;
+    /// The column groups.
+    const GROUPS: &'static [Group] = Self::META.groups;
+    /// The secondary indexes that every table of this type has.
+    const INDEXES: &'static [IndexSpec] = Self::META.indexes;
+    /// A number that differs between row types with different layouts and is the same in every
+    /// build. It is compared where a row type, or a file or stream of an earlier version, does not
+    /// describe the fields ([`RowMeta::FIELDS`]). The
+    /// default covers the layout of the key's type and the groups. A derived number covers the
+    /// names of fields, groups and types as written, and the layouts of the key's type and of each
+    /// column's type. The layout of a struct that derives [`Key`] or
+    /// [`Field`](macro@crate::Field) includes the names and types of
+    /// its fields. These numbers do not cover the meaning of bits. So an import does not notice if
+    /// variants of an enum were exchanged, if a variant was added that needs no further bit, or if
+    /// a type was replaced by another one with the same name and layout.
+    const SCHEMA: u64 = match Self::META.schema {
+        Some(schema) => schema,
+        None => default_schema(Self::Key::KEY_LAYOUT, Self::META.groups),
+    };
+    /// The descriptions of all fields: the parts of the key in their order, and the columns.
+    /// Files and exports have them, so that messages can name the columns that differ, and tools
+    /// show rows by name. Empty if the row type does not describe them; then [`RowMeta::SCHEMA`] is
+    /// compared instead.
+    const FIELDS: &'static [FieldInfo] = Self::META.fields;
+}
+
+impl<R: Record> RowMeta for R {}
+
 /// The properties of a row type that a database needs, as a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowType {
@@ -116,9 +129,9 @@ pub(crate) struct RowType {
     pub(crate) name: &'static str,
     /// The type's name, with its modules.
     pub(crate) path: &'static str,
-    /// [`Record::SCHEMA`].
+    /// [`RowMeta::SCHEMA`].
     pub(crate) schema: u64,
-    /// [`Record::FIELDS`].
+    /// [`RowMeta::FIELDS`].
     pub(crate) fields: &'static [FieldInfo],
     pub(crate) groups: &'static [Group],
     pub(crate) indexes: &'static [IndexSpec],

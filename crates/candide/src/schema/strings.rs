@@ -195,8 +195,13 @@ mod tests {
             (String::from("abc"), String::new())
         });
         let (one, owned) = (text::<3>("abc"), String::from("abc"));
-        assert!("abc" == one && one == "abc" && *"abc" == one && one == *"abc");
-        assert!(owned == one && one == owned && "ab" != one && one != "abc\0");
+        assert_eq!(
+            [("abc" == one, one == "abc"), (*"abc" == one, one == *"abc")],
+            [(true, true); 2]
+        );
+        assert_eq!((owned == one, one == owned, "ab" != one, one != "abc\0"), {
+            (true, true, true, true)
+        });
         assert_eq!((one.to_uppercase(), one.starts_with("ab"), one.chars().count()), {
             ("ABC".into(), true, 3)
         });
@@ -209,7 +214,7 @@ mod tests {
         assert!(Bytes::<3>::try_from(&b"ab"[..]).is_err());
         assert!(Bytes::<3>::try_from(b"abcd".to_vec()).is_err());
         assert_eq!((<[u8; 3]>::from(bytes), Vec::from(bytes)), (*b"abc", b"abc".to_vec()));
-        assert!(bytes == *b"abc" && bytes == b"abc" && bytes == b"abc"[..] && bytes == &b"abc"[..]);
+        assert!(bytes == *b"abc" && bytes == b"abc" && bytes == b"abc"[..]);
         assert!(*b"abc" == bytes && b"abc" == bytes && b"abd"[..] != bytes && bytes != b"ab"[..]);
         assert!(b"abc".to_vec() == bytes && bytes == b"abc".to_vec());
         assert_eq!((bytes.len(), bytes.first(), &bytes[1..]), (3, Some(&b'a'), &b"bc"[..]));

@@ -14,6 +14,7 @@ use super::field_value::FieldValue;
 use super::operation::{Arithmetic, Code, Sink};
 use super::place::Place;
 use super::record::Record;
+use super::record::RowMeta;
 use super::unit::Unit;
 use crate::error::Abort;
 use std::marker::PhantomData;

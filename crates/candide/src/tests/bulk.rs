@@ -3,7 +3,8 @@
 use super::rows::Item;
 use crate::engine::Protocol;
 use crate::protocols::{Occ, Serial, under_a_lock};
-use crate::{Abort, Database, Error, LoadOptions, Record, RunOptions, StreamError, Table, Tx};
+use crate::schema::RowMeta;
+use crate::{Abort, Database, Error, LoadOptions, RunOptions, StreamError, Table, Tx};
 
 fn filled<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
     let db = Database::<P>::builder().build().unwrap();

@@ -38,8 +38,7 @@ impl Record for Long {
     type Key = Bytes<40>;
     type Index = crate::Hashed;
     type Image = [u64; 1];
-    const NAME: &'static str = "Long";
-    const GROUPS: &'static [Group] = &[Group::new("all", 1)];
+    const META: crate::schema::Meta = crate::schema::Meta::new("Long", &[Group::new("all", 1)]);
 
     fn key(&self) -> Self::Key {
         self.key

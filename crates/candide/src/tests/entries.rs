@@ -2,6 +2,7 @@
 
 use crate::engine::{IndexCore, Protocol};
 use crate::index::Found;
+use crate::schema::RowMeta;
 use crate::schema::{Unit, image_words};
 use crate::{Record, Session, Table};
 use std::collections::BTreeSet;

@@ -138,8 +138,8 @@ fn a_key_with_the_wrong_number_of_words_is_refused() {
         type Key = Long;
         type Index = Hashed;
         type Image = [u64; 1];
-        const NAME: &'static str = "Wrong";
-        const GROUPS: &'static [Group] = &[Group::new("only", 1)];
+        const META: crate::schema::Meta =
+            crate::schema::Meta::new("Wrong", &[Group::new("only", 1)]);
         fn key(&self) -> Long {
             Long
         }

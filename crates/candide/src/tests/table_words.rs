@@ -5,6 +5,7 @@ use super::rows::Item;
 use super::transactions::{CONFLICT, ONCE, run};
 use crate::engine::Protocol;
 use crate::experiments::{Factor, TableWords};
+use crate::schema::RowMeta;
 use crate::schema::image_words;
 use crate::{Abort, Database, Key, Record, TableOptions, Tx};
 use std::ops::{Bound, ControlFlow};

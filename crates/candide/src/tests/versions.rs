@@ -33,8 +33,8 @@ impl Record for Item {
     type Key = u64;
     type Index = Hashed;
     type Image = [u64; 3];
-    const NAME: &'static str = "Item";
-    const GROUPS: &'static [Group] = &[Group::new("hot", 1), Group::new("cold", 2)];
+    const META: crate::schema::Meta =
+        crate::schema::Meta::new("Item", &[Group::new("hot", 1), Group::new("cold", 2)]);
 
     fn key(&self) -> u64 {
         self.id

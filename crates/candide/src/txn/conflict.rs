@@ -9,8 +9,8 @@ use std::fmt;
 
 /// A conflict between two transactions, and where it occurred.
 ///
-/// As text it is one line: `read_changed on accounts.balance, key id: 7`; or, if the transaction has a
-/// [name](crate::RunOptions::named), `pay: read_changed on accounts.balance, key id: 7`.
+/// As text it is one line: `read_changed on accounts.balance, key id: 7`; or, if the transaction
+/// has a [name](crate::RunOptions::named), `pay: read_changed on accounts.balance, key id: 7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
@@ -36,8 +36,8 @@ pub struct Conflict {
     pub key_text: Option<String>,
     /// The parts of the key, each with its name and its value: `id: 7`. `None` if `key` is `None`
     /// or lacks words, if the row type does not describe its fields
-    /// ([`Record::FIELDS`](crate::Record::FIELDS)), or if the conflict was about an entry of a
-    /// secondary index.
+    /// ([`RowMeta::FIELDS`](crate::schema::RowMeta::FIELDS)), or if the conflict was about an entry
+    /// of a secondary index.
     pub named_key: Option<String>,
 }
 

@@ -217,6 +217,9 @@ impl<P: Protocol> State<P> {
         engine: &Engine<P>,
         at_commit: bool,
     ) -> Result<Option<Abort>, Abort> {
+        if self.has_missed_own() {
+            self.find_keys_at_once(engine);
+        }
         if let Some(abort) = self.doomed {
             self.abort(engine);
             return Err(abort);

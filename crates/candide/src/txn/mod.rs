@@ -11,6 +11,7 @@ mod ends;
 mod events;
 mod index_entries;
 mod index_scratch;
+mod keyed;
 mod late_rows;
 mod limit_updates;
 mod limits;

@@ -203,8 +203,9 @@ impl Record<'_> {
     /// Looks up how changes of a table are logged.
     #[inline(never)]
     fn go_to(&mut self, number: u16) {
-        if self.tables.len() <= usize::from(number) {
-            // The list has grown.
+        let known = self.tables.get(usize::from(number));
+        if known.is_none_or(|table| table.owner.is_none()) {
+            // The list has grown, or another table has the number of a dropped one.
             let tables = self.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
             self.tables.clone_from(&tables);
         }

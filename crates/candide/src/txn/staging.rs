@@ -7,6 +7,7 @@ use crate::access::Intent;
 use crate::engine::{Engine, Protocol, TableCore};
 use crate::error::Abort;
 use crate::record::{RecordAt, UserUpdate};
+use crate::schema::RowMeta;
 use crate::schema::{
     Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, Sink, Updater,
     store_in,
@@ -140,7 +141,8 @@ impl<P: Protocol> State<P> {
         key: &[u64],
         image: &[u64],
     ) -> Result<(), Abort> {
-        if !table.indexes.writes_are_plain() {
+        let is_plain = table.indexes.writes_are_plain();
+        if !is_plain {
             self.admit(engine, table)?;
             self.admit_write()?;
             table.restrictions.check_change(u64::MAX)?;
@@ -149,7 +151,7 @@ impl<P: Protocol> State<P> {
         if !is_new {
             self.make_room(engine, table)?;
         }
-        if !table.indexes.is_empty() {
+        if !is_plain && !table.indexes.is_empty() {
             self.change_row(engine, table, (record, false), &mut |words| {
                 words.copy_from_slice(image);
                 Ok(())

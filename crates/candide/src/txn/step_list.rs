@@ -16,6 +16,7 @@
 use crate::access::Steps;
 use crate::error::Abort;
 use crate::record::CellAt;
+use crate::schema::KeyWords;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -23,8 +24,23 @@ use std::thread;
 
 /// A step or a computation, with its result.
 pub(crate) trait Entry {
-    /// Returns the unit of a step; `None` for a computation.
+    /// Returns whether this is a step.
+    fn is_step(&self) -> bool;
+
+    /// Returns the unit of a step; `None` for a computation, and for a step whose unit the commit
+    /// finds.
     fn unit(&self) -> Option<CellAt>;
+
+    /// Returns whether all inputs are known.
+    fn is_ready(&self) -> bool;
+
+    /// Returns whether the entry has been evaluated.
+    fn is_evaluated(&self) -> bool;
+
+    /// Returns the words of a key ([`Steps::key`]).
+    fn key(&self) -> Result<Option<KeyWords>, Abort> {
+        unreachable!("the entry is no key")
+    }
 
     /// Evaluates the entry and keeps the result. A step gets the words of its unit, and a
     /// computation gets none.
@@ -65,6 +81,8 @@ pub(crate) struct StepList {
     /// The entries of parts that were undone, which are kept until the transaction has ended.
     undone: RefCell<Vec<Rc<dyn Entry>>>,
     phase: Cell<Phase>,
+    /// Whether steps run as their inputs become known.
+    in_any_order: Cell<bool>,
 }
 
 impl StepList {
@@ -76,6 +94,7 @@ impl StepList {
             failure: Cell::new(None),
             undone: RefCell::default(),
             phase: Cell::new(Phase::Open),
+            in_any_order: Cell::new(false),
         }
     }
 
@@ -114,11 +133,21 @@ impl StepList {
     /// Evaluates the computations before the next step.
     fn evaluate_computations(&self) -> Result<(), Abort> {
         while let Some(entry) = self.next()
-            && entry.unit().is_none()
+            && !entry.is_step()
         {
             self.evaluate(&entry, &mut [])?;
         }
         Ok(())
+    }
+
+    /// Evaluates an entry whose inputs are known, which need not be the next one.
+    fn evaluate_early(&self, number: usize, words: &mut [u64]) -> Result<(), Abort> {
+        let entry = self.entries.borrow()[number].clone();
+        assert!(!entry.is_evaluated(), "a step runs once");
+        let unwinding = Unwinding { list: self, number };
+        let result = entry.evaluate(words);
+        std::mem::forget(unwinding);
+        result.inspect_err(|&abort| self.note_failure(number, abort))
     }
 
     /// Evaluates the next entry.
@@ -136,7 +165,8 @@ impl StepList {
     }
 
     /// Asks for the results up to entry `number`. Calls `run` for the unit of each step for which
-    /// the transaction has not asked before, in their order. A step that has not run runs then.
+    /// the transaction has not asked before, in their order; with `None` if only the commit finds
+    /// the unit. A step that has not run runs then.
     ///
     /// # Errors
     /// The first error of `run`, also of an earlier call; [`Abort::Panicked`] if an earlier call of
@@ -145,7 +175,7 @@ impl StepList {
     pub(crate) fn ask_for(
         &self,
         number: usize,
-        mut run: impl FnMut(CellAt) -> Result<(), Abort>,
+        mut run: impl FnMut(Option<CellAt>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         if let Some(last) = self.asked_for.get().checked_sub(1) {
             self.refuse_behind_failure(number.min(last))?;
@@ -153,7 +183,8 @@ impl StepList {
         while self.asked_for.get() <= number {
             let next = self.asked_for.replace(self.asked_for.get() + 1);
             let entry = self.entries.borrow()[next].clone();
-            if let Some(at) = entry.unit() {
+            if entry.is_step() {
+                let at = entry.unit();
                 let unwinding = Unwinding { list: self, number: next };
                 let result = run(at);
                 std::mem::forget(unwinding);
@@ -209,6 +240,10 @@ impl StepList {
 impl Steps for StepList {
     /// Evaluates a step, and the computations behind it.
     fn run(&self, step: u32, words: &mut [u64]) -> Result<(), Abort> {
+        if self.in_any_order.get() {
+            self.failure().map_or(Ok(()), Err)?;
+            return self.evaluate_early(step as usize, words);
+        }
         self.refuse_behind_failure(step as usize)?;
         let entry = self.next().expect("a step runs once");
         assert_eq!(self.evaluated.get(), step as usize, "steps run in their order");
@@ -222,6 +257,28 @@ impl Steps for StepList {
 
     fn failure(&self) -> Option<Abort> {
         self.failure.get().map(|(_, abort)| abort)
+    }
+
+    fn is_ready(&self, step: u32) -> bool {
+        self.in_any_order.set(true);
+        self.entries.borrow()[step as usize].is_ready()
+    }
+
+    fn compute_ready(&self) -> Result<(), Abort> {
+        self.in_any_order.set(true);
+        // An input of a computation lies before it.
+        for number in self.evaluated.get()..self.len() {
+            let entry = self.entries.borrow()[number].clone();
+            if !entry.is_step() && !entry.is_evaluated() && entry.is_ready() {
+                self.evaluate_early(number, &mut [])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&self, number: u32) -> Result<Option<KeyWords>, Abort> {
+        let entry = self.entries.borrow()[number as usize].clone();
+        entry.key()
     }
 }
 
@@ -242,8 +299,20 @@ impl Drop for Unwinding<'_> {
 struct Kept<T>(RefCell<Option<T>>);
 
 impl<T> Entry for Kept<T> {
+    fn is_step(&self) -> bool {
+        false
+    }
+
     fn unit(&self) -> Option<CellAt> {
         None
+    }
+
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    fn is_evaluated(&self) -> bool {
+        true
     }
 
     fn evaluate(&self, _: &mut [u64]) -> Result<(), Abort> {

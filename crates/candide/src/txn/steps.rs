@@ -107,9 +107,10 @@ impl<P: Protocol> State<P> {
         if list.is_some() {
             self.writes.reserve_order();
         }
-        let mut commit = || match self.writes.late_row_count() {
-            0 => self.commit(engine),
-            _ => self.commit_as::<true>(engine),
+        let is_late = self.writes.late_row_count() > 0 || self.writes.keyed().next().is_some();
+        let mut commit = || match is_late {
+            false => self.commit(engine),
+            true => self.commit_as::<true>(engine),
         };
         let committed = match list {
             Some(list) => steps::with_list(list, commit),

@@ -201,6 +201,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
         list.ask_for(number, |at| {
             let state = &mut *self.state.borrow_mut();
             state.enter(self.engine)?;
+            let Some(at) = at else { return Err(state.find_keys_at_once(self.engine)) };
             state.whole_or_failed(|state| state.run_step(self.engine, at, list.clone()))
         })
     }

@@ -88,8 +88,7 @@ impl<V: Value> Record for Row<V> {
     type Key = u64;
     type Index = Hashed;
     type Image = V::Image;
-    const NAME: &'static str = "Row";
-    const GROUPS: &'static [Group] = &[Group::new("value", V::WORDS)];
+    const META: candide::schema::Meta = candide::schema::Meta::new("Row", &[Group::new("value", V::WORDS)]);
 
     fn key(&self) -> u64 {
         self.key

@@ -4,33 +4,19 @@ use std::collections::{HashMap, HashSet};
 
 use fastrand::Rng;
 
-use super::Genome;
-use super::objects::NONE;
+use super::entry::NONE;
+use super::knobs::{Genome, shortest_overlap};
 use crate::replay::Stopped;
 use crate::rng;
 
 /// The random stream from which the gene is drawn.
 const STREAM: u64 = 1 << 32;
 
-/// The largest number of nucleotides of a segment.
-pub(super) const NUCLEOTIDES_MAX: u32 = 64;
-
 /// The number of segments that are inserted in one transaction, as in STAMP.
 pub(super) const CHUNK: usize = 12;
 
 /// Some nucleotides, two bits each, of which the last one is in the lowest bits.
 pub(super) type Text = u128;
-
-/// Returns the length of the shortest overlap of neighbours. There are 64 times as many texts of
-/// this length as the gene has, so that it is easy to draw a gene in which none occurs twice.
-pub(super) fn shortest_overlap(gene: u32) -> u32 {
-    (1..).find(|&length| 1 << (2 * length) >= 64 * u64::from(gene)).expect("64 bits are enough")
-}
-
-/// Returns the least number of segments that cover the gene with overlaps that are long enough.
-pub(super) fn least_segments(gene: u32, segment: u32) -> u32 {
-    (gene - segment).div_ceil(segment - shortest_overlap(gene)) + 1
-}
 
 /// Draws a gene in which no text of `length` nucleotides occurs twice. Each nucleotide is a number
 /// below 4.
@@ -209,6 +195,7 @@ impl Chains {
 mod tests {
     use super::*;
     use crate::stamp::choices::Scale;
+    use crate::stamp::genome::knobs::least_segments;
 
     #[test]
     fn the_sequential_program_finds_the_gene_from_few_segments_and_from_many() {

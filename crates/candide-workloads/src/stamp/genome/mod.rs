@@ -10,20 +10,19 @@
 //! neighbouring segments occurs twice in the gene. A segment has at most 64 nucleotides, two bits
 //! each.
 
+mod entry;
 mod gene;
+mod knobs;
 mod objects;
 mod settle;
 
 use candide::{Database, Protocol};
-use serde::Serialize;
 
-use super::choices::Scale;
-use super::kept::Kept;
 use super::repeated::Repeated;
-use crate::workload::{require, require_range};
 use crate::{Failure, Loading, Size, Workload};
-use gene::{NUCLEOTIDES_MAX, least_segments, shortest_overlap};
-pub use objects::{Entry, NONE, Sequencing};
+pub use entry::{Entry, NONE};
+pub use knobs::Genome;
+pub use objects::Sequencing;
 pub use settle::{Found, Sequencer};
 
 /// The types of transactions.
@@ -33,37 +32,6 @@ const KINDS: [&str; 3] = ["insert", "prepare", "match"];
 const NUCLEOTIDE_BYTES: u64 = 100;
 /// The bytes of a segment among the inputs.
 const SEGMENT_BYTES: u64 = 17;
-/// The longest gene.
-const GENE_MAX: u32 = 1 << 24;
-/// The largest number of segments.
-const SEGMENTS_MAX: u32 = 1 << 26;
-
-/// The knobs.
-#[derive(Debug, Clone, Serialize)]
-pub struct Genome {
-    /// The published configuration from which the other knobs come.
-    pub mode: Scale,
-    /// The number of nucleotides of the gene.
-    pub gene: u32,
-    /// The number of nucleotides of a segment.
-    pub segment: u32,
-    /// The number of segments.
-    pub segments: u32,
-    /// What databases with these knobs share; empty at first.
-    #[serde(skip)]
-    pub kept: Kept,
-}
-
-impl Genome {
-    /// Returns a published configuration.
-    pub fn published(mode: Scale) -> Self {
-        let (gene, segment, segments) = match mode {
-            Scale::Sim => (256, 16, 16_384),
-            Scale::Real => (16_384, 64, 16_777_216),
-        };
-        Genome { mode, gene, segment, segments, kept: Kept::default() }
-    }
-}
 
 impl Workload for Genome {
     type Loaded<P: Protocol> = Repeated<P, Sequencing<P>>;
@@ -98,15 +66,7 @@ impl Workload for Genome {
     }
 
     fn validate(&self) -> Result<(), String> {
-        let &Genome { gene, segment, segments, .. } = self;
-        require_range("the length of the gene", 1..=GENE_MAX, gene)?;
-        let least = shortest_overlap(gene) + 1;
-        require_range("the length of a segment", least..=NUCLEOTIDES_MAX, segment)?;
-        require(segment <= gene, || {
-            format!("a segment must not be longer than the gene, which has {gene} nucleotides")
-        })?;
-        let least = least_segments(gene, segment);
-        require_range("the number of segments", least..=SEGMENTS_MAX, segments)
+        Genome::validate(self)
     }
 
     fn load<P: Protocol>(

@@ -4,40 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use candide::objects::TSet;
-use candide::{Abort, Database, Ordered, Protocol, Record, Session, Table, Tx};
+use candide::{Abort, Database, Ordered, Protocol, Session, Table, Tx};
 
+use super::entry::Entry;
 use super::gene::{CHUNK, Text, ending, hash};
 use super::settle::{Found, Sequencer};
 use crate::Failure;
 use crate::load::run_unmeasured;
 use crate::stamp::repeated::{Objects, Turn, in_batches};
 use crate::workload::run_counted;
-
-/// The number that stands for no segment.
-pub const NONE: u32 = u32::MAX;
-
-/// A segment's place in the chains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
-pub struct Entry {
-    /// The segment's number, in the order of the different segments.
-    #[key]
-    pub number: u32,
-    /// Whether no segment is before it.
-    pub is_first: bool,
-    /// The segment after it, or [`NONE`].
-    pub next: u32,
-    /// The number of nucleotides that both have in common.
-    pub overlap: u32,
-    /// The first segment of the chain, if this is the last one.
-    #[group(chain)]
-    pub first: u32,
-    /// The last segment of the chain, if this is the first one.
-    #[group(chain)]
-    pub last: u32,
-    /// The number of nucleotides of the chain, if this is the first segment.
-    #[group(chain)]
-    pub length: u32,
-}
 
 /// The sets and the entries.
 pub struct Sequencing<P: Protocol> {
@@ -164,13 +139,17 @@ impl<P: Protocol> Objects<P> for Sequencing<P> {
                 beginnings.truncate(before);
                 let of_length = (length, 0, 0)..=(length, u64::MAX, u32::MAX);
                 let mut of_length = self.beginnings.range(tx, of_length);
-                of_length.try_for_each(|beginning| Ok(beginnings.push(beginning?)))
+                of_length.try_for_each(|beginning| {
+                    beginnings.push(beginning?);
+                    Ok(())
+                })
             })?;
         }
         let numbers: Vec<u32> = (0..).take(texts.len()).collect();
         in_batches(session, &numbers, &mut |tx, &number| {
             entries.truncate(number as usize);
-            Ok(entries.extend(self.entries.get(tx, number, candide::Whole)?))
+            entries.extend(self.entries.get(tx, number, candide::Whole)?);
+            Ok(())
         })?;
         Ok(Found { texts, beginnings, entries })
     }

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::Genome;
+use super::entry::{Entry, NONE};
 use super::gene::{CHUNK, Gene, Text, ending, hash};
-use super::objects::{Entry, NONE};
+use super::knobs::Genome;
 use crate::Consistency;
 use crate::replay::Stopped;
 use crate::stamp::repeated::Program;

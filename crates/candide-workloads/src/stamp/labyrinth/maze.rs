@@ -19,6 +19,9 @@ const COSTS: [u32; 3] = [1, 1, 2];
 /// What it costs to go on in another direction.
 const BEND: u32 = 1;
 
+/// A path, with the number of its pair.
+pub type Path = (u32, Vec<u32>);
+
 /// The grid's shape, and the pairs of cells to be connected.
 #[derive(Debug)]
 pub struct Maze {
@@ -114,7 +117,7 @@ impl Maze {
 
     /// Connects all pairs on one thread, without transactions. Returns the paths with the numbers
     /// of their pairs; `None` if it was told to stop.
-    pub(super) fn sequential(&self, stopped: Stopped<'_>) -> Option<Vec<(u32, Vec<u32>)>> {
+    pub(super) fn sequential(&self, stopped: Stopped<'_>) -> Option<Vec<Path>> {
         let (mut grid, mut copy, mut paths) = (self.ends.clone(), Vec::new(), Vec::new());
         for (number, &pair) in (0..).zip(&self.pairs) {
             copy.clone_from(&grid);

@@ -23,6 +23,7 @@ use super::kept::Kept;
 use super::repeated::Repeated;
 use crate::workload::{require, require_range};
 use crate::{Failure, Loading, Size, Workload};
+pub use maze::Path;
 pub use objects::Labyrinthine;
 pub use settle::{Found, Labyrinths};
 

@@ -3,14 +3,12 @@
 use candide::objects::{Boxed, TArray, TQueue, TVec};
 use candide::{Abort, Database, Protocol, Session};
 
+use super::maze::Path;
 use super::settle::{Found, Labyrinths};
 use crate::Failure;
 use crate::load::run_unmeasured;
 use crate::stamp::repeated::{Objects, Turn, in_batches};
 use crate::workload::run_counted;
-
-/// A path, with the number of its pair.
-pub type Path = (u32, Vec<u32>);
 
 /// The grid, the pairs that wait, and the paths.
 pub struct Labyrinthine<P: Protocol> {
@@ -49,7 +47,10 @@ impl<P: Protocol> Labyrinthine<P> {
             let first = copy.len();
             run_unmeasured(session, &mut |tx| {
                 copy.truncate(first);
-                (first..first + row).try_for_each(|cell| Ok(copy.push(self.grid.get(tx, cell)?)))
+                (first..first + row).try_for_each(|cell| {
+                    copy.push(self.grid.get(tx, cell)?);
+                    Ok(())
+                })
             })?;
         }
         Ok(())

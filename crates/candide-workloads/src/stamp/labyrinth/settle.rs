@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Labyrinth;
-use super::maze::Maze;
-use super::objects::Path;
+use super::maze::{Maze, Path};
 use crate::Consistency;
 use crate::replay::Stopped;
 use crate::stamp::repeated::Program;

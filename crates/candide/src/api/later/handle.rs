@@ -48,7 +48,8 @@ use std::rc::Rc;
 /// was made. Only [`Later::ready`], and what is computed from it, belongs to none. Any other use is
 /// an error, which says what to do:
 ///
-/// | the `Later` | an input, [`now`](Later::now), [`Tx::require`], the result | [`get`](Later::get) |
+/// | the `Later` | an input, [`now`](Later::now), [`Tx::require`], the result | [`get`](Later::get)
+/// |
 /// |---|---|---|
 /// | of this attempt | used | [`Abort::NotYet`] |
 /// | of another transaction, which runs | [`Abort::ForeignLater`] | [`Abort::NotYet`] |
@@ -272,6 +273,11 @@ impl<T: 'static> Later<T> {
         core.value().map_err(|abort| tx.fail(abort))
     }
 
+    /// Returns whether the value is still to come.
+    pub(in crate::api) fn is_pending(&self) -> bool {
+        self.0.core().is_pending()
+    }
+
     /// Checks that the value can be used in a transaction.
     pub(in crate::api) fn admit<P: Protocol>(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {
         admit(self.0.core(), tx)
@@ -297,6 +303,10 @@ impl Later<bool> {
     pub(in crate::api) fn require(&self) -> Result<(), Abort> {
         struct Condition(Later<bool>);
         impl Work<()> for Condition {
+            fn is_ready(&self) -> bool {
+                !self.0.is_pending()
+            }
+
             fn run(&mut self, _: &mut [u64]) -> Result<(), Abort> {
                 if self.0.value()? { Ok(()) } else { Err(Abort::Guard) }
             }

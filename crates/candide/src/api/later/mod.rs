@@ -2,6 +2,7 @@
 
 mod handle;
 mod inputs;
+mod key;
 mod operators;
 mod settle;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -10,6 +11,7 @@ mod value;
 
 pub use handle::Later;
 pub use inputs::{Inputs, Values};
+pub(super) use key::LateKey;
 pub use operators::Arithmetic;
 pub use settle::Settle;
 pub(super) use settle::admitted;

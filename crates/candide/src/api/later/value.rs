@@ -83,6 +83,11 @@ pub trait Held: 'static {
     fn guards(&self) -> Result<Self::Guards<'_>, Abort>;
 
     fn values<'v>(guards: &'v Self::Guards<'_>) -> Self::Values<'v>;
+
+    /// Returns whether no value is still to come.
+    fn are_known(&self) -> bool {
+        !matches!(self.guards(), Err(Abort::NotYet))
+    }
 }
 
 /// Checks that a value can be used in a transaction: that it belongs to the transaction, or to
@@ -121,6 +126,16 @@ pub(in crate::api) trait Work<T>: 'static {
         None
     }
 
+    /// Returns whether this is a step.
+    fn is_step(&self) -> bool {
+        self.unit().is_some()
+    }
+
+    /// Returns whether all inputs are known.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
     /// Returns the value. Called at most once.
     ///
     /// # Errors
@@ -142,6 +157,18 @@ impl<T, W> Valued<T> for Made<T, W> {
 }
 
 impl<T: 'static, W: Work<T>> Entry for Made<T, W> {
+    fn is_step(&self) -> bool {
+        self.work.borrow().as_ref().is_some_and(Work::is_step)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.work.borrow().as_ref().is_some_and(Work::is_ready)
+    }
+
+    fn is_evaluated(&self) -> bool {
+        !self.core.is_pending()
+    }
+
     fn unit(&self) -> Option<CellAt> {
         self.work.borrow().as_ref()?.unit()
     }
@@ -183,6 +210,10 @@ where
     H: Held,
     F: FnMut(H::Values<'_>) -> Result<T, Abort> + 'static,
 {
+    fn is_ready(&self) -> bool {
+        self.inputs.are_known()
+    }
+
     fn run(&mut self, _: &mut [u64]) -> Result<T, Abort> {
         let guards = self.inputs.guards()?;
         (self.function)(H::values(&guards))
@@ -240,6 +271,11 @@ impl<T> Core<T> {
             claim: Cell::new(0),
             slot: RefCell::new(slot),
         }
+    }
+
+    /// Returns whether the value is still to come.
+    pub(super) fn is_pending(&self) -> bool {
+        matches!(*self.slot.borrow(), Slot::Pending)
     }
 
     /// Returns the outcome in which the computation has ended.

@@ -53,16 +53,42 @@ impl Pipeline {
         self.attempt = self.own_desk(locker).attempt() as u32;
         self.own_desk(locker).begin_chains();
         self.passed = 0;
-        let link = |(index, item): (usize, &WriteItem)| {
-            let rank = u64::from(policies.rank_of(item.at.table())) << ADDRESS_BITS;
-            let rank = rank | item.at.address() & ADDRESSES;
-            Link { rank, at: item.at, index, hold: Hold::Nothing, before: None }
-        };
-        self.links.extend(writes.items().iter().enumerate().map(link));
-        self.links.sort_unstable_by_key(|link| link.rank);
+        self.ceiling = u64::MAX;
         self.predecessors.clear();
-        self.predecessors.reserve(self.links.len());
+        self.predecessors.reserve(self.links.capacity().max(writes.items().len()));
+        self.add_links(locker, writes.items(), 0);
         true
+    }
+
+    /// Makes room for this number of links in all.
+    pub(crate) fn reserve(&mut self, links: usize) {
+        self.links.reserve(links);
+    }
+
+    /// Adds the links of items, of which the first has the number `from`. Their ranks are above
+    /// those of all links.
+    pub(crate) fn add_links(&mut self, locker: &Locker<'_>, items: &[WriteItem], from: usize) {
+        let policies = &locker.locks.policies;
+        let link = |(index, item): (usize, &WriteItem)| {
+            let rank = first_of(policies.rank_of(item.at.table()));
+            let rank = rank | item.at.address() & ADDRESSES;
+            Link { rank, at: item.at, index: from + index, hold: Hold::Nothing, before: None }
+        };
+        let first = self.links.len();
+        self.links.extend(items.iter().enumerate().map(link));
+        self.links[first..].sort_unstable_by_key(|link| link.rank);
+        debug_assert!(self.links.is_sorted_by_key(|link| link.rank), "PL2: ranks ascend");
+    }
+
+    /// Returns whether the ranks of the tables of all links are below `rank`.
+    pub(crate) fn are_below(&self, rank: u16) -> bool {
+        self.links.last().is_none_or(|last| last.rank < first_of(rank))
+    }
+
+    /// Keeps the attempt from showing a rank as passed that is not below those of all rows in
+    /// tables of this rank; `None` if it finds no further rows.
+    pub(crate) fn set_ceiling(&mut self, rank: Option<u16>) {
+        self.ceiling = rank.map_or(u64::MAX, |rank| first_of(rank) - 1);
     }
 
     /// Waits at the gate of link `number` (PL2). Returns whether the link's cell is to be
@@ -144,6 +170,11 @@ impl Pipeline {
         Lock::of(&at).end_chain();
         wake(locker, &[at.address() + 8]);
     }
+}
+
+/// Returns the smallest rank of a row in a table of this rank.
+fn first_of(rank: u16) -> u64 {
+    u64::from(rank) << ADDRESS_BITS
 }
 
 /// Returns whether another transaction of this thread may have locked a cell by another policy.

@@ -115,6 +115,9 @@ pub(crate) struct Pipeline {
     attempt: u32,
     /// The rank that the desk shows as passed.
     passed: u64,
+    /// The largest rank that the desk may show as passed: the attempt finds rows of higher ranks
+    /// later. It has no further rows if this is `u64::MAX`.
+    ceiling: u64,
 }
 
 impl Pipeline {

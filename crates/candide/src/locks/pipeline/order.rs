@@ -41,7 +41,7 @@ impl Pipeline {
     /// Shows that the attempt, which has locked everything, has passed all ranks that its
     /// predecessors have passed: all, if there are none.
     pub(crate) fn raise(&mut self, locker: &Locker<'_>) {
-        let least = self.least_passed(locker);
+        let least = self.least_passed(locker).min(self.ceiling);
         if least > self.passed {
             self.show_passed(locker, least);
             wake(locker, &[self.own_desk(locker).address()]);

@@ -4,6 +4,7 @@
 
 use super::early::install_held;
 use super::phases::{certify, certify_ranges, install};
+use super::pipeline::Keyed;
 use super::{Attempt, Occ, pipeline};
 use crate::access::{WriteItem, WriteSet};
 use crate::engine::{Committed, Context};
@@ -71,9 +72,43 @@ fn lock_before_phase_1(
     has_late_rows: bool,
 ) -> Result<Option<Committed>, Abort> {
     if let Some(_in_chain) = attempt.early.begin_pipeline(context, writes, has_late_rows) {
-        return pipeline::commit(context, attempt, writes, turn).map(Some);
+        return pipeline::commit(context, attempt, writes, turn, None).map(Some);
     }
     let observed = (&*attempt.reads, &attempt.nodes);
     attempt.early.lock_writes(context, observed, writes)?;
     Ok(None)
+}
+
+/// Commits an attempt whose write set has rows whose keys the commit computes: in a pipeline, or
+/// not at all.
+#[cold]
+#[inline(never)]
+pub(super) fn commit_keyed(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+    turn: &mut LogTurn<'_>,
+) -> Result<Committed, Abort> {
+    attempt.view.reserve();
+    let is_possible = attempt.reads.is_empty()
+        && attempt.nodes.is_empty()
+        && writes.late_row_count() == 0
+        && !context.local.values.is_used();
+    if !is_possible {
+        return Err(pipeline::refuse_keys(context, attempt, writes));
+    }
+    let keyed = Keyed::prepare(context, attempt, writes)?;
+    let committed = match attempt.early.begin_pipeline(context, writes, false) {
+        Some(_in_chain) if attempt.early.are_below(keyed.first_rank()) => {
+            attempt.early.set_ceiling(Some(keyed.first_rank()));
+            pipeline::commit(context, attempt, writes, turn, Some(&keyed))
+        }
+        Some(_in_chain) => {
+            attempt.early.end_pipeline(context, writes.items());
+            Err(pipeline::refuse_keys(context, attempt, writes))
+        }
+        None => Err(pipeline::refuse_keys(context, attempt, writes)),
+    };
+    keyed.give_back(context);
+    committed
 }

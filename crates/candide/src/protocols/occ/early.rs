@@ -392,6 +392,54 @@ impl EarlyLocks {
         waits
     }
 
+    /// Returns whether the commit of an attempt that has read nothing may compute the keys of rows
+    /// of a table.
+    pub(super) fn finds_keys_late<P: Protocol<Clock = Shared>>(
+        &self,
+        context: &Context<'_, P>,
+        table: u16,
+    ) -> bool {
+        !self.held.has_cells()
+            && !self.by_policy.holds_any()
+            && !context.local.wanted.gives_up_locks()
+            && base(context).locks.policies.of(table) == Policy::Pipelined
+    }
+
+    /// Returns the rank of a table.
+    pub(super) fn rank_of<P: Protocol<Clock = Shared>>(
+        &self,
+        context: &Context<'_, P>,
+        table: u16,
+    ) -> u16 {
+        base(context).locks.policies.rank_of(table)
+    }
+
+    /// Returns whether the ranks of the tables of all links are below `rank`.
+    pub(super) fn are_below(&self, rank: u16) -> bool {
+        self.pipeline.are_below(rank)
+    }
+
+    /// Keeps the attempt from showing that it has passed the rank of any row in a table of this
+    /// rank or a higher one; `None` if there are no more links to come.
+    pub(super) fn set_ceiling(&mut self, rank: Option<u16>) {
+        self.pipeline.set_ceiling(rank);
+    }
+
+    /// Makes room for this number of links in all.
+    pub(super) fn reserve_links(&mut self, links: usize) {
+        self.pipeline.reserve(links);
+    }
+
+    /// Adds the links of items, of which the first has the number `from`.
+    pub(super) fn add_links<P: Protocol<Clock = Shared>>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        items: &[WriteItem],
+        from: usize,
+    ) {
+        self.pipeline.add_links(&locker(context, &mut self.own), items, from);
+    }
+
     pub(super) fn links(&self) -> &[Link] {
         self.pipeline.links()
     }

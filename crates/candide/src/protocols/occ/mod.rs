@@ -209,8 +209,8 @@ pub struct Attempt {
     nodes: NodeSet,
     early: EarlyLocks,
     view: View,
-    /// The last version that this session installed (OC2) or found in a frozen unit; `None` if there
-    /// is none.
+    /// The last version that this session installed (OC2) or found in a frozen unit; `None` if
+    /// there is none.
     last: Option<Tid>,
     /// The largest epoch of a version that the session has found in a frozen unit.
     frozen_epoch: u64,

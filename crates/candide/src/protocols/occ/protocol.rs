@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::commit::commit;
+use super::commit::{commit, commit_keyed};
 use super::early::{EarlyLocks, Shared, SharedLocks, When, init_lock};
 use super::phases::{commit_reads, validate_ranges};
 use super::ranges::Ranges;
@@ -139,6 +139,12 @@ impl Protocol for Occ {
             && attempt.early.waits_to_link(context, table)
     }
 
+    fn finds_keys_late(context: &mut Context<'_, Occ>, attempt: &Attempt, table: u16) -> bool {
+        attempt.reads.is_empty()
+            && attempt.nodes.is_empty()
+            && attempt.early.finds_keys_late(context, table)
+    }
+
     fn assumes_blindly(context: &mut Context<'_, Occ>, at: CellAt) -> bool {
         EarlyLocks::finds_existence(context, at)
     }
@@ -209,6 +215,10 @@ impl Protocol for Occ {
         writes: &mut WriteSet,
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
+        if writes.keyed().next().is_some() {
+            let committed = commit_keyed(context, attempt, writes, turn);
+            return end(context, attempt, writes, committed);
+        }
         let rows = writes.late_row_count();
         attempt.reads.reserve(rows); // C4
         attempt.view.reserve_links(rows); // C4

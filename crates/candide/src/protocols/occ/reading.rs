@@ -278,9 +278,10 @@ impl Attempt {
     }
 
     /// Returns the largest epoch of a version that the attempt has read, or that its session has
-    /// read in a frozen unit, if the attempt has read rows and missed none. A tombstone is removed as soon as its epoch has passed in memory, durable or
-    /// not; so the absence of a row may rest on a commit of any epoch. (An operation that only
-    /// assumes whether a row exists stages a write, and the commit of that has a stamp.)
+    /// read in a frozen unit, if the attempt has read rows and missed none. A tombstone is removed
+    /// as soon as its epoch has passed in memory, durable or not; so the absence of a row may rest
+    /// on a commit of any epoch. (An operation that only assumes whether a row exists stages a
+    /// write, and the commit of that has a stamp.)
     pub(super) fn seen_stamp(&self, epochs: &Epochs) -> u64 {
         let is_absent = |(_, tid): &(CellAt, Tid)| tid.has(Tid::ABSENT);
         let misses = !self.nodes.is_empty() || self.reads.iter().any(is_absent);

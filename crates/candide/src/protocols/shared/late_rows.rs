@@ -29,7 +29,7 @@ use crate::record::{RecordAt, Tid};
 use crate::sync::Ordering;
 
 /// The number of nodes that a link divides or moves at most, but rarely.
-const DIVIDED_AT_ONCE: usize = 16;
+pub(crate) const DIVIDED_AT_ONCE: usize = 16;
 
 /// What a commit does about late rows.
 pub(crate) trait Late {
@@ -140,16 +140,8 @@ impl LateRows {
 
     /// Lets the indexes grow for the rows that are likely to be linked.
     fn grow_indexes<P: Protocol>(&self, context: &mut Context<'_, P>, attempt: &mut P::Attempt) {
-        let local = &mut *context.local;
         let mut grow = |table: &TableCore, grow: &mut dyn FnMut(&mut Supplies<'_>)| {
-            grow(&mut Supplies {
-                caches: &mut local.caches,
-                retired: &mut local.retired_parts,
-                changes: &mut local.divided,
-            });
-            local.retire_parts(table.number);
-            local.divided.iter().for_each(|change| P::divided(attempt, change));
-            local.divided.clear();
+            supply(context, attempt, table, grow);
         };
         for (table, rows) in self.tables() {
             grow(table, &mut |supplies| table.index.expect_rows(rows, supplies));
@@ -167,6 +159,34 @@ impl LateRows {
     fn table(&self, number: u16) -> &TableCore {
         &self.0.tables[usize::from(number)]
     }
+}
+
+/// Lets the index of a table grow for this number of rows, which are likely to be linked.
+pub(crate) fn grow_indexes<P: Protocol>(
+    context: &mut Context<'_, P>,
+    attempt: &mut P::Attempt,
+    table: &TableCore,
+    rows: usize,
+) {
+    supply(context, attempt, table, &mut |supplies| table.index.expect_rows(rows, supplies));
+}
+
+/// Calls `grow`, with which the index of a table grows.
+fn supply<P: Protocol>(
+    context: &mut Context<'_, P>,
+    attempt: &mut P::Attempt,
+    table: &TableCore,
+    grow: &mut dyn FnMut(&mut Supplies<'_>),
+) {
+    let local = &mut *context.local;
+    grow(&mut Supplies {
+        caches: &mut local.caches,
+        retired: &mut local.retired_parts,
+        changes: &mut local.divided,
+    });
+    local.retire_parts(table.number);
+    local.divided.iter().for_each(|change| P::divided(attempt, change));
+    local.divided.clear();
 }
 
 impl Late for LateRows {
@@ -228,7 +248,7 @@ impl Late for LateRows {
 
 /// Links an absent record with a key that has had none. If another session has linked a record
 /// meanwhile, returns that record.
-fn link<P: Protocol>(
+pub(crate) fn link<P: Protocol>(
     context: &mut Context<'_, P>,
     attempt: &mut P::Attempt,
     table: &TableCore,

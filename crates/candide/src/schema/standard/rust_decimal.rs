@@ -50,8 +50,8 @@ impl Field for Decimal {
 own_key!(Decimal);
 
 /// Three words: the number of 10^-28ths. So keys have the order of the numbers, and one key is one
-/// number: `1.5` and `1.50` are the same key, which is read as `1.5`, without zeros at the end. Zero
-/// has no sign.
+/// number: `1.5` and `1.50` are the same key, which is read as `1.5`, without zeros at the end.
+/// Zero has no sign.
 impl Key for Decimal {
     type Words = [u64; 3];
     const WIDTHS: &'static [u32] = &[64, 64, 64];

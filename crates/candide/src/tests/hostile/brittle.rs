@@ -121,8 +121,8 @@ impl Record for Brittle {
     type Key = Fragile;
     type Index = Hashed;
     type Image = [u64; 2];
-    const NAME: &'static str = "Brittle";
-    const GROUPS: &'static [Group] = &[Group::new("value", 1), Group::new("count", 1)];
+    const META: crate::schema::Meta =
+        crate::schema::Meta::new("Brittle", &[Group::new("value", 1), Group::new("count", 1)]);
 
     fn key(&self) -> Fragile {
         burn();

@@ -54,8 +54,7 @@ impl Record for Pair {
     type Key = (u64, u64);
     type Index = Ordered;
     type Image = [u64; 1];
-    const NAME: &'static str = "Pair";
-    const GROUPS: &'static [Group] = &[Group::new("row", 1)];
+    const META: crate::schema::Meta = crate::schema::Meta::new("Pair", &[Group::new("row", 1)]);
 
     fn key(&self) -> (u64, u64) {
         self.id
@@ -178,8 +177,7 @@ impl Record for Shrunk {
     type Key = u64;
     type Index = Hashed;
     type Image = Shrinking;
-    const NAME: &'static str = "Shrunk";
-    const GROUPS: &'static [Group] = &[Group::new("row", 2)];
+    const META: crate::schema::Meta = crate::schema::Meta::new("Shrunk", &[Group::new("row", 2)]);
 
     fn key(&self) -> u64 {
         self.0
@@ -245,8 +243,7 @@ impl<const WORDS: usize, const BITS: u32> Record for Keyed<WORDS, BITS> {
     type Key = Wide<WORDS, BITS>;
     type Index = Hashed;
     type Image = [u64; 1];
-    const NAME: &'static str = "Keyed";
-    const GROUPS: &'static [Group] = &[Group::new("row", 1)];
+    const META: crate::schema::Meta = crate::schema::Meta::new("Keyed", &[Group::new("row", 1)]);
 
     fn key(&self) -> Wide<WORDS, BITS> {
         Wide
@@ -339,8 +336,8 @@ impl Record for OfUnsteady {
     type Key = Unsteady;
     type Index = Hashed;
     type Image = [u64; 1];
-    const NAME: &'static str = "OfUnsteady";
-    const GROUPS: &'static [Group] = &[Group::new("row", 1)];
+    const META: crate::schema::Meta =
+        crate::schema::Meta::new("OfUnsteady", &[Group::new("row", 1)]);
 
     fn key(&self) -> Unsteady {
         Unsteady(self.0)

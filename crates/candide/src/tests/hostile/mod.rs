@@ -86,8 +86,8 @@ impl Watchdog {
 
 /// Ends the process, since the test would hang.
 pub(crate) fn end_process(why: &str) -> ! {
-    // No macro is used here, since it would write to the test's captured output, which is kept until
-    // the test ends.
+    // No macro is used here, since it would write to the test's captured output, which is kept
+    // until the test ends.
     let _ = writeln!(std::io::stderr(), "hostile: {why}; giving up");
     std::process::abort();
 }

@@ -5,6 +5,7 @@
 //! forced switches.
 
 mod burial;
+mod chains;
 mod deferred_updates;
 mod hash_index;
 mod holders;

@@ -5,6 +5,7 @@ mod bytes;
 mod loading;
 mod raw_iteration;
 mod streams;
+#[cfg(feature = "text")]
 mod text;
 
 use crate::common::{Item, database_with};

@@ -1,6 +1,7 @@
 //! Descriptions of row types in the files of a database.
 
 use super::open;
+use candide::schema::RowMeta;
 use candide::{Database, Error, Key, Occ, Record, Text, Whole};
 use candide_log::disk::Disk;
 use candide_log::format::manifest::Manifest;
@@ -184,4 +185,79 @@ fn parts_of_keys_follow_one_another() {
     let values = table.key_values(words.as_ref()).unwrap();
     let values: Vec<_> = values.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     assert_eq!(values, ["country: 7", r#"place: Place { city: "Lima", house: Some(-3) }"#]);
+}
+
+/// Columns that consist of parts, and times and addresses.
+#[test]
+fn parts_of_columns_are_described_and_read_by_their_names() {
+    use candide::Field;
+    use std::net::Ipv4Addr;
+    use std::time::{Duration, SystemTime};
+
+    #[derive(Field, Clone, Copy, Debug, PartialEq)]
+    struct Point {
+        x: i16,
+        y: i16,
+    }
+
+    #[derive(Field, Clone, Copy, Debug, PartialEq)]
+    enum Work {
+        Idle,
+        Visit { at: Point, code: u64 },
+        Say(Text<4>),
+    }
+
+    #[derive(Record, Clone, Copy, Debug, PartialEq)]
+    struct Job {
+        #[key]
+        begin: SystemTime,
+        #[key]
+        rank: f64,
+        urgent: bool,
+        at: Point,
+        work: Work,
+        next: Option<Work>,
+        from: Ipv4Addr,
+        lasted: Duration,
+    }
+
+    let disk = SimDisk::new();
+    let begin = SystemTime::UNIX_EPOCH - Duration::from_millis(500);
+    let (at, say) = (Point { x: -1, y: 2 }, Text::new("now").unwrap());
+    let (work, next) = (Work::Visit { at, code: 9 }, Some(Work::Say(say)));
+    let (from, lasted) = (Ipv4Addr::LOCALHOST, Duration::from_millis(1500));
+    let job = Job { begin, rank: -1.5, urgent: true, at, work, next, from, lasted };
+    let db: Database<Occ> = open(&disk).unwrap();
+    let jobs = db.table::<Job>("persons").unwrap();
+    db.run(|tx| {
+        jobs.insert(tx, job)?;
+        jobs.insert(tx, Job { rank: 0.0, work: Work::Idle, ..job })
+    })
+    .unwrap();
+    let table = stored(&disk);
+    let words = <(SystemTime, f64) as Key>::words(&job.key());
+    let shown = |values: Vec<(&str, candide_log::schema::Value)>| -> Vec<String> {
+        values.iter().map(|(name, value)| format!("{name}: {value}")).collect()
+    };
+    assert_eq!(
+        shown(table.key_values(words.as_ref()).unwrap()),
+        ["begin: SystemTime { secs: -1, nanos: 500000000 }", "rank: -1.5"]
+    );
+    let mut words = vec![0; Job::GROUPS[0].words];
+    job.store(&mut words);
+    assert_eq!(
+        shown(table.column_values(0, &words).unwrap()),
+        [
+            "urgent: true",
+            "at: Point { x: -1, y: 2 }",
+            "work: Visit { at: Point { x: -1, y: 2 }, code: 9 }",
+            r#"next: Some(Say("now"))"#,
+            "from: Ipv4Addr(2130706433)",
+            "lasted: Duration { secs: 1, nanos: 500000000 }",
+        ]
+    );
+    drop((db, jobs));
+    let db: Database<Occ> = open(&disk).unwrap();
+    let jobs = db.table::<Job>("persons").unwrap();
+    assert_eq!(db.run(|tx| jobs.read(tx, (begin, -1.5), Whole)), Ok(job));
 }

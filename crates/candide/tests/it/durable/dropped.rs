@@ -217,9 +217,14 @@ fn a_session_from_before_the_drop_writes_the_next_table() {
         let mut session = db.session().unwrap();
         session.run(|tx| (0..50).try_for_each(|id| items.insert(tx, Item::new(id, 1)))).unwrap();
         session.run(|tx| (0..9).try_for_each(|id| items.delete(tx, id))).unwrap();
+        for id in 9..30 {
+            session.run(|tx| items.update(tx, id % 3 + 20, Item::COUNT.add(1))).unwrap();
+        }
         db.drop_table("items").unwrap();
         let scratch = TableOptions::default().volatile();
         db.table_with::<Item>("scratch", scratch).unwrap();
+        // The next table gets the number of the dropped one, which the session knows.
+        eventually("the collection of garbage", || db.memory().garbage == 0);
         let again = db.table::<Item>("items").unwrap();
         session.run(|tx| (0..20).try_for_each(|id| again.insert(tx, Item::new(id, 1)))).unwrap();
         assert_eq!(session.run(|tx| items.len(tx)), Err(DROPPED));
@@ -270,4 +275,59 @@ fn every_crash_leaves_the_table_with_all_rows_or_none_of_it() {
             assert!(possible.contains(&(has_table, rows)), "{}{rows:?}", state.describe());
         }
     }
+}
+
+/// Makes, fills and drops a table this many times. Returns the memory taken after each.
+fn come_and_go(db: &Database<Erased>, times: u64, awaits_collection: bool) -> Vec<usize> {
+    let come_and_go = |round| {
+        let users = db.table::<User>("users").unwrap();
+        db.run(|tx| (0..20).try_for_each(|id| users.insert(tx, user(id + round)))).unwrap();
+        assert_eq!(db.run(|tx| users.len(tx)), Ok(20));
+        db.drop_table("users").unwrap();
+        assert_eq!(db.run(|tx| users.get(tx, round, ())), Err(DROPPED));
+        if awaits_collection {
+            eventually("the collection of garbage", || db.memory().garbage == 0);
+        }
+        db.memory().reserved_bytes
+    };
+    (0..times).map(come_and_go).collect()
+}
+
+#[test]
+fn later_tables_use_the_memory_of_dropped_ones() {
+    for (chosen, splitting) in choices() {
+        let builder = Database::<Erased>::builder().policy(chosen).timestamp_splitting(splitting);
+        let db = builder.build().unwrap();
+        // A session that is idle all the time knows the first of the tables.
+        let mut idle = (!db.properties().one_session).then(|| db.session().unwrap());
+        if let Some(idle) = &mut idle {
+            let users = db.table::<User>("users").unwrap();
+            idle.run(|tx| (0..9).try_for_each(|id| users.insert(tx, user(id)))).unwrap();
+            db.drop_table("users").unwrap();
+        }
+        let bytes = come_and_go(&db, 30, true);
+        // Each tree leaves a node.
+        let (early, late) = (bytes[3], bytes[29]);
+        assert!(late <= early + 3 * (64 << 10), "{}: {bytes:?}", db.properties().name);
+        if let Some(idle) = &mut idle {
+            let users = db.table::<User>("users").unwrap();
+            idle.run(|tx| (0..9).try_for_each(|id| users.insert(tx, user(id)))).unwrap();
+            assert_eq!((users.len_estimate(), idle.run(|tx| users.len(tx))), (9, Ok(9)));
+        }
+    }
+}
+
+#[test]
+fn hundreds_of_tables_come_and_go() {
+    let db = Database::<Erased>::builder().policy(Chosen::of::<Occ>(Default::default()));
+    come_and_go(&db.build().unwrap(), 300, false);
+}
+
+#[test]
+#[ignore = "takes minutes: each drop waits for the running transactions of the process"]
+fn a_hundred_thousand_tables_come_and_go() {
+    let db = Database::<Erased>::builder().policy(Chosen::of::<Occ>(Default::default()));
+    let bytes = come_and_go(&db.build().unwrap(), 100_000, false);
+    let (early, late) = (bytes[999], bytes[99_999]);
+    assert!(late < 4 * early, "{early} and then {late} bytes");
 }

@@ -4,6 +4,7 @@ use super::dropped::{choices, open_as};
 use super::{open, options};
 use crate::common::{builder, eventually};
 use candide::any::Erased;
+use candide::schema::RowMeta;
 use candide::{
     Abort, Builder, Database, Error, Key, Migration, Occ, Protocol, Record, Table, Text,
 };
@@ -353,6 +354,26 @@ fn a_function_may_change_the_key() {
     assert_eq!(rows(&accounts).len(), 300);
     let account = db.run(|tx| accounts.read(tx, (7, 33), Whole));
     assert_eq!(account, Ok(Account { kind: 7, number: 33, cents: -3_300 }));
+}
+
+#[test]
+fn a_table_of_an_earlier_version_is_migrated_from_its_own_type() {
+    let disk = made(5);
+    // Earlier versions did not describe fields.
+    let mut manifest = manifest(&disk);
+    for table in &mut manifest.tables {
+        table.fields.clear();
+        table.schema = first::User::SCHEMA;
+    }
+    for name in ["MANIFEST", "MANIFEST.copy"] {
+        disk.remove(name).unwrap();
+        disk.create(name).unwrap().write_at(0, &[&manifest.encode().unwrap()]).unwrap();
+    }
+    let refused = open_with(applying::<Occ>(), &disk).table::<Account>("users").unwrap_err();
+    assert!(refused.to_string().contains("or give that as `Old` to `Builder::migrate`"));
+    let function = |old: first::User| Account { kind: 1, number: old.id, cents: 0 };
+    let db = open_with(applying::<Occ>().migrate("users", function), &disk);
+    assert_eq!(rows(&db.table::<Account>("users").unwrap()).len(), 5);
 }
 
 #[test]

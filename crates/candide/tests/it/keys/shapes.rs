@@ -41,8 +41,7 @@ impl<K: Shape, I: IndexKind + Copy> Record for Row<K, I> {
     type Key = K;
     type Index = I;
     type Image = [u64; 1];
-    const NAME: &'static str = "Row";
-    const GROUPS: &'static [Group] = &[Group::new("row", 1)];
+    const META: candide::schema::Meta = candide::schema::Meta::new("Row", &[Group::new("row", 1)]);
 
     fn key(&self) -> K {
         self.key
@@ -311,14 +310,14 @@ fn prefix_scans_find_exactly_the_keys_with_the_prefix<P: Protocol>() {
         ok(db.run(|tx| {
             for &(a, b, c, d) in &tuples {
                 check_prefix(tx, &table, (a,), |key| key.0 == a)?;
-                check_prefix(tx, &table, (&a, b.as_str()), |key| (key.0, key.1) == (a, b))?;
+                check_prefix(tx, &table, (&a, Equals(b.as_str())), |key| (key.0, key.1) == (a, b))?;
                 check_prefix(tx, &table, (a, &b, c), |key| (key.0, key.1, key.2) == (a, b, c))?;
                 assert_eq!(
                     table.get(tx, (a, &b.to_string(), c, &d), ())?.is_some(),
                     table.contains(tx, (a, b, c, d))?
                 );
             }
-            check_prefix(tx, &table, (0, "longer than nine bytes"), |_| false)?;
+            check_prefix(tx, &table, (0, Equals("longer than nine bytes")), |_| false)?;
             check_prefix(tx, &table, (0, "a", None), |key| {
                 (key.0, key.1 == "a", key.2) == (0, true, None)
             })
@@ -328,7 +327,7 @@ fn prefix_scans_find_exactly_the_keys_with_the_prefix<P: Protocol>() {
         ok(db.run(|tx| {
             for five in fives() {
                 let Five { name, number, mark, wide, .. } = five;
-                check_prefix(tx, &table, (name.as_str(),), |key| key.name == name)?;
+                check_prefix(tx, &table, (Equals(name.as_str()),), |key| key.name == name)?;
                 check_prefix(tx, &table, (name, number, mark), |key| {
                     (key.name, key.number, key.mark) == (name, number, mark)
                 })?;
@@ -336,10 +335,10 @@ fn prefix_scans_find_exactly_the_keys_with_the_prefix<P: Protocol>() {
                     (key.name, key.number, key.mark, key.wide) == (name, number, mark, wide)
                 })?;
             }
-            check_prefix(tx, &table, ("a", -1, Some("\0")), |key| {
+            check_prefix(tx, &table, ("a", -1, Equals(Some("\0"))), |key| {
                 (key.name, key.number, key.mark) == (text("a"), -1, Some(text("\0")))
             })?;
-            check_prefix(tx, &table, ("a", -1, Some("too long!")), |_| false)
+            check_prefix(tx, &table, ("a", -1, Equals(Some("too long!"))), |_| false)
         }));
     }
 }

@@ -17,8 +17,8 @@ impl Record for Impostor {
     type Key = u64;
     type Index = Hashed;
     type Image = [u64; 1];
-    const NAME: &'static str = "Impostor";
-    const GROUPS: &'static [Group] = &[Group::new("only", 1)];
+    const META: candide::schema::Meta =
+        candide::schema::Meta::new("Impostor", &[Group::new("only", 1)]);
 
     fn key(&self) -> u64 {
         self.id
@@ -96,8 +96,8 @@ fn a_table_opened_with_another_row_type_is_refused() {
         type Key = u64;
         type Index = Hashed;
         type Image = [u64; 3];
-        const NAME: &'static str = "WrongImage";
-        const GROUPS: &'static [Group] = &[Group::new("only", 2)];
+        const META: candide::schema::Meta =
+            candide::schema::Meta::new("WrongImage", &[Group::new("only", 2)]);
         fn key(&self) -> u64 {
             0
         }
@@ -162,8 +162,8 @@ impl Record for Named {
     type Key = Text<12>;
     type Index = Hashed;
     type Image = [u64; 1];
-    const NAME: &'static str = "Named";
-    const GROUPS: &'static [Group] = &[Group::new("only", 1)];
+    const META: candide::schema::Meta =
+        candide::schema::Meta::new("Named", &[Group::new("only", 1)]);
 
     fn key(&self) -> Text<12> {
         self.name

@@ -11,7 +11,7 @@ use crate::protocols::shared::cell_lock::{release_cell, try_lock};
 use crate::record::{CellAt, Tid};
 use crate::sync::{MODELLED, Ordering, Point, Wait, Waited, Wish, pass};
 
-/// Locks all items in the order of ranks.
+/// Locks the items of the links from number `first` on, in the order of ranks.
 ///
 /// # Errors
 /// A conflict, with its cell. The items before keep their locks.
@@ -19,9 +19,10 @@ pub(super) fn lock_in_order(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
     writes: &mut WriteSet,
+    first: usize,
 ) -> Result<(), (Abort, CellAt)> {
     pass(Point::Unlocked);
-    for number in 0..attempt.early.links().len() {
+    for number in first..attempt.early.links().len() {
         let link = attempt.early.links()[number];
         let item = &mut writes.items_mut()[link.index];
         let locked = match attempt.early.approach(context, number) {

@@ -5,6 +5,7 @@
 //!
 //! # Phases
 //! L. Lock the write set in the order of ranks; relax each pipelined lock as soon as it is granted.
+//!    Rows whose keys follow from the results of steps come later (`keyed.rs`).
 //! 1. Wait until the predecessors are done with the items that this commit has taken over. Check
 //!    the expectations, and evaluate. If anything fails, the commit has no effect.
 //! 2. Execute: store the words of pipelined items. Show that this is done.
@@ -49,7 +50,11 @@
 //!
 #![forbid(unsafe_code)]
 
+mod existence;
+mod keyed;
 mod locking;
+
+pub(super) use keyed::Keyed;
 
 use super::early::{self, Hold};
 use super::phases::{certify, certify_ranges, install};
@@ -66,6 +71,7 @@ use crate::record::{CellAt, Tid};
 use crate::schema::Words;
 use crate::stats::LockCount;
 use crate::sync::{Ordering, Point, pass};
+use existence::{check_existence, word_of};
 use std::panic::resume_unwind;
 
 /// The number of epochs before the last one in which every commit is wild. No commit lasts as long.
@@ -79,10 +85,11 @@ pub(super) fn commit(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
+    keyed: Option<&Keyed>,
 ) -> Result<Committed, Abort> {
     context.reserve_for(writes);
-    let committed = match locking::lock_in_order(context, attempt, writes) {
-        Ok(()) => run(context, attempt, writes, turn)
+    let committed = match locking::lock_in_order(context, attempt, writes, 0) {
+        Ok(()) => run(context, attempt, writes, turn, keyed)
             .inspect_err(|_| attempt.early.count(LockCount::Nullified)),
         Err((abort, at)) => Err(Failure::Outcome(context.conflict(abort, at))),
     };
@@ -107,14 +114,23 @@ fn run(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
     turn: &mut LogTurn<'_>,
+    keyed: Option<&Keyed>,
 ) -> Result<Committed, Failure> {
     let wildness = wildness(context, attempt);
     if let Some(reason) = wildness {
         attempt.early.count(reason);
+        if keyed.is_some() {
+            return Err(keyed::at_once(context, writes));
+        }
     } else {
-        attempt.early.await_done(context);
-        check_existence(context, attempt, writes)?;
-        evaluate_at_once(writes)?;
+        match keyed {
+            None => {
+                attempt.early.await_done(context);
+                check_existence(context, attempt, writes)?;
+                evaluate_at_once(writes)?;
+            }
+            Some(keyed) => keyed.lock_and_evaluate(context, attempt, writes)?,
+        }
         pass(Point::Evaluated);
         execute(attempt, writes);
         attempt.early.note_done(context);
@@ -146,6 +162,20 @@ fn run(
     attempt.view.meet_installed(writes.items(), version);
     attempt.last = Some(version);
     Ok(Committed { version: version.version(), stamp: version.epoch() })
+}
+
+/// Returns the conflict of a commit that would have to compute keys, and cannot.
+#[cold]
+pub(super) fn refuse_keys(
+    context: &mut Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Abort {
+    attempt.early.count(LockCount::UnchainedLate);
+    match keyed::at_once(context, writes) {
+        Failure::Outcome(abort) => abort,
+        Failure::Panic(panic) => resume_unwind(panic),
+    }
 }
 
 /// Returns the reason for which an attempt is wild; `None` for a tame one.
@@ -180,22 +210,6 @@ fn nullify(
     for number in 0..attempt.early.links().len() {
         leave(context, attempt, writes, number, None);
     }
-}
-
-/// Checks that each row of a pipelined item exists or not, as the item expects. What the
-/// predecessors have done to the rows is known.
-fn check_existence(
-    context: &mut Context<'_, Occ>,
-    attempt: &Attempt,
-    writes: &WriteSet,
-) -> Result<(), Failure> {
-    for link in attempt.early.links().iter().filter(|link| link.hold == Hold::InChain) {
-        if !writes.items()[link.index].accepts(!word_of(link.at).has(Tid::ABSENT)) {
-            let abort = context.conflict(Abort::ExistenceChanged, link.at);
-            return Err(Failure::Outcome(abort));
-        }
-    }
-    Ok(())
 }
 
 /// Evaluates a tame commit on the words that its predecessors have left.
@@ -309,11 +323,6 @@ fn leave_version(context: &mut Context<'_, Occ>, at: CellAt, version: Tid) {
     if was.has(Tid::WATCHED) {
         context.local.note_changed(class_of(at.address())); // WT2
     }
-}
-
-fn word_of(at: CellAt) -> Tid {
-    // Relaxed: the predecessors have been seen to be done or over (E31).
-    Tid(at.cell_word(0).load(Ordering::Relaxed))
 }
 
 /// Flags of the policies are not the chain's.

@@ -4,6 +4,7 @@
 mod beside;
 mod frozen;
 mod held;
+mod keyed;
 mod tame;
 
 use super::{assert_free, cell, scene};

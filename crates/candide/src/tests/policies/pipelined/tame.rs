@@ -117,7 +117,14 @@ fn an_error_of_the_closure_does_not_wait_for_the_row_of_a_step() {
         });
         assert_eq!(with_step, Err(Abort::NoIndex));
         let with_updater = session.with(ONCE()).try_run(|tx| {
-            scene.table.update_with(tx, 0, OfCount(|count: &mut i64| Ok(*count += 1)))?;
+            scene.table.update_with(
+                tx,
+                0,
+                OfCount(|count: &mut i64| {
+                    *count += 1;
+                    Ok(())
+                }),
+            )?;
             Err::<(), Abort>(Abort::NoIndex)
         });
         assert_eq!(with_updater, Err(Abort::AttemptsExhausted));

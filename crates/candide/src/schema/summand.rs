@@ -1,0 +1,119 @@
+//! Columns that have sums.
+
+#![forbid(unsafe_code)]
+
+use super::field::{Field, Number};
+
+/// A type whose columns have sums: the integers, and structs of one integer of at most 64 bits that
+/// derive [`Key`](crate::Key) or [`Field`](macro@crate::Field).
+///
+/// ```
+/// # use candide::{Database, Record};
+/// # #[derive(Record, Clone, Copy)]
+/// # struct Account { #[key] id: u64, wei: u128 }
+/// # let db = Database::new();
+/// # let accounts = db.table::<Account>("accounts")?;
+/// db.run(|tx| {
+///     accounts.insert_many(tx, (1..=3).map(|id| Account { id, wei: 1 << 100 }))?;
+///     assert_eq!(accounts.sum(tx, Account::WEI)?, 3 << 100);
+///     Ok(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "columns of type `{Self}` have no sums",
+    label = "not an integer",
+    note = "columns of integers have sums; `fold` makes other summaries"
+)]
+pub trait Summand: Field + private::Sealed {
+    /// The type of a sum: `i64` and `u64` for numbers of at most 64 bits, `i128` and `u128` for
+    /// those of 128.
+    type Sum;
+    /// A sum that any number of rows leaves in its range.
+    #[doc(hidden)]
+    type Total: Copy + Default;
+
+    /// Returns the sum with this number added.
+    #[doc(hidden)]
+    fn added_to(self, total: Self::Total) -> Self::Total;
+
+    /// Returns the sum, if its type can hold it.
+    #[doc(hidden)]
+    fn sum_of(total: Self::Total) -> Option<Self::Sum>;
+}
+
+mod private {
+    pub trait Sealed {}
+    impl<T: super::Number> Sealed for T {}
+    impl Sealed for u128 {}
+    impl Sealed for i128 {}
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Number> Summand for T {
+    type Sum = T::Sum;
+    // Fewer than 2^64 numbers of at most 64 bits do not leave the range.
+    type Total = i128;
+
+    #[inline(always)]
+    fn added_to(self, total: i128) -> i128 {
+        total + self.widen()
+    }
+
+    fn sum_of(total: i128) -> Option<T::Sum> {
+        total.try_into().ok()
+    }
+}
+
+impl Summand for u128 {
+    type Sum = u128;
+    /// The low bits, and the number of carries.
+    type Total = (u128, i64);
+
+    fn added_to(self, (low, high): (u128, i64)) -> (u128, i64) {
+        let (sum, carry) = low.overflowing_add(self);
+        (sum, high + i64::from(carry))
+    }
+
+    fn sum_of((low, high): (u128, i64)) -> Option<u128> {
+        (high == 0).then_some(low)
+    }
+}
+
+impl Summand for i128 {
+    type Sum = i128;
+    /// The low bits, and the bits above them.
+    type Total = (u128, i64);
+
+    fn added_to(self, (low, high): (u128, i64)) -> (u128, i64) {
+        let (sum, carry) = low.overflowing_add(self as u128);
+        (sum, high + i64::from(carry) - i64::from(self < 0))
+    }
+
+    fn sum_of((low, high): (u128, i64)) -> Option<i128> {
+        let sum = low as i128;
+        (high == -i64::from(sum < 0)).then_some(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum<T: Summand>(numbers: &[T]) -> Option<T::Sum> {
+        T::sum_of(numbers.iter().fold(T::Total::default(), |total, number| number.added_to(total)))
+    }
+
+    #[test]
+    fn sums_are_exact_whatever_the_order_of_the_numbers() {
+        assert_eq!(sum(&[u128::MAX - 1, 1]), Some(u128::MAX));
+        assert_eq!(sum(&[u128::MAX, 1]), None);
+        assert_eq!(sum(&[i128::MAX, 1, -1]), Some(i128::MAX));
+        assert_eq!(sum(&[i128::MIN, -1, -5, 6, 7]), Some(i128::MIN + 7));
+        assert_eq!(sum(&[i128::MAX, 1]), None);
+        assert_eq!(sum(&[i128::MIN, -1]), None);
+        assert_eq!(sum(&[-1i128, -2, 1]), Some(-2));
+        assert_eq!((sum(&[i64::MAX, 1, -1]), sum(&[u64::MAX, 1])), (Some(i64::MAX), None));
+        assert_eq!(sum::<i128>(&[]), Some(0));
+    }
+}
