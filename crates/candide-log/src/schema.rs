@@ -2,21 +2,25 @@
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: types, field, value, encode, value_text, difference, conversion_step,
-// conversion, key_text.
+// Layers, lowest first: types, field, value, known, value_shown, encode, value_text, difference,
+// conversion_step, conversion, key_text.
 mod conversion;
 mod conversion_step;
 mod difference;
 mod encode;
 mod field;
 mod key_text;
+mod known;
 mod types;
 mod value;
+mod value_shown;
 mod value_text;
 
 pub use conversion::Conversion;
 pub use difference::Sides;
 pub use field::{FieldPlace, FieldSchema};
+#[cfg(feature = "text")]
+pub(crate) use known::{is_known, known_text};
 pub use types::{EnumSchema, PartSchema, StructSchema, TYPE_DEPTH_MAX, TypeSchema, VariantSchema};
 pub use value::{ELEMENTS_MAX, Value};
 

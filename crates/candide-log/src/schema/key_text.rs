@@ -2,6 +2,7 @@
 
 use super::TableSchema;
 use super::encode::push_key;
+use super::known::is_known;
 use super::types::TypeSchema;
 use super::value::Value;
 use super::value_text::word_of_text;
@@ -124,7 +125,7 @@ fn put(
     to: &mut Vec<u64>,
 ) -> Result<(), String> {
     match ty {
-        TypeSchema::Struct(of) => {
+        TypeSchema::Struct(of) if !is_known(of) => {
             return of.parts.iter().try_for_each(|part| {
                 // The only part of an identifier has no name of its own.
                 let name = if part.name == "0" { name } else { &part.name[..] };

@@ -3,7 +3,6 @@
 use super::TableSchema;
 use super::field::{FieldPlace, FieldSchema};
 use super::types::{EnumSchema, PartSchema, TypeSchema};
-use std::fmt::{self, Display, Formatter};
 
 /// The value of a field.
 #[derive(Debug, Clone, PartialEq)]
@@ -314,51 +313,4 @@ fn parts(
 ) -> Result<Value, String> {
     let parts = parts.iter().map(|part| Ok((part.name.clone(), value(part)?)));
     Ok(Value::Parts(name.to_owned(), parts.collect::<Result<_, String>>()?))
-}
-
-/// Writes the value as a program shows it by `Debug`.
-impl Display for Value {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Bool(value) => write!(f, "{value:?}"),
-            Value::Unsigned(value) => write!(f, "{value:?}"),
-            Value::Signed(value) => write!(f, "{value:?}"),
-            Value::Float32(value) => write!(f, "{value:?}"),
-            Value::Float64(value) => write!(f, "{value:?}"),
-            Value::Char(value) => write!(f, "{value:?}"),
-            Value::Text(value) => write!(f, "{value:?}"),
-            Value::Bytes(value) => write!(f, "b\"{}\"", value.escape_ascii()),
-            Value::None => f.write_str("None"),
-            Value::Some(value) => write!(f, "Some({value})"),
-            Value::List(values) => list(f, "[", values.iter(), "]"),
-            Value::Words(words) => write!(f, "{words:x?}"),
-            Value::Parts(name, parts) if parts.is_empty() => f.write_str(name),
-            Value::Parts(name, parts) if parts[0].0.starts_with(|c: char| c.is_ascii_digit()) => {
-                f.write_str(name)?;
-                list(f, "(", parts.iter().map(|(_, value)| value), ")")
-            }
-            Value::Parts(name, parts) => {
-                write!(f, "{name} {{ ")?;
-                for (place, (name, value)) in parts.iter().enumerate() {
-                    let comma = if place > 0 { ", " } else { "" };
-                    write!(f, "{comma}{name}: {value}")?;
-                }
-                f.write_str(" }")
-            }
-        }
-    }
-}
-
-fn list<'a>(
-    f: &mut Formatter<'_>,
-    begin: &str,
-    values: impl Iterator<Item = &'a Value>,
-    end: &str,
-) -> fmt::Result {
-    f.write_str(begin)?;
-    for (place, value) in values.enumerate() {
-        let comma = if place > 0 { ", " } else { "" };
-        write!(f, "{comma}{value}")?;
-    }
-    f.write_str(end)
 }

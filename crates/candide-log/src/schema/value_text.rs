@@ -1,5 +1,6 @@
 //! Values that are given as text.
 
+use super::known::{self, is_known};
 use super::types::{EnumSchema, TypeSchema};
 use super::value::Value;
 
@@ -60,6 +61,14 @@ impl Value {
                 Value::Parts(found.ok_or_else(|| one_of(of))?.name.clone(), Vec::new())
             }
             TypeSchema::Option(inner) => Value::Some(Box::new(Value::of_text(inner, text)?)),
+            TypeSchema::Struct(of) if is_known(of) => match (known::parse(of, text), &of.parts[..])
+            {
+                (Err(can_be), [part]) => {
+                    let value = Value::of_text(&part.ty, text).map_err(|_| can_be)?;
+                    Value::Parts(of.name.clone(), vec![(part.name.clone(), value)])
+                }
+                (parsed, _) => parsed?,
+            },
             TypeSchema::Struct(of) => match &of.parts[..] {
                 [part] if part.name == "0" => {
                     let value = Value::of_text(&part.ty, text)?;

@@ -4,7 +4,7 @@ use super::fault::{FaultAt, fault};
 use super::json::Json;
 use super::of_json::Named;
 use super::to_json::{can_be_null, json_of, text_of};
-use crate::schema::{TypeSchema, Value};
+use crate::schema::{TypeSchema, Value, is_known, known_text};
 use csv_core::{ReadFieldResult, Reader};
 use std::ops::Range;
 
@@ -101,6 +101,7 @@ impl Cells {
 fn is_plain(ty: &TypeSchema) -> bool {
     match ty {
         TypeSchema::Option(inner) => !can_be_null(inner) && is_plain(inner),
+        TypeSchema::Struct(of) if is_known(of) => true,
         TypeSchema::Struct(of) => match &of.parts[..] {
             [part] => part.name == "0" && !can_be_null(&part.ty) && is_plain(&part.ty),
             _ => false,
@@ -111,11 +112,14 @@ fn is_plain(ty: &TypeSchema) -> bool {
     }
 }
 
-/// Returns whether a plain value of a type is a variant.
-fn is_of_enum(ty: &TypeSchema) -> bool {
+/// Returns whether a plain value of a type can be an object: a variant with parts, or a struct
+/// whose value has no text of its own.
+fn can_be_object(ty: &TypeSchema) -> bool {
     match ty {
-        TypeSchema::Option(inner) => is_of_enum(inner),
-        TypeSchema::Struct(of) => of.parts.iter().any(|part| is_of_enum(&part.ty)),
+        TypeSchema::Option(inner) => can_be_object(inner),
+        TypeSchema::Struct(of) => {
+            of.parts.len() > 1 || of.parts.iter().any(|part| can_be_object(&part.ty))
+        }
         ty => matches!(ty, TypeSchema::Enum(_)),
     }
 }
@@ -126,7 +130,11 @@ pub(super) fn cell_of(ty: &TypeSchema, value: &Value) -> String {
         _ if !is_plain(ty) => quoted(&json_of(ty, value)),
         (_, Value::None) => String::new(),
         (TypeSchema::Option(inner), Value::Some(value)) => cell_of(inner, value),
-        (TypeSchema::Struct(of), Value::Parts(_, parts)) => cell_of(&of.parts[0].ty, &parts[0].1),
+        (TypeSchema::Struct(of), Value::Parts(_, parts)) => match known_text(ty, value) {
+            Some(text) => quoted(&text),
+            None if parts.len() > 1 => quoted(&json_of(ty, value)),
+            None => cell_of(&of.parts[0].ty, &parts[0].1),
+        },
         (_, Value::Parts(_, parts)) if !parts.is_empty() => quoted(&json_of(ty, value)),
         _ => quoted(&text_of(value)),
     }
@@ -145,7 +153,7 @@ pub(super) fn quoted(text: &str) -> String {
 pub(super) fn value_of(of: Named<'_>, cell: &Cell<'_>) -> Result<Value, FaultAt> {
     let Cell { at, text, is_quoted } = *cell;
     let value = match of.ty {
-        ty if !is_plain(ty) || text.starts_with('{') && is_of_enum(ty) => {
+        ty if !is_plain(ty) || text.starts_with('{') && can_be_object(ty) => {
             Json::parse(text).and_then(|json| of.of_json(json))
         }
         TypeSchema::Option(_) if text.is_empty() && !is_quoted => return Ok(Value::None),

@@ -4,7 +4,7 @@ use super::fault::{FaultAt, fault};
 use super::fields::{places, short};
 use super::json::{Json, JsonKind, Member};
 use super::to_json::{can_be_null, have_places, parts_of};
-use crate::schema::{ELEMENTS_MAX, PartSchema, TypeSchema, Value};
+use crate::schema::{ELEMENTS_MAX, PartSchema, TypeSchema, Value, is_known};
 
 /// A type, and the name of the field or part that has it, for messages.
 #[derive(Clone, Copy)]
@@ -37,6 +37,9 @@ impl Named<'_> {
                     _ => return wrong("null, or an array of one value"),
                 };
                 Ok(Value::Some(Box::new(Named { ty: inner, ..self }.of_json(json)?)))
+            }
+            (TypeSchema::Struct(of), JsonKind::String(text)) if is_known(of) => {
+                self.of_text(json.at, &text)
             }
             (TypeSchema::Struct(of), kind) => {
                 Ok(Value::Parts(of.name.clone(), self.parts(&of.parts, json, kind)?))

@@ -1,6 +1,6 @@
 //! Values of fields become JSON.
 
-use crate::schema::{EnumSchema, PartSchema, TypeSchema, Value};
+use crate::schema::{EnumSchema, PartSchema, TypeSchema, Value, known_text};
 use serde_core::{Serialize, Serializer};
 
 /// The least number that many programs, which read numbers as `f64`, cannot tell from its
@@ -45,9 +45,10 @@ impl Serialize for Shown<'_> {
             (TypeSchema::Enum(of), Value::Parts(name, values)) if !values.is_empty() => {
                 to.collect_map([(name, Parts(parts_of(of, name), values))])
             }
-            (TypeSchema::Struct(of), Value::Parts(_, values)) => {
-                Parts(&of.parts, values).serialize(to)
-            }
+            (TypeSchema::Struct(of), Value::Parts(_, values)) => match known_text(ty, value) {
+                Some(text) => to.serialize_str(&text),
+                None => Parts(&of.parts, values).serialize(to),
+            },
             (_, Value::Words(words)) if words.len() != 1 => {
                 to.collect_seq(words.iter().map(|word| format!("{word:#018x}")))
             }

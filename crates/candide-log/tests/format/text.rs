@@ -4,7 +4,7 @@ use crate::draws::Draws;
 use crate::fields::fields;
 use crate::samples;
 use candide_log::format::manifest::fields_hash;
-use candide_log::schema::{PartSchema, TableSchema, TypeSchema, Value};
+use candide_log::schema::{PartSchema, StructSchema, TableSchema, TypeSchema, Value};
 use candide_log::text::{TextError, TextFormat, TextReader, TextWriter, json_of};
 
 const FORMATS: [TextFormat; 2] = [TextFormat::Json, TextFormat::Csv];
@@ -341,4 +341,80 @@ fn large_numbers_and_values_that_can_be_null_twice_stay_apart() {
     let values = [Value::None, some(Value::None), some(some(Value::Bool(true)))];
     let shown = values.map(|value| json_of(&twice, &value));
     assert_eq!(shown, ["null", "[null]", "[true]"]);
+}
+
+/// Returns the value of a struct of these parts.
+fn known(name: &str, parts: &[(&str, TypeSchema, Value)]) -> (TypeSchema, Value) {
+    let types = parts.iter().map(|(name, ty, _)| PartSchema {
+        name: (*name).into(),
+        bit: 0,
+        ty: ty.clone(),
+    });
+    let of = StructSchema { name: name.into(), bits: 128, parts: types.collect() };
+    let values = parts.iter().map(|(name, _, value)| ((*name).into(), value.clone()));
+    (TypeSchema::Struct(Box::new(of)), Value::Parts(name.into(), values.collect()))
+}
+
+#[test]
+fn times_addresses_and_decimal_numbers_have_texts_of_their_own() {
+    let one = |name, ty, value| known(name, &[("0", ty, value)]);
+    let seconds = |name, secs: i128, nanos| {
+        let nanos = ("nanos", TypeSchema::Unsigned(32), Value::Unsigned(nanos));
+        known(name, &[("secs", TypeSchema::Signed(64), Value::Signed(secs)), nanos])
+    };
+    let days = |days| one("Date", TypeSchema::Signed(32), Value::Signed(days));
+    let decimal = |low: u128, high: u128, scale, negative| {
+        let low = ("low", TypeSchema::Unsigned(64), Value::Unsigned(low));
+        let high = ("high", TypeSchema::Unsigned(32), Value::Unsigned(high));
+        let scale = ("scale", TypeSchema::Unsigned(8), Value::Unsigned(scale));
+        let negative = ("negative", TypeSchema::Bool, Value::Bool(negative));
+        known("Decimal", &[low, high, scale, negative])
+    };
+    let uuid = 0x0190_0000_0000_7000_8000_0000_00ab_cdef_u128;
+    let time = Value::Unsigned(86_399_500_000_000);
+    let values = [
+        (one("Ipv4Addr", TypeSchema::Unsigned(32), Value::Unsigned(0x7f00_0001)), "127.0.0.1"),
+        (one("Ipv6Addr", TypeSchema::Unsigned(128), Value::Unsigned(1)), "::1"),
+        (
+            one("Uuid", TypeSchema::Bytes(16), Value::Bytes(uuid.to_be_bytes().to_vec())),
+            "01900000-0000-7000-8000-000000abcdef",
+        ),
+        (days(0), "1970-01-01"),
+        (days(-1), "1969-12-31"),
+        (days(11_016), "2000-02-29"),
+        (days(-719_529), "-0001-12-31"),
+        (days(20_785), "2026-11-28"),
+        (days(47_540), "2100-02-28"),
+        (one("Time", TypeSchema::Unsigned(64), time), "23:59:59.5"),
+        (seconds("SystemTime", -1, 1), "1969-12-31T23:59:59.000000001Z"),
+        (seconds("NaiveDateTime", 951_782_400, 0), "2000-02-29T00:00:00"),
+        (seconds("SignedDuration", -1, 750_000_000), "-0.25s"),
+        (seconds("TimeDelta", 61, 0), "61s"),
+        (decimal(1250, 0, 2, true), "-12.50"),
+        (decimal(7, 0, 3, false), "0.007"),
+        (decimal(u64::MAX.into(), 1, 0, false), "36893488147419103231"),
+    ];
+    for ((ty, value), text) in values {
+        assert_eq!(value.to_string(), text);
+        assert_eq!(json_of(&ty, &value), format!("\"{text}\""));
+        assert_eq!(Value::of_text(&ty, text), Ok(value), "{text}");
+        for wrong in ["", "x", "2001-02-29", "24:00:00", "1.", "-s", "+1s", "1970-1-1", "1..2"] {
+            assert!(Value::of_text(&ty, wrong).is_err(), "{wrong} of {ty}");
+        }
+    }
+    // A struct of such a name with other parts is one like any other.
+    let (ty, value) = known("Date", &[("day", TypeSchema::Unsigned(8), Value::Unsigned(7))]);
+    assert_eq!(json_of(&ty, &value), "{\"day\":7}");
+}
+
+#[test]
+fn every_day_of_many_years_is_read_as_it_is_written() {
+    let ty = known("Date", &[("0", TypeSchema::Signed(32), Value::None)]).0;
+    let mut texts = std::collections::HashSet::new();
+    for days in (-800_000..800_000).step_by(7).chain((0..400).map(|n| i128::from(i32::MIN) + n)) {
+        let value = known("Date", &[("0", TypeSchema::Signed(32), Value::Signed(days))]).1;
+        let text = value.to_string();
+        assert_eq!(Value::of_text(&ty, &text), Ok(value), "{text}");
+        assert!(texts.insert(text));
+    }
 }

@@ -50,11 +50,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile.
     /// [`StreamError::Format`] if words are no values of their columns, or if the row type does not
-    /// describe its fields ([`Record::FIELDS`]).
+    /// describe its fields ([`RowMeta::FIELDS`](crate::schema::RowMeta::FIELDS)).
     pub fn export_arrow(&self, mut each: impl FnMut(RecordBatch)) -> Result<u64, StreamError> {
         let table = schema_of(&self.core().name, &RowType::of::<R>());
         if table.fields.is_empty() {
-            let what = format!("row type {} does not describe its fields", R::NAME);
+            let name = table.row_type;
+            let what = format!("row type {name} does not describe its fields");
             return Err(StreamError::Format(what));
         }
         export(self.inner(), self.core(), Columns::new(&table), &mut each)

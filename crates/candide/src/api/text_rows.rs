@@ -22,8 +22,8 @@ const ROWS_AT_ONCE: usize = 256;
 
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Writes all rows as JSON, an object in a line for each, in no particular order; returns their
-    /// number. No transaction may run meanwhile. The command `candide dump` writes the same. With the
-    /// cargo feature `text`.
+    /// number. No transaction may run meanwhile. The command `candide dump` writes the same. With
+    /// the cargo feature `text`.
     ///
     /// Members have the names of fields. Numbers from 2<sup>53</sup> on are strings, since many
     /// programs read numbers as `f64`, and so are bytes (hexadecimal digits), dates and addresses.
@@ -59,8 +59,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Writes all rows as comma-separated values, the names of the fields in the first line, as
     /// [`Table::export_json`] writes JSON. The absence of an optional value is an empty cell, an
-    /// empty text is `""`, and an array or a value with several parts is JSON. With the cargo feature
-    /// `text`.
+    /// empty text is `""`, and an array or a value with several parts is JSON. With the cargo
+    /// feature `text`.
     ///
     /// # Errors
     /// As [`Table::export_json`].

@@ -36,8 +36,8 @@ pub struct Conflict {
     pub key_text: Option<String>,
     /// The parts of the key, each with its name and its value: `id: 7`. `None` if `key` is `None`
     /// or lacks words, if the row type does not describe its fields
-    /// ([`Record::FIELDS`](crate::Record::FIELDS)), or if the conflict was about an entry of a
-    /// secondary index.
+    /// ([`RowMeta::FIELDS`](crate::schema::RowMeta::FIELDS)), or if the conflict was about an entry
+    /// of a secondary index.
     pub named_key: Option<String>,
 }
 
