@@ -4,7 +4,6 @@ use std::cell::RefCell;
 
 use candide_workloads::micro::Array;
 use candide_workloads::rubis::Rubis;
-use candide_workloads::stamp::bayes::Bayes;
 use candide_workloads::stamp::genome::Genome;
 use candide_workloads::stamp::intruder::Intruder;
 use candide_workloads::stamp::kmeans::Kmeans;
@@ -179,14 +178,6 @@ impl Room {
         let [gene, segments] =
             [self.asked(published.gene, 60), self.asked(published.segments, 120)];
         Genome { gene, segments, kept: kept.clone(), ..published }
-    }
-
-    /// Returns bayes, likewise.
-    pub(super) fn bayes(&self, kept: &Kept) -> Bayes {
-        let published = Bayes::published(Scale::Sim);
-        let [variables, records] =
-            [self.asked(published.variables, 8), self.asked(published.records, 200)];
-        Bayes { variables, records, kept: kept.clone(), ..published }
     }
 
     /// Returns intruder, likewise.
