@@ -106,6 +106,8 @@ fn thaw<P: Protocol>(inner: &Inner<P>, table: &TableCore, groups: u64) -> Result
     }
     inner.engine.epochs.wait_for_others()?;
     table.set_frozen(thawed);
+    // A session that sleeps may wait for a change of what it has read unobserved.
+    inner.engine.watchers.wake_all();
     Ok(())
 }
 
@@ -134,6 +136,9 @@ fn show_frozen<P: Protocol>(inner: &Inner<P>, table: &TableCore) {
 pub(super) fn restrict<P: Protocol>(inner: &Inner<P>, table: &TableCore, options: TableOptions) {
     if options.is_permanent() {
         table.make_permanent();
+        if let Some(locks) = inner.catalog.locks() {
+            locks.policies.make_permanent(table.number);
+        }
     }
     if options.is_frozen() {
         table.set_frozen(u64::MAX);

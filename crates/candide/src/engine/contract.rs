@@ -308,6 +308,17 @@ pub trait Protocol: Absence {
         false
     }
 
+    /// Returns whether the row of a unit exists for ever, from the attempt's place in the serial
+    /// order on. The row is not observed. By default no row does.
+    #[doc(hidden)]
+    fn is_permanent(
+        _context: &mut Context<'_, Self>,
+        _attempt: &mut Self::Attempt,
+        _at: CellAt,
+    ) -> Result<bool, Abort> {
+        Ok(false)
+    }
+
     /// Called when the session has waited at the place that [`Protocol::lock_place`] has returned
     /// for the unit `at`, with or without success. The session has been pinned all the time.
     #[doc(hidden)]
@@ -483,10 +494,11 @@ pub trait Protocol: Absence {
             let (start, count) = (images.len(), item.at.payload_words());
             images.resize(start + count, 0);
             if Self::ASSUMES_BLINDLY
+                && item.expects == Some(true)
                 && !writes.may_fail(item)
-                && Self::assumes_blindly(context, item.at)
+                && Self::is_permanent(context, attempt, item.at)?
             {
-                // The operations have told the closure nothing of the row, and tell nothing now.
+                // What the operations have told the closure is true.
                 continue;
             }
             let image = &mut images[start..];

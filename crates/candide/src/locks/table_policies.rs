@@ -29,6 +29,8 @@ struct TableWords {
     policy: AtomicU64,
     /// The frozen units, one bit each.
     frozen: AtomicU64,
+    /// Whether the rows are permanent.
+    permanent: AtomicBool,
 }
 
 /// The policies of a database's tables. A table's policy may change while transactions run; each
@@ -104,6 +106,17 @@ impl TablePolicies {
         // Relaxed: a change of these bits waits for the transactions that may have loaded them.
         let frozen = |words: &TableWords| words.frozen.load(Ordering::Relaxed);
         self.words(at.table()).map_or(0, frozen) >> at.unit() & 1 != 0
+    }
+
+    /// Returns whether the rows of a table are permanent.
+    pub(crate) fn is_permanent(&self, table: u16) -> bool {
+        // Relaxed: rows become permanent before a program can use the table.
+        self.words(table).is_some_and(|words| words.permanent.load(Ordering::Relaxed))
+    }
+
+    /// Makes the rows of a table permanent.
+    pub(crate) fn make_permanent(&self, table: u16) {
+        self.make_words(table).permanent.store(true, Ordering::Relaxed);
     }
 
     /// Sets the frozen units of a table, one bit each.

@@ -420,6 +420,17 @@ impl<P: Protocol> State<P> {
             return Ok(if_unasked);
         }
         self.enter(engine)?;
+        if let Some(item) = self.writes.find(first)
+            && self.writes.items()[item].expects.is_some()
+        {
+            // So far the closure has been told what its own writes assume.
+            let present = self.observe_existence(engine, first)?;
+            if !self.writes.items()[item].accepts(present) {
+                let context = &mut Context::new(engine, &mut self.worker);
+                let abort = context.conflict(Abort::ExistenceChanged, first);
+                return Err(self.doom(abort));
+            }
+        }
         self.is_there(engine, first)
     }
 

@@ -18,7 +18,7 @@
 //! * **PL2** An attempt locks in the order of ranks, which are unique. Before it locks a cell, each
 //!   of its predecessors is over, or has *passed* the rank of that cell: has locked all that it
 //!   locks up to that rank, and so have its predecessors. An attempt shows no rank as passed that
-//!   one of its predecessors has not.
+//!   one of its predecessors has not, or that is not below those of rows which it has yet to find.
 //! * **PL3** An attempt is over after all its predecessors.
 //! * **PL4** An attempt executes an item after its predecessor there is done or over, and shows
 //!   that it is done after that. An attempt that fails is done with all items when its predecessors

@@ -556,6 +556,15 @@ impl EarlyLocks {
         tid.has(WASK).then(|| CallWish::of(engine, at))
     }
 
+    /// Returns whether a row is permanent, in a table whose rows are locked in chains.
+    pub(super) fn has_permanent<P: Protocol<Clock = Shared>>(
+        context: &Context<'_, P>,
+        at: CellAt,
+    ) -> bool {
+        let policies = &context.clock.locks.policies;
+        policies.is_permanent(at.table()) && policies.at(at) == Policy::Pipelined
+    }
+
     /// Returns whether the words of a unit never change, once its row is there.
     pub(super) fn is_frozen<P: Protocol<Clock = Shared>>(
         context: &Context<'_, P>,

@@ -116,6 +116,10 @@ impl Protocol for Occ {
 
     #[cold]
     fn loosen(attempt: &mut Attempt, at: CellAt, range: NumberRange) -> bool {
+        // A frozen unit has not been observed.
+        if attempt.reads.last().is_none_or(|(last, _)| last.address() != at.address()) {
+            return false;
+        }
         attempt.ranges.loosen(&mut attempt.reads, at, range);
         true
     }
@@ -147,6 +151,14 @@ impl Protocol for Occ {
 
     fn assumes_blindly(context: &mut Context<'_, Occ>, at: CellAt) -> bool {
         EarlyLocks::finds_existence(context, at)
+    }
+
+    fn is_permanent(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
+        attempt.is_permanent(context, at)
     }
 
     fn end_wait(context: &mut Context<'_, Occ>, at: CellAt) {

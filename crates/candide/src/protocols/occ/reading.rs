@@ -118,10 +118,11 @@ fn read_frozen(
         forget_frozen(at);
         return Ok(None);
     }
-    // Acquire: sees the words of the version (E3). The commit of the version has its epoch.
+    // Acquire: sees the words of the version (E3).
     let tid = Tid(at.cell_word(0).load(Ordering::Acquire));
-    let is_inserted = tid.version() != Tid::INITIAL.version();
-    if !is_inserted || tid.has(Tid::ABSENT | Tid::DEAD) || !attempt.view.is_opaque() {
+    // INSTALL: the commit that inserts the row may not have its epoch yet.
+    let is_there = !tid.has(Tid::INSTALL | Tid::ABSENT | Tid::DEAD);
+    if !is_there || !attempt.view.is_opaque() {
         return Ok(None);
     }
     if !attempt.view.has(tid) {
@@ -144,8 +145,10 @@ fn read_slowly(
     mut tid: Tid,
     mut look: impl FnMut() -> Result<Tid, Tid>,
 ) -> Result<Tid, Abort> {
-    if tid.has(READER_ASKS) {
-        early.before_read(&mut context, at)?;
+    if tid.has(READER_ASKS | FROZEN) {
+        if tid.has(READER_ASKS) {
+            early.before_read(&mut context, at)?;
+        }
         match look() {
             Ok(seen) => return Ok(seen),
             Err(said) => tid = said,
@@ -201,6 +204,27 @@ impl Attempt {
         }
         self.ranges.end_refresh(&mut self.reads, moved.is_ok());
         moved
+    }
+
+    /// Returns whether the row of a unit, whose table is pipelined, is permanent and was there at
+    /// the moment of the view. The row is not observed. The view moves on if need be.
+    #[cold]
+    pub(super) fn is_permanent(
+        &mut self,
+        context: &mut Context<'_, Occ>,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
+        let tid = self.ask(at);
+        // Without a version, no commit has inserted the row yet.
+        let is_there = !tid.has(Tid::ABSENT | Tid::DEAD) && tid.version() != Tid::INITIAL.version();
+        if !is_there || !self.view.is_opaque() || !EarlyLocks::has_permanent(context, at) {
+            return Ok(false);
+        }
+        if !self.view.has(tid) {
+            self.move_view(None).map_err(|stuck| view::conflict(context, stuck))?;
+        }
+        self.note_frozen(tid);
+        Ok(true)
     }
 
     /// Notes a version that a read has found which is not observed.

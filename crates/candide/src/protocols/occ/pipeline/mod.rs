@@ -312,10 +312,10 @@ fn leave_version(context: &mut Context<'_, Occ>, at: CellAt, version: Tid) {
     let mut was = word_of(at);
     loop {
         let flags = was.0 & !was.version() & !Tid::WATCHED;
-        // Release: a reader of a frozen unit sees the row of its version (E3). An exchange: the
+        // Relaxed: the successor reads the word when this attempt is over (E31). An exchange: the
         // successor may be setting ABSENT.
-        let now = version.version() | flags;
-        match cell.compare_exchange(was.0, now, Ordering::Release, Ordering::Relaxed) {
+        let (now, relaxed) = (version.version() | flags, Ordering::Relaxed);
+        match cell.compare_exchange(was.0, now, relaxed, relaxed) {
             Ok(_) => break,
             Err(now) => was = Tid(now),
         }

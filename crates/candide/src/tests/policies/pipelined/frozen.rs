@@ -4,7 +4,7 @@ use super::*;
 use crate::Whole;
 
 /// A database with rows 0..8 in a permanent table of two groups, of which `other` is frozen.
-fn frozen() -> Scene {
+pub(super) fn frozen() -> Scene {
     let builder = Database::<Occ>::builder().policy(Policy::Pipelined).timestamp_splitting(true);
     let db = builder.manual_epochs(1).build().unwrap();
     let table = db.table_with::<Item>("rows", TableOptions::default().permanent()).unwrap();
@@ -203,6 +203,47 @@ fn columns_are_frozen_when_their_writers_have_ended() {
     let change = scene.db.run(|tx| scene.table.update(tx, 0, Item::COUNT.add(1)));
     assert_eq!(change, Err(Abort::Frozen));
     assert_eq!(count(&scene, 0), Some(1));
+}
+
+/// A range of a frozen number is true for ever. It loosens no other observation.
+#[test]
+fn a_range_of_a_frozen_number_loosens_no_other_read() {
+    let scene = frozen();
+    let (mut session, mut other) = (scene.db.session().unwrap(), scene.db.session().unwrap());
+    let table = &scene.table;
+    let alone = session.run(|tx| table.is_within(tx, 1, Item::OTHER, 50..=200));
+    assert_eq!(alone, Ok(true));
+    let counted = session.run(|tx| {
+        let count = table.read(tx, 0, Item::COUNT)?;
+        assert!(table.is_within(tx, 1, Item::OTHER, 50..=200)?);
+        if tx.attempt_number() == 1 {
+            other.run(|tx| table.update(tx, 0, Item::COUNT.set(60))).unwrap();
+        }
+        table.update(tx, 0, Item::COUNT.set(count + 1))
+    });
+    assert_eq!(counted, Ok(()));
+    assert_eq!(count(&scene, 0), Some(61), "an update is lost");
+}
+
+/// A session that has read a frozen column, and waits, runs again when the column is thawed.
+#[test]
+fn a_thaw_wakes_the_sessions_that_wait() {
+    let scene = frozen();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let mut session = scene.db.session().unwrap();
+            session.run(|tx| {
+                let other = scene.table.read(tx, 1, Item::OTHER)?;
+                scene.table.read(tx, 0, Item::COUNT)?;
+                if other == 100 { tx.retry() } else { Ok(other) }
+            })
+        });
+        let watchers = &scene.db.inner.engine.watchers;
+        eventually("it sleeps", || waiter.is_finished() || watchers.count() == 1);
+        scene.table.thaw(Item::OTHER).unwrap();
+        scene.db.run(|tx| scene.table.update(tx, 1, Item::OTHER.set(1))).unwrap();
+        assert_eq!(waiter.join().unwrap(), Ok(1));
+    });
 }
 
 /// More threads than cores run tame transactions on a few rows of a permanent table: each attempt

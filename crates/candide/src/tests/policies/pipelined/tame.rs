@@ -107,7 +107,7 @@ fn a_wish_for_the_end_of_a_chain_ends_in_a_panic() {
 /// updater is.
 #[test]
 fn an_error_of_the_closure_does_not_wait_for_the_row_of_a_step() {
-    let scene = pipelined();
+    let scene = super::frozen::frozen();
     std::thread::scope(|scope| {
         let first = spawn(scope, &scene, Point::Executed, add(0, 1)).reached();
         let mut session = scene.db.session().unwrap();
