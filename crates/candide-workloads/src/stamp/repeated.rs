@@ -113,7 +113,8 @@ pub trait Objects<P: Protocol>: Clone + Send + Sync + 'static {
     ) -> Result<<Self::Program as Program>::Found, Abort>;
 
     /// Runs the thread's next transaction. Returns its type and the number of attempts before the
-    /// last one; `None` if nothing is left to do in this stage, and the hand is empty.
+    /// last one; `None` if nothing is left to do in this stage, and the hand is empty. A program
+    /// must have at least one transaction, since a step of a worker ends with one.
     ///
     /// # Errors
     /// If the program cannot go on.

@@ -42,6 +42,17 @@ fn learning_ends_and_begins_anew_with_any_number_of_threads() {
     assert_eq!(Bayes::KINDS, ["create", "take", "apply", "search", "push"]);
 }
 
+#[test]
+fn a_program_without_any_task_ends_all_the_same() {
+    let knobs = Bayes { parents_pct: 0, penalty: 1_000, ..knobs() };
+    let db = database(true, true);
+    let loaded = load(&db, &knobs, 2);
+    assert_eq!(loaded.program().transactions(), 1, "the one that finds the list empty");
+    run(&db, &loaded, 2, 50);
+    assert_eq!(check(&db, &loaded).failed, Vec::<String>::new());
+    assert!(loaded.ended() > 10, "{} times", loaded.ended());
+}
+
 /// One thread learns the sequential program's network.
 struct Sequential;
 

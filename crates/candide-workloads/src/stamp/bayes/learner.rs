@@ -159,7 +159,8 @@ impl Learner {
             .filter_map(|to| self.best(&network, to).expect("no transaction"))
             .map(Element::from)
             .collect();
-        let mut transactions = tasks.len() as u64;
+        // The last one finds the list empty.
+        let mut transactions = tasks.len() as u64 + 1;
         while let Some(task) = tasks.pop_first() {
             let Task { change, from, to, .. } = task.into();
             let plan = self.plan(&network, (change, from, to)).expect("no transaction");

@@ -57,6 +57,8 @@ pub enum Hand {
     Variable(u32),
     /// The variable's next task.
     Next(Task),
+    /// Nothing, and the list was empty.
+    Over,
 }
 
 /// The network as a transaction sees it.
@@ -166,11 +168,12 @@ impl<P: Protocol> Objects<P> for Learned<P> {
         let (kind, retries) = match std::mem::take(hand) {
             Hand::Empty => {
                 let (task, retries) = run_counted(session, |tx| self.tasks.pop_first(tx));
-                let Some(task) = task? else { return Ok(None) };
-                counts[2] += 1;
-                *hand = Hand::Task(task.into());
+                let task = task?;
+                counts[2] += u64::from(task.is_some());
+                *hand = task.map_or(Hand::Over, |task| Hand::Task(task.into()));
                 (1, retries)
             }
+            Hand::Over => return Ok(None),
             Hand::Task(task) => {
                 let (gain, retries) = run_counted(session, |tx| self.apply(tx, learner, task));
                 counts[0] += gain?;
@@ -194,6 +197,6 @@ impl<P: Protocol> Objects<P> for Learned<P> {
     }
 
     fn is_busy(hand: &Hand) -> bool {
-        !matches!(hand, Hand::Empty)
+        !matches!(hand, Hand::Empty | Hand::Over)
     }
 }
