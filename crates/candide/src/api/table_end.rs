@@ -47,6 +47,7 @@ pub(super) fn await_durable<P: Protocol>(inner: &Handle<P>) -> Result<(), Error>
 /// been deleted; what has not stays in memory.
 pub(super) fn empty<P: Protocol>(session: &mut Session<P>, core: &TableCore) -> bool {
     core.log_number.clear();
+    core.lift_restrictions();
     session.set_acknowledge(Level::Memory);
     for index in core.indexes.all() {
         // The index stays readable, so that its handles are refused because of the table.

@@ -86,6 +86,7 @@ fn freeze<P: Protocol>(inner: &Inner<P>, table: &TableCore, groups: u64) -> Resu
     }
     inner.engine.epochs.refuse_inside()?;
     let _one_at_a_time = lock(&inner.index_changes);
+    table.check_in_use()?;
     let before = restrictions.frozen();
     table.set_frozen(before | groups);
     if let Err(error) = inner.engine.epochs.wait_for_others() {
@@ -99,6 +100,7 @@ fn freeze<P: Protocol>(inner: &Inner<P>, table: &TableCore, groups: u64) -> Resu
 fn thaw<P: Protocol>(inner: &Inner<P>, table: &TableCore, groups: u64) -> Result<(), Error> {
     inner.engine.epochs.refuse_inside()?;
     let _one_at_a_time = lock(&inner.index_changes);
+    table.check_in_use()?;
     let thawed = table.restrictions.frozen() & !groups;
     if let Some(locks) = inner.catalog.locks() {
         let units = table.layout.frozen_units(thawed, table.groups.len());
@@ -137,7 +139,7 @@ pub(super) fn restrict<P: Protocol>(inner: &Inner<P>, table: &TableCore, options
     if options.is_permanent() {
         table.make_permanent();
         if let Some(locks) = inner.catalog.locks() {
-            locks.policies.make_permanent(table.number);
+            locks.policies.set_permanent(table.number, true);
         }
     }
     if options.is_frozen() {

@@ -315,9 +315,7 @@ impl Catalog {
             version_slabs.map(|(whole, short)| VersionTable { whole, short, deleted_index });
         if let Some(locks) = self.locks() {
             locks.policies.set(number, plan.policy);
-            if plan.permanent {
-                locks.policies.make_permanent(number);
-            }
+            locks.policies.set_permanent(number, plan.permanent);
             locks.policies.freeze(number, layout.frozen_units(plan.frozen, groups.len()));
         }
         let is_restricted = plan.permanent || plan.frozen != 0;

@@ -216,6 +216,12 @@ impl TableCore {
         self.indexes.note_restrictions();
     }
 
+    /// Lets rows be deleted and changed again. No program uses the table any more.
+    pub(crate) fn lift_restrictions(&self) {
+        self.restrictions.permanent.store(false, Ordering::Relaxed);
+        self.restrictions.frozen.store(0, Ordering::Relaxed);
+    }
+
     /// Makes `frozen` the groups that cannot be changed. The rows are permanent.
     pub(crate) fn set_frozen(&self, frozen: u64) {
         self.restrictions.frozen.store(frozen, Ordering::Relaxed);

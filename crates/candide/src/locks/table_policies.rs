@@ -114,9 +114,11 @@ impl TablePolicies {
         self.words(table).is_some_and(|words| words.permanent.load(Ordering::Relaxed))
     }
 
-    /// Makes the rows of a table permanent.
-    pub(crate) fn make_permanent(&self, table: u16) {
-        self.make_words(table).permanent.store(true, Ordering::Relaxed);
+    /// Sets whether the rows of a table are permanent.
+    pub(crate) fn set_permanent(&self, table: u16, is_permanent: bool) {
+        if is_permanent || self.words(table).is_some() {
+            self.make_words(table).permanent.store(is_permanent, Ordering::Relaxed);
+        }
     }
 
     /// Sets the frozen units of a table, one bit each.

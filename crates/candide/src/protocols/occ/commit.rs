@@ -99,7 +99,9 @@ pub(super) fn commit_keyed(
     }
     let keyed = Keyed::prepare(context, attempt, writes)?;
     let committed = match attempt.early.begin_pipeline(context, writes, false) {
-        Some(_in_chain) if attempt.early.are_below(keyed.first_rank()) => {
+        Some(_in_chain)
+            if attempt.early.are_below(keyed.first_rank()) && keyed.has_ranks(context, attempt) =>
+        {
             attempt.early.set_ceiling(Some(keyed.first_rank()));
             pipeline::commit(context, attempt, writes, turn, Some(&keyed))
         }

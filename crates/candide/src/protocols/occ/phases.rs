@@ -105,7 +105,7 @@ fn with_ranges(
         if validated != Err(Abort::ReadChanged) {
             break;
         }
-        match attempt.ranges.refresh(&mut attempt.reads, is_own, Some(context.engine)) {
+        match attempt.ranges.refresh(&mut attempt.reads, is_own) {
             Ok(true) => validated = again(context, attempt),
             Ok(false) => break,
             Err(at) => {

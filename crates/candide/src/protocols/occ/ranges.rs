@@ -14,12 +14,11 @@
 
 #![forbid(unsafe_code)]
 
-use crate::engine::Common;
-use crate::locks::{CallWish, RANGE, ROUNDS_HELD, is_in_chain, patience};
+use crate::locks::{RANGE, ROUNDS_HELD};
 use crate::protocols::shared::read_set::{has_changed, is_locked_by_another};
 use crate::record::{CellAt, Tid};
 use crate::schema::{NumberRange, Words};
-use crate::sync::{MODELLED, Ordering, Point, Spin, Wait, Waited, Wish, pass};
+use crate::sync::{Ordering, Point, Spin, pass};
 
 /// The ranges that belong to reads of the read set.
 ///
@@ -70,8 +69,7 @@ impl Ranges {
     /// Reads all numbers again whose units have another version than the one in the read set, or
     /// are being written. If a number is still in its range, the new version takes the place of the
     /// old one. Returns whether a validation may now have another result. `is_own` returns whether
-    /// the caller has locked a unit. Waits a few rounds in all for other commits; and, with an
-    /// `engine`, until a chain of commits ends, as a reader does.
+    /// the caller has locked a unit. Waits a few rounds in all for other commits.
     ///
     /// # Errors
     /// The unit of the first number that is no longer in its range, or is being written for longer.
@@ -82,7 +80,6 @@ impl Ranges {
         &self,
         reads: &mut [(CellAt, Tid)],
         is_own: &dyn Fn(CellAt) -> bool,
-        engine: Option<&Common>,
     ) -> Result<bool, CellAt> {
         if !self.are_of(reads) {
             return Ok(false);
@@ -92,7 +89,7 @@ impl Ranges {
         for RangeRead { read, range, .. } in &self.0 {
             let (at, seen) = reads[*read];
             if has_changed(at, seen, || is_own(at)) {
-                let now = look((at, range), is_own, &mut spin, engine).ok_or(at)?;
+                let now = look(at, range, is_own, &mut spin).ok_or(at)?;
                 reads[*read].1 = Tid(now.0 | RANGE);
                 has_looked = true;
             }
@@ -120,12 +117,11 @@ impl Ranges {
 /// Returns the TID word of a cell with a version whose number is in `range`; `None` if the cell has
 /// no such version, or if another commit to it is not over in time.
 fn look(
-    (at, range): (CellAt, &NumberRange),
+    at: CellAt,
+    range: &NumberRange,
     is_own: &dyn Fn(CellAt) -> bool,
     spin: &mut Spin,
-    engine: Option<&Common>,
 ) -> Option<Tid> {
-    let mut chain: Option<(CallWish<'_>, Wait<'_>)> = None;
     loop {
         let before = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if before.has(Tid::ABSENT | Tid::DEAD) {
@@ -139,18 +135,7 @@ fn look(
                 return range.has(number).then_some(before);
             }
         }
-        if let Some(engine) = engine.filter(|_| is_in_chain(at)) {
-            // The commit may be in a chain, too. So the wait has a bound (WA3).
-            let (wish, wait) = chain.get_or_insert_with(|| {
-                let patience = patience(!MODELLED);
-                let wait = Wait::new(&engine.parking, at.address(), Wish::Look, patience);
-                (CallWish::of(engine, at), wait)
-            });
-            wish.express();
-            if wait.wait() == Waited::InVain {
-                return None;
-            }
-        } else if !spin.wait_at_most(ROUNDS_HELD) {
+        if !spin.wait_at_most(ROUNDS_HELD) {
             return None;
         }
     }

@@ -193,7 +193,7 @@ impl Attempt {
                 break;
             }
             // While the closure runs, INSTALL is always another session's.
-            match self.ranges.refresh(&mut self.reads, &|_| false, None) {
+            match self.ranges.refresh(&mut self.reads, &|_| false) {
                 Ok(true) => moved = self.view.move_on(&self.reads, &self.nodes, new),
                 Ok(false) => break,
                 Err(at) => {
@@ -217,6 +217,10 @@ impl Attempt {
         let tid = self.ask(at);
         // Without a version, no commit has inserted the row yet.
         let is_there = !tid.has(Tid::ABSENT | Tid::DEAD) && tid.version() != Tid::INITIAL.version();
+        // A row of the files may have been deleted, and is being inserted again: then its first cell
+        // is queued, and the version is that of the tombstone.
+        let is_known = at.is_first() && !tid.has(Tid::QUEUED);
+        let is_there = is_there && (is_known || !tid.has(Tid::INSTALL));
         if !is_there || !self.view.is_opaque() || !EarlyLocks::has_permanent(context, at) {
             return Ok(false);
         }

@@ -101,6 +101,16 @@ impl Keyed {
         self.ops.first().map_or(u16::MAX, |&(rank, _)| rank)
     }
 
+    /// Returns whether the ranks of the tables are the ones with which the commit was prepared. Once
+    /// the session's desk shows the attempt, no rank changes.
+    pub(in super::super) fn has_ranks(
+        &self,
+        context: &mut Context<'_, Occ>,
+        attempt: &Attempt,
+    ) -> bool {
+        self.ops.iter().all(|(rank, op)| attempt.early.rank_of(context, op.table) == *rank)
+    }
+
     /// Locks the rows, and evaluates the write set, of which all other items are locked.
     pub(super) fn lock_and_evaluate(
         &self,

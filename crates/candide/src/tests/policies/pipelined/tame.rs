@@ -59,31 +59,6 @@ fn an_insert_of_a_deleted_row_wants_the_chain_to_end() {
     assert_free(&scene.table, "after both");
 }
 
-/// A commit that has observed a range waits for the end of a chain through the row, and finds the
-/// number still in the range.
-#[test]
-fn a_range_of_a_row_in_a_chain_is_tested_when_the_chain_has_ended() {
-    let scene = pipelined();
-    std::thread::scope(|scope| {
-        let ranged = |table: &Table<Item, Occ>, tx: &Tx<'_, Occ>| {
-            assert!(table.is_within(tx, 0, Item::COUNT, 0..)?);
-            table.update(tx, 1, Item::COUNT.add(1))
-        };
-        let ranged = spawn(scope, &scene, Point::Unlocked, ranged).reached();
-        let first = spawn(scope, &scene, Point::Executed, add(0, 1)).reached();
-        let at = cell(&scene.table, 0);
-        let Stopped { thread, go, .. } = ranged;
-        drop(go);
-        eventually("the commit waits", || thread.is_finished() || scene.sleeps_at(at.address()));
-        assert!(!thread.is_finished(), "the chain has not ended");
-        assert!(Lock::of(&at).word().is_wanted());
-        assert_eq!(first.finish(), (Ok(()), 0));
-        assert_eq!(thread.join().unwrap().0, Ok(()));
-    });
-    assert_eq!([0, 1].map(|key| count(&scene, key)), [Some(1), Some(1)]);
-    assert_free(&scene.table, "after both");
-}
-
 #[test]
 fn a_wish_for_the_end_of_a_chain_ends_in_a_panic() {
     let scene = pipelined();
