@@ -1,6 +1,7 @@
 //! Schedules of chains, under the policy `pipelined`: threads are stopped at exact points of their
 //! commits.
 
+mod attack2;
 mod beside;
 mod frozen;
 mod held;
