@@ -67,7 +67,7 @@ pub(super) fn text_of(name: &str, parts: &[(String, Value)]) -> Option<String> {
     };
     match known(name)? {
         Known::Ipv4 => Some(Ipv4Addr::from_bits(number(0)?.try_into().ok()?).to_string()),
-        Known::Ipv6 => match (&parts[..], &parts.first()?.1) {
+        Known::Ipv6 => match (parts, &parts.first()?.1) {
             ([_], Value::Unsigned(bits)) => Some(Ipv6Addr::from_bits(*bits).to_string()),
             _ => None,
         },

@@ -40,6 +40,7 @@ macro_rules! for_each_function {
             end_wait [context: Context] [] [at: CellAt];
             waits_to_link [context: Context] [attempt: Attempt] [table: u16] -> bool;
             finds_keys_late [context: Context] [attempt: Attempt] [table: u16] -> bool;
+            is_permanent [context: Context] [attempt: AttemptMut] [at: CellAt] -> Result<bool, Abort>;
             assumes_blindly [context: Context] [] [at: CellAt] -> bool;
             is_present [] [attempt: Attempt] [at: CellAt] -> bool;
             assumes [context: Context] [attempt: AttemptMut] [at: CellAt, exists: bool]

@@ -217,8 +217,8 @@ impl Attempt {
         let tid = self.ask(at);
         // Without a version, no commit has inserted the row yet.
         let is_there = !tid.has(Tid::ABSENT | Tid::DEAD) && tid.version() != Tid::INITIAL.version();
-        // A row of the files may have been deleted, and is being inserted again: then its first cell
-        // is queued, and the version is that of the tombstone.
+        // A row of the files may have been deleted, and is being inserted again: then its first
+        // cell is queued, and the version is that of the tombstone.
         let is_known = at.is_first() && !tid.has(Tid::QUEUED);
         let is_there = is_there && (is_known || !tid.has(Tid::INSTALL));
         if !is_there || !self.view.is_opaque() || !EarlyLocks::has_permanent(context, at) {

@@ -101,8 +101,8 @@ impl Keyed {
         self.ops.first().map_or(u16::MAX, |&(rank, _)| rank)
     }
 
-    /// Returns whether the ranks of the tables are the ones with which the commit was prepared. Once
-    /// the session's desk shows the attempt, no rank changes.
+    /// Returns whether the ranks of the tables are the ones with which the commit was prepared.
+    /// Once the session's desk shows the attempt, no rank changes.
     pub(in super::super) fn has_ranks(
         &self,
         context: &mut Context<'_, Occ>,

@@ -1,8 +1,8 @@
 //! A second attack: frozen columns, permanent rows, and what a closure learns.
 
 use super::*;
-use crate::locks::note_frozen;
 use crate::RunOptions;
+use crate::locks::note_frozen;
 
 /// A database with rows 0..8 in a permanent table of two groups, of which `other` is frozen.
 fn frozen() -> Scene {
