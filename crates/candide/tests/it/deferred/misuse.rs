@@ -108,6 +108,7 @@ fn a_later_of_an_earlier_attempt_is_refused<P: Protocol>() {
     let (db, items) = items::<P>();
     let (mut own, mut other) = (db.session().unwrap(), db.session().unwrap());
     let (mut before, mut repeats): (Option<Later<i64>>, _) = (None, false);
+    let mut has_changed = false;
     let sum = own.run_deferred(|tx| {
         items.read(tx, 2, Item::COUNT)?;
         if let Some(before) = &before {
@@ -115,14 +116,15 @@ fn a_later_of_an_earlier_attempt_is_refused<P: Protocol>() {
             assert_eq!(before.now(tx), Err(Abort::LaterUndone));
         } else {
             // A conflict with what was read.
-            let _ = other.run(|tx| items.update(tx, 2, Item::COUNT.add(1)));
+            let changed = other.run(|tx| items.update(tx, 2, Item::COUNT.add(1)));
+            has_changed = changed.is_ok();
         }
         let sum = add(tx, &items, 1, 1)?;
         before = Some(sum.clone());
         Ok(sum)
     });
     assert_eq!(sum, Ok(11));
-    assert!(repeats || P::NAME == "mvto" || count(&db, &items, 2) == 20, "the read has changed");
+    assert!(repeats || P::NAME == "mvto" || !has_changed, "the read has changed");
 }
 
 protocol_tests!(all: the_value_of_a_later_is_taken_once);
