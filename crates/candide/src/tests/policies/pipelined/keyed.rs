@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tests::waiting::eventually;
-use crate::{Later, Whole};
+use crate::{Later, RunOptions, Whole};
 
 /// Counters, whose numbers become keys of orders; and lines of the orders.
 struct Orders {
@@ -121,7 +121,8 @@ fn keys_that_come_too_late_are_computed_in_the_closure() {
 fn outcomes_of_late_keys_are_those_of_known_keys() {
     let orders = orders([1, 2, 3]);
     orders.db.run(|tx| orders.orders.insert(tx, Item::new(20_001, 7))).unwrap();
-    let placed = orders.db.run_deferred(|tx| orders.place(tx, 2));
+    let few = RunOptions::new().attempts_max(20);
+    let placed = orders.db.with(few).run_deferred(|tx| orders.place(tx, 2));
     assert_eq!(placed, Err(Abort::Duplicate));
     assert_eq!(count_of(&orders, &orders.counters, 2), Some(0), "nothing has been executed");
     let key = |tx: &Tx<'_, Occ>| {
