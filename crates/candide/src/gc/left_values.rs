@@ -49,12 +49,12 @@ impl LeftValues {
 
     /// Moves all values to `into`. The caller holds the lock of the session's garbage.
     pub(crate) fn take(&self, into: &mut impl Extend<Value>) {
+        // The memory is there before the first value.
+        let Some(words) = self.words.get() else { return };
         let taken = self.taken.load(Ordering::Relaxed);
         let put = self.put.load(Ordering::Acquire); // E32
-        if let Some(words) = self.words.get() {
-            let word = |number| words[(number % ROOM) as usize].load(Ordering::Relaxed);
-            into.extend((taken..put).map(|number| Value::claim(word(number))));
-        }
+        let word = |number| words[(number % ROOM) as usize].load(Ordering::Relaxed);
+        into.extend((taken..put).map(|number| Value::claim(word(number))));
         self.taken.store(put, Ordering::Release); // E32
     }
 }

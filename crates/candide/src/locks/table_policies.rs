@@ -202,8 +202,11 @@ impl TablePolicies {
     fn make_words(&self, table: u16) -> &TableWords {
         let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
         let groups = self.groups.get_or_init(|| (0..GROUPS).map(|_| OnceLock::new()).collect());
-        let words =
-            groups[group].get_or_init(|| Box::new(std::array::from_fn(|_| TableWords::default())));
+        let words = groups[group].get_or_init(|| {
+            // An array of a model's words would take too much of the stack.
+            let words: Vec<TableWords> = (0..GROUP).map(|_| TableWords::default()).collect();
+            words.try_into().expect("there are as many as a group has")
+        });
         &words[place]
     }
 }
