@@ -134,7 +134,6 @@ fn slices_of_all_runs_are_in_order_and_add_up_to_the_result() {
         "aborted",
         "user_aborted",
         "p50_us",
-        "p90_us",
         "p99_us",
         "p999_us",
         "max_us",

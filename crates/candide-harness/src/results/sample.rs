@@ -28,7 +28,6 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         aborted: 2,
         user_aborted: 1,
         p50_us: 1.0,
-        p90_us: 1.5,
         p99_us: 2.0,
         p999_us: 3.0,
         max_us: 4.0,
