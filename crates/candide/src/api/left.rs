@@ -5,8 +5,14 @@
 
 use crate::engine::{Common, VALUES_AT_ONCE, keep_buffer};
 use crate::record::value::Value;
-use crate::sync::{Dropping, is_inside_transaction};
+use crate::sync::{MODELLED, is_inside_transaction};
 use crate::txn::Effects;
+use std::cell::Cell;
+
+thread_local! {
+    /// Whether the thread is dropping values.
+    static DROPS: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The number of values between the one that is dropped and the one that is prefetched.
 const AHEAD: usize = 8;
@@ -76,4 +82,22 @@ pub(super) fn drop_values(engine: &Common, mut values: Vec<Value>) {
     }
     drop(rest);
     keep_buffer(values);
+}
+
+/// The time during which the thread drops values.
+struct Dropping;
+
+impl Dropping {
+    /// Returns `None` if the thread drops values already. In a model, whose threads share
+    /// thread-local data, that is not known.
+    fn begin() -> Option<Dropping> {
+        let is_inner = !MODELLED && DROPS.try_with(|drops| drops.replace(true)).unwrap_or(false);
+        (!is_inner).then_some(Dropping)
+    }
+}
+
+impl Drop for Dropping {
+    fn drop(&mut self) {
+        let _ = DROPS.try_with(|drops| drops.set(false));
+    }
 }

@@ -32,9 +32,7 @@ pub(crate) use steps::step;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use steps::steps;
 pub(crate) use system_clock::{SystemClock, TICK_BITS};
-pub(crate) use thread_pins::{
-    Dropping, InStep, count_pin, count_unpin, is_in_step, is_inside_transaction, may_drop_later,
-};
+pub(crate) use thread_pins::{InStep, count_pin, count_unpin, is_in_step, is_inside_transaction};
 
 #[cfg(loom)]
 pub(crate) use loom::{

@@ -1,5 +1,5 @@
 //! The number of pins of the running thread, and whether the thread may begin an attempt of a
-//! transaction, or drop values of the program.
+//! transaction.
 //!
 //! While the thread runs a step, the number has such a value that the next pin makes it zero. So a
 //! pin of an attempt, which compares the number with another word anyway, pays nothing for the
@@ -15,7 +15,6 @@ const IN_STEP: u64 = u64::MAX;
 
 std::thread_local! {
     static PINS: Cell<u64> = const { Cell::new(0) };
-    static DROPS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Counts a pin that this thread takes. Returns the number of its pins; zero if the thread runs a
@@ -67,29 +66,5 @@ impl InStep {
 impl Drop for InStep {
     fn drop(&mut self) {
         PINS.set(self.pins);
-    }
-}
-
-/// Returns whether the thread can drop values when the attempt that it runs has ended: it is inside
-/// no other one, and does not drop values already. Returns `true` in a model.
-#[cold]
-pub(crate) fn may_drop_later() -> bool {
-    MODELLED || (PINS.get() <= 1 && !DROPS.try_with(Cell::get).unwrap_or(false))
-}
-
-/// The time during which the thread drops values. The drop of a value may run transactions.
-pub(crate) struct Dropping;
-
-impl Dropping {
-    /// Returns `None` if the thread drops values already. In a model that is not known.
-    pub(crate) fn begin() -> Option<Dropping> {
-        let is_inner = !MODELLED && DROPS.try_with(|drops| drops.replace(true)).unwrap_or(false);
-        (!is_inner).then_some(Dropping)
-    }
-}
-
-impl Drop for Dropping {
-    fn drop(&mut self) {
-        let _ = DROPS.try_with(|drops| drops.set(false));
     }
 }

@@ -25,7 +25,7 @@ use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
     Duration, Exclusive, Instant, MODELLED, Mutex, MutexGuard, Point, Random, Turn, Turns, Wait,
-    Waited, Wish, lock, may_drop_later, pass, patience, sleep, thread, try_lock,
+    Waited, Wish, lock, pass, patience, sleep, thread, try_lock,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -757,9 +757,6 @@ impl<P: Protocol> TxnRunner<P> {
     #[inline(never)]
     fn collect_values(&mut self, engine: &Engine<P>, effects: &Effects) {
         let unwanted = &mut self.state.get_mut().worker.local.values.unwanted;
-        if !may_drop_later() {
-            return engine.shared_garbage.put_unwanted(unwanted);
-        }
         if unwanted.len() > VALUES_AT_ONCE {
             engine.shared_garbage.put_unwanted(&mut unwanted.split_off(VALUES_AT_ONCE));
         }
