@@ -92,7 +92,8 @@ impl Dropping {
     /// thread-local data, that is not known.
     fn begin() -> Option<Dropping> {
         let is_inner = !MODELLED && DROPS.try_with(|drops| drops.replace(true)).unwrap_or(false);
-        (!is_inner).then_some(Dropping)
+        // Not by `then_some`, which would make one in any case, whose drop ends the outer one.
+        if is_inner { None } else { Some(Dropping) }
     }
 }
 
