@@ -44,6 +44,26 @@ pub(crate) fn load<P: Protocol, W: Workload>(
     loaded
 }
 
+/// Runs a program of which one run has `steps` steps, some times in a row, with different numbers
+/// of threads. Each time it ends at least once, and its checks hold. `ended` returns how often it
+/// has.
+pub(crate) fn assert_begins_anew<W: Workload>(
+    workload: &W,
+    steps: usize,
+    ended: impl Fn(&W::Loaded<Occ>) -> u64,
+) {
+    let db = database(true, true);
+    let loaded = load(&db, workload, 2);
+    let mut before = 0;
+    for threads in [1, 3, 2] {
+        run(&db, &loaded, threads, steps / threads);
+        assert!(ended(&loaded) > before, "{threads} threads");
+        before = ended(&loaded);
+        assert_eq!(check(&db, &loaded).failed, Vec::<String>::new(), "{threads} threads");
+    }
+    assert!(loaded.sequential_tps(0, &|| false).is_some_and(|tps| tps > 0.0));
+}
+
 /// Runs `steps` transactions on each thread and enters them into the account. Gives how many
 /// committed.
 pub(crate) fn run<P: Protocol, L: Loaded<P>>(

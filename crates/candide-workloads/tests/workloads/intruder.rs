@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use candide::{Abort, Occ, Tx};
+use candide_workloads::Workload;
 use candide_workloads::stamp::Scale;
 use candide_workloads::stamp::intruder::{Intruder, Network};
-use candide_workloads::{Loaded, Workload};
 
 use crate::common::{
-    assert_failed, assert_holds, assert_refused, check, database, honest, load, run,
+    assert_begins_anew, assert_failed, assert_holds, assert_refused, check, database, honest, load,
+    run,
 };
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
@@ -29,16 +30,7 @@ fn attacks_are_found_under_every_protocol() {
 
 #[test]
 fn traffic_ends_and_begins_anew_with_any_number_of_threads() {
-    let db = database(true, true);
-    let loaded = load(&db, &knobs(), 2);
-    let mut before = 0;
-    for threads in [1, 3, 2] {
-        run(&db, &loaded, threads, 2 * STEPS / threads);
-        assert!(loaded.ended() > before, "{threads} threads");
-        before = loaded.ended();
-        assert_eq!(check(&db, &loaded).failed, Vec::<String>::new(), "{threads} threads");
-    }
-    assert!(loaded.sequential_tps(0, &|| false).is_some_and(|tps| tps > 0.0));
+    assert_begins_anew(&knobs(), 2 * STEPS, |loaded| loaded.ended());
     assert_eq!(Intruder::KINDS, ["capture", "reassemble", "detect"]);
 }
 

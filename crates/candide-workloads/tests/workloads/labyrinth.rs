@@ -1,13 +1,13 @@
 //! labyrinth: paths do not meet, and damage has a name.
 
 use candide::{Abort, Occ, Protocol, Tx};
+use candide_workloads::Workload;
 use candide_workloads::stamp::labyrinth::{Labyrinth, Labyrinthine};
 use candide_workloads::stamp::{Repeated, Scale};
-use candide_workloads::{Loaded, Workload};
 
 use crate::common::{
-    UnderEach, assert_failed, assert_holds, assert_refused, check, database, database_of, honest,
-    load, run, under_each,
+    UnderEach, assert_begins_anew, assert_failed, assert_holds, assert_refused, check, database,
+    database_of, honest, load, run, under_each,
 };
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
@@ -28,16 +28,7 @@ fn paths_do_not_meet_under_every_protocol() {
 
 #[test]
 fn labyrinths_end_and_begin_anew_with_any_number_of_threads() {
-    let db = database(true, true);
-    let loaded = load(&db, &knobs(), 2);
-    let mut before = 0;
-    for threads in [1, 3, 2] {
-        run(&db, &loaded, threads, 3 * STEPS / threads);
-        assert!(loaded.ended() > before, "{threads} threads");
-        before = loaded.ended();
-        assert_eq!(check(&db, &loaded).failed, Vec::<String>::new(), "{threads} threads");
-    }
-    assert!(loaded.sequential_tps(0, &|| false).is_some_and(|tps| tps > 0.0));
+    assert_begins_anew(&knobs(), 3 * STEPS, |loaded| loaded.ended());
     assert_eq!(Labyrinth::KINDS, ["take", "claim", "list"]);
 }
 

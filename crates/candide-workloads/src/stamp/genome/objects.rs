@@ -78,7 +78,8 @@ impl<P: Protocol> Sequencing<P> {
             {
                 continue;
             }
-            let (last, length) = self.entries.read(tx, start, (Entry::LAST, Entry::LENGTH))?;
+            let chain = self.entries.find(tx, start)?;
+            let (last, length) = (chain.read(Entry::LAST)?, chain.read(Entry::LENGTH)?);
             let before = self.entries.read(tx, first, Entry::LENGTH)?;
             let length = before + length - overlap;
             self.entries.update(tx, start, Entry::IS_FIRST.set(false))?;

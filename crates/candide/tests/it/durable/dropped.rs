@@ -24,6 +24,11 @@ fn user(id: u64) -> User {
     User { id, mail: id + 100, age: id % 3 }
 }
 
+/// Crashes between two positions, with few states of each.
+pub(super) fn crashes(first: usize, last: usize) -> CrashOptions {
+    CrashOptions { first, last, exhaustive: 2, pieces: 2, samples: 1, ..CrashOptions::default() }
+}
+
 /// Returns every protocol, by turns with timestamp splitting and without.
 pub(super) fn choices() -> impl Iterator<Item = (Chosen, bool)> {
     let protocols = [
@@ -252,14 +257,7 @@ fn every_crash_leaves_the_table_with_all_rows_or_none_of_it() {
         db.checkpoint().unwrap();
         let last = disk.position();
         drop((db, users, items, again));
-        let crashes = CrashOptions {
-            first: begun,
-            last,
-            exhaustive: 2,
-            pieces: 2,
-            samples: 1,
-            ..CrashOptions::default()
-        };
+        let crashes = crashes(begun, last);
         for state in disk.crash_states(&crashes).skip(turn).step_by(12) {
             let position = state.id().position;
             let db = open_as(&chosen, &state.disk());

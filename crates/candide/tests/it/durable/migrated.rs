@@ -1,6 +1,6 @@
 //! Tables whose rows become rows of another type.
 
-use super::dropped::{choices, open_as};
+use super::dropped::{choices, crashes, open_as};
 use super::{open, options};
 use crate::common::{builder, eventually};
 use candide::any::Erased;
@@ -12,7 +12,7 @@ use candide::{TableOptions, Whole};
 use candide_log::disk::Disk;
 use candide_log::format::manifest::Manifest;
 use candide_log::schema::TableState;
-use candide_log_testing::{CrashOptions, Fault, SimDisk};
+use candide_log_testing::{Fault, SimDisk};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -488,14 +488,7 @@ fn every_crash_leaves_the_old_table_or_the_new_one() {
         drop(db.table::<User>("users").unwrap());
         let last = disk.position();
         drop(db);
-        let crashes = CrashOptions {
-            first: begun,
-            last,
-            exhaustive: 2,
-            pieces: 2,
-            samples: 1,
-            ..CrashOptions::default()
-        };
+        let crashes = crashes(begun, last);
         for state in disk.crash_states(&crashes).skip(turn).step_by(12) {
             let is_new = check_crashed(&chosen, &state.disk(), USERS);
             assert!(is_new || state.id().position < last, "{}", state.describe());

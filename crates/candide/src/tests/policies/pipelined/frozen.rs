@@ -5,11 +5,17 @@ use crate::Whole;
 
 /// A database with rows 0..8 in a permanent table of two groups, of which `other` is frozen.
 pub(super) fn frozen() -> Scene {
+    let scene = split(TableOptions::default().permanent());
+    scene.table.freeze(Item::OTHER).unwrap();
+    scene
+}
+
+/// A database with rows 0..8 in a table of two groups.
+pub(super) fn split(options: TableOptions) -> Scene {
     let builder = Database::<Occ>::builder().policy(Policy::Pipelined).timestamp_splitting(true);
     let db = builder.manual_epochs(1).build().unwrap();
-    let table = db.table_with::<Item>("rows", TableOptions::default().permanent()).unwrap();
+    let table = db.table_with::<Item>("rows", options).unwrap();
     db.run(|tx| (0..8).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
-    table.freeze(Item::OTHER).unwrap();
     Scene { db, table }
 }
 

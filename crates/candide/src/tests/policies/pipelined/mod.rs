@@ -1,12 +1,12 @@
 //! Schedules of chains, under the policy `pipelined`: threads are stopped at exact points of their
 //! commits.
 
-mod attack2;
 mod beside;
 mod frozen;
 mod held;
 mod keyed;
 mod tame;
+mod unobserved;
 
 use super::{assert_free, cell, scene};
 use crate::policy::Policy;

@@ -1,68 +1,8 @@
-//! A second attack: frozen columns, permanent rows, and what a closure learns.
+//! What a transaction may tell of rows that it has not observed.
 
+use super::frozen::split;
 use super::*;
-use crate::RunOptions;
 use crate::locks::note_frozen;
-
-/// A database with rows 0..8 in a permanent table of two groups, of which `other` is frozen.
-fn frozen() -> Scene {
-    let scene = split(TableOptions::default().permanent());
-    scene.table.freeze(Item::OTHER).unwrap();
-    scene
-}
-
-fn split(options: TableOptions) -> Scene {
-    let builder = Database::<Occ>::builder().policy(Policy::Pipelined).timestamp_splitting(true);
-    let db = builder.manual_epochs(1).build().unwrap();
-    let table = db.table_with::<Item>("rows", options).unwrap();
-    db.run(|tx| (0..8).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
-    Scene { db, table }
-}
-
-#[test]
-fn a_range_of_a_frozen_number_can_be_the_only_observation() {
-    let scene = frozen();
-    let within = scene.db.run(|tx| scene.table.is_within(tx, 1, Item::OTHER, 50..=200));
-    assert_eq!(within, Ok(true));
-}
-
-#[test]
-fn a_range_of_a_frozen_number_loosens_no_other_read() {
-    let scene = frozen();
-    let (mut session, mut other) = (scene.db.session().unwrap(), scene.db.session().unwrap());
-    let table = &scene.table;
-    let counted = session.run(|tx| {
-        let count = table.read(tx, 0, Item::COUNT)?;
-        assert!(table.is_within(tx, 1, Item::OTHER, 50..=200)?);
-        if tx.attempt_number() == 1 {
-            other.run(|tx| table.update(tx, 0, Item::COUNT.set(60))).unwrap();
-        }
-        table.update(tx, 0, Item::COUNT.set(count + 1))
-    });
-    assert_eq!(counted, Ok(()));
-    assert_eq!(count(&scene, 0), Some(61), "an update is lost");
-}
-
-#[test]
-fn a_change_after_a_thaw_wakes_those_that_have_read_the_frozen_column() {
-    let scene = frozen();
-    std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| {
-            let mut session = scene.db.session().unwrap();
-            let until = Instant::now() + Duration::from_secs(5);
-            session.with(RunOptions::new().deadline(until)).run(|tx| {
-                let other = scene.table.read(tx, 1, Item::OTHER)?;
-                scene.table.read(tx, 0, Item::COUNT)?;
-                if other == 100 { tx.retry() } else { Ok(other) }
-            })
-        });
-        let watchers = &scene.db.inner.engine.watchers;
-        eventually("it sleeps", || waiter.is_finished() || watchers.count() == 1);
-        scene.table.thaw(Item::OTHER).unwrap();
-        scene.db.run(|tx| scene.table.update(tx, 1, Item::OTHER.set(1))).unwrap();
-        assert_eq!(waiter.join().unwrap(), Ok(1));
-    });
-}
 
 #[test]
 fn the_rows_of_a_permanent_table_go_with_the_table() {
