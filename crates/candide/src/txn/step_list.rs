@@ -22,6 +22,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::thread;
 
+/// The number of entries for which a list has room at first.
+const FIRST_ENTRIES: usize = 32;
+
 /// A step or a computation, with its result.
 pub(crate) trait Entry {
     /// Returns whether this is a step.
@@ -83,6 +86,8 @@ pub(crate) struct StepList {
     phase: Cell<Phase>,
     /// Whether steps run as their inputs become known.
     in_any_order: Cell<bool>,
+    /// The number of entries, the first ones, among which no computation waits for its inputs.
+    computed: Cell<usize>,
 }
 
 impl StepList {
@@ -95,6 +100,7 @@ impl StepList {
             undone: RefCell::default(),
             phase: Cell::new(Phase::Open),
             in_any_order: Cell::new(false),
+            computed: Cell::new(0),
         }
     }
 
@@ -110,6 +116,9 @@ impl StepList {
     /// Adds an entry, and returns its number.
     pub(crate) fn add(&self, entry: Rc<dyn Entry>) -> usize {
         let mut entries = self.entries.borrow_mut();
+        if entries.capacity() == 0 {
+            entries.reserve(FIRST_ENTRIES);
+        }
         entries.push(entry);
         entries.len() - 1
     }
@@ -225,6 +234,7 @@ impl StepList {
         undone.iter().for_each(|entry| entry.undo());
         self.undone.borrow_mut().extend(undone);
         self.evaluated.set(self.evaluated.get().min(count));
+        self.computed.set(self.computed.get().min(count));
         self.asked_for.set(self.asked_for.get().min(count));
         self.failure.set(self.failure.get().filter(|&(failed, _)| failed < count));
     }
@@ -266,11 +276,23 @@ impl Steps for StepList {
 
     fn compute_ready(&self) -> Result<(), Abort> {
         self.in_any_order.set(true);
+        let is_waiting = |number: usize| {
+            let entry = &self.entries.borrow()[number];
+            !entry.is_step() && !entry.is_evaluated()
+        };
+        let is_ready = |number: usize| self.entries.borrow()[number].is_ready();
+        let mut none_waits = true;
         // An input of a computation lies before it.
-        for number in self.evaluated.get()..self.len() {
-            let entry = self.entries.borrow()[number].clone();
-            if !entry.is_step() && !entry.is_evaluated() && entry.is_ready() {
-                self.evaluate_early(number, &mut [])?;
+        for number in self.computed.get().max(self.evaluated.get())..self.len() {
+            if is_waiting(number) {
+                if is_ready(number) {
+                    self.evaluate_early(number, &mut [])?;
+                } else {
+                    none_waits = false;
+                }
+            }
+            if none_waits {
+                self.computed.set(number + 1);
             }
         }
         Ok(())
