@@ -218,7 +218,7 @@ impl<P: Protocol, O: Objects<P>> Loaded<P> for Repeated<P, O> {
         let (Account { stage, counts, ended }, _) = meeting.account();
         let mut consistency = program.settle(&found, stage, &counts, false);
         consistency.merge(lock(findings).clone());
-        consistency.notes.push(format!("the program has ended {ended} times"));
+        consistency.notes.push(format!("{ended} runs of the program have ended"));
         Ok(consistency)
     }
 }

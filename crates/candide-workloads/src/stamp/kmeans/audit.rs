@@ -52,9 +52,8 @@ fn settle(
         .expect(strangers == 0, || format!("{strangers} of {points} points are in no cluster"));
     let (_, ended) = program.meeting.account();
     let clusterings = program.clusterings();
-    consistency
-        .notes
-        .push(format!("{clusterings} clusterings have ended, after {ended} iterations"));
+    consistency.notes.push(format!("{clusterings} clusterings have ended"));
+    consistency.notes.push(format!("{ended} iterations of clusterings have ended"));
     consistency.merge(program.findings());
     Ok(consistency)
 }
