@@ -92,6 +92,10 @@ pub enum Policy {
     /// A read of a row that commits hand on to one another waits until the last of them is over,
     /// and keeps further ones from taking the row over. (In the source, such a read carries out the
     /// operations that are pending.)
+    /// The range of a number that such a read has told
+    /// ([`Table::is_within`](crate::Table::is_within)) is looked at again when the commit is about
+    /// to be logged and must not wait: if the row is then being handed on again, the transaction is
+    /// repeated.
     ///
     /// That an update, an insert or a delete in such a table succeeds does not yet tell whether the
     /// row exists. If the commit finds otherwise, the transaction is repeated. Operations that

@@ -175,7 +175,10 @@ impl Variables {
             });
             of_customer.collect::<Vec<_>>()
         });
-        let customers = customers().map(|(id, _)| Customer { id });
+        let customers = customers().map(|(id, reservations)| {
+            let bookings = reservations.len() as i64;
+            Customer { id, bookings }
+        });
         expect(&examine(knobs, seed, changes, resources, customers, reservations))
     }
 }

@@ -4,7 +4,7 @@
 use std::ops::Bound;
 use std::thread;
 
-use candide::{Abort, Protocol, Tx, Whole};
+use candide::{Abort, Later, Protocol, Tx, Whole};
 use fastrand::Rng;
 
 use super::knobs::Random;
@@ -64,6 +64,9 @@ enum What {
     DeferAdd,
     DeferMove,
     DeferInsert,
+    DeferAt,
+    DeferInsertAt,
+    DeferDeleteAt,
     PieceRead,
     PieceAdd,
     PieceModify,
@@ -74,7 +77,7 @@ enum What {
     Yield,
 }
 
-const ALL: [What; 34] = [
+const ALL: [What; 37] = [
     What::ReadCount,
     What::ReadNote,
     What::ReadAll,
@@ -101,6 +104,9 @@ const ALL: [What; 34] = [
     What::DeferAdd,
     What::DeferMove,
     What::DeferInsert,
+    What::DeferAt,
+    What::DeferInsertAt,
+    What::DeferDeleteAt,
     What::PieceRead,
     What::PieceAdd,
     What::PieceModify,
@@ -163,6 +169,15 @@ impl<P: Protocol> Tables<P> {
             Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::NotYet) => Ok(()),
             done => done,
         }
+    }
+
+    /// Changes the count of an item, and returns the key of a piece near `other` that follows from
+    /// it, or none.
+    fn defer_id(&self, tx: &Tx<'_, P>, key: u32, other: u32) -> Result<Later<Option<u32>>, Abort> {
+        self.items.defer(tx, key, Item::COUNT, (), move |count, ()| {
+            *count = (*count + 1) % 8;
+            (*count > 0).then(|| other / 2 + *count as u32 % 2)
+        })
     }
 
     fn attempt(&self, tx: &Tx<'_, P>, action: &Action) -> Result<(), Abort> {
@@ -239,6 +254,19 @@ impl<P: Protocol> Tables<P> {
                 let count = items.defer(tx, key, Item::COUNT, (), |count, ()| *count)?;
                 let piece = count.map(move |&count| Piece { id: other, count, note: 0 });
                 pieces.defer_insert(tx, other, piece)
+            }
+            What::DeferAt => {
+                let id = self.defer_id(tx, key, other)?;
+                pieces.defer_at(tx, &id, Piece::COUNT, (), |count, ()| *count += 1).map(drop)
+            }
+            What::DeferInsertAt => {
+                let id = self.defer_id(tx, key, other)?;
+                let row = id.map(|id| Piece { id: id.unwrap_or_default(), count: 1, note: 1 });
+                pieces.defer_insert_at(tx, &id, row)
+            }
+            What::DeferDeleteAt => {
+                let id = self.defer_id(tx, key, other)?;
+                pieces.defer_delete_at(tx, &id)
             }
             What::PieceRead => pieces.get(tx, &key, (Piece::COUNT, Piece::NOTE)).map(drop),
             What::PieceAdd => pieces.update(tx, &key, (Piece::COUNT.add(1), Piece::NOTE.set(1))),

@@ -1,5 +1,6 @@
 //! The two tables: one with an ordered index and one with a hash index.
 
+use candide::policy::Policy;
 use candide::{Abort, Database, Error, Protocol, Record, Table, Tx};
 
 /// A row of the ordered table: three groups and two indexes.
@@ -59,7 +60,12 @@ impl Item {
 
 impl<P: Protocol> Tables<P> {
     pub(super) fn create(db: &Database<P>) -> Result<Self, Error> {
-        Ok(Tables { items: db.table("items")?, pieces: db.table("pieces")? })
+        let tables = Tables { items: db.table("items")?, pieces: db.table("pieces")? };
+        if tables.items.policy() == Policy::Pipelined {
+            // Keys of pieces follow from items.
+            tables.items.set_rank(1)?;
+        }
+        Ok(tables)
     }
 
     /// Inserts the initial rows of `key`, in both tables; there are none if `key` is odd.

@@ -1,5 +1,6 @@
 //! vacation: counters agree with reservations after honest runs, and damage has a name.
 
+use candide::policy::Policy;
 use candide::{Abort, Occ, Protocol, Tx};
 use candide_workloads::stamp::vacation::{
     Agency, Customer, Reservation, Resource, Vacation, VacationTables,
@@ -9,7 +10,7 @@ use candide_workloads::{Loaded, Worker, Workload};
 
 use crate::common::{
     Remains, assert_failed, assert_holds, assert_refused, assert_same_remains, check, database,
-    honest, load, run, run_unaccounted, sorted,
+    database_of, honest, load, run, run_unaccounted, sorted,
 };
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
@@ -40,6 +41,24 @@ fn both_forms_do_the_same_as_the_sequential_program() {
     assert!(remains[0] == remains[1]);
     let (_db, loaded) = honest(&knobs(Form::Eager), STEPS);
     assert!(Vec::<Resource>::of(&loaded) == loaded.sequential_resources(STEPS as u64));
+}
+
+/// So many relations that none is reserved twice by the same customer.
+#[test]
+fn tasks_that_reserve_are_tame_under_the_policy_pipelined() {
+    let knobs = Vacation { relations: 3_000, user_pct: 100, ..knobs(Form::Deferred) };
+    let db = database_of::<Occ>(Policy::Pipelined.into(), true, true);
+    let loaded = load(&db, &knobs, THREADS);
+    let before = db.stats();
+    run(&db, &loaded, THREADS, 200);
+    let after = db.stats();
+    let locks = after.locks.since(before.locks);
+    let wild = locks.wild_reads + locks.wild_keys + locks.wild_others;
+    let unchained = locks.unchained_holds + locks.unchained_late + locks.unchained_others;
+    assert_eq!((wild, unchained), (0, 0));
+    assert_eq!(after.total_aborts(), before.total_aborts());
+    let consistency = check(&db, &loaded);
+    assert_eq!((consistency.failed, consistency.notes), (Vec::new(), Vec::new()));
 }
 
 #[test]
@@ -154,12 +173,14 @@ fn vacation_check_names_every_kind_of_damage() {
         let customer = reservation(agency, tx, |_| true)?.0;
         agency.customers.delete(tx, customer)
     });
-    assert_noticed("customers where", |agency, tx| agency.customers.put(tx, Customer { id: 13 }));
+    assert_noticed("customers where", |agency, tx| {
+        agency.customers.put(tx, Customer { id: 13, bookings: 0 })
+    });
     assert_noticed("have numbers beyond 1 to 12", |agency, tx| {
-        agency.customers.put(tx, Customer { id: 13 })
+        agency.customers.put(tx, Customer { id: 13, bookings: 0 })
     });
     assert_noticed("read different contents", |agency, tx| {
-        agency.customers.put(tx, Customer { id: 13 })
+        agency.customers.put(tx, Customer { id: 13, bookings: 0 })
     });
     assert_noticed("customers could be removed where", |agency, tx| {
         let customer = agency.customers.scan(tx, .., ()).next().transpose()?;
@@ -168,7 +189,7 @@ fn vacation_check_names_every_kind_of_damage() {
     assert_noticed("another number of reservations", |agency, tx| {
         let (customer, kind, id) = reservation(agency, tx, |kind| kind == 2)?;
         let other = if customer == 1 { 2 } else { 1 };
-        agency.customers.put(tx, Customer { id: other })?;
+        agency.customers.put(tx, Customer { id: other, bookings: 0 })?;
         agency
             .reservations
             .put(tx, Reservation { customer: other, kind, id: id % 12 + 1, price: 50 })?;

@@ -105,6 +105,10 @@ impl WriteSet {
                     self.images.resize(first + words, 0);
                 } else {
                     base(item).extend(words, &mut self.images);
+                    if self.operations.reads_unit(item) {
+                        // The version is known when the predecessors are over.
+                        steps::note_observed(item.at, || 0);
+                    }
                 }
                 item.image = first as u32;
             }

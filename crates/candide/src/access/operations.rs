@@ -158,6 +158,13 @@ impl Operations {
         Some((operation, self.step(op)?))
     }
 
+    /// Returns whether a step gets words of an item's unit that were there before the transaction,
+    /// which does not replace the unit. The step of an insert makes the row.
+    pub(super) fn reads_unit(&self, item: &WriteItem) -> bool {
+        item.expects != Some(false)
+            && (self.first_step(item).is_some() || self.step(self.get(item.first_op)).is_some())
+    }
+
     /// Notes that the last operation of an item is a step.
     pub(super) fn note_step(&mut self, item: &WriteItem) {
         let code = self.get(item.last_op).operand;

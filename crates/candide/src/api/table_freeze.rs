@@ -62,7 +62,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Error::TableOption`] if the rows of the table are not
     /// [permanent](TableOptions::permanent); [`Error::Busy`] if a transaction that began before the
     /// call is still running after ten seconds; [`Error::Transaction`] with
-    /// [`Abort::Nested`](crate::Abort::Nested) in a transaction. Nothing is frozen then.
+    /// [`Abort::Nested`](crate::Abort::Nested) in a transaction. Nothing is frozen then, but
+    /// updates may have been refused during the call.
     pub fn freeze<Pr: Projection<R>>(&self, columns: Pr) -> Result<(), Error> {
         freeze(self.inner(), self.core(), columns.groups())
     }

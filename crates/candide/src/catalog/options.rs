@@ -213,13 +213,14 @@ impl TableOptions {
             compare(policy(wanted), policy(present_policy))?;
         }
         // A table from the files gets these options when the program first names its row type.
-        let (is_permanent, are_frozen) =
-            (table.restrictions.is_permanent(), table.restrictions.frozen() != 0);
+        let restrictions = &table.restrictions;
         if self.permanent && !is_recovered {
-            compare(deletes(true), deletes(is_permanent))?;
+            compare(deletes(true), deletes(restrictions.is_permanent()))?;
         }
         if self.frozen && !is_recovered {
-            compare(changes(true), changes(are_frozen))?;
+            let frozen = restrictions.frozen();
+            let is_whole = (0..table.groups.len()).all(|group| frozen >> group & 1 != 0);
+            compare(changes(true), changes(frozen != 0 && is_whole))?;
         }
         Ok(())
     }

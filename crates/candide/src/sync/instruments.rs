@@ -16,6 +16,9 @@ pub(crate) enum Point {
     Awaiting,
     /// Commit: the closure has returned, and nothing is locked.
     Unlocked,
+    /// Commit with keys that come late: memory is there, and the ranks of the tables are known. The
+    /// session's desk does not show the attempt.
+    Prepared,
     /// Commit: the write set is locked, and nothing has been validated.
     Locked,
     /// Commit: the attempt has failed to take a lock. The attempt holds no lock, and has not waited

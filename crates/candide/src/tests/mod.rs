@@ -62,6 +62,8 @@ mod index_lifetimes;
 pub(crate) mod indexed_rows;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod interleaving;
+#[cfg(not(any(loom, shuttle, sanitized)))]
+mod late_keys;
 #[cfg(not(any(shuttle, sanitized)))]
 mod late_rows;
 #[cfg(not(any(loom, shuttle)))]

@@ -320,12 +320,14 @@ impl<P: Protocol> State<P> {
         if self.writes.is_pending(index, mark) {
             return Err(Abort::NotYet);
         }
+        let observes =
+            !self.writes.replaces_unit(index) || self.is_updated_blindly(engine, index)?;
         let item = self.writes.items()[index];
         let mut image = std::mem::take(&mut self.scratch);
         image.clear();
         image.resize(item.at.payload_words(), 0);
         let mut below = Ok(true);
-        if !self.writes.replaces_unit(index) {
+        if observes {
             let count = image.len();
             below = self.observe(engine, item.at, |words| {
                 words.copy(0, count, |word, value| image[word] = value)
@@ -397,8 +399,13 @@ impl<P: Protocol> State<P> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn exists(&mut self, engine: &Engine<P>, at: CellAt, expected: bool) -> Result<bool, Abort> {
         self.enter(engine)?;
-        if let Some(item) = self.writes.find(at) {
-            return Ok(self.writes.items()[item].present);
+        if let Some(index) = self.writes.find(at) {
+            let present = self.writes.items()[index].present;
+            if present && !expected && self.is_updated_blindly(engine, index)? {
+                // The closure is told that the row exists.
+                self.observe_expected(engine, index)?;
+            }
+            return Ok(present);
         }
         if self.assumes(engine, at, expected)? {
             Ok(expected)
@@ -420,18 +427,45 @@ impl<P: Protocol> State<P> {
             return Ok(if_unasked);
         }
         self.enter(engine)?;
-        if let Some(item) = self.writes.find(first)
-            && self.writes.items()[item].expects.is_some()
-        {
+        if let Some(index) = self.writes.find(first) {
             // So far the closure has been told what its own writes assume.
-            let present = self.observe_existence(engine, first)?;
-            if !self.writes.items()[item].accepts(present) {
-                let context = &mut Context::new(engine, &mut self.worker);
-                let abort = context.conflict(Abort::ExistenceChanged, first);
-                return Err(self.doom(abort));
-            }
+            self.observe_expected(engine, index)?;
         }
         self.is_there(engine, first)
+    }
+
+    /// Returns whether the attempt has updated or deleted the row of an item without a look whether
+    /// the row exists, and the row may not exist.
+    pub(super) fn is_updated_blindly(
+        &mut self,
+        engine: &Engine<P>,
+        index: usize,
+    ) -> Result<bool, Abort> {
+        let item = self.writes.items()[index];
+        let context = &mut Context::new(engine, &mut self.worker);
+        if !P::ASSUMES_BLINDLY
+            || item.expects != Some(true)
+            || !P::assumes_blindly(context, item.at)
+        {
+            return Ok(false);
+        }
+        let is_permanent = P::is_permanent(context, &mut self.attempt, item.at);
+        is_permanent.map(|is_permanent| !is_permanent).map_err(|abort| self.doom(abort))
+    }
+
+    /// Observes whether the row of an item exists, if the item expects that it does or does not.
+    ///
+    /// # Errors
+    /// A conflict: if the row is not as expected, [`Abort::ExistenceChanged`].
+    #[inline(never)]
+    fn observe_expected(&mut self, engine: &Engine<P>, index: usize) -> Result<(), Abort> {
+        let item = self.writes.items()[index];
+        if item.expects.is_none() || item.accepts(self.observe_existence(engine, item.at)?) {
+            return Ok(());
+        }
+        let context = &mut Context::new(engine, &mut self.worker);
+        let abort = context.conflict(Abort::ExistenceChanged, item.at);
+        Err(self.doom(abort))
     }
 
     /// Returns whether the protocol lets the closure assume, without an observation, that the row

@@ -67,7 +67,7 @@ impl<P: Protocol> State<P> {
             };
         };
         let mut image = vec![0; at.payload_words()];
-        if !self.writes.replaces_unit(index) {
+        if !self.writes.replaces_unit(index) || self.is_updated_blindly(engine, index)? {
             let count = image.len();
             let present = self.observe(engine, at, |words| {
                 words.copy(0, count, |word, value| image[word] = value)

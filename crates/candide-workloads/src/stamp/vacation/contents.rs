@@ -56,7 +56,8 @@ impl Account {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     resources: [BTreeMap<u32, Entry>; RESOURCE_KINDS],
-    customers: BTreeMap<u32, i64>,
+    /// The numbers of each customer's reservations: as the row says, and as counted.
+    customers: BTreeMap<u32, [i64; 2]>,
     reservations: [i64; RESOURCE_KINDS],
     /// The sum of the prices of all reservations.
     billed: i64,
@@ -74,7 +75,7 @@ impl Contents {
     }
 
     pub(super) fn customer(&mut self, row: &Customer) {
-        self.customers.insert(row.id, 0);
+        self.customers.insert(row.id, [row.bookings, 0]);
     }
 
     /// Adds a reservation. All rows of the other tables have to be added before. `in_order` says
@@ -88,7 +89,7 @@ impl Contents {
         self.billed += price;
         let kind = usize::from(kind);
         let entry = self.resources.get_mut(kind).and_then(|rows| rows.get_mut(&id));
-        let (Some(entry), Some(count)) = (entry, self.customers.get_mut(&customer)) else {
+        let (Some(entry), Some([_, count])) = (entry, self.customers.get_mut(&customer)) else {
             self.astray += 1;
             return;
         };
@@ -131,6 +132,10 @@ impl Contents {
             self.customers.keys().filter(|&&id| id == 0 || id > knobs.relations).count();
         consistency.expect(strangers == 0, || {
             format!("{way}: {strangers} customers have numbers beyond 1 to {relations}")
+        });
+        let unlike = self.customers.values().filter(|[bookings, count]| bookings != count).count();
+        consistency.expect(unlike == 0, || {
+            format!("{way}: {unlike} customers have another number of reservations than is counted")
         });
         consistency.expect(self.astray == 0, || {
             format!(

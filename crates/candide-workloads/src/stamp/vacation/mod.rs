@@ -4,10 +4,11 @@
 //! or deletes a customer with all reservations; or adds some cars, flights and rooms, or removes
 //! some. Tables are ordered, as STAMP's are.
 //!
-//! In the deferred [form](super::Form) a task reads the prices from which it chooses, the
-//! customer and the reservations, but not the counters of what is used and free: these are changed
-//! at the commit, on the condition that something is free. If it is not, the task is done eagerly.
-//! Tasks that remove something read its counters. No task reads nothing.
+//! In the deferred [form](super::Form), a task that reserves, adds or removes reads nothing: steps
+//! find prices, choose, and change the counters, and the keys of reservations follow from their
+//! results. Such a task assumes that the rows are there and stay there, and that the customer has
+//! no reservation of the same thing. If that is not so, the task is done eagerly. The deletion of a
+//! customer reads the customer and the reservations, and leaves the counters to the commit.
 
 mod audit;
 mod contents;
@@ -146,7 +147,7 @@ impl<P: Protocol> Loaded<P> for VacationTables<P> {
         let mut consistency = audit::check(&self.agency, session, &self.knobs, &account)?;
         if refused > 0 {
             consistency.notes.push(format!(
-                "{refused} of {tasks} tasks were done eagerly, since something was sold out"
+                "{refused} of {tasks} tasks were done eagerly, since a row came, went, or was there"
             ));
         }
         Ok(consistency)

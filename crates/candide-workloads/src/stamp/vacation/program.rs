@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use candide::{Abort, Prefix, Protocol, Tx};
+use candide::{Abort, Later, Prefix, Protocol, Tx};
 
 use super::knobs::Vacation;
 use super::tables::{Agency, Customer, Reservation, Resource, ids, loaded};
@@ -36,7 +36,7 @@ impl Changes {
 }
 
 /// The most expensive of each kind, with its price.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Best([Option<(i64, u32)>; RESOURCE_KINDS]);
 
 impl Best {
@@ -172,21 +172,32 @@ pub fn removed(kind: usize, used: i64, free: i64, total: i64) -> i64 {
 }
 
 impl<P: Protocol> Agency<P> {
-    /// Does a task. Returns what it has changed.
-    ///
-    /// # Errors
-    /// In the deferred form, [`Abort::Guard`] if what was chosen is not free when the transaction
-    /// commits.
-    pub(super) fn run(&self, tx: &Tx<'_, P>, task: &Task, form: Form) -> Result<Changes, Abort> {
+    /// Does a task, whose transaction reads what it changes. Returns what it has changed.
+    pub(super) fn run(&self, tx: &Tx<'_, P>, task: &Task) -> Result<Changes, Abort> {
         let mut changes = Changes::default();
         match task {
-            Task::Reserve(customer, queries) => {
-                self.reserve(tx, *customer, queries, form, &mut changes)
-            }
-            Task::Delete(customer) => self.delete(tx, *customer, form, &mut changes),
-            Task::Update(queries) => self.change(tx, queries, form, &mut changes),
+            Task::Reserve(customer, queries) => self.reserve(tx, *customer, queries, &mut changes),
+            Task::Delete(customer) => self.delete(tx, *customer, Form::Eager, &mut changes),
+            Task::Update(queries) => self.change(tx, queries, &mut changes),
         }?;
         Ok(changes)
+    }
+
+    /// Does a task, and leaves what it can to the commit. Only the deletion of a customer reads.
+    ///
+    /// # Errors
+    /// An outcome if the task inserts or removes rows of cars, flights, rooms or customers, or
+    /// reserves something twice: [`Abort::NotFound`], [`Abort::Duplicate`] or [`Abort::Guard`].
+    pub(super) fn defer(&self, tx: &Tx<'_, P>, task: &Task) -> Result<Later<Changes>, Abort> {
+        match task {
+            Task::Reserve(customer, queries) => self.defer_reserve(tx, *customer, queries),
+            Task::Delete(customer) => {
+                let mut changes = Changes::default();
+                self.delete(tx, *customer, Form::Deferred, &mut changes)?;
+                Ok(Later::ready(changes))
+            }
+            Task::Update(queries) => self.defer_change(tx, queries),
+        }
     }
 
     fn reserve(
@@ -194,56 +205,90 @@ impl<P: Protocol> Agency<P> {
         tx: &Tx<'_, P>,
         customer: u32,
         queries: &Queries,
-        form: Form,
         changes: &mut Changes,
     ) -> Result<(), Abort> {
         let mut best = Best::default();
         for query in queries.iter() {
             let rows = &self.resources[usize::from(query.kind)];
             // STAMP looks at the free ones, too, and does not use what it sees.
-            let price = match form {
-                Form::Eager => {
-                    let found = rows.get(tx, query.id, (Resource::FREE, Resource::PRICE))?;
-                    found.map(|(_, price)| price)
-                }
-                Form::Deferred => rows.get(tx, query.id, Resource::PRICE)?,
-            };
-            if let Some(price) = price {
+            let found = rows.get(tx, query.id, (Resource::FREE, Resource::PRICE))?;
+            if let Some((_, price)) = found {
                 best.consider(query, price);
             }
         }
         if best.found().next().is_none() {
             return Ok(());
         }
-        if self.customers.insert_if_absent(tx, Customer { id: customer })? {
+        if self.customers.insert_if_absent(tx, Customer { id: customer, bookings: 0 })? {
             changes.customers += 1;
         }
         for (kind, price, id) in best.found() {
             let rows = &self.resources[kind];
             let reservation = Reservation { customer, kind: kind as u8, id, price };
-            let used_and_free = match form {
-                Form::Eager => Some(rows.read(tx, id, (Resource::USED, Resource::FREE))?),
-                Form::Deferred => None,
-            };
-            if used_and_free.is_some_and(|(_, free)| free < 1)
-                || !self.reservations.insert_if_absent(tx, reservation)?
-            {
+            let (used, free) = rows.read(tx, id, (Resource::USED, Resource::FREE))?;
+            if free < 1 || !self.reservations.insert_if_absent(tx, reservation)? {
                 continue;
             }
             changes.reserved[kind] += 1;
-            match used_and_free {
-                Some((used, free)) => rows.update(
-                    tx,
-                    id,
-                    (Resource::USED.set(used + 1), Resource::FREE.set(free - 1)),
-                ),
-                None => {
-                    let take = Resource::FREE.sub(1).at_least(0);
-                    rows.update(tx, id, (Resource::USED.add(1), take))
-                }
-            }?;
+            rows.update(tx, id, (Resource::USED.set(used + 1), Resource::FREE.set(free - 1)))?;
+            self.customers.update(tx, customer, Customer::BOOKINGS.add(1))?;
         }
         Ok(())
+    }
+
+    /// Steps find the prices, then take the most expensive of each kind; so the commit knows the
+    /// keys of the reservations.
+    fn defer_reserve(
+        &self,
+        tx: &Tx<'_, P>,
+        customer: u32,
+        queries: &Queries,
+    ) -> Result<Later<Changes>, Abort> {
+        let is_same = |one: Query, other: Query| (one.kind, one.id) == (other.kind, other.id);
+        // Of several queries for the same thing, the first counts.
+        let first = |(place, query): &(usize, Query)| {
+            !queries.iter().take(*place).any(|before| is_same(before, *query))
+        };
+        let asked = || queries.iter().enumerate().filter(first).map(|(_, query)| query);
+        let mut best = Later::ready(Best::default());
+        for query in asked() {
+            let rows = &self.resources[usize::from(query.kind)];
+            let price = rows.defer(tx, query.id, Resource::PRICE, (), |price, ()| *price)?;
+            best = best.zip(&price).map(move |&(mut best, price)| {
+                best.consider(query, price);
+                best
+            });
+        }
+        let mut changes = Later::ready(Changes::default());
+        for query in asked() {
+            let Query { kind, id, .. } = query;
+            let of_kind = usize::from(kind);
+            let columns = (Resource::USED, Resource::FREE);
+            let take = move |(used, free): &mut (i64, i64), best: &Best| {
+                let (price, best) = best.0[of_kind]?;
+                if best != id || *free < 1 {
+                    return None;
+                }
+                (*used, *free) = (*used + 1, *free - 1);
+                Some(price)
+            };
+            let taken = self.resources[of_kind].defer(tx, id, columns, &best, take)?;
+            let key = taken.map(move |taken| taken.map(|_| (customer, kind, id)));
+            let row = taken.map(move |price| {
+                let price = price.unwrap_or_default();
+                Reservation { customer, kind, id, price }
+            });
+            self.reservations.defer_insert_at(tx, &key, row)?;
+            changes = changes.zip(&taken).map(move |&(mut changes, taken)| {
+                changes.reserved[of_kind] += i64::from(taken.is_some());
+                changes
+            });
+        }
+        let book = |bookings: &mut i64, changes: &Changes| {
+            *bookings += changes.reserved.iter().sum::<i64>();
+        };
+        self.customers.defer(tx, customer, Customer::BOOKINGS, &changes, book)?;
+        Ok(changes)
     }
 
     fn delete(
@@ -285,13 +330,12 @@ impl<P: Protocol> Agency<P> {
         &self,
         tx: &Tx<'_, P>,
         queries: &Queries,
-        form: Form,
         changes: &mut Changes,
     ) -> Result<(), Abort> {
         for Query { kind, id, price } in queries.iter() {
             let kind = usize::from(kind);
             match price {
-                Some(price) => self.add(tx, kind, id, i64::from(price), form, changes)?,
+                Some(price) => self.add(tx, kind, id, i64::from(price), changes)?,
                 None => self.remove(tx, kind, id, changes)?,
             }
         }
@@ -304,7 +348,6 @@ impl<P: Protocol> Agency<P> {
         kind: usize,
         id: u32,
         price: i64,
-        form: Form,
         changes: &mut Changes,
     ) -> Result<(), Abort> {
         let rows = &self.resources[kind];
@@ -314,19 +357,10 @@ impl<P: Protocol> Agency<P> {
             changes.rows[kind] += 1;
             return Ok(());
         }
-        match form {
-            Form::Eager => {
-                let columns = (Resource::FREE, Resource::TOTAL, Resource::PRICE);
-                rows.modify(tx, id, columns, |row| *row = (row.0 + ADDED, row.1 + ADDED, price))
-            }
-            Form::Deferred => {
-                let more = (Resource::FREE.add(ADDED), Resource::TOTAL.add(ADDED));
-                rows.update(tx, id, (more.0, more.1, Resource::PRICE.set(price)))
-            }
-        }
+        let columns = (Resource::FREE, Resource::TOTAL, Resource::PRICE);
+        rows.modify(tx, id, columns, |row| *row = (row.0 + ADDED, row.1 + ADDED, price))
     }
 
-    /// Removes some. Whether any are removed depends on the counters, so both forms read them.
     fn remove(
         &self,
         tx: &Tx<'_, P>,
@@ -348,5 +382,36 @@ impl<P: Protocol> Agency<P> {
         }
         let (free, total) = (free - removed, total - removed);
         rows.update(tx, id, (Resource::FREE.set(free), Resource::TOTAL.set(total)))
+    }
+
+    /// Changes rows that are there, and removes none.
+    fn defer_change(&self, tx: &Tx<'_, P>, queries: &Queries) -> Result<Later<Changes>, Abort> {
+        let mut changes = Later::ready(Changes::default());
+        for Query { kind, id, price } in queries.iter() {
+            let kind = usize::from(kind);
+            let rows = &self.resources[kind];
+            if let Some(price) = price {
+                let more = (Resource::FREE.add(ADDED), Resource::TOTAL.add(ADDED));
+                rows.update(tx, id, (more.0, more.1, Resource::PRICE.set(i64::from(price))))?;
+                changes = changes.map(move |&(mut changes)| {
+                    changes.total[kind] += ADDED;
+                    changes
+                });
+                continue;
+            }
+            let columns = (Resource::USED, Resource::FREE, Resource::TOTAL);
+            let take = move |(used, free, total): &mut (i64, i64, i64), ()| {
+                let removed = removed(kind, *used, *free, *total);
+                (*free, *total) = (*free - removed, *total - removed);
+                (removed, *total)
+            };
+            let left = rows.defer(tx, id, columns, (), take)?;
+            tx.require(&left.map(|&(removed, total)| removed == 0 || total > 0))?;
+            changes = changes.zip(&left).map(move |&(mut changes, (removed, _))| {
+                changes.total[kind] -= removed;
+                changes
+            });
+        }
+        Ok(changes)
     }
 }

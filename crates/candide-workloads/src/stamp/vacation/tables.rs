@@ -1,5 +1,6 @@
 //! The tables, and their loading.
 
+use candide::policy::Policy;
 use candide::{Abort, Database, Error, Protocol, Record, Table, Tx};
 
 use super::knobs::Vacation;
@@ -37,6 +38,8 @@ pub struct Customer {
     /// The number, from 1.
     #[key]
     pub id: u32,
+    /// How many reservations there are of the customer, whose list they are in STAMP.
+    pub bookings: i64,
 }
 
 /// A reservation.
@@ -95,11 +98,18 @@ impl<P: Protocol> Agency<P> {
     /// Creates the tables.
     pub(super) fn create(db: &Database<P>) -> Result<Self, Error> {
         let [cars, flights, rooms] = ["cars", "flights", "rooms"].map(|name| db.table(name));
-        Ok(Agency {
+        let agency = Agency {
             resources: [cars?, flights?, rooms?],
             customers: db.table("customers")?,
             reservations: db.table("reservations")?,
-        })
+        };
+        if agency.customers.policy() == Policy::Pipelined {
+            // The keys of reservations follow from prices, and from what is free.
+            agency.resources.iter().try_for_each(|table| table.set_rank(1))?;
+            agency.customers.set_rank(1)?;
+            agency.reservations.set_rank(2)?;
+        }
+        Ok(agency)
     }
 
     /// Fills the tables.
@@ -115,7 +125,7 @@ impl<P: Protocol> Agency<P> {
             let (kind, id) = (kind as usize, ids[place as usize]);
             match self.resources.get(kind) {
                 Some(table) => table.insert(tx, loaded(knobs, seed, kind, id)),
-                None => self.customers.insert(tx, Customer { id }),
+                None => self.customers.insert(tx, Customer { id, bookings: 0 }),
             }
         };
         loading.fill(db, u64::from(relations) * (RESOURCE_KINDS as u64 + 1), insert)

@@ -20,7 +20,8 @@ use crate::{Step, Worker};
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) tasks: u64,
-    /// The number of tasks that were done eagerly, since what they had chosen was not free.
+    /// The number of tasks that were done eagerly, since rows had to be inserted or removed, or a
+    /// reservation was there already.
     pub(super) refused: u64,
     pub(super) changes: Changes,
 }
@@ -56,17 +57,28 @@ impl<P: Protocol> Worker for VacationWorker<P> {
     fn step(&mut self) -> Result<Step, Abort> {
         let VacationWorker { session, agency, tasks, form, tally } = self;
         let task = tasks.draw();
-        let (mut form, mut retries) = (*form, 0);
-        let changes = loop {
-            let (end, repeated) = run_counted(session, |tx| agency.run(tx, &task, form));
-            retries += repeated;
-            match end {
-                // Something that was chosen is sold out, and the rest is to be reserved.
-                Err(Abort::Guard) if form == Form::Deferred => form = Form::Eager,
-                end => break end?,
+        let (mut deferred, mut retries) = (None, 0);
+        if *form == Form::Deferred {
+            let mut attempts = 0;
+            let end = session.run_deferred(|tx| {
+                attempts += 1;
+                agency.defer(tx, &task)
+            });
+            retries += attempts - 1;
+            deferred = match end {
+                Err(Abort::NotFound | Abort::Duplicate | Abort::Guard) => None,
+                end => Some(end?),
+            };
+            tally.refused += u64::from(deferred.is_none());
+        }
+        let changes = match deferred {
+            Some(changes) => changes,
+            None => {
+                let (end, repeated) = run_counted(session, |tx| agency.run(tx, &task));
+                retries += repeated;
+                end?
             }
         };
-        tally.refused += u64::from(form != self.form);
         tally.tasks += 1;
         tally.changes.add(&changes);
         Ok(Step { kind: task.kind(), committed: true, retries })

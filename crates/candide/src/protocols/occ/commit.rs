@@ -15,6 +15,7 @@ use crate::protocols::shared::cell_lock::{
 };
 use crate::protocols::shared::late_rows::Late;
 use crate::record::Tid;
+use crate::sync::{Point, pass};
 
 /// Commits in five phases. On return, whether the commit has succeeded or failed, only the locks
 /// that [`early`] releases afterwards are held. If an updater panics, nothing stays locked.
@@ -98,6 +99,7 @@ pub(super) fn commit_keyed(
         return Err(pipeline::refuse_keys(context, attempt, writes));
     }
     let keyed = Keyed::prepare(context, attempt, writes)?;
+    pass(Point::Prepared);
     let committed = match attempt.early.begin_pipeline(context, writes, false) {
         Some(_in_chain)
             if attempt.early.are_below(keyed.first_rank()) && keyed.has_ranks(context, attempt) =>

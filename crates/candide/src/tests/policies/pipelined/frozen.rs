@@ -77,8 +77,11 @@ fn frozen_columns_are_not_written() {
     let rows = [0, 8].map(|key| scene.db.run(|tx| table.read(tx, key, Whole)).unwrap());
     assert_eq!(rows, [Item::new(0, 0), Item { other: 5, ..Item::new(8, 2) }]);
     assert_eq!(count(&scene, 9), None);
-    let options = TableOptions::default().frozen();
-    let whole = scene.db.table_with::<Item>("whole", options).unwrap();
+    let options = || TableOptions::default().frozen();
+    let partly = scene.db.table_with::<Item>("rows", options());
+    assert!(matches!(partly, Err(Error::TableOption { .. })), "one group is frozen: {partly:?}");
+    let whole = scene.db.table_with::<Item>("whole", options()).unwrap();
+    assert!(scene.db.table_with::<Item>("whole", options()).is_ok());
     let refused = scene.db.run(|tx| {
         whole.insert(tx, Item::new(0, 3))?;
         assert_eq!(whole.update(tx, 0, Item::COUNT.add(1)), Err(Abort::Frozen));
@@ -148,6 +151,40 @@ fn a_frozen_row_is_not_read_before_its_insert_has_committed() {
         assert_eq!(insert.finish(), (Ok(()), 0));
         assert_eq!(session.run(|tx| table.get(tx, 8, Item::OTHER)), Ok(Some(100)));
     });
+}
+
+/// A later table of the same row type has the number of a dropped one.
+#[test]
+fn a_handle_of_a_dropped_table_freezes_and_thaws_no_other_table() {
+    let options = || TableOptions::default().permanent();
+    let builder = Database::<Occ>::builder().policy(Policy::Pipelined).timestamp_splitting(true);
+    let db = builder.build().unwrap();
+    let former = db.table_with::<Item>("rows", options()).unwrap();
+    db.drop_table("rows").unwrap();
+    let mut again = None;
+    eventually("a table has the number of the dropped one", || {
+        let table = db.table_with::<Item>("rows", options()).unwrap();
+        if table.core().number != former.core().number {
+            db.drop_table("rows").unwrap();
+            return false;
+        }
+        again = Some(table);
+        true
+    });
+    let scene = Scene { db, table: again.unwrap() };
+    scene.db.run(|tx| (0..2).try_for_each(|id| scene.table.insert(tx, Item::new(id, 0)))).unwrap();
+    scene.table.freeze(Item::OTHER).unwrap();
+    assert!(matches!(former.freeze(Item::COUNT), Err(Error::Transaction(Abort::TableDropped))));
+    let before = wild(&scene);
+    let add_count = |tx: &Tx<'_, Occ>| {
+        let count = scene.table.read(tx, 1, Item::COUNT)?;
+        scene.table.update(tx, 0, Item::COUNT.add(count))
+    };
+    scene.db.run(add_count).unwrap();
+    assert_eq!(wild(&scene), before + 1, "the columns are not frozen in this table");
+    assert!(matches!(former.thaw(Item::OTHER), Err(Error::Transaction(Abort::TableDropped))));
+    scene.db.run(|tx| add_frozen(&scene.table, tx)).unwrap();
+    assert_eq!(wild(&scene), before + 1, "the other ones are frozen still");
 }
 
 /// Columns can be changed again only when no transaction runs that has read them unobserved.

@@ -116,6 +116,24 @@ fn keys_that_come_too_late_are_computed_in_the_closure() {
     }
 }
 
+/// A rank changes when the commit has sorted its late keys, and its desk does not show it yet. If it
+/// went on by the old ranks, it and another commit could wait for one another.
+#[test]
+fn a_commit_whose_ranks_change_before_its_desk_shows_it_begins_again() {
+    let orders = orders([1, 2, 3]);
+    let (table, mut is_first) = (orders.orders.clone(), true);
+    let hook = move |point| {
+        if point == Point::Prepared && std::mem::take(&mut is_first) {
+            table.set_rank(9).unwrap();
+        }
+    };
+    let number = with_hook(hook, || orders.db.run_deferred(|tx| orders.place(tx, 2)));
+    assert_eq!(number, Ok(20_001));
+    assert_eq!(orders.not_tame(), (2, 1), "the next attempt computes the keys in the closure");
+    assert_eq!(count_of(&orders, &orders.orders, 20_001), Some(2));
+    orders.assert_free();
+}
+
 /// What a commit cannot do with a late key ends as the closure's operation would have.
 #[test]
 fn outcomes_of_late_keys_are_those_of_known_keys() {

@@ -5,6 +5,7 @@ mod beside;
 mod frozen;
 mod held;
 mod keyed;
+mod killed;
 mod tame;
 mod unobserved;
 

@@ -56,33 +56,6 @@ fn a_row_that_is_inserted_again_is_not_read_before_its_commit_has_a_version() {
     });
 }
 
-/// Row 0 exists if and only if the count of row 1 is one.
-#[test]
-fn what_a_closure_learns_from_its_own_update_goes_with_what_it_reads() {
-    let scene = pipelined();
-    scene.db.run(|tx| scene.table.update(tx, 1, Item::COUNT.set(1))).unwrap();
-    std::thread::scope(|scope| {
-        let delete = |table: &Table<Item, Occ>, tx: &Tx<'_, Occ>| {
-            table.delete(tx, 0)?;
-            table.update(tx, 1, Item::COUNT.set(0))
-        };
-        let mut deleter = Some(spawn(scope, &scene, Point::Evaluated, delete).reached());
-        let mut session = scene.db.session().unwrap();
-        let mut seen = Vec::new();
-        let _ = session.with(ONCE()).run(|tx| {
-            scene.table.update(tx, 0, Item::COUNT.add(1))?;
-            let was_there = scene.table.delete_if_present(tx, 0)?;
-            if let Some(deleter) = deleter.take() {
-                assert_eq!(deleter.finish(), (Ok(()), 0));
-            }
-            seen.push((was_there, scene.table.read(tx, 1, Item::COUNT)?));
-            Ok(())
-        });
-        drop(deleter);
-        assert!(!seen.contains(&(true, 0)), "a view of two moments: {seen:?}");
-    });
-}
-
 struct Seen(Result<(bool, i64), Abort>);
 
 impl From<Abort> for Seen {
@@ -91,11 +64,15 @@ impl From<Abort> for Seen {
     }
 }
 
-/// Row 0 exists if and only if the count of row 1 is one. The closure's error says what it has seen
-/// of both, of which `ask` tells the former.
-fn errors_beside_a_delete(ask: impl Fn(&Table<Item, Occ>, &Tx<'_, Occ>) -> Result<bool, Abort>) {
+/// Row 0 exists if and only if the count of row 1 is one. A closure asks for the former by `ask`
+/// beside a transaction that deletes the row, then reads the latter, and returns an error that says
+/// what it has seen. Returns what it has seen if that is not from one moment.
+fn seen_beside_a_delete(
+    ask: impl Fn(&Table<Item, Occ>, &Tx<'_, Occ>) -> Result<bool, Abort>,
+) -> Option<(bool, i64)> {
     let scene = split(TableOptions::default());
     scene.db.run(|tx| scene.table.update(tx, 1, Item::COUNT.set(1))).unwrap();
+    let mut torn = None;
     std::thread::scope(|scope| {
         let delete = |table: &Table<Item, Occ>, tx: &Tx<'_, Occ>| {
             table.delete(tx, 0)?;
@@ -108,31 +85,62 @@ fn errors_beside_a_delete(ask: impl Fn(&Table<Item, Occ>, &Tx<'_, Occ>) -> Resul
             if let Some(deleter) = deleter.take() {
                 assert_eq!(deleter.finish(), (Ok(()), 0));
             }
-            Err::<(), Seen>(Seen(Ok((is_there, scene.table.read(tx, 1, Item::COUNT)?))))
+            let seen = (is_there, scene.table.read(tx, 1, Item::COUNT)?);
+            torn = Some(seen).filter(|&seen| seen == (true, 0));
+            Err::<(), Seen>(Seen(Ok(seen)))
         });
         drop(deleter);
         let seen = ended.map_err(|Seen(seen)| seen);
         assert_ne!(seen, Err(Ok((true, 0))), "the error tells of two moments");
     });
+    torn
 }
 
 #[test]
 fn an_error_of_the_closure_rests_on_one_moment_with_updates() {
-    errors_beside_a_delete(|table, tx| table.update(tx, 0, Item::COUNT.set(5)).map(|()| true));
+    let update = |table: &Table<Item, Occ>, tx: &Tx<'_, Occ>| {
+        table.update(tx, 0, Item::COUNT.set(5)).map(|()| true)
+    };
+    // That an update succeeds does not tell yet whether the row exists.
+    assert_eq!(seen_beside_a_delete(update), Some((true, 0)));
 }
 
 #[test]
-fn an_error_of_the_closure_rests_on_one_moment_with_what_it_has_written() {
-    errors_beside_a_delete(|table, tx| {
+fn what_a_closure_reads_of_its_own_update_belongs_to_the_moment_of_its_reads() {
+    let torn = seen_beside_a_delete(|table, tx| {
         table.update(tx, 0, Item::OTHER.set(5))?;
         Ok(table.get(tx, 0, Item::OTHER)?.is_some())
     });
+    assert_eq!(torn, None);
 }
 
 #[test]
-fn an_error_of_the_closure_rests_on_one_moment_with_deletes_of_what_it_has_written() {
-    errors_beside_a_delete(|table, tx| {
+fn a_delete_of_an_own_update_belongs_to_the_moment_of_the_closures_reads() {
+    let torn = seen_beside_a_delete(|table, tx| {
         table.update(tx, 0, Item::COUNT.set(5))?;
         table.delete_if_present(tx, 0)
     });
+    assert_eq!(torn, None);
+}
+
+#[test]
+fn a_duplicate_of_an_own_update_belongs_to_the_moment_of_the_closures_reads() {
+    let torn = seen_beside_a_delete(|table, tx| {
+        table.update(tx, 0, Item::COUNT.set(5))?;
+        match table.insert(tx, Item::new(0, 1)) {
+            Err(Abort::Duplicate) => Ok(true),
+            inserted => inserted.map(|()| false),
+        }
+    });
+    assert_eq!(torn, None);
+}
+
+#[test]
+fn a_step_that_is_run_on_an_own_update_belongs_to_the_moment_of_the_closures_reads() {
+    let torn = seen_beside_a_delete(|table, tx| {
+        table.update(tx, 0, Item::OTHER.set(5))?;
+        let other = table.defer(tx, 0, Item::OTHER, (), |other, ()| *other)?;
+        Ok(other.now(tx)? == 5)
+    });
+    assert_eq!(torn, None);
 }
