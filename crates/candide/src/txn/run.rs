@@ -366,6 +366,7 @@ impl<P: Protocol> TxnRunner<P> {
             return None;
         }
         table.check_key(key);
+        pass(Point::Pinning);
         // `copy` runs user code if a column has a user-defined type, and may panic.
         let _pin = engine.epochs.pinned_for_attempt(&self.public.slot).ok()?;
         let state = self.state.get_mut();
