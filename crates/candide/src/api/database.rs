@@ -10,8 +10,8 @@ use super::table::Table;
 use super::table_freeze::restrict;
 use crate::catalog::{Catalog, FoundTable, Migrations, TableOptions, check_name};
 use crate::engine::{
-    Common, Engine, IndexPlan, Options, Properties, Protocol, ReadView, SharedQueue, TableCore,
-    Token, Watchers,
+    Common, Engine, IndexCore, IndexPlan, Options, Properties, Protocol, ReadView, SharedQueue,
+    TableCore, Token, Watchers,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::{Abort, Error};
@@ -571,23 +571,36 @@ fn adopt<P: Protocol>(
     options: TableOptions,
     row: &RowType,
 ) -> Result<Arc<TableCore>, Error> {
-    for spec in row.indexes {
-        // The index exists if an earlier call has made it, and then failed at another index.
-        if !core.indexes.kept().any(|index| *index.name == *spec.name) {
-            index_changes::create(
-                inner,
-                core,
-                IndexPlan::of_spec(spec, core.layout.key_packing()),
-                false,
-            )?;
-        }
-    }
+    let slots = declare_indexes(inner, core, row)?;
     if let Some(store) = inner.store() {
         inner.catalog.describe(store, core, row)?;
     }
     restrict(inner, core, options);
+    core.indexes.declare(&slots);
     inner.catalog.adopt(core, row);
     Ok(core.clone())
+}
+
+/// Makes the indexes that a row type declares, and returns their slots. An earlier call may have
+/// made some of them, or those of another row type, and then failed.
+fn declare_indexes<P: Protocol>(
+    inner: &Handle<P>,
+    core: &TableCore,
+    row: &RowType,
+) -> Result<Vec<usize>, Error> {
+    let indexes = &core.indexes;
+    let plan = |spec| IndexPlan::of_spec(spec, core.layout.key_packing(), row.id);
+    let is_declared = |index: &IndexCore| {
+        let mut own = row.indexes.iter().map(|spec| indexes.readable_like(&plan(spec)));
+        own.any(|own| own.is_some_and(|own| own.number == index.number))
+    };
+    let others = indexes.kept().filter(|index| !is_declared(index));
+    let others: Vec<_> = others.map(|index| index.name.clone()).collect();
+    for name in others {
+        index_changes::drop_made(inner, core, &name, &|_| false)?;
+    }
+    let create = |spec| index_changes::create(inner, core, plan(spec), true);
+    row.indexes.iter().map(create).collect()
 }
 
 /// Checks that the factors choose at most one allocator, which this build has.

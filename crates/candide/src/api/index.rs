@@ -76,7 +76,8 @@ pub(super) fn index_of<R: Record, P: Protocol>(table: &Table<R, P>, number: usiz
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns an index that the row type declares: `accounts.index(Account::BY_OWNER)`.
     pub fn index<K: Key, I: IndexKind>(&self, index: IndexOf<R, K, I>) -> Index<R, K, I, P> {
-        Index { table: self.clone(), number: index.number, types: PhantomData }
+        let number = self.core().indexes.declared(index.number);
+        Index { table: self.clone(), number, types: PhantomData }
     }
 }
 
@@ -234,6 +235,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// again in this case. [`Error::SecondSession`]; [`Error::Transaction`] with
     /// [`Abort::Nested`](crate::Abort::Nested) within a transaction of this thread.
     pub fn drop_index(&self, name: &str) -> Result<(), Error> {
-        drop_made(self.inner(), self.core(), name, R::INDEXES.len())
+        let indexes = &self.core().indexes;
+        let is_declared = |slot| indexes.is_declared(slot, R::INDEXES.len());
+        drop_made(self.inner(), self.core(), name, &is_declared)
     }
 }

@@ -85,13 +85,13 @@ pub(crate) fn create<P: Protocol>(
     }
 }
 
-/// Drops an index of a table, for [`Table::drop_index`](super::table::Table::drop_index). The first
-/// `built_in` indexes cannot be dropped.
+/// Drops an index of a table, for [`Table::drop_index`](super::table::Table::drop_index). An index
+/// in a slot for which `stays` returns true cannot be dropped.
 pub(crate) fn drop_made<P: Protocol>(
     inner: &Handle<P>,
     table: &TableCore,
     name: &str,
-    built_in: usize,
+    stays: &dyn Fn(usize) -> bool,
 ) -> Result<(), Error> {
     let begun = Instant::now();
     inner.engine.epochs.refuse_inside()?;
@@ -102,7 +102,7 @@ pub(crate) fn drop_made<P: Protocol>(
     let indexes = &table.indexes;
     let wait_for_others =
         || inner.engine.epochs.wait_for_others().map_err(|error| waited_since(begun, error));
-    let made = |index: &&IndexCore| index.number >= built_in;
+    let made = |index: &&IndexCore| !stays(index.number);
     let Some(index) = indexes.kept().find(|index| *index.name == *name).filter(made) else {
         return Err(Error::NoIndex { table: table.name.to_string(), index: name.into() });
     };

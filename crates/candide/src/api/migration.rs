@@ -12,7 +12,7 @@ use super::quiescent::copy_unit;
 use super::session::Session;
 use super::table_end::{await_durable, empty};
 use crate::catalog::{How, Rewrite, TableCopy, TableOptions, files_error};
-use crate::engine::{IndexCore, Protocol, Stage, TableCore};
+use crate::engine::{IndexCore, Protocol, Stage, TableCore, Versions};
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::index::Found;
@@ -31,8 +31,8 @@ const ROWS_AT_ONCE: usize = 256;
 /// locked the adoption of the old one.
 ///
 /// # Errors
-/// [`Error::Migration`], [`Error::SecondSession`], [`Error::Transaction`], [`Error::Files`], and
-/// those of making a table.
+/// [`Error::Migration`], [`Error::SecondSession`], [`Error::Busy`], [`Error::Transaction`],
+/// [`Error::Files`], and those of making a table.
 #[cold]
 #[inline(never)]
 pub(super) fn migrate<P: Protocol>(
@@ -52,6 +52,7 @@ pub(super) fn migrate<P: Protocol>(
     let number = copy.core.log_number.get().expect("the copy is logged");
     let finished = work
         .copy_rows(&mut session)
+        .and_then(|()| work.await_older())
         .and_then(|()| await_durable(inner))
         .and_then(|()| store.finish_table(number.into()).map_err(files_error));
     match finished {
@@ -130,6 +131,23 @@ impl<P: Protocol> Work<'_, P> {
             }
         }
         Ok(())
+    }
+
+    /// Waits until no transaction reads at a time at which the new rows were not all there.
+    fn await_older(&self) -> Result<(), Error> {
+        let engine = &self.inner.engine;
+        if engine.properties.version_words == 0 {
+            return Ok(());
+        }
+        let time = P::begin_ts_bound(&engine.clock);
+        engine.epochs.wait_for_others()?;
+        match P::Versions::oldest_snapshot(&engine.clock) {
+            Some((oldest, _)) if oldest < time => {
+                let problem = "a snapshot from before the migration is open, and has no new rows";
+                Err(self.failed(None, problem.to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads the rows with these keys.

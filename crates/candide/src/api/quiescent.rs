@@ -25,8 +25,9 @@ pub(crate) fn for_each_row<P: Protocol>(
     table: &TableCore,
     each: &mut dyn FnMut(&[u64], &[u64]),
 ) -> Result<usize, Error> {
-    table.check_in_use()?;
     let mut visitor = Visitor::new(inner)?;
+    // The visitor is pinned, so the rows of a table in use stay until it ends.
+    table.check_in_use()?;
     acknowledge(inner)?;
     let core = visitor.core.as_mut().expect("taken only on drop");
     let (engine, state) = (&inner.engine, core.state.get_mut());

@@ -102,9 +102,12 @@ impl<P: Protocol> Database<P> {
         let mut session = Session::new(inner)?;
         with_table(inner, name, |core| {
             let _no_new_index = lock(&inner.index_changes);
-            core.set_owner(None);
-            // Sessions that sleep until the table changes are refused it.
-            inner.engine.watchers.wake_all();
+            {
+                // A change of the policy must not come to a later table of the same number.
+                let locks = inner.catalog.locks();
+                let _no_new_policy = locks.map(|locks| lock(&locks.policies.changes));
+                core.set_owner(None);
+            }
             match drop_everywhere(inner, core) {
                 Ok(()) => {}
                 Err(NotDropped { error, is_settled }) => {
@@ -134,6 +137,9 @@ struct NotDropped {
 fn drop_everywhere<P: Protocol>(inner: &Handle<P>, core: &TableCore) -> Result<(), NotDropped> {
     let settled = |error| NotDropped { error, is_settled: true };
     inner.engine.epochs.wait_for_others().map_err(settled)?;
+    // Sessions that sleep until the table changes are refused it. Those that were about to sleep
+    // when the table lost its owner sleep now.
+    inner.engine.watchers.wake_all();
     let (Some(store), Some(number)) = (inner.store(), core.log_number.get()) else {
         return Ok(());
     };

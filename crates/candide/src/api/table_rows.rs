@@ -79,7 +79,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         range: impl KeyRange<K>,
         projection: Pr,
     ) -> IndexScan<'t, R, K, I, P, Pr> {
-        let entries = self.index(index).entry_range(&range.word_range());
-        IndexScan::of_table(self, index.number, tx, entries, Direction::Forward, projection)
+        let index = self.index(index);
+        let entries = index.entry_range(&range.word_range());
+        IndexScan::of_table(self, index.number(), tx, entries, Direction::Forward, projection)
     }
 }

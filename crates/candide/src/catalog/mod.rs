@@ -201,7 +201,7 @@ impl Catalog {
             // A policy by name takes precedence, so the number of tables does not matter.
             let policy_of = |wanted| self.policy_for(common, (name, 0), Some(wanted));
             let wanted_policy = options.policy.map(policy_of).transpose()?;
-            let is_recovered = matches!(found, FoundTable::Recovered(_));
+            let is_recovered = !matches!(found, FoundTable::Ready(_));
             let of_table = (&**core, known.made, is_recovered);
             options.check(common, of_table, (wanted_policy, self.policy_of(core)))?;
             return Ok(found);

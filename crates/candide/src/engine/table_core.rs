@@ -307,8 +307,8 @@ pub(crate) struct IndexPlan {
 }
 
 /// The origin of an index key apart from the columns: the type of the projection, and the addresses
-/// of the functions that take parts of the primary key. Two indexes with equal origins and columns
-/// have equal keys.
+/// of the functions that take parts of the primary key; or the row type that declares it. Two
+/// indexes with equal origins and columns have equal keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyOrigin {
     pub(crate) projection: TypeId,
@@ -316,9 +316,9 @@ pub(crate) struct KeyOrigin {
 }
 
 impl IndexPlan {
-    /// Returns the plan of an index that a row type declares. `packing` is the packing of the
-    /// table's keys; `None` if they are not packed.
-    pub(crate) fn of_spec(spec: &IndexSpec, packing: Option<KeyPacking>) -> IndexPlan {
+    /// Returns the plan of an index that the row type `row` declares. `packing` is the packing of
+    /// the table's keys; `None` if they are not packed.
+    pub(crate) fn of_spec(spec: &IndexSpec, packing: Option<KeyPacking>, row: TypeId) -> IndexPlan {
         let IndexSpec { name, unique, ordered, columns, key_words, show_key, key, .. } = *spec;
         let key_of: Box<KeyOf> = match packing {
             None => Box::new(key),
@@ -326,8 +326,8 @@ impl IndexPlan {
                 key(packing.unpack(primary).as_slice(), words, index_key)
             }),
         };
-        // A declared index is never dropped, so its origin is never compared.
-        let origin = KeyOrigin { projection: TypeId::of::<()>(), key_parts: Box::default() };
+        // Two types may declare indexes of the same name and columns with other keys.
+        let origin = KeyOrigin { projection: row, key_parts: Box::default() };
         IndexPlan {
             name: name.into(),
             unique,
@@ -414,6 +414,9 @@ pub(crate) struct Indexes {
     kept: AtomicU64,
     enforced: AtomicU64,
     readable: AtomicU64,
+    /// The slots of the indexes that the row type declares, if these are not the first slots in
+    /// their order: before a table from files got this type, indexes of another one were begun.
+    declared: OnceLock<Box<[u8]>>,
 }
 
 /// A stage of an index.
@@ -529,6 +532,24 @@ impl Indexes {
     #[inline]
     pub(crate) fn next_number(&self) -> Option<usize> {
         self.slots.iter().position(|slot| slot.get().is_none())
+    }
+
+    /// Returns the slot of the index that the row type declares at this place.
+    #[inline]
+    pub(crate) fn declared(&self, place: usize) -> usize {
+        self.declared.get().map_or(place, |slots| slots[place].into())
+    }
+
+    /// Returns whether the row type, which declares `count` indexes, declares the one in this slot.
+    pub(crate) fn is_declared(&self, slot: usize, count: usize) -> bool {
+        (0..count).any(|place| self.declared(place) == slot)
+    }
+
+    /// Notes the slots of the indexes that the row type declares, once.
+    pub(crate) fn declare(&self, slots: &[usize]) {
+        if !slots.iter().copied().eq(0..slots.len()) {
+            let _ = self.declared.set(slots.iter().map(|slot| *slot as u8).collect());
+        }
     }
 
     /// Adds an index. The index is in no stage yet.

@@ -1,10 +1,13 @@
 //! Tests of single reads: each read of one row is a transaction.
 
+use super::interleaving::acting;
 use super::rows::Item;
 use super::transactions::run;
 use crate::engine::Protocol;
 use crate::protocols::{Mvcc, Occ, Recorded, Serial, TicToc};
-use crate::{Database, Session, Table, TableOptions, Whole};
+use crate::sync::Point;
+use crate::{Abort, Database, Session, Table, TableOptions, Whole};
+use std::rc::Rc;
 
 type Items<P> = Table<Item, P>;
 
@@ -77,4 +80,23 @@ fn single_reads_within_a_transaction_do_not_delay_reclamation() {
     garbage_does_not_wait_under::<Occ>();
     garbage_does_not_wait_under::<TicToc>();
     garbage_does_not_wait_under::<Mvcc>();
+}
+
+/// The drop ends before the session is pinned, and so does not wait for it.
+fn a_drop_comes_before_the_read_under<P: Protocol>() {
+    let db = Rc::new(Database::<P>::builder().manual_epochs(10).build().unwrap());
+    let items = db.table::<Item>("items").unwrap();
+    db.run(|tx| items.insert(tx, Item::new(1, 10))).unwrap();
+    let (mut session, dropping) = (db.session().unwrap(), db.clone());
+    let drop_items = move || dropping.drop_table("items").unwrap();
+    let read = || items.get_now(&mut session, &1, Item::COUNT);
+    let seen = acting(Point::Pinning, drop_items, read);
+    assert_eq!(seen, Err(Abort::TableDropped), "{}", P::NAME);
+}
+
+#[test]
+fn a_single_read_does_not_miss_a_row_because_its_table_is_dropped() {
+    a_drop_comes_before_the_read_under::<Occ>();
+    a_drop_comes_before_the_read_under::<TicToc>();
+    a_drop_comes_before_the_read_under::<Mvcc>();
 }

@@ -15,6 +15,8 @@ macro_rules! scenes {
 }
 
 #[cfg(not(any(loom, shuttle, sanitized)))]
+mod adoptions;
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod allocation;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod anomalies;

@@ -360,14 +360,18 @@ impl<P: Protocol> TxnRunner<P> {
     ) -> Option<bool> {
         if !P::SINGLE_READ_COMMITS
             || self.has_to_collect(engine)
-            || !table.owner.is(engine.id)
             || self.state.get_mut().log.is_some()
         {
             return None;
         }
         table.check_key(key);
+        pass(Point::Pinning);
         // `copy` runs user code if a column has a user-defined type, and may panic.
         let _pin = engine.epochs.pinned_for_attempt(&self.public.slot).ok()?;
+        // The pin comes first: rows of a dropped table are deleted when no transaction has one.
+        if !table.owner.is(engine.id) {
+            return None;
+        }
         let state = self.state.get_mut();
         state.worker.local.read_view = ReadView::Current;
         P::begin(&mut Context::new(engine, &mut state.worker), &mut state.attempt);

@@ -5,6 +5,7 @@
 //! that is far off, nevertheless.
 
 mod choices;
+mod dropped;
 mod nested;
 mod queues;
 mod refusals;

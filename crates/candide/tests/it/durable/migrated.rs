@@ -6,9 +6,9 @@ use crate::common::{builder, eventually};
 use candide::any::Erased;
 use candide::schema::RowMeta;
 use candide::{
-    Abort, Builder, Database, Error, Key, Migration, Occ, Protocol, Record, Table, Text,
+    Abort, Builder, Database, Error, Key, Migration, Mvcc, Mvto, Occ, Protocol, Record, Table,
 };
-use candide::{TableOptions, Whole};
+use candide::{TableOptions, Text, Versioned, Whole};
 use candide_log::disk::Disk;
 use candide_log::format::manifest::Manifest;
 use candide_log::schema::TableState;
@@ -522,4 +522,94 @@ fn a_fault_at_any_operation_leaves_the_old_table_or_the_new_one() {
             }
         }
     }
+}
+
+#[test]
+fn rows_become_permanent_ones_of_another_type() {
+    let disk = made(5);
+    let db = open_with(applying::<Occ>(), &disk);
+    let frozen = TableOptions::default().frozen();
+    let users = db.table_with::<User>("users", frozen).unwrap();
+    assert_eq!(rows(&users).len(), 5);
+    assert_eq!(db.run(|tx| users.delete(tx, 1)), Err(Abort::Permanent));
+    assert_eq!(db.run(|tx| users.update(tx, 1, User::BALANCE.set(1))), Err(Abort::Frozen));
+    db.run(|tx| users.insert(tx, migrated(5))).unwrap();
+    drop((db, users));
+    let db: Database<Occ> = open(&disk).unwrap();
+    let permanent = TableOptions::default().permanent();
+    let users = db.table_with::<User>("users", permanent).unwrap();
+    assert_eq!(db.run(|tx| users.delete(tx, 5)), Err(Abort::Permanent));
+}
+
+/// A third version of the rows.
+#[derive(Record, Clone, Copy, Debug, PartialEq)]
+struct Third {
+    #[key]
+    id: u64,
+    #[renamed = "address"]
+    #[renamed = "mail"]
+    contact: Text<60>,
+    #[default = 3]
+    level: u8,
+}
+
+fn check_third(db: &Database<Erased>, users: u32) {
+    let mut found = rows(&db.table::<Third>("users").unwrap());
+    found.sort_by_key(|user| user.id);
+    let third =
+        |id: u32| Third { id: id.into(), contact: Text::new(&format!("m{id}")).unwrap(), level: 3 };
+    assert_eq!(found, (0..users).map(third).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_migration_that_a_crash_ended_can_be_followed_by_any_other() {
+    const USERS: u32 = 300;
+    for (turn, chosen) in choices().enumerate() {
+        let (policy, splitting) = chosen.clone();
+        let builder = || {
+            let builder = Database::<Erased>::builder().policy(policy.clone());
+            builder.timestamp_splitting(splitting).migration(Migration::Apply)
+        };
+        let disk = made(USERS);
+        let begun = disk.position();
+        drop(open_with(builder(), &disk).table::<User>("users").unwrap());
+        let crashes = crashes(begun, disk.position());
+        for (number, state) in disk.crash_states(&crashes).skip(turn).step_by(30).enumerate() {
+            let disk = state.disk();
+            // A checkpoint may free the number of the copy that was begun.
+            let db = open_with(builder(), &disk);
+            if number % 2 == 0 {
+                db.checkpoint().unwrap();
+            }
+            if number % 3 == 0 {
+                drop(db.table::<User>("users").unwrap());
+                drop(db);
+                check_crashed(&chosen, &disk, USERS);
+            } else {
+                drop(db);
+            }
+            check_third(&open_with(builder(), &disk), USERS);
+            check_third(&open_as(&chosen, &disk), USERS);
+        }
+    }
+}
+
+fn check_older_snapshot<P: Versioned>() {
+    let db = open_with(applying::<P>(), &made(300));
+    let snapshot = db.snapshot();
+    // A snapshot from before the migration has all rows, or is in the way of the migration.
+    match db.table::<User>("users") {
+        Ok(users) => assert_eq!(snapshot.run(|tx| users.len(tx)), Ok(300)),
+        Err(Error::Migration { problem, .. }) => assert!(problem.contains("snapshot"), "{problem}"),
+        Err(other) => panic!("{other}"),
+    }
+    drop(snapshot);
+    let users = db.table::<User>("users").unwrap();
+    assert_eq!(db.snapshot().run(|tx| users.len(tx)), Ok(300));
+}
+
+#[test]
+fn a_snapshot_from_before_a_migration_does_not_miss_the_rows() {
+    check_older_snapshot::<Mvcc>();
+    check_older_snapshot::<Mvto>();
 }

@@ -1,11 +1,13 @@
 //! Tests of databases in files, on a simulated disk.
 
 mod acknowledgements;
+mod adopted;
 mod attack_changes;
 mod attack_results;
 mod attack_threads;
 mod attack_waits;
 mod closing;
+mod comings;
 mod crashes;
 mod described;
 mod dropped;
