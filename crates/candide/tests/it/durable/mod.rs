@@ -6,6 +6,7 @@ mod attack_results;
 mod attack_threads;
 mod attack_waits;
 mod closing;
+mod codecs;
 mod crashes;
 mod described;
 mod dropped;
