@@ -4,8 +4,9 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
+use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, LitStr, Meta, Path, Token, Type, parenthesized};
+use syn::{Attribute, LitStr, Member, Meta, Path, Token, Type, parenthesized};
 
 /// The errors found so far: the compiler shows all of them at once.
 #[derive(Default)]
@@ -65,6 +66,25 @@ pub(crate) enum Kind {
 /// Names in parentheses.
 pub(crate) type Names = Punctuated<Ident, Token![,]>;
 
+/// Returns the codec that `#[record(with = ..)]` of a field names.
+pub(crate) fn codec_of(attribute: &Attribute) -> syn::Result<Type> {
+    let mut codec = None;
+    if !matches!(attribute.meta, Meta::Path(_)) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("with") {
+                return Err(meta.error(
+                    "`#[record(..)]` of a field is `#[record(with = Codec)]`; other options belong to the struct",
+                ));
+            }
+            let given = meta.value()?.parse()?;
+            once(&mut codec, given, |message| meta.error(message))
+        })?;
+    }
+    codec.ok_or_else(|| {
+        syn::Error::new_spanned(attribute, "a field's codec has a name: `#[record(with = Codec)]`")
+    })
+}
+
 /// `#[record(..)]`, or `#[key(..)]` of a key type.
 #[derive(Default)]
 pub(crate) struct TypeOptions {
@@ -116,11 +136,70 @@ fn kind_of(path: &Path) -> Option<Kind> {
     }
 }
 
+/// A column of an index that the struct declares: a field, or a part of one, `at.x: i32`.
+pub(crate) struct IndexColumn {
+    pub(crate) name: Ident,
+    /// The parts on the way from the field, each of which is a part of the one before.
+    pub(crate) parts: Vec<PartOf>,
+}
+
+/// A part of a struct that derives `Field`, with its type, which this macro cannot know.
+#[derive(Clone)]
+pub(crate) struct PartOf {
+    pub(crate) member: Member,
+    pub(crate) ty: Type,
+}
+
+impl PartOf {
+    /// Returns the name as it follows the point.
+    pub(crate) fn name(&self) -> String {
+        match &self.member {
+            Member::Named(name) => name.unraw().to_string(),
+            Member::Unnamed(index) => index.index.to_string(),
+        }
+    }
+
+    /// Returns the name of the constant that the part's struct has for it.
+    pub(crate) fn constant(&self) -> Ident {
+        match &self.member {
+            Member::Named(name) => constant(name),
+            Member::Unnamed(index) => Ident::new(&format!("PART_{}", index.index), index.span),
+        }
+    }
+}
+
+impl Parse for IndexColumn {
+    fn parse(input: ParseStream<'_>) -> syn::Result<IndexColumn> {
+        let name = input.call(Ident::parse_any)?;
+        let mut parts = Vec::new();
+        while input.peek(Token![.]) {
+            input.parse::<Token![.]>()?;
+            let member = input.parse()?;
+            if !input.peek(Token![:]) {
+                return Err(input.error("a part of a field has its type: `at.x: i32`"));
+            }
+            input.parse::<Token![:]>()?;
+            parts.push(PartOf { member, ty: input.parse()? });
+        }
+        Ok(IndexColumn { name, parts })
+    }
+}
+
+impl ToTokens for IndexColumn {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        self.name.to_tokens(tokens);
+        for PartOf { member, ty } in &self.parts {
+            member.to_tokens(tokens);
+            ty.to_tokens(tokens);
+        }
+    }
+}
+
 /// `#[index(..)]` or `#[unique(..)]`.
 pub(crate) struct IndexOptions {
     pub(crate) unique: bool,
     pub(crate) name: Option<Ident>,
-    pub(crate) columns: Option<Names>,
+    pub(crate) columns: Option<Punctuated<IndexColumn, Token![,]>>,
     pub(crate) kind: Kind,
 }
 
@@ -134,8 +213,10 @@ impl IndexOptions {
                     let ident = meta.value()?.call(Ident::parse_any)?;
                     once(&mut name, ident, |message| meta.error(message))
                 } else if meta.path.is_ident("columns") {
-                    let names = names_in_parentheses(&meta)?;
-                    once(&mut columns, names, |message| meta.error(message))
+                    let content;
+                    parenthesized!(content in meta.input);
+                    let given = Punctuated::parse_terminated(&content)?;
+                    once(&mut columns, given, |message| meta.error(message))
                 } else if let Some(given) = kind_of(&meta.path) {
                     once(&mut kind, given, |_| meta.error("an index is either `hash` or `ordered`"))
                 } else {

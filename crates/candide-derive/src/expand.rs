@@ -5,7 +5,7 @@
 //! items may have any name.
 
 use crate::attributes::{Kind, literal, moved};
-use crate::record::{Column, DefaultValue, Field, Index, Record};
+use crate::record::{Column, DefaultValue, Field, Index, IndexField, Record};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -57,9 +57,15 @@ impl Record {
     /// Returns the constant with the places of the columns of an index.
     fn index_places(&self, number: usize, index: &Index) -> TokenStream {
         let (path, name) = (&self.path, places_name(number));
-        let places = index.fields.iter().filter_map(|&field| match field {
+        let places = index.fields.iter().filter_map(|column| match column.field {
             Field::Key(_) => None,
-            Field::Column(number) => Some(self.place(number)),
+            Field::Column(number) => {
+                let whole = self.place(number);
+                Some(match self.part(column) {
+                    None => whole,
+                    Some(part) => quote!(#part.place_in(#whole)),
+                })
+            }
         });
         quote! {
             const #name: &[#path::derived::Place] = &[#(#places),*];
@@ -73,6 +79,26 @@ impl Record {
         let number = self.columns_of(group).position(|other| other.ident == column.ident);
         let number = number.expect("the column is in its group");
         quote!(#packing.place(#group, #number))
+    }
+
+    /// Returns the part of a column that an index has; `None` if it has the whole column.
+    fn part(&self, column: &IndexField) -> Option<TokenStream> {
+        let whole = &self.field(column.field).stored;
+        let (mut owner, mut part) = (whole, None);
+        for next in &column.parts {
+            let (ty, constant) = (&next.ty, next.constant());
+            let (path, place) = (moved(&self.path, ty.span()), ty.span());
+            let constant = quote!(<#owner>::#constant);
+            let checked = match part {
+                None => constant,
+                Some(before) => quote!(#before.part(#constant)),
+            };
+            part = Some(quote_spanned! {place=>
+                { const __PART: #path::schema::Part<#whole, #ty> = #checked; __PART }
+            });
+            owner = ty;
+        }
+        part
     }
 
     /// Returns the constants of keys, columns and indexes.
@@ -91,20 +117,26 @@ impl Record {
         });
         let columns = (0..self.groups.len()).flat_map(|group| self.columns_of(group).enumerate());
         let columns = columns.map(|(number, column)| {
-            let Column { vis, ty, constant, group, indexed, .. } = column;
+            let Column { vis, ty, constant, group, indexed, codec, .. } = column;
             let (docs, name) = (docs(column, "Column"), column.name());
             let kind = indexed.then(|| quote!(, #path::schema::Indexed));
             let packing = packing_name(*group);
+            let derived = quote!(#path::Column::derived(#group, #packing, #number, #name));
+            let (ty, column) = match codec {
+                None => (quote!(#path::Column<#ident, #ty #kind>), derived),
+                Some(codec) => (
+                    quote!(#path::schema::Coded<#ident, #codec #kind>),
+                    quote!(#path::schema::Coded::new(#derived)),
+                ),
+            };
             quote! {
                 #docs
-                #vis const #constant: #path::Column<#ident, #ty #kind> =
-                    #path::Column::derived(#group, #packing, #number, #name);
+                #vis const #constant: #ty = #column;
             }
         });
         let indexes = self.indexes.iter().enumerate().map(|(number, index)| {
             let Index { vis, constant, unique, fields, .. } = index;
-            let columns: Vec<String> =
-                fields.iter().map(|&field| self.field(field).name()).collect();
+            let columns: Vec<String> = fields.iter().map(|column| self.text_of(column)).collect();
             let doc = format!(
                 "{} by {}.",
                 if *unique { "Unique index" } else { "Index" },
@@ -139,8 +171,8 @@ impl Record {
     /// Returns the place at which an unsuitable key of an index is reported: its only column, or
     /// the index's name.
     fn index_place(&self, index: &Index) -> Span {
-        match index.fields[..] {
-            [field] => self.field(field).ty.span(),
+        match &index.fields[..] {
+            [column] => self.type_of(column).span(),
             _ => index.name.span(),
         }
     }
@@ -149,7 +181,7 @@ impl Record {
     /// several columns.
     fn index_key(&self, index: &Index) -> TokenStream {
         one_or_tuple(
-            index.fields.iter().map(|&field| &self.field(field).ty),
+            index.fields.iter().map(|column| self.type_of(column)),
             self.index_place(index),
         )
     }
@@ -176,11 +208,20 @@ impl Record {
         let components = (0..self.keys.len()).map(|number| self.component(number));
         let idents: Vec<&Ident> = self.columns.iter().map(|column| &column.ident).collect();
         let puts = self.columns.iter().map(|column| {
-            let Column { ident: field, constant, .. } = column;
-            let put = column.of_type(path, "put");
-            quote!(#put(&self.#field, <#ident>::#constant, __words);)
+            let field = &column.ident;
+            let put = self.put(column, &quote!(self.#field));
+            quote!(#put;)
         });
-        let takes = self.columns.iter().map(|column| self.take(column));
+        let takes = self.columns.iter().map(|column| {
+            let (take, name) = (self.take(column), column.name());
+            match &column.codec {
+                None => take,
+                Some(codec) => {
+                    let (place, path) = (codec.span(), moved(path, codec.span()));
+                    quote_spanned!(place=> #path::derived::decode::<#codec>(#take, #name))
+                }
+            }
+        });
         let place = ident.span();
         let record = moved(path, place);
         let header = quote_spanned!(place=> impl #record::Record for #ident);
@@ -215,11 +256,30 @@ impl Record {
         }
     }
 
-    /// Returns the value of a column in `__words`.
+    /// Returns the stored value of a column in `__words`.
     fn take(&self, column: &Column) -> TokenStream {
-        let (ident, constant, take) =
-            (&self.ident, &column.constant, column.of_type(&self.path, "take"));
-        quote!(#take(<#ident>::#constant, __words))
+        let (constant, take) = (self.constant(column), column.of_type(&self.path, "take"));
+        quote!(#take(#constant, __words))
+    }
+
+    /// Returns code that puts `value`, an expression, into the column in `__words`.
+    fn put(&self, column: &Column, value: &TokenStream) -> TokenStream {
+        let (constant, put) = (self.constant(column), column.of_type(&self.path, "put"));
+        match &column.codec {
+            None => quote!(#put(&#value, #constant, __words)),
+            Some(codec) => {
+                let (place, path) = (codec.span(), moved(&self.path, codec.span()));
+                let encode = quote_spanned!(place=> <#codec as #path::Codec>::encode);
+                quote!(#put(&#encode(&#value), #constant, __words))
+            }
+        }
+    }
+
+    /// Returns the column of the stored values.
+    fn constant(&self, column: &Column) -> TokenStream {
+        let (ident, constant) = (&self.ident, &column.constant);
+        let stored = column.codec.is_some().then(|| quote!(.stored()));
+        quote!(<#ident>::#constant #stored)
     }
 
     fn index_spec(&self, number: usize, index: &Index) -> TokenStream {
@@ -229,12 +289,24 @@ impl Record {
         let at_key = moved(path, place);
         let count = quote_spanned!(place=> <#key as #at_key::Key>::WORDS);
         let show = quote_spanned!(place=> <#key as #at_key::Key>::show);
-        let values = index.fields.iter().map(|&field| match field {
+        let values = index.fields.iter().map(|column| match column.field {
             Field::Key(number) => self.component(number),
-            Field::Column(number) => self.take(&self.columns[number]),
+            Field::Column(number) => {
+                let whole = &self.columns[number];
+                match self.part(column) {
+                    None => self.take(whole),
+                    Some(part) => {
+                        let (constant, place) = (self.constant(whole), self.type_of(column).span());
+                        let path = moved(path, place);
+                        quote_spanned! {place=>
+                            #path::derived::ColumnType::take(#constant.part(#part), __words)
+                        }
+                    }
+                }
+            }
         });
         let values = one_or_tuple(values, Span::call_site());
-        let has_key = index.fields.iter().any(|field| matches!(field, Field::Key(_)));
+        let has_key = index.fields.iter().any(|column| matches!(column.field, Field::Key(_)));
         let primary = has_key.then(|| {
             let primary = self.key_type();
             quote!(let __key = &<#primary as #path::Key>::from_words(__primary);)
@@ -244,7 +316,7 @@ impl Record {
         };
         let place_of =
             |field: &Field| self.order.iter().position(|other| other == field).unwrap_or(0);
-        let fields = index.fields.iter().map(|field| place_of(field) as u16);
+        let fields = index.fields.iter().map(|column| place_of(&column.field) as u16);
         quote! {
             #path::schema::IndexSpec::new::<#kind>(
                 #name, #unique, #places, #count, #show,
@@ -302,13 +374,16 @@ impl Record {
             [
                 "column".to_string(),
                 column.name(),
-                type_text(&column.ty),
+                match &column.codec {
+                    None => type_text(&column.ty),
+                    Some(codec) => format!("with {}", type_text(codec)),
+                },
                 self.groups[column.group].clone(),
             ]
         });
         let texts = keys.chain(columns);
         let layouts =
-            self.columns.iter().map(|Column { ty, .. }| quote!(<__CandideLayout<#ty>>::OF));
+            self.columns.iter().map(|Column { stored, .. }| quote!(<__CandideLayout<#stored>>::OF));
         quote!(#path::derived::schema_hash::<#ident>(&[#(#texts),*], &[#(#layouts),*]))
     }
 }
@@ -318,7 +393,7 @@ impl Record {
     fn field_infos(&self) -> Vec<TokenStream> {
         let path = &self.path;
         let info = |field: &Field| {
-            let ty = &self.field(*field).ty;
+            let ty = &self.field(*field).stored;
             let name = self.field(*field).name();
             let former = &self.field(*field).former;
             let renamed = (!former.is_empty()).then(|| quote!(.renamed(&[#(#former),*])));
@@ -327,7 +402,8 @@ impl Record {
                     #path::schema::FieldInfo::of_key(#name, <__CandideKey<#ty>>::TYPE)
                 },
                 Field::Column(number) => {
-                    let default = self.default_of(&self.columns[*number]);
+                    let column = &self.columns[*number];
+                    let (default, check) = (self.default_of(column), self.check_of(column));
                     let place = self.place(*number);
                     quote! {
                         #path::schema::FieldInfo::of_column(
@@ -335,7 +411,7 @@ impl Record {
                             <__CandideLayout<#ty>>::TYPE,
                             #place,
                             #default,
-                        )
+                        ) #check
                     }
                 }
             };
@@ -346,14 +422,16 @@ impl Record {
 
     /// Returns the function that writes a column's default into the words of a row, if it has one.
     fn default_of(&self, column: &Column) -> TokenStream {
-        let (path, ident, Column { ty, constant, default, .. }) = (&self.path, &self.ident, column);
+        let (path, Column { ty, default, codec, .. }) = (&self.path, column);
         let Some(default) = default else { return quote!(::core::option::Option::None) };
-        let put = column.of_type(path, "put");
+        let put = self.put(column, &quote!(__value));
         let value = match default {
             DefaultValue::OfType(place) => quote_spanned! {*place=>
                 <#ty as ::core::default::Default>::default()
             },
-            DefaultValue::Given(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => {
+            DefaultValue::Given(Expr::Lit(ExprLit { lit: Lit::Str(text), .. }))
+                if codec.is_none() =>
+            {
                 quote_spanned! {text.span()=>
                     {
                         const _: () = #path::derived::check_default(<__CandideLayout<#ty>>::TYPE, #text);
@@ -369,9 +447,22 @@ impl Record {
         quote! {
             ::core::option::Option::Some(|__words: &mut [::core::primitive::u64]| {
                 let __value: #ty = #value;
-                #put(&__value, <#ident>::#constant, __words);
+                #put;
             })
         }
+    }
+
+    /// Returns the call that adds the check of a column's codec to the column's description.
+    fn check_of(&self, column: &Column) -> Option<TokenStream> {
+        let codec = column.codec.as_ref()?;
+        let (take, place) = (self.take(column), codec.span());
+        let path = moved(&self.path, place);
+        let decode = quote_spanned!(place=> <#codec as #path::Codec>::decode);
+        Some(quote! {
+            .checked(|__words: &[::core::primitive::u64]| {
+                ::core::result::Result::map(#decode(#take), ::core::mem::drop)
+            })
+        })
     }
 }
 
@@ -383,7 +474,7 @@ impl Column {
     /// Returns an item of `ColumnType`. If the type does not implement the trait, the error is
     /// reported where the field names the type.
     fn of_type(&self, path: &Path, item: &str) -> TokenStream {
-        let (ty, place) = (&self.ty, self.ty.span());
+        let (ty, place) = (&self.stored, self.stored.span());
         let (path, item) = (moved(path, place), Ident::new(item, place));
         quote_spanned!(place=> <#ty as #path::derived::ColumnType>::#item)
     }

@@ -54,7 +54,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// types that implement `Field`: the integers, `f32`, `f64`, `bool`, `char`, `Bytes<N>`, `Text<N>`,
 /// times and addresses of the standard library, enums (and structs of one field) that derive
 /// [`Key`](macro@Key), structs and enums with data that derive [`Field`](macro@Field), and options
-/// and arrays of all these.
+/// and arrays of all these; any other type has a codec.
 ///
 /// # Constants
 /// Every field gets a constant, which is named like it in capitals, is as visible as it is, and has
@@ -64,6 +64,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// |---|---|---|
 /// | part of the key | `KeyColumn<Row, T>` | read |
 /// | kept by an index | `Column<Row, T, Indexed>` | read, modified |
+/// | with a codec | `Coded<Row, C>` | read, modified, set |
 /// | any other | `Column<Row, T>` | read, modified, updated |
 ///
 /// An index gets an `IndexOf<Row, K, Ordered>` or `IndexOf<Row, K, Hashed>`, where `K` is the type
@@ -79,6 +80,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[unique]` | As `#[index]`, but no two rows have the same value, nor are two `None` of an option allowed; `hash` by default. |
 /// | `#[column(NAME)]` | The constant has another name. |
 /// | `#[default = 5]`, `#[default(State::Open)]`, `#[default]` | The value of the column in rows that were made without the column: a literal, for a text a string, or an expression in parentheses; or that of `Default`. Descriptions of tables have it. |
+/// | `#[record(with = Cents)]` | The column stores what the codec `Cents` makes of the field, whose type need not be one for columns: see the trait `Codec` of `candide`. The constant is a `Coded<Row, Cents>`, which is read, set and modified, and whose `stored()` is the column of the stored values. An index of the field has these as keys; a key field has no codec. |
 /// | `#[renamed = "name"]` | An earlier name of the field, by which a migration finds it; also several. |
 ///
 /// ```
@@ -113,7 +115,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// # Attributes of the struct
 /// | attribute | |
 /// |---|---|
-/// | `#[index(columns(a, b))]`, `#[unique(columns(a, b))]` | An index of several fields, in this order, parts of the primary key included; four at most. Its name is `by_a_b`, or what `name = ..` says. |
+/// | `#[index(columns(a, b))]`, `#[unique(columns(a, b))]` | An index of several fields, in this order, parts of the primary key included; four at most. Of a field whose type derives [`Field`](macro@Field), also a part, with its type: `columns(at.x: i32, id)`. Its name is `by_a_b` (`by_at_x_id`), or what `name = ..` says. |
 /// | `#[record(hash)]`, `#[record(ordered)]` | How rows are found by their primary key; `hash` by default. |
 /// | `#[record(groups(a, b))]` | The groups that fields may name, beside `row`. Then a misspelt name is an error of compilation; without this, any name makes a group. |
 /// | `#[record(crate = path)]` | The path of the crate `candide`, for crates that re-export it. |
@@ -314,7 +316,7 @@ pub fn derive_key(input: TokenStream) -> TokenStream {
 ///
 /// | type | constants | |
 /// |---|---|---|
-/// | struct | `Point::X` for each field, `PART_0` if it has no name | `Player::AT.part(Point::X)` is a column, with updates and guards if it is a number |
+/// | struct | `Point::X` for each field, `PART_0` if it has no name | `Player::AT.part(Point::X)` is a column, with updates and guards if it is a number; `#[index(columns(at.x: i32))]` of a row is an index of it |
 /// | enum | `Order::STAY` for each variant | `Job::ORDER.tag()` is a column that is read and indexed |
 /// | struct of one number | as above | the column has the updates of the number: `add`, `sub`, `min`, `max`, and sums |
 ///

@@ -1,9 +1,11 @@
 //! `#[derive(Record)]`: the declarations of a struct about its rows.
 
 use crate::attributes::{
-    Errors, IndexOptions, Kind, Names, TypeOptions, constant, literal, one_name, without_self,
+    Errors, IndexColumn, IndexOptions, Kind, Names, PartOf, TypeOptions, codec_of, constant,
+    literal, moved, one_name, without_self,
 };
 use proc_macro2::{Ident, Span};
+use quote::quote_spanned;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
@@ -39,6 +41,9 @@ pub(crate) struct Column {
     pub(crate) ident: Ident,
     pub(crate) vis: Visibility,
     pub(crate) ty: Type,
+    /// The type that is stored, which a codec may convert `ty` to.
+    pub(crate) stored: Type,
+    pub(crate) codec: Option<Type>,
     pub(crate) docs: Vec<Attribute>,
     /// The name of its constant.
     pub(crate) constant: Ident,
@@ -73,7 +78,15 @@ pub(crate) struct Index {
     pub(crate) constant: Ident,
     pub(crate) unique: bool,
     pub(crate) kind: Kind,
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<IndexField>,
+}
+
+/// A column of an index.
+#[derive(Clone)]
+pub(crate) struct IndexField {
+    pub(crate) field: Field,
+    /// The parts on the way from the field, if the index has a part of it.
+    pub(crate) parts: Vec<PartOf>,
 }
 
 /// A field of a record.
@@ -94,6 +107,7 @@ struct FieldAttributes {
     index: Option<IndexOptions>,
     default: Option<DefaultValue>,
     former: Vec<String>,
+    codec: Option<Type>,
 }
 
 impl FieldAttributes {
@@ -142,10 +156,11 @@ impl FieldAttributes {
                 errors
                     .take(IndexOptions::read(attribute))
                     .is_some_and(|options| read.index.replace(options).is_some())
+            } else if path.is_ident("record") {
+                errors
+                    .take(codec_of(attribute))
+                    .is_some_and(|codec| read.codec.replace(codec).is_some())
             } else {
-                if path.is_ident("record") {
-                    errors.at(attribute, "`#[record(..)]` belongs to the struct");
-                }
                 false
             };
             if twice {
@@ -211,7 +226,8 @@ impl Record {
         let on_fields = record.read_fields(fields.named, options.groups.as_ref(), &mut errors);
         for (field, name, options) in on_fields {
             let vis = record.field(field).vis.clone();
-            record.add_index(name, vis, &options, vec![field], &mut errors);
+            let fields = vec![IndexField { field, parts: Vec::new() }];
+            record.add_index(name, vis, &options, fields, &mut errors);
         }
         for (attribute, options) in on_struct {
             record.read_composite(attribute, options, &vis, &mut errors);
@@ -247,8 +263,21 @@ impl Record {
             let constant = read.constant.unwrap_or_else(|| constant(&ident));
             let (default, former) = (read.default, read.former);
             let (group, indexed) = (0, false);
-            let mut column =
-                Column { ident, vis, ty, docs, constant, group, indexed, default, former };
+            let codec = read.codec.map(|codec| without_self(&codec, &self.ident));
+            let stored = codec.as_ref().map_or_else(|| ty.clone(), |codec| self.stored_by(codec));
+            let mut column = Column {
+                ident,
+                vis,
+                ty,
+                stored,
+                codec,
+                docs,
+                constant,
+                group,
+                indexed,
+                default,
+                former,
+            };
             let field = match read.key {
                 true => Field::Key(self.keys.len()),
                 false => Field::Column(self.columns.len()),
@@ -265,6 +294,10 @@ impl Record {
             if read.key {
                 if let Some(group) = read.group {
                     errors.at(group, "a key field is in no group: a row keeps its key");
+                }
+                if let Some(codec) = &column.codec {
+                    let message = "a key field has no codec: the table compares stored keys";
+                    errors.at(codec, message);
                 }
                 if let Some(default) = &column.default {
                     let message = "a key field has no default: every row has a key";
@@ -312,6 +345,14 @@ impl Record {
         indexes
     }
 
+    /// Returns the type that a codec stores.
+    fn stored_by(&self, codec: &Type) -> Type {
+        let place = codec.span();
+        let path = moved(&self.path, place);
+        syn::parse2(quote_spanned!(place=> <#codec as #path::Codec>::Stored))
+            .expect("a type's associated type is a type")
+    }
+
     /// Returns the number of the group with this name.
     fn group(&mut self, name: String) -> usize {
         self.groups.iter().position(|group| *group == name).unwrap_or_else(|| {
@@ -337,34 +378,65 @@ impl Record {
         if names.len() > TUPLE_MAX {
             errors.at(names, "an index has at most four columns");
         }
-        let mut fields = Vec::new();
-        for name in names {
-            let is_same = |column: &Column| column.ident.unraw() == name.unraw();
-            let column = self.columns.iter().position(is_same).map(Field::Column);
-            match column.or_else(|| self.keys.iter().position(is_same).map(Field::Key)) {
-                Some(field) if fields.contains(&field) => {
-                    errors.at(name, "the index has this column already")
-                }
-                Some(field) => fields.push(field),
-                None => {
-                    let all = self.keys.iter().chain(&self.columns);
-                    let there_are: Vec<_> = all.map(|column| quoted(&column.ident)).collect();
-                    let message = format!(
-                        "there is no field {}; an index can have {}",
-                        quoted(name),
-                        there_are.join(", ")
-                    );
-                    errors.at(name, message);
+        let mut fields: Vec<IndexField> = Vec::new();
+        for column in names {
+            if let Some(field) = self.index_field(column, errors) {
+                match fields.iter().any(|other| self.text_of(other) == self.text_of(&field)) {
+                    true => errors.at(&column.name, "the index has this column already"),
+                    false => fields.push(field),
                 }
             }
         }
         let name = options.name.clone().unwrap_or_else(|| {
-            let joined: Vec<String> = names.iter().map(|name| name.unraw().to_string()).collect();
-            Ident::new(&format!("by_{}", joined.join("_")), names[0].span())
+            let column = |column: &IndexColumn| {
+                let parts = column.parts.iter().map(|part| format!("_{}", part.name()));
+                column.name.unraw().to_string() + &parts.collect::<String>()
+            };
+            let joined: Vec<String> = names.iter().map(column).collect();
+            Ident::new(&format!("by_{}", joined.join("_")), names[0].name.span())
         });
-        let of_fields = fields.iter().map(|&field| &self.field(field).vis);
+        let of_fields = fields.iter().map(|column| &self.field(column.field).vis);
         let vis = of_fields.chain([vis]).min_by_key(|vis| reach(vis)).unwrap_or(vis).clone();
         self.add_index(name, vis, &options, fields, errors);
+    }
+
+    /// Returns the field that a column of an index names, and its parts.
+    fn index_field(&self, column: &IndexColumn, errors: &mut Errors) -> Option<IndexField> {
+        let name = &column.name;
+        let is_same = |column: &Column| column.ident.unraw() == name.unraw();
+        let of_columns = self.columns.iter().position(is_same).map(Field::Column);
+        let Some(field) = of_columns.or_else(|| self.keys.iter().position(is_same).map(Field::Key))
+        else {
+            let all = self.keys.iter().chain(&self.columns);
+            let there_are: Vec<_> = all.map(|column| quoted(&column.ident)).collect();
+            let message = format!(
+                "there is no field {}; an index can have {}",
+                quoted(name),
+                there_are.join(", ")
+            );
+            errors.at(name, message);
+            return None;
+        };
+        if let (Field::Key(_), Some(part)) = (field, column.parts.first()) {
+            errors.at(&part.member, "an index has a key field whole: its parts are no columns");
+            return None;
+        }
+        let part = |part: &PartOf| PartOf {
+            member: part.member.clone(),
+            ty: without_self(&part.ty, &self.ident),
+        };
+        Some(IndexField { field, parts: column.parts.iter().map(part).collect() })
+    }
+
+    /// Returns the name of a column of an index, with its parts: `at.x`.
+    pub(crate) fn text_of(&self, column: &IndexField) -> String {
+        let parts = column.parts.iter().map(|part| format!(".{}", part.name()));
+        self.field(column.field).ident.unraw().to_string() + &parts.collect::<String>()
+    }
+
+    /// Returns the type of a column of an index.
+    pub(crate) fn type_of<'a>(&'a self, column: &'a IndexField) -> &'a Type {
+        column.parts.last().map_or(&self.field(column.field).stored, |part| &part.ty)
     }
 
     fn add_index(
@@ -372,15 +444,15 @@ impl Record {
         name: Ident,
         vis: Visibility,
         options: &IndexOptions,
-        fields: Vec<Field>,
+        fields: Vec<IndexField>,
         errors: &mut Errors,
     ) {
         if self.indexes.iter().any(|index| index.name.unraw() == name.unraw()) {
             errors.at(&name, format!("there is an index `{}` already", name.unraw()));
             return;
         }
-        for &field in &fields {
-            if let Field::Column(number) = field {
+        for column in &fields {
+            if let Field::Column(number) = column.field {
                 self.columns[number].indexed = true;
             }
         }
@@ -406,7 +478,11 @@ impl Record {
             errors.at(&column.ident, message);
         }
         if self.keys.len() == 1 {
-            for index in self.indexes.iter().filter(|index| index.fields == [Field::Key(0)]) {
+            let is_of_key = |index: &&Index| match &index.fields[..] {
+                [column] => column.field == Field::Key(0),
+                _ => false,
+            };
+            for index in self.indexes.iter().filter(is_of_key) {
                 errors.at(
                     &index.name,
                     "a key field needs no index: it is what the primary index finds rows by",

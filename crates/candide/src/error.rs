@@ -49,6 +49,10 @@ pub enum Abort {
     TextTooLong,
     /// Outcome: an index is not below the length of a [`TArray`](crate::objects::TArray).
     OutOfBounds,
+    /// Outcome: a stored value of a column is none of the column's type, as its
+    /// [codec](crate::Codec) says. [`last_outcome`](crate::Session::last_outcome) names the column,
+    /// the row and the reason.
+    Undecodable,
     /// Outcome: code of a row type has panicked within an operation that may have been half done,
     /// and the closure has caught that panic. The transaction, or the [part](crate::Tx::attempt) of
     /// it in which the closure has caught the panic, has no effect. (If the closure lets the panic
@@ -157,7 +161,7 @@ pub enum Abort {
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 37] = [
+    pub const ALL: [Abort; 38] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -171,6 +175,7 @@ impl Abort {
         Abort::NotUnique,
         Abort::TextTooLong,
         Abort::OutOfBounds,
+        Abort::Undecodable,
         Abort::Panicked,
         Abort::Indexed,
         Abort::NoIndex,
@@ -204,6 +209,11 @@ impl Abort {
         (self as u8) <= Abort::Yielded as u8
     }
 
+    /// Returns whether this reason is an outcome.
+    pub(crate) fn is_outcome(self) -> bool {
+        !self.is_conflict() && (self as u8) <= Abort::Panicked as u8
+    }
+
     /// Returns the reason's name in statistics.
     pub fn name(self) -> &'static str {
         match self {
@@ -220,6 +230,7 @@ impl Abort {
             Abort::NotUnique => "not_unique",
             Abort::TextTooLong => "text_too_long",
             Abort::OutOfBounds => "out_of_bounds",
+            Abort::Undecodable => "undecodable",
             Abort::Panicked => "panicked",
             Abort::Indexed => "indexed",
             Abort::NoIndex => "no_index",
@@ -262,6 +273,7 @@ impl fmt::Display for Abort {
             Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
             Abort::Overflow => "an update left the range of its column's type (guard it, or use a wider type), or a sequence has no more numbers",
             Abort::TextTooLong => "a text is longer than its column or key allows; shorten it, or give the column a longer `Text`",
+            Abort::Undecodable => "a column's codec refuses what is stored; `last_outcome` names the column, the row and the reason",
             Abort::OutOfBounds => "the index is not below the length of the array; `len` returns it",
             Abort::NotUnique => "another row has the same key in a unique index when the transaction or its part ends; change or delete that row as well, or give this one another key",
             Abort::Panicked => "code of a row type panicked within an operation, and the closure caught the panic; put such an operation into a part of its own (`Tx::attempt`), or let the panic pass",

@@ -139,6 +139,7 @@ pub use log::Level;
 pub use protocols::list::*;
 #[cfg(any(test, feature = "history"))]
 pub use protocols::recorded as history;
+pub use schema::codec::Codec;
 pub use schema::column::{Column, Whole};
 pub use schema::field::{Bytes, Text};
 pub use schema::group::Group;
@@ -169,7 +170,7 @@ pub mod report {
     #[cfg(feature = "histograms")]
     pub use crate::stats::{Latency, NamedAborts};
     pub use crate::stats::{LockStats, NamedStats, Stats};
-    pub use crate::txn::Conflict;
+    pub use crate::txn::{Conflict, Outcome};
     #[doc(no_inline)]
     pub use candide_log::Progress;
     #[doc(no_inline)]
@@ -216,6 +217,7 @@ pub mod guide {
 /// Items that code made by the derive macros uses. Hand-written code must not use them.
 #[doc(hidden)]
 pub mod derived {
+    pub use crate::schema::codec::decode;
     pub use crate::schema::column_type::ColumnType;
     pub use crate::schema::field::Newtype;
     pub use crate::schema::field_type::check_default;

@@ -2,9 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use crate::error::Abort;
+use crate::error::{self, Abort};
 use crate::schema::{Bytes, Tag, Tagged, Text};
-use crate::txn::Conflict;
+use crate::txn::{Conflict, Outcome};
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::fmt;
@@ -118,6 +118,25 @@ impl Serialize for Conflict {
         fields.serialize_field("table", &self.table.as_deref())?;
         fields.serialize_field("group", &self.group)?;
         fields.serialize_field("key", &self.key_text.as_deref())?;
+        fields.end()
+    }
+}
+
+/// As its text.
+impl Serialize for error::Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Outcome", 5)?;
+        fields.serialize_field("cause", &self.cause)?;
+        fields.serialize_field("table", &self.table.as_deref())?;
+        fields.serialize_field("column", &self.column)?;
+        fields.serialize_field("key", &self.key_text.as_deref())?;
+        fields.serialize_field("problem", &self.problem.as_deref())?;
         fields.end()
     }
 }

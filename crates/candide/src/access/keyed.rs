@@ -134,18 +134,21 @@ impl WriteSet {
         let (mut left, all) = (0, order.len());
         for place in 0..all {
             let (number, index) = order[place];
-            let item = &self.items[index as usize];
+            let item = self.items[index as usize];
             let waits = order[..left].iter().any(|&(_, other)| other == index)
                 || self.operations.waits_for_input(number);
             if waits {
                 order[left] = order[place];
                 left += 1;
-            } else if item.needs_image {
-                let image = &mut self.images[item.image as usize..][..item.at.payload_words()];
-                self.operations.apply_or_run(item, number, image)?;
-            } else {
-                self.operations.evaluate_one(number, base(item))?;
+                continue;
             }
+            let evaluated = if item.needs_image {
+                let image = &mut self.images[item.image as usize..][..item.at.payload_words()];
+                self.operations.apply_or_run(&item, number, image)
+            } else {
+                self.operations.evaluate_one(number, base(&item))
+            };
+            evaluated.inspect_err(|&abort| self.note_failed(item.at, number, abort))?;
         }
         order.truncate(left);
         Ok(left > 0 && left < all)

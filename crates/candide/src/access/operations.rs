@@ -14,7 +14,7 @@ use super::visits::VISITS;
 use crate::error::Abort;
 use crate::record::UserUpdate;
 use crate::record::delta::{DeltaSpace, PutOff};
-use crate::schema::{Op, Words};
+use crate::schema::{Op, WIDE_OPERANDS, Words};
 
 /// The number of operations between two checkpoints of a unit. If the unit has more words than
 /// this, the number of its words is used instead. Small in tests, so that short scripts have
@@ -452,6 +452,10 @@ impl Operations {
         if op.is_plain() {
             let count = usize::from(op.words);
             image[word..word + count].copy_from_slice(self.operands(op.operand, count));
+        } else if op.is_wide() {
+            let operands = self.operands(op.operand, WIDE_OPERANDS);
+            let new = op.compute_wide(operands, [image[word], image[word + 1]])?;
+            image[word..word + 2].copy_from_slice(&new);
         } else {
             image[word] = op.compute(&self.operands[op.operand as usize..], image[word])?;
         }
@@ -479,14 +483,27 @@ impl Operations {
     pub(super) fn evaluate_one(&mut self, number: u32, base: Words<'_>) -> Result<(), Abort> {
         let op = *self.get(number);
         if !op.is_plain() {
-            let operands = &mut self.operands[op.operand as usize..];
-            operands[0] = op.compute(operands, base.get(usize::from(op.word)))?;
+            self.compute(&op, base)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the first operand of an operation, or the first two of one on a number of two
+    /// words, by what it computes on `base`.
+    #[inline(always)]
+    fn compute(&mut self, op: &Op, base: Words<'_>) -> Result<(), Abort> {
+        let (word, operands) = (usize::from(op.word), &mut self.operands[op.operand as usize..]);
+        if op.is_wide() {
+            let new = op.compute_wide(operands, [base.get(word), base.get(word + 1)])?;
+            operands[..2].copy_from_slice(&new);
+        } else {
+            operands[0] = op.compute(operands, base.get(word))?;
         }
         Ok(())
     }
 
     /// Evaluates the operations of an item on `base`. Replaces the first operand of each operation
-    /// that is not plain by the computed word.
+    /// that is not plain by the computed word, or the first two by the two words.
     ///
     /// # Errors
     /// The number of the operation that failed, and its outcome.
@@ -498,10 +515,7 @@ impl Operations {
         let mut number = item.first_op;
         while let Some(&(op, next)) = self.visit(number) {
             if !op.is_plain() {
-                let operands = &mut self.operands[op.operand as usize..];
-                operands[0] = op
-                    .compute(operands, base.get(usize::from(op.word)))
-                    .map_err(|abort| (number, abort))?;
+                self.compute(&op, base).map_err(|abort| (number, abort))?;
             }
             number = next;
         }

@@ -16,6 +16,7 @@ use super::filter::Filter;
 use super::item::NONE;
 use super::item::{Intent, Mark, SavedItem, WriteItem};
 use super::operations::Operations;
+use super::outcome_note::{OutcomeNote, Outcomes};
 use super::steps;
 use super::sums::{Place, Sums};
 use super::user_codes::UserCode;
@@ -67,6 +68,8 @@ pub struct WriteSet {
     /// The operations of items that need evaluation, in the order of the program, each with the
     /// number of its item. Only filled during an evaluation with steps.
     pub(super) order: Vec<(u32, u32)>,
+    /// The last outcomes of operations, of this transaction or of earlier ones.
+    pub(crate) outcomes: Outcomes,
 }
 
 /// The largest number of a unit's operations that are compared with a new operation for overlapping
@@ -168,11 +171,15 @@ impl WriteSet {
         index: usize,
         image: &mut [u64],
     ) -> Result<(), (u32, Abort)> {
-        let item = &self.items[index];
-        let Some((operation, step)) = self.operations.first_step(item) else { return Ok(()) };
-        self.operations.apply_before_steps(item, image)?;
-        steps::run(step, image).map_err(|abort| (operation, abort))?;
-        self.operations.note_result(&self.items[index], operation, image);
+        let item = self.items[index];
+        let Some((operation, step)) = self.operations.first_step(&item) else { return Ok(()) };
+        let ran = self.operations.apply_before_steps(&item, image);
+        let ran = ran.and_then(|()| steps::run(step, image).map_err(|abort| (operation, abort)));
+        if let Err((number, abort)) = ran {
+            self.note_failed(item.at, number, abort);
+            return Err((number, abort));
+        }
+        self.operations.note_result(&item, operation, image);
         Ok(())
     }
 
@@ -415,7 +422,8 @@ impl WriteSet {
         image: &mut [u64],
     ) -> Result<(), (u32, Abort)> {
         let item = self.items[index];
-        self.operations.apply_on(&item, &mut self.items[index].image, mark, image)
+        let applied = self.operations.apply_on(&item, &mut self.items[index].image, mark, image);
+        applied.inspect_err(|&(number, abort)| self.note_failed(item.at, number, abort))
     }
 
     /// Returns whether the commit has to evaluate the set before it installs anything.
@@ -472,7 +480,7 @@ impl WriteSet {
     }
 
     fn evaluate_items(&mut self, base: impl Fn(&WriteItem) -> Words<'_>) -> Result<(), Abort> {
-        let mut first_failure = None;
+        let mut first_failure = None::<(u32, Abort, CellAt)>;
         self.images.clear();
         for item in self.items.iter_mut().filter(|item| item.needs_evaluation && !item.is_delta) {
             let evaluated = if item.needs_image {
@@ -487,13 +495,15 @@ impl WriteSet {
             } else {
                 self.operations.evaluate(item, base(item))
             };
-            if let Err(failure) = evaluated
-                && first_failure.is_none_or(|(number, _)| failure.0 < number)
+            if let Err((number, abort)) = evaluated
+                && first_failure.is_none_or(|(first, ..)| number < first)
             {
-                first_failure = Some(failure);
+                first_failure = Some((number, abort, item.at));
             }
         }
-        first_failure.map_or(Ok(()), |(_, abort)| Err(abort))
+        let Some((number, abort, at)) = first_failure else { return Ok(()) };
+        self.note_failed(at, number, abort);
+        Err(abort)
     }
 
     /// Evaluates every item as [`WriteSet::evaluate_items`] does, one operation after the other in
@@ -528,12 +538,14 @@ impl WriteSet {
         }
         order.sort_unstable();
         let evaluated = order.iter().try_for_each(|&(number, index)| {
-            let item = &self.items[index as usize];
-            if !item.needs_image {
-                return self.operations.evaluate_one(number, base(item));
-            }
-            let image = &mut self.images[item.image as usize..][..item.at.payload_words()];
-            self.operations.apply_or_run(item, number, image)
+            let item = self.items[index as usize];
+            let evaluated = if item.needs_image {
+                let image = &mut self.images[item.image as usize..][..item.at.payload_words()];
+                self.operations.apply_or_run(&item, number, image)
+            } else {
+                self.operations.evaluate_one(number, base(&item))
+            };
+            evaluated.inspect_err(|&abort| self.note_failed(item.at, number, abort))
         });
         self.order = order;
         evaluated
@@ -541,18 +553,18 @@ impl WriteSet {
 
     /// Applies the operations before steps to `images`, which hold the words of all items' units
     /// one after another. Returns the first failure in program order; `None` if no operation fails.
-    pub(crate) fn first_failure(&self, images: &mut [u64]) -> Option<Abort> {
-        let (mut first, mut rest) = (None::<(u32, Abort)>, images);
+    pub(crate) fn first_failure(&self, images: &mut [u64]) -> Option<OutcomeNote> {
+        let (mut first, mut rest) = (None::<(u32, Abort, CellAt)>, images);
         for item in &self.items {
             let (image, after) = std::mem::take(&mut rest).split_at_mut(item.at.payload_words());
             rest = after;
-            if let Err(failure) = self.operations.apply_before_steps(item, image)
-                && first.is_none_or(|(number, _)| failure.0 < number)
+            if let Err((number, abort)) = self.operations.apply_before_steps(item, image)
+                && first.is_none_or(|(first, ..)| number < first)
             {
-                first = Some(failure);
+                first = Some((number, abort, item.at));
             }
         }
-        first.map(|(_, abort)| abort)
+        first.map(|(number, abort, at)| self.failure_of(at, number, abort))
     }
 
     /// Passes every change of a commit, which has evaluated and installed the items, to `sink`. A

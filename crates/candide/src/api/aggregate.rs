@@ -194,12 +194,12 @@ pub(super) fn count_rest<P: Protocol>(
     Ok(count)
 }
 
-/// Returns the sum of the second parts of rows.
+/// Returns the sum of the second parts of rows; `None` if its type cannot hold it.
 pub(super) fn sum<K, T: Summand>(
     mut rows: impl Iterator<Item = Result<(K, T), Abort>>,
-) -> Result<T::Sum, Abort> {
+) -> Result<Option<T::Sum>, Abort> {
     let total = rows.try_fold(T::Total::default(), |total, row| {
         row.map(|(_, number)| number.added_to(total))
     })?;
-    T::sum_of(total).ok_or(Abort::Overflow)
+    Ok(T::sum_of(total))
 }

@@ -5,7 +5,7 @@
 use super::index_changes;
 use super::migration::migrate;
 use super::pending::Pending;
-use super::session::{Session, run_cached, run_cached_logged};
+use super::session::{Session, last_outcome_of_thread, run_cached, run_cached_logged};
 use super::table::Table;
 use super::table_freeze::restrict;
 use crate::catalog::{Catalog, FoundTable, Migrations, TableOptions, check_name};
@@ -28,7 +28,7 @@ use crate::shared::Inner;
 use crate::stats::{NamedStats, Names, Stats};
 use crate::sync::{MODELLED, Parking, Random, Turns, lock, process, process_unique, try_lock};
 use crate::timestamps;
-use crate::txn::{RunOptions, Tx};
+use crate::txn::{Outcome, RunOptions, Tx};
 use std::sync::{Arc, OnceLock, RwLock};
 
 /// An in-memory database. The protocol `P` makes its transactions serializable.
@@ -205,6 +205,27 @@ impl<P: Protocol> Database<P> {
     /// Returns the counts of all sessions together, past and present.
     pub fn stats(&self) -> Stats {
         self.inner.stats()
+    }
+
+    /// Returns the last outcome of the transactions that this thread has run by [`Database::run`]
+    /// and similar functions, with the names of table, key and column. `None` if they never had
+    /// one, or inside such a transaction, where [`Tx::last_outcome`] returns it.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// let db = Database::new();
+    /// let accounts = db.table::<Account>("accounts")?;
+    /// let account = |id| Account { id, cents: 50 };
+    /// db.run(|tx| accounts.insert_many(tx, [1, 2, 3].map(account)))?;
+    /// let again = db.run(|tx| accounts.insert_many(tx, [4, 2, 5].map(account)));
+    /// assert_eq!(again, Err(Abort::Duplicate));
+    /// assert_eq!(db.last_outcome().unwrap().to_string(), "duplicate on accounts, key id: 2");
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    pub fn last_outcome(&self) -> Option<Outcome> {
+        last_outcome_of_thread(&self.inner)
     }
 
     /// Returns the counts of the transactions that have a [name](RunOptions::named), of all

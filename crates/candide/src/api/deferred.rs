@@ -8,7 +8,9 @@ use super::table::Table;
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::record::{CellAt, PlacedUnit};
-use crate::schema::{AsKey, Buffer, ImageSink, Key, Projection, Record, Unit, Words, store_in};
+use crate::schema::{
+    AsKey, Buffer, ImageSink, Key, Projection, Record, Unit, Words, decoded, store_in,
+};
 use crate::txn::{InsertTarget, Stager, StepList, Tx};
 use std::borrow::Borrow;
 use std::rc::Rc;
@@ -46,7 +48,7 @@ where
         let guards = self.inputs.guards()?;
         let mut words = Pr::EMPTY;
         self.projection.copy(self.unit, Words::Own(image), &mut words);
-        let mut value = self.projection.value(&self.key, &words);
+        let mut value = decoded::<R, Pr>(&self.projection, &self.key, &words)?;
         self.result = Some((self.function)(&mut value, H::values(&guards)));
         let sink = &mut ImageSink::<R>::new(self.unit, image);
         self.projection.assign(&self.key, &value, sink)?;
@@ -350,7 +352,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             if is_new {
                 state.stage_new_words(engine, core, record, zeros)?;
             } else if !state.insert_again(engine, core, record, zeros)? {
-                return Err(Abort::Duplicate);
+                return Err(state.outcome_at(Abort::Duplicate, core.layout.first_of(record)));
             }
             for &unit in core.layout.placed_units() {
                 let at = unit.of(record);

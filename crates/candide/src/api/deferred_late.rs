@@ -9,7 +9,7 @@ use crate::access::Intent;
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::record::PlacedUnit;
-use crate::schema::{AsKey, ImageSink, Projection, Record, Unit, Words};
+use crate::schema::{AsKey, ImageSink, Projection, Record, Unit, Words, decoded};
 use crate::txn::Tx;
 use std::rc::Rc;
 
@@ -45,7 +45,7 @@ where
         let guards = self.inputs.guards()?;
         let mut words = Pr::EMPTY;
         self.projection.copy(self.unit, Words::Own(image), &mut words);
-        let mut value = self.projection.value(&key, &words);
+        let mut value = decoded::<R, Pr>(&self.projection, &key, &words)?;
         self.result = Some((self.function)(&mut value, H::values(&guards)));
         let sink = &mut ImageSink::<R>::new(self.unit, image);
         self.projection.assign(&key, &value, sink)?;

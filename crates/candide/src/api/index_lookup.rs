@@ -81,6 +81,24 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         key: impl AsKey<K>,
         projection: Pr,
     ) -> Result<Pr::Value, Abort> {
-        self.get(tx, key, projection)?.ok_or(Abort::NotFound)
+        let key = key.into_key();
+        let key: Option<&K> = key.as_ref().map(Borrow::borrow);
+        let way = match key {
+            Some(key) => self.way_to(tx, key),
+            None => Way::nowhere(tx, &self.core().entries),
+        };
+        let row = IndexScan::new(self, tx, projection, way).next().transpose()?;
+        row.map(|(_, columns)| columns).ok_or_else(|| self.missed(tx, key))
+    }
+
+    /// Notes that no row has a key in the index, and returns the outcome.
+    #[cold]
+    #[inline(never)]
+    fn missed(&self, tx: &Tx<'_, P>, key: Option<&K>) -> Abort {
+        let (mut state, entries) = (tx.state.borrow_mut(), &self.core().entries);
+        match key {
+            Some(key) => state.outcome_of(Abort::NotFound, entries, key.words().as_ref()),
+            None => state.outcome_in(Abort::NotFound, entries),
+        }
     }
 }

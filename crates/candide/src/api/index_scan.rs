@@ -141,11 +141,12 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
         let cores = (core, index_of(self.table, self.number));
         let met =
             read_next::<FORWARD, P>(self.tx, cores, &mut self.way, units, copy).transpose()?;
-        Some(met.map(|Met { entry, record }| {
+        Some(met.and_then(|Met { entry, record }| {
             self.last = Some(entry);
             let key = core.layout.key_of(record);
-            let columns = projection.value(&key, &words);
-            (key, columns)
+            let state = &mut *self.tx.state.borrow_mut();
+            let columns = state.value_of::<R, Pr>(core, &key, projection, &words)?;
+            Ok((key, columns))
         }))
     }
 }

@@ -115,6 +115,20 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             .in_words(&self.key, |key| state.find_again(self.tx.engine, self.table.core(), key))
     }
 
+    /// Notes that there is no row, and returns the outcome.
+    #[cold]
+    #[inline(never)]
+    fn missed(&self, state: &mut State<P>) -> Abort {
+        let core = self.table.core();
+        self.table.in_words(&self.key, |key| state.outcome_of(Abort::NotFound, core, key))
+    }
+
+    /// As [`Row::missed`], between two operations.
+    #[cold]
+    fn not_found(&self) -> Abort {
+        self.missed(&mut self.tx.state.borrow_mut())
+    }
+
     /// Reads columns; `None` if there is no row.
     ///
     /// # Errors
@@ -151,7 +165,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// [`Abort::NotFound`] if there is no row.
     #[inline]
     pub fn read<Pr: Projection<R>>(&self, projection: Pr) -> Result<Pr::Value, Abort> {
-        self.get(projection)?.ok_or(Abort::NotFound)
+        self.get(projection)?.ok_or_else(|| self.not_found())
     }
 
     /// Appends the bytes of a column to `to`. The bytes are copied once; [`Row::read`] copies them
@@ -186,12 +200,12 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     ) -> Result<(), Abort> {
         let state = &mut *self.tx.state.borrow_mut();
         state.enter(self.tx.engine)?;
-        let record = self.record_now(state)?.ok_or(Abort::NotFound)?;
+        let Some(record) = self.record_now(state)? else { return Err(self.missed(state)) };
         let unit = self.table.core().layout.only_unit_of(column.column_groups());
         let unit = unit.expect("a column is in one group");
         let place = (column.word_in_row() - unit.start(), N);
         let is_there = state.append_bytes(self.tx.engine, unit.of(record), place, to)?;
-        if is_there { Ok(()) } else { Err(Abort::NotFound) }
+        if is_there { Ok(()) } else { Err(self.missed(state)) }
     }
 
     /// As [`Table::is_within`].
@@ -205,12 +219,13 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     ) -> Result<bool, Abort> {
         let state = &mut *self.tx.state.borrow_mut();
         state.enter(self.tx.engine)?;
-        let record = self.record_now(state)?.ok_or(Abort::NotFound)?;
+        let Some(record) = self.record_now(state)? else { return Err(self.missed(state)) };
         let (layout, place) = (&self.table.core().layout, column.place());
         let unit = layout.unit_of(place.group);
         let word = place.word + unit.offset_of(R::GROUPS, place.group) as u16;
         let range = NumberRange::new((word, place.shift, place.mask), &range);
-        state.is_within(self.tx.engine, layout.at(record, unit), range)?.ok_or(Abort::NotFound)
+        let is_within = state.is_within(self.tx.engine, layout.at(record, unit), range)?;
+        is_within.ok_or_else(|| self.missed(state))
     }
 
     /// As [`Table::get_for_update`].
@@ -232,7 +247,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         let units = core.layout.units_of(projection.groups());
         let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
         let is_there = state.read_units_for_update(self.tx.engine, core, (record, units), copy)?;
-        Ok(is_there.then(|| projection.value(&self.key, &words)))
+        self.table.value_if(is_there, state, &self.key, &projection, &words)
     }
 
     /// As [`Table::read_for_update`].
@@ -240,7 +255,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// # Errors
     /// As [`Table::read_for_update`].
     pub fn read_for_update<Pr: Projection<R>>(&self, projection: Pr) -> Result<Pr::Value, Abort> {
-        self.get_for_update(projection)?.ok_or(Abort::NotFound)
+        self.get_for_update(projection)?.ok_or_else(|| self.not_found())
     }
 
     /// As [`Table::update`].
@@ -381,7 +396,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             Some(record) => {
                 state.whole_or_failed(|state| stage(&mut self.table.stager(self.tx, state, record)))
             }
-            None => Err(Abort::NotFound),
+            None => Err(self.missed(state)),
         }
     }
 }

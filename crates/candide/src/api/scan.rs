@@ -205,7 +205,8 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         let Some(record) = self.way.step::<FORWARD, P>(self.tx, state, core, is_ordered) else {
             return Step::Over;
         };
-        let Some(placed) = &self.units.only else { return Step::Intricate(record) };
+        let only = self.units.only.as_ref().filter(|_| !Pr::CODED);
+        let Some(placed) = only else { return Step::Intricate(record) };
         let mut words = Pr::EMPTY;
         match state.read_at_once(placed.of(record), |from| {
             self.projection.copy_all(placed.start(), from, &mut words)
@@ -240,8 +241,9 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         match is_there {
             Some(true) => {
                 let key = core.layout.key_of(record);
-                let columns = self.projection.value(&key, &words);
-                Some(Ok((key, columns)))
+                let state = &mut *self.tx.state.borrow_mut();
+                let columns = state.value_of::<R, Pr>(core, &key, &self.projection, &words);
+                Some(columns.map(|columns| (key, columns)))
             }
             Some(false) => self.go_on_with::<FORWARD>(None, words),
             None => self.go_on_with::<FORWARD>(Some((record, units)), words),
@@ -263,8 +265,9 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
             return self.way.end().map(Err);
         };
         let key = core.layout.key_of(record);
-        let columns = projection.value(&key, &words);
-        Some(Ok((key, columns)))
+        let state = &mut *self.tx.state.borrow_mut();
+        let columns = state.value_of::<R, Pr>(core, &key, projection, &words);
+        Some(columns.map(|columns| (key, columns)))
     }
 
     /// Returns the next row from one end.
@@ -300,7 +303,9 @@ macro_rules! methods_that_take_rows {
         where
             Pr::Value: Summand,
         {
-            sum(self)
+            let (tx, table) = (self.tx, self.table.core());
+            let overflow = || tx.state.borrow_mut().outcome_in(Abort::Overflow, table);
+            sum(self)?.ok_or_else(overflow)
         }
 
         /// Calls `each` with the result so far, `init` at first, and each row; returns the last

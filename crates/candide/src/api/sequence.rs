@@ -158,7 +158,8 @@ impl<P: Protocol> Sequence<P> {
         state.enter(tx.engine)?;
         state.admit_write()?;
         drop(state);
-        let number = self.core.draw()?;
+        let drawn = self.core.draw();
+        let number = drawn.map_err(|abort| tx.state.borrow_mut().outcome_nowhere(abort))?;
         if let Some((limit, table)) = self.core.limit_to_stage(number) {
             self.raise(tx, table, limit)?;
         }

@@ -17,7 +17,7 @@ use crate::stats::Stats;
 use crate::sync::is_in_step;
 #[cfg(all(test, not(loom)))]
 use crate::txn::State;
-use crate::txn::{Conflict, RunOptions, Tx, TxnRunner};
+use crate::txn::{Conflict, Outcome, RunOptions, Tx, TxnRunner};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::cell::RefCell;
@@ -296,6 +296,13 @@ impl<P: Protocol> Session<P> {
         let note = self.core.state.borrow().last_conflict?;
         Some(Conflict::named(&self.inner.engine, note))
     }
+
+    /// Returns the session's last outcome, with the names of table, key and column: of an operation
+    /// in any of its transactions, or the one in which a transaction has ended. `None` if it never
+    /// had one. [`Tx::last_outcome`] returns it to a closure.
+    pub fn last_outcome(&self) -> Option<Outcome> {
+        Outcome::last(&self.inner.engine, &self.core.state.borrow().writes.outcomes)
+    }
 }
 
 impl<P: Protocol> Drop for Session<P> {
@@ -377,6 +384,17 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     #[cfg(debug_assertions)]
     let body: &mut dyn FnMut(&Tx<'_, P>) -> Result<T, E> = &mut { body };
     run_cached_then(inner, options, read_view, body, end_at_once).0
+}
+
+/// Returns the last outcome of this thread's session for the database.
+pub(crate) fn last_outcome_of_thread<P: Protocol>(inner: &Inner<P>) -> Option<Outcome> {
+    let last = CACHED.try_with(|list| {
+        let list = list.try_borrow().ok()?;
+        let session = list.entries.get(&inner.engine.id)?.session.as_ref()?;
+        let session = session.downcast_ref::<Cached<P>>()?;
+        Outcome::last(&inner.engine, &session.core.state.borrow().writes.outcomes)
+    });
+    last.ok().flatten()
 }
 
 /// Does nothing, as the function that [`run_cached_then`] calls at the end. This function is no

@@ -9,7 +9,7 @@ use crate::catalog::schema_of;
 use crate::engine::{Protocol, TableCore};
 use crate::error::{Abort, Error, StreamError};
 use crate::handle::Handle;
-use crate::schema::{Key, Record, RowType, image_words};
+use crate::schema::{Record, RowType, image_words};
 use crate::shared::Inner;
 use crate::txn::Tx;
 use candide_log::format::manifest::{table_bytes, table_of_bytes};
@@ -120,14 +120,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// checksum does not detect it. A damaged [`Text`](crate::Text) panics only when it is used.
     pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
         let shape = Shape::of(&RowType::of::<R>(), &self.core().name);
-        let load = |row: &[u64]| {
-            let (key, words) = row.split_at(R::Key::WORDS);
-            R::load(&R::Key::from_words(key), words)
-        };
         let row_words = shape.key_words + shape.row_words;
-        let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| {
-            self.insert_many(tx, rows.chunks_exact(row_words).map(load))
-        };
+        let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| self.insert_words(tx, rows, row_words);
         import(self.inner(), &shape, from, insert)
     }
 }

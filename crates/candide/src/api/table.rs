@@ -10,7 +10,9 @@ use crate::handle::Handle;
 use crate::index::{Found, Place};
 use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
-use crate::schema::{AsKey, Buffer, Key, Projection, Record, Units, Words, store_in};
+use crate::schema::{
+    AsKey, Buffer, Key, Projection, Record, RowMeta, Units, Words, store_in, undecoded_in,
+};
 use crate::txn::{InsertTarget, Stager, State, Tx};
 use std::borrow::Borrow;
 use std::marker::PhantomData;
@@ -27,6 +29,8 @@ use std::sync::Arc;
 ///
 /// * conflicts, which `?` passes on to [`run`](super::session::Session::run);
 /// * [`Abort::ForeignTable`] if the transaction and the table belong to different databases;
+/// * [`Abort::Undecodable`], if the operation reads a column whose [codec](crate::Codec) refuses
+///   what is stored;
 /// * [`Abort::Guard`] or [`Abort::Overflow`], if the operation reads columns that the transaction
 ///   has updated and the update fails. The transaction then ends in this error, and every later
 ///   operation may return it too;
@@ -147,7 +151,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
             return session.run_body(&mut |tx| self.admit(tx)).map(|()| None);
         };
         let key: &R::Key = key.borrow();
-        if let Some(unit) = self.core.layout.only_unit_of(projection.groups()) {
+        if !Pr::CODED
+            && let Some(unit) = self.core.layout.only_unit_of(projection.groups())
+        {
             let mut words = Pr::EMPTY;
             let copy = |from: Words<'_>| projection.copy_all(unit.start(), from, &mut words);
             if let Some(is_there) =
@@ -189,7 +195,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         key: impl AsKey<R::Key>,
         projection: Pr,
     ) -> Result<Pr::Value, Abort> {
-        self.get(tx, key, projection)?.ok_or(Abort::NotFound)
+        let Some(key) = key.into_key() else { return Err(self.find_impossible(tx)) };
+        let key: &R::Key = key.borrow();
+        self.get(tx, key, projection)?.ok_or_else(|| self.refuse(tx, Abort::NotFound, key))
     }
 
     /// Inserts a row.
@@ -200,7 +208,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// index.
     #[doc(alias = "add")]
     pub fn insert(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
-        if self.insert_unless::<false>(tx, &row)? { Ok(()) } else { Err(Abort::Duplicate) }
+        match self.insert_unless::<false>(tx, &row)? {
+            true => Ok(()),
+            false => Err(self.refuse(tx, Abort::Duplicate, &row.key())),
+        }
     }
 
     /// Inserts `rows`, one after another. In an ordered table, a key next to the one inserted
@@ -218,7 +229,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let mut place = Place::default();
         for row in rows {
             if !self.insert_near(tx, &row, &mut place)? {
-                return Err(Abort::Duplicate);
+                return Err(self.refuse(tx, Abort::Duplicate, &row.key()));
             }
         }
         Ok(())
@@ -347,11 +358,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// [`Error::NotQuiescent`] if a transaction is running; [`Error::Transaction`] with
     /// [`Abort::LogFailed`] if the log of an [open](crate::Database::open) database has failed, and
-    /// the rows may not be durable, and with [`Abort::Nested`] inside a step.
+    /// the rows may not be durable, with [`Abort::Undecodable`] if a row's [codec](crate::Codec)
+    /// refuses its words, and with [`Abort::Nested`] inside a step.
     pub fn for_each_quiescent(&self, mut each: impl FnMut(&R)) -> Result<usize, Error> {
-        for_each_row(&self.inner, &self.core, &mut |key, words| {
-            each(&R::load(&R::Key::from_words(key), words))
-        })
+        let mut is_refused = false;
+        let rows = for_each_row(&self.inner, &self.core, &mut |key, words| {
+            is_refused |= R::CODED && undecoded_in::<R>(words).is_some();
+            if !is_refused {
+                each(&R::load(&R::Key::from_words(key), words));
+            }
+        })?;
+        if is_refused { Err(Error::Transaction(Abort::Undecodable)) } else { Ok(rows) }
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -384,7 +401,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns the error of [`Table::find`] for a key that no row can have.
     #[cold]
     pub(super) fn find_impossible(&self, tx: &Tx<'_, P>) -> Abort {
-        self.admit(tx).err().unwrap_or(Abort::NotFound)
+        let refusal = self.admit(tx).err();
+        let not_found = || tx.state.borrow_mut().outcome_in(Abort::NotFound, &self.core);
+        refusal.unwrap_or_else(not_found)
+    }
+
+    /// Notes an outcome of the row with this key, and returns it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse(&self, tx: &Tx<'_, P>, cause: Abort, key: &R::Key) -> Abort {
+        let mut state = tx.state.borrow_mut();
+        self.in_words(key, |key| state.outcome_of(cause, &self.core, key))
     }
 
     /// Reads the record that a lookup has found. The caller has already entered the operation
@@ -417,7 +444,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             let mut words = Pr::EMPTY;
             let copy = |from: Words<'_>| projection.copy_all(unit.start(), from, &mut words);
             if let Some(is_there) = state.read_at_once(unit.of(record), copy) {
-                return Ok(is_there.then(|| projection.value(key, &words)));
+                return self.value_if(is_there, state, key, &projection, &words);
             }
         }
         match Pr::ONE_GROUP {
@@ -439,7 +466,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let (mut units, mut words) = (self.core.layout.units_of(projection.groups()), Pr::EMPTY);
         let copy = |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
         match state.read_units_at_once(&self.core, record, &mut units, copy) {
-            Some(is_there) => Ok(is_there.then(|| projection.value(key, &words))),
+            Some(is_there) => self.value_if(is_there, state, key, &projection, &words),
             None => self.get_rest(tx, state, (key, record), projection, (units, words)),
         }
     }
@@ -471,7 +498,48 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ) -> Result<Option<Pr::Value>, Abort> {
         let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
         let is_there = state.read_units(tx.engine, &self.core, (record, units), copy)?;
-        Ok(is_there.then(|| projection.value(key, &words)))
+        self.value_if(is_there, state, key, &projection, &words)
+    }
+
+    /// Returns the value of columns that have been read, if the row is there.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn value_if<Pr: Projection<R>>(
+        &self,
+        is_there: bool,
+        state: &mut State<P>,
+        key: &R::Key,
+        projection: &Pr,
+        words: &Pr::Words,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        match is_there {
+            true => state.value_of::<R, Pr>(&self.core, key, projection, words).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Inserts rows whose words, those of the key first, come from outside.
+    ///
+    /// # Errors
+    /// As [`Table::insert_many`]; [`Abort::Undecodable`], and nothing has been inserted.
+    pub(super) fn insert_words(
+        &self,
+        tx: &Tx<'_, P>,
+        rows: &[u64],
+        row_words: usize,
+    ) -> Result<(), Abort> {
+        let rows = rows.chunks_exact(row_words).map(|row| {
+            let (key, words) = row.split_at(R::Key::WORDS);
+            (R::Key::from_words(key), words)
+        });
+        if R::CODED {
+            for (key, words) in rows.clone() {
+                if let Some(undecoded) = undecoded_in::<R>(words) {
+                    let mut state = tx.state.borrow_mut();
+                    return Err(state.refuse_undecoded(&self.core, &key, undecoded));
+                }
+            }
+        }
+        self.insert_many(tx, rows.map(|(key, words)| R::load(&key, words)))
     }
 
     /// Returns the record that a lookup has found. If the lookup has found none, observes the

@@ -78,7 +78,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         key: impl AsKey<R::Key>,
         projection: Pr,
     ) -> Result<Pr::Value, Abort> {
-        self.get_for_update(tx, key, projection)?.ok_or(Abort::NotFound)
+        self.find_to_write(tx, key)?.read_for_update(projection)
     }
 
     /// Updates columns of a row when the transaction commits, without reading them.

@@ -8,7 +8,7 @@ use super::stream::InsertWords;
 use super::table::Table;
 use crate::catalog::schema_of;
 use crate::engine::{Protocol, TableCore};
-use crate::error::{Error, StreamError};
+use crate::error::{Abort, Error, StreamError};
 use crate::handle::Handle;
 use crate::schema::{Key, Record, RowType};
 use crate::shared::Inner;
@@ -100,14 +100,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     fn import_text(&self, format: TextFormat, from: &mut dyn Read) -> Result<u64, StreamError> {
         let table = schema_of(&self.core().name, &RowType::of::<R>());
-        let load = |row: &[u64]| {
-            let (key, words) = row.split_at(R::Key::WORDS);
-            R::load(&R::Key::from_words(key), words)
-        };
         let row_words = R::Key::WORDS + table.row_words();
-        let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| {
-            self.insert_many(tx, rows.chunks_exact(row_words).map(load))
-        };
+        let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| self.insert_words(tx, rows, row_words);
         import(self.inner(), &table, format, from, insert)
     }
 }
@@ -202,7 +196,10 @@ impl<P: Protocol> Import<P> {
             let row_words = rows.len() / lines.len();
             for (row, line) in rows.chunks_exact(row_words).zip(&*lines) {
                 session.run_body(&mut |tx| insert(tx, row)).map_err(|cause| {
-                    let fault = Fault { line: *line, column: 1, what: cause.to_string() };
+                    let refused = session.last_outcome().filter(|_| cause == Abort::Undecodable);
+                    let what =
+                        refused.map_or_else(|| cause.to_string(), |outcome| outcome.to_string());
+                    let fault = Fault { line: *line, column: 1, what };
                     StreamError::Text { fault, rows: *total }
                 })?;
                 *total += 1;

@@ -136,7 +136,7 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind, P: Protocol> ValueTable<K, 
     /// # Errors
     /// As [`Table::read`]: [`Abort::NotFound`] if the key has none.
     pub(crate) fn read<'t>(&self, tx: &'t Tx<'_, P>, key: K) -> Result<&'t T, Abort> {
-        self.get(tx, key)?.ok_or(Abort::NotFound)
+        self.get(tx, key)?.ok_or_else(|| self.rows.refuse(tx, Abort::NotFound, &key))
     }
 
     /// Returns the value of a key, which other transactions cannot write until this one ends.

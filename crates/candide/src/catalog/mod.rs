@@ -253,6 +253,7 @@ impl Catalog {
         core.show_key.set(row.show_key);
         // A table whose files had no description has none yet.
         let _ = core.key_parts.set(described::key_parts(&described::fields_of(row)));
+        let _ = core.fields.set(row.fields);
         if let Some(known) = lock(&self.tables).known.get_mut(&*core.name) {
             known.row = KnownRow::of(row);
         }

@@ -164,6 +164,7 @@ impl Catalog {
             },
         )?);
         let _ = table.key_parts.set(key_parts(&fields_of(row)));
+        let _ = table.fields.set(row.fields);
         let mut cores = vec![table.clone()];
         for (number, spec) in row.indexes.iter().enumerate() {
             let index = IndexPlan::of_spec(spec, packing, row.id);
@@ -331,6 +332,7 @@ impl Catalog {
             layout,
             show_key: ShowKey::new(plan.show_key),
             key_parts: OnceLock::new(),
+            fields: OnceLock::new(),
             index,
             records,
             at_links: AtLinks::new(flags),

@@ -7,7 +7,7 @@ use crate::error::Abort;
 use crate::index::{DeletedIndex, TableIndex, check_width};
 use crate::memory::Slab;
 use crate::record::Layout;
-use crate::schema::{IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show};
+use crate::schema::{FieldInfo, IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show, start_of};
 use crate::stats::Tally;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, process};
 use candide_log::schema::FieldSchema;
@@ -34,6 +34,9 @@ pub struct TableCore {
     pub(crate) show_key: ShowKey,
     /// The parts of the key, for messages; none if the row type does not describe them.
     pub(crate) key_parts: OnceLock<Box<[FieldSchema]>>,
+    /// The fields of the row type, for messages, once it is known; none if it does not describe
+    /// them.
+    pub(crate) fields: OnceLock<&'static [FieldInfo]>,
     pub(crate) index: TableIndex,
     pub(crate) records: Arc<Slab>,
     /// Padded, because each link loads these words, which seldom change.
@@ -208,6 +211,25 @@ impl TableCore {
         let parts = self.key_parts.get().filter(|parts| !parts.is_empty())?;
         let parts = parts.iter();
         parts.map(|part| Some((&part.name[..], part.of_key(key).ok()?.to_string()))).collect()
+    }
+
+    /// Returns the field that has the first bit of a number in a unit: its word there, and its bit.
+    #[cold]
+    pub(crate) fn column_at(&self, unit: u8, word: u16, shift: u8) -> Option<&'static FieldInfo> {
+        let fields = self.fields.get()?.iter();
+        fields.into_iter().find(|field| {
+            field.place.is_some_and(|place| {
+                let group = usize::from(place.group);
+                let (its, first) = match self.layout.is_split() {
+                    true => (place.group, 0),
+                    false => (0, start_of(self.groups, group)),
+                };
+                let words = first + usize::from(place.word)..;
+                let words = words.start..words.start + usize::from(place.words);
+                let has_bit = place.mask << place.shift >> shift & 1 != 0;
+                its == unit && words.contains(&usize::from(word)) && has_bit
+            })
+        })
     }
 
     /// Makes the rows permanent.

@@ -122,7 +122,8 @@ impl<V: Stored, P: Protocol> Sequence<V, P> {
                 Found::Nothing { .. } => state.find_again(tx.engine, table.core(), key),
             }
         })?;
-        record.map(|record| table.core().layout.first_of(record)).ok_or(Abort::NotFound)
+        let first = record.map(|record| table.core().layout.first_of(record));
+        first.ok_or_else(|| state.outcome_in(Abort::NotFound, table.core()))
     }
 
     /// Returns the value under a number. The transaction has observed that there is one.

@@ -273,7 +273,9 @@ impl<T: Send + Sync + 'static, P: Protocol> TBox<Boxed<T>, P> {
     /// # Errors
     /// [Those of every operation](TBox#errors-of-every-operation).
     pub fn get_for_update<'t>(&self, tx: &'t Tx<'_, P>) -> Result<&'t T, Abort> {
-        self.cells.table.get_for_update(tx, self.cells.first)?.ok_or(Abort::NotFound)
+        let table = &self.cells.table;
+        let missed = || tx.state.borrow_mut().outcome_in(Abort::NotFound, table.shared_core());
+        table.get_for_update(tx, self.cells.first)?.ok_or_else(missed)
     }
 
     /// Sets the value, without observing the present one.

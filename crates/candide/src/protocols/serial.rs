@@ -940,7 +940,12 @@ impl Attempt {
                 self.note(at, Undo::Words { at, first: op.word, count: op.words, is_put });
                 writes.install(item, at.payload());
             }
-            Err(Failure::Outcome(abort)) => self.fail(at, abort, None),
+            Err(Failure::Outcome(abort)) => {
+                if self.failure().is_some() {
+                    writes.outcomes.forget_last();
+                }
+                self.fail(at, abort, None);
+            }
             Err(Failure::Panic(panic)) => self.fail(at, Abort::Guard, Some(panic)),
         }
         writes.clear();

@@ -32,11 +32,11 @@ impl Code {
 
 impl Op {
     /// Returns the number of words that the operation takes in a delta. Returns `None` if the
-    /// operation may fail on some row, or is a user's updater (see [`UserUpdate::words_put_off`]
-    /// for those).
+    /// operation may fail on some row, computes a number of two words, or is a user's updater (see
+    /// [`UserUpdate::words_put_off`] for those).
     pub(crate) fn words_put_off(&self) -> Option<usize> {
         let is_total = Code::TOTAL.contains(&self.code) && !self.at_least && !self.at_most;
-        is_total.then(|| 1 + self.operands())
+        (is_total && !self.is_wide()).then(|| 1 + self.operands())
     }
 
     /// Returns the number of operands that the operation has in a delta. The operation must be
@@ -297,6 +297,7 @@ mod tests {
             Op { code: Code::Max, at_most: true, ..add },
             Op::DELETE,
             Op { code: Code::User, ..add },
+            Op { code: Code::WrappingAdd, ..Op::set_words(0, 2) },
         ] {
             assert_eq!(op.words_put_off(), None);
         }

@@ -5,7 +5,7 @@ use super::{CellAt, RecordAt};
 use crate::error::Abort;
 use crate::schema::Projection;
 use crate::schema::{ImageSink, Refused, Updater};
-use crate::schema::{Key, KeyPacking, Record, Unit, Words};
+use crate::schema::{Key, KeyPacking, Record, Unit, Words, decoded};
 use crate::sync::{AtomicU64, Ordering, read_as_is, write_as_is};
 use std::mem::MaybeUninit;
 
@@ -164,7 +164,7 @@ pub(crate) unsafe fn run<R: Record, U: Updater<R>>(
     target.copy(unit, Words::Own(image), &mut words);
     let packing = if update.is_packed { KeyPacking::new(R::Key::WIDTHS) } else { None };
     let key = key_of(record, packing);
-    let mut columns = target.value(&key, &words);
+    let mut columns = decoded::<R, U::Target>(&target, &key, &words)?;
     if let Err(Refused) = updater.apply(&mut columns) {
         assert!(!U::TOTAL, "an updater that is declared total has refused");
         return Err(Abort::Guard);

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::codec::Undecoded;
 use super::field::{Buffer, Field};
 use super::field::{mask_of, place_of_element};
 use super::group::Group;
@@ -298,6 +299,10 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     const INDEXED: bool;
 
+    /// Whether a codec may refuse words of the projection ([`Codec`](crate::Codec)).
+    #[doc(hidden)]
+    const CODED: bool = false;
+
     /// The number of columns that the projection names. A whole row counts as one, and key columns
     /// do not count.
     #[doc(hidden)]
@@ -345,7 +350,14 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     fn key_parts(&self, _each: &mut impl FnMut(usize)) {}
 
-    /// Returns the value, once the words are known to belong together.
+    /// Returns the first column whose codec refuses its words.
+    #[doc(hidden)]
+    fn undecoded(&self, _words: &Self::Words) -> Option<Undecoded> {
+        None
+    }
+
+    /// Returns the value, once the words are known to belong together, and none of them is
+    /// [refused](Self::undecoded).
     #[doc(hidden)]
     fn value(&self, key: &R::Key, words: &Self::Words) -> Self::Value;
 
@@ -354,7 +366,7 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     fn assign(&self, key: &R::Key, value: &Self::Value, sink: &mut impl Sink) -> Result<(), Abort>;
 }
 
-mod private {
+pub(super) mod private {
     use super::{Column, Free, Indexed, KeyColumn, ReadOnly, Record, Whole};
 
     pub trait Sealed {}
@@ -485,6 +497,30 @@ fn assert_same_key<K: Key>(new: &K, old: &K) {
     assert!(same, "a row keeps its key; delete the row and insert another");
 }
 
+/// Returns the value of a projection.
+///
+/// # Errors
+/// [`Abort::Undecodable`].
+#[inline(always)]
+pub(crate) fn decoded<R: Record, Pr: Projection<R>>(
+    projection: &Pr,
+    key: &R::Key,
+    words: &Pr::Words,
+) -> Result<Pr::Value, Abort> {
+    if Pr::CODED && projection.undecoded(words).is_some() {
+        return Err(Abort::Undecodable);
+    }
+    Ok(projection.value(key, words))
+}
+
+/// Returns the first column whose codec refuses its words in a row.
+pub(crate) fn undecoded_in<R: Record>(words: &[u64]) -> Option<Undecoded> {
+    R::FIELDS.iter().find_map(|field| {
+        let problem = field.check?(words).err()?;
+        Some(Undecoded { column: field.name, problem })
+    })
+}
+
 impl<R: Record> Projection<R> for Whole {
     type Value = R;
     type Words = R::Image;
@@ -492,6 +528,7 @@ impl<R: Record> Projection<R> for Whole {
     const INDEXED: bool = !R::INDEXES.is_empty();
     const COLUMNS: usize = 1;
     const ONE_GROUP: bool = R::GROUPS.len() == 1;
+    const CODED: bool = R::CODED;
 
     fn column_groups(&self) -> u64 {
         u64::MAX >> (64 - R::GROUPS.len())
@@ -522,6 +559,11 @@ impl<R: Record> Projection<R> for Whole {
                 mask: u64::MAX,
             });
         }
+    }
+
+    fn undecoded(&self, words: &R::Image) -> Option<Undecoded> {
+        let mut words = *words;
+        undecoded_in::<R>(words.words())
     }
 
     #[inline]
@@ -588,6 +630,7 @@ macro_rules! tuple_projections {
             type Words = ($($name::Words,)+);
             const EMPTY: Self::Words = ($($name::EMPTY,)+);
             const INDEXED: bool = $($name::INDEXED)||+;
+            const CODED: bool = $($name::CODED)||+;
             const COLUMNS: usize = 0 $(+ $name::COLUMNS)+;
             const ONE_GROUP: bool = R::GROUPS.len() == 1 || Self::COLUMNS < 2 && $($name::ONE_GROUP)&&+;
 
@@ -617,6 +660,10 @@ macro_rules! tuple_projections {
 
             fn key_parts(&self, each: &mut impl FnMut(usize)) {
                 $(self.$index.key_parts(each);)+
+            }
+
+            fn undecoded(&self, words: &Self::Words) -> Option<Undecoded> {
+                None$(.or_else(|| self.$index.undecoded(&words.$index)))+
             }
 
             #[inline(always)]

@@ -19,7 +19,7 @@ use super::record::Record;
             the standard library, types that derive `candide::Key` or `candide::Field`, and options and arrays of these",
     note = "rows have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, for a struct or enum of your own \
             `#[derive(candide::Field)]`, and for a type of another crate a struct of one field, such as an integer or bytes, that derives \
-            `candide::Key`; features of `candide` have the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
+            `candide::Key`, or `#[record(with = ..)]` and a `candide::Codec`; features of `candide` have the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
 )]
 pub trait ColumnType: Sized {
     /// The size of columns of this type.

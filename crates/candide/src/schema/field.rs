@@ -63,7 +63,7 @@ impl<const N: usize> Buffer for [u64; N] {
             the standard library, types that derive `candide::Key` or `candide::Field`, and options and arrays of these",
     note = "rows have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, for a struct or enum of your own \
             `#[derive(candide::Field)]`, and for a type of another crate a struct of one field, such as an integer or bytes, that derives \
-            `candide::Key`; features of `candide` have the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
+            `candide::Key`, or `#[record(with = ..)]` and a `candide::Codec`; features of `candide` have the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
 )]
 pub trait Field: Copy + Send + Sync + 'static {
     /// The size in bits. A field of fewer than 64 bits can share its word with other fields.
@@ -90,11 +90,12 @@ pub trait Field: Copy + Send + Sync + 'static {
     fn from_buffer(buffer: &Self::Buffer) -> Self;
 }
 
-/// A field with arithmetic and bounds at commit time: the integers of at most 64 bits.
+/// A number of one word: the integers of at most 64 bits. [`Summand`](super::Summand) are all
+/// integers.
 #[diagnostic::on_unimplemented(
     message = "the type `{Self}` has no arithmetic here",
     label = "not an integer of at most 64 bits",
-    note = "columns of integers of at most 64 bits have `add`, `sub`, `min`, `max` and sums; other columns are changed by `set` and `modify`"
+    note = "integers of at most 64 bits have ranges that a transaction asks for by `is_within`, and objects that add"
 )]
 pub trait Number: Field + sealed::Sealed {
     /// The type of a sum of many numbers: `i64` for signed numbers, `u64` for others.
@@ -181,10 +182,11 @@ integer_fields! {
 }
 
 macro_rules! wide_integer_fields {
-    ($($int:ident: $ty:ident),*) => {$(
-        /// Two words, the low one first. Not a [`Number`]: arithmetic at commit works on one word.
+    ($($int:ident: $ty:ident, $signed:literal;)*) => {$(
+        /// Two words, the low one first. Not a [`Number`], which has one word.
         impl Field for $int {
             const BITS: u32 = 128;
+            const SIGNED: bool = $signed;
             const TYPE: &'static FieldType = &FieldType::$ty { bits: 128 };
             type Buffer = [u64; 2];
 
@@ -201,7 +203,10 @@ macro_rules! wide_integer_fields {
     )*};
 }
 
-wide_integer_fields!(u128: Unsigned, i128: Signed);
+wide_integer_fields! {
+    u128: Unsigned, false;
+    i128: Signed, true;
+}
 
 impl Field for bool {
     const BITS: u32 = 1;

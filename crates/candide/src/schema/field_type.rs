@@ -121,12 +121,14 @@ pub struct FieldInfo {
     pub(crate) default: Option<fn(&mut [u64])>,
     /// The earlier names of the field.
     pub(crate) former: &'static [&'static str],
+    /// Returns the reason why the column's codec refuses the words of a row.
+    pub(crate) check: Option<fn(&[u64]) -> Result<(), String>>,
 }
 
 impl FieldInfo {
     /// Returns the description of a part of the key.
     pub const fn of_key(name: &'static str, ty: &'static FieldType) -> FieldInfo {
-        FieldInfo { name, ty, place: None, default: None, former: &[] }
+        FieldInfo { name, ty, place: None, default: None, former: &[], check: None }
     }
 
     /// Returns the description of the column at a [place](crate::Column::place). `default` writes
@@ -137,7 +139,7 @@ impl FieldInfo {
         place: Place,
         default: Option<fn(&mut [u64])>,
     ) -> FieldInfo {
-        FieldInfo { name, ty, place: Some(place), default, former: &[] }
+        FieldInfo { name, ty, place: Some(place), default, former: &[], check: None }
     }
 
     /// Returns the description with earlier names of the field, by which a
@@ -145,6 +147,13 @@ impl FieldInfo {
     #[must_use]
     pub const fn renamed(self, former: &'static [&'static str]) -> FieldInfo {
         FieldInfo { former, ..self }
+    }
+
+    /// Returns the description of a column with a [codec](crate::Codec). `check` returns its reason
+    /// for refusing the words of a row.
+    #[must_use]
+    pub const fn checked(self, check: fn(&[u64]) -> Result<(), String>) -> FieldInfo {
+        FieldInfo { check: Some(check), ..self }
     }
 
     /// Returns the name of the field.

@@ -4,6 +4,8 @@
 //! ones: types in signatures, and the traits of a program's own keys, fields and updaters.
 
 mod as_key;
+pub(crate) mod codec;
+mod coded;
 pub(crate) mod column;
 pub(crate) mod column_type;
 pub(crate) mod field;
@@ -33,10 +35,13 @@ mod strings;
 mod summand;
 mod unit;
 mod update;
+mod wide;
 mod words;
 
 pub use as_key::AsKeys;
-pub(crate) use column::Column;
+pub use codec::Undecoded;
+pub use coded::Coded;
+pub(crate) use column::{Column, decoded, undecoded_in};
 pub use column::{ColumnKind, Free, Indexed, KeyColumn, Projection, ReadOnly, Updatable};
 pub use field::{Buffer, Field, Number, TextTooLong};
 pub(crate) use field::{Bytes, Text};
@@ -55,7 +60,7 @@ pub(crate) use key_words::{KEY_WORDS_MAX, KeyWords};
 pub use meta::Meta;
 pub use nested::{Part, Tag, Tagged};
 pub use number_range::NumberRange;
-pub(crate) use operation::{Arithmetic, Code, NUMBER_OPERANDS, Op, Sink};
+pub(crate) use operation::{Arithmetic, Code, NUMBER_OPERANDS, Op, Sink, WIDE_OPERANDS};
 pub(crate) use place::Place;
 pub use prefix::PrefixEnd;
 pub(crate) use range::{Edge, WordRange};

@@ -7,6 +7,7 @@ use super::field::{Buffer, Field, mask_of};
 use super::field_type::FieldType;
 use super::key::{AsKey, Key};
 use super::packing::Size;
+use super::place::Place;
 use super::record::Record;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -164,6 +165,16 @@ impl<S, T> Part<S, T> {
     /// Returns the part's name.
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Returns the place of the part in a whole at a place, for derived code.
+    #[doc(hidden)]
+    pub const fn place_in(&self, whole: Place) -> Place
+    where
+        T: Field,
+    {
+        let (word, shift) = (whole.word + self.word, whole.shift + self.shift);
+        Place { group: whole.group, word, words: T::WORDS as u16, shift, mask: mask_of::<T>() }
     }
 
     /// Returns a part of this part.

@@ -52,6 +52,8 @@ pub struct Op {
 
 /// The operand words of an arithmetic operation: the number, the lower bound, the upper bound.
 pub(crate) const NUMBER_OPERANDS: usize = 3;
+/// Those of a number of two words.
+pub(crate) const WIDE_OPERANDS: usize = 2 * NUMBER_OPERANDS;
 
 impl Op {
     /// The operation that ends a row's existence.
@@ -145,7 +147,7 @@ impl Op {
     /// if it does not simply add. `operands` is the arena of operands.
     pub(crate) fn summand(&self, place: (u16, u8, u64), operands: &[u64]) -> Option<i128> {
         let is_guarded = self.at_least || self.at_most;
-        if (self.word, self.shift, self.mask) != place || is_guarded {
+        if (self.word, self.shift, self.mask) != place || is_guarded || self.words != 1 {
             return None;
         }
         match self.code {
@@ -179,11 +181,11 @@ pub trait Sink {
     fn compute(&mut self, place: Place, signed: bool, arithmetic: Arithmetic) -> Result<(), Abort>;
 }
 
-/// A computation on one number.
+/// A computation on one number. Numbers of one word have it in the first of two.
 #[derive(Debug, Clone, Copy)]
 pub struct Arithmetic {
     pub(crate) code: Code,
-    pub(crate) operand: u64,
-    pub(crate) at_least: Option<u64>,
-    pub(crate) at_most: Option<u64>,
+    pub(crate) operand: [u64; 2],
+    pub(crate) at_least: Option<[u64; 2]>,
+    pub(crate) at_most: Option<[u64; 2]>,
 }

@@ -118,6 +118,9 @@ pub trait RowMeta: Record {
     /// show rows by name. Empty if the row type does not describe them; then [`RowMeta::SCHEMA`] is
     /// compared instead.
     const FIELDS: &'static [FieldInfo] = Self::META.fields;
+    /// Whether a field is [encoded](crate::Codec), so that stored words of a row may be refused.
+    #[doc(hidden)]
+    const CODED: bool = has_codec(Self::META.fields);
 }
 
 impl<R: Record> RowMeta for R {}
@@ -163,6 +166,17 @@ impl RowType {
             image_words: image.words().len(),
         }
     }
+}
+
+const fn has_codec(fields: &[FieldInfo]) -> bool {
+    let mut index = 0;
+    while index < fields.len() {
+        if fields[index].check.is_some() {
+            return true;
+        }
+        index += 1;
+    }
+    false
 }
 
 /// Returns the schema of a derived row type: a hash of `texts`, which are the declaration as

@@ -1,11 +1,11 @@
-//! Columns that have sums.
+//! Columns that have arithmetic: updates by it, and sums.
 
 #![forbid(unsafe_code)]
 
 use super::field::{Field, Number};
 
-/// A type whose columns have sums: the integers, and structs of one integer of at most 64 bits that
-/// derive [`Key`](crate::Key) or [`Field`](macro@crate::Field).
+/// A type whose columns have updates by arithmetic, and sums: the integers, and structs of one
+/// integer of at most 64 bits that derive [`Key`](crate::Key) or [`Field`](macro@crate::Field).
 ///
 /// ```
 /// # use candide::{Database, Record};
@@ -15,15 +15,17 @@ use super::field::{Field, Number};
 /// # let accounts = db.table::<Account>("accounts")?;
 /// db.run(|tx| {
 ///     accounts.insert_many(tx, (1..=3).map(|id| Account { id, wei: 1 << 100 }))?;
-///     assert_eq!(accounts.sum(tx, Account::WEI)?, 3 << 100);
+///     accounts.update(tx, 1, Account::WEI.sub(1 << 99).at_least(0))?;
+///     assert_eq!(accounts.sum(tx, Account::WEI)?, (3 << 100) - (1 << 99));
 ///     Ok(())
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "columns of type `{Self}` have no sums",
+    message = "the type `{Self}` has no arithmetic here",
     label = "not an integer",
-    note = "columns of integers have sums; `fold` makes other summaries"
+    note = "columns of integers have `add`, `sub`, `min`, `max` and sums; other columns are changed by `set` and `modify`, and \
+            `fold` makes other summaries"
 )]
 pub trait Summand: Field + private::Sealed {
     /// The type of a sum: `i64` and `u64` for numbers of at most 64 bits, `i128` and `u128` for

@@ -8,13 +8,14 @@
 
 use super::column::Updatable;
 use super::column::{Column, ColumnKind, Projection};
-use super::field::{Buffer, Field, Number};
+use super::field::{Buffer, Field};
 use super::field_type::FieldType;
 use super::field_value::FieldValue;
 use super::operation::{Arithmetic, Code, Sink};
 use super::place::Place;
 use super::record::Record;
 use super::record::RowMeta;
+use super::summand::Summand;
 use super::unit::Unit;
 use crate::error::Abort;
 use std::marker::PhantomData;
@@ -53,8 +54,8 @@ pub struct ColumnUpdate<R, T> {
     operand: T,
     /// The bounds of guards, as words: only numbers have bounds, and values of other types may be
     /// large.
-    at_least: Option<u64>,
-    at_most: Option<u64>,
+    at_least: Option<[u64; 2]>,
+    at_most: Option<[u64; 2]>,
 }
 
 /// Commit-time updates of columns that no index contains.
@@ -94,7 +95,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     pub fn add(self, summand: T) -> ColumnUpdate<R, T>
     where
         A: Updatable,
-        T: Number,
+        T: Summand,
     {
         self.update(Code::Add, summand)
     }
@@ -108,14 +109,14 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     pub fn sub(self, subtrahend: T) -> ColumnUpdate<R, T>
     where
         A: Updatable,
-        T: Number,
+        T: Summand,
     {
         self.update(Code::Sub, subtrahend)
     }
 
     /// Adds `summand`, and wraps around at the ends of the type's range, so the update cannot fail.
-    /// Under [`Mvto`](crate::Mvto) such updates are deferred, so they neither wait for one another
-    /// nor make one another start over. After sixteen have been deferred, the next one applies
+    /// Under [`Mvto`](crate::Mvto) such updates of numbers of at most 64 bits are deferred, so they
+    /// neither wait for one another nor make one another start over. After sixteen have been deferred, the next one applies
     /// them, as any other update does. In a database with files no update is deferred, since the
     /// log takes results.
     ///
@@ -133,7 +134,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     pub fn wrapping_add(self, summand: T) -> ColumnUpdate<R, T>
     where
         A: Updatable,
-        T: Number,
+        T: Summand,
     {
         self.update(Code::WrappingAdd, summand)
     }
@@ -143,7 +144,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     pub fn wrapping_sub(self, subtrahend: T) -> ColumnUpdate<R, T>
     where
         A: Updatable,
-        T: Number,
+        T: Summand,
     {
         self.update(Code::WrappingSub, subtrahend)
     }
@@ -152,7 +153,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     pub fn max(self, floor: T) -> ColumnUpdate<R, T>
     where
         A: Updatable,
-        T: Number,
+        T: Summand,
     {
         self.update(Code::Max, floor)
     }
@@ -161,25 +162,31 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     pub fn min(self, ceiling: T) -> ColumnUpdate<R, T>
     where
         A: Updatable,
-        T: Number,
+        T: Summand,
     {
         self.update(Code::Min, ceiling)
     }
 }
 
-impl<R, T: Number> ColumnUpdate<R, T> {
+/// Returns the words of a value of one or two words.
+#[inline(always)]
+fn two_words<T: Field>(value: &T) -> [u64; 2] {
+    [value.word(0), if T::WORDS == 2 { value.word(1) } else { 0 }]
+}
+
+impl<R, T: Summand> ColumnUpdate<R, T> {
     /// Guards the update: if the new value is below `bound`, the transaction fails with
     /// [`Abort::Guard`] and has no effect.
     #[must_use]
     pub fn at_least(self, bound: T) -> ColumnUpdate<R, T> {
-        ColumnUpdate { at_least: Some(bound.word(0)), ..self }
+        ColumnUpdate { at_least: Some(two_words(&bound)), ..self }
     }
 
     /// Guards the update: if the new value is above `bound`, the transaction fails with
     /// [`Abort::Guard`] and has no effect.
     #[must_use]
     pub fn at_most(self, bound: T) -> ColumnUpdate<R, T> {
-        ColumnUpdate { at_most: Some(bound.word(0)), ..self }
+        ColumnUpdate { at_most: Some(two_words(&bound)), ..self }
     }
 }
 
@@ -192,7 +199,8 @@ impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
             return sink.set(place, |index| self.operand.word(index));
         }
         let Self { code, at_least, at_most, .. } = *self;
-        let arithmetic = Arithmetic { code, operand: self.operand.word(0), at_least, at_most };
+        let operand = two_words(&self.operand);
+        let arithmetic = Arithmetic { code, operand, at_least, at_most };
         sink.compute(place, T::SIGNED, arithmetic)
     }
 

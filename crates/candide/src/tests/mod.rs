@@ -82,6 +82,8 @@ mod nested;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod objects;
 #[cfg(not(any(loom, shuttle, sanitized)))]
+mod outcomes;
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod part_ends;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod parts_and_scans;
@@ -138,6 +140,8 @@ mod unique_keys;
 mod versions;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod waiting;
+#[cfg(not(any(loom, shuttle, sanitized)))]
+mod wide_numbers;
 
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use crate::timestamps::by_the_clock;

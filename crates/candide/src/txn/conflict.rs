@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::engine::{Common, ConflictNote};
+use crate::engine::{Common, ConflictNote, TableCore};
 use crate::error::Abort;
 use crate::schema::Shown;
 use std::fmt;
@@ -61,28 +61,41 @@ impl Conflict {
         let group = |unit: u8| {
             if table.layout.is_split() { table.groups[usize::from(unit)].name } else { "*" }
         };
-        let (key, key_is_longer) = unit.map(|_| table.layout.key_from_prefix(&key)).unzip();
-        let key_text =
-            key.as_ref().map(|words| Shown { words, show: table.show_key.get() }.to_string());
-        let named_key = key.as_ref().filter(|_| key_is_longer != Some(true)).and_then(|key| {
-            let parts = table.named_key(key)?.into_iter();
-            Some(
-                parts
-                    .map(|(name, value)| format!("{name}: {value}"))
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            )
-        });
+        let names = unit.map(|_| KeyNames::of(&table, &key)).unwrap_or_default();
+        let KeyNames { key, key_is_longer, key_text, named_key } = names;
         Conflict {
             cause,
             transaction,
             table: Some(table.name.to_string()),
             group: unit.map(group),
             key,
-            key_is_longer: key_is_longer.unwrap_or(false),
+            key_is_longer,
             key_text,
             named_key,
         }
+    }
+}
+
+/// The first words of a key, and their texts.
+#[derive(Default)]
+pub(super) struct KeyNames {
+    pub(super) key: Option<Vec<u64>>,
+    pub(super) key_is_longer: bool,
+    pub(super) key_text: Option<String>,
+    pub(super) named_key: Option<String>,
+}
+
+impl KeyNames {
+    /// Returns the texts of a key of a table, of which `kept` has the first words.
+    pub(super) fn of(table: &TableCore, kept: &[u64]) -> KeyNames {
+        let (key, key_is_longer) = table.layout.key_from_prefix(kept);
+        let key_text = Shown { words: &key, show: table.show_key.get() }.to_string();
+        let parts = if key_is_longer { None } else { table.named_key(&key) };
+        let named_key = parts.map(|parts| {
+            let parts = parts.iter().map(|(name, value)| format!("{name}: {value}"));
+            parts.collect::<Vec<_>>().join(", ")
+        });
+        KeyNames { key: Some(key), key_is_longer, key_text: Some(key_text), named_key }
     }
 }
 

@@ -239,11 +239,16 @@ impl<P: Protocol> State<P> {
                     return Err(abort);
                 }
             };
-        let writes = std::mem::take(&mut self.writes);
+        let mut writes = std::mem::take(&mut self.writes);
+        self.writes.outcomes = std::mem::take(&mut writes.outcomes);
         P::commit(context, &mut self.attempt, &mut self.writes, &mut LogTurn::unlogged())?;
         self.note_seen();
         // Updaters may run only now, on validated words.
-        let outcome = applied.or_else(|| writes.first_failure(&mut images));
+        let outcome = applied.or_else(|| {
+            let failure = writes.first_failure(&mut images)?;
+            self.writes.outcomes.note(failure);
+            Some(failure.cause)
+        });
         let counts = at_commit || self.failed_at != AT_COMMIT;
         Ok(outcome.or(self.failed.filter(|_| counts)))
     }
@@ -307,6 +312,7 @@ impl<P: Protocol> State<P> {
         if self.doomed.is_some() {
             return;
         }
+        self.outcome_nowhere(abort);
         // Numbers of operations do not ascend where each is applied at once and then forgotten.
         if !P::InPlace::fail(&mut self.attempt, abort) {
             // The operation may have failed before any part of it was staged.

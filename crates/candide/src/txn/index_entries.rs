@@ -83,7 +83,7 @@ impl<P: Protocol> State<P> {
             let IndexScratch { before, after, keys, changes } = scratch;
             let was_there = state.read_indexed(engine, table, record, before)?;
             if must_exist && !was_there {
-                return Err(Abort::NotFound);
+                return Err(state.outcome_at(Abort::NotFound, table.layout.first_of(record)));
             }
             after.clone_from(before);
             change(after)?;

@@ -40,7 +40,7 @@ impl<P: Protocol> State<P> {
             None => {
                 let mut number = 0;
                 if !self.read(engine, base, |words| number = words.get(0))? {
-                    return Err(Abort::NotFound);
+                    return Err(self.outcome_at(Abort::NotFound, base));
                 }
                 table.layout.in_kept_words(&[number], |key| self.put(engine, table, key, image))?;
             }

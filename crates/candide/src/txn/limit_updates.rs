@@ -22,7 +22,7 @@ impl<P: Protocol> State<P> {
         limit: u64,
     ) -> Result<(), Abort> {
         let Found::Record(record) = self.find(engine, table, key)? else {
-            return Err(Abort::NotFound);
+            return Err(self.outcome_of(Abort::NotFound, table, key));
         };
         let at = table.layout.first_of(record);
         self.admit_update(engine, at)?;

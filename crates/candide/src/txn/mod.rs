@@ -22,6 +22,7 @@ mod observed;
 #[path = "unobserved.rs"]
 mod observed;
 mod options;
+mod outcome;
 mod registration;
 mod run;
 mod savepoint;
@@ -37,6 +38,7 @@ mod values;
 pub use conflict::Conflict;
 pub(crate) use lookup::InsertTarget;
 pub use options::RunOptions;
+pub use outcome::Outcome;
 pub(crate) use run::{SessionShared, TxnRunner};
 pub(crate) use staging::{FreeColumnsOnly, Stager};
 pub(crate) use state::{Mark, State};

@@ -702,6 +702,9 @@ impl<P: Protocol> TxnRunner<P> {
         let state = self.state.get_mut();
         state.deferred.clear();
         state.retries = false;
+        if let Verdict::Outcome(abort) = verdict {
+            state.settle_outcome(*abort);
+        }
         self.end(engine, effects, |counters| match verdict {
             Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),

@@ -10,7 +10,7 @@ use crate::record::{RecordAt, UserUpdate};
 use crate::schema::RowMeta;
 use crate::schema::{
     Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, Sink, Updater,
-    store_in,
+    WIDE_OPERANDS, store_in,
 };
 use std::marker::PhantomData;
 
@@ -196,7 +196,7 @@ impl<P: Protocol> State<P> {
         }
         let first = table.layout.first_of(record);
         if !self.can_delete(engine, first)? {
-            return Err(Abort::NotFound);
+            return Err(self.outcome_at(Abort::NotFound, first));
         }
         for at in table.layout.cells(record) {
             self.stage(engine, at, Intent::Delete, Op::DELETE)?;
@@ -230,8 +230,12 @@ impl<R: Record, P: Protocol> Sink for Stager<'_, R, P> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
         if place.mask != u64::MAX {
-            let arithmetic =
-                Arithmetic { code: Code::Set, operand: word(0), at_least: None, at_most: None };
+            let arithmetic = Arithmetic {
+                code: Code::Set,
+                operand: [word(0), 0],
+                at_least: None,
+                at_most: None,
+            };
             return self.compute(place, false, arithmetic);
         }
         let words = (0..usize::from(place.words)).map(word);
@@ -252,8 +256,13 @@ impl<R: Record, P: Protocol> Sink for Stager<'_, R, P> {
             mask: place.mask,
             ..Op::set_words(place.word, place.words)
         };
-        let operands: [u64; NUMBER_OPERANDS] =
-            [operand, at_least.unwrap_or(0), at_most.unwrap_or(0)];
+        let [least, most] = [at_least, at_most].map(Option::unwrap_or_default);
+        if place.words == 2 {
+            let operands = [operand, least, most].into_iter().flatten();
+            debug_assert_eq!(operands.clone().count(), WIDE_OPERANDS);
+            return self.stage(place, op, |state| state.writes.push_operands(operands));
+        }
+        let operands: [u64; NUMBER_OPERANDS] = [operand[0], least[0], most[0]];
         self.stage(place, op, |state| state.writes.push_operands(operands.into_iter()))
     }
 }

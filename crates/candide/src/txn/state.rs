@@ -510,7 +510,7 @@ impl<P: Protocol> State<P> {
             Some(item) => self.writes.items()[item].present,
             None => self.observe_existence(engine, at)?,
         };
-        if exists { Ok(()) } else { Err(Abort::NotFound) }
+        if exists { Ok(()) } else { Err(self.outcome_at(Abort::NotFound, at)) }
     }
 
     /// Returns whether the row with this first unit exists, so that a delete may be staged.

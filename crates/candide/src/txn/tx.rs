@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::conflict::Conflict;
+use super::outcome::Outcome;
 use super::savepoint::Savepoint;
 use super::state::State;
 use super::step_list::{OwnedList, Phase, StepList};
@@ -476,6 +477,15 @@ impl<'s, P: Protocol> Tx<'s, P> {
         let note = state.last_conflict.filter(|_| is_its_own)?;
         drop(state);
         Some(Conflict::named(self.engine, note))
+    }
+
+    /// Returns where the last outcome of an operation was: [`Abort::NotFound`],
+    /// [`Abort::Duplicate`], [`Abort::Guard`], [`Abort::Overflow`] or [`Abort::Undecodable`], with
+    /// the names of table, key and column. A closure that has just got one of them asks for it. Otherwise it may be one of
+    /// an earlier transaction of the session, or one that an operation has passed over, as
+    /// [`update_if_present`](crate::Table::update_if_present) does.
+    pub fn last_outcome(&self) -> Option<Outcome> {
+        Outcome::last(self.engine, &self.state.borrow().writes.outcomes)
     }
 
     /// Validates that everything the attempt has read so far is consistent and still current. A

@@ -3,7 +3,7 @@
 use super::{filled, rows};
 use crate::common::Item;
 
-use candide::{Bytes, Database, Key, Occ, Record, StreamError, Text};
+use candide::{Bytes, Codec, Database, Key, Occ, Record, StreamError, Text};
 
 #[derive(Key, Clone, Copy, Debug, PartialEq)]
 enum State {
@@ -153,4 +153,46 @@ fn an_export_to_a_closed_pipe_ends_with_its_error() {
     let (_db, table) = filled::<Occ>(5_000);
     assert!(matches!(table.export_csv(&mut Closed), Err(StreamError::Io(_))));
     let _: Vec<Item> = rows(&table);
+}
+
+/// Numbers below 100, as bytes.
+struct Percent;
+
+impl Codec for Percent {
+    type Value = f64;
+    type Stored = u8;
+
+    fn encode(share: &f64) -> u8 {
+        (share * 100.0).round() as u8
+    }
+
+    fn decode(percent: u8) -> Result<f64, String> {
+        if percent > 100 { Err(format!("{percent} %")) } else { Ok(f64::from(percent) / 100.0) }
+    }
+}
+
+#[test]
+fn columns_with_codecs_are_written_as_stored_and_checked_when_they_are_read() {
+    #[derive(Record, Clone, Copy, Debug)]
+    struct Share {
+        #[key]
+        id: u32,
+        #[record(with = Percent)]
+        share: f64,
+    }
+
+    let db = Database::new();
+    let shares = db.table::<Share>("shares").unwrap();
+    db.run(|tx| shares.insert(tx, Share { id: 1, share: 0.25 })).unwrap();
+    let (mut json, mut csv) = (Vec::new(), Vec::new());
+    shares.export_json(&mut json).unwrap();
+    shares.export_csv(&mut csv).unwrap();
+    assert_eq!(std::str::from_utf8(&json), Ok("{\"id\":1,\"share\":25}\n"));
+    assert_eq!(std::str::from_utf8(&csv), Ok("id,share\n1,25\n"));
+    let text = "id,share\n2,100\n3,101\n4,7\n";
+    let error = shares.import_csv(&mut text.as_bytes()).unwrap_err();
+    let StreamError::Text { fault, rows } = &error else { panic!("{error}") };
+    assert_eq!((fault.line, *rows), (3, 1));
+    assert_eq!(fault.what, "undecodable on shares.share, key id: 3: 101 %");
+    assert_eq!(shares.for_each_quiescent(|_| ()), Ok(2));
 }

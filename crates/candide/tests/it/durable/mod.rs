@@ -7,6 +7,7 @@ mod attack_results;
 mod attack_threads;
 mod attack_waits;
 mod closing;
+mod codecs;
 mod comings;
 mod crashes;
 mod described;
