@@ -46,7 +46,8 @@ impl OutcomeNote {
 pub(crate) struct Outcomes {
     last: Option<OutcomeNote>,
     before: Option<OutcomeNote>,
-    /// What the last outcome has refused, if that is [`Abort::Undecodable`] and the column is known.
+    /// What the last outcome has refused, if that is [`Abort::Undecodable`] and the column is
+    /// known.
     undecoded: Option<Undecoded>,
 }
 

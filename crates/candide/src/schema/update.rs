@@ -116,9 +116,9 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
 
     /// Adds `summand`, and wraps around at the ends of the type's range, so the update cannot fail.
     /// Under [`Mvto`](crate::Mvto) such updates of numbers of at most 64 bits are deferred, so they
-    /// neither wait for one another nor make one another start over. After sixteen have been deferred, the next one applies
-    /// them, as any other update does. In a database with files no update is deferred, since the
-    /// log takes results.
+    /// neither wait for one another nor make one another start over. After sixteen have been
+    /// deferred, the next one applies them, as any other update does. In a database with files no
+    /// update is deferred, since the log takes results.
     ///
     /// ```
     /// # use candide::{Database, Record};

@@ -44,9 +44,9 @@ pub struct Outcome {
     pub cause: Abort,
     /// The table's name; `None` if the outcome belongs to no row.
     pub table: Option<String>,
-    /// The column whose update has failed, or whose codec has refused a value. `None` if the outcome belongs to a whole row or to a
-    /// program's own updater, or if the row type does not describe its fields
-    /// ([`RowMeta::FIELDS`](crate::schema::RowMeta::FIELDS)).
+    /// The column whose update has failed, or whose codec has refused a value. `None` if the
+    /// outcome belongs to a whole row or to a program's own updater, or if the row type does not
+    /// describe its fields ([`RowMeta::FIELDS`](crate::schema::RowMeta::FIELDS)).
     pub column: Option<&'static str>,
     /// The first words of the row's key, as in a [`Conflict`](super::Conflict). `None` if the
     /// outcome belongs to no row, or to a key that no row can have.
