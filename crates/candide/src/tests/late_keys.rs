@@ -116,8 +116,8 @@ impl<P: Protocol> Rings<P> {
         Rings { db, ends, jobs, parts }
     }
 
-    /// Draws a transaction, and runs it. Returns whether its commit has found rows by keys of its own
-    /// steps, if the policy is `pipelined`.
+    /// Draws a transaction, and runs it. Returns whether its commit has found rows by keys of its
+    /// own steps, if the policy is `pipelined`.
     fn step(&self, session: &mut Session<Recorded<P>>, random: &mut Random, wild: u64) -> bool {
         let step = match random.below(12) {
             0..4 => Step::Push,

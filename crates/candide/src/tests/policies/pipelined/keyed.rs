@@ -116,8 +116,8 @@ fn keys_that_come_too_late_are_computed_in_the_closure() {
     }
 }
 
-/// A rank changes when the commit has sorted its late keys, and its desk does not show it yet. If it
-/// went on by the old ranks, it and another commit could wait for one another.
+/// A rank changes when the commit has sorted its late keys, and its desk does not show it yet. If
+/// it went on by the old ranks, it and another commit could wait for one another.
 #[test]
 fn a_commit_whose_ranks_change_before_its_desk_shows_it_begins_again() {
     let orders = orders([1, 2, 3]);
