@@ -13,7 +13,7 @@ use crate::engine::{Properties, Protocol};
 use crate::policy::Policy;
 use crate::protocols::{Occ, Recorded};
 use crate::sync::size::{share, stress};
-use crate::sync::{Duration, Random};
+use crate::sync::{Duration, Point, Random, thread, with_hook};
 use crate::{Abort, Database, Error, Later, RunOptions, Session, Table, Tx};
 use candide_check::Options;
 
@@ -46,15 +46,22 @@ fn histories<P: Protocol>(wild: u64) -> u64 {
     let rings = Rings::new(db);
     let options = Options { strict, opaque, horizon: 1 << 20 };
     let mut judge = Judge::new(options, format!("{name}, {wild} % wild"));
-    let work = |thread| {
+    // Chains have more members if threads stop in their pipelines.
+    let stop = |point| {
+        if matches!(point, Point::Relaxed | Point::Evaluated | Point::Executed) {
+            thread::yield_now();
+        }
+    };
+    let work = |number| {
         let mut session = rings.db.session().unwrap();
-        let mut random = Random::seeded(thread << 7 | wild);
-        (0..steps).filter(|_| rings.step(&mut session, &mut random, wild)).count() as u64
+        let mut random = Random::seeded(number << 7 | wild);
+        let mut step = |_: &u64| rings.step(&mut session, &mut random, wild);
+        with_hook(stop, || (0..steps).filter(&mut step).count() as u64)
     };
     let late = std::thread::scope(|scope| {
         let work = &work;
         let workers: Vec<_> =
-            (0..threads).map(|thread| spawn(scope, move || work(thread))).collect();
+            (0..threads).map(|number| spawn(scope, move || work(number))).collect();
         while !workers.iter().all(|worker| worker.is_finished()) {
             judge.hear(&rings.db.take_history());
             std::thread::sleep(Duration::from_millis(1));
