@@ -43,6 +43,7 @@ impl LeftValues {
     }
 
     /// Returns whether no values are left here.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.put.load(Ordering::Relaxed) == self.taken.load(Ordering::Relaxed)
     }

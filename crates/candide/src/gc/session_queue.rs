@@ -99,10 +99,15 @@ impl<B: Backlog> Garbage<B> {
     }
 
     /// Takes over the values that the session of this garbage has left.
+    #[inline]
     pub(crate) fn take_values(&mut self, epochs: &Epochs, left: &LeftValues) {
-        if left.is_empty() {
-            return;
+        if !left.is_empty() {
+            self.take_some_values(epochs, left);
         }
+    }
+
+    #[inline(never)]
+    fn take_some_values(&mut self, epochs: &Epochs, left: &LeftValues) {
         let before = self.values.len();
         left.take(&mut self.values);
         let count = self.values.len() - before;

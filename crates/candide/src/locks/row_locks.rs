@@ -11,7 +11,7 @@ use super::waiting::{Asker, Verdict, When, verdict};
 use super::word::{Lock, LockWord, Mode};
 use super::{RASK, WASK};
 use crate::access::{ByAddress, WriteItem};
-use crate::engine::own_thread;
+use crate::engine::{Common, own_thread};
 use crate::error::Abort;
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
@@ -92,7 +92,7 @@ impl RowLocks {
         if policy == Policy::Pipelined {
             // Such a row is locked by its TID word alone, when its chain has ended.
             if mode == Mode::Write && when != When::Staging {
-                self.wish_for_end(locker, at);
+                self.wish_for_end(locker.engine, at);
             }
             return Ok(Grant::Without);
         }
@@ -109,7 +109,9 @@ impl RowLocks {
             // Without a desk, a lock that is not listed could not be found again.
             return Ok(Grant::Without);
         }
-        self.show(locker);
+        if !self.is_shown {
+            self.show(locker);
+        }
         if self.is_doomed(locker) {
             locker.count(LockCount::Killed);
             return Err(Abort::Locked);
@@ -159,11 +161,21 @@ impl RowLocks {
 
     /// Expresses the wish that the chain of a cell ends, until the attempt ends or has another such
     /// wish.
-    fn wish_for_end(&mut self, locker: &Locker<'_>, at: CellAt) {
+    #[cold]
+    #[inline(never)]
+    fn wish_for_end(&mut self, engine: &Common, at: CellAt) {
         let wish = EndWish::of(at);
         wish.express();
         if let Some(before) = self.wish.replace(wish) {
-            before.end(locker.engine);
+            before.end(engine);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_wish(&mut self, engine: &Common) {
+        if let Some(wish) = self.wish.take() {
+            wish.end(engine);
         }
     }
 
@@ -185,7 +197,9 @@ impl RowLocks {
         if locker.own.desk == 0 {
             locker.own.desk = locker.locks.desks.join(true).unwrap_or(0);
         }
-        self.show(locker);
+        if !self.is_shown {
+            self.show(locker);
+        }
         self.is_shown
     }
 
@@ -198,11 +212,9 @@ impl RowLocks {
         }
     }
 
-    /// Shows the attempt on the session's desk, unless it is shown already.
+    /// Shows the attempt, which is not shown yet, on the session's desk, if the session has one.
+    #[inline(never)]
     fn show(&mut self, locker: &mut Locker<'_>) {
-        if self.is_shown {
-            return;
-        }
         let desk = locker.own.desk;
         let (engine, cores) = (locker.engine, locker.locks.desks.cores());
         let age = locker.local.wanted.age(cores, || {
@@ -387,8 +399,8 @@ impl RowLocks {
                 self.queueing.release_by_policy(locker, lock);
             }
         }
-        if let Some(wish) = self.wish.take() {
-            wish.end(locker.engine);
+        if self.wish.is_some() {
+            self.end_wish(locker.engine);
         }
         self.places.clear(self.list.len());
         for lock in self.list.drain(..) {

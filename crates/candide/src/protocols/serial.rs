@@ -161,19 +161,13 @@ struct Hidden {
 /// A failure of which the closure does not know.
 #[derive(Debug)]
 struct HiddenFailure {
+    /// The outcome that the closure sees: [`Abort::Panicked`] if there is a panic.
     abort: Abort,
     panic: Option<Box<dyn Any + Send>>,
     /// The address of the record.
     address: u64,
     /// The length of the log at the failure.
     place: usize,
-}
-
-impl HiddenFailure {
-    /// Returns the outcome that the closure sees.
-    fn outcome(&self) -> Abort {
-        if self.panic.is_some() { Abort::Panicked } else { self.abort }
-    }
 }
 
 impl Hidden {
@@ -660,7 +654,7 @@ impl InPlace<Serial> for Serial {
     }
 
     fn hide(attempt: &mut Attempt, at: CellAt) -> Option<Abort> {
-        let hidden = attempt.hidden.failure.as_ref().map(HiddenFailure::outcome);
+        let hidden = attempt.hidden.failure.as_ref().map(|failure| failure.abort);
         let known = attempt.panic.as_ref().map(|_| Abort::Panicked).or(attempt.failure());
         attempt.failed.get_or_insert(Abort::NotYet);
         attempt.hidden.add(at, attempt.log.len());
@@ -671,13 +665,9 @@ impl InPlace<Serial> for Serial {
         let Some(shown) = attempt.hidden.show_first(at) else { return Ok(()) };
         match attempt.hidden.failure.take_if(|failure| failure.place == shown) {
             None => Ok(()),
-            Some(HiddenFailure { panic: Some(panic), place, .. }) => {
-                attempt.note_failure(Abort::Panicked, place);
-                Err(Failure::Panic(panic))
-            }
-            Some(HiddenFailure { abort, place, .. }) => {
+            Some(HiddenFailure { abort, panic, place, .. }) => {
                 attempt.note_failure(abort, place);
-                Err(Failure::Outcome(abort))
+                Err(panic.map_or(Failure::Outcome(abort), Failure::Panic))
             }
         }
     }
@@ -759,14 +749,16 @@ impl Attempt {
         self.failed.filter(|&abort| abort != Abort::NotYet)
     }
 
-    /// Returns the first failure, in program order, in which the attempt ends.
+    /// Returns the failure in which the attempt ends. As under the other protocols, that is the
+    /// first one in program order if the attempt has steps, and otherwise a panic, if there is one.
     fn verdict(&mut self) -> Result<(), Failure> {
         let known = self.failure();
         let is_first = |hidden: &HiddenFailure| known.is_none() || hidden.place < self.failed_at;
         if let Some(hidden) = self.hidden.failure.take_if(|hidden| is_first(hidden)) {
             return Err(hidden.panic.map_or(Failure::Outcome(hidden.abort), Failure::Panic));
         }
-        match (self.panic.take(), known) {
+        let is_outcome = known != Some(Abort::Panicked) && !self.hidden.steps.is_empty();
+        match (self.panic.take().filter(|_| !is_outcome), known) {
             (Some(panic), _) => Err(Failure::Panic(panic)),
             (None, Some(abort)) => Err(Failure::Outcome(abort)),
             (None, None) => Ok(()),
@@ -946,7 +938,7 @@ impl Attempt {
                 }
                 self.fail(at, abort, None);
             }
-            Err(Failure::Panic(panic)) => self.fail(at, Abort::Guard, Some(panic)),
+            Err(Failure::Panic(panic)) => self.fail(at, Abort::Panicked, Some(panic)),
         }
         writes.clear();
     }

@@ -374,7 +374,7 @@ impl Protocol for TicToc {
     ) -> Result<Committed, Abort> {
         let committed = match writes.is_empty() {
             true => commit_reads(context, attempt, writes),
-            false => commit(context, attempt, writes, turn, &NoLateRows),
+            false => commit_known(context, attempt, writes, turn),
         };
         cell_lock::end(context, &mut attempt.held, release_held);
         committed
@@ -581,6 +581,18 @@ fn commit_reads(
     certify(context, attempt, writes)?;
     context.note_staleness(|| is_stale(attempt, writes));
     Ok(Committed::NOTHING)
+}
+
+/// Commits an attempt that has no late rows. This is not generic, so that it is compiled with the
+/// engine, and not with each crate that uses the engine.
+#[inline(never)]
+fn commit_known(
+    context: &mut Context<'_, TicToc>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+    turn: &mut LogTurn<'_>,
+) -> Result<Committed, Abort> {
+    commit(context, attempt, writes, turn, &NoLateRows)
 }
 
 /// Commits in five phases. On return, whether the commit has succeeded or failed, only the cells

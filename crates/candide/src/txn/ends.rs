@@ -131,23 +131,19 @@ impl<P: Protocol> State<P> {
 
     /// Commits, or ends the attempt without effect and returns the reason. Returns
     /// [`Abort::NotYet`], and has done nothing, if [`State::commit_steps`] is needed.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
         self.commit_as::<false>(engine)
     }
 
     /// Does the work of [`State::commit`]; with late rows if `LATE`.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn commit_as<const LATE: bool>(
         &mut self,
         engine: &Engine<P>,
     ) -> Result<Committed, Abort> {
         if self.doomed.is_some() || self.failed.is_some() {
-            if self.doomed.is_none() && self.failed == Some(Abort::NotYet) {
-                return Err(Abort::NotYet);
-            }
-            let outcome = self.end_without_effect(engine, true)?;
-            return Err(outcome.expect("a failed attempt has an outcome"));
+            return Err(self.commit_failed(engine));
         }
         debug_assert!(self.has_noted_values(engine), "each write of a value is noted");
         if self.log.is_some() {
@@ -158,6 +154,20 @@ impl<P: Protocol> State<P> {
         match LATE {
             true => P::commit_late(context, &mut self.attempt, &mut self.writes, turn),
             false => P::commit(context, &mut self.attempt, &mut self.writes, turn),
+        }
+    }
+
+    /// Does the work of [`State::commit`] for an attempt that has failed, or has had steps, or has
+    /// late rows.
+    #[cold]
+    #[inline(never)]
+    fn commit_failed(&mut self, engine: &Engine<P>) -> Abort {
+        if self.doomed.is_none() && self.failed == Some(Abort::NotYet) {
+            return Abort::NotYet;
+        }
+        match self.end_without_effect(engine, true) {
+            Ok(outcome) => outcome.expect("a failed attempt has an outcome"),
+            Err(conflict) => conflict,
         }
     }
 

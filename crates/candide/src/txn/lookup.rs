@@ -234,14 +234,9 @@ impl<P: Protocol> State<P> {
         table.check_key(key);
         self.admit_write()?;
         // A link raises the version of a node, so it causes conflicts like a commit.
-        let mut context = Context::new(engine, &mut self.worker);
-        context
-            .yield_to_token()
-            .or_else(|abort| {
-                let has_waited = P::waits_to_link(&mut context, &self.attempt, table.number);
-                if has_waited { Ok(()) } else { Err(abort) }
-            })
-            .map_err(|abort| self.doom(abort))?;
+        if let Err(yielded) = Context::new(engine, &mut self.worker).yield_to_token() {
+            self.wait_to_link(engine, table, yielded)?;
+        }
         let local = &mut self.worker.local;
         let Ok(record) = RecordAt::allocate(&table.layout, key, &table.records, &mut local.caches)
         else {
@@ -267,6 +262,25 @@ impl<P: Protocol> State<P> {
                 self.note_link(engine, table, record, linked)
             }
             Err(start) => self.link_afar(engine, table, (record, key), place, start),
+        }
+    }
+
+    /// Waits for the token that another session holds, if the attempt need not end.
+    ///
+    /// # Errors
+    /// `yielded`, which then dooms the attempt.
+    #[cold]
+    #[inline(never)]
+    fn wait_to_link(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        yielded: Abort,
+    ) -> Result<(), Abort> {
+        let context = &mut Context::new(engine, &mut self.worker);
+        match P::waits_to_link(context, &self.attempt, table.number) {
+            true => Ok(()),
+            false => Err(self.doom(yielded)),
         }
     }
 

@@ -39,21 +39,15 @@ struct Begun {
 }
 
 impl Kept {
-    /// Begins to observe a transaction of a session, if the transaction has a name. Resets the
-    /// number of its last attempt.
+    /// Begins to observe a transaction of a session, if the transaction has a name.
     #[inline(always)]
-    pub(super) fn begin(
-        &mut self,
-        name: Option<&'static str>,
-        session: u64,
-        attempts: &mut u32,
-    ) -> Observed {
-        Observed(name.map(|name| self.begin_named(name, session, attempts)))
+    pub(super) fn begin(&mut self, name: Option<&'static str>, session: u64) -> Observed {
+        Observed(name.map(|name| self.begin_named(name, session)))
     }
 
     #[inline(never)]
     #[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "for a span"))]
-    fn begin_named(&mut self, name: &'static str, session: u64, attempts: &mut u32) -> Begun {
+    fn begin_named(&mut self, name: &'static str, session: u64) -> Begun {
         let begun = Begun {
             #[cfg(feature = "histograms")]
             at: Instant::now(),
@@ -63,7 +57,6 @@ impl Kept {
         };
         // Only now: a subscriber that panics leaves nothing behind.
         *self = Kept { name: Some(name), reason: None };
-        *attempts = 0;
         begun
     }
 

@@ -24,8 +24,8 @@ use crate::record::{CellAt, PlacedUnit};
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
-    Duration, Exclusive, Instant, MODELLED, Mutex, MutexGuard, Point, Random, Turn, Turns, Wait,
-    Waited, Wish, lock, pass, patience, sleep, thread, try_lock,
+    Dropping, Duration, Exclusive, Instant, MODELLED, Mutex, MutexGuard, Point, Random, Turn,
+    Turns, Wait, Waited, Wish, lock, pass, patience, sleep, thread, try_lock,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -86,6 +86,7 @@ impl<B: Backlog> SessionShared<B> {
     }
 
     /// Locks all garbage of the session.
+    #[inline]
     pub(crate) fn garbage(&self, epochs: &Epochs) -> MutexGuard<'_, Garbage<B>> {
         let mut garbage = lock(&self.garbage);
         garbage.take_values(epochs, &self.left_values);
@@ -177,8 +178,7 @@ impl<P: Protocol> TxnRunner<P> {
         effects: &Effects,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let attempts = &mut self.state.get_mut().attempt_number;
-        let observed = self.observed.begin(options.name, self.public.session, attempts);
+        let observed = self.observed.begin(options.name, self.public.session);
         let (name, end) = (options.name, NamedCount::Error);
         let mut naming = Naming { core: self, engine, name, end, observed };
         let result = naming.core.run(engine, options, read_view, effects, body);
@@ -236,28 +236,28 @@ impl<P: Protocol> TxnRunner<P> {
         effects: &Effects,
         mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let local = &mut self.state.get_mut().worker.local;
+        let state = self.state.get_mut();
+        state.attempt_number = 0;
+        let local = &mut state.worker.local;
         (local.has_yielded, local.read_view) = (false, read_view);
         if !local.wanted.is_as_new() {
             local.wanted.clear();
         }
         let mut starvation = None;
-        let mut failed = 0;
         loop {
             if let Some(log) = &mut self.state.get_mut().log {
                 log.begin();
             }
-            let (verdict, result) =
-                match self.attempt(engine, options, failed + 1, effects, &mut body) {
-                    Ok(value) if self.state.get_mut().log.is_none() => return Ok(value),
-                    Ok(value) => {
-                        return match self.acknowledge(engine, options, effects, &mut starvation) {
-                            Ok(()) => Ok(value),
-                            Err(abort) => end_unacknowledged(value, abort, effects),
-                        };
-                    }
-                    Err(ended) => ended,
-                };
+            let (verdict, result) = match self.attempt(engine, options, effects, &mut body) {
+                Ok(value) if self.state.get_mut().log.is_none() => return Ok(value),
+                Ok(value) => {
+                    return match self.acknowledge(engine, options, effects, &mut starvation) {
+                        Ok(()) => Ok(value),
+                        Err(abort) => end_unacknowledged(value, abort, effects),
+                    };
+                }
+                Err(ended) => ended,
+            };
             if !matches!(verdict, Verdict::Conflict(_) | Verdict::Retry(_))
                 && let Err(abort) = self.acknowledge(engine, options, effects, &mut starvation)
             {
@@ -267,7 +267,7 @@ impl<P: Protocol> TxnRunner<P> {
                 ControlFlow::Continue(again) => again,
                 ControlFlow::Break(result) => return result,
             };
-            failed += 1;
+            let failed = self.state.get_mut().attempt_number;
             let refusal = match again {
                 Again::Conflict(cause) => {
                     effects.leave_values(&engine.shared_garbage, VALUES_KEPT);
@@ -411,6 +411,8 @@ impl<P: Protocol> TxnRunner<P> {
             super::events::conflict(engine, note, failed);
         }
         if let (Some(tell), Some(note)) = (options.on_conflict, state.last_conflict) {
+            // The transaction may have the token, for which drops of values would wait.
+            let _leaving_values = Dropping::begin();
             tell(&Conflict::named(engine, note));
         }
         if let Some(refusal) = options.refusal(failed - starvation.uncounted) {
@@ -561,7 +563,6 @@ impl<P: Protocol> TxnRunner<P> {
         &mut self,
         engine: &'e Engine<P>,
         options: &RunOptions<'_>,
-        number: u32,
         effects: &Effects,
         body: &mut impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, Ended<'e, T, E>> {
@@ -579,7 +580,7 @@ impl<P: Protocol> TxnRunner<P> {
             P::InPlace::leave(&engine.clock);
             return Err(self.refused(engine, abort));
         }
-        state.attempt_number = number;
+        state.attempt_number += 1;
         state.begin(engine);
         let locks_ahead = !state.worker.local.wanted.is_empty();
         if locks_ahead {
@@ -631,28 +632,40 @@ impl<P: Protocol> TxnRunner<P> {
         reads: Option<Result<(), Abort>>,
     ) -> Verdict<'static> {
         let state = self.state.get_mut();
-        let mut verdict = unless_unwound(|| {
-            let committed = reads.unwrap_or_else(|| state.commit(engine).map(|_| ()));
+        let committed = catch_unwind(AssertUnwindSafe(|| {
+            let committed = reads.unwrap_or_else(|| state.commit(engine).map(drop));
             committed.or_else(|abort| state.unwind_at_commit(abort))
-        });
-        if let Verdict::Outcome(Abort::NotYet) = verdict {
-            verdict = self.commit_steps(engine, effects);
+        }));
+        match committed {
+            Ok(Ok(())) => {}
+            committed => match self.commit_otherwise(engine, effects, committed) {
+                Verdict::Stands => {}
+                verdict => return verdict,
+            },
         }
-        if let Verdict::Stands = verdict {
-            self.end_committed(engine, effects);
-        }
-        verdict
+        self.end_committed(engine, effects);
+        Verdict::Stands
     }
 
-    /// Commits an attempt that has steps or late rows.
+    /// Returns the verdict on an attempt whose commit has not succeeded at once. Commits the
+    /// attempt if it has steps or late rows.
     #[cold]
     #[inline(never)]
-    fn commit_steps(&mut self, engine: &Engine<P>, effects: &Effects) -> Verdict<'static> {
+    fn commit_otherwise(
+        &mut self,
+        engine: &Engine<P>,
+        effects: &Effects,
+        committed: Result<Result<(), Abort>, Panic>,
+    ) -> Verdict<'static> {
+        let verdict = verdict_on(committed);
+        if !matches!(verdict, Verdict::Outcome(Abort::NotYet)) {
+            return verdict;
+        }
         let state = self.state.get_mut();
-        unless_unwound(|| match state.commit_steps(engine, effects.known_steps()) {
-            Ok(()) => Ok(()),
-            Err(abort) => state.unwind_at_commit(abort),
-        })
+        verdict_on(catch_unwind(AssertUnwindSafe(|| {
+            let committed = state.commit_steps(engine, effects.known_steps());
+            committed.or_else(|abort| state.unwind_at_commit(abort))
+        })))
     }
 
     /// Counts an attempt that has committed, and ends it.
@@ -954,10 +967,9 @@ impl StarvationGuard<'_> {
     }
 }
 
-/// Runs a commit, in which updaters may panic. Returns the verdict.
-#[cfg_attr(not(debug_assertions), inline(always))]
-fn unless_unwound(commit: impl FnOnce() -> Result<(), Abort>) -> Verdict<'static> {
-    match catch_unwind(AssertUnwindSafe(commit)) {
+/// Returns the verdict on an attempt by the result of its commit, in which updaters may panic.
+fn verdict_on(committed: Result<Result<(), Abort>, Panic>) -> Verdict<'static> {
+    match committed {
         Ok(Ok(())) => Verdict::Stands,
         Ok(Err(abort)) if abort.is_conflict() => Verdict::Conflict(abort),
         Ok(Err(abort)) => Verdict::Outcome(abort),

@@ -134,6 +134,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Inserts a row, or replaces the row with the same key.
+    #[inline]
     pub(crate) fn put(
         &mut self,
         engine: &Engine<P>,
@@ -143,21 +144,44 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         let is_plain = table.indexes.writes_are_plain();
         if !is_plain {
-            self.admit(engine, table)?;
-            self.admit_write()?;
-            table.restrictions.check_change(u64::MAX)?;
+            self.admit_put(engine, table)?;
         }
         let InsertTarget { record, is_new } = self.record_for(engine, table, key)?;
         if !is_new {
             self.make_room(engine, table)?;
         }
-        if !is_plain && !table.indexes.is_empty() {
-            self.change_row(engine, table, (record, false), &mut |words| {
-                words.copy_from_slice(image);
-                Ok(())
-            })?;
+        if !is_plain {
+            self.replace_entries(engine, table, record, image)?;
         }
         self.stage_image(engine, table, record, image, Intent::Put)
+    }
+
+    /// Admits a put into a table whose writes are not plain, before anything is linked.
+    #[cold]
+    #[inline(never)]
+    fn admit_put(&mut self, engine: &Engine<P>, table: &TableCore) -> Result<(), Abort> {
+        self.admit(engine, table)?;
+        self.admit_write()?;
+        table.restrictions.check_change(u64::MAX)
+    }
+
+    /// Stages the changes of the entries of a row that `image` is about to replace.
+    #[cold]
+    #[inline(never)]
+    fn replace_entries(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        image: &[u64],
+    ) -> Result<(), Abort> {
+        if table.indexes.is_empty() {
+            return Ok(());
+        }
+        self.change_row(engine, table, (record, false), &mut |words| {
+            words.copy_from_slice(image);
+            Ok(())
+        })
     }
 
     /// Stages all words of a row. The caller has been admitted to write.
@@ -189,10 +213,7 @@ impl<P: Protocol> State<P> {
         record: RecordAt,
     ) -> Result<(), Abort> {
         if !table.indexes.writes_are_plain() {
-            if table.restrictions.is_permanent() {
-                return Err(Abort::Permanent);
-            }
-            self.remove_entries(engine, table, record)?;
+            self.admit_delete(engine, table, record)?;
         }
         let first = table.layout.first_of(record);
         if !self.can_delete(engine, first)? {
@@ -202,6 +223,21 @@ impl<P: Protocol> State<P> {
             self.stage(engine, at, Intent::Delete, Op::DELETE)?;
         }
         Ok(())
+    }
+
+    /// Refuses to delete a row that is permanent, and otherwise stages the removal of its entries.
+    #[cold]
+    #[inline(never)]
+    fn admit_delete(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) -> Result<(), Abort> {
+        if table.restrictions.is_permanent() {
+            return Err(Abort::Permanent);
+        }
+        self.remove_entries(engine, table, record)
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Kept;
 
 impl Kept {
     #[inline(always)]
-    pub(super) fn begin(&mut self, _: Option<&'static str>, _: u64, _: &mut u32) -> Observed {
+    pub(super) fn begin(&mut self, _: Option<&'static str>, _: u64) -> Observed {
         Observed
     }
 

@@ -358,7 +358,7 @@ impl Protocol for Mvcc {
             context.note_staleness(|| is_stale(attempt));
             Ok(Committed::NOTHING)
         } else {
-            commit(context, attempt, writes, turn, &NoLateRows)
+            commit_known(context, attempt, writes, turn)
         };
         cell_lock::end(context, &mut attempt.held, release_cell);
         result
@@ -779,6 +779,18 @@ fn look_at_all(
 #[cold]
 fn is_stale(attempt: &Attempt) -> bool {
     first_changed(&attempt.reads, |_| false).is_some() || attempt.nodes.first_changed().is_some()
+}
+
+/// Commits an attempt that has no late rows. This is not generic, so that it is compiled with the
+/// engine, and not with each crate that uses the engine.
+#[inline(never)]
+fn commit_known(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+    turn: &mut LogTurn<'_>,
+) -> Result<Committed, Abort> {
+    commit(context, attempt, writes, turn, &NoLateRows)
 }
 
 /// Runs the phases of a commit. On return, whether the commit has succeeded or failed, only the

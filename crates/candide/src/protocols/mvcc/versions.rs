@@ -101,7 +101,9 @@ impl Versions<Mvcc> for Mvcc {
         let count = session.undo_entries.len();
         if count > 0 {
             let epoch = epochs.stamp();
-            backlog.values.extend(epoch, &mut session.replaced);
+            if !session.replaced.is_empty() {
+                backlog.values.extend(epoch, &mut session.replaced);
+            }
             backlog.extend(epoch, &mut session.undo_entries);
         }
         count

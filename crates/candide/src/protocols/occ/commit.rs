@@ -13,9 +13,21 @@ use crate::log::LogTurn;
 use crate::protocols::shared::cell_lock::{
     acquire, evaluate, fail, fence_after_locking, is_owned, release, release_cell,
 };
-use crate::protocols::shared::late_rows::Late;
+use crate::protocols::shared::late_rows::{Late, NoLateRows};
 use crate::record::Tid;
 use crate::sync::{Point, pass};
+
+/// Commits an attempt that has no late rows. This is not generic, so that it is compiled with the
+/// engine, and not with each crate that uses the engine.
+#[inline(never)]
+pub(super) fn commit_known(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+    turn: &mut LogTurn<'_>,
+) -> Result<Committed, Abort> {
+    commit(context, attempt, writes, turn, &NoLateRows)
+}
 
 /// Commits in five phases. On return, whether the commit has succeeded or failed, only the locks
 /// that [`early`] releases afterwards are held. If an updater panics, nothing stays locked.

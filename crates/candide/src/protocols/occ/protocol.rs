@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::commit::{commit, commit_keyed};
+use super::commit::{commit, commit_keyed, commit_known};
 use super::early::{EarlyLocks, Shared, SharedLocks, When, init_lock};
 use super::phases::{commit_reads, validate_ranges};
 use super::ranges::Ranges;
@@ -22,7 +22,7 @@ use crate::policy::Policies;
 use crate::protocols::shared::cell_lock::{
     enqueue_if_absent, look_again, may_be_reaped, note_end, reap, request_requeue,
 };
-use crate::protocols::shared::late_rows::{LateRows, NoLateRows};
+use crate::protocols::shared::late_rows::LateRows;
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::read_set::ReadSet;
 use crate::record::{CellAt, Tid};
@@ -215,7 +215,7 @@ impl Protocol for Occ {
     ) -> Result<Committed, Abort> {
         let committed = match writes.is_empty() {
             true => commit_reads(context, attempt, writes),
-            false => commit(context, attempt, writes, turn, &NoLateRows),
+            false => commit_known(context, attempt, writes, turn),
         };
         end(context, attempt, writes, committed)
     }

@@ -145,15 +145,27 @@ fn read_slowly(
     mut tid: Tid,
     mut look: impl FnMut() -> Result<Tid, Tid>,
 ) -> Result<Tid, Abort> {
+    if tid.has(READER_ASKS) {
+        early.before_read(&mut context, at)?;
+    }
     if tid.has(READER_ASKS | FROZEN) {
-        if tid.has(READER_ASKS) {
-            early.before_read(&mut context, at)?;
-        }
         match look() {
             Ok(seen) => return Ok(seen),
             Err(said) => tid = said,
         }
     }
+    await_commit(context, at, tid, look)
+}
+
+/// Waits for a commit to a cell whose TID word was `tid`. Returns the result of `look` after that.
+#[cold]
+#[inline(never)]
+fn await_commit(
+    context: Context<'_, Occ>,
+    at: CellAt,
+    tid: Tid,
+    mut look: impl FnMut() -> Result<Tid, Tid>,
+) -> Result<Tid, Abort> {
     let Some(wish) = EarlyLocks::wish_for_end(context.engine, at, tid) else {
         return look_again(context, at, tid, look);
     };

@@ -36,7 +36,7 @@ fn drop_before_the_sleep<P: Protocol>(
         receive("the closure runs", &found);
         let dropper = spawn(scope, move || db.drop_table(name));
         // The drop waits for the closure from now on.
-        let is_refused = || db.run(|tx| find(tables, tx)) == Err(Abort::TableDropped);
+        let is_refused = || db.tables().iter().all(|table| table.name != name);
         eventually("the table is refused", is_refused);
         go_on.send(()).unwrap();
         let ended = sleeper.join().unwrap();

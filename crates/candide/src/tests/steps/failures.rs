@@ -3,6 +3,7 @@
 use super::super::rows::Item;
 use super::{Scene, multiply};
 use crate::engine::Protocol;
+use crate::schema::{Refused, Updater};
 use crate::{Abort, Table, Tx};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -40,6 +41,22 @@ fn stage<P: Protocol>(
     }
 }
 
+/// An updater that panics.
+#[derive(Debug, Clone, Copy)]
+struct Breaks;
+
+impl Updater<Item> for Breaks {
+    type Target = crate::Column<Item, i64>;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, _: &mut i64) -> Result<(), Refused> {
+        resume_unwind(Box::new(Fault::Panic))
+    }
+}
+
 /// Returns how a transaction ends.
 fn end<P: Protocol>(
     scene: &mut Scene<P>,
@@ -71,6 +88,40 @@ fn the_first_failure_in_the_order_of_the_program_is_the_outcome<P: Protocol>() {
             assert_eq!(counts, [Some(10), Some(20), Some(30)], "{case}");
         }
     }
+}
+
+protocol_tests!(all: an_outcome_and_a_panicking_update_come_in_program_order);
+fn an_outcome_and_a_panicking_update_come_in_program_order<P: Protocol>() {
+    for first in [Fault::Overflow, Fault::Panic] {
+        let mut scene = Scene::<P>::new();
+        let ended = end(&mut scene, |items, tx| {
+            multiply(items, tx, 3, 2)?;
+            if first == Fault::Panic {
+                items.update_with(tx, 2, Breaks)?;
+            }
+            stage(items, tx, (1, Fault::Overflow), false)?;
+            items.update_with(tx, 2, Breaks)
+        });
+        assert_eq!(ended, Err(first), "{}", P::NAME);
+        let counts = [1, 2, 3].map(|id| scene.count(id));
+        assert_eq!(counts, [Some(10), Some(20), Some(30)], "{}", P::NAME);
+    }
+}
+
+protocol_tests!(all: a_read_behind_an_update_that_panics_tells_of_no_guard);
+fn a_read_behind_an_update_that_panics_tells_of_no_guard<P: Protocol>() {
+    let mut scene = Scene::<P>::new();
+    let ended = end(&mut scene, |items, tx| {
+        let product = multiply(items, tx, 1, 2)?;
+        items.update_with(tx, 1, Breaks)?;
+        assert_eq!(product.now(tx), Ok(20), "{}", P::NAME);
+        let read = catch_unwind(AssertUnwindSafe(|| items.read(tx, 1, Item::COUNT)));
+        let name = P::NAME;
+        assert!(matches!(read, Err(_) | Ok(Err(Abort::Panicked))), "{name}: {read:?}");
+        read.unwrap_or_else(|panic| resume_unwind(panic)).map(drop)
+    });
+    assert_eq!(ended, Err(Fault::Panic), "{}", P::NAME);
+    assert_eq!(scene.count(1), Some(10), "{}", P::NAME);
 }
 
 protocol_tests!(all: an_error_of_the_closure_takes_precedence_over_failures_of_steps);
