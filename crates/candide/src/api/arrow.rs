@@ -132,8 +132,8 @@ impl Rows {
     }
 }
 
-/// The columns of record batches, and the rows of the next batch. Rows are collected as words, and a
-/// column goes through all of them at once.
+/// The columns of record batches, and the rows of the next batch. Rows are collected as words, and
+/// a column goes through all of them at once.
 struct Columns<'a> {
     table: &'a TableSchema,
     schema: SchemaRef,

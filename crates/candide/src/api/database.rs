@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::index_changes;
+use super::index_changes::{self, Asked};
 use super::migration::migrate;
 use super::pending::Pending;
 use super::session::{Session, run_cached, run_cached_logged};
@@ -578,7 +578,7 @@ fn adopt<P: Protocol>(
                 inner,
                 core,
                 IndexPlan::of_spec(spec, core.layout.key_packing()),
-                false,
+                Asked::ByRowType,
             )?;
         }
     }
@@ -586,7 +586,7 @@ fn adopt<P: Protocol>(
         inner.catalog.describe(store, core, row)?;
     }
     restrict(inner, core, options);
-    inner.catalog.adopt(core, row);
+    inner.catalog.adopt(&inner.engine.common, core, row);
     Ok(core.clone())
 }
 

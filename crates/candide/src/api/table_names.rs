@@ -4,7 +4,7 @@
 
 use super::database::Database;
 use super::session::Session;
-use super::table_end::{await_durable, empty, with_table};
+use super::table_end::{await_durable, retire, with_table};
 use crate::catalog::{check_name, files_error};
 use crate::engine::{Protocol, TableCore};
 use crate::error::Error;
@@ -63,13 +63,16 @@ impl<P: Protocol> Database<P> {
     /// table of the name can be made again, with rows of any type; the former handles do not belong
     /// to it.
     ///
-    /// The call waits for the transactions that run when it begins. Meanwhile others are refused
-    /// the table already. In a database that is [open](Database::open), the table is gone for good
-    /// when the call returns, and everything that was committed before it is durable; the program
-    /// need not have named the table's row type. The rows are deleted before the call returns. When
-    /// no transaction and no snapshot sees them any more, a later table with the same row type and
-    /// options takes over the memory, even if handles are left. That of indexes made by
-    /// [`create_index`](crate::Table::create_index), and of a table from the files, is kept.
+    /// The call waits for the transactions of this process that run when it begins, and returns
+    /// about two milliseconds after the last of them; if there is none, it does not wait. Meanwhile
+    /// others are refused the table already. In a database that is [open](Database::open), the
+    /// table is gone for good when the call returns, and everything that was committed before it is
+    /// durable; the program need not have named the table's row type.
+    ///
+    /// The rows are deleted before the call returns. When no transaction and no snapshot sees them
+    /// any more, at the latest some milliseconds after the last of these, a later table with the
+    /// same row type and options takes over the memory, even if handles are left. The memory of a
+    /// table whose row type the program has not named comes back when the database is opened again.
     ///
     /// ```
     /// use candide::{Abort, Database, Error, Record};
@@ -103,8 +106,10 @@ impl<P: Protocol> Database<P> {
         with_table(inner, name, |core| {
             let _no_new_index = lock(&inner.index_changes);
             core.set_owner(None);
-            // Sessions that sleep until the table changes are refused it.
-            inner.engine.watchers.wake_all();
+            // A call that changes the policy or the rank goes by the table's number.
+            if let Some(locks) = inner.catalog.locks() {
+                drop(lock(&locks.policies.changes));
+            }
             match drop_everywhere(inner, core) {
                 Ok(()) => {}
                 Err(NotDropped { error, is_settled }) => {
@@ -114,9 +119,9 @@ impl<P: Protocol> Database<P> {
                     return Err(error);
                 }
             }
-            let former = inner.catalog.forget(name, core);
-            if empty(&mut session, core) {
-                inner.catalog.retire(former);
+            // Without a use for the memory, the rows stay there.
+            if let Some(former) = inner.catalog.forget(name, core) {
+                retire(&mut session, core, former);
             }
             Ok(())
         })
@@ -134,6 +139,8 @@ struct NotDropped {
 fn drop_everywhere<P: Protocol>(inner: &Handle<P>, core: &TableCore) -> Result<(), NotDropped> {
     let settled = |error| NotDropped { error, is_settled: true };
     inner.engine.epochs.wait_for_others().map_err(settled)?;
+    // Sessions that sleep until the table changes are refused it.
+    inner.engine.watchers.wake_all();
     let (Some(store), Some(number)) = (inner.store(), core.log_number.get()) else {
         return Ok(());
     };

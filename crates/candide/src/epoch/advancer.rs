@@ -88,8 +88,8 @@ impl Epochs {
         }
     }
 
-    /// Returns whether no session is pinned. The caller has passed a full fence: a session that pins
-    /// later sees what the caller did before (E10).
+    /// Returns whether no session is pinned. The caller has passed a full fence: a session that
+    /// pins later sees what the caller did before (E10).
     pub(super) fn has_no_pin(&self) -> bool {
         !lock(&self.slots).all.values().any(|slot| slot.is_pinned())
     }

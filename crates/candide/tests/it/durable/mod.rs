@@ -14,6 +14,7 @@ mod keys;
 mod laboratory;
 mod migrated;
 mod objects;
+mod rates;
 mod renamed;
 mod reopening;
 mod sequences;
