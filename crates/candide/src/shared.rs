@@ -13,7 +13,9 @@ use crate::record::value::Value;
 #[cfg(feature = "histograms")]
 use crate::stats::{CountedAbort, Latency};
 use crate::stats::{NamedStats, Stats};
-use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
+use crate::sync::{
+    AtomicBool, AtomicU64, MODELLED, Mutex, MutexGuard, Ordering, lock, thread, try_lock,
+};
 use crate::txn::{SessionShared, TxnRunner};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -61,6 +63,14 @@ pub(crate) trait HasValues: Send + Sync {
 
 /// A guard. While it exists, the advancer collects no garbage of the database.
 pub(crate) type CollectorGuard<'a, P> = MutexGuard<'a, Collector<<P as Parts>::SessionVersions>>;
+
+/// The number of passes that [`Inner::collect_of`] makes at most. Each protocol needs fewer: one
+/// until no transaction sees that a row was there, one until no reader can be at its record, and
+/// some for versions.
+const PASSES_MAX: usize = 8;
+
+/// How often a call that frees dropped tables looks whether the advancer has ended a collection.
+const LOOKS_MAX: usize = if MODELLED { 1 } else { 64 };
 
 /// The number of the advancer's collector, from the same sequence as the sessions' numbers.
 const COLLECTOR: u64 = 1;
@@ -176,11 +186,38 @@ impl<P: Protocol> Inner<P> {
         common.len() + left + self.engine.shared_garbage.len()
     }
 
+    /// Collects the garbage of an idle session, as far as no transaction and no snapshot needs it.
+    /// Moves the epochs for that.
+    pub(crate) fn collect_of(&self, core: &mut TxnRunner<P>) {
+        let (engine, slot) = (&self.engine, &core.public.slot);
+        let worker = &mut core.state.get_mut().worker;
+        let mut garbage = core.public.garbage(&engine.epochs);
+        garbage.take_from(engine, worker);
+        for _ in 0..PASSES_MAX {
+            if garbage.is_empty() {
+                break;
+            }
+            engine.epochs.pass();
+            engine.epochs.pin(slot);
+            garbage.collect(engine, worker, slot, Epoch::MAX);
+            engine.epochs.unpin(slot);
+        }
+        // Other tables may have values, which sessions drop at the end of transactions.
+        engine.shared_garbage.put_unwanted(&mut worker.local.values.unwanted);
+    }
+
     /// Frees the numbers and the memory of dropped tables that neither garbage nor a session that
     /// sleeps names any more, for later tables.
     pub(crate) fn free_former_tables(&self) {
-        // The advancer moves garbage from one queue to another.
-        let Some(_collector) = try_lock(&self.collector) else { return };
+        // The advancer moves garbage from one queue to another. Its lock may be held by an
+        // iteration further up the stack, so the wait has an end.
+        let collector = (0..LOOKS_MAX).find_map(|look| {
+            if look > 0 {
+                thread::yield_now();
+            }
+            try_lock(&self.collector)
+        });
+        let Some(_collector) = collector else { return };
         let sessions = lock(&self.sessions);
         // All at once, since a session moves garbage to the shared queue and back.
         let epochs = &self.engine.epochs;

@@ -105,7 +105,7 @@ fn batches_have_the_values_of_all_rows() {
 }
 
 /// Prints the rate of five fixed columns: `cargo test --release --features arrow --test arrow --
-/// --ignored --nocapture`.
+/// --ignored --nocapture`. `CANDIDE_ROWS` is the number of rows.
 #[test]
 #[ignore = "a measurement"]
 fn the_rate_of_five_fixed_columns_is_printed() {
@@ -122,7 +122,8 @@ fn the_rate_of_five_fixed_columns_is_printed() {
     let db = Database::new();
     let table = db.table::<Five>("five").unwrap();
     let five = |id| Five { id, cents: 5, count: id as u32, ratio: 0.5, is_open: id % 3 == 0 };
-    table.load((0..2_000_000).map(five), candide::LoadOptions::new()).unwrap();
+    let rows = std::env::var("CANDIDE_ROWS").map_or(2_000_000, |rows| rows.parse().unwrap());
+    table.load((0..rows).map(five), candide::LoadOptions::new()).unwrap();
     for _ in 0..5 {
         let begun = std::time::Instant::now();
         let mut batches = Vec::new();

@@ -103,8 +103,8 @@ Examples:
 pub(super) const LOAD_HELP: &str = "\
 The rows are as `candide dump` prints them: each has every field, in any order. They are added to
 those that there are. If a row is wrong, or its key is there, also in a unique index that the row
-type declares, all rows before it are loaded, and none from it on. Indexes that a program makes by
-`create_index` are checked when the program opens the database.
+type declares, all rows before it are loaded, and none from it on. A unique index that a program
+makes by `create_index` is named in a warning, and checked when the program makes it again.
 
 Examples:
   candide load shop.candide accounts accounts.csv

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use candide::{Bytes, Database, Key, LogOptions, Occ, Record, Text};
+use candide::{Bytes, Database, IndexOptions, Key, LogOptions, Occ, Record, Text};
 use serde_json::{Value, json};
 
 use crate::common::{file, place, run};
@@ -325,6 +325,25 @@ fn rows_before_a_wrong_one_are_loaded_and_none_behind_it() {
     let db: Database<Occ> = Database::builder().open(&place, LogOptions::new()).expect("opened");
     let customers = db.table::<Customer>("customers").expect("with its indexes");
     assert_eq!(customers.for_each_quiescent(|_| ()), Ok(3));
+}
+
+#[test]
+fn an_index_of_the_program_is_named_in_a_warning_and_checked_when_it_is_made_again() {
+    let (place, db) = made("rows-load-made");
+    let visits = db.table::<Visit>("visits").expect("made");
+    let unique = IndexOptions::ordered().unique();
+    let pages = (Visit::ID, Visit::PAGE);
+    visits.create_index("by_both", pages, unique).expect("made");
+    visits.create_index("by_page", Visit::PAGE, IndexOptions::hashed()).expect("made");
+    drop((visits, db));
+    let (status, printed, message) = loaded(&place, "visits", &["--csv"], b"id,page\n10000,4\n");
+    assert_eq!((status, printed.lines().count()), (0, 1), "{message}");
+    assert!(message.contains("unique index `by_both`; the program checks it when it"), "{message}");
+    assert!(!message.contains("by_page"), "{message}");
+    let db: Database<Occ> = Database::builder().open(&place, LogOptions::new()).expect("opened");
+    let visits = db.table::<Visit>("visits").expect("found");
+    visits.create_index("by_both", pages, unique).expect("made again");
+    visits.create_index("by_page", Visit::PAGE, unique).expect_err("page 3 has many visits");
 }
 
 #[test]

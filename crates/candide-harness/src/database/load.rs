@@ -149,7 +149,7 @@ fn warn(table: &TableSchema) {
     if !unknown.is_empty() {
         output::say(&format!(
             "warning: the files do not have the columns of the unique index {}; the program \
-             checks it when it opens the database",
+             checks it when it opens the database and makes the index",
             unknown.join(", ")
         ));
     }

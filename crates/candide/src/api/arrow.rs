@@ -17,10 +17,11 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use candide_log::schema::{FieldPlace, FieldSchema, TableSchema, TypeSchema, Value};
 use candide_log::text::json_of;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The largest number of rows of a record batch.
@@ -71,14 +72,21 @@ fn export<P: Protocol>(
 ) -> Result<u64, StreamError> {
     let (mut total, mut failed) = (0, None);
     let commits = inner.stats().commits;
+    let mut pass = |columns: &mut Columns<'_>| match columns.take() {
+        Ok(batch) => {
+            each(batch);
+            None
+        }
+        Err(what) => Some(what),
+    };
     for_each_row(inner, table, &mut |key, words| {
         if failed.is_some() {
             return;
         }
-        failed = columns.push(key, words).err();
+        columns.rows.push(key, words);
         total += 1;
-        if columns.rows == ROWS_AT_ONCE {
-            each(columns.take());
+        if columns.rows.count == ROWS_AT_ONCE {
+            failed = pass(&mut columns);
         }
     })?;
     if let Some(what) = failed {
@@ -87,27 +95,56 @@ fn export<P: Protocol>(
     if !inner.is_quiescent() || inner.stats().commits != commits {
         return Err(Error::NotQuiescent.into());
     }
-    if columns.rows > 0 {
-        each(columns.take());
+    if columns.rows.count > 0
+        && let Some(what) = pass(&mut columns)
+    {
+        return Err(StreamError::Format(what));
     }
     Ok(total)
 }
 
-/// The columns of a record batch that is being made.
+/// The words of rows, one row after another: first those of the key.
+struct Rows {
+    key_words: usize,
+    /// The number of words of a row with its key.
+    all_words: usize,
+    words: Vec<u64>,
+    count: usize,
+}
+
+impl Rows {
+    fn new(table: &TableSchema) -> Rows {
+        let key_words = table.key_words.into();
+        let all_words = key_words + table.row_words();
+        let words = Vec::with_capacity(all_words * ROWS_AT_ONCE);
+        Rows { key_words, all_words, words, count: 0 }
+    }
+
+    fn push(&mut self, key: &[u64], words: &[u64]) {
+        self.words.extend_from_slice(key);
+        self.words.extend_from_slice(words);
+        self.count += 1;
+    }
+
+    /// Returns the keys and the words of all rows.
+    fn split(&self) -> impl Iterator<Item = (&[u64], &[u64])> {
+        self.words.chunks_exact(self.all_words).map(|row| row.split_at(self.key_words))
+    }
+}
+
+/// The columns of record batches, and the rows of the next batch. Rows are collected as words, and
+/// a column goes through all of them at once.
 struct Columns<'a> {
     table: &'a TableSchema,
     schema: SchemaRef,
     columns: Vec<Box<dyn Column>>,
-    rows: usize,
+    rows: Rows,
 }
 
-/// A column of a record batch that is being made.
+/// A column of record batches.
 trait Column {
-    /// Appends the value of a row.
-    fn push(&mut self, table: &TableSchema, key: &[u64], words: &[u64]) -> Result<(), String>;
-
-    /// Takes the values of all rows so far.
-    fn take(&mut self) -> ArrayRef;
+    /// Returns the values of rows.
+    fn values(&mut self, table: &TableSchema, rows: &Rows) -> Result<ArrayRef, String>;
 }
 
 impl<'a> Columns<'a> {
@@ -119,18 +156,17 @@ impl<'a> Columns<'a> {
             Field::new(&field.name, ty, is_nullable)
         });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Columns { table, schema, columns, rows: 0 }
+        Columns { table, schema, columns, rows: Rows::new(table) }
     }
 
-    fn push(&mut self, key: &[u64], words: &[u64]) -> Result<(), String> {
-        self.rows += 1;
-        self.columns.iter_mut().try_for_each(|column| column.push(self.table, key, words))
-    }
-
-    fn take(&mut self) -> RecordBatch {
-        self.rows = 0;
-        let arrays = self.columns.iter_mut().map(|column| column.take()).collect();
-        RecordBatch::try_new(self.schema.clone(), arrays).expect("columns of the schema's types")
+    /// Returns the rows that have been collected, and forgets them.
+    fn take(&mut self) -> Result<RecordBatch, String> {
+        let arrays = self.columns.iter_mut().map(|column| column.values(self.table, &self.rows));
+        let arrays = arrays.collect::<Result<_, _>>()?;
+        self.rows.words.clear();
+        self.rows.count = 0;
+        let batch = RecordBatch::try_new(self.schema.clone(), arrays);
+        Ok(batch.expect("columns of the schema's types"))
     }
 }
 
@@ -153,7 +189,7 @@ fn column_of(table: &TableSchema, field: &FieldSchema) -> (DataType, Box<dyn Col
     let (bits, ty) = (inner.bits(), inner);
     let word = || WordAt::of(table, field, bits.unwrap_or(64), is_optional);
     match ty {
-        TypeSchema::Bool => (DataType::Boolean, Box::new(Flags(word(), BooleanBuilder::new()))),
+        TypeSchema::Bool => (DataType::Boolean, Box::new(Flags(word()))),
         TypeSchema::Unsigned(8) => number::<UInt8Type>(word(), |word| word as u8),
         TypeSchema::Unsigned(16) => number::<UInt16Type>(word(), |word| word as u16),
         TypeSchema::Unsigned(32) => number::<UInt32Type>(word(), |word| word as u32),
@@ -177,7 +213,7 @@ fn column_of(table: &TableSchema, field: &FieldSchema) -> (DataType, Box<dyn Col
 /// The place of a value of at most a word.
 #[derive(Debug, Clone, Copy)]
 struct WordAt {
-    is_key: bool,
+    /// The word of the row with its key.
     word: usize,
     shift: u32,
     mask: u64,
@@ -185,6 +221,7 @@ struct WordAt {
     flip: u64,
     /// The word and the bit by which an optional value is there.
     presence: Option<(usize, u32)>,
+    is_key: bool,
 }
 
 impl WordAt {
@@ -193,7 +230,8 @@ impl WordAt {
         let (word, shift, is_key) = match field.place {
             FieldPlace::Key { word } => (usize::from(word), 0, true),
             FieldPlace::Column { shift, .. } => {
-                (table.place_in_row(field).unwrap_or(0), u32::from(shift), false)
+                let word = table.place_in_row(field).unwrap_or(0);
+                (usize::from(table.key_words) + word, u32::from(shift), false)
             }
         };
         let whole = WordAt { is_key, word, shift, mask, flip: 0, presence: None };
@@ -211,60 +249,64 @@ impl WordAt {
         WordAt { flip: if self.is_key { 1 << bit } else { 0 }, ..self }
     }
 
-    /// Returns the value; `None` if an optional one is not there.
-    #[inline]
-    fn get(&self, key: &[u64], words: &[u64]) -> Option<u64> {
-        let words = if self.is_key { key } else { words };
-        if let Some((word, bit)) = self.presence
-            && words[word] >> bit & 1 == 0
-        {
-            return None;
-        }
-        Some((words[self.word] >> self.shift & self.mask) ^ self.flip)
+    /// Returns the values of rows. Those that are not there are arbitrary.
+    #[inline(always)]
+    fn values<T>(self, rows: &Rows, convert: impl Fn(u64) -> T) -> impl Iterator<Item = T> {
+        let WordAt { word, shift, mask, flip, .. } = self;
+        let words = rows.words[word..].iter().step_by(rows.all_words);
+        words.map(move |word| convert((word >> shift & mask) ^ flip))
+    }
+
+    /// Returns whether each value is there; `None` if the values are not optional.
+    fn are_there(self, rows: &Rows) -> Option<Vec<bool>> {
+        let (word, bit) = self.presence?;
+        let words = rows.words[word..].iter().step_by(rows.all_words);
+        Some(words.map(|word| word >> bit & 1 != 0).collect())
     }
 }
 
 /// A column of truth values.
-struct Flags(WordAt, BooleanBuilder);
+struct Flags(WordAt);
 
 impl Column for Flags {
-    fn push(&mut self, _: &TableSchema, key: &[u64], words: &[u64]) -> Result<(), String> {
-        self.1.append_option(self.0.get(key, words).map(|word| word != 0));
-        Ok(())
-    }
-
-    fn take(&mut self) -> ArrayRef {
-        Arc::new(self.1.finish())
+    fn values(&mut self, _: &TableSchema, rows: &Rows) -> Result<ArrayRef, String> {
+        let flags: Vec<bool> = self.0.values(rows, |word| word != 0).collect();
+        Ok(match self.0.are_there(rows) {
+            None => Arc::new(BooleanArray::from(flags)),
+            Some(are_there) => {
+                let mut builder = BooleanBuilder::with_capacity(flags.len());
+                builder.append_values(&flags, &are_there).map_err(|error| error.to_string())?;
+                Arc::new(builder.finish())
+            }
+        })
     }
 }
 
 /// A column of numbers of at most 64 bits.
-struct Numbers<T: ArrowPrimitiveType> {
+struct Numbers<T, F> {
     at: WordAt,
-    convert: fn(u64) -> T::Native,
-    builder: PrimitiveBuilder<T>,
+    convert: F,
+    of: PhantomData<T>,
 }
 
 fn number<T: ArrowPrimitiveType>(
     at: WordAt,
-    convert: fn(u64) -> T::Native,
+    convert: impl Fn(u64) -> T::Native + 'static,
 ) -> (DataType, Box<dyn Column>) {
-    let builder = PrimitiveBuilder::with_capacity(ROWS_AT_ONCE);
-    (T::DATA_TYPE, Box::new(Numbers::<T> { at, convert, builder }))
+    (T::DATA_TYPE, Box::new(Numbers::<T, _> { at, convert, of: PhantomData }))
 }
 
-impl<T: ArrowPrimitiveType> Column for Numbers<T> {
-    fn push(&mut self, _: &TableSchema, key: &[u64], words: &[u64]) -> Result<(), String> {
-        match self.at.get(key, words) {
-            Some(word) => self.builder.append_value((self.convert)(word)),
-            None => self.builder.append_null(),
-        }
-        Ok(())
-    }
-
-    fn take(&mut self) -> ArrayRef {
-        let next = PrimitiveBuilder::with_capacity(ROWS_AT_ONCE);
-        Arc::new(std::mem::replace(&mut self.builder, next).finish())
+impl<T: ArrowPrimitiveType, F: Fn(u64) -> T::Native> Column for Numbers<T, F> {
+    fn values(&mut self, _: &TableSchema, rows: &Rows) -> Result<ArrayRef, String> {
+        let values = self.at.values(rows, &self.convert);
+        Ok(match self.at.are_there(rows) {
+            None => Arc::new(PrimitiveArray::<T>::from_iter_values(values)),
+            Some(are_there) => {
+                let mut builder = PrimitiveBuilder::<T>::with_capacity(are_there.len());
+                builder.append_values(&values.collect::<Vec<_>>(), &are_there);
+                Arc::new(builder.finish())
+            }
+        })
     }
 }
 
@@ -322,6 +364,20 @@ impl Kind {
 }
 
 impl Column for Others {
+    fn values(&mut self, table: &TableSchema, rows: &Rows) -> Result<ArrayRef, String> {
+        rows.split().try_for_each(|(key, words)| self.push(table, key, words))?;
+        Ok(match &mut self.kind {
+            Kind::Texts(texts) => Arc::new(texts.finish()),
+            Kind::Names(names) => Arc::new(names.finish()),
+            Kind::Bytes(_, bytes) => Arc::new(bytes.finish()),
+            Kind::Floats32(floats) => Arc::new(floats.finish()),
+            Kind::Floats64(floats) => Arc::new(floats.finish()),
+        })
+    }
+}
+
+impl Others {
+    /// Appends the value of a row.
     fn push(&mut self, table: &TableSchema, key: &[u64], words: &[u64]) -> Result<(), String> {
         let Others { field, kind } = self;
         let mut value = table.value_of(field, key, words)?;
@@ -359,15 +415,5 @@ impl Column for Others {
             (_, other) => return Err(format!("field {:?} is {other}", field.name)),
         }
         Ok(())
-    }
-
-    fn take(&mut self) -> ArrayRef {
-        match &mut self.kind {
-            Kind::Texts(texts) => Arc::new(texts.finish()),
-            Kind::Names(names) => Arc::new(names.finish()),
-            Kind::Bytes(_, bytes) => Arc::new(bytes.finish()),
-            Kind::Floats32(floats) => Arc::new(floats.finish()),
-            Kind::Floats64(floats) => Arc::new(floats.finish()),
-        }
     }
 }

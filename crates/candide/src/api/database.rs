@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::index_changes;
+use super::index_changes::{self, Asked};
 use super::migration::migrate;
 use super::pending::Pending;
 use super::session::{Session, last_outcome_of_thread, run_cached, run_cached_logged};
@@ -598,7 +598,7 @@ fn adopt<P: Protocol>(
     }
     restrict(inner, core, options);
     core.indexes.declare(&slots);
-    inner.catalog.adopt(core, row);
+    inner.catalog.adopt(&inner.engine.common, core, row);
     Ok(core.clone())
 }
 
@@ -620,7 +620,7 @@ fn declare_indexes<P: Protocol>(
     for name in others {
         index_changes::drop_made(inner, core, &name, &|_| false)?;
     }
-    let create = |spec| index_changes::create(inner, core, plan(spec), true);
+    let create = |spec| index_changes::create(inner, core, plan(spec), Asked::ByRowType);
     row.indexes.iter().map(create).collect()
 }
 

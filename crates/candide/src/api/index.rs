@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::index_changes::{create, drop_made};
+use super::index_changes::{Asked, create, drop_made};
 use super::table::Table;
 #[cfg(test)]
 use crate::engine::TableCore;
@@ -170,15 +170,20 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// rows into the index, a few rows each. Before that, the call lists the keys of these rows;
     /// the memory limit does not count this list.
     ///
+    /// In a database that is [open](crate::Database::open), the index is made again by each process
+    /// that wants it. The files have its name, by which `candide load` warns that it has not
+    /// checked a unique one.
+    ///
     /// # Errors
     /// [`Error::IndexExists`] if the table has an index of this name (see
     /// [`IndexOptions::if_missing`]), [`Error::EmptyTableName`],
     /// [`Error::TooManyIndexes`], [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have
     /// the same key in a unique index, [`Error::MemoryLimit`], [`Error::RowType`] if the keys would
     /// be too long, [`Error::SecondSession`]; [`Error::Transaction`] with
-    /// [`Abort::Nested`](crate::Abort::Nested) within a transaction of this thread. [`Error::Busy`]
-    /// if running transactions do not end within ten seconds. The call waits for them up to three
-    /// times: for all transactions of this process, also those of other databases.
+    /// [`Abort::Nested`](crate::Abort::Nested) within a transaction of this thread; [`Error::Files`]
+    /// or [`Error::Transaction`] if the files cannot be written. [`Error::Busy`] if running
+    /// transactions do not end within ten seconds. The call waits for them up to three times: for
+    /// all transactions of this process, also those of other databases.
     ///
     /// After an error there is no index, with one exception. A unique index may have refused a
     /// transaction that does not end within ten seconds. Transactions then maintain the index until
@@ -219,16 +224,19 @@ impl<R: Record, P: Protocol> Table<R, P> {
             key_of: Box::new(key_of),
             origin: KeyOrigin { projection: TypeId::of::<Pr>(), key_parts: key_parts.into() },
         };
-        let number = create(self.inner(), self.core(), plan, options.if_missing)?;
+        let asked = if options.if_missing { Asked::IfMissing } else { Asked::ByProgram };
+        let number = create(self.inner(), self.core(), plan, asked)?;
         Ok(Index::new(self.clone(), number))
     }
 
     /// Drops a secondary index that [`Table::create_index`] has created: operations on its handles
     /// fail from now on. The index's memory is kept for a new index of the same name, columns and
-    /// kind.
+    /// kind. An index that only the files name, since the program has not made it, is forgotten.
     ///
     /// # Errors
     /// [`Error::NoIndex`] if the table has no such index or the row type declares it.
+    /// [`Error::Files`] or [`Error::Transaction`] if the files cannot be written: then there is no
+    /// index any more, and the files still name it.
     /// [`Error::Busy`] if a transaction that may have read the index, or that the index may have
     /// refused, does not end within ten seconds. The index cannot be read any more then, but
     /// transactions still maintain it, and a unique index may still refuse rows. Call this function

@@ -5,6 +5,7 @@
 
 use super::index_entry::primary_key;
 use super::session::Session;
+use crate::catalog::{forget_index, note_index};
 use crate::engine::{IndexCore, IndexPlan, Indexes, Protocol, Stage, TableCore};
 use crate::epoch::Epochs;
 use crate::error::{Abort, Error};
@@ -15,6 +16,7 @@ use crate::schema::Unit;
 use crate::shared::Inner;
 use crate::sync::{Instant, Ordering, lock};
 use crate::txn::{State, Tx};
+use candide_log::Store;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// The number of rows entered into a new index in one transaction: enough to make a transaction
@@ -45,13 +47,24 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Makes an index of a table, for [`Table::create_index`](super::table::Table::create_index);
-/// returns the index's number. With `if_missing`, an index like it may be there already.
+/// The call by which an index is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The row type of a table from the files declares the index. An index like it may be there
+    /// already.
+    ByRowType,
+    /// [`Table::create_index`](super::table::Table::create_index). The files name the index.
+    ByProgram,
+    /// The same; an index like it may be there already.
+    IfMissing,
+}
+
+/// Makes an index of a table; returns the index's number.
 pub(crate) fn create<P: Protocol>(
     inner: &Handle<P>,
     table: &TableCore,
     plan: IndexPlan,
-    if_missing: bool,
+    asked: Asked,
 ) -> Result<usize, Error> {
     let begun = Instant::now();
     inner.engine.epochs.refuse_inside()?;
@@ -59,10 +72,17 @@ pub(crate) fn create<P: Protocol>(
     let mut session = Session::new(inner)?;
     let _one_at_a_time = lock(&inner.index_changes);
     table.check_in_use()?;
-    if let Some(index) = table.indexes.readable_like(&plan).filter(|_| if_missing) {
+    let is_enough = asked != Asked::ByProgram;
+    if let Some(index) = table.indexes.readable_like(&plan).filter(|_| is_enough) {
         return Ok(index.number);
     }
+    let kind = (plan.unique, plan.ordered);
     let index = inner.catalog.add_index(&inner.engine.common, table, plan)?;
+    let files = files(inner, table).filter(|_| asked != Asked::ByRowType);
+    let is_noted = match files {
+        Some((store, number)) => note_index(store, number, (&index.name, kind.0, kind.1))?,
+        None => false,
+    };
     let (indexes, epochs) = (&table.indexes, &*inner.engine.epochs);
     let mut unfinished = Unfinished { indexes, index, epochs, finished: false };
     // The user's code makes the keys, and may panic.
@@ -78,11 +98,20 @@ pub(crate) fn create<P: Protocol>(
     drop(unfinished);
     if !is_built && !indexes.is_at(index, Stage::Kept) {
         work.forget_entries(&mut session, index);
+        if let Some((store, number)) = files.filter(|_| is_noted) {
+            // What stays there causes a warning.
+            let _ = forget_index(store, number, &index.name);
+        }
     }
     match built {
         Ok(built) => built.map(|()| index.number).map_err(|error| waited_since(begun, error)),
         Err(panic) => resume_unwind(panic),
     }
+}
+
+/// Returns the files of a table that is logged, and its number there.
+fn files<'a, P: Protocol>(inner: &'a Handle<P>, table: &TableCore) -> Option<(&'a Store, u16)> {
+    Some((&**inner.store()?, table.log_number.get()?))
 }
 
 /// Drops an index of a table, for [`Table::drop_index`](super::table::Table::drop_index). An index
@@ -103,7 +132,16 @@ pub(crate) fn drop_made<P: Protocol>(
     let wait_for_others =
         || inner.engine.epochs.wait_for_others().map_err(|error| waited_since(begun, error));
     let made = |index: &&IndexCore| !stays(index.number);
-    let Some(index) = indexes.kept().find(|index| *index.name == *name).filter(made) else {
+    let named = indexes.kept().find(|index| *index.name == *name);
+    let forget = || match files(inner, table) {
+        Some((store, number)) => forget_index(store, number, name),
+        None => Ok(false),
+    };
+    let Some(index) = named.filter(made) else {
+        // The files may name one that the program does not make any more.
+        if named.is_none() && forget()? {
+            return Ok(());
+        }
         return Err(Error::NoIndex { table: table.name.to_string(), index: name.into() });
     };
     indexes.set(index, Stage::Readable, false);
@@ -117,7 +155,7 @@ pub(crate) fn drop_made<P: Protocol>(
     work.part_from(&mut session, index)?;
     indexes.set(index, Stage::Kept, false);
     work.forget_entries(&mut session, index);
-    Ok(())
+    forget().map(drop)
 }
 
 /// Sets, in the error of a wait, the time for which the call has waited in all.

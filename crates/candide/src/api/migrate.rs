@@ -61,13 +61,14 @@ impl<P: Protocol> Builder<P> {
     /// ```
     ///
     /// # What happens
-    /// The rows are copied to a new table, a few hundred in each transaction; there must be memory
-    /// for both. A thread that names the same table waits, and nothing else does. Under
-    /// [`Mvcc`](crate::Mvcc) and [`Mvto`](crate::Mvto), the call waits for transactions that run,
-    /// and no older [`Snapshot`](crate::Snapshot) may be open, which would miss the new rows. When
-    /// all rows are durable in the new table, one change of the files gives it the name. After an
-    /// error before that ([`Error::Migration`](crate::Error::Migration)), and after a crash, the
-    /// old table is as it was.
+    /// The rows are copied to a new table, a few hundred in each transaction. There must be memory
+    /// for both; that of the old one comes back when the database is opened again. A thread that
+    /// names the same table waits, and nothing else does. Under [`Mvcc`](crate::Mvcc) and
+    /// [`Mvto`](crate::Mvto), the call waits for transactions that run, and no older
+    /// [`Snapshot`](crate::Snapshot) may be open, which would miss the new rows. When all rows are
+    /// durable in the new table, one change of the files gives it the name. After an error before
+    /// that ([`Error::Migration`](crate::Error::Migration)), and after a crash, the old table is as
+    /// it was.
     #[must_use]
     pub fn migration(mut self, migration: Migration) -> Self {
         self.migrations.wanted = migration;

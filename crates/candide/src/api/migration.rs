@@ -10,22 +10,25 @@
 
 use super::quiescent::copy_unit;
 use super::session::Session;
-use super::table_end::{await_durable, empty};
+use super::table_end::{await_durable, retire};
 use crate::catalog::{How, Rewrite, TableCopy, TableOptions, files_error};
 use crate::engine::{IndexCore, Protocol, Stage, TableCore, Versions};
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
-use crate::index::Found;
+use crate::index::{Found, Place};
 use crate::log::Level;
 use crate::schema::{RowType, Shown, Unit, Words, image_words};
 use crate::txn::{InsertTarget, Tx};
 use candide_log::Store;
 use std::any::Any;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The number of rows that one transaction inserts.
 const ROWS_AT_ONCE: usize = 256;
+/// The number of rows that are looked up at once, so that their cache misses overlap.
+const LOOKUPS_AT_ONCE: usize = 8;
 
 /// Makes a table of rows of a program's type from a recovered one, and returns it. The caller has
 /// locked the adoption of the old one.
@@ -60,7 +63,6 @@ pub(super) fn migrate<P: Protocol>(
             let new = copy.core.clone();
             inner.catalog.finish_copy(copy);
             core.set_owner(None);
-            empty(&mut session, core);
             Ok(new)
         }
         Err(error) => {
@@ -68,7 +70,7 @@ pub(super) fn migrate<P: Protocol>(
                 // The next opening may find either table, so neither can be written until then.
                 core.set_owner(None);
             }
-            discard(inner, store, &mut session, copy);
+            discard(inner, store, &mut session, &copy);
             Err(error)
         }
     }
@@ -79,7 +81,7 @@ fn discard<P: Protocol>(
     inner: &Handle<P>,
     store: &Store,
     session: &mut Session<P>,
-    copy: TableCopy,
+    copy: &TableCopy,
 ) {
     copy.core.set_owner(None);
     if let Some(number) = copy.core.log_number.get()
@@ -87,22 +89,59 @@ fn discard<P: Protocol>(
     {
         let _ = store.drop_table(number.into());
     }
-    if empty(session, &copy.core) {
-        inner.catalog.retire_copy(copy);
+    if let Some(former) = copy.former() {
+        retire(session, &copy.core, former);
     }
 }
 
-/// A row as words: its key, and the rest.
-#[derive(Default)]
-struct Row {
-    key: Vec<u64>,
+/// Rows as words.
+struct Rows {
+    key_words: usize,
+    row_words: usize,
+    keys: Vec<u64>,
     words: Vec<u64>,
+}
+
+/// A row as words: its key, and the rest.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    key: &'a [u64],
+    words: &'a [u64],
+}
+
+impl Rows {
+    fn new(key_words: usize, row_words: usize) -> Rows {
+        Rows { key_words, row_words, keys: Vec::new(), words: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.words.clear();
+    }
+
+    fn count(&self) -> usize {
+        self.keys.len() / self.key_words
+    }
+
+    fn get(&self, place: usize) -> Row<'_> {
+        let (key, words) = (place * self.key_words, place * self.row_words);
+        Row {
+            key: &self.keys[key..key + self.key_words],
+            words: &self.words[words..words + self.row_words],
+        }
+    }
 }
 
 /// The reason why rows were not inserted, and the place among them of the one in question.
 struct NotInserted {
     place: usize,
-    abort: Abort,
+    reason: Reason,
+}
+
+enum Reason {
+    Abort(Abort),
+    /// The text of a panic of the program's code.
+    Panic(String),
 }
 
 /// The work on one table.
@@ -119,16 +158,19 @@ impl<P: Protocol> Work<'_, P> {
     fn copy_rows(&self, session: &mut Session<P>) -> Result<(), Error> {
         let key_words = self.old.layout.key_words();
         let keys = session.linked_keys(self.old);
-        let (mut old, mut new) = (Vec::new(), Vec::new());
+        let mut old = Rows::new(key_words, image_words(self.old.groups));
+        let mut new = Rows::new(self.row.key_words, self.row.image_words);
+        let mut converted = (Vec::new(), Vec::new());
         for keys in keys.chunks(ROWS_AT_ONCE * key_words) {
             self.read(session, keys, &mut old)?;
-            new.resize_with(old.len(), Row::default);
-            for (old, new) in old.iter().zip(&mut new) {
-                self.convert(old, new)?;
+            new.clear();
+            for place in 0..old.count() {
+                self.convert(old.get(place), &mut converted)?;
+                new.keys.extend_from_slice(&converted.0);
+                new.words.extend_from_slice(&converted.1);
             }
-            if let Err(NotInserted { place, abort }) = self.insert(session, &new)? {
-                return Err(self.refused(session, (&old, &new), place, abort));
-            }
+            self.insert(session, &new, 0..new.count())
+                .map_err(|reason| self.refused(session, (&old, &new), reason))?;
         }
         Ok(())
     }
@@ -144,33 +186,39 @@ impl<P: Protocol> Work<'_, P> {
         match P::Versions::oldest_snapshot(&engine.clock) {
             Some((oldest, _)) if oldest < time => {
                 let problem = "a snapshot from before the migration is open, and has no new rows";
-                Err(self.failed(None, problem.to_owned()))
+                let table = self.rewrite.schema.name.clone();
+                Err(Error::Migration { table, key: String::new(), problem: problem.to_owned() })
             }
             _ => Ok(()),
         }
     }
 
     /// Reads the rows with these keys.
-    fn read(
-        &self,
-        session: &mut Session<P>,
-        keys: &[u64],
-        rows: &mut Vec<Row>,
-    ) -> Result<(), Error> {
+    fn read(&self, session: &mut Session<P>, keys: &[u64], rows: &mut Rows) -> Result<(), Error> {
         let table = self.old;
-        let row_words = image_words(table.groups);
+        let key_words = table.layout.key_words();
         let read = session.run_body(&mut |tx| {
             rows.clear();
-            for key in keys.chunks(table.layout.key_words()) {
-                let state = &mut *tx.state.borrow_mut();
-                let Found::Record(record) = state.find(tx.engine, table, key)? else { continue };
-                let mut words = vec![0; row_words];
-                let copy =
-                    &mut |unit: Unit, from: Words<'_>| copy_unit(table, unit, from, &mut words);
-                let units = table.layout.units();
-                if state.read_units(tx.engine, table, (record, units), copy)? {
-                    let key = table.layout.unpacked_key(record).as_slice().to_vec();
-                    rows.push(Row { key, words });
+            let state = &mut *tx.state.borrow_mut();
+            state.admit(tx.engine, table)?;
+            for keys in keys.chunks(LOOKUPS_AT_ONCE * key_words) {
+                let count = keys.len() / key_words;
+                let key = |place: usize| &keys[place * key_words..][..key_words];
+                // Behind the last key comes that key again.
+                let wanted = std::array::from_fn(|place| key(place.min(count - 1)));
+                let found = table.index.find_many::<LOOKUPS_AT_ONCE, _>(&wanted, key_words);
+                for (place, found) in found.into_iter().take(count).enumerate() {
+                    let Found::Record(record) = found else { continue };
+                    let first = rows.words.len();
+                    rows.words.resize(first + rows.row_words, 0);
+                    let to = &mut rows.words[first..];
+                    let copy = &mut |unit: Unit, from: Words<'_>| copy_unit(table, unit, from, to);
+                    let units = table.layout.units();
+                    if state.read_units(tx.engine, table, (record, units), copy)? {
+                        rows.keys.extend_from_slice(key(place));
+                    } else {
+                        rows.words.truncate(first);
+                    }
                 }
             }
             Ok(())
@@ -178,37 +226,46 @@ impl<P: Protocol> Work<'_, P> {
         read.map_err(Error::Transaction)
     }
 
-    /// Converts a row.
-    fn convert(&self, old: &Row, new: &mut Row) -> Result<(), Error> {
-        let (to_key, to_words) = (&mut new.key, &mut new.words);
+    /// Converts a row to a new key and the other words.
+    fn convert(&self, old: Row<'_>, new: &mut (Vec<u64>, Vec<u64>)) -> Result<(), Error> {
+        let (to_key, to_words) = (&mut new.0, &mut new.1);
         let converted = match &self.rewrite.how {
             How::ByNames(conversion) => {
-                conversion.convert((&old.key, &old.words), (to_key, to_words))
+                conversion.convert((old.key, old.words), (to_key, to_words))
             }
             How::By(function) => {
                 to_key.clear();
                 to_words.clear();
-                let convert = || (function.convert)(&old.key, &old.words, to_key, to_words);
+                let convert = || (function.convert)(old.key, old.words, to_key, to_words);
                 catch_unwind(AssertUnwindSafe(convert)).map_err(|panic| {
                     format!("the function of the migration has panicked: {}", text_of(&*panic))
                 })
             }
         };
-        converted.map_err(|problem| self.failed(Some(old), problem))
+        let key_words = self.row.key_words;
+        let checked = converted.and_then(|()| match new.0.len() {
+            words if words == key_words => Ok(()),
+            words => {
+                Err(format!("its new key has {words} words, and its type declares {key_words}"))
+            }
+        });
+        checked.map_err(|problem| self.failed(old, problem))
     }
 
     /// Inserts rows in one transaction.
     fn insert(
         &self,
         session: &mut Session<P>,
-        rows: &[Row],
-    ) -> Result<Result<(), NotInserted>, Error> {
+        rows: &Rows,
+        places: Range<usize>,
+    ) -> Result<(), NotInserted> {
         let mut place = 0;
         let inserting = || {
             session.run_body(&mut |tx| {
-                for (number, row) in rows.iter().enumerate() {
+                let mut near = Place::default();
+                for number in places.clone() {
                     place = number;
-                    if !self.insert_row(tx, row)? {
+                    if !self.insert_row(tx, rows.get(number), &mut near)? {
                         return Err(Abort::Duplicate);
                     }
                 }
@@ -216,27 +273,28 @@ impl<P: Protocol> Work<'_, P> {
             })
         };
         // The keys of indexes are made by the program's code.
-        match catch_unwind(AssertUnwindSafe(inserting)) {
-            Ok(inserted) => Ok(inserted.map_err(|abort| NotInserted { place, abort })),
-            Err(panic) => {
-                let panic = text_of(&*panic);
-                Err(self.failed(None, format!("the code of an index has panicked: {panic}")))
-            }
-        }
+        let reason = match catch_unwind(AssertUnwindSafe(inserting)) {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(abort)) => Reason::Abort(abort),
+            Err(panic) => Reason::Panic(text_of(&*panic).to_owned()),
+        };
+        Err(NotInserted { place, reason })
     }
 
-    /// Inserts a row, unless there is one with its key. Returns whether it was inserted.
-    fn insert_row(&self, tx: &Tx<'_, P>, row: &Row) -> Result<bool, Abort> {
+    /// Inserts a row, unless there is one with its key. Returns whether it was inserted. If
+    /// possible, links the record at `place`, where the last one was linked.
+    fn insert_row(&self, tx: &Tx<'_, P>, row: Row<'_>, place: &mut Place) -> Result<bool, Abort> {
         let (state, table) = (&mut *tx.state.borrow_mut(), self.new);
-        table.layout.in_kept_words(&row.key, |key| {
-            let InsertTarget { record, is_new } = state.record_for(tx.engine, table, key)?;
+        table.layout.in_kept_words(row.key, |key| {
+            state.admit(tx.engine, table)?;
+            let InsertTarget { record, is_new } = state.link(tx.engine, table, key, place)?;
             if !is_new {
-                return state.insert_again(tx.engine, table, record, &row.words);
+                return state.insert_again(tx.engine, table, record, row.words);
             }
             if !table.indexes.is_empty() {
-                state.add_entries(tx.engine, table, record, &row.words)?;
+                state.add_entries(tx.engine, table, record, row.words)?;
             }
-            state.stage_new_words(tx.engine, table, record, &row.words)?;
+            state.stage_new_words(tx.engine, table, record, row.words)?;
             Ok(true)
         })
     }
@@ -245,48 +303,45 @@ impl<P: Protocol> Work<'_, P> {
     fn refused(
         &self,
         session: &mut Session<P>,
-        (old, new): (&[Row], &[Row]),
-        place: usize,
-        abort: Abort,
+        (old, new): (&Rows, &Rows),
+        mut refused: NotInserted,
     ) -> Error {
-        match abort {
-            Abort::Duplicate => {
-                let key = self.shown(&new[place].key);
-                self.failed(Some(&old[place]), format!("another row has got the key {key}, too"))
-            }
-            Abort::NotUnique => {
-                // One at a time, the first one that is refused shows itself.
-                let twin = (0..new.len()).find(|place| {
-                    let inserted = self.insert(session, std::slice::from_ref(&new[*place]));
-                    !matches!(inserted, Ok(Ok(())))
-                });
-                let index = twin.and_then(|place| self.unique_index_with(&new[place]));
-                let problem = match index {
-                    Some(index) => format!(
-                        "another row has the same key in the unique index {:?}{}",
-                        index.name,
-                        self.columns_of(index)
-                    ),
-                    None => "another row has the same key in a unique index".to_owned(),
-                };
-                self.failed(twin.map(|place| &old[place]), problem)
-            }
-            Abort::MemoryLimit => {
-                let limit = self.inner.engine.memory_limit_error();
-                self.failed(Some(&old[place]), limit.to_string())
-            }
-            other => Error::Transaction(other),
+        if let Reason::Abort(Abort::Duplicate | Abort::NotUnique) = refused.reason {
+            // A transaction may be refused at its end. One at a time, the first row that is in the
+            // way shows itself.
+            let mut one_at_a_time = 0..new.count();
+            let first =
+                one_at_a_time.find_map(|place| self.insert(session, new, place..place + 1).err());
+            refused = first.unwrap_or(refused);
         }
+        let (row, new) = (old.get(refused.place), new.get(refused.place));
+        let problem = match refused.reason {
+            Reason::Abort(Abort::Duplicate) => {
+                format!("another row has got the key {}, too", self.shown(new.key))
+            }
+            Reason::Abort(Abort::NotUnique) => match self.unique_index_with(new) {
+                Some(index) => format!(
+                    "another row has the same key in the unique index {:?}{}",
+                    index.name,
+                    self.columns_of(index)
+                ),
+                None => "another row has the same key in a unique index".to_owned(),
+            },
+            Reason::Abort(Abort::MemoryLimit) => self.inner.engine.memory_limit_error().to_string(),
+            Reason::Abort(other) => return Error::Transaction(other),
+            Reason::Panic(text) => format!("the code of an index has panicked: {text}"),
+        };
+        self.failed(row, problem)
     }
 
     /// Returns the unique index that has the key of this row already.
-    fn unique_index_with(&self, row: &Row) -> Option<&IndexCore> {
+    fn unique_index_with(&self, row: Row<'_>) -> Option<&IndexCore> {
         let unique = self.new.indexes.kept().filter(|index| index.unique);
         let mut with_key = unique.filter(|index| {
             let mut entry = Vec::new();
             self.new
                 .layout
-                .in_kept_words(&row.key, |key| index.entry_key(key, &row.words, &mut entry));
+                .in_kept_words(row.key, |key| index.entry_key(key, row.words, &mut entry));
             self.new.indexes.is_at(index, Stage::Enforced)
                 && matches!(index.entries.index.find(&entry), Found::Record(_))
         });
@@ -310,15 +365,15 @@ impl<P: Protocol> Work<'_, P> {
     }
 
     /// Returns the error of a row of the old table.
-    fn failed(&self, row: Option<&Row>, problem: String) -> Error {
+    fn failed(&self, row: Row<'_>, problem: String) -> Error {
         let schema = &self.rewrite.schema;
-        let key = row.map_or(String::new(), |row| match schema.key_values(&row.key) {
+        let key = match schema.key_values(row.key) {
             Ok(values) if !values.is_empty() => {
                 let values = values.iter().map(|(name, value)| format!("{name}: {value}"));
                 values.collect::<Vec<_>>().join(", ")
             }
             _ => format!("the key {:x?}", row.key),
-        });
+        };
         Error::Migration { table: schema.name.clone(), key, problem }
     }
 }

@@ -5,11 +5,18 @@
 use crate::engine::{InPlace, Protocol, TableCore};
 use crate::error::{Abort, Error};
 use crate::log::Level;
+use crate::record::RecordAt;
 use crate::schema::{Unit, Words};
 use crate::shared::{CollectorGuard, Inner};
 use crate::sync::{is_in_step, thread};
 use crate::txn::TxnRunner;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// The number of records that are prefetched before the first of them is read: the number of cache
+/// misses that a core can overlap.
+const PREFETCHED: usize = 16;
+/// The largest number of words of a record that are prefetched.
+const PREFETCHED_WORDS_MAX: usize = 32;
 
 /// Calls `each` with every row of a table, in no particular order: first the words of its key, as
 /// the key's type encodes them, then the words of its columns. Returns the number of rows.
@@ -34,7 +41,7 @@ pub(crate) fn for_each_row<P: Protocol>(
     let units = table.layout.units();
     let mut image = vec![0; Unit::ROW.image_range(table.groups).1];
     let (mut count, mut failed) = (0, false);
-    table.index.for_each(&mut |record| {
+    let mut visit = |record: RecordAt| {
         // Each record is read in an attempt of its own, which ends before `each` is called with the
         // record. So the read set stays small, and nothing stays locked.
         let is_there = P::InPlace::enter(&engine.clock, None).and_then(|()| {
@@ -56,7 +63,17 @@ pub(crate) fn for_each_row<P: Protocol>(
             Ok(false) => {}
             Err(_) => failed = true,
         }
+    };
+    let prefetched_words = table.layout.total_words().min(PREFETCHED_WORDS_MAX);
+    let mut next = Vec::with_capacity(PREFETCHED);
+    table.index.for_each(&mut |record| {
+        record.block().prefetch(0, prefetched_words);
+        next.push(record);
+        if next.len() == PREFETCHED {
+            next.drain(..).for_each(&mut visit);
+        }
     });
+    next.into_iter().for_each(visit);
     if failed { Err(Error::NotQuiescent) } else { Ok(count) }
 }
 

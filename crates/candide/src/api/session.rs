@@ -196,6 +196,11 @@ impl<P: Protocol> Session<P> {
         keys
     }
 
+    /// Collects the session's garbage now, as far as no transaction and no snapshot needs it.
+    pub(crate) fn collect_garbage(&mut self) {
+        self.inner.collect_of(&mut self.core);
+    }
+
     /// Returns the highest timestamp at which a transaction has read a row of `table`, or the
     /// absence of a row.
     pub(crate) fn seen_until(&mut self, table: &TableCore) -> u64 {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::session::Session;
+use crate::catalog::FormerTable;
 use crate::engine::{Protocol, Stage, TableCore};
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
@@ -42,10 +43,26 @@ pub(super) fn await_durable<P: Protocol>(inner: &Handle<P>) -> Result<(), Error>
     log.progress.wait_while_room(stamp, Level::Durable).map_err(Error::Transaction)
 }
 
+/// Leaves the number and the memory of a table that has no owner any more to later tables. No other
+/// transaction uses the table. If rows cannot be deleted, they stay in memory.
+pub(super) fn retire<P: Protocol>(
+    session: &mut Session<P>,
+    core: &TableCore,
+    former: Vec<FormerTable>,
+) {
+    if empty(session, core) {
+        // The rows would wait for the advancer, and many tables can be dropped until it comes.
+        session.collect_garbage();
+        let inner = session.inner();
+        inner.catalog.retire(former);
+        inner.free_former_tables();
+    }
+}
+
 /// Deletes the rows of a table that has no owner any more, and the entries of its indexes, by
 /// transactions that are not logged. No other transaction uses the table. Returns whether all has
 /// been deleted; what has not stays in memory.
-pub(super) fn empty<P: Protocol>(session: &mut Session<P>, core: &TableCore) -> bool {
+fn empty<P: Protocol>(session: &mut Session<P>, core: &TableCore) -> bool {
     core.log_number.clear();
     core.lift_restrictions();
     session.set_acknowledge(Level::Memory);

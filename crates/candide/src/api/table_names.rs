@@ -4,7 +4,7 @@
 
 use super::database::Database;
 use super::session::Session;
-use super::table_end::{await_durable, empty, with_table};
+use super::table_end::{await_durable, retire, with_table};
 use crate::catalog::{check_name, files_error};
 use crate::engine::{Protocol, TableCore};
 use crate::error::Error;
@@ -63,13 +63,16 @@ impl<P: Protocol> Database<P> {
     /// table of the name can be made again, with rows of any type; the former handles do not belong
     /// to it.
     ///
-    /// The call waits for the transactions that run when it begins. Meanwhile others are refused
-    /// the table already. In a database that is [open](Database::open), the table is gone for good
-    /// when the call returns, and everything that was committed before it is durable; the program
-    /// need not have named the table's row type. The rows are deleted before the call returns. When
-    /// no transaction and no snapshot sees them any more, a later table with the same row type and
-    /// options takes over the memory, even if handles are left. That of indexes made by
-    /// [`create_index`](crate::Table::create_index), and of a table from the files, is kept.
+    /// The call waits for the transactions of this process that run when it begins, and returns
+    /// about two milliseconds after the last of them; if there is none, it does not wait. Meanwhile
+    /// others are refused the table already. In a database that is [open](Database::open), the
+    /// table is gone for good when the call returns, and everything that was committed before it is
+    /// durable; the program need not have named the table's row type.
+    ///
+    /// The rows are deleted before the call returns. When no transaction and no snapshot sees them
+    /// any more, at the latest some milliseconds after the last of these, a later table with the
+    /// same row type and options takes over the memory, even if handles are left. The memory of a
+    /// table whose row type the program has not named comes back when the database is opened again.
     ///
     /// ```
     /// use candide::{Abort, Database, Error, Record};
@@ -117,9 +120,9 @@ impl<P: Protocol> Database<P> {
                     return Err(error);
                 }
             }
-            let former = inner.catalog.forget(name, core);
-            if empty(&mut session, core) {
-                inner.catalog.retire(former);
+            // Without a use for the memory, the rows stay there.
+            if let Some(former) = inner.catalog.forget(name, core) {
+                retire(&mut session, core, former);
             }
             Ok(())
         })

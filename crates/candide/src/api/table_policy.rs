@@ -86,16 +86,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     pub fn set_rank(&self, rank: u16) -> Result<(), Error> {
         let (inner, core) = (self.inner(), self.core());
+        let locks = inner.catalog.locks().ok_or_else(|| no_policies(inner, core))?;
+        let _one_at_a_time = lock(&locks.policies.changes);
         core.check_in_use()?;
-        match inner.catalog.locks() {
-            Some(locks) if locks.set_rank(core.number, rank) => Ok(()),
-            Some(_) => Err(Error::NotQuiescent),
-            None => {
-                let protocol = inner.engine.properties.name;
-                Err(Error::NoPolicies { table: core.name.to_string(), protocol })
-            }
-        }
+        if locks.set_rank(core.number, rank) { Ok(()) } else { Err(Error::NotQuiescent) }
     }
+}
+
+/// Returns the error of a protocol without policies.
+fn no_policies<P: Protocol>(inner: &Inner<P>, table: &TableCore) -> Error {
+    let protocol = inner.engine.properties.name;
+    Error::NoPolicies { table: table.name.to_string(), protocol }
 }
 
 fn set_policy<P: Protocol>(
@@ -104,10 +105,7 @@ fn set_policy<P: Protocol>(
     policy: Policy,
 ) -> Result<(), Error> {
     let engine = &inner.engine;
-    let Some(locks) = inner.catalog.locks() else {
-        let protocol = engine.properties.name;
-        return Err(Error::NoPolicies { table: table.name.to_string(), protocol });
-    };
+    let locks = inner.catalog.locks().ok_or_else(|| no_policies(inner, table))?;
     let possible = possible(table.layout.cell_words());
     let has_room = possible.contains(&policy);
     #[cfg(any(test, feature = "experiments"))]

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::migrations::Rewrite;
-use super::{Catalog, Known, TableOptions, stored};
+use super::{Catalog, FormerTable, Known, TableOptions, stored};
 use crate::engine::{Common, TableCore};
 use crate::error::Error;
 use crate::policy::Policy;
@@ -66,9 +66,11 @@ impl Catalog {
         let name: Box<str> = (*copy.core.name).into();
         lock(&self.tables).known.insert(name, copy.known);
     }
+}
 
-    /// Notes a copy that was given up, and has no rows.
-    pub(crate) fn retire_copy(&self, copy: TableCopy) {
-        self.retire(copy.known.former(&copy.core));
+impl TableCopy {
+    /// Returns what later tables can get of a copy that is given up. Its indexes are still kept.
+    pub(crate) fn former(&self) -> Option<Vec<FormerTable>> {
+        self.known.former(&self.core)
     }
 }

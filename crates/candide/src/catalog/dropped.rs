@@ -6,7 +6,6 @@ use super::sequences::is_reserved;
 use super::{Catalog, FormerTable, Known, KnownRow, Names};
 use crate::engine::{Common, TableCore};
 use crate::error::Error;
-use crate::locks::LAST_RANK;
 use crate::sync::lock;
 use std::sync::{Arc, PoisonError};
 
@@ -21,15 +20,26 @@ impl Names {
 }
 
 impl Known {
-    /// Returns what later tables can get of a table that is dropped. `None` if another table cannot
-    /// have the same layout, as far as is known.
-    pub(super) fn former(&self, core: &Arc<TableCore>) -> Option<FormerTable> {
+    /// Returns what later tables can get of a table that is dropped, whose indexes are still kept.
+    /// `None` if another table cannot have the same layout, as far as is known.
+    pub(super) fn former(&self, core: &Arc<TableCore>) -> Option<Vec<FormerTable>> {
         let (KnownRow::Typed { id: row, .. }, Some(options)) = (&self.row, self.options) else {
             return None;
         };
-        let entries = core.indexes.all().take(self.declared).map(|index| index.entries.clone());
-        let cores = std::iter::once(core.clone()).chain(entries).collect();
-        Some(FormerTable { row: *row, options, cores })
+        // In the order of the row type: an earlier attempt to adopt a table from the files may have
+        // made some of the indexes, or others.
+        let mut cores = vec![core.clone()];
+        for spec in self.indexes {
+            let index = core.indexes.kept().find(|index| *index.name == *spec.name)?;
+            cores.push(index.entries.clone());
+        }
+        let is_declared = |entries: &TableCore| cores.iter().any(|of| of.number == entries.number);
+        let others = core.indexes.all().map(|index| &index.entries);
+        let others = others.filter(|entries| !is_declared(entries));
+        let others: Vec<_> =
+            others.map(|entries| FormerTable { of: None, cores: vec![entries.clone()] }).collect();
+        let table = FormerTable { of: Some((*row, options)), cores };
+        Some([table].into_iter().chain(others).collect())
     }
 }
 
@@ -52,18 +62,17 @@ impl Catalog {
         })
     }
 
-    /// Forgets the name of a table. Returns what later tables can get of it, if something.
-    pub(crate) fn forget(&self, name: &str, core: &Arc<TableCore>) -> Option<FormerTable> {
+    /// Forgets the name of a table, whose indexes are still kept. Returns what later tables can get
+    /// of it; `None` if another table cannot have the same layout, as far as is known.
+    pub(crate) fn forget(&self, name: &str, core: &Arc<TableCore>) -> Option<Vec<FormerTable>> {
         let names = &mut *lock(&self.tables);
         let known = names.known.remove(name)?;
         names.of_program -= usize::from(!is_reserved(name));
-        // The rank of a table is that of its number.
-        let rank = self.locks().map_or(LAST_RANK, |locks| locks.policies.rank_of(core.number));
-        known.former(core).filter(|_| rank == LAST_RANK)
+        known.former(core)
     }
 
-    /// Notes a dropped table without rows, which [`Catalog::forget`] has returned.
-    pub(crate) fn retire(&self, former: Option<FormerTable>) {
+    /// Notes dropped tables without rows.
+    pub(crate) fn retire(&self, former: Vec<FormerTable>) {
         self.former.add(former);
     }
 

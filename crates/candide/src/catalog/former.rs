@@ -1,10 +1,13 @@
-//! Dropped tables, whose numbers and memory later tables of the same row type get.
+//! Dropped tables, whose numbers and memory later tables get: of a table with its declared indexes,
+//! one of the same row type, and of the entries of another index, those of any index with keys of
+//! as many words.
 
 #![forbid(unsafe_code)]
 
 use super::options::{Made, TableOptions};
 use crate::engine::{Common, TableCore};
 use crate::policy::Policy;
+use crate::schema::Group;
 use crate::sync::{Mutex, Ordering, lock};
 use std::any::TypeId;
 use std::sync::Arc;
@@ -17,11 +20,11 @@ pub(super) struct Former {
     free: Mutex<Vec<FormerTable>>,
 }
 
-/// A dropped table and the entries of its declared indexes.
+/// A dropped table and the entries of its declared indexes, or the entries of an index.
 #[derive(Debug)]
 pub(crate) struct FormerTable {
-    pub(super) row: TypeId,
-    pub(super) options: FormerOptions,
+    /// The row type; `None` if these are the entries of an index.
+    pub(super) of: Option<(TypeId, FormerOptions)>,
     pub(super) cores: Vec<Arc<TableCore>>,
 }
 
@@ -43,8 +46,8 @@ impl FormerOptions {
 }
 
 impl Former {
-    /// Notes a dropped table without rows.
-    pub(super) fn add(&self, former: Option<FormerTable>) {
+    /// Notes dropped tables without rows.
+    pub(super) fn add(&self, former: Vec<FormerTable>) {
         lock(&self.waiting).extend(former);
     }
 
@@ -64,8 +67,26 @@ impl Former {
     /// free; an empty list if there is none. The caller prevents other threads from making tables.
     pub(super) fn find(&self, row: TypeId, options: FormerOptions) -> Vec<Arc<TableCore>> {
         let free = lock(&self.free);
-        let found = free.iter().find(|of| of.row == row && of.options == options);
-        found.map_or_else(Vec::new, |of| of.cores.clone())
+        let found = free.iter().find(|former| former.of == Some((row, options)));
+        found.map_or_else(Vec::new, |former| former.cores.clone())
+    }
+
+    /// Returns the free table of a dropped index's entries that have keys of `key_words` words and
+    /// these groups, in order or not. The caller prevents other threads from making tables.
+    pub(super) fn find_entries(
+        &self,
+        key_words: usize,
+        groups: &[Group],
+        ordered: bool,
+    ) -> Option<Arc<TableCore>> {
+        let free = lock(&self.free);
+        let is_alike = |core: &TableCore| {
+            core.layout.key_words() == key_words
+                && core.groups == groups
+                && core.index.is_ordered() == ordered
+        };
+        let mut entries = free.iter().filter(|former| former.of.is_none());
+        entries.find(|former| is_alike(&former.cores[0])).map(|former| former.cores[0].clone())
     }
 
     /// Adds new tables to those of the database, or puts them in the places of the dropped ones

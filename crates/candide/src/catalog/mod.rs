@@ -24,7 +24,7 @@ pub use options::TableOptions;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use sequences::{BLOCK, NAMES_READ, NUMBER_MAX};
 pub(crate) use sequences::{SEQUENCES, SequenceCore, check_name};
-pub(crate) use stored::{files_error, schema_of};
+pub(crate) use stored::{files_error, forget_index, note_index, schema_of};
 
 use crate::engine::{Common, TableCore};
 use crate::error::Error;
@@ -32,7 +32,7 @@ use crate::index::HashIndex;
 use crate::locks::SharedLocks;
 use crate::memory::{Memory, Slab, SlabId};
 use crate::policy::Policy;
-use crate::schema::RowType;
+use crate::schema::{IndexSpec, RowType};
 use crate::sync::{AtomicU64, Mutex, lock};
 use candide_log::Store;
 use candide_log::schema::TableSchema;
@@ -82,8 +82,8 @@ struct Known {
     made: Made,
     /// The options with which the program has made the table; `None` if it was recovered.
     options: Option<FormerOptions>,
-    /// The number of indexes that the row type declares.
-    declared: usize,
+    /// The indexes that the row type declares.
+    indexes: &'static [IndexSpec],
 }
 
 impl Known {
@@ -98,7 +98,7 @@ impl Known {
             row: KnownRow::of(row),
             made: options.made(common),
             options: Some(FormerOptions::of(options, common, policy)),
-            declared: row.indexes.len(),
+            indexes: row.indexes,
         }
     }
 }
@@ -249,13 +249,21 @@ impl Catalog {
     }
 
     /// Notes the row type of a recovered table, whose indexes have been made.
-    pub(crate) fn adopt(&self, core: &TableCore, row: &RowType) {
+    pub(crate) fn adopt(&self, common: &Common, core: &TableCore, row: &RowType) {
         core.show_key.set(row.show_key);
         // A table whose files had no description has none yet.
         let _ = core.key_parts.set(described::key_parts(&described::fields_of(row)));
         let _ = core.fields.set(row.fields);
-        if let Some(known) = lock(&self.tables).known.get_mut(&*core.name) {
-            known.row = KnownRow::of(row);
+        if let Some(known) = lock(&self.tables).known.get_mut(&*core.name)
+            && let KnownRow::Recovered(schema) = &known.row
+        {
+            // The options by which a later table of the row type has the same layout.
+            let mut options = TableOptions::default();
+            options.ordered = schema.ordered && !row.ordered;
+            options.splitting = schema.splitting;
+            let made = known.made;
+            *known = Known::of(row, core, (&options, common, self.policy_of(core)));
+            known.made = made;
         }
     }
 }

@@ -60,6 +60,11 @@ static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
     groups
 };
 
+/// Returns whether the entries of an index are kept in order.
+fn is_ordered(common: &Common, index: &IndexPlan) -> bool {
+    index.ordered || common.options.factors.has(Factor::OrderedOnly)
+}
+
 impl Catalog {
     /// Makes a table that recovery has found in the files.
     pub(crate) fn recovered(
@@ -102,7 +107,7 @@ impl Catalog {
         }
         let row = KnownRow::Recovered(Box::new(schema.clone()));
         let known =
-            Known { number: tables.len(), row, made: Made::RECOVERED, options: None, declared: 0 };
+            Known { number: tables.len(), row, made: Made::RECOVERED, options: None, indexes: &[] };
         names.insert(&schema.name, known);
         tables.push(core.clone());
         Ok(core)
@@ -134,7 +139,9 @@ impl Catalog {
         })?;
         let policy = self.policy_for(common, (name, place), options.policy)?;
         let former = self.former.find(row.id, FormerOptions::of(&options, common, policy));
-        let former = |place: usize| former.get(place).cloned();
+        // The keys of a table from the files are not packed.
+        let is_alike = former.first().is_none_or(|of| of.layout.packs_keys() == packing.is_some());
+        let former = |place: usize| former.get(place).filter(|_| is_alike).cloned();
         let number_of = |place: usize| {
             former(place).map_or(tables.len() + place, |former| former.number.into())
         };
@@ -203,7 +210,7 @@ impl Catalog {
                 key_words,
                 hashed_words: index.key_words,
                 show_key: index.show_key,
-                ordered: index.ordered || common.options.factors.has(Factor::OrderedOnly),
+                ordered: is_ordered(common, index),
                 capacity,
                 policy: Policy::Optimistic,
                 log_number: None,
@@ -238,8 +245,14 @@ impl Catalog {
         }
         let number = table.indexes.next_number().ok_or(Error::TooManyIndexes)?;
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
-        let entries = self.new_entries(common, table, &plan, (tables.len(), None), 0)?;
-        tables.push(entries.clone());
+        let (key_words, words) = plan.entry_words(table.layout.key_words());
+        let is_ordered = is_ordered(common, &plan);
+        let former = ENTRY_GROUPS
+            .get(words..=words)
+            .and_then(|groups| self.former.find_entries(key_words, groups, is_ordered));
+        let place = former.as_ref().map_or(tables.len(), |former| former.number.into());
+        let entries = self.new_entries(common, table, &plan, (place, former), 0)?;
+        self.former.replace(common, &mut tables, vec![entries.clone()]);
         Ok(table.indexes.add(plan.with_entries(number, entries)))
     }
 
@@ -315,7 +328,7 @@ impl Catalog {
         let versions =
             version_slabs.map(|(whole, short)| VersionTable { whole, short, deleted_index });
         if let Some(locks) = self.locks() {
-            locks.policies.set(number, plan.policy);
+            locks.policies.begin(number, plan.policy);
             locks.policies.set_permanent(number, plan.permanent);
             locks.policies.freeze(number, layout.frozen_units(plan.frozen, groups.len()));
         }

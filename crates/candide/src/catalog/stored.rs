@@ -49,9 +49,15 @@ pub(crate) fn schema_of(name: &str, row: &RowType) -> TableSchema {
 }
 
 /// Writes the description of a program's row type into the files, unless they have it. `known` is
-/// what they have, and rows of the type are rows of that.
+/// what they have, and rows of the type are rows of that. Indexes that the program makes by calls
+/// stay there.
 pub(super) fn describe(store: &Store, known: &TableSchema, row: &RowType) -> Result<(), Error> {
-    let TableSchema { row_type, schema, groups, indexes, fields, .. } = schema_of("", row);
+    let TableSchema { row_type, schema, groups, mut indexes, fields, .. } = schema_of("", row);
+    if !known.fields.is_empty() {
+        let is_declared = |name: &str| row.indexes.iter().any(|spec| *spec.name == *name);
+        let made = known.indexes.iter().filter(|index| index.columns.is_empty());
+        indexes.extend(made.filter(|index| !is_declared(&index.name)).cloned());
+    }
     let is_same = known.fields == fields
         && known.indexes == indexes
         && known.row_type == row_type
@@ -64,6 +70,42 @@ pub(super) fn describe(store: &Store, known: &TableSchema, row: &RowType) -> Res
         (known.indexes, known.fields) = (indexes, fields);
     };
     store.change_table(known.number, change).map_err(files_error)
+}
+
+/// Writes into the files that a table has an index which the program makes by a call. So tools know
+/// that they cannot check it. Returns whether the files did not have that.
+pub(crate) fn note_index(
+    store: &Store,
+    table: u16,
+    (name, unique, ordered): (&str, bool, bool),
+) -> Result<bool, Error> {
+    let index = IndexSchema { name: name.to_owned(), unique, ordered, columns: Vec::new() };
+    if indexes_of(store, table).contains(&index) {
+        return Ok(false);
+    }
+    let change = |schema: &mut TableSchema| {
+        schema.indexes.retain(|known| known.name != index.name);
+        schema.indexes.push(index);
+    };
+    store.change_table(table.into(), change).map(|()| true).map_err(files_error)
+}
+
+/// Removes an index that the program has made by a call from the files. Returns whether they had
+/// it.
+pub(crate) fn forget_index(store: &Store, table: u16, name: &str) -> Result<bool, Error> {
+    if !indexes_of(store, table).iter().any(|index| index.name == name) {
+        return Ok(false);
+    }
+    let change = |schema: &mut TableSchema| schema.indexes.retain(|index| index.name != name);
+    store.change_table(table.into(), change).map(|()| true).map_err(files_error)
+}
+
+/// Returns the indexes of a table in the files.
+fn indexes_of(store: &Store, table: u16) -> Vec<IndexSchema> {
+    let mut tables = store.tables().into_iter();
+    tables
+        .find(|known| known.number == u32::from(table))
+        .map_or_else(Vec::new, |known| known.indexes)
 }
 
 /// Returns the error of work on files.

@@ -72,10 +72,27 @@ fn only_the_advancer_moves_the_epoch_while_a_thread_waits_for_others() {
 }
 
 #[test]
-fn a_thread_that_waits_for_others_wakes_the_advancer() {
+fn a_thread_that_waits_for_a_pass_wakes_the_advancer() {
     let epochs = Epochs::advancing();
     eventually("the advancer parks", || epochs.clock.parked.load(Ordering::Relaxed) == PARKED);
-    assert_eq!(epochs.wait_for_others(), Ok(()));
+    let before = epochs.alarm.lock().passes;
+    epochs.await_pass();
+    assert!(epochs.alarm.lock().passes > before);
+}
+
+#[test]
+fn a_thread_waits_for_no_pass_if_no_session_is_pinned() {
+    let epochs = Epochs::starting(10, Some(Moments::new()));
+    let (reader, report) = (epochs.register(), epochs.register());
+    // Without an advancer, a wait for a pass would last for minutes.
+    assert_eq!((epochs.wait_for_others(), epochs.now()), (Ok(()), 10));
+    epochs.pin(&reader);
+    epochs.pin_for_memory(&report).unwrap();
+    assert!(!epochs.has_no_pin());
+    epochs.unpin(&reader);
+    assert!(!epochs.has_no_pin());
+    epochs.unpin(&report);
+    assert!(epochs.has_no_pin());
 }
 
 #[test]

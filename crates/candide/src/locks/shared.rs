@@ -32,7 +32,7 @@ impl SharedLocks {
     }
 
     /// Sets the rank of table `table`. Returns false, and has done nothing, if commits go on to use
-    /// ranks.
+    /// ranks. The caller holds the lock of [changes](TablePolicies::changes).
     pub(crate) fn set_rank(&self, table: u16, rank: u16) -> bool {
         let is_over = |(_, desk): (u16, &Desk)| !desk.is_in_attempt();
         let are_unused = || self.desks.in_classes(u64::from(u32::MAX)).all(is_over);

@@ -4,7 +4,7 @@
 
 use crate::policy::{MoccOptions, Policies, Policy};
 use crate::record::CellAt;
-use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, full_fence, lock, thread};
+use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, full_fence, thread};
 use std::sync::OnceLock;
 
 /// The number of tables in a group.
@@ -51,7 +51,8 @@ pub(crate) struct TablePolicies {
     /// groups of [`GROUP`] tables. A group is made when a table first gets a policy other than the
     /// first one, which has number zero.
     groups: OnceLock<Box<[OnceLock<Group>]>>,
-    /// Held while a table's policy is changed.
+    /// Held while a table's policy or rank is changed. A table that is dropped meanwhile keeps its
+    /// number until the change has ended.
     pub(crate) changes: Mutex<()>,
 }
 
@@ -150,9 +151,8 @@ impl TablePolicies {
     }
 
     /// Sets the rank of table `table` when `are_unused` says that no commit uses ranks. Returns
-    /// false, and has done nothing, if that takes too long.
+    /// false, and has done nothing, if that takes too long. The caller holds the lock of changes.
     pub(super) fn set_rank(&self, table: u16, rank: u16, are_unused: impl Fn() -> bool) -> bool {
-        let _one_at_a_time = lock(&self.changes);
         self.ranks_change.store(true, Ordering::Relaxed);
         // A commit that begins now sees the flag, or its desk shows the attempt.
         full_fence(); // E31
@@ -182,6 +182,16 @@ impl TablePolicies {
         // Cells of neighbouring rows are apart by a multiple of eight bytes.
         let mixed = at.address().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> u32::BITS;
         Policy::ALL[mixed as usize % Policy::ALL.len()]
+    }
+
+    /// Sets the policy of a new table, which has the last rank, also if a dropped table had its
+    /// number.
+    pub(crate) fn begin(&self, table: u16, policy: Policy) {
+        if let Some(word) = self.word(table) {
+            // Relaxed: no transaction uses the table.
+            change(word, |word| word & POLICY);
+        }
+        self.set(table, policy);
     }
 
     /// Sets the policy of table `table`.

@@ -100,6 +100,8 @@ mod refusals;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod refused_parts;
 #[cfg(not(any(loom, shuttle, sanitized)))]
+mod replaced_tables;
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod retry;
 pub(crate) mod rows;
 #[cfg(not(any(loom, shuttle, sanitized)))]

@@ -31,7 +31,8 @@
 //!   inheriting leaf is locked after the dying child beside it, while their parent is locked. Locks
 //!   are held for a few hundred instructions, during which nothing is allocated or freed.
 //! * **OI7** Nodes come from the index's own slab. Dead nodes are retired, not freed, and callers
-//!   are pinned.
+//!   are pinned. The first layer's root returns to the slab when the index is dropped: no
+//!   transaction has observed it then that has not ended.
 //! * **OI8** Before a new leaf can be found, it has the protocol's words of the leaf whose slices
 //!   it takes. A dying leaf leaves its words to the leaf that inherits its slices. The words are
 //!   timestamps, so the larger one counts.
@@ -465,6 +466,13 @@ impl OrderedIndex {
                 Advance::Doomed => {}
             }
         }
+    }
+}
+
+impl Drop for OrderedIndex {
+    fn drop(&mut self) {
+        // Other nodes, if there are any, stay with the slab, and are freed with it.
+        self.nodes.give_back(std::iter::once(self.root().block()));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::open;
 use candide::schema::RowMeta;
-use candide::{Database, Error, Key, Occ, Record, Text, Whole};
+use candide::{Database, Error, IndexOptions, Key, Occ, Record, Text, Whole};
 use candide_log::disk::Disk;
 use candide_log::format::manifest::Manifest;
 use candide_log::schema::{FieldPlace, TableSchema};
@@ -135,6 +135,56 @@ fn more_variants_and_other_defaults_are_rows_of_the_same_table() {
     let what = "the type `State` of field `state` has changed; variant `Lost` of the files is not \
                 in the program";
     assert_eq!(refused::<first::Person>(&disk), what);
+}
+
+/// Returns the names of the indexes in the files, with the numbers of their columns.
+fn indexes(disk: &SimDisk) -> Vec<(String, usize)> {
+    let indexes = stored(disk).indexes.into_iter();
+    indexes.map(|index| (index.name, index.columns.len())).collect()
+}
+
+#[test]
+fn files_name_indexes_that_the_program_makes_by_calls() {
+    let disk = made();
+    let declared = ("by_name".to_owned(), 1);
+    let both = [declared.clone(), ("by_cents".to_owned(), 0)];
+    let unique = IndexOptions::hashed().unique();
+    {
+        let db: Database<Occ> = open(&disk).unwrap();
+        let persons = db.table::<first::Person>("persons").unwrap();
+        let name = Text::new("Martin").unwrap();
+        db.run(|tx| persons.insert(tx, first::Person { id: 8, name, ..person(8) })).unwrap();
+        let failed = persons.create_index("by_cents", first::Person::CENTS, unique).map(drop);
+        assert!(matches!(failed, Err(Error::NotUnique { .. })), "{failed:?}");
+        assert_eq!(indexes(&disk), [declared.clone()]);
+        db.run(|tx| persons.update(tx, 8, first::Person::CENTS.set(9))).unwrap();
+        persons.create_index("by_cents", first::Person::CENTS, unique).unwrap();
+        assert!(stored(&disk).indexes[1].unique);
+        let again = persons.create_index("by_cents", first::Person::CENTS, unique).map(drop);
+        assert!(matches!(again, Err(Error::IndexExists { .. })), "{again:?}");
+        let again = persons.create_index("by_cents", first::Person::CENTS, unique.if_missing());
+        again.unwrap();
+    }
+    assert_eq!(indexes(&disk), both);
+    {
+        // The description changes, and the program does not make the index.
+        let db: Database<Occ> = open(&disk).unwrap();
+        let persons = db.table::<more_states::Person>("persons").unwrap();
+        assert_eq!(indexes(&disk), both);
+        persons.create_index("by_cents", more_states::Person::CENTS, unique).unwrap();
+        persons.drop_index("by_cents").unwrap();
+        assert_eq!(indexes(&disk), [declared.clone()]);
+        persons.create_index("by_cents", more_states::Person::CENTS, unique).unwrap();
+    }
+    let db: Database<Occ> = open(&disk).unwrap();
+    let persons = db.table::<more_states::Person>("persons").unwrap();
+    assert_eq!(indexes(&disk), both);
+    // Only the files know it.
+    persons.drop_index("by_cents").unwrap();
+    assert_eq!(indexes(&disk), [declared]);
+    for name in ["by_cents", "by_name"] {
+        assert!(matches!(persons.drop_index(name), Err(Error::NoIndex { .. })));
+    }
 }
 
 #[test]

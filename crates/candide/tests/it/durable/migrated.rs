@@ -3,7 +3,7 @@
 use super::dropped::{choices, crashes, open_as};
 use super::{open, options};
 use crate::common::{builder, eventually};
-use candide::any::Erased;
+use candide::any::{Chosen, Erased};
 use candide::schema::RowMeta;
 use candide::{
     Abort, Builder, Database, Error, Key, Migration, Mvcc, Mvto, Occ, Protocol, Record, Table,
@@ -289,27 +289,44 @@ fn failed<R: Record>(db: &Database<impl Protocol>) -> (String, String) {
     }
 }
 
+/// Opens a database that migrates, under a protocol that is chosen at run time.
+fn open_to_migrate((chosen, splitting): &(Chosen, bool), disk: &SimDisk) -> Database<Erased> {
+    let builder = applying::<Erased>().policy(chosen.clone());
+    open_with(builder.timestamp_splitting(*splitting), disk)
+}
+
+/// Returns the id in the text of a key of a user.
+fn id_of(key: &str) -> u32 {
+    key.strip_prefix("id: ").unwrap().parse().unwrap()
+}
+
 #[test]
 fn a_row_in_the_way_is_named_and_the_table_stays_as_it_was() {
+    for chosen in choices() {
+        check_rows_in_the_way(&chosen);
+    }
+}
+
+fn check_rows_in_the_way(chosen: &(Chosen, bool)) {
     let disk = made(400);
-    let db = open_with(applying::<Occ>(), &disk);
+    let db = open_to_migrate(chosen, &disk);
     let (key, problem) = failed::<too_small::Balance>(&db);
-    let id: i32 = key.strip_prefix("id: ").unwrap().parse().unwrap();
+    let id = id_of(&key);
     assert_eq!(problem, format!("column `balance`: -{id} does not fit i8"));
     assert!(id > 128);
     let (key, problem) = failed::<too_small::Mail>(&db);
     assert!(key.len() == "id: 100".len(), "{key}");
     assert_eq!(problem, "column `mail`: a text of 4 bytes does not fit Text<3>");
-    let (_, problem) = failed::<too_small::Boss>(&db);
+    let (key, problem) = failed::<too_small::Boss>(&db);
     assert_eq!(problem, "column `boss`: None is no value any more");
+    assert_eq!(id_of(&key) % 2, 0);
     let (key, problem) = failed::<too_small::Variant>(&db);
-    let id: u32 = key.strip_prefix("id: ").unwrap().parse().unwrap();
     assert_eq!(problem, "column `state`: variant `Gone` of State is gone");
-    assert_eq!(id % 3, 2);
-    let (_, problem) = failed::<too_small::Id>(&db);
-    assert!(problem.starts_with("part `id` of the key: "), "{problem}");
+    assert_eq!(id_of(&key) % 3, 2);
+    let (key, problem) = failed::<too_small::Id>(&db);
+    assert_eq!(problem, format!("part `id` of the key: {} does not fit u8", id_of(&key)));
     let (key, problem) = failed::<too_small::UniqueAge>(&db);
-    assert!(key.starts_with("id: "));
+    assert!(id_of(&key) < 400);
     let what = "another row has the same key in the unique index \"by_age\" of `age`";
     assert_eq!(problem, what);
     drop(db);
@@ -317,6 +334,50 @@ fn a_row_in_the_way_is_named_and_the_table_stays_as_it_was() {
     let states = manifest(&disk).tables.into_iter().map(|table| table.state);
     assert!(states.into_iter().all(|state| !matches!(state, TableState::Unfinished { .. })));
     check_former(&disk, 400);
+}
+
+#[test]
+fn of_two_rows_with_one_key_in_a_new_unique_index_one_is_named() {
+    for chosen in choices() {
+        let disk = made(300);
+        {
+            let db: Database<Occ> = open(&disk).unwrap();
+            let users = db.table::<first::User>("users").unwrap();
+            let mail = Text::new("m77").unwrap();
+            db.run(|tx| users.insert(tx, first::User { mail, ..former(300) })).unwrap();
+        }
+        let db = open_to_migrate(&chosen, &disk);
+        let (key, problem) = failed::<User>(&db);
+        assert!([77, 300].contains(&id_of(&key)), "{key}");
+        let what = "another row has the same key in the unique index \"by_address\" of `address`";
+        assert_eq!(problem, what);
+        // The table has its rows, and can be used.
+        let users = db.table::<first::User>("users").unwrap();
+        db.run(|tx| users.delete(tx, 300)).unwrap();
+        drop((db, users));
+        check_former(&disk, 300);
+        let db = open_to_migrate(&chosen, &disk);
+        assert_eq!(rows(&db.table::<User>("users").unwrap()).len(), 300);
+    }
+}
+
+#[test]
+fn of_two_rows_that_get_one_key_one_is_named() {
+    for chosen in choices() {
+        let disk = made(300);
+        let builder = applying::<Erased>().policy(chosen.0.clone());
+        let builder = builder.timestamp_splitting(chosen.1);
+        let merges = |old: first::User| {
+            let number = if old.id == 280 { 17 } else { old.id };
+            Account { kind: 1, number, cents: 0 }
+        };
+        let db = open_with(builder.migrate("users", merges), &disk);
+        let (key, problem) = failed::<Account>(&db);
+        assert!([17, 280].contains(&id_of(&key)), "{key}");
+        assert_eq!(problem, "another row has got the key (1, 17), too");
+        drop(db);
+        check_former(&disk, 300);
+    }
 }
 
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
@@ -391,8 +452,7 @@ fn a_function_that_fails_leaves_the_table_as_it_was() {
     let merges = |old: first::User| Account { kind: 1, number: old.id / 2, cents: 0 };
     let db = open_with(applying::<Occ>().migrate("users", merges), &disk);
     let (key, problem) = failed::<Account>(&db);
-    let id: u32 = key.strip_prefix("id: ").unwrap().parse().unwrap();
-    assert_eq!(problem, format!("another row has got the key (1, {}), too", id / 2));
+    assert_eq!(problem, format!("another row has got the key (1, {}), too", id_of(&key) / 2));
     // The table can still be named with its own type, and used.
     let users = db.table::<first::User>("users").unwrap();
     db.run(|tx| users.insert(tx, former(300))).unwrap();
@@ -405,10 +465,80 @@ fn a_migration_without_room_in_memory_leaves_the_table_as_it_was() {
     let disk = made(60_000);
     let limit = 16 << 20;
     let db = open_with(applying::<Occ>().memory_limit(limit), &disk);
-    let (_, problem) = failed::<User>(&db);
+    let (key, problem) = failed::<User>(&db);
     assert!(problem.contains("memory limit"), "{problem}");
+    assert!(id_of(&key) < 60_000);
     let users = db.table::<first::User>("users").unwrap();
     assert_eq!(rows(&users).len(), 60_000);
+    drop((db, users));
+    check_former(&disk, 60_000);
+}
+
+/// Rows with an index whose key cannot be made of every balance.
+mod even {
+    use candide::schema::{AsKey, Field, FieldType};
+    use candide::{Key, Record};
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub(super) struct Even(pub(super) i32);
+
+    impl AsKey<Even> for Even {
+        type Given = Self;
+
+        fn into_key(self) -> Option<Self> {
+            Some(self)
+        }
+    }
+
+    impl Key for Even {
+        type Words = [u64; 1];
+        const WIDTHS: &'static [u32] = &[32];
+
+        fn words(&self) -> [u64; 1] {
+            assert!(self.0 % 2 == 0, "an odd balance");
+            [u64::from(self.0 as u32)]
+        }
+
+        fn from_words(words: &[u64]) -> Even {
+            Even(words[0] as i32)
+        }
+    }
+
+    impl Field for Even {
+        const BITS: u32 = 32;
+        const TYPE: &'static FieldType = <i32 as Field>::TYPE;
+        type Buffer = <i32 as Field>::Buffer;
+
+        fn word(&self, index: usize) -> u64 {
+            self.0.word(index)
+        }
+
+        fn from_buffer(buffer: &Self::Buffer) -> Even {
+            Even(i32::from_buffer(buffer))
+        }
+    }
+
+    #[derive(Record, Clone, Copy, Debug)]
+    pub(super) struct User {
+        #[key]
+        pub(super) id: u32,
+        #[index]
+        pub(super) balance: Even,
+    }
+}
+
+#[test]
+fn code_of_an_index_that_panics_leaves_the_table_as_it_was() {
+    let disk = made(3);
+    let db = open_with(applying::<Occ>(), &disk);
+    let (key, problem) = failed::<even::User>(&db);
+    let what = "the code of an index has panicked: an odd balance";
+    assert_eq!((&key[..], &problem[..]), ("id: 1", what));
+    let users = db.table::<first::User>("users").unwrap();
+    db.run(|tx| users.update(tx, 1, first::User::BALANCE.set(-2))).unwrap();
+    drop((db, users));
+    let db = open_with(applying::<Occ>(), &disk);
+    assert_eq!(rows(&db.table::<even::User>("users").unwrap()).len(), 3);
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod keys;
 mod laboratory;
 mod migrated;
 mod objects;
+mod rates;
 mod renamed;
 mod reopening;
 mod sequences;
