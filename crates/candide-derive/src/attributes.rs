@@ -174,9 +174,10 @@ impl Parse for IndexColumn {
         let mut parts = Vec::new();
         while input.peek(Token![.]) {
             input.parse::<Token![.]>()?;
-            let member = input.parse()?;
+            let member: Member = input.parse()?;
             if !input.peek(Token![:]) {
-                return Err(input.error("a part of a field has its type: `at.x: i32`"));
+                let message = "a part of a field has its type: `at.x: i32`";
+                return Err(syn::Error::new_spanned(member, message));
             }
             input.parse::<Token![:]>()?;
             parts.push(PartOf { member, ty: input.parse()? });

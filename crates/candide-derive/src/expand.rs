@@ -88,7 +88,7 @@ impl Record {
         for next in &column.parts {
             let (ty, constant) = (&next.ty, next.constant());
             let (path, place) = (moved(&self.path, ty.span()), ty.span());
-            let constant = quote!(<#owner>::#constant);
+            let constant = quote_spanned!(place=> <#owner>::#constant);
             let checked = match part {
                 None => constant,
                 Some(before) => quote!(#before.part(#constant)),

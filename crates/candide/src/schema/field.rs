@@ -95,7 +95,7 @@ pub trait Field: Copy + Send + Sync + 'static {
 #[diagnostic::on_unimplemented(
     message = "the type `{Self}` has no arithmetic here",
     label = "not an integer of at most 64 bits",
-    note = "integers of at most 64 bits have ranges that a transaction asks for by `is_within`, and objects that add"
+    note = "columns of integers of at most 64 bits have `add`, `sub`, `min`, `max` and sums; other columns are changed by `set` and `modify`"
 )]
 pub trait Number: Field + sealed::Sealed {
     /// The type of a sum of many numbers: `i64` for signed numbers, `u64` for others.
