@@ -118,9 +118,11 @@ fn no_value_is_dropped_by_a_transaction_that_a_conflict_is_told_to<P: Protocol>(
     (0..2).for_each(|_| db.run(|tx| values.put(tx, 1, ledger.probe())).unwrap());
     let told = Cell::new(0);
     let tell = |_: &Conflict| {
-        stage.pass();
         // The first transaction takes over what the session has left, the second one drops it.
-        (0..2).for_each(|_| db.run(|_| Ok(())).unwrap());
+        for _ in 0..2 {
+            stage.pass();
+            db.run(|_| Ok(())).unwrap();
+        }
         assert_eq!(ledger.alive().len(), 2, "{}", P::NAME);
         told.set(told.get() + 1);
     };
