@@ -109,6 +109,9 @@ pub struct PartType {
     pub ty: &'static FieldType,
 }
 
+/// A function that returns the reason why a codec refuses a stored value, from the words of its row.
+pub(crate) type StoredCheck = fn(&[u64]) -> Result<(), String>;
+
 /// The description of a field of a row type: of a part of its key, or of a column.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldInfo {
@@ -122,7 +125,7 @@ pub struct FieldInfo {
     /// The earlier names of the field.
     pub(crate) former: &'static [&'static str],
     /// Returns the reason why the column's codec refuses the words of a row.
-    pub(crate) check: Option<fn(&[u64]) -> Result<(), String>>,
+    pub(crate) check: Option<StoredCheck>,
 }
 
 impl FieldInfo {

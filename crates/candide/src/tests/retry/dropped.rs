@@ -9,12 +9,12 @@ use crate::sync::Instant;
 use crate::{Abort, RunOptions, Tx};
 use std::sync::mpsc::channel;
 
+/// A search for a row that is not there.
+type Find<'f, P> = &'f (dyn Fn(&Tables<P>, &Tx<'_, P>) -> Result<Option<i64>, Abort> + Sync);
+
 /// Drops a table when a closure has asked for a row that is not there, and before it sleeps until
 /// there is one. Returns the end of the closure's transaction.
-fn drop_before_the_sleep<P: Protocol>(
-    name: &str,
-    find: &(dyn Fn(&Tables<P>, &Tx<'_, P>) -> Result<Option<i64>, Abort> + Sync),
-) -> Result<i64, Abort> {
+fn drop_before_the_sleep<P: Protocol>(name: &str, find: Find<'_, P>) -> Result<i64, Abort> {
     let Scene { db, items, sorted, .. } = Scene::<P>::new();
     let (db, tables) = (&db, &Tables { items, sorted });
     let mut session = db.session().unwrap();

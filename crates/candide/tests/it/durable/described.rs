@@ -156,7 +156,7 @@ fn files_name_indexes_that_the_program_makes_by_calls() {
         db.run(|tx| persons.insert(tx, first::Person { id: 8, name, ..person(8) })).unwrap();
         let failed = persons.create_index("by_cents", first::Person::CENTS, unique).map(drop);
         assert!(matches!(failed, Err(Error::NotUnique { .. })), "{failed:?}");
-        assert_eq!(indexes(&disk), [declared.clone()]);
+        assert_eq!(indexes(&disk), std::slice::from_ref(&declared));
         db.run(|tx| persons.update(tx, 8, first::Person::CENTS.set(9))).unwrap();
         persons.create_index("by_cents", first::Person::CENTS, unique).unwrap();
         assert!(stored(&disk).indexes[1].unique);
@@ -173,7 +173,7 @@ fn files_name_indexes_that_the_program_makes_by_calls() {
         assert_eq!(indexes(&disk), both);
         persons.create_index("by_cents", more_states::Person::CENTS, unique).unwrap();
         persons.drop_index("by_cents").unwrap();
-        assert_eq!(indexes(&disk), [declared.clone()]);
+        assert_eq!(indexes(&disk), std::slice::from_ref(&declared));
         persons.create_index("by_cents", more_states::Person::CENTS, unique).unwrap();
     }
     let db: Database<Occ> = open(&disk).unwrap();
