@@ -5,8 +5,14 @@
 
 use crate::engine::{Common, VALUES_AT_ONCE, keep_buffer};
 use crate::record::value::Value;
-use crate::sync::{Dropping, is_inside_transaction};
+use crate::sync::{MODELLED, is_inside_transaction};
 use crate::txn::Effects;
+use std::cell::Cell;
+
+thread_local! {
+    /// Whether the thread is dropping values.
+    static DROPS: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The number of values between the one that is dropped and the one that is prefetched.
 const AHEAD: usize = 8;
@@ -52,8 +58,8 @@ fn drop_kept(engine: &Common, effects: &Effects) {
 
 /// Drops values that a transaction or a session of the database has left. The drop of a value may
 /// run transactions, and may wait for locks of the program. So if the thread is inside another
-/// transaction or such a drop, or tells of a conflict between two attempts, the values are left to
-/// the next transaction; likewise all but some of very many.
+/// transaction, or inside such a drop, the values are left to the next transaction; likewise all
+/// but some of very many.
 #[cold]
 #[inline(never)]
 pub(super) fn drop_values(engine: &Common, mut values: Vec<Value>) {
@@ -76,4 +82,23 @@ pub(super) fn drop_values(engine: &Common, mut values: Vec<Value>) {
     }
     drop(rest);
     keep_buffer(values);
+}
+
+/// The time during which the thread drops values.
+struct Dropping;
+
+impl Dropping {
+    /// Returns `None` if the thread drops values already. In a model, whose threads share
+    /// thread-local data, that is not known.
+    fn begin() -> Option<Dropping> {
+        let is_inner = !MODELLED && DROPS.try_with(|drops| drops.replace(true)).unwrap_or(false);
+        // Not by `then_some`, which would make one in any case, whose drop ends the outer one.
+        if is_inner { None } else { Some(Dropping) }
+    }
+}
+
+impl Drop for Dropping {
+    fn drop(&mut self) {
+        let _ = DROPS.try_with(|drops| drops.set(false));
+    }
 }

@@ -4,7 +4,6 @@
 //! under [loom](https://docs.rs/loom) (`--cfg loom`: exhaustive, weak memory) and under
 //! [shuttle](https://docs.rs/shuttle) (`--cfg shuttle`: random schedules of whole transactions).
 
-mod dropping;
 mod exclusive;
 mod instruments;
 mod parking;
@@ -21,7 +20,6 @@ mod thread_pins;
 #[cfg(loom)]
 mod weaken;
 
-pub(crate) use dropping::Dropping;
 pub(crate) use exclusive::{Exclusive, Refusal, Turn, Turns};
 pub(crate) use instruments::{Point, pass, patience};
 #[cfg(test)]

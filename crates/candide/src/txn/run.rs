@@ -24,8 +24,8 @@ use crate::record::{CellAt, PlacedUnit};
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
-    Dropping, Duration, Exclusive, Instant, MODELLED, Mutex, MutexGuard, Point, Random, Turn,
-    Turns, Wait, Waited, Wish, lock, pass, patience, sleep, thread, try_lock,
+    Duration, Exclusive, Instant, MODELLED, Mutex, MutexGuard, Point, Random, Turn, Turns, Wait,
+    Waited, Wish, lock, pass, patience, sleep, thread, try_lock,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -411,8 +411,6 @@ impl<P: Protocol> TxnRunner<P> {
             super::events::conflict(engine, note, failed);
         }
         if let (Some(tell), Some(note)) = (options.on_conflict, state.last_conflict) {
-            // The transaction may have the token, for which drops of values would wait.
-            let _leaving_values = Dropping::begin();
             tell(&Conflict::named(engine, note));
         }
         if let Some(refusal) = options.refusal(failed - starvation.uncounted) {

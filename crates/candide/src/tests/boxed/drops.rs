@@ -3,7 +3,6 @@
 use super::{Ledger, Values, scene, settle, table};
 use crate::engine::{Protocol, VALUES_AT_ONCE};
 use crate::epoch::Epochs;
-use crate::report::Conflict;
 use crate::sync::{AtomicBool, Ordering};
 use crate::tests::rows::Item;
 use crate::tests::waiting::eventually;
@@ -109,37 +108,6 @@ fn no_value_is_dropped_inside_another_transaction_of_the_thread<P: Protocol>() {
     }
     assert_eq!(ledger.alive().len(), 1, "{}", P::NAME);
     assert_eq!(*results.lock().unwrap(), vec![Ok(()); 3], "{}", P::NAME);
-}
-
-protocol_tests!(overlapping: no_value_is_dropped_by_a_transaction_that_a_conflict_is_told_to);
-fn no_value_is_dropped_by_a_transaction_that_a_conflict_is_told_to<P: Protocol>() {
-    let stage = Stage::<P>::new();
-    let Stage { db, values, items, ledger, .. } = &stage;
-    (0..2).for_each(|_| db.run(|tx| values.put(tx, 1, ledger.probe())).unwrap());
-    let told = Cell::new(0);
-    let tell = |_: &Conflict| {
-        // The first transaction takes over what the session has left, the second one drops it.
-        for _ in 0..2 {
-            stage.pass();
-            db.run(|_| Ok(())).unwrap();
-        }
-        assert_eq!(ledger.alive().len(), 2, "{}", P::NAME);
-        told.set(told.get() + 1);
-    };
-    let mut session = db.session().unwrap();
-    let counted = session.with(RunOptions::new().on_conflict(&tell)).run(|tx| {
-        let count = items.read(tx, 1, Item::COUNT)?;
-        if tx.attempt_number() == 1 {
-            db.run(|tx| items.update(tx, 1, Item::COUNT.add(1)))?;
-        }
-        items.update(tx, 1, Item::COUNT.set(count + 1))
-    });
-    assert_eq!((counted, told.get()), (Ok(()), 1), "{}", P::NAME);
-    for _ in 0..3 {
-        stage.pass();
-        db.run(|_| Ok(())).unwrap();
-    }
-    assert_eq!(ledger.alive().len(), 1, "{}", P::NAME);
 }
 
 protocol_tests!(concurrent: drops_that_run_transactions_are_not_nested);
