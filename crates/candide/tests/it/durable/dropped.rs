@@ -322,7 +322,7 @@ fn hundreds_of_tables_come_and_go() {
 }
 
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes minutes"]
 fn a_hundred_thousand_tables_come_and_go() {
     let db = Database::<Erased>::builder().policy(Chosen::of::<Occ>(Default::default()));
     let bytes = come_and_go(&db.build().unwrap(), 100_000, false);
