@@ -109,7 +109,8 @@ pub struct PartType {
     pub ty: &'static FieldType,
 }
 
-/// A function that returns the reason why a codec refuses a stored value, from the words of its row.
+/// A function that returns the reason why a codec refuses a stored value, from the words of its
+/// row.
 pub(crate) type StoredCheck = fn(&[u64]) -> Result<(), String>;
 
 /// The description of a field of a row type: of a part of its key, or of a column.
