@@ -12,10 +12,11 @@
 //! guards](guide#updates-and-guards), [when to defer](guide#when-to-defer),
 //! [numbers for new rows](guide#numbers-for-new-rows),
 //! [errors](guide#errors), [scans](guide#scans), [secondary indexes](guide#secondary-indexes),
-//! [threads and sessions](guide#threads-and-sessions), [objects](guide#objects), [bulk load, export
-//! and import](guide#bulk-load-export-and-import), [watching a database](guide#watching-it) and
-//! [costs](guide#costs). Whole programs are in the folder
-//! `examples` of the crate: a ledger, an auction, an inventory.
+//! [files](guide#files), [threads and sessions](guide#threads-and-sessions), [waiting for a
+//! change](guide#waiting-for-a-change), [objects](guide#objects), [bulk load, export and
+//! import](guide#bulk-load-export-and-import), [watching a database](guide#watching-it) and
+//! [costs](guide#costs). Whole programs are in the folder `examples` of the crate, among them a
+//! ledger, an auction, an inventory, a shop in files.
 //!
 //! # A first program
 //! ```

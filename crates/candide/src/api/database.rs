@@ -45,8 +45,9 @@ use std::sync::{Arc, OnceLock, RwLock};
 ///
 /// let db = Database::new(); // optimistic concurrency control, every default
 /// let versioned = Database::<Mvcc>::default(); // another protocol
-/// let other = Database::<Serial>::builder().policy(Exclusion::GlobalLock).memory_limit(64 <<
-/// 20).build()?; assert_eq!(db.run(|tx| Ok(tx.attempt_number()))?, 1);
+/// let locked = Database::<Serial>::builder().policy(Exclusion::GlobalLock);
+/// let other = locked.memory_limit(64 << 20).build()?;
+/// assert_eq!(db.run(|tx| Ok(tx.attempt_number()))?, 1);
 /// # drop((versioned, other));
 /// # Ok::<(), candide::Error>(())
 /// ```
