@@ -82,12 +82,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
 fn freeze<P: Protocol>(inner: &Inner<P>, table: &TableCore, groups: u64) -> Result<(), Error> {
     let restrictions = &table.restrictions;
-    if !restrictions.is_permanent() {
-        return Err(TableOptions::not_permanent(&table.name));
-    }
     inner.engine.epochs.refuse_inside()?;
     let _one_at_a_time = lock(&inner.index_changes);
     table.check_in_use()?;
+    if !restrictions.is_permanent() {
+        return Err(TableOptions::not_permanent(&table.name));
+    }
     let before = restrictions.frozen();
     table.set_frozen(before | groups);
     if let Err(error) = inner.engine.epochs.wait_for_others() {
