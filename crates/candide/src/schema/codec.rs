@@ -70,9 +70,10 @@ use super::field::Field;
 /// codec, or another one, without a migration if the stored type stays. An index of the column has
 /// the stored values as keys: `#[index]` needs a stored type that is a [`Key`](crate::Key).
 ///
-/// A read of stored words that `decode` refuses fails with [`Abort::Undecodable`](crate::Abort::Undecodable), and an import
-/// with the place in the text. Where no error can be returned, there is a panic: in
-/// [`Record::load`](crate::Record::load) and [`Coded::take`](crate::schema::Coded::take), in the key of an index that
+/// A read of stored words that `decode` refuses fails with
+/// [`Abort::Undecodable`](crate::Abort::Undecodable), and an import with the place in the text.
+/// Where no error can be returned, there is a panic: in [`Record::load`](crate::Record::load) and
+/// [`Coded::take`](crate::schema::Coded::take), in the key of an index that
 /// [`create_index`](crate::Table::create_index) makes, and for the old rows of a
 /// [migration](crate::Builder::migrate), which ends in an error then. `decode` may be called twice
 /// for one read, and depends on nothing but the stored value.
