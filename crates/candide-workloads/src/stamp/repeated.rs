@@ -32,6 +32,9 @@ pub(super) struct Account {
     pub(super) counts: Counts,
     /// The number of times that the program has ended.
     pub(super) ended: u64,
+    /// Whether a thread has left since the program began. Threads that have nothing left to do wait
+    /// for the end of the stage, and do not take over what that thread could have gone on with.
+    has_left: bool,
 }
 
 /// The part of a program that is the same under all protocols: its inputs, and what its threads
@@ -215,7 +218,7 @@ impl<P: Protocol, O: Objects<P>> Loaded<P> for Repeated<P, O> {
     fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
         let Running { program, meeting, findings } = &*self.running;
         let found = self.objects.read(&mut session, program)?;
-        let (Account { stage, counts, ended }, _) = meeting.account();
+        let (Account { stage, counts, ended, .. }, _) = meeting.account();
         let mut consistency = program.settle(&found, stage, &counts, false);
         consistency.merge(lock(findings).clone());
         consistency.notes.push(format!("{ended} runs of the program have ended"));
@@ -254,15 +257,16 @@ impl<P: Protocol, O: Objects<P>> Thread<P, O> {
     fn meet(&mut self) -> Result<(), Abort> {
         self.enter();
         let Thread { session, objects, running, member, .. } = self;
-        let (_, account) = member.arrive(|&Account { stage, counts, ended }, _| {
+        let (_, account) = member.arrive(|&account, _| {
+            let Account { stage, counts, ended, has_left } = account;
             let program = &running.program;
             if stage + 1 < program.stages() {
                 objects.end_stage(session, program, stage)?;
                 program.begin(stage + 1);
-                return Ok(Account { stage: stage + 1, counts, ended });
+                return Ok(Account { stage: stage + 1, ..account });
             }
             let found = objects.read(session, program)?;
-            running.add(program.settle(&found, stage, &counts, true));
+            running.add(program.settle(&found, stage, &counts, !has_left));
             objects.clear(session, program, &found)?;
             objects.fill(session, program)?;
             program.begin(0);
@@ -283,6 +287,7 @@ impl<P: Protocol, O: Objects<P>> Thread<P, O> {
             }
         }
         self.enter();
+        self.member.enter(|account| account.has_left = true);
     }
 }
 
