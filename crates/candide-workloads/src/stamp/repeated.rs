@@ -32,8 +32,9 @@ pub(super) struct Account {
     pub(super) counts: Counts,
     /// The number of times that the program has ended.
     pub(super) ended: u64,
-    /// Whether a thread has left since the program began. Threads that have nothing left to do wait
-    /// for the end of the stage, and do not take over what that thread could have gone on with.
+    /// Whether a thread has left since the program began, and none has joined since. Threads that
+    /// have nothing left to do wait for the end of the stage, and do not take over what that thread
+    /// could have gone on with.
     has_left: bool,
 }
 
@@ -202,6 +203,7 @@ impl<P: Protocol, O: Objects<P>> Loaded<P> for Repeated<P, O> {
 
     fn worker_unless(&self, session: Session<P>, _: usize, _: Stopped<'_>) -> Thread<P, O> {
         let (member, Account { stage, .. }) = self.running.meeting.join();
+        member.enter(|account| account.has_left = false);
         let (objects, running, hand) =
             (self.objects.clone(), self.running.clone(), O::Hand::default());
         Thread { session, objects, running, hand, stage, counts: Counts::default(), member }
