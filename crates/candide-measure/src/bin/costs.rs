@@ -110,8 +110,9 @@ const COLLECTED: [usize; 2] = [64, 192];
 const COLLECTION_MAX: Duration = Duration::from_secs(60);
 /// The number of times that a count may fail because the advancer has collected instead.
 const TRIES_MAX: usize = 50;
-/// The number of pauses of two milliseconds in which the advancer passes more than twice.
-const PASSES: usize = 8;
+/// The number of pauses of a millisecond in which the advancer passes twice, and after which a session
+/// does not count as idle yet.
+const PASSES: usize = 4;
 
 /// A row with two groups, found by hash.
 #[derive(Record, Debug, Clone, Copy)]
@@ -226,7 +227,7 @@ impl Still {
     fn move_bound(&mut self) -> Result<(), Abort> {
         for _ in 0..PASSES {
             self.session.run(nothing)?;
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())
     }
