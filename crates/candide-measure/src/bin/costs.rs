@@ -110,8 +110,8 @@ const COLLECTED: [usize; 2] = [64, 192];
 const COLLECTION_MAX: Duration = Duration::from_secs(60);
 /// The number of times that a count may fail because the advancer has collected instead.
 const TRIES_MAX: usize = 50;
-/// The number of pauses of a millisecond in which the advancer passes twice, and after which a session
-/// does not count as idle yet.
+/// The number of pauses of a millisecond in which the advancer passes twice, and after which a
+/// session does not count as idle yet.
 const PASSES: usize = 4;
 
 /// A row with two groups, found by hash.
