@@ -114,7 +114,7 @@ impl Epochs {
     /// Does the advancer's work of one period.
     pub(crate) fn advance(&self) {
         self.pass();
-        self.find_session_alone(&lock(&self.slots));
+        self.clock.alone.find(&lock(&self.slots), self.now());
         if let Some(moments) = &self.moments {
             moments.mark(self.now());
         }

@@ -3,7 +3,7 @@
 //! it was alone.
 //!
 //! # Rule
-//! [`Clock::alone`](super::Clock) is [`NONE`], *announces* the number of a slot, or *confirms* it.
+//! The word of [`Alone`] is [`NONE`], *announces* the number of a slot, or *confirms* it.
 //! * If all pins since [`RECENTLY`] are of one session S, the advancer announces S, and passes a
 //!   full fence. Then it puts every other slot aside ([`Slot::put_aside`]), which fails if the slot
 //!   is pinned. Then it exchanges the announcement for a confirmation, if the announcement is still
@@ -11,12 +11,12 @@
 //! * A session X whose pin, a full fence, finds its slot put aside exchanges the word for [`NONE`].
 //!   If that replaces a confirmation, X passes a full fence, and then makes sure that the epoch
 //!   rises. New slots are put aside from their beginning.
-//! * S is alone in an attempt if it finds itself confirmed after its pin ([`Epochs::is_alone`]).
+//! * S is alone in an attempt if it finds itself confirmed after its pin ([`Alone::is`]).
 //!
 //! # Invariant
-//! **EP5** Let S be alone in an attempt that is pinned in epoch p. Then every commit of another
-//! session has either ended before the attempt began, so that S has acquired it, or is of a later
-//! epoch than p.
+//! * **EP5** Let S be alone in an attempt that is pinned in epoch p. Then every commit of another
+//!   session has either ended before the attempt began, so that S has acquired it, or is of a later
+//!   epoch than p.
 //!
 //! *Proof.* Let X be another session with a commit, and A the advancer when it set the confirmation
 //! that S has read. If X's slot was put aside after the commit, and before A's confirmation, then
@@ -32,13 +32,13 @@
 
 #![forbid(unsafe_code)]
 
+use super::number::Epoch;
 use super::slot::{Slot, Slots};
-use super::{Epoch, Epochs};
-use crate::sync::{Ordering, full_fence};
+use crate::sync::{AtomicU64, Ordering, full_fence};
 use std::sync::Arc;
 
 /// No session is alone.
-pub(super) const NONE: u64 = 0;
+const NONE: u64 = 0;
 /// The number of epochs for which no other session has been pinned when a session is announced.
 const RECENTLY: Epoch = 8;
 
@@ -53,47 +53,55 @@ fn confirmed(number: u64) -> u64 {
     number << 1 | 1
 }
 
-impl Epochs {
-    /// Returns whether the session of `slot` is alone in its present attempt (EP5). The session has
-    /// been pinned for the attempt.
-    #[inline(always)]
-    pub(crate) fn is_alone(&self, slot: &Slot) -> bool {
-        // Acquire: what other sessions have committed before (E33).
-        self.clock.alone.load(Ordering::Acquire) == confirmed(slot.number())
+/// The session that is alone.
+#[derive(Debug)]
+pub(super) struct Alone(AtomicU64);
+
+impl Alone {
+    /// Makes a state in which no session is alone.
+    pub(super) fn none() -> Alone {
+        Alone(AtomicU64::new(NONE))
     }
 
-    /// Lets no session be alone, and makes the commits of the session of `slot`, which has been
-    /// pinned, be of a later epoch than the attempts of one that was.
+    /// Returns whether the session of `slot`, which is pinned, is confirmed.
+    #[inline(always)]
+    pub(super) fn is(&self, slot: &Slot) -> bool {
+        // Acquire: what other sessions have committed before (E33).
+        self.0.load(Ordering::Acquire) == confirmed(slot.number())
+    }
+
+    /// Lets no session be alone, for the session of `slot`, which has been pinned. Returns whether
+    /// another one was confirmed. Then the caller, which has passed a full fence, makes sure that
+    /// the epoch rises.
     #[cold]
     #[inline(never)]
-    pub(super) fn end_being_alone(&self, slot: &Slot) {
-        if self.clock.alone.load(Ordering::Relaxed) == NONE {
-            return;
+    pub(super) fn end(&self, slot: &Slot) -> bool {
+        if self.0.load(Ordering::Relaxed) == NONE {
+            return false;
         }
-        let was = self.clock.alone.swap(NONE, Ordering::Relaxed);
+        let was = self.0.swap(NONE, Ordering::Relaxed);
         debug_assert_ne!(was, confirmed(slot.number()), "a session that is alone is not put aside");
-        if was & 1 != 0 {
+        let was_confirmed = was & 1 != 0;
+        if was_confirmed {
             full_fence(); // E33
-            let epoch = self.now();
-            self.step_from(epoch);
         }
+        was_confirmed
     }
 
     /// Announces and confirms the only session that has been pinned recently, if there is one.
-    pub(super) fn find_session_alone(&self, slots: &Slots) {
-        let now = self.now();
+    /// `now` is the epoch.
+    pub(super) fn find(&self, slots: &Slots, now: Epoch) {
         let Some(recently) = now.checked_sub(RECENTLY) else { return };
         let is_recent = |slot: &&Arc<Slot>| !slot.is_aside() && !slot.idle_since(recently);
         let mut recent = slots.all.values().filter(is_recent);
         let (Some(slot), None) = (recent.next(), recent.next()) else { return };
         let number = slot.number();
-        let before = self.clock.alone.load(Ordering::Relaxed);
+        let before = self.0.load(Ordering::Relaxed);
         if before == confirmed(number) {
             return;
         }
-        let announce = announced(number);
-        let (relaxed, alone) = (Ordering::Relaxed, &self.clock.alone);
-        if alone.compare_exchange(before, announce, relaxed, relaxed).is_err() {
+        let (announce, relaxed) = (announced(number), Ordering::Relaxed);
+        if self.0.compare_exchange(before, announce, relaxed, relaxed).is_err() {
             return;
         }
         full_fence(); // E33
@@ -101,6 +109,6 @@ impl Epochs {
         let all_are_aside = others.all(|other| other.put_aside());
         let confirm = if all_are_aside { confirmed(number) } else { NONE };
         // Release: what the other sessions had committed when their slots were put aside (E33).
-        let _ = alone.compare_exchange(announce, confirm, Ordering::Release, relaxed);
+        let _ = self.0.compare_exchange(announce, confirm, Ordering::Release, relaxed);
     }
 }

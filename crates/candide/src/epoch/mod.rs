@@ -70,6 +70,7 @@ use crate::sync::{
     swap_then_full_fence,
 };
 use alarm::Alarm;
+use alone::Alone;
 use crossbeam_utils::CachePadded;
 use moments::Moments;
 use slot::{Pin, Published, Slots};
@@ -115,7 +116,7 @@ struct Clock {
     passes: AtomicU64,
     ticked: AtomicU64,
     /// The session that is alone (`alone.rs`).
-    alone: AtomicU64,
+    alone: Alone,
 }
 
 #[derive(Debug)]
@@ -147,7 +148,7 @@ impl Epochs {
                 parked: AtomicU64::new(0),
                 passes: AtomicU64::new(1),
                 ticked: AtomicU64::new(0),
-                alone: AtomicU64::new(alone::NONE),
+                alone: Alone::none(),
             }),
             bounds: CachePadded::new(Bounds {
                 bound: AtomicU64::new(0),
@@ -292,6 +293,22 @@ impl Epochs {
         // threads sees what the other has written (E7). One comparison answers whether the advancer
         // sleeps, and whether the thread may begin an attempt.
         if pins > self.clock.parked.load(Ordering::Relaxed) { true } else { self.after_pin(pins) }
+    }
+
+    /// Returns whether the session of `slot` is alone in its present attempt (EP5). The session has
+    /// been pinned for the attempt.
+    #[inline(always)]
+    pub(crate) fn is_alone(&self, slot: &Slot) -> bool {
+        self.clock.alone.is(slot)
+    }
+
+    /// Lets no session be alone, and makes the commits of the session of `slot`, which has been
+    /// pinned, be of a later epoch than the attempts of one that was.
+    #[cold]
+    fn end_being_alone(&self, slot: &Slot) {
+        if self.clock.alone.end(slot) {
+            self.step_from(self.now());
+        }
     }
 
     /// Wakes the advancer if it sleeps. Returns whether `pins` is not zero.

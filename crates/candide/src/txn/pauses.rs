@@ -1,7 +1,7 @@
 //! Pauses after conflicts, which fit the length of a session's attempts.
 //!
-//! After a conflict the transaction that it was with is probably about to end. So the first pause is
-//! at most as long as the session's own attempts take. Each further conflict of a transaction
+//! After a conflict the transaction that it was with is probably about to end. So the first pause
+//! is at most as long as the session's own attempts take. Each further conflict of a transaction
 //! doubles the bound.
 
 #![forbid(unsafe_code)]
@@ -30,9 +30,9 @@ pub(super) struct Pauses {
 }
 
 impl Pauses {
-    /// Pauses for a random time, after conflict number `conflicts` of a transaction, counted from 1.
-    /// The session has made `attempts` attempts, of which the last one had the conflict. Nothing is
-    /// locked or pinned meanwhile.
+    /// Pauses for a random time, after conflict number `conflicts` of a transaction, counted from
+    /// 1. The session has made `attempts` attempts, of which the last one had the conflict. Nothing
+    /// is locked or pinned meanwhile.
     pub(super) fn pause(&mut self, random: &mut Random, conflicts: u32, attempts: u64) {
         if MODELLED {
             return thread::yield_now();
