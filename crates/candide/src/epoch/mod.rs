@@ -53,6 +53,7 @@
 
 mod advancer;
 mod alarm;
+mod alone;
 mod moments;
 mod number;
 mod slot;
@@ -66,9 +67,10 @@ pub(crate) use slot::Slot;
 use crate::error::Abort;
 use crate::sync::{
     AtomicU64, Mutex, Ordering, count_pin, count_unpin, full_fence, lock, process,
-    store_then_full_fence,
+    swap_then_full_fence,
 };
 use alarm::Alarm;
+use alone::Alone;
 use crossbeam_utils::CachePadded;
 use moments::Moments;
 use slot::{Pin, Published, Slots};
@@ -78,6 +80,10 @@ use std::sync::{Arc, OnceLock, Weak};
 /// The value of [`Clock::parked`] while the advancer sleeps. It is not below the number of pins of
 /// any thread.
 const PARKED: u64 = u64::MAX;
+
+/// The number of times that attempts may move the epoch between two passes of the advancer. With as
+/// many, the epochs of a process last for a year.
+const TICKS_MAX: u64 = 8;
 
 /// The epochs of a process.
 #[derive(Debug)]
@@ -105,9 +111,12 @@ struct Clock {
     /// [`PARKED`] while the advancer sleeps until a session pins, and zero otherwise.
     parked: AtomicU64,
     /// `passes` is the number of passes so far, counted from 1. `ticked` is the number of the last
-    /// pass after which an attempt moved the epoch ([`Epochs::tick_between_passes`]).
+    /// tick ([`Epochs::tick_between_passes`]): those after pass `n` have the numbers from
+    /// `n * TICKS_MAX` on.
     passes: AtomicU64,
     ticked: AtomicU64,
+    /// The session that is alone (`alone.rs`).
+    alone: Alone,
 }
 
 #[derive(Debug)]
@@ -139,6 +148,7 @@ impl Epochs {
                 parked: AtomicU64::new(0),
                 passes: AtomicU64::new(1),
                 ticked: AtomicU64::new(0),
+                alone: Alone::none(),
             }),
             bounds: CachePadded::new(Bounds {
                 bound: AtomicU64::new(0),
@@ -196,7 +206,8 @@ impl Epochs {
 
     /// Registers a slot for a new session.
     pub(crate) fn register(&self) -> Arc<Slot> {
-        let pin = AtomicU64::new(Slot::word(self.now(), Pin::Nothing));
+        // The first pin of the session ends another session's being alone.
+        let pin = AtomicU64::new(Slot::word(self.now(), Pin::Nothing) | Slot::ASIDE);
         let slots = &mut *lock(&self.slots);
         slots.made += 1;
         let slot = Arc::new(Slot(CachePadded::new(Published { pin, number: slots.made })));
@@ -273,12 +284,31 @@ impl Epochs {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn publish(&self, slot: &Slot, pin: Pin, pins: u64) -> bool {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
-        store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
+        let former = swap_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
+        if former & Slot::ASIDE != 0 {
+            self.end_being_alone(slot);
+        }
         // The fence pairs with the advancer's. The advancer sets `parked` and then reads the slots;
         // this thread publishes its slot and then reads `parked`. So at least one of the two
         // threads sees what the other has written (E7). One comparison answers whether the advancer
         // sleeps, and whether the thread may begin an attempt.
         if pins > self.clock.parked.load(Ordering::Relaxed) { true } else { self.after_pin(pins) }
+    }
+
+    /// Returns whether the session of `slot` is alone in its present attempt (EP5). The session has
+    /// been pinned for the attempt.
+    #[inline(always)]
+    pub(crate) fn is_alone(&self, slot: &Slot) -> bool {
+        self.clock.alone.is(slot)
+    }
+
+    /// Lets no session be alone, and makes the commits of the session of `slot`, which has been
+    /// pinned, be of a later epoch than the attempts of one that was.
+    #[cold]
+    fn end_being_alone(&self, slot: &Slot) {
+        if self.clock.alone.end(slot) {
+            self.step_from(self.now());
+        }
     }
 
     /// Wakes the advancer if it sleeps. Returns whether `pins` is not zero.
@@ -356,18 +386,20 @@ impl Epochs {
     }
 
     /// Moves the epoch on, for an attempt that needs every commit so far to have an epoch before
-    /// the current one. Does nothing if an attempt has already called this function since the
-    /// advancer's last pass. Returns whether this call moved the epoch.
+    /// the current one. Does nothing if attempts have already moved it [`TICKS_MAX`] times since
+    /// the advancer's last pass. Returns whether this call moved the epoch.
     pub(crate) fn tick_between_passes(&self) -> bool {
         // If explicit calls move the epochs, there are no passes to wait for.
         if self.moments.is_none() {
             return self.step_asked();
         }
-        let (passes, ticked) = (&self.clock.passes, &self.clock.ticked);
-        let (pass, last) = (passes.load(Ordering::Relaxed), ticked.load(Ordering::Relaxed));
-        // Relaxed: these numbers only limit the ticks to one per pass.
-        let may = last != pass
-            && ticked.compare_exchange(last, pass, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        // Relaxed: these numbers only limit the ticks.
+        let first = self.clock.passes.load(Ordering::Relaxed) * TICKS_MAX;
+        let ticked = &self.clock.ticked;
+        let last = ticked.load(Ordering::Relaxed);
+        let next = first.max(last + 1);
+        let may = next < first + TICKS_MAX
+            && ticked.compare_exchange(last, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         may && self.step_asked()
     }
 

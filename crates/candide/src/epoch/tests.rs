@@ -95,6 +95,65 @@ fn a_thread_waits_for_no_pass_if_no_session_is_pinned() {
     assert!(epochs.has_no_pin());
 }
 
+/// Lets epochs pass in which only the session of `slot` is pinned.
+fn pass_with_pins_of(epochs: &Epochs, slot: &Slot) {
+    for _ in 0..20 {
+        drop(epochs.pinned(slot));
+        epochs.advance();
+    }
+}
+
+#[test]
+fn a_session_is_alone_until_another_one_is_pinned() {
+    let epochs = Epochs::manual(10);
+    let (one, other) = (epochs.register(), epochs.register());
+    drop(epochs.pinned(&other));
+    epochs.advance();
+    drop(epochs.pinned(&one));
+    assert!(!epochs.is_alone(&one), "the other session was pinned just before");
+    for round in 0..2 {
+        pass_with_pins_of(&epochs, &one);
+        assert_eq!((epochs.is_alone(&one), epochs.is_alone(&other)), (true, false), "{round}");
+        let before = epochs.now();
+        drop(epochs.pinned(&other));
+        assert_eq!((epochs.is_alone(&one), epochs.now()), (false, before + 1), "{round}");
+        drop(epochs.pinned(&other));
+        assert_eq!(epochs.now(), before + 1, "only the first pin ends the epoch");
+    }
+    // Both sessions have been pinned recently.
+    epochs.advance();
+    drop((epochs.pinned(&one), epochs.pinned(&other)));
+    epochs.advance();
+    assert!(!epochs.is_alone(&one) && !epochs.is_alone(&other));
+}
+
+#[test]
+fn a_session_is_not_alone_while_another_one_is_pinned_for_long() {
+    let epochs = Epochs::manual(10);
+    let (one, other) = (epochs.register(), epochs.register());
+    epochs.pin(&other);
+    pass_with_pins_of(&epochs, &one);
+    assert!(!epochs.is_alone(&one));
+    epochs.unpin(&other);
+    pass_with_pins_of(&epochs, &one);
+    assert!(epochs.is_alone(&one));
+}
+
+#[test]
+fn a_new_session_ends_that_another_one_is_alone() {
+    let epochs = Epochs::manual(10);
+    let one = epochs.register();
+    pass_with_pins_of(&epochs, &one);
+    let new = epochs.register();
+    assert!(epochs.is_alone(&one), "a session without a pin has committed nothing");
+    let before = epochs.now();
+    drop(epochs.pinned(&new));
+    assert_eq!((epochs.is_alone(&one), epochs.now()), (false, before + 1));
+    epochs.unregister(&one);
+    pass_with_pins_of(&epochs, &new);
+    assert!(epochs.is_alone(&new));
+}
+
 #[test]
 fn epochs_that_commits_have_ended_are_counted() {
     let epochs = Epochs::manual(10);

@@ -23,6 +23,7 @@ mod observed;
 mod observed;
 mod options;
 mod outcome;
+mod pauses;
 mod registration;
 mod run;
 mod savepoint;

@@ -2,19 +2,22 @@
 //! consistent. By this rule [`Occ`](crate::Occ) is opaque.
 //!
 //! # Rule
-//! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is the set of all
-//! observations on which the closure depends: cells that it has read, and nodes that prove the
-//! absence of keys. The set also contains cells of which the closure has learned only whether the
-//! row exists (from an update, an insert or a delete). A *look* is a revalidation of the look-set.
+//! The *base* of an attempt is an epoch, at first that of its pin, or the next one if the session
+//! is alone (EP5): then no other session commits in the epoch of the pin. The *look-set* is the set
+//! of all observations on which the closure depends: cells that it has read, and nodes that prove
+//! the absence of keys. The set also contains cells of which the closure has learned only whether
+//! the row exists (from an update, an insert or a delete). A *look* is a revalidation of the
+//! look-set.
 //! * A read accepts a version without a look if the version's epoch is before the base and the cell
 //!   has no INSTALL. It also accepts a version that the session has *met*: a version that the
 //!   session has installed itself, or that was read in a move of the view, in this attempt or an
 //!   earlier one. (A writer of the base's own epoch may have issued its fence after the reader's,
 //!   so its versions need a look.)
-//! * At any other version the view *moves forward* before the closure sees the version. The move
-//!   loads the epoch, and issues a full fence if that epoch is not the base. Then it looks at the
-//!   look-set and the new cell: each cell must have the same version and no INSTALL, and each node
-//!   the same version. If all do, the loaded epoch becomes the base. A cell of which only the row's
+//! * Any other version is accepted if the look-set is empty.
+//! * Otherwise the view *moves forward* before the closure sees the version. The move loads the
+//!   epoch, and issues a full fence if that epoch is not the base. Then it looks at the look-set
+//!   and the new cell: each cell must have the same version and no INSTALL, and each node the same
+//!   version. If all do, the loaded epoch becomes the base. A cell of which only the row's
 //!   existence is known may have another version than before. The look reads the version of such a
 //!   cell before and after it examines all other cells, and the two must be equal. So the look
 //!   validates these cells as phase 3 of `occ` validates the reads of a transaction that has read
@@ -38,17 +41,19 @@
 //! A writer is *in the view* of an attempt if its epoch is before the base, or if the attempt has
 //! read one of its versions.
 //! * **VW1** The view is the state after all commits of epochs before the base, and perhaps some
-//!   later ones. A writer of an epoch before the base took all its locks, then passed the fence of
-//!   its commit (E1), and then read the epoch. The reader loaded the base before a fence of its
-//!   own: the fence of the pin (E10) or of the last move that changed the base (E20). The writer
-//!   read an older epoch than the reader, so the writer's fence came first. So every read and look
-//!   after the reader's fence sees INSTALL or the new version in each of the writer's cells.
+//!   later ones. (In a session that is alone, a commit of the pin's epoch ended before the attempt
+//!   began, and the attempt has acquired it, or it is a later one of the session's own.) A writer
+//!   of an epoch before the base took all its locks, then passed the fence of its commit (E1), and
+//!   then read the epoch. The reader loaded the base before a fence of its own: the fence of the
+//!   pin (E10) or of the last move that changed the base (E20). The writer read an older epoch than
+//!   the reader, so the writer's fence came first. So every read and look after the reader's fence
+//!   sees INSTALL or the new version in each of the writer's cells.
 //! * **VW2** A writer of the base's epoch or a later one is seen as a whole or not at all. When the
-//!   first of the writer's versions is read, the view moves forward. The load of that version (E3)
-//!   acquires everything that the writer did before it released the cell. So the look after that
-//!   load finds INSTALL or the new version in each of the writer's cells that was read before. None
-//!   of the writer's versions is of an epoch before the base, so whenever a further one is read
-//!   later, the view moves forward again.
+//!   first of the writer's versions is read, the view moves forward, or nothing was read before.
+//!   The load of that version (E3) acquires everything that the writer did before it released the
+//!   cell. So the look after that load finds INSTALL or the new version in each of the writer's
+//!   cells that was read before. None of the writer's versions is of an epoch before the base, so
+//!   whenever a further one is read later, the view moves forward again.
 //! * **VW3** If a record is not found, either it was not linked at any time since the base, or it
 //!   was unlinked. A deleted record is unlinked only when the epoch of its deletion is below the
 //!   horizon, since the record's entry was queued no earlier (CL6), and no pin's epoch is below the
@@ -73,21 +78,22 @@
 //!   or new version: if V is U, since U set INSTALL in all its cells before it released any of
 //!   them; otherwise since V's fence came before U's, which comes before the read or look (E1).
 //!   What the attempt had read before the acquisition is examined by the look after it (VW2). If no
-//!   look follows the load of a version, its epoch is before the base, or it had been met; then the
-//!   attempt had acquired U already, by the fence of the base, at its beginning or before an
-//!   earlier look.
+//!   look follows the load of a version, nothing was read before, or its epoch is before the base,
+//!   or it had been met; in the last two cases the attempt had acquired U already, by the fence of
+//!   the base, at its beginning or before an earlier look.
 //!
 //! # Cost
 //! A version that a session meets costs one look, and up to seven more if numbers change within the
-//! ranges that the attempt has observed. The looks of an attempt may examine eight times
-//! as many observations as the attempt has made, and [`SPARE`] more. To examine [`SPARE`]
-//! observations takes some 50 us. Beyond that number, the attempt requests one tick of the epoch.
-//! After the tick, all versions committed until then are older than the base. A single such tick is
-//! allowed between two passes of the advancer. Without a tick, looks continue up to [`MOST`]
-//! observations, which takes less than the time between two passes. Then the attempt ends in a
-//! conflict, and the next attempt may spend twice as much. In the end the token keeps writers away.
-//! (With a few hundred in place of [`SPARE`] and no second bound, a session that read back a
-//! hundred of its own rows had conflicts, and took ten times as long.)
+//! ranges that the attempt has observed. When the looks of an attempt have examined [`BEFORE_TICK`]
+//! observations, the attempt requests a tick of the epoch, and after as many again another one.
+//! After a tick, all versions committed until then are older than the base. Between two passes of
+//! the advancer, eight ticks are allowed in the process. Without a tick, looks continue: an attempt
+//! may examine eight times as many observations as it has made, and [`MOST`] more, which takes less
+//! than the time between two passes. Then the attempt ends in a conflict, and the next attempt may
+//! spend twice as much. In the end the token keeps writers away. (With a few hundred in place of
+//! [`MOST`], a session that read back a hundred of its own rows had conflicts, and took ten times as
+//! long. Without ticks for small numbers, a transaction that reads 200 rows of which another thread
+//! has written half since the last pass examined 10,000 observations.)
 
 #![forbid(unsafe_code)]
 
@@ -105,9 +111,9 @@ use std::sync::Arc;
 
 /// The number of observations that revalidations may examine for each observation made.
 const LOOKS_PER_OBSERVATION: usize = 8;
-/// The number of observations that the revalidations of an attempt may examine in addition to
-/// [`LOOKS_PER_OBSERVATION`], before the attempt asks for a tick.
-const SPARE: usize = 1 << 16;
+/// The number of observations that the revalidations of an attempt examine before the attempt asks
+/// for a tick.
+const BEFORE_TICK: usize = 128;
 /// The number of observations that the revalidations of an attempt may examine in addition to
 /// [`LOOKS_PER_OBSERVATION`], if the attempt gets no tick.
 const MOST: usize = 1 << 19;
@@ -118,10 +124,15 @@ pub(super) struct View {
     /// The first version of the base's epoch; greater than all versions if the attempt need not be
     /// opaque.
     base: u64,
+    /// Whether the session is alone (EP5), and the view has not moved: then the base is after the
+    /// epoch of the pin.
+    is_alone: bool,
     /// Cells of which the closure has learned whether their rows exist.
     known: Vec<KnownExistence>,
     /// The number of observations that revalidations have examined.
     spent: usize,
+    /// The number of observations examined since the attempt began, or since its last tick.
+    since_tick: usize,
     /// The number of observations that an attempt may examine in addition to
     /// [`LOOKS_PER_OBSERVATION`], without a tick.
     most: usize,
@@ -167,8 +178,10 @@ impl View {
     pub(super) fn new(epochs: &Arc<Epochs>) -> View {
         View {
             base: u64::MAX,
+            is_alone: false,
             known: Vec::new(),
             spent: 0,
+            since_tick: 0,
             most: MOST,
             is_spent: false,
             met: Met::default(),
@@ -180,12 +193,16 @@ impl View {
     #[inline(always)]
     pub(super) fn begin<P: Protocol>(&mut self, context: &Context<'_, P>) {
         self.known.clear();
-        self.spent = 0;
+        (self.spent, self.since_tick) = (0, 0);
         if self.is_spent {
             (self.most, self.is_spent) = (self.most.saturating_mul(2), false);
         }
         if context.engine.properties.opaque {
-            self.base = Tid::first_of(context.local.slot.own_epoch()).0;
+            let slot = &context.local.slot;
+            self.is_alone = self.epochs.is_alone(slot);
+            // At the last epoch the sum is zero, so every version needs a look.
+            let first = Tid::first_of(slot.own_epoch()).0;
+            self.base = first.wrapping_add(u64::from(self.is_alone) * Tid::first_of(1).0);
         }
     }
 
@@ -199,7 +216,7 @@ impl View {
     /// Returns whether the view is of a moment after the end of `epoch`.
     #[inline(always)]
     pub(super) fn is_later_than(&self, epoch: Epoch) -> bool {
-        self.base > Tid::first_of(epoch).0
+        self.base > Tid::first_of(epoch + u64::from(self.is_alone)).0
     }
 
     /// Returns whether a version belongs to the view without a move (VW1). At any other version the
@@ -212,9 +229,16 @@ impl View {
     /// Allocates the memory for noting a commit's versions. Called before the commit locks.
     #[inline]
     pub(super) fn reserve(&mut self) {
-        if self.is_opaque() {
+        if self.notes_versions() {
             self.met.reserve();
         }
+    }
+
+    /// Returns whether the session must recognize the versions that it installs. Those of a session
+    /// that is alone are below the base of its next attempts.
+    #[inline(always)]
+    fn notes_versions(&self) -> bool {
+        self.is_opaque() && !self.is_alone
     }
 
     /// Makes room for notes about the existence of as many rows.
@@ -227,7 +251,7 @@ impl View {
     /// Notes that the session has installed `version` in the units of `items`.
     #[inline(always)]
     pub(super) fn meet_installed(&mut self, items: &[WriteItem], version: Tid) {
-        if self.is_opaque() {
+        if self.notes_versions() {
             debug_assert!(
                 version.0 >= self.base,
                 "VW1: a commit is of the base's epoch or a later one"
@@ -273,11 +297,16 @@ impl View {
             return Ok(()); // VW4
         }
         let observed = reads.len() + nodes.len() + self.known.len() + 1;
+        if observed == 1
+            && let Some((at, tid)) = new
+        {
+            self.met.note(at, tid);
+            return Ok(()); // VW2: nothing was read before
+        }
         self.spent += observed;
-        let beyond = self.spent.saturating_sub(LOOKS_PER_OBSERVATION * observed);
-        if beyond > SPARE && !self.epochs.tick_between_passes() && beyond > self.most {
-            self.is_spent = true;
-            return Err(Stuck::Spent);
+        self.since_tick += observed;
+        if self.since_tick > BEFORE_TICK {
+            self.tick(observed)?;
         }
         pass(Point::Moving);
         let epoch = self.epochs.now();
@@ -288,9 +317,26 @@ impl View {
         self.look(reads, nodes, new)?; // VW2, VW5
         pass(Point::Looked);
         debug_assert!(self.base <= base && self.is_opaque(), "VW1: the view only moves on");
-        self.base = base;
+        (self.base, self.is_alone) = (base, false);
         if let Some((at, tid)) = new {
             self.met.note(at, tid);
+        }
+        Ok(())
+    }
+
+    /// Requests a new epoch, so that later reads of what was committed until now need no look.
+    ///
+    /// # Errors
+    /// [`Stuck::Spent`] if there is none, and looks have examined more than the attempt may.
+    /// `observed` is the number of observations to be examined next.
+    #[cold]
+    #[inline(never)]
+    fn tick(&mut self, observed: usize) -> Result<(), Stuck> {
+        if self.epochs.tick_between_passes() {
+            self.since_tick = 0;
+        } else if self.spent.saturating_sub(LOOKS_PER_OBSERVATION * observed) > self.most {
+            self.is_spent = true;
+            return Err(Stuck::Spent);
         }
         Ok(())
     }
