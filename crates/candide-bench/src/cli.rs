@@ -2,6 +2,7 @@
 
 mod array;
 mod bayes;
+mod beside;
 mod crash;
 mod database;
 mod genome;
@@ -39,6 +40,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use array::ArrayArgs;
 pub(crate) use bayes::BayesArgs;
+pub(crate) use beside::BesideArgs;
 pub(crate) use crash::{CrashArgs, CrashOrder};
 pub(crate) use database::{
     BackupArgs, DumpArgs, GetArgs, LoadArgs, LogCommand, RecoverBenchArgs, RepairArgs, TablesArgs,
@@ -149,7 +151,7 @@ pub(crate) enum Command {
         subcommand,
         subcommand_help_heading = "Workloads",
         subcommand_value_name = "tpcc|ycsb|ycsb-narrow|ycsb-hot|smallbank|rubis|wikipedia|tpcb|kmeans|vacation|labyrinth|bayes|genome|intruder|\
-                                 long-scan|shifting|key-value|range-scan|predicate|array"
+                                 long-scan|shifting|key-value|range-scan|predicate|array|beside"
     )]
     Bench(Box<Bench>),
     /// Measure a published figure again, at a size that suits this machine, and compare with the
@@ -324,6 +326,8 @@ pub(crate) enum Bench {
     RangeScan(RangeScanArgs),
     /// Increments of numbers in an array, of which each thread has its own share
     Array(ArrayArgs),
+    /// Transfers between two rows, beside threads that read all rows in one transaction
+    Beside(BesideArgs),
     /// Subtract one from a balance if it is above ten, and otherwise fill the balance up
     Predicate(PredicateArgs),
     /// Six kinds of bank transactions over savings and checking accounts

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use candide_compiled::banks::measured::{smallbank, tpcb};
 use candide_compiled::keys::measured::{
-    array, long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
+    array, beside, long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
 };
 use candide_compiled::stamp::measured::{bayes, genome, intruder, kmeans, labyrinth, vacation};
 use candide_compiled::tpcc::measured::tpcc;
@@ -122,6 +122,7 @@ fn bench(workload: Bench) -> Result<Ending, Failure> {
         Bench::KeyValue(args) => run([args.workload()], &args.common),
         Bench::RangeScan(args) => run([ranges(args.workload())], &args.common),
         Bench::Array(args) => run(args.workloads().into_iter().map(array), &args.common),
+        Bench::Beside(args) => run([beside(args.workload())], &args.common),
         Bench::Predicate(args) => run([predicate(args.workload())], &args.common),
         Bench::SmallBank(args) => run([smallbank(args.workload())], &args.common),
         Bench::Tpcc(args) => run(args.workloads().into_iter().map(tpcc), &args.common),

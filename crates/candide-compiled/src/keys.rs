@@ -5,7 +5,7 @@
 /// Workloads that can be measured.
 pub mod measured {
     use candide_harness::{AnyWorkload, measurable};
-    use candide_workloads::micro::{Array, Predicate, Ranges};
+    use candide_workloads::micro::{Array, Beside, Predicate, Ranges};
     use candide_workloads::two_tables::{LongScan, Shifting};
     use candide_workloads::ycsb::{Joint, Narrow, Single, WideInThirds, Word, Ycsb};
 
@@ -66,6 +66,12 @@ pub mod measured {
     /// Makes increments of an array measurable.
     #[inline(never)]
     pub fn array(workload: Array) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+
+    /// Makes writers beside readers of the whole database measurable.
+    #[inline(never)]
+    pub fn beside(workload: Beside) -> Box<dyn AnyWorkload> {
         measurable(workload)
     }
 

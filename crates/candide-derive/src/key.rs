@@ -286,7 +286,7 @@ pub(crate) fn newtype_number(
         #[automatically_derived]
         #header
         where
-            for<'__candide> #ty: #path::schema::Number,
+            for<'__candide> #ty: #path::schema::Summand,
         {
             type Of = #ty;
 

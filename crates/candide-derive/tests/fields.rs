@@ -241,6 +241,47 @@ fn structs_of_one_number_keep_its_updates() {
     );
 }
 
+/// Numbers of two words, as a column and as a column or key.
+#[derive(Field, Clone, Copy, Debug, PartialEq)]
+struct Wei(u128);
+
+#[derive(Key, Clone, Copy, Debug, PartialEq)]
+struct Gain {
+    wei: i128,
+}
+
+#[test]
+fn structs_of_one_number_of_128_bits_keep_its_updates() {
+    #[derive(Record, Clone, Copy)]
+    struct Account {
+        #[key]
+        id: u8,
+        has: Wei,
+        gain: Gain,
+    }
+
+    let db = Database::new();
+    let accounts = db.table::<Account>("accounts").unwrap();
+    let gain = |wei| Gain { wei };
+    db.run(|tx| {
+        let rows = [(1, 1 << 100, i128::MAX), (2, 5, -1)];
+        let row = |(id, has, wei)| Account { id, has: Wei(has), gain: gain(wei) };
+        accounts.insert_many(tx, rows.map(row))?;
+        accounts.update(tx, 1, Account::HAS.sub(Wei(1)).at_least(Wei(1 << 99)))?;
+        accounts.update(tx, 2, (Account::HAS.max(Wei(9)), Account::GAIN.add(gain(-1 << 90))))?;
+        assert_eq!(accounts.read(tx, 1, Account::HAS)?, Wei((1 << 100) - 1));
+        assert_eq!(accounts.read(tx, 2, Account::GAIN)?, gain((-1 << 90) - 1));
+        assert_eq!(accounts.sum(tx, Account::HAS)?, (1 << 100) + 8);
+        assert_eq!(accounts.sum(tx, Account::GAIN)?, i128::MAX - (1 << 90) - 1);
+        Ok(())
+    })
+    .unwrap();
+    let guarded = db.run(|tx| accounts.update(tx, 2, Account::HAS.sub(Wei(1)).at_least(Wei(9))));
+    assert_eq!(guarded, Err(Abort::Guard));
+    let overflow = db.run(|tx| accounts.update(tx, 1, Account::GAIN.add(gain(1))));
+    assert_eq!(overflow, Err(Abort::Overflow));
+}
+
 #[test]
 fn columns_of_128_bits_have_sums() {
     #[derive(Record, Clone, Copy)]

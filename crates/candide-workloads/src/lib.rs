@@ -11,6 +11,7 @@
 //! | [`micro::Ranges`] | one of 10 columns of 10 bytes, ordered | scans of up to 99 rows, and modifications of a single row |
 //! | [`micro::Predicate`] | balances | subtracting one from a balance above ten, or refilling the balance |
 //! | [`micro::Array`] | numbers | increments, each thread in a shard of its own |
+//! | [`micro::Beside`] | balances | some threads read all of them, the others move amounts between two |
 //! | [`two_tables::LongScan`] | one row that all transactions use, and a million rows | a read, a scan, a write |
 //! | [`two_tables::Shifting`] | the same | a read or, in alternate phases, a write of the one row, and then 20 reads |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |

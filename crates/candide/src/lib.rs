@@ -220,7 +220,6 @@ pub mod guide {
 pub mod derived {
     pub use crate::schema::codec::decode;
     pub use crate::schema::column_type::ColumnType;
-    pub use crate::schema::field::Newtype;
     pub use crate::schema::field_type::check_default;
     pub use crate::schema::key_text::{Show, show_components, show_variant};
     pub use crate::schema::nested::{Parts, most_bits, no_tag};
@@ -228,4 +227,5 @@ pub mod derived {
     pub use crate::schema::place::Place;
     pub use crate::schema::range::{Beginning, WordRange};
     pub use crate::schema::record::{key_layout, schema_hash};
+    pub use crate::schema::summand::Newtype;
 }

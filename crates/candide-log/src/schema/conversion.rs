@@ -39,7 +39,8 @@ impl TableSchema {
     ///
     /// Numbers, texts, variants, options, arrays, structs and their parts may become those of
     /// another size; whether each value fits is found row by row. A column that is new has its
-    /// default. All parts of the key stay parts of the key, so that no two rows get one key.
+    /// default; a part of a struct or of a variant that is new must be an option, and is `None`.
+    /// All parts of the key stay parts of the key, so that no two rows get one key.
     ///
     /// # Errors
     /// Rows cannot become such rows; the text names the first field in the way.

@@ -29,6 +29,8 @@ pub(super) enum Step {
     Array { from: u64, to: u64, count: u64, step: Box<Step> },
     /// The parts of a struct become those of the same names.
     Parts(Vec<Part>),
+    /// A part that the old type does not have becomes `None`, which has this many words in a key.
+    New { key_words: usize },
 }
 
 /// A type of whole numbers.
@@ -204,6 +206,7 @@ impl Step {
                 }
             }
             Step::Parts(parts) => convert_parts(parts, (words, from), (out, to))?,
+            Step::New { .. } => {}
         }
         Ok(())
     }
@@ -259,6 +262,7 @@ impl Step {
                 let number = f32::from_bits(float_of_key(first, 1 << 31) as u32);
                 out.push(key_of_float(f64::from(number).to_bits(), 1 << 63));
             }
+            Step::New { key_words } => out.resize(out.len() + key_words, 0),
             Step::Array { .. } => return Err("no key has the type".to_owned()),
         }
         Ok(())
@@ -294,13 +298,20 @@ fn variants(from: &EnumSchema, to: &EnumSchema) -> Result<Step, String> {
 
 fn parts(from: &[PartSchema], to: &[PartSchema]) -> Result<Vec<Part>, String> {
     let part = |part: &PartSchema| {
-        let place = from.iter().position(|other| other.name == part.name);
-        let place = place.ok_or_else(|| format!("part `{}: {}` is new", part.name, part.ty))?;
+        let PartSchema { name, bit, ty } = part;
+        let Some(place) = from.iter().position(|other| other.name == *name) else {
+            return match ty {
+                TypeSchema::Option(_) => {
+                    let step = Step::New { key_words: key_words(ty) };
+                    Ok(Part { bit: (0, (*bit).into()), word: 0, step })
+                }
+                _ => Err(format!("part `{name}: {ty}` is new, and is no option")),
+            };
+        };
         let old = &from[place];
-        let step = Step::between(&old.ty, &part.ty)
-            .map_err(|what| format!("part `{}`: {what}", part.name))?;
+        let step = Step::between(&old.ty, ty).map_err(|what| format!("part `{name}`: {what}"))?;
         let before = from[..place].iter().map(|part| key_words(&part.ty));
-        Ok(Part { bit: (old.bit.into(), part.bit.into()), word: before.sum(), step })
+        Ok(Part { bit: (old.bit.into(), (*bit).into()), word: before.sum(), step })
     };
     to.iter().map(part).collect()
 }

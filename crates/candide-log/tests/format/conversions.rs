@@ -209,6 +209,34 @@ fn parts_of_structs_keep_their_names() {
 }
 
 #[test]
+fn new_parts_that_are_options_are_none() {
+    let old = [("city", 0, u(16)), ("house", 16, i(8))];
+    let new = [("house", 0, i(8)), ("floor", 8, option(u(8))), ("city", 17, u(16))];
+    let from = table(
+        &[("id", of_parts("Id", 0, &[("a", 0, u(8)), ("b", 0, u(8))]))],
+        &[("at", 0, of_parts("Place", 24, &old)), ("all", 64, u(8))],
+    );
+    let key = [("b", 0, u(8)), ("c", 0, option(u(128))), ("a", 0, u(8))];
+    let to = table(
+        &[("id", of_parts("Id", 0, &key))],
+        &[("all", 0, u(8)), ("at", 8, of_parts("Place", 33, &new))],
+    );
+    let conversion = by_names(&from, &to);
+    assert_eq!(conversion.changes(), ["change the parts of `id`", "change the parts of `at`"]);
+    let row = [9 | 0xfd << 16, 77];
+    let found = converted((&from, &to), &conversion, (&[1, 2], &row));
+    let what =
+        "id Id { b: 2, c: None, a: 1 }, all 77, at Place { house: -3, floor: None, city: 9 }";
+    assert_eq!(found, Ok(what.to_owned()));
+
+    let plain = [("house", 0, i(8)), ("floor", 8, u(8)), ("city", 16, u(16))];
+    let to =
+        table(&[("id", from.fields[0].ty.clone())], &[("at", 0, of_parts("Place", 32, &plain))]);
+    let refused = from.conversion(&to, &|_| Vec::new()).unwrap_err();
+    assert_eq!(refused, "field `at`: part `floor: u8` is new, and is no option");
+}
+
+#[test]
 fn a_renamed_field_leaves_its_name_to_a_new_one() {
     let old = table(&[("id", u(8))], &[("a", 0, u(8)), ("b", 8, u(8))]);
     let mut new = table(&[("id", u(8))], &[("a", 0, u(8)), ("c", 8, u(8)), ("b", 16, u(8))]);

@@ -3,7 +3,7 @@
 use candide::{Abort, Database, Occ, Whole};
 use candide_workloads::Workload;
 use candide_workloads::micro::{
-    Array, Balance, Number, Predicate, PredicateTables, Ranges, RangesTables,
+    Array, Balance, Beside, Holding, Number, Predicate, PredicateTables, Ranges, RangesTables,
 };
 use candide_workloads::stamp::Form;
 use candide_workloads::ycsb::{Joint, Layout, Single, UserRow, Value, Values, Verify, Word, Ycsb};
@@ -72,6 +72,25 @@ fn damage_to_an_array_is_noticed() {
     assert_failed(&check(&db, &loaded), "numbers add up to 501");
     must(db.run(|tx| loaded.table.delete(tx, 7)));
     assert_failed(&check(&db, &loaded), "1999 numbers add up to");
+}
+
+#[test]
+fn transfers_beside_reads_of_all_rows_are_consistent_under_every_protocol_and_option() {
+    holds_everywhere(&Beside { rows: 100, readers: 2 });
+    // The last thread writes.
+    holds_everywhere(&Beside { rows: 100, readers: THREADS });
+}
+
+#[test]
+fn damage_beside_reads_of_all_rows_is_noticed() {
+    let db = database(true, true);
+    let loaded = load(&db, &Beside { rows: 100, readers: 1 }, 1);
+    run(&db, &loaded, 2, 100);
+    assert_eq!(check(&db, &loaded).failed, Vec::<String>::new());
+    must(db.run(|tx| loaded.table.update(tx, 7, Holding::BALANCE.add(1))));
+    assert_failed(&check(&db, &loaded), "100 balances add up to 100001, and 100 to 100000");
+    run(&db, &loaded, 2, 100);
+    assert_failed(&check(&db, &loaded), "reads of all rows did not give 100 that add up to 100000");
 }
 
 fn must(outcome: Result<(), Abort>) {

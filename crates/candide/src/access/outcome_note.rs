@@ -15,7 +15,8 @@ pub(crate) struct OutcomeNote {
     /// The first words of the row's key, as the table keeps them; `None` if the outcome belongs to
     /// no row, or to a key that no row can have.
     pub(crate) key: Option<[u64; OutcomeNote::KEY_WORDS]>,
-    /// The number that an update has computed: its unit, its word there, and its first bit.
+    /// The number that an update has computed, or the column that it sets: its unit, its word
+    /// there, and its first bit.
     pub(crate) number: Option<(u8, u16, u8)>,
 }
 

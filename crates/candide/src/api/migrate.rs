@@ -19,8 +19,10 @@ impl<P: Protocol> Builder<P> {
     /// Columns that are gone are dropped. Columns may be in another order or another group. A field
     /// that has got another name says its earlier one (`#[renamed = "mail"]`). A number, a text, an
     /// option, an array, the part of a struct may become one of another size, and the variants of
-    /// an enum may have other places: each value must fit. Parts of the key stay parts of the key,
-    /// and no other parts come. For anything else there is [`migrate`](Builder::migrate).
+    /// an enum may have other places: each value must fit. A new part of a struct or of a variant
+    /// with data must be an option, and is `None`; parts have no defaults. Parts of the key stay
+    /// parts of the key, and no other parts come. For anything else there is
+    /// [`migrate`](Builder::migrate).
     ///
     /// ```
     /// use candide::{Database, LogOptions, Migration, Occ, Record, Text, Whole};

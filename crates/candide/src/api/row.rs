@@ -11,7 +11,7 @@ use crate::record::RecordAt;
 use crate::schema::RowMeta;
 use crate::schema::{
     AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, KeyPacking, KeyWords, Number,
-    NumberRange, Projection, Record, Shown, Unit, Update, Updater, Words,
+    NumberRange, Place, Projection, Record, Shown, Unit, Update, Updater, Words,
 };
 use crate::txn::{FreeColumnsOnly, Stager, State, Tx};
 use std::borrow::Borrow;
@@ -127,6 +127,16 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     #[cold]
     fn not_found(&self) -> Abort {
         self.missed(&mut self.tx.state.borrow_mut())
+    }
+
+    /// Notes that a text does not fit a column, and returns the outcome.
+    #[cold]
+    #[inline(never)]
+    fn refuse_text(&self, column: Place) -> Abort {
+        let (core, state) = (self.table.core(), &mut *self.tx.state.borrow_mut());
+        self.table.in_words(&self.key, |key| {
+            state.outcome_of_column(Abort::TextTooLong, core, (key, column))
+        })
     }
 
     /// Reads columns; `None` if there is no row.
@@ -264,8 +274,8 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// As [`Table::update`].
     #[inline]
     pub fn update(&self, update: impl Update<R>) -> Result<(), Abort> {
-        if !update.fits() {
-            return Err(Abort::TextTooLong);
+        if let Some(column) = update.misfit() {
+            return Err(self.refuse_text(column));
         }
         let core = self.table.core();
         if !core.indexes.writes_are_plain() {

@@ -232,6 +232,15 @@ impl TableCore {
         })
     }
 
+    /// Returns the unit of a column, its first word there, and its first bit.
+    pub(crate) fn number_at(&self, place: Place) -> (u8, u16, u8) {
+        let (unit, first) = match self.layout.is_split() {
+            true => (place.group, 0),
+            false => (0, start_of(self.groups, usize::from(place.group))),
+        };
+        (unit, first as u16 + place.word, place.shift)
+    }
+
     /// Makes the rows permanent.
     pub(crate) fn make_permanent(&self) {
         self.restrictions.permanent.store(true, Ordering::Relaxed);

@@ -90,50 +90,8 @@ pub trait Field: Copy + Send + Sync + 'static {
     fn from_buffer(buffer: &Self::Buffer) -> Self;
 }
 
-/// A number of one word: the integers of at most 64 bits. [`Summand`](super::Summand) are all
-/// integers.
-#[diagnostic::on_unimplemented(
-    message = "the type `{Self}` has no arithmetic here",
-    label = "not an integer of at most 64 bits",
-    note = "columns of integers of at most 64 bits have `add`, `sub`, `min`, `max` and sums; other columns are changed by `set` and `modify`"
-)]
-pub trait Number: Field + sealed::Sealed {
-    /// The type of a sum of many numbers: `i64` for signed numbers, `u64` for others.
-    type Sum: Number + TryFrom<i128>;
-
-    /// Returns the number unchanged.
-    #[doc(hidden)]
-    fn widen(self) -> i128;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl<T: super::Newtype> Sealed for T {}
-}
-
-/// A struct around a field of type [`Newtype::Of`], which derived code implements this for. Around
-/// a number it is a number, too.
-pub trait Newtype: Field {
-    /// The type of the field.
-    type Of: Number;
-
-    /// Returns the field.
-    fn of(&self) -> Self::Of;
-}
-
-/// A struct of one number that derives [`Key`](crate::Key) or
-/// [`Field`](macro@crate::Field) keeps the number's updates.
-#[diagnostic::do_not_recommend]
-impl<T: Newtype> Number for T {
-    type Sum = <T::Of as Number>::Sum;
-
-    fn widen(self) -> i128 {
-        self.of().widen()
-    }
-}
-
 macro_rules! integer_fields {
-    ($($int:ident as $unsigned:ident, $bits:literal, $signed:literal, $sum:ident;)*) => {$(
+    ($($int:ident as $unsigned:ident, $bits:literal, $signed:literal;)*) => {$(
         impl Field for $int {
             const BITS: u32 = $bits;
             const SIGNED: bool = $signed;
@@ -154,31 +112,22 @@ macro_rules! integer_fields {
             }
         }
 
-        impl sealed::Sealed for $int {}
-
-        impl Number for $int {
-            type Sum = $sum;
-
-            fn widen(self) -> i128 {
-                self as i128
-            }
-        }
     )*};
 }
 
 // This is a macro, because the ten types differ only in name, and a trait cannot abstract over
 // `as`.
 integer_fields! {
-    u8 as u8, 8, false, u64;
-    u16 as u16, 16, false, u64;
-    u32 as u32, 32, false, u64;
-    u64 as u64, 64, false, u64;
-    usize as u64, 64, false, u64;
-    i8 as u8, 8, true, i64;
-    i16 as u16, 16, true, i64;
-    i32 as u32, 32, true, i64;
-    i64 as u64, 64, true, i64;
-    isize as u64, 64, true, i64;
+    u8 as u8, 8, false;
+    u16 as u16, 16, false;
+    u32 as u32, 32, false;
+    u64 as u64, 64, false;
+    usize as u64, 64, false;
+    i8 as u8, 8, true;
+    i16 as u16, 16, true;
+    i32 as u32, 32, true;
+    i64 as u64, 64, true;
+    isize as u64, 64, true;
 }
 
 macro_rules! wide_integer_fields {

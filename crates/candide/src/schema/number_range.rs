@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::field::Number;
+use super::summand::Number;
 use super::words::Words;
 use std::ops::{Bound, RangeBounds};
 

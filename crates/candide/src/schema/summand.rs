@@ -2,10 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use super::field::{Field, Number};
+use super::field::Field;
 
 /// A type whose columns have updates by arithmetic, and sums: the integers, and structs of one
-/// integer of at most 64 bits that derive [`Key`](crate::Key) or [`Field`](macro@crate::Field).
+/// integer that derive [`Key`](crate::Key) or [`Field`](macro@crate::Field).
 ///
 /// ```
 /// # use candide::{Database, Record};
@@ -46,25 +46,104 @@ pub trait Summand: Field + private::Sealed {
 
 mod private {
     pub trait Sealed {}
-    impl<T: super::Number> Sealed for T {}
+    impl<T: super::Newtype> Sealed for T {}
     impl Sealed for u128 {}
     impl Sealed for i128 {}
+
+    pub trait OfOneWord {}
+    impl<T: super::Newtype> OfOneWord for T {}
 }
 
+/// A struct around a field of type [`Newtype::Of`], which derived code implements this for. It has
+/// the arithmetic of the field.
+pub trait Newtype: Field {
+    /// The type of the field.
+    type Of: Summand;
+
+    /// Returns the field.
+    fn of(&self) -> Self::Of;
+}
+
+/// A struct of one number that derives [`Key`](crate::Key) or
+/// [`Field`](macro@crate::Field) keeps the number's updates.
 #[diagnostic::do_not_recommend]
-impl<T: Number> Summand for T {
-    type Sum = T::Sum;
-    // Fewer than 2^64 numbers of at most 64 bits do not leave the range.
-    type Total = i128;
+impl<T: Newtype> Summand for T {
+    type Sum = <T::Of as Summand>::Sum;
+    type Total = <T::Of as Summand>::Total;
 
     #[inline(always)]
-    fn added_to(self, total: i128) -> i128 {
-        total + self.widen()
+    fn added_to(self, total: Self::Total) -> Self::Total {
+        self.of().added_to(total)
     }
 
-    fn sum_of(total: i128) -> Option<T::Sum> {
-        total.try_into().ok()
+    fn sum_of(total: Self::Total) -> Option<Self::Sum> {
+        T::Of::sum_of(total)
     }
+}
+
+/// A number of one word: the integers of at most 64 bits. [`Summand`] are all integers.
+#[diagnostic::on_unimplemented(
+    message = "the type `{Self}` has no arithmetic here",
+    label = "not an integer of at most 64 bits",
+    note = "columns of integers of at most 64 bits have `add`, `sub`, `min`, `max` and sums; other columns are changed by `set` and `modify`"
+)]
+pub trait Number: Summand + private::OfOneWord {
+    /// Returns the number unchanged.
+    #[doc(hidden)]
+    fn widen(self) -> i128;
+}
+
+/// A struct of one number that derives [`Key`](crate::Key) or [`Field`](macro@crate::Field) is a
+/// number, too.
+#[diagnostic::do_not_recommend]
+impl<T: Newtype> Number for T
+where
+    T::Of: Number,
+{
+    fn widen(self) -> i128 {
+        self.of().widen()
+    }
+}
+
+macro_rules! summands {
+    ($($int:ty: $sum:ty;)*) => {$(
+        impl private::Sealed for $int {}
+        impl private::OfOneWord for $int {}
+
+        impl Number for $int {
+            fn widen(self) -> i128 {
+                self as i128
+            }
+        }
+
+        impl Summand for $int {
+            type Sum = $sum;
+            // Fewer than 2^64 numbers of at most 64 bits do not leave the range.
+            type Total = i128;
+
+            #[inline(always)]
+            fn added_to(self, total: i128) -> i128 {
+                total + self.widen()
+            }
+
+            fn sum_of(total: i128) -> Option<Self::Sum> {
+                total.try_into().ok()
+            }
+        }
+    )*};
+}
+
+summands! {
+    u8: u64;
+    u16: u64;
+    u32: u64;
+    u64: u64;
+    usize: u64;
+    i8: i64;
+    i16: i64;
+    i32: i64;
+    i64: i64;
+    isize: i64;
 }
 
 impl Summand for u128 {

@@ -35,9 +35,10 @@ pub trait Update<R: Record>: private::Sealed {
     #[doc(hidden)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort>;
 
-    /// Returns whether all texts that columns are set to fit. Only such an update is staged.
+    /// Returns the place of the first column that is set to a text that does not fit. An update
+    /// with such a column is not staged.
     #[doc(hidden)]
-    fn fits(&self) -> bool;
+    fn misfit(&self) -> Option<Place>;
 }
 
 mod private {
@@ -205,9 +206,10 @@ impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
     }
 
     #[inline(always)]
-    fn fits(&self) -> bool {
+    fn misfit(&self) -> Option<Place> {
         // Only a text may not fit. For other types this is a constant.
-        !matches!(T::TYPE, FieldType::ShortText { .. }) || self.code != Code::User
+        let misfits = matches!(T::TYPE, FieldType::ShortText { .. }) && self.code == Code::User;
+        misfits.then_some(self.place)
     }
 }
 
@@ -223,8 +225,8 @@ macro_rules! tuple_updates {
             }
 
             #[inline(always)]
-            fn fits(&self) -> bool {
-                $(self.$index.fits())&&+
+            fn misfit(&self) -> Option<Place> {
+                None $(.or_else(|| self.$index.misfit()))+
             }
         }
     )*};

@@ -16,6 +16,7 @@ struct Part {
     code: Text<8>,
     height: u8,
     width: u8,
+    label: Text<8>,
     #[group(stock)]
     count: i64,
     #[group(stock)]
@@ -24,7 +25,16 @@ struct Part {
 
 fn part(shelf: u32, board: u32) -> Part {
     let code = Text::new(&format!("{shelf}-{board}")).unwrap();
-    Part { shelf, board, code, height: 250, width: 3, count: 5, bins: [9; 6] }
+    Part {
+        shelf,
+        board,
+        code,
+        height: 250,
+        width: 3,
+        label: Text::default(),
+        count: 5,
+        bins: [9; 6],
+    }
 }
 
 /// An updater that always refuses.
@@ -108,9 +118,29 @@ fn an_outcome_names_its_table_key_and_column<P: Protocol>() {
             Ok(())
         };
         assert_eq!(said(ignored), guard);
-        // What belongs to no row is not said to belong to an earlier one.
-        let alike = &|tx: &Tx<'_, P>| parts.insert(tx, Part { shelf: 7, ..part(1, 2) });
-        assert_eq!(said(alike), "not_unique");
+        // The entry of a unique index that another row has, and keeps.
+        let alike = |tx: &Tx<'_, P>, shelf| parts.insert(tx, Part { shelf, ..part(1, 2) });
+        let taken = r#"not_unique on parts.by_code, key "1-2""#;
+        assert_eq!(said(&|tx| alike(tx, 7)), taken);
+        let second = &|tx: &Tx<'_, P>| {
+            alike(tx, 8)?;
+            parts.insert(tx, Part { shelf: 7, ..part(1, 3) })?;
+            parts.delete(tx, here)
+        };
+        assert_eq!(said(second), r#"not_unique on parts.by_code, key "1-3""#);
+        let in_part = |tx: &Tx<'_, P>| {
+            assert_eq!(tx.attempt(|tx| alike(tx, 9)), Err(Abort::NotUnique));
+            assert_eq!(tx.last_outcome().unwrap().to_string(), taken);
+            parts.update(tx, there, Part::COUNT.add(1))
+        };
+        assert_eq!(said(&in_part), absent);
+
+        // A text that is too long for its column.
+        let long = |tx: &Tx<'_, P>| {
+            parts.update(tx, here, (Part::COUNT.add(1), Part::LABEL.set("nine bytes")))
+        };
+        let too_long = "text_too_long on parts.label, key shelf: 1, board: 2";
+        assert_eq!(said(&long), too_long);
 
         // A closure asks for what it has just got.
         session

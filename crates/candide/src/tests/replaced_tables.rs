@@ -6,14 +6,13 @@ use crate::any::{Chosen, Erased};
 use crate::locks::LAST_RANK;
 use crate::policy::Policy;
 use crate::protocols::Exclusion;
-use crate::sync::{Point, with_hook};
+use crate::sync::{AtomicBool, Ordering, Point, with_hook};
 use crate::{
     Abort, Database, Error, IndexOptions, Level, LogOptions, Migration, Mvcc, Mvto, Occ, Record,
 };
 use crate::{RunOptions, Serial, TableOptions, TicToc};
 use candide_log_testing::{CrashOptions, SimDisk};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A row of the earlier version, and one of the later version.

@@ -10,14 +10,13 @@
 
 #![forbid(unsafe_code)]
 
-use crate::record::RecordAt;
+use crate::record::{CellAt, RecordAt};
 use std::collections::BTreeMap;
 
 /// The rows of a transaction that wait for entries, and a log of the changes, to undo them.
 #[derive(Debug, Default)]
 pub(super) struct Deferred {
-    /// The primary keys of the rows that wait.
-    waiting: BTreeMap<Wait, Box<[u64]>>,
+    waiting: BTreeMap<Wait, Waiting>,
     changes: Vec<Change>,
     /// The number of waits that have begun.
     begun: u64,
@@ -27,12 +26,20 @@ pub(super) struct Deferred {
 /// the number of the wait: of the waits for one entry, the first has the smallest number.
 type Wait = (u64, u64);
 
+/// A row that waits.
+#[derive(Debug, Clone)]
+struct Waiting {
+    /// The entry.
+    at: CellAt,
+    /// The primary key of the row.
+    primary: Box<[u64]>,
+}
+
 /// A change of the rows that wait.
 #[derive(Debug)]
 enum Change {
     Began(Wait),
-    /// The wait has ended, of the row with this primary key.
-    Ended(Wait, Box<[u64]>),
+    Ended(Wait, Waiting),
 }
 
 /// A moment to which the waits can be taken back.
@@ -58,52 +65,61 @@ impl Deferred {
         Moment { changes: self.changes.len(), begun: self.begun }
     }
 
-    /// Makes a row wait for an entry.
-    pub(super) fn push(&mut self, entry: RecordAt, primary: &[u64]) {
-        let wait = (entry.block().address(), self.begun);
+    /// Makes a row wait for the entry at `at`.
+    pub(super) fn push(&mut self, at: CellAt, primary: &[u64]) {
+        let wait = (at.record().block().address(), self.begun);
         self.begun += 1;
-        self.waiting.insert(wait, primary.into());
+        self.waiting.insert(wait, Waiting { at, primary: primary.into() });
         self.changes.push(Change::Began(wait));
     }
 
     /// Ends the wait of a row for an entry. Returns whether the row has waited for it.
     pub(super) fn give_up(&mut self, entry: RecordAt, primary: &[u64]) -> bool {
         let is_it = |row: &[u64]| *row == *primary;
-        let wait = self.of(entry).find(|(_, row)| is_it(row)).map(|(wait, _)| *wait);
+        let wait = self.of(entry).find(|(_, row)| is_it(&row.primary)).map(|(wait, _)| *wait);
         wait.map(|wait| self.end(wait)).is_some()
     }
 
     /// Ends the wait of the first row that waits for an entry. Returns the row's primary key.
     pub(super) fn next(&mut self, entry: RecordAt) -> Option<Box<[u64]>> {
         let (wait, _) = self.of(entry).next()?;
-        Some(self.end(*wait))
+        Some(self.end(*wait).primary)
     }
 
-    /// Returns the waits for an entry, with the primary keys of the rows.
-    fn of(&self, entry: RecordAt) -> impl Iterator<Item = (&Wait, &Box<[u64]>)> {
+    /// Returns the waits for an entry, with the rows.
+    fn of(&self, entry: RecordAt) -> impl Iterator<Item = (&Wait, &Waiting)> {
         self.waiting.range((entry.block().address(), 0)..=(entry.block().address(), u64::MAX))
     }
 
-    fn end(&mut self, wait: Wait) -> Box<[u64]> {
-        let primary = self.waiting.remove(&wait).expect("the row waits");
-        self.changes.push(Change::Ended(wait, primary.clone()));
-        primary
+    fn end(&mut self, wait: Wait) -> Waiting {
+        let row = self.waiting.remove(&wait).expect("the row waits");
+        self.changes.push(Change::Ended(wait, row.clone()));
+        row
     }
 
-    /// Returns whether a row waits for an entry for which it did not wait at that moment.
-    pub(super) fn has_more_than(&self, earlier: Moment) -> bool {
+    /// Returns the entry for which a row has waited first, of those that wait.
+    pub(super) fn first(&self) -> Option<CellAt> {
+        let first = self.waiting.iter().min_by_key(|(wait, _)| wait.1);
+        first.map(|(_, row)| row.at)
+    }
+
+    /// Returns the first entry for which a row waits that did not wait for it at that moment.
+    pub(super) fn first_since(&self, earlier: Moment) -> Option<CellAt> {
         let since = &self.changes[earlier.changes..];
-        since.iter().any(|change| match change {
-            Change::Began(wait) => self.waiting.get(wait).is_some_and(|row| {
-                // The wait that the row had, if it had one, must have ended before this one began.
-                !since.iter().any(|change| match change {
-                    Change::Ended(ended, of) => {
-                        ended.0 == wait.0 && ended.1 < earlier.begun && of == row
-                    }
-                    Change::Began(_) => false,
-                })
-            }),
-            Change::Ended(..) => false,
+        let is_new = |wait: &Wait, row: &Waiting| {
+            // The wait that the row had, if it had one, must have ended before this one began.
+            !since.iter().any(|change| match change {
+                Change::Ended(ended, of) => {
+                    ended.0 == wait.0 && ended.1 < earlier.begun && of.primary == row.primary
+                }
+                Change::Began(_) => false,
+            })
+        };
+        since.iter().find_map(|change| match change {
+            Change::Began(wait) => {
+                self.waiting.get(wait).filter(|row| is_new(wait, row)).map(|row| row.at)
+            }
+            Change::Ended(..) => None,
         })
     }
 
@@ -114,8 +130,8 @@ impl Deferred {
                 Change::Began(wait) => {
                     self.waiting.remove(&wait);
                 }
-                Change::Ended(wait, primary) => {
-                    self.waiting.insert(wait, primary);
+                Change::Ended(wait, row) => {
+                    self.waiting.insert(wait, row);
                 }
             }
         }

@@ -169,7 +169,7 @@ impl<P: Protocol> State<P> {
                     self.stage_entry(engine, index, record, primary, intent)?;
                 }
                 Some((record, Occupancy::Taken)) => {
-                    self.deferred.push(record, primary);
+                    self.deferred.push(index.entries.layout.at(record, Unit::ROW), primary);
                     self.note_deferred();
                 }
                 None => {}

@@ -8,7 +8,7 @@ use crate::access::{OutcomeNote, Outcomes};
 use crate::engine::{Common, Protocol, TableCore};
 use crate::error::Abort;
 use crate::record::CellAt;
-use crate::schema::{Key, Projection, Record, Undecoded};
+use crate::schema::{Key, Place, Projection, Record, Undecoded};
 use std::fmt;
 
 /// An outcome, and the row and the column to which it belongs.
@@ -40,9 +40,11 @@ use std::fmt;
 #[non_exhaustive]
 pub struct Outcome {
     /// The outcome: [`Abort::NotFound`], [`Abort::Duplicate`], [`Abort::Guard`],
-    /// [`Abort::Overflow`], [`Abort::Undecodable`], or another one, which belongs to no row.
+    /// [`Abort::Overflow`], [`Abort::Undecodable`], [`Abort::NotUnique`], [`Abort::TextTooLong`],
+    /// or another one, which belongs to no row.
     pub cause: Abort,
-    /// The table's name; `None` if the outcome belongs to no row.
+    /// The table's name; for [`Abort::NotUnique`], with that of the index, to whose keys `key`
+    /// belongs then. `None` if the outcome belongs to no row.
     pub table: Option<String>,
     /// The column whose update has failed, or whose codec has refused a value. `None` if the
     /// outcome belongs to a whole row or to a program's own updater, or if the row type does not
@@ -153,6 +155,21 @@ impl<P: Protocol> State<P> {
         cause
     }
 
+    /// Notes that a column of the row with a key, in the words that the table keeps, cannot have a
+    /// value, and returns the outcome.
+    #[cold]
+    pub(crate) fn outcome_of_column(
+        &mut self,
+        cause: Abort,
+        table: &TableCore,
+        (key, column): (&[u64], Place),
+    ) -> Abort {
+        let number = Some(table.number_at(column));
+        let note = OutcomeNote::of_key(cause, table.number, key);
+        self.writes.outcomes.note(OutcomeNote { number, ..note });
+        cause
+    }
+
     /// Notes an outcome of a table, but of no row that it could have, and returns it.
     #[cold]
     pub(crate) fn outcome_in(&mut self, cause: Abort, table: &TableCore) -> Abort {
@@ -168,11 +185,14 @@ impl<P: Protocol> State<P> {
         cause
     }
 
-    /// Notes that a transaction has ended in an outcome, unless it was noted with its place.
+    /// Notes that a transaction has ended in an outcome, unless it was noted with its place. The
+    /// rows that wait for entries of unique indexes still do.
     #[cold]
     pub(super) fn settle_outcome(&mut self, cause: Abort) {
         let is_noted = || self.writes.outcomes.last().is_some_and(|note| note.cause == cause);
-        if cause.is_outcome() && !is_noted() {
+        if let (Abort::NotUnique, Some(entry)) = (cause, self.deferred.first()) {
+            self.outcome_at(cause, entry);
+        } else if cause.is_outcome() && !is_noted() {
             self.outcome_nowhere(cause);
         }
     }

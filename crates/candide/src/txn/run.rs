@@ -707,11 +707,11 @@ impl<P: Protocol> TxnRunner<P> {
     #[inline(never)]
     fn end_otherwise(&mut self, engine: &Engine<P>, effects: &Effects, verdict: &Verdict<'_>) {
         let state = self.state.get_mut();
-        state.deferred.clear();
         state.retries = false;
         if let Verdict::Outcome(abort) = verdict {
             state.settle_outcome(*abort);
         }
+        state.deferred.clear();
         self.end(engine, effects, |counters| match verdict {
             Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),

@@ -66,8 +66,10 @@ impl<P: Protocol> State<P> {
         if let Some(abort) = self.failure_since(savepoint) {
             return Err(abort);
         }
-        let is_refused = self.deferred.has_more_than(savepoint.deferred);
-        if is_refused { Err(Abort::NotUnique) } else { Ok(()) }
+        match self.deferred.first_since(savepoint.deferred) {
+            Some(entry) => Err(self.outcome_at(Abort::NotUnique, entry)),
+            None => Ok(()),
+        }
     }
 
     /// Returns the outcome of the first operation that is known to have failed, if that operation

@@ -2,7 +2,6 @@
 
 use super::frozen::split;
 use super::*;
-use crate::locks::note_frozen;
 
 #[test]
 fn the_rows_of_a_permanent_table_go_with_the_table() {
@@ -20,40 +19,6 @@ fn the_rows_of_a_permanent_table_go_with_the_table() {
     };
     assert_eq!(left(TableOptions::default()), 0);
     assert_eq!(left(TableOptions::default().permanent()), 0);
-}
-
-/// As in a table from the files, which gets its restrictions when the program names it: it may have
-/// records of rows that were deleted before. (Here `restrict` is done by hand.)
-#[test]
-fn a_row_that_is_inserted_again_is_not_read_before_its_commit_has_a_version() {
-    let scene = split(TableOptions::default());
-    scene.db.run(|tx| scene.table.delete(tx, 7)).unwrap();
-    let core = scene.table.core();
-    core.make_permanent();
-    core.set_frozen(0b10);
-    let locks = scene.db.inner.catalog.locks().unwrap();
-    let units = core.layout.frozen_units(0b10, core.groups.len());
-    locks.policies.freeze(core.number, units);
-    core.index.for_each(&mut |record| {
-        let cells = core.layout.cells(record);
-        cells.filter(|at| locks.policies.is_frozen(*at)).for_each(note_frozen);
-    });
-    std::thread::scope(|scope| {
-        let mut session = scene.db.session().unwrap();
-        let mut inserter = None;
-        let seen = session.with(ONCE()).run(|tx| {
-            let x = scene.table.read(tx, 0, Item::COUNT)?;
-            let insert = |table: &Table<Item, Occ>, tx: &Tx<'_, Occ>| {
-                table.update(tx, 0, Item::COUNT.set(1))?;
-                table.insert(tx, Item::new(7, 1))
-            };
-            inserter = Some(spawn(scope, &scene, Point::Executed, insert).reached());
-            let row = scene.table.get(tx, 7, Item::OTHER)?;
-            Ok((x, row))
-        });
-        assert_eq!(inserter.unwrap().finish(), (Ok(()), 0));
-        assert_ne!(seen, Ok((0, Some(100))), "the row was inserted together with a change of x");
-    });
 }
 
 struct Seen(Result<(bool, i64), Abort>);
