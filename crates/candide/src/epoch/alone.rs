@@ -34,7 +34,7 @@
 
 use super::number::Epoch;
 use super::slot::{Slot, Slots};
-use crate::sync::{AtomicU64, Ordering, full_fence};
+use crate::sync::{AtomicU64, Ordering, Point, full_fence, pass};
 use std::sync::Arc;
 
 /// No session is alone.
@@ -107,6 +107,7 @@ impl Alone {
         full_fence(); // E33
         let mut others = slots.all.values().filter(|other| other.number() != number);
         let all_are_aside = others.all(|other| other.put_aside());
+        pass(Point::Announced);
         let confirm = if all_are_aside { confirmed(number) } else { NONE };
         // Release: what the other sessions had committed when their slots were put aside (E33).
         let _ = self.0.compare_exchange(announce, confirm, Ordering::Release, relaxed);

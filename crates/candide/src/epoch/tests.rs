@@ -1,5 +1,8 @@
 use super::*;
+use crate::sync::{Point, with_hook};
 use crate::tests::waiting::eventually;
+use std::cell::Cell;
+use std::rc::Rc;
 
 #[test]
 fn only_a_pin_keeps_the_reclamation_bound() {
@@ -137,6 +140,25 @@ fn a_session_is_not_alone_while_another_one_is_pinned_for_long() {
     epochs.unpin(&other);
     pass_with_pins_of(&epochs, &one);
     assert!(epochs.is_alone(&one));
+}
+
+#[test]
+fn a_session_that_is_announced_is_not_alone_if_another_one_is_pinned_before_the_confirmation() {
+    let epochs = Epochs::manual(10);
+    let (one, other) = (epochs.register(), epochs.register());
+    drop(epochs.pinned(&other));
+    let pins = Rc::new(Cell::new(0));
+    let pin_the_other = {
+        let (epochs, pins) = (epochs.clone(), pins.clone());
+        move |point| {
+            if point == Point::Announced {
+                pins.set(pins.get() + 1);
+                drop(epochs.pinned(&other));
+            }
+        }
+    };
+    with_hook(pin_the_other, || pass_with_pins_of(&epochs, &one));
+    assert!(pins.get() > 0 && !epochs.is_alone(&one));
 }
 
 #[test]

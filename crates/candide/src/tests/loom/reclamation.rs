@@ -130,11 +130,15 @@ fn loom_reader_that_pins_again() {
     });
 }
 
-/// One session is found to be alone while another one commits. If the first one is alone in an
-/// attempt, the commit has ended before, or is of a later epoch (EP5).
-#[test]
-fn loom_a_session_alone_against_a_commit() {
-    explore(3, || {
+scenes! {
+    /// One session is found to be alone while another one commits. If the first one is alone in an
+    /// attempt, the commit has ended before, or is of a later epoch (EP5).
+    loom_a_session_alone_against_a_commit = alone_against_a_commit(false);
+    loom_a_session_found_alone_before_its_attempt = alone_against_a_commit(true);
+}
+
+fn alone_against_a_commit(is_found_before: bool) {
+    explore(3, move || {
         let epochs = Epochs::manual(5);
         let (slot, other) = (epochs.register(), epochs.register());
         drop(epochs.pinned(&other));
@@ -150,15 +154,19 @@ fn loom_a_session_alone_against_a_commit() {
                 epoch
             })
         };
-        let advancer = {
+        let mut advancer = {
             let epochs = epochs.clone();
-            thread::spawn(move || epochs.advance())
+            Some(thread::spawn(move || epochs.advance()))
         };
+        let mut await_advancer = || advancer.take().map(|advancer| advancer.join().unwrap());
+        if is_found_before {
+            await_advancer();
+        }
         let pin = epochs.pinned(&slot);
         let is_alone = epochs.is_alone(&slot);
         let (begun, seen) = (slot.own_epoch(), row.load(Ordering::Relaxed));
         drop(pin);
-        advancer.join().unwrap();
+        await_advancer();
         let committed = writer.join().unwrap();
         assert!(
             !is_alone || seen == 1 || committed > begun,
