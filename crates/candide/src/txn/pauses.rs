@@ -93,8 +93,7 @@ mod tests {
 
     #[test]
     fn bounds_of_pauses_double_from_the_first_to_the_largest() {
-        let bounds =
-            |length: Duration| [1, 2, 3, 7, 8, 9, 33, u32::MAX].map(|n| backoff(length, n));
+        let bounds = |length: Duration| [1, 2, 3, 7, 8, 9, 33, u32::MAX].map(|n| backoff(length, n));
         let long = bounds(Duration::from_secs(1)).map(|bound| bound.as_micros());
         assert_eq!(long, [2, 4, 8, 128, 200, 200, 200, 200]);
         let short = bounds(Duration::from_nanos(500)).map(|bound| bound.as_nanos());
