@@ -5,7 +5,7 @@
 use super::database::Builder;
 use crate::catalog::Migration;
 use crate::engine::Protocol;
-use crate::schema::{Key, Record, RowType, store_in};
+use crate::schema::{Key, Record, RowReader, RowType, store_in};
 use std::any::TypeId;
 
 impl<P: Protocol> Builder<P> {
@@ -122,7 +122,7 @@ impl<P: Protocol> Builder<P> {
     ) -> Self {
         let convert =
             move |key: &[u64], words: &[u64], to_key: &mut Vec<u64>, to: &mut Vec<u64>| {
-                let new = function(Old::load(&Old::Key::from_words(key), words));
+                let new = function(Old::load(&Old::Key::from_words(key), &RowReader::new(words)));
                 to_key.extend_from_slice(new.key().words().as_ref());
                 let mut image = <New::Image as crate::schema::Buffer>::ZERO;
                 to.extend_from_slice(store_in(&new, &mut image));

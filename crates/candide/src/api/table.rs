@@ -11,7 +11,8 @@ use crate::index::{Found, Place};
 use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
 use crate::schema::{
-    AsKey, Buffer, Key, Projection, Record, RowMeta, Units, Words, store_in, undecoded_in,
+    AsKey, Buffer, Key, Projection, Record, RowMeta, RowReader, Units, Words, store_in,
+    undecoded_in,
 };
 use crate::txn::{InsertTarget, Stager, State, Tx};
 use std::borrow::Borrow;
@@ -226,9 +227,19 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &Tx<'_, P>,
         rows: impl IntoIterator<Item = R>,
     ) -> Result<(), Abort> {
+        self.insert_each(tx, rows)
+    }
+
+    /// As [`Table::insert_many`], of rows that the caller may keep.
+    pub(super) fn insert_each(
+        &self,
+        tx: &Tx<'_, P>,
+        rows: impl IntoIterator<Item = impl Borrow<R>>,
+    ) -> Result<(), Abort> {
         let mut place = Place::default();
         for row in rows {
-            if !self.insert_near(tx, &row, &mut place)? {
+            let row = row.borrow();
+            if !self.insert_near(tx, row, &mut place)? {
                 return Err(self.refuse(tx, Abort::Duplicate, &row.key()));
             }
         }
@@ -266,7 +277,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// As [`Table::insert_if_absent`]. `TELLS` is whether the closure learns more than that there
     /// was no row as far as is known.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn insert_unless<const TELLS: bool>(&self, tx: &Tx<'_, P>, row: &R) -> Result<bool, Abort> {
+    pub(super) fn insert_unless<const TELLS: bool>(
+        &self,
+        tx: &Tx<'_, P>,
+        row: &R,
+    ) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
         let target = self.record_for(tx, state, &row.key())?;
         if TELLS && P::ASSUMES_BLINDLY && !target.is_new {
@@ -365,7 +380,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let rows = for_each_row(&self.inner, &self.core, &mut |key, words| {
             is_refused |= R::CODED && undecoded_in::<R>(words).is_some();
             if !is_refused {
-                each(&R::load(&R::Key::from_words(key), words));
+                each(&R::load(&R::Key::from_words(key), &RowReader::new(words)));
             }
         })?;
         if is_refused { Err(Error::Transaction(Abort::Undecodable)) } else { Ok(rows) }
@@ -539,7 +554,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
                 }
             }
         }
-        self.insert_many(tx, rows.map(|(key, words)| R::load(&key, words)))
+        self.insert_many(tx, rows.map(|(key, words)| R::load(&key, &RowReader::new(words))))
     }
 
     /// Returns the record that a lookup has found. If the lookup has found none, observes the

@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use crate::schema::{FieldInfo, FieldType, PartType, Place, RowType, image_words, start_of};
+use crate::schema::{
+    FieldInfo, FieldType, PartType, Place, RowType, RowWriter, StoreDefault, image_words, start_of,
+};
 use candide_log::schema::{
     EnumSchema, FieldPlace, FieldSchema, PartSchema, StructSchema, TypeSchema, VariantSchema,
 };
@@ -30,9 +32,9 @@ pub(super) fn fields_of(row: &RowType) -> Vec<FieldSchema> {
 }
 
 /// Returns the words of a column's default, which `default` writes into the words of a row.
-fn default_of(row: &RowType, place: Place, default: fn(&mut [u64])) -> Vec<u8> {
+fn default_of(row: &RowType, place: Place, default: StoreDefault) -> Vec<u8> {
     let mut words = vec![0; image_words(row.groups)];
-    default(&mut words);
+    default(&mut RowWriter::new(&mut words));
     let first = start_of(row.groups, place.group.into()) + usize::from(place.word);
     let own = &words[first..first + usize::from(place.words)];
     own.iter().flat_map(|word| (word >> place.shift & place.mask).to_le_bytes()).collect()

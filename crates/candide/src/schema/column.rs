@@ -14,6 +14,7 @@ use super::place::Place;
 use super::record::Record;
 use super::record::RowMeta;
 use super::record::store_in;
+use super::row_words::{RowReader, RowWriter};
 use super::unit::Unit;
 use super::words::Words;
 use crate::error::Abort;
@@ -154,10 +155,10 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         usize::from(start) + usize::from(self.word)
     }
 
-    /// Writes a value into the words of a row.
+    /// Writes a value into a row.
     #[inline]
-    pub fn put(&self, words: &mut [u64], value: &T) {
-        let first = self.word_in_row();
+    pub fn put(&self, row: &mut RowWriter<'_>, value: &T) {
+        let (words, first) = (row.words(), self.word_in_row());
         if T::BITS < 64 {
             let mask = Self::MASK << self.shift;
             words[first] = words[first] & !mask | value.word(0) << self.shift & mask;
@@ -168,12 +169,12 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         }
     }
 
-    /// Reads the value from the words of a row.
+    /// Reads the value from a row.
     #[inline]
-    pub fn take(&self, words: &[u64]) -> T {
+    pub fn take(&self, row: &RowReader<'_>) -> T {
         let first = self.word_in_row();
         let mut buffer = T::Buffer::ZERO;
-        self.copy_from(Words::Own(words), first, &mut buffer);
+        self.copy_from(Words::Own(row.words()), first, &mut buffer);
         T::from_buffer(&buffer)
     }
 
@@ -515,8 +516,9 @@ pub(crate) fn decoded<R: Record, Pr: Projection<R>>(
 
 /// Returns the first column whose codec refuses its words in a row.
 pub(crate) fn undecoded_in<R: Record>(words: &[u64]) -> Option<Undecoded> {
+    let row = RowReader::new(words);
     R::FIELDS.iter().find_map(|field| {
-        let problem = field.check?(words).err()?;
+        let problem = field.check?(&row).err()?;
         Some(Undecoded { column: field.name, problem })
     })
 }
@@ -569,7 +571,7 @@ impl<R: Record> Projection<R> for Whole {
     #[inline]
     fn value(&self, key: &R::Key, words: &R::Image) -> R {
         let mut words = *words;
-        R::load(key, words.words())
+        R::load(key, &RowReader::new(words.words()))
     }
 
     fn assign(&self, key: &R::Key, value: &R, sink: &mut impl Sink) -> Result<(), Abort> {

@@ -8,6 +8,7 @@ use super::field_type::FieldType;
 use super::nested::{part_word, take_part};
 use super::packing::Size;
 use super::record::Record;
+use super::row_words::{RowReader, RowWriter};
 
 /// The operations of derived code on columns of a type. Derived code calls each one as `<T as
 /// ColumnType>::…`. So if columns cannot have the type `T`, the compiler reports this once, and not
@@ -31,11 +32,11 @@ pub trait ColumnType: Sized {
     /// [`Field::TYPE`], for what has a part of this type.
     const TYPE: &'static FieldType;
 
-    /// Writes a value into the words of a row.
-    fn put<R: Record, A: ColumnKind>(&self, column: Column<R, Self, A>, words: &mut [u64]);
+    /// Writes a value into a row.
+    fn put<R: Record, A: ColumnKind>(&self, column: Column<R, Self, A>, row: &mut RowWriter<'_>);
 
-    /// Reads the value from the words of a row.
-    fn take<R: Record, A: ColumnKind>(column: Column<R, Self, A>, words: &[u64]) -> Self;
+    /// Reads the value from a row.
+    fn take<R: Record, A: ColumnKind>(column: Column<R, Self, A>, row: &RowReader<'_>) -> Self;
 
     /// Returns what a part at `place` has in word `index` of the whole.
     fn part_word(&self, place: (usize, u32), index: usize) -> u64;
@@ -51,13 +52,13 @@ impl<T: Field> ColumnType for T {
     const TYPE: &'static FieldType = T::TYPE;
 
     #[inline(always)]
-    fn put<R: Record, A: ColumnKind>(&self, column: Column<R, T, A>, words: &mut [u64]) {
-        column.put(words, self);
+    fn put<R: Record, A: ColumnKind>(&self, column: Column<R, T, A>, row: &mut RowWriter<'_>) {
+        column.put(row, self);
     }
 
     #[inline(always)]
-    fn take<R: Record, A: ColumnKind>(column: Column<R, T, A>, words: &[u64]) -> T {
-        column.take(words)
+    fn take<R: Record, A: ColumnKind>(column: Column<R, T, A>, row: &RowReader<'_>) -> T {
+        column.take(row)
     }
     #[inline(always)]
     fn part_word(&self, place: (usize, u32), index: usize) -> u64 {

@@ -10,17 +10,18 @@ use super::index_spec::{IndexKind, IndexSpec};
 use super::key::Key;
 use super::key_text::Show;
 use super::meta::Meta;
+use super::row_words::{RowReader, RowWriter};
 use std::any::TypeId;
 
 /// A row type: a key, and plain data in one or more column groups. Usually derived:
-/// `#[derive(Record)]`.
+/// `#[derive(Record)]`. Code that copies rows of any type asks for that: `R: Record + Copy`.
 ///
 /// A hand-written implementation looks as follows. The columns outside the key lie in the words of
 /// their groups, group after group. A [`Column`](super::column::Column) constant gives the exact
 /// place of each column, and `store` and `load` use these constants:
 ///
 /// ```
-/// use candide::schema::Meta;
+/// use candide::schema::{Meta, RowReader, RowWriter};
 /// use candide::{Column, Group, Hashed, Record};
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,27 +49,27 @@ use std::any::TypeId;
 ///     fn key(&self) -> u64 {
 ///         self.id
 ///     }
-///     fn store(&self, words: &mut [u64]) {
-///         Self::LIMIT.put(words, &self.limit);
-///         Self::FROZEN.put(words, &self.frozen);
-///         Self::CENTS.put(words, &self.cents);
+///     fn store(&self, row: &mut RowWriter<'_>) {
+///         Self::LIMIT.put(row, &self.limit);
+///         Self::FROZEN.put(row, &self.frozen);
+///         Self::CENTS.put(row, &self.cents);
 ///     }
-///     fn load(key: &u64, words: &[u64]) -> Account {
+///     fn load(key: &u64, row: &RowReader<'_>) -> Account {
 ///         Account {
 ///             id: *key,
-///             limit: Self::LIMIT.take(words),
-///             frozen: Self::FROZEN.take(words),
-///             cents: Self::CENTS.take(words),
+///             limit: Self::LIMIT.take(row),
+///             frozen: Self::FROZEN.take(row),
+///             cents: Self::CENTS.take(row),
 ///         }
 ///     }
 /// }
 ///
 /// let account = Account { id: 7, limit: 500, frozen: true, cents: -3 };
 /// let mut words = [0; 2];
-/// account.store(&mut words);
-/// assert_eq!(Account::load(&7, &words), account);
+/// account.store(&mut RowWriter::new(&mut words));
+/// assert_eq!(Account::load(&7, &RowReader::new(&words)), account);
 /// ```
-pub trait Record: Copy + Send + Sync + 'static {
+pub trait Record: Clone + Send + Sync + 'static {
     /// The primary key.
     type Key: Key;
     /// The kind of index by which tables find rows of this type:
@@ -82,12 +83,11 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// Returns the row's key.
     fn key(&self) -> Self::Key;
 
-    /// Writes every column outside the key to `words`. `words` holds all groups one after another,
-    /// and contains only zeros before the call.
-    fn store(&self, words: &mut [u64]);
+    /// Writes every column outside the key to `row`, whose words are zeros before the call.
+    fn store(&self, row: &mut RowWriter<'_>);
 
-    /// Returns the row with `key` whose other columns are in `words`.
-    fn load(key: &Self::Key, words: &[u64]) -> Self;
+    /// Returns the row with `key` whose other columns are in `row`.
+    fn load(key: &Self::Key, row: &RowReader<'_>) -> Self;
 }
 
 /// The declarations of a row type as constants. Every [`Record`] has them; since this is a trait of
@@ -224,6 +224,6 @@ pub(crate) fn store_in<'a, R: Record>(row: &R, image: &'a mut R::Image) -> &'a [
         words.len() == const { image_words(R::GROUPS) },
         "the image of a row has another number of words than before"
     );
-    row.store(words);
+    row.store(&mut RowWriter::new(words));
     words
 }
