@@ -685,7 +685,7 @@ impl<P: Protocol> TxnRunner<P> {
         let state = self.state.get_mut();
         state.finish(engine);
         if state.holds_some() {
-            self.end_held(effects);
+            self.end_held(engine, effects);
         }
         self.collect_garbage(engine, effects);
         // The count comes before the unpinning. So an observer that sees no pin but an old count
@@ -697,8 +697,8 @@ impl<P: Protocol> TxnRunner<P> {
 
     /// Ends what the attempt has held: units, values, and steps.
     #[inline(never)]
-    fn end_held(&mut self, effects: &Effects) {
-        if self.state.get_mut().end_held(&self.public.left_values) {
+    fn end_held(&mut self, engine: &Engine<P>, effects: &Effects) {
+        if self.state.get_mut().end_held(engine, &self.public.left_values) {
             // Another thread may have taken over what was left, to count it.
             self.has_garbage = true;
             self.give_up_values(effects);

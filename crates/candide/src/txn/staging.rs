@@ -225,7 +225,8 @@ impl<P: Protocol> State<P> {
         Ok(())
     }
 
-    /// Refuses to delete a row that is permanent, and otherwise stages the removal of its entries.
+    /// Refuses to delete a row that is permanent. Otherwise notes what the delete replaces outside
+    /// of the record, and stages the removal of the row's entries.
     #[cold]
     #[inline(never)]
     fn admit_delete(
@@ -236,6 +237,12 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         if table.restrictions.is_permanent() {
             return Err(Abort::Permanent);
+        }
+        if !table.layout.named().is_empty() {
+            self.note_value_write(engine, table)?;
+        }
+        if table.indexes.is_empty() {
+            return Ok(());
         }
         self.remove_entries(engine, table, record)
     }
