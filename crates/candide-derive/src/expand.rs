@@ -336,10 +336,10 @@ impl Record {
         quote! {
             struct __CandideLayout<T: ?::core::marker::Sized>(::core::marker::PhantomData<T>);
 
-            impl<T: #path::schema::Field> __CandideLayout<T> {
-                const OF: ::core::primitive::u64 = <T as #path::schema::Field>::LAYOUT;
+            impl<T: #path::derived::ColumnType> __CandideLayout<T> {
+                const OF: ::core::primitive::u64 = <T as #path::derived::ColumnType>::LAYOUT;
                 const TYPE: &'static #path::schema::FieldType =
-                    <T as #path::schema::Field>::TYPE;
+                    <T as #path::derived::ColumnType>::TYPE;
             }
 
             trait __CandideNoLayout {

@@ -11,8 +11,8 @@ use crate::index::{Found, Place};
 use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
 use crate::schema::{
-    AsKey, Buffer, Key, Projection, Record, RowMeta, RowReader, Units, Words, store_in,
-    undecoded_in,
+    AsKey, Buffer, Key, NoLong, Pinned, Projection, Record, RowMeta, RowReader, Units, Words,
+    store_in, undecoded_in,
 };
 use crate::txn::{InsertTarget, Stager, State, Tx};
 use std::borrow::Borrow;
@@ -152,7 +152,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
             return session.run_body(&mut |tx| self.admit(tx)).map(|()| None);
         };
         let key: &R::Key = key.borrow();
+        // The pin of a single read ends before the value is made.
         if !Pr::CODED
+            && !Pr::LONG
             && let Some(unit) = self.core.layout.only_unit_of(projection.groups())
         {
             let mut words = Pr::EMPTY;
@@ -160,7 +162,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             if let Some(is_there) =
                 self.in_words(key, |key| session.single_read(&self.core, key, unit, copy))
             {
-                return Ok(is_there.then(|| projection.value(key, &words)));
+                return Ok(is_there.then(|| projection.value(key, &words, Pinned::by(session))));
             }
         }
         self.get_in_transaction(session, key, projection)
@@ -249,6 +251,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts `row` unless a row with its key exists; returns whether `row` was inserted. If
     /// possible, links the record at `place`, where the last one was linked.
     fn insert_near(&self, tx: &Tx<'_, P>, row: &R, place: &mut Place) -> Result<bool, Abort> {
+        if !R::LONG.is_empty() {
+            return self.insert_long::<false>(tx, row, place);
+        }
         let state = &mut *tx.state.borrow_mut();
         state.admit(tx.engine, &self.core)?;
         // This does not call `in_words`, for the same reason as `find_found`.
@@ -282,6 +287,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &Tx<'_, P>,
         row: &R,
     ) -> Result<bool, Abort> {
+        if !R::LONG.is_empty() {
+            return self.insert_long::<TELLS>(tx, row, &mut Place::default());
+        }
         let state = &mut *tx.state.borrow_mut();
         let target = self.record_for(tx, state, &row.key())?;
         if TELLS && P::ASSUMES_BLINDLY && !target.is_new {
@@ -323,7 +331,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         record: RecordAt,
         row: &R,
     ) -> Result<bool, Abort> {
-        state.insert_again(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
+        let words = &mut { R::Image::ZERO };
+        let words = store_in(row, words, &mut NoLong)?;
+        state.insert_again(tx.engine, &self.core, record, words)
     }
 
     /// Stages the insertion of a row and of its index entries. The row is asked for its words once,
@@ -337,7 +347,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         row: &R,
     ) -> Result<(), Abort> {
         let words = &mut { R::Image::ZERO };
-        let words = store_in(row, words);
+        let words = store_in(row, words, &mut NoLong)?;
         state.add_entries(tx.engine, &self.core, record, words)?;
         state.stage_new_words(tx.engine, &self.core, record, words)
     }
@@ -353,7 +363,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     #[doc(alias = "upsert")]
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
-        let words = store_in(&row, &mut image);
+        let words = match R::LONG.is_empty() {
+            true => store_in(&row, &mut image, &mut NoLong)?,
+            false => self.keep_row(tx, &row, &mut image)?,
+        };
         let state = &mut *tx.state.borrow_mut();
         self.in_words(&row.key(), |key| state.put(tx.engine, &self.core, key, words))
     }
@@ -380,7 +393,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let rows = for_each_row(&self.inner, &self.core, &mut |key, words| {
             is_refused |= R::CODED && undecoded_in::<R>(words).is_some();
             if !is_refused {
-                each(&R::load(&R::Key::from_words(key), &RowReader::new(words)));
+                let row = RowReader::pinned::<R>(words, Pinned::by(words));
+                each(&R::load(&R::Key::from_words(key), &row));
             }
         })?;
         if is_refused { Err(Error::Transaction(Abort::Undecodable)) } else { Ok(rows) }
@@ -542,6 +556,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         rows: &[u64],
         row_words: usize,
     ) -> Result<(), Abort> {
+        debug_assert!(R::LONG.is_empty(), "the words of a row have not all of its bytes");
         let rows = rows.chunks_exact(row_words).map(|row| {
             let (key, words) = row.split_at(R::Key::WORDS);
             (R::Key::from_words(key), words)
@@ -623,6 +638,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         state: &'a mut State<P>,
         record: RecordAt,
     ) -> Stager<'a, R, P> {
-        Stager { state, engine: tx.engine, table: &self.core, record, row: PhantomData }
+        let (engine, table, row) = (tx.engine, &*self.core, PhantomData);
+        Stager { state, engine, table, record, next_value: 0, row }
     }
 }

@@ -3,7 +3,8 @@
 #![forbid(unsafe_code)]
 
 use crate::schema::{
-    FieldInfo, FieldType, PartType, Place, RowType, RowWriter, StoreDefault, image_words, start_of,
+    FieldInfo, FieldType, PartType, Place, PutLong, RowType, RowWriter, StoreDefault, image_words,
+    start_of,
 };
 use candide_log::schema::{
     EnumSchema, FieldPlace, FieldSchema, PartSchema, StructSchema, TypeSchema, VariantSchema,
@@ -25,7 +26,10 @@ pub(super) fn fields_of(row: &RowType) -> Vec<FieldSchema> {
             }
         };
         let default = info.place.zip(info.default);
-        let default = default.map(|(place, default)| default_of(row, place, default));
+        let default = default.and_then(|(place, default)| match info.ty.is_long() {
+            true => DefaultBytes::of(default),
+            false => Some(default_of(row, place, default)),
+        });
         FieldSchema { name: info.name.to_owned(), place, ty, default }
     };
     row.fields.iter().map(field).collect()
@@ -40,6 +44,24 @@ fn default_of(row: &RowType, place: Place, default: StoreDefault) -> Vec<u8> {
     own.iter().flat_map(|word| (word >> place.shift & place.mask).to_le_bytes()).collect()
 }
 
+/// The bytes of the default of a column of any length; `None` if it is the empty value, or none of
+/// an option.
+struct DefaultBytes(Option<Vec<u8>>);
+
+impl DefaultBytes {
+    fn of(default: StoreDefault) -> Option<Vec<u8>> {
+        let mut bytes = DefaultBytes(None);
+        default(&mut RowWriter::of_column(&mut bytes));
+        bytes.0
+    }
+}
+
+impl PutLong for DefaultBytes {
+    fn put(&mut self, _: usize, _: &'static str, bytes: Option<&[u8]>) {
+        self.0 = bytes.map(<[u8]>::to_vec);
+    }
+}
+
 fn type_of(ty: &FieldType) -> TypeSchema {
     match *ty {
         FieldType::Opaque { bits, key_words, layout } => {
@@ -52,6 +74,8 @@ fn type_of(ty: &FieldType) -> TypeSchema {
         FieldType::Char => TypeSchema::Char,
         FieldType::ShortText { bytes } => TypeSchema::Text(bytes as u32),
         FieldType::FixedBytes { bytes } => TypeSchema::Bytes(bytes as u32),
+        FieldType::LongText => TypeSchema::LongText,
+        FieldType::LongBytes => TypeSchema::LongBytes,
         FieldType::Enum { name, bits, variants } => {
             let variant = |(tag, name): (u64, &&str)| VariantSchema {
                 name: (*name).to_owned(),

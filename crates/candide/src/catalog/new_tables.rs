@@ -169,7 +169,7 @@ impl Catalog {
                 capacity,
                 log_number: None,
                 has_values: options.has_values,
-                named: options.named().into(),
+                named: options.named(row).into(),
                 permanent: options.permanent,
                 frozen: if options.frozen { all_groups(row.groups.len()) } else { 0 },
                 former: former(0),

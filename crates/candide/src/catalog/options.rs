@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::TableIndex;
 use crate::policy::Policy;
+use crate::schema::RowType;
 
 /// Options for creating a table.
 ///
@@ -116,14 +117,15 @@ impl TableOptions {
     }
 
     /// Returns the words of a row that may name values outside of records.
-    pub(super) fn named(&self) -> &'static [u16] {
+    pub(super) fn named(&self, row: &RowType) -> &'static [u16] {
         if self.has_values {
             return &[0];
         }
         #[cfg(test)]
-        return self.long_words;
-        #[cfg(not(test))]
-        &[]
+        if !self.long_words.is_empty() {
+            return self.long_words;
+        }
+        row.long
     }
 
     /// Makes words of a row name bytes outside of records. Their numbers are those among all words

@@ -29,8 +29,8 @@ use crate::sync::prefetch;
 use crate::sync::{MODELLED, Ordering};
 use std::fmt;
 
-/// The largest length of a value, in bytes.
-pub(crate) const LONG_BYTES_MAX: usize = 16 << 20;
+pub(crate) use crate::schema::LONG_BYTES_MAX;
+
 /// The largest length of a value that has room in the word.
 const SHORT_BYTES_MAX: usize = 7;
 

@@ -3,6 +3,7 @@
 pub(crate) mod delta;
 mod layout;
 pub(crate) mod long;
+mod long_columns;
 #[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 mod tid;

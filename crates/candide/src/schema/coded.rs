@@ -8,7 +8,7 @@ use super::field::Field;
 use super::operation::Sink;
 use super::place::Place;
 use super::record::Record;
-use super::row_words::{RowReader, RowWriter};
+use super::row_words::{Pinned, RowReader, RowWriter};
 use super::unit::Unit;
 use super::update::ColumnUpdate;
 use super::words::Words;
@@ -109,7 +109,7 @@ impl<R: Record, C: Codec, A: ColumnKind> Projection<R> for Coded<R, C, A> {
         Some(Undecoded { column: self.name(), problem })
     }
 
-    fn value(&self, _key: &R::Key, words: &Self::Words) -> C::Value {
+    fn value(&self, _key: &R::Key, words: &Self::Words, _: Pinned<'_>) -> C::Value {
         decode::<C>(C::Stored::from_buffer(words), self.name())
     }
 

@@ -25,8 +25,6 @@ use super::row_words::{RowReader, RowWriter};
 pub trait ColumnType: Sized {
     /// The size of columns of this type.
     const SIZE: Size;
-    /// [`Field::SIGNED`], for a struct of one part.
-    const SIGNED: bool;
     /// [`Field::LAYOUT`], for what has a part of this type.
     const LAYOUT: u64;
     /// [`Field::TYPE`], for what has a part of this type.
@@ -37,17 +35,10 @@ pub trait ColumnType: Sized {
 
     /// Reads the value from a row.
     fn take<R: Record, A: ColumnKind>(column: Column<R, Self, A>, row: &RowReader<'_>) -> Self;
-
-    /// Returns what a part at `place` has in word `index` of the whole.
-    fn part_word(&self, place: (usize, u32), index: usize) -> u64;
-
-    /// Returns the part at `place` of the whole that `words` hold.
-    fn take_part(words: &[u64], place: (usize, u32)) -> Self;
 }
 
 impl<T: Field> ColumnType for T {
     const SIZE: Size = Size { bits: T::BITS, words: T::WORDS };
-    const SIGNED: bool = T::SIGNED;
     const LAYOUT: u64 = T::LAYOUT;
     const TYPE: &'static FieldType = T::TYPE;
 
@@ -60,6 +51,40 @@ impl<T: Field> ColumnType for T {
     fn take<R: Record, A: ColumnKind>(column: Column<R, T, A>, row: &RowReader<'_>) -> T {
         column.take(row)
     }
+}
+
+/// The operations of derived code on parts of structs and of variants, as [`ColumnType`] has those
+/// on columns.
+#[diagnostic::on_unimplemented(
+    message = "the trait `Field` is not implemented for `{Self}`: a part cannot have this type",
+    label = "not a type for parts of columns",
+    note = "parts have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, times and addresses of the \
+            standard library, types that derive `candide::Key` or `candide::Field`, and options and arrays of these",
+    note = "parts have a fixed size: use `candide::Text<N>` for `String` and `candide::Bytes<N>` for `Vec<u8>`, or make it a column of the row"
+)]
+pub trait FieldPart: Sized {
+    /// The size of parts of this type.
+    const SIZE: Size;
+    /// [`Field::SIGNED`], for a struct of one part.
+    const SIGNED: bool;
+    /// [`Field::LAYOUT`], for what has a part of this type.
+    const LAYOUT: u64;
+    /// [`Field::TYPE`], for what has a part of this type.
+    const TYPE: &'static FieldType;
+
+    /// Returns what a part at `place` has in word `index` of the whole.
+    fn part_word(&self, place: (usize, u32), index: usize) -> u64;
+
+    /// Returns the part at `place` of the whole that `words` hold.
+    fn take_part(words: &[u64], place: (usize, u32)) -> Self;
+}
+
+impl<T: Field> FieldPart for T {
+    const SIZE: Size = Size { bits: T::BITS, words: T::WORDS };
+    const SIGNED: bool = T::SIGNED;
+    const LAYOUT: u64 = T::LAYOUT;
+    const TYPE: &'static FieldType = T::TYPE;
+
     #[inline(always)]
     fn part_word(&self, place: (usize, u32), index: usize) -> u64 {
         part_word(self, place, index)

@@ -21,7 +21,18 @@ pub trait Buffer: Copy {
     fn words(&mut self) -> &mut [u64] {
         &mut []
     }
+
+    /// Returns whether the buffer is an array of words. Only this crate can say so of a type, since
+    /// other crates cannot name the type of the argument.
+    #[doc(hidden)]
+    fn is_plain(_: Private) -> bool {
+        false
+    }
 }
+
+/// An argument of functions that other crates can neither call nor implement.
+#[derive(Debug)]
+pub struct Private;
 
 impl<const N: usize> Buffer for [u64; N] {
     const ZERO: Self = [0; N];
@@ -34,6 +45,10 @@ impl<const N: usize> Buffer for [u64; N] {
     #[inline(always)]
     fn words(&mut self) -> &mut [u64] {
         self
+    }
+
+    fn is_plain(_: Private) -> bool {
+        true
     }
 }
 

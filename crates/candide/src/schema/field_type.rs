@@ -54,6 +54,10 @@ pub enum FieldType {
         /// The number of bytes.
         bytes: usize,
     },
+    /// `String`.
+    LongText,
+    /// `Vec<u8>`.
+    LongBytes,
     /// An enum that derives [`Key`](crate::Key). The tag of a variant is its place.
     Enum {
         /// The name of the type.
@@ -97,6 +101,17 @@ pub enum FieldType {
         /// The names of the variants, and their parts.
         variants: &'static [(&'static str, &'static [PartType])],
     },
+}
+
+impl FieldType {
+    /// Returns whether values have any length.
+    pub(crate) const fn is_long(&self) -> bool {
+        match self {
+            FieldType::Optional(FieldType::LongText | FieldType::LongBytes) => true,
+            FieldType::LongText | FieldType::LongBytes => true,
+            _ => false,
+        }
+    }
 }
 
 /// A part of a struct or of a variant.

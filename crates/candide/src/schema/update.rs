@@ -11,6 +11,7 @@ use super::column::{Column, ColumnKind, Projection};
 use super::field::{Buffer, Field};
 use super::field_type::FieldType;
 use super::field_value::FieldValue;
+use super::long::LongSink;
 use super::operation::{Arithmetic, Code, Sink};
 use super::place::Place;
 use super::record::Record;
@@ -31,6 +32,10 @@ use std::marker::PhantomData;
     note = "several columns are updated by a tuple of at most six updates"
 )]
 pub trait Update<R: Record>: private::Sealed {
+    /// Whether the update may set a column of any length.
+    #[doc(hidden)]
+    const LONG: bool = false;
+
     /// Passes the update's operations to `sink`, in order.
     #[doc(hidden)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort>;
@@ -40,7 +45,7 @@ pub trait Update<R: Record>: private::Sealed {
     fn fits(&self) -> bool;
 }
 
-mod private {
+pub(super) mod private {
     pub trait Sealed {}
     impl<R, T> Sealed for super::ColumnUpdate<R, T> {}
 }
@@ -216,6 +221,8 @@ macro_rules! tuple_updates {
         impl<$($name: private::Sealed),+> private::Sealed for ($($name,)+) {}
 
         impl<R: Record, $($name: Update<R>),+> Update<R> for ($($name,)+) {
+            const LONG: bool = $($name::LONG)||+;
+
             #[inline(always)]
             fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
                 $(self.$index.stage(sink)?;)+
@@ -341,6 +348,12 @@ impl<'a, R> ImageSink<'a, R> {
 /// has been staged.
 pub(crate) struct DryRun;
 
+impl LongSink for DryRun {
+    fn keep(&mut self, _: &'static str, _: &[u8]) -> Result<u64, Abort> {
+        Ok(0)
+    }
+}
+
 impl Sink for DryRun {
     #[inline(always)]
     fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
@@ -355,6 +368,13 @@ impl Sink for DryRun {
         _arithmetic: Arithmetic,
     ) -> Result<(), Abort> {
         Ok(())
+    }
+}
+
+/// Leaves columns of any length empty, since no index has them.
+impl<R> LongSink for ImageSink<'_, R> {
+    fn keep(&mut self, _: &'static str, _: &[u8]) -> Result<u64, Abort> {
+        Ok(0)
     }
 }
 
