@@ -41,7 +41,7 @@ protocol_tests!(all: blocks_that_no_commit_installs_are_freed_with_their_attempt
 fn blocks_that_no_commit_installs_are_freed_with_their_attempt<P: Protocol>() {
     let scene = Scene::<P>::new(false);
     let Scene { db, notes } = &scene;
-    let in_use = || db.inner.engine.long.get().unwrap().in_use();
+    let in_use = || db.inner.engine.long_memory().unwrap().in_use();
     db.run(|tx| scene.insert(tx, 1, [&block(1), &block(2)])).unwrap();
     let texts = [&block(3)[..], &block(4)[..]];
     assert_eq!(db.run(|tx| scene.insert(tx, 1, texts)), Err(Abort::Duplicate), "{}", P::NAME);

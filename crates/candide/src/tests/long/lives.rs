@@ -2,6 +2,7 @@
 
 use super::{Note, Scene, block, text};
 use crate::engine::Protocol;
+use crate::tests::waiting::eventually;
 use crate::{Abort, Database, Tx, Whole};
 
 protocol_tests!(all: a_block_is_freed_once_when_it_is_replaced_or_deleted = churn(false));
@@ -145,6 +146,19 @@ fn room_for_what_many_writes_replace_is_reserved<P: Protocol>() {
     })
     .unwrap();
     assert_eq!(scene.settle(), 300);
+}
+
+protocol_tests!(concurrent: a_dropped_table_frees_its_blocks);
+fn a_dropped_table_frees_its_blocks<P: Protocol>() {
+    let scene = Scene::<P>::new(true);
+    let db = &scene.db;
+    db.run(|tx| (0..20).try_for_each(|key| scene.insert(tx, key, [&block(key), &block(9)])))
+        .unwrap();
+    db.drop_table("notes").unwrap();
+    eventually("the end of the blocks", || {
+        db.run(|_| Ok(())).unwrap();
+        db.inner.engine.long_memory().unwrap().in_use() == 0
+    });
 }
 
 protocol_tests!(all: the_memory_limit_refuses_a_block);

@@ -134,7 +134,7 @@ impl<P: Protocol> Scene<P> {
                 });
             }
         });
-        (named.len(), engine.long.get().unwrap().in_use() as usize)
+        (named.len(), engine.long_memory().unwrap().in_use() as usize)
     }
 
     /// Waits until the blocks in use are exactly those that the rows name, and returns their number.

@@ -78,7 +78,7 @@ fn an_old_snapshot_keeps_no_younger_block<P: Chained>() {
     for number in 2..100 {
         db.run(|tx| scene.set_first(tx, 1, &block(number))).unwrap();
     }
-    let in_use = || db.inner.engine.long.get().unwrap().in_use();
+    let in_use = || db.inner.engine.long_memory().unwrap().in_use();
     eventually("the end of the blocks between", || {
         db.run(|_| Ok(())).unwrap();
         in_use() == 2

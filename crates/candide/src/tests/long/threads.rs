@@ -29,7 +29,7 @@ fn bytes_are_read_whole_whatever_threads_do<P: Protocol>() {
                     let ended = scene.db.run(|tx| {
                         let note = || {
                             let note = scene.note(tx, key, [&text(number), &text(number + 1)])?;
-                            Ok(super::Note { count: number as i64, ..note })
+                            Ok::<_, Abort>(super::Note { count: number as i64, ..note })
                         };
                         check(tx, other)?;
                         match what {
