@@ -283,7 +283,7 @@ impl Catalog {
         if names_blocks {
             common.long.get_or_init(|| {
                 let first = self.slabs_made.fetch_add(LONG_SLABS as u64, Ordering::Relaxed);
-                LongMemory::new(SlabId(first as u32), &common.memory)
+                Box::new(LongMemory::new(SlabId(first as u32), &common.memory))
             });
         }
         let former = plan.former.as_deref();

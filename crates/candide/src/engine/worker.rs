@@ -137,7 +137,7 @@ impl Local {
     /// Frees a value that no reader can reach any more, as [`Local::free`] does.
     #[inline]
     pub(crate) fn discard(&mut self, value: Value, common: &Common) {
-        self.values.discard(value, common.long.get(), &mut self.caches);
+        self.values.discard(value, common.long_memory(), &mut self.caches);
     }
 
     /// Returns whether the session has left queue entries or memory that its garbage must take

@@ -24,10 +24,7 @@
 //!   stored, and read by that attempt and by the owner that has replaced it.
 
 use crate::memory::{Block, Cache, LongKind, LongMemory, OutOfMemory, WORD_BYTES};
-#[cfg(not(any(loom, shuttle)))]
-use crate::sync::prefetch;
 use crate::sync::{MODELLED, Ordering};
-use std::fmt;
 
 pub(crate) use crate::schema::LONG_BYTES_MAX;
 
@@ -123,13 +120,6 @@ impl LongBytes<'_> {
     }
 }
 
-#[cfg(not(any(loom, shuttle)))]
-impl fmt::Debug for LongBytes<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_slice().fmt(f)
-    }
-}
-
 /// Returns the number of bytes that a word has in itself.
 #[inline]
 fn short_bytes(word: u64) -> usize {
@@ -176,15 +166,6 @@ pub(crate) fn append<A: ?Sized>(word: u64, _pin: &A, into: &mut Vec<u8>) {
 #[inline]
 pub(crate) fn len<A: ?Sized>(word: u64, _pin: &A) -> usize {
     if names_block(word) { length(block_of(word)) } else { short_bytes(word) }
-}
-
-/// Prefetches the block that a word names, if it names one. The block need not be allocated.
-#[cfg(not(any(loom, shuttle)))]
-#[inline]
-pub(crate) fn prefetch_long(word: u64) {
-    if names_block(word) {
-        prefetch(Block::hint_at(word & !TAG));
-    }
 }
 
 /// Returns the number of bytes in a block that is allocated.

@@ -73,6 +73,8 @@ mod life;
 mod log;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod log_rounds;
+#[cfg(not(any(loom, shuttle)))]
+mod long;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(any(loom, shuttle, sanitized)))]

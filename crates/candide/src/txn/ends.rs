@@ -384,7 +384,7 @@ impl<P: Protocol> State<P> {
         }
         let has_values = held >= WRITES_VALUES;
         if has_values {
-            self.end_values(left, engine.long.get());
+            self.end_values(left, engine.long_memory());
         }
         has_values
     }

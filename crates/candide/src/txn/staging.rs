@@ -254,7 +254,7 @@ impl<P: Protocol> State<P> {
             return Err(Abort::Permanent);
         }
         if !table.layout.named().is_empty() {
-            self.note_value_write(engine, table)?;
+            self.note_admitted_value_write(table);
         }
         if table.indexes.is_empty() {
             return Ok(());

@@ -23,10 +23,15 @@ impl<P: Protocol> State<P> {
         table: &TableCore,
     ) -> Result<(), Abort> {
         self.admit(engine, table)?;
+        self.note_admitted_value_write(table);
+        Ok(())
+    }
+
+    /// Notes what [`State::note_value_write`] notes, for an operation that has been admitted.
+    pub(super) fn note_admitted_value_write(&mut self, table: &TableCore) {
         self.held |= WRITES_VALUES;
         self.writes.note_values();
         self.worker.local.values.note_write(table);
-        Ok(())
     }
 
     /// Keeps a value until the attempt ends, and returns the word that names it. The caller is
@@ -61,7 +66,7 @@ impl<P: Protocol> State<P> {
         if let Some(word) = long::short_word(bytes) {
             return Ok(word);
         }
-        let memory = engine.long.get().expect("made with the table");
+        let memory = engine.long_memory().expect("made with the table");
         let local = &mut self.worker.local;
         let word = long::allocate(bytes, memory, &mut local.caches);
         let word = word.map_err(|OutOfMemory| Abort::MemoryLimit)?;
