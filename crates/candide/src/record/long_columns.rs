@@ -166,6 +166,8 @@ macro_rules! long_columns {
             }
 
             fn value(&self, _key: &R::Key, words: &LongWord, pin: Pinned<'_>) -> $long {
+                // The word is one of such a column.
+                self.long_place();
                 Long::of_word(words.0, pin)
             }
 

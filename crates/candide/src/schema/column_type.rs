@@ -17,10 +17,11 @@ use super::row_words::{RowReader, RowWriter};
     message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
     label = "not a type for columns",
     note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, times and addresses of \
-            the standard library, types that derive `candide::Key` or `candide::Field`, and options and arrays of these",
-    note = "rows have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, for a struct or enum of your own \
-            `#[derive(candide::Field)]`, and for a type of another crate a struct of one field, such as an integer or bytes, that derives \
-            `candide::Key`, or `#[record(with = ..)]` and a `candide::Codec`; features of `candide` have the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
+            the standard library, types that derive `candide::Key` or `candide::Field`, and options and arrays of these; also `String` \
+            and `Vec<u8>`, and options of them, but not within another type",
+    note = "for a struct or enum of your own use `#[derive(candide::Field)]`, and for a type of another crate a struct of one field, such as \
+            an integer or bytes, that derives `candide::Key`, or `#[record(with = ..)]` and a `candide::Codec`; features of `candide` have \
+            the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
 )]
 pub trait ColumnType: Sized {
     /// The size of columns of this type.

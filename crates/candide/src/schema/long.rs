@@ -47,6 +47,7 @@ impl LongColumns {
                     words[at] = words[at - 1];
                     at -= 1;
                 }
+                assert!(at == 0 || words[at - 1] != word, "two columns of any length share a word");
                 words[at] = word;
                 count += 1;
             }

@@ -90,7 +90,10 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
             None => self.update(Code::User, T::from_buffer(&T::Buffer::ZERO)),
         }
     }
+}
 
+/// Commit-time updates of columns of integers that no index contains.
+impl<R: Record, T, A: ColumnKind> Column<R, T, A> {
     /// Adds `summand`. If the sum is out of the type's range, the transaction fails with
     /// [`Abort::Overflow`].
     #[expect(

@@ -75,6 +75,8 @@ mod log;
 mod log_rounds;
 #[cfg(not(any(loom, shuttle)))]
 mod long;
+#[cfg(not(any(loom, shuttle, sanitized)))]
+mod long_columns;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(any(loom, shuttle, sanitized)))]
