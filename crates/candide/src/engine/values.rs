@@ -7,13 +7,15 @@
 //! other session has seen what was not installed. A commit *replaces* the value that a unit names
 //! when it stores another word or deletes the row; an image repeats the words that have not
 //! changed. It notes what it replaces when nothing can fail any more, and before it stores the
-//! first word; the words of an absent row are not looked at, since its deletion has replaced what
-//! they name. When the attempt ends, its protocol takes over what was replaced
-//! ([`Versions::leave_values`](super::Versions::leave_values)), and what was not installed is freed.
+//! first word (`serial`, which stores at once, notes it at the end); the words of an absent row are
+//! not looked at, since its deletion has replaced what they name. When the attempt ends, its
+//! protocol takes over what was replaced
+//! ([`Versions::leave_values`](super::Versions::leave_values)), and what was not installed is
+//! freed.
 //!
 //! Boxed values that are to be dropped are only collected here. User code runs when they are
-//! dropped, so a session drops them at the end of `run`, when it holds nothing. A block goes back to
-//! its slab at once.
+//! dropped, so a session drops them at the end of `run`, when it holds nothing. A block goes back
+//! to its slab at once.
 
 #![forbid(unsafe_code)]
 
