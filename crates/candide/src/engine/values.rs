@@ -126,6 +126,10 @@ impl Values {
         old: &dyn Fn(&WriteItem, usize) -> u64,
     ) {
         for (index, item) in writes.items().iter().enumerate() {
+            if item.is_delta {
+                // It is not evaluated, and stores no such word (TO12).
+                continue;
+            }
             for place in 0..self.named.len() {
                 let (table, Named { unit, word }) = self.named[place];
                 if table != item.at.table() || usize::from(unit) != item.at.unit() {
