@@ -217,8 +217,8 @@ impl Operations {
         })
     }
 
-    /// Returns what the last of an item's operations that stores word `word` stores there; `None` if
-    /// none does.
+    /// Returns what the last of an item's operations that stores word `word` stores there; `None`
+    /// if none does.
     pub(super) fn last_store(&self, item: &WriteItem, word: usize) -> Option<u64> {
         let place = |op: &Op| word.checked_sub(op.word.into()).filter(|at| *at < op.words.into());
         let stores = self.of(item).filter_map(|(_, op)| Some((op, place(op)?)));

@@ -3,17 +3,18 @@
 //!
 //! A value that is staged belongs to the attempt until the attempt has ended: not only until it is
 //! staged over, or its part of the transaction undone, since the closure may still hold a
-//! reference. No protocol and no policy stores a word before its commit can fail no more, so no
-//! other session has seen what was not installed. A commit *replaces* the value that a unit names
-//! when it stores another word or deletes the row; an image repeats the words that have not
-//! changed. It notes what it replaces when nothing can fail any more, and before it stores the
-//! first word; the words of an absent row are not looked at, since its deletion has replaced what
-//! they name. When the attempt ends, its protocol takes over what was replaced
-//! ([`Versions::leave_values`](super::Versions::leave_values)), and what was not installed is freed.
+//! reference. Under every protocol and policy, other sessions find its word only when the commit
+//! can no longer fail. A commit *replaces* the value that a unit names when it stores another word
+//! or deletes the row; an image repeats the words that have not changed. It notes what it replaces
+//! when nothing can fail any more, and before it stores the first word (`serial`, which stores at
+//! once, notes it at the end); the words of an absent row are not looked at, since its deletion has
+//! replaced what they name. When the attempt ends, its protocol takes over what was replaced
+//! ([`Versions::leave_values`](super::Versions::leave_values)), and what was not installed is
+//! freed.
 //!
 //! Boxed values that are to be dropped are only collected here. User code runs when they are
-//! dropped, so a session drops them at the end of `run`, when it holds nothing. A block goes back to
-//! its slab at once.
+//! dropped, so a session drops them at the end of `run`, when it holds nothing. A block goes back
+//! to its slab at once.
 
 #![forbid(unsafe_code)]
 
@@ -135,6 +136,10 @@ impl Values {
         old: &dyn Fn(&WriteItem, usize) -> u64,
     ) {
         for (index, item) in writes.items().iter().enumerate() {
+            if item.is_delta {
+                // It is not evaluated, and stores no such word (TO12).
+                continue;
+            }
             for place in 0..self.named.len() {
                 let (table, Named { unit, word }) = self.named[place];
                 if table != item.at.table() || usize::from(unit) != item.at.unit() {

@@ -153,8 +153,8 @@ impl Block {
         }
     }
 
-    /// Writes `bytes` into the block, beginning at word `first`, in the order of addresses. The rest
-    /// of the last word stays, and is zero before.
+    /// Writes `bytes` into the block, beginning at word `first`, in the order of addresses. The
+    /// rest of the last word stays, and is zero before.
     ///
     /// # Safety
     /// The words are within the block's size, and the caller owns the block.

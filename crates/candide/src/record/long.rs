@@ -5,7 +5,7 @@
 //! up to 7 bytes  | bytes: 56 | length: 4 | 1: 4 |
 //! a block        | the block's address, a multiple of 16 | 2: 4 |
 //!
-//! the block      | kind: 32 | length: 32 | born: 64 | the bytes, and zeros to the end of the last word
+//! the block      | kind: 32 | length: 32 |   | born: 64 |   the bytes, and zeros in the last word
 //! ```
 //!
 //! Zero is the empty value of a column, or none of an option; an option that has an empty value has

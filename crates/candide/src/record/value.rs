@@ -1,7 +1,7 @@
 //! Values outside of records: a word of a row names a value of any type, or a block of bytes
 //! ([`long`]).
 //!
-//! The layout of a table says which words of its units do so ([`Named`](super::layout::Named)). The
+//! The layout of a table says which words of its units do so ([`Named`](super::Named)). The
 //! words of an absent row mean nothing. The address of a value of any type is a multiple of 8, by
 //! which it differs from the words of bytes. Who owns a value, and when it ends, does not depend on
 //! its kind; but the end of a block is only that its slab gets it back.

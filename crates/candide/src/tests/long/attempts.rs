@@ -3,7 +3,7 @@
 use super::{Note, Scene, block};
 use crate::engine::Protocol;
 use crate::record::long;
-use crate::{Abort, Whole};
+use crate::{Abort, Database, Whole};
 
 protocol_tests!(all: bytes_outlive_the_part_that_staged_them);
 fn bytes_outlive_the_part_that_staged_them<P: Protocol>() {
@@ -72,4 +72,34 @@ fn blocks_that_no_commit_installs_are_freed_with_their_attempt<P: Protocol>() {
     assert_eq!((scene.settle(), in_use()), (2, 2), "{}", P::NAME);
     let seen = db.run(|tx| scene.get(tx, 1)).unwrap().unwrap();
     assert_eq!((seen.0, seen.2), (block(1), block(2)), "{}", P::NAME);
+}
+
+protocol_tests!(overlapping: a_pinned_reader_keeps_the_blocks_that_it_has_found);
+fn a_pinned_reader_keeps_the_blocks_that_it_has_found<P: Protocol>() {
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let epochs = db.inner.engine.epochs.clone();
+    let scene = Scene::over(db, true);
+    let db = &scene.db;
+    db.run(|tx| scene.insert(tx, 1, [&block(1), b""])).unwrap();
+    let mut other = db.session().unwrap();
+    let mut attempts = 0;
+    db.run(|tx| {
+        attempts += 1;
+        let note = scene.notes.get(tx, 1, Whole)?.unwrap();
+        if attempts == 1 {
+            for number in 2..40 {
+                other.run(|tx| scene.set_first(tx, 1, &block(number))).unwrap();
+                epochs.pass();
+            }
+            assert_eq!(scene.texts(tx, note).0, block(1), "{}", P::NAME);
+        }
+        Ok(())
+    })
+    .unwrap();
+    let in_use = || db.inner.engine.long_memory().unwrap().in_use();
+    for _ in 0..8 {
+        epochs.pass();
+        other.run(|_| Ok(())).unwrap();
+    }
+    assert_eq!(in_use(), 1, "{}", P::NAME);
 }

@@ -94,6 +94,38 @@ fn an_image_keeps_the_blocks_that_it_repeats<P: Protocol>() {
     }
 }
 
+protocol_tests!(all: updates_of_other_words_keep_the_blocks_of_their_row);
+/// One attempt writes blocks of one row and only other words of the other rows, which may wait for
+/// their readers then.
+fn updates_of_other_words_keep_the_blocks_of_their_row<P: Protocol>() {
+    for splitting in [false, true] {
+        let scene = Scene::<P>::new(splitting);
+        let Scene { db, notes } = &scene;
+        db.run(|tx| (0..4).try_for_each(|key| scene.insert(tx, key, [&block(key), &block(key)])))
+            .unwrap();
+        for round in 0..20 {
+            db.run(|tx| {
+                scene.set_first(tx, 0, &block(round))?;
+                scene.count(tx, 1)?;
+                scene.count(tx, 1)?;
+                notes.update(tx, 2, Note::COUNT.max(3))?;
+                scene.count(tx, 2)?;
+                notes.update(tx, 3, Note::COUNT.set(round as i64))?;
+                scene.count(tx, 3)
+            })
+            .unwrap();
+        }
+        let seen = db.run(|tx| (0..4).map(|key| scene.get(tx, key)).collect::<Result<Vec<_>, _>>());
+        for (key, seen) in seen.unwrap().into_iter().enumerate() {
+            let first = block(if key == 0 { 19 } else { key as u64 });
+            let count = [0, 41, 23, 20][key];
+            let wanted = (first, count, block(key as u64));
+            assert_eq!(seen, Some(wanted), "{}: row {key}", P::NAME);
+        }
+        assert_eq!(scene.settle(), 8, "{}", P::NAME);
+    }
+}
+
 protocol_tests!(overlapping: a_tombstone_names_no_block);
 /// A pinned transaction keeps the records of the deleted rows where they are. So the inserts find
 /// them, with the words of the blocks that the deletes have replaced.

@@ -137,7 +137,8 @@ impl<P: Protocol> Scene<P> {
         (named.len(), engine.long_memory().unwrap().in_use() as usize)
     }
 
-    /// Waits until the blocks in use are exactly those that the rows name, and returns their number.
+    /// Waits until the blocks in use are exactly those that the rows name, and returns their
+    /// number.
     pub(super) fn settle(&self) -> usize {
         let mut count = 0;
         eventually("the end of the blocks that were replaced", || {
