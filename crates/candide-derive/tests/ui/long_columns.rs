@@ -31,14 +31,14 @@ struct Lists {
     pair: [String; 2],
 }
 
-#[derive(candide::Field, Clone)]
+#[derive(candide::Field, Clone, Copy)]
 struct Part {
     name: String,
 }
 
-fn main() -> Result<(), candide::Error> {
+fn main() -> Result<(), candide::Abort> {
     let db = Database::new();
-    let users = db.table::<User>("users")?;
+    let users = db.table::<User>("users").unwrap();
     db.run(|tx| {
         users.update(tx, 1, User::NAME.add("s".to_string()))?;
         users.update(tx, 1, User::NAME.set(7))?;

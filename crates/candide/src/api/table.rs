@@ -393,7 +393,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let rows = for_each_row(&self.inner, &self.core, &mut |key, words| {
             is_refused |= R::CODED && undecoded_in::<R>(words).is_some();
             if !is_refused {
-                let row = RowReader::pinned::<R>(words, Pinned::by(words));
+                let row = RowReader::pinned(words, R::LONG, Pinned::by(words));
                 each(&R::load(&R::Key::from_words(key), &row));
             }
         })?;

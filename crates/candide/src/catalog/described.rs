@@ -51,7 +51,7 @@ struct DefaultBytes(Option<Vec<u8>>);
 impl DefaultBytes {
     fn of(default: StoreDefault) -> Option<Vec<u8>> {
         let mut bytes = DefaultBytes(None);
-        default(&mut RowWriter::of_column(&mut bytes));
+        default(&mut RowWriter::with_long(&mut [], &mut bytes));
         bytes.0
     }
 }

@@ -601,7 +601,7 @@ impl<R: Record> Projection<R> for Whole {
     #[inline]
     fn value(&self, key: &R::Key, words: &R::Image, pin: Pinned<'_>) -> R {
         let mut words = *words;
-        R::load(key, &RowReader::pinned::<R>(words.words(), pin))
+        R::load(key, &RowReader::pinned(words.words(), R::LONG, pin))
     }
 
     fn assign(&self, key: &R::Key, value: &R, sink: &mut impl Sink) -> Result<(), Abort> {

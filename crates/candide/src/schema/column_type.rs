@@ -61,7 +61,9 @@ impl<T: Field> ColumnType for T {
     label = "not a type for parts of columns",
     note = "parts have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, times and addresses of the \
             standard library, types that derive `candide::Key` or `candide::Field`, and options and arrays of these",
-    note = "parts have a fixed size: use `candide::Text<N>` for `String` and `candide::Bytes<N>` for `Vec<u8>`, or make it a column of the row"
+    note = "parts have a fixed size: use `candide::Text<N>` for `String` and `candide::Bytes<N>` for `Vec<u8>`, or make it a column of the row; \
+            for a struct or enum of your own use `#[derive(candide::Field)]`, and for a type of another crate a struct of one field that \
+            derives `candide::Key`; features of `candide` have the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
 )]
 pub trait FieldPart: Sized {
     /// The size of parts of this type.

@@ -54,8 +54,8 @@ pub struct IndexSpec {
     pub(crate) fields: &'static [u16],
     pub(crate) key_words: usize,
     pub(crate) show_key: Show,
-    /// Appends the words of a row's index key to the vector, given the words of the row's primary key
-    /// and the row.
+    /// Appends the words of a row's index key to the vector, given the words of the row's primary
+    /// key and the row.
     pub(crate) key: fn(&[u64], &RowReader<'_>, &mut Vec<u64>),
 }
 

@@ -9,13 +9,8 @@
 
 use super::field_type::FieldInfo;
 use super::group::{Group, start_of};
-use super::operation::Sink;
-use super::place::Place;
-use super::record::Record;
-use super::update::{Update, private};
+use super::row_words::{PutLong, place_in};
 use crate::error::Abort;
-use std::fmt;
-use std::marker::PhantomData;
 
 /// The largest length of a value, in bytes.
 pub(crate) const LONG_BYTES_MAX: usize = 16 << 20;
@@ -131,12 +126,6 @@ impl<'a> LongWriter<'a> {
     }
 }
 
-/// A writer of columns of any length.
-pub(crate) trait PutLong {
-    /// Writes a column; `None` is the empty value, or none of an option.
-    fn put(&mut self, word: usize, name: &'static str, bytes: Option<&[u8]>);
-}
-
 impl PutLong for LongWriter<'_> {
     fn put(&mut self, word: usize, name: &'static str, bytes: Option<&[u8]>) {
         let place = place_in(self.columns, word, name);
@@ -145,65 +134,5 @@ impl PutLong for LongWriter<'_> {
             Some(Ok(word)) => self.words[place] = word,
             Some(Err(abort)) => _ = self.refused.get_or_insert(abort),
         }
-    }
-}
-
-/// Returns the place of a row's word among its columns of any length.
-///
-/// # Panics
-/// If the word belongs to none.
-#[inline]
-pub(super) fn place_in(columns: &[u16], word: usize, name: &str) -> usize {
-    let place = columns.iter().position(|&column| usize::from(column) == word);
-    place.unwrap_or_else(|| not_long(name))
-}
-
-#[cold]
-#[inline(never)]
-fn not_long(name: &str) -> ! {
-    panic!("column {name} has values of any length, which this row has not at that place")
-}
-
-/// An update that sets a column whose values have any length, as
-/// [`Column::set`](crate::Column::set) makes it.
-#[derive(Clone, Copy)]
-pub struct LongUpdate<R, V> {
-    place: Place,
-    column: &'static str,
-    value: V,
-    bytes: fn(&V) -> Option<&[u8]>,
-    row: PhantomData<fn(R)>,
-}
-
-impl<R, V> fmt::Debug for LongUpdate<R, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LongUpdate").field("column", &self.column).finish_non_exhaustive()
-    }
-}
-
-impl<R, V> LongUpdate<R, V> {
-    pub(crate) fn new(
-        (place, column): (Place, &'static str),
-        value: V,
-        bytes: fn(&V) -> Option<&[u8]>,
-    ) -> LongUpdate<R, V> {
-        LongUpdate { place, column, value, bytes, row: PhantomData }
-    }
-}
-
-impl<R, V> private::Sealed for LongUpdate<R, V> {}
-
-impl<R: Record, V> Update<R> for LongUpdate<R, V> {
-    const LONG: bool = true;
-
-    #[inline]
-    fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
-        let bytes = (self.bytes)(&self.value);
-        let word = bytes.map_or(Ok(0), |bytes| sink.keep(self.column, bytes))?;
-        sink.set(self.place, |_| word)
-    }
-
-    fn fits(&self) -> bool {
-        true
     }
 }

@@ -9,9 +9,9 @@ use super::hash::{HASH_SEED, hash_numbers, mix, mix_text};
 use super::index_spec::{IndexKind, IndexSpec};
 use super::key::Key;
 use super::key_text::Show;
-use super::long::{LongColumns, LongSink};
+use super::long::{LongColumns, LongSink, LongWriter};
 use super::meta::Meta;
-use super::row_words::{RowReader, RowWriter, write_row};
+use super::row_words::{RowReader, RowWriter};
 use crate::error::{Abort, Error};
 use std::any::TypeId;
 
@@ -257,6 +257,12 @@ pub(crate) fn store_in<'a, R: Record>(
         words.len() == const { image_words(R::GROUPS) },
         "the image of a row has another number of words than before"
     );
-    write_row(row, words, sink)?;
+    if R::LONG.is_empty() {
+        row.store(&mut RowWriter::new(words));
+        return Ok(words);
+    }
+    let mut long = LongWriter::new(R::LONG, sink);
+    row.store(&mut RowWriter::with_long(words, &mut long));
+    long.finish(words)?;
     Ok(words)
 }

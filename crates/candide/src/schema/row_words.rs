@@ -2,10 +2,13 @@
 
 #![forbid(unsafe_code)]
 
-use super::long::{LongSink, LongWriter, PutLong, place_in};
-use super::record::{Record, RowMeta};
-use crate::error::Abort;
 use std::marker::PhantomData;
+
+/// A writer of columns of any length.
+pub(crate) trait PutLong {
+    /// Writes a column; `None` is the empty value, or none of an option.
+    fn put(&mut self, word: usize, name: &'static str, bytes: Option<&[u8]>);
+}
 
 /// A writer of a row's columns: [`Record::store`](super::Record::store) passes it to
 /// [`Column::put`](super::Column::put).
@@ -23,9 +26,13 @@ impl<'a> RowWriter<'a> {
         RowWriter { words, long: None }
     }
 
-    /// Returns a writer of columns of any length alone.
-    pub(crate) fn of_column(long: &'a mut (dyn PutLong + 'a)) -> RowWriter<'a> {
-        RowWriter { words: &mut [], long: Some(long) }
+    /// Returns a writer that passes columns of any length to `long`.
+    #[inline(always)]
+    pub(crate) fn with_long(
+        words: &'a mut [u64],
+        long: &'a mut (dyn PutLong + 'a),
+    ) -> RowWriter<'a> {
+        RowWriter { words, long: Some(long) }
     }
 
     #[inline(always)]
@@ -50,23 +57,6 @@ impl std::fmt::Debug for RowWriter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RowWriter").field("words", &self.words.len()).finish_non_exhaustive()
     }
-}
-
-/// Writes the columns of a row outside the key to words, which are zeros. `sink` keeps the bytes of
-/// its columns of any length.
-#[inline(always)]
-pub(super) fn write_row<R: Record>(
-    row: &R,
-    words: &mut [u64],
-    sink: &mut impl LongSink,
-) -> Result<(), Abort> {
-    if R::LONG.is_empty() {
-        row.store(&mut RowWriter::new(words));
-        return Ok(());
-    }
-    let mut long = LongWriter::new(R::LONG, sink);
-    row.store(&mut RowWriter { words, long: Some(&mut long) });
-    long.finish(words)
 }
 
 /// The pin, or the attempt, in which words have been read: values that they name can be read for as
@@ -98,10 +88,15 @@ impl<'a> RowReader<'a> {
         RowReader { words, long: &[] }
     }
 
-    /// Returns a reader of words that have been read in a pin.
+    /// Returns a reader of words that have been read in a pin. `long` has the numbers of the words
+    /// of columns of any length.
     #[inline(always)]
-    pub(crate) fn pinned<R: Record>(words: &'a [u64], _pin: Pinned<'a>) -> RowReader<'a> {
-        RowReader { words, long: R::LONG }
+    pub(crate) fn pinned(
+        words: &'a [u64],
+        long: &'static [u16],
+        _pin: Pinned<'a>,
+    ) -> RowReader<'a> {
+        RowReader { words, long }
     }
 
     #[inline(always)]
@@ -124,4 +119,20 @@ impl std::fmt::Debug for RowReader<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RowReader").field("words", &self.words.len()).finish_non_exhaustive()
     }
+}
+
+/// Returns the place of a row's word among its columns of any length.
+///
+/// # Panics
+/// If the word belongs to none.
+#[inline]
+pub(super) fn place_in(columns: &[u16], word: usize, name: &str) -> usize {
+    let place = columns.iter().position(|&column| usize::from(column) == word);
+    place.unwrap_or_else(|| not_long(name))
+}
+
+#[cold]
+#[inline(never)]
+fn not_long(name: &str) -> ! {
+    panic!("column {name} has values of any length, which this row has not at that place")
 }

@@ -45,7 +45,7 @@ pub trait Update<R: Record>: private::Sealed {
     fn fits(&self) -> bool;
 }
 
-pub(super) mod private {
+mod private {
     pub trait Sealed {}
     impl<R, T> Sealed for super::ColumnUpdate<R, T> {}
 }
@@ -216,6 +216,50 @@ impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
     fn fits(&self) -> bool {
         // Only a text may not fit. For other types this is a constant.
         !matches!(T::TYPE, FieldType::ShortText { .. }) || self.code != Code::User
+    }
+}
+
+/// An update that sets a column whose values have any length, as
+/// [`Column::set`](crate::Column::set) makes it.
+#[derive(Clone, Copy)]
+pub struct LongUpdate<R, V> {
+    place: Place,
+    column: &'static str,
+    value: V,
+    bytes: fn(&V) -> Option<&[u8]>,
+    row: PhantomData<fn(R)>,
+}
+
+impl<R, V> std::fmt::Debug for LongUpdate<R, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LongUpdate").field("column", &self.column).finish_non_exhaustive()
+    }
+}
+
+impl<R, V> LongUpdate<R, V> {
+    pub(crate) fn new(
+        (place, column): (Place, &'static str),
+        value: V,
+        bytes: fn(&V) -> Option<&[u8]>,
+    ) -> LongUpdate<R, V> {
+        LongUpdate { place, column, value, bytes, row: PhantomData }
+    }
+}
+
+impl<R, V> private::Sealed for LongUpdate<R, V> {}
+
+impl<R: Record, V> Update<R> for LongUpdate<R, V> {
+    const LONG: bool = true;
+
+    #[inline]
+    fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
+        let bytes = (self.bytes)(&self.value);
+        let word = bytes.map_or(Ok(0), |bytes| sink.keep(self.column, bytes))?;
+        sink.set(self.place, |_| word)
+    }
+
+    fn fits(&self) -> bool {
+        true
     }
 }
 

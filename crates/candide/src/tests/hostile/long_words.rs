@@ -139,7 +139,7 @@ impl Record for OfChanging {
     type Key = u64;
     type Index = Hashed;
     type Image = Changing;
-    const META: Meta = Meta { ..Row::META };
+    const META: Meta = Row::META;
 
     fn key(&self) -> u64 {
         1
