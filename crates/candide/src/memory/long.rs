@@ -108,6 +108,7 @@ impl LongMemory {
     }
 
     /// Returns the number of bytes of the database's memory that the blocks have taken.
+    #[cfg(test)]
     pub(crate) fn reserved_bytes(&self) -> usize {
         let large = lock(&self.large).values().map(|array| array.len() * WORD_BYTES).sum::<usize>();
         self.slabs.iter().map(|slab| slab.reserved_bytes()).sum::<usize>() + large

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Zero is the empty value of a column, or none of an option; an option that has an empty value has
-//! [`SOME_EMPTY`]. Bytes that have room in the word are always there.
+//! the word of no bytes. Bytes that have room in the word are always there.
 //!
 //! # Invariants
 //! * **BL1** A block has one owner at a time: the attempt that has staged it; from the install of
@@ -33,8 +33,6 @@ const SHORT_BYTES_MAX: usize = 7;
 
 /// The word of nothing.
 pub(crate) const NOTHING: u64 = 0;
-/// The word of an option that has an empty value.
-pub(crate) const SOME_EMPTY: u64 = SHORT;
 
 /// The tags, in the lowest bits of a word.
 const TAG: u64 = 0xf;
@@ -101,25 +99,6 @@ fn block_of(word: u64) -> Block {
     Block::at(word & !TAG).expect("the word names a block")
 }
 
-/// The bytes of a value, in the word itself or in its block.
-#[cfg(not(any(loom, shuttle)))]
-#[derive(Clone, Copy)]
-pub(crate) enum LongBytes<'t> {
-    Short { word: [u8; WORD_BYTES], bytes: usize },
-    Block(&'t [u8]),
-}
-
-#[cfg(not(any(loom, shuttle)))]
-impl LongBytes<'_> {
-    #[inline]
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        match self {
-            LongBytes::Short { word, bytes } => &word[1..=*bytes],
-            LongBytes::Block(bytes) => bytes,
-        }
-    }
-}
-
 /// Returns the number of bytes that a word has in itself.
 #[inline]
 fn short_bytes(word: u64) -> usize {
@@ -127,21 +106,8 @@ fn short_bytes(word: u64) -> usize {
     (word >> 4 & 0xf) as usize
 }
 
-/// Returns the bytes of a value for as long as `_pin` lasts. BL2 holds: the pin is that in which
-/// the word was read, or belongs to the attempt that has staged it.
-#[cfg(not(any(loom, shuttle)))]
-#[inline]
-pub(crate) fn follow<A: ?Sized>(word: u64, _pin: &A) -> LongBytes<'_> {
-    if !names_block(word) {
-        return LongBytes::Short { word: word.to_le_bytes(), bytes: short_bytes(word) };
-    }
-    let block = block_of(word);
-    // SAFETY: BL2 says that the block is allocated for as long as the pin lasts, and BL3 that
-    // nothing writes its bytes meanwhile.
-    LongBytes::Block(unsafe { block.bytes(HEADER_WORDS, length(block)) })
-}
-
-/// Appends the bytes of a value to `into`. BL2 holds as in [`follow`].
+/// Appends the bytes of a value to `into`. BL2 holds: `_pin` is that in which the word was read, or
+/// belongs to the attempt that has staged it.
 pub(crate) fn append<A: ?Sized>(word: u64, _pin: &A, into: &mut Vec<u8>) {
     if !names_block(word) {
         into.extend_from_slice(&word.to_le_bytes()[1..=short_bytes(word)]);
@@ -151,18 +117,19 @@ pub(crate) fn append<A: ?Sized>(word: u64, _pin: &A, into: &mut Vec<u8>) {
     let bytes = length(block);
     if MODELLED {
         for index in 0..bytes.div_ceil(WORD_BYTES) {
-            // SAFETY: as in `follow`. Relaxed: BL3.
+            // SAFETY: BL2 says that the block is allocated as long as the pin lasts. Relaxed: BL3.
             let word = unsafe { block.word(HEADER_WORDS + index) }.load(Ordering::Relaxed);
             let rest = (bytes - index * WORD_BYTES).min(WORD_BYTES);
             into.extend_from_slice(&word.to_le_bytes()[..rest]);
         }
     } else {
-        // SAFETY: as in `follow`.
+        // SAFETY: BL2 says that the block is allocated for as long as the pin lasts, and BL3 that
+        // nothing writes its bytes meanwhile.
         into.extend_from_slice(unsafe { block.bytes(HEADER_WORDS, bytes) });
     }
 }
 
-/// Returns the number of bytes of a value. BL2 holds as in [`follow`].
+/// Returns the number of bytes of a value. BL2 holds as in [`append`].
 #[inline]
 pub(crate) fn len<A: ?Sized>(word: u64, _pin: &A) -> usize {
     if names_block(word) { length(block_of(word)) } else { short_bytes(word) }
@@ -207,7 +174,6 @@ mod tests {
     fn read(word: u64) -> Vec<u8> {
         let (mut appended, pin) = (vec![9], ());
         append(word, &pin, &mut appended);
-        assert_eq!(&appended[1..], follow(word, &pin).as_slice());
         assert_eq!(len(word, &pin), appended.len() - 1);
         appended.split_off(1)
     }
@@ -219,7 +185,6 @@ mod tests {
             assert!(word != NOTHING && !names_block(word));
             assert_eq!(read(word), bytes);
         }
-        assert_eq!(short_word(b""), Some(SOME_EMPTY));
         assert_eq!(read(NOTHING), b"");
         assert_ne!(short_word(b"a"), short_word(b"a\0"));
         assert_eq!(short_word(b"eight by"), None);
