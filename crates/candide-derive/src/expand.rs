@@ -244,33 +244,33 @@ impl Record {
                 }
 
                 #[inline]
-                fn store(&self, __words: &mut [::core::primitive::u64]) {
+                fn store(&self, __row: &mut #path::schema::RowWriter<'_>) {
                     #(#puts)*
                 }
 
                 #[inline]
-                fn load(__key: &Self::Key, __words: &[::core::primitive::u64]) -> Self {
+                fn load(__key: &Self::Key, __row: &#path::schema::RowReader<'_>) -> Self {
                     #ident { #(#key_idents: #components,)* #(#idents: #takes,)* }
                 }
             }
         }
     }
 
-    /// Returns the stored value of a column in `__words`.
+    /// Returns the stored value of a column in `__row`.
     fn take(&self, column: &Column) -> TokenStream {
         let (constant, take) = (self.constant(column), column.of_type(&self.path, "take"));
-        quote!(#take(#constant, __words))
+        quote!(#take(#constant, __row))
     }
 
-    /// Returns code that puts `value`, an expression, into the column in `__words`.
+    /// Returns code that puts `value`, an expression, into the column in `__row`.
     fn put(&self, column: &Column, value: &TokenStream) -> TokenStream {
         let (constant, put) = (self.constant(column), column.of_type(&self.path, "put"));
         match &column.codec {
-            None => quote!(#put(&#value, #constant, __words)),
+            None => quote!(#put(&#value, #constant, __row)),
             Some(codec) => {
                 let (place, path) = (codec.span(), moved(&self.path, codec.span()));
                 let encode = quote_spanned!(place=> <#codec as #path::Codec>::encode);
-                quote!(#put(&#encode(&#value), #constant, __words))
+                quote!(#put(&#encode(&#value), #constant, __row))
             }
         }
     }
@@ -299,7 +299,7 @@ impl Record {
                         let (constant, place) = (self.constant(whole), self.type_of(column).span());
                         let path = moved(path, place);
                         quote_spanned! {place=>
-                            #path::derived::ColumnType::take(#constant.part(#part), __words)
+                            #path::derived::ColumnType::take(#constant.part(#part), __row)
                         }
                     }
                 }
@@ -320,7 +320,7 @@ impl Record {
         quote! {
             #path::schema::IndexSpec::new::<#kind>(
                 #name, #unique, #places, #count, #show,
-                |__primary, __words, __entry| {
+                |__primary, __row, __entry| {
                     #primary
                     __entry.extend_from_slice(#words)
                 },
@@ -336,10 +336,10 @@ impl Record {
         quote! {
             struct __CandideLayout<T: ?::core::marker::Sized>(::core::marker::PhantomData<T>);
 
-            impl<T: #path::schema::Field> __CandideLayout<T> {
-                const OF: ::core::primitive::u64 = <T as #path::schema::Field>::LAYOUT;
+            impl<T: #path::derived::ColumnType> __CandideLayout<T> {
+                const OF: ::core::primitive::u64 = <T as #path::derived::ColumnType>::LAYOUT;
                 const TYPE: &'static #path::schema::FieldType =
-                    <T as #path::schema::Field>::TYPE;
+                    <T as #path::derived::ColumnType>::TYPE;
             }
 
             trait __CandideNoLayout {
@@ -420,7 +420,7 @@ impl Record {
         self.order.iter().map(info).collect()
     }
 
-    /// Returns the function that writes a column's default into the words of a row, if it has one.
+    /// Returns the function that writes a column's default into a row, if it has one.
     fn default_of(&self, column: &Column) -> TokenStream {
         let (path, Column { ty, default, codec, .. }) = (&self.path, column);
         let Some(default) = default else { return quote!(::core::option::Option::None) };
@@ -445,7 +445,7 @@ impl Record {
             DefaultValue::Given(value) => quote!(#value),
         };
         quote! {
-            ::core::option::Option::Some(|__words: &mut [::core::primitive::u64]| {
+            ::core::option::Option::Some(|__row: &mut #path::schema::RowWriter<'_>| {
                 let __value: #ty = #value;
                 #put;
             })
@@ -459,7 +459,7 @@ impl Record {
         let path = moved(&self.path, place);
         let decode = quote_spanned!(place=> <#codec as #path::Codec>::decode);
         Some(quote! {
-            .checked(|__words: &[::core::primitive::u64]| {
+            .checked(|__row: &#path::schema::RowReader<'_>| {
                 ::core::result::Result::map(#decode(#take), ::core::mem::drop)
             })
         })

@@ -75,12 +75,12 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Returns an item of `ColumnType`, at the place of the type, where the compiler reports an
+    /// Returns an item of `FieldPart`, at the place of the type, where the compiler reports an
     /// unsuitable one.
     fn item(&self, item: &str) -> TokenStream {
         let (ty, place) = (self.ty, self.ty.span());
         let (path, item) = (moved(self.path, place), Ident::new(item, place));
-        quote_spanned!(place=> <#ty as #path::derived::ColumnType>::#item)
+        quote_spanned!(place=> <#ty as #path::derived::FieldPart>::#item)
     }
 
     fn name(&self) -> String {

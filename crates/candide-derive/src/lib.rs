@@ -50,11 +50,12 @@ use syn::{DeriveInput, parse_macro_input};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The struct derives `Clone` and `Copy`, too, and has no generic parameters. Its fields have the
-/// types that implement `Field`: the integers, `f32`, `f64`, `bool`, `char`, `Bytes<N>`, `Text<N>`,
-/// times and addresses of the standard library, enums (and structs of one field) that derive
-/// [`Key`](macro@Key), structs and enums with data that derive [`Field`](macro@Field), and options
-/// and arrays of all these; any other type has a codec.
+/// The struct derives `Clone`, too, or `Clone` and `Copy`, and has no generic parameters. Its
+/// fields have the types that implement `Field`: the integers, `f32`, `f64`, `bool`, `char`,
+/// `Bytes<N>`, `Text<N>`, times and addresses of the standard library, enums (and structs of one
+/// field) that derive [`Key`](macro@Key), structs and enums with data that derive
+/// [`Field`](macro@Field), and options and arrays of all these; or they are `String`, `Vec<u8>`, or
+/// an option of one; any other type has a codec.
 ///
 /// # Constants
 /// Every field gets a constant, which is named like it in capitals, is as visible as it is, and has
@@ -65,6 +66,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | part of the key | `KeyColumn<Row, T>` | read |
 /// | kept by an index | `Column<Row, T, Indexed>` | read, modified |
 /// | with a codec | `Coded<Row, C>` | read, modified, set |
+/// | `String`, `Vec<u8>`, an option of one | `Column<Row, T>` | read, modified, set |
 /// | any other | `Column<Row, T>` | read, modified, updated |
 ///
 /// An index gets an `IndexOf<Row, K, Ordered>` or `IndexOf<Row, K, Hashed>`, where `K` is the type

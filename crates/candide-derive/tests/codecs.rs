@@ -1,11 +1,11 @@
 //! Columns with codecs, and parts of columns in declared indexes.
 
-use candide::schema::{Coded, Field, FieldType, IndexOf, RowMeta};
+use candide::schema::{Coded, Field, FieldType, IndexOf, RowMeta, RowReader, RowWriter};
 use candide::{
     Abort, Codec, Column, Database, Field, IndexOptions, Mvto, Ordered, Protocol, Record, Serial,
     Text, Whole,
 };
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Money {
@@ -235,10 +235,10 @@ fn a_column_with_a_codec_is_described_as_it_is_stored() {
 #[test]
 fn rows_outside_of_tables_panic_with_the_name_of_the_column() {
     let mut words = [0; 6];
-    product(1).store(&mut words);
-    assert_eq!(Product::load(&1, &words), product(1));
-    Product::WORTH.stored().put(&mut words, &-7);
-    let loaded = catch_unwind(AssertUnwindSafe(|| Product::load(&1, &words)));
+    product(1).store(&mut RowWriter::new(&mut words));
+    assert_eq!(Product::load(&1, &RowReader::new(&words)), product(1));
+    Product::WORTH.stored().put(&mut RowWriter::new(&mut words), &-7);
+    let loaded = catch_unwind(|| Product::load(&1, &RowReader::new(&words)));
     let panic = loaded.expect_err("the codec refuses it");
     let text = panic.downcast_ref::<String>().unwrap();
     assert_eq!(text, "column `worth` has a value that its codec refuses: -7 is below zero");
@@ -332,8 +332,9 @@ const fn bits<C: Codec>() -> u32 {
 fn a_codec_of_less_than_a_word_shares_its_word() {
     assert_eq!((bits::<Sign>(), bits::<Swapped>()), (1, 64));
     let mut words = [u64::MAX; 6];
-    Product::SIGN.put(&mut words, &5);
-    assert_eq!((Product::SIGN.take(&words), Product::COUNT.take(&words)), (1, u32::MAX));
-    Product::SIGN.put(&mut words, &-5);
+    Product::SIGN.put(&mut RowWriter::new(&mut words), &5);
+    let row = RowReader::new(&words);
+    assert_eq!((Product::SIGN.take(&row), Product::COUNT.take(&row)), (1, u32::MAX));
+    Product::SIGN.put(&mut RowWriter::new(&mut words), &-5);
     assert_eq!(words, [u64::MAX; 6]);
 }

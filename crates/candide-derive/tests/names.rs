@@ -1,6 +1,8 @@
 //! Names: visibility, clashes, raw identifiers, other paths, and users' items that are named like
 //! the standard library's.
 
+use candide::schema::{RowReader, RowWriter};
+
 /// A crate that re-exports the engine under another name.
 mod framework {
     pub mod storage {
@@ -188,8 +190,8 @@ fn derived_code_uses_no_name_that_a_program_may_define() {
         schema: 's',
     };
     let mut image = <<hostile::Row as candide::Record>::Image as candide::schema::Buffer>::ZERO;
-    candide::Record::store(&row, &mut image);
-    let again = <hostile::Row as candide::Record>::load(&row.key, &image);
+    candide::Record::store(&row, &mut RowWriter::new(&mut image));
+    let again = <hostile::Row as candide::Record>::load(&row.key, &RowReader::new(&image));
     assert_eq!((again.words, again.name, again.groups, again.schema), (2, Some(true), 3, 's'));
     assert_eq!(
         (hostile::Row::NAME.name(), <hostile::Row as candide::schema::RowMeta>::NAME),
@@ -227,8 +229,8 @@ impl Clashing {
 fn constants_have_other_names_on_demand() {
     let row = Clashing { id: Clashing::ID, cents: Clashing::CENTS, r#type: 1, x: 0 };
     let mut image = [0; 2];
-    candide::Record::store(&row, &mut image);
-    assert_eq!(Clashing::FIRST_CENTS.take(&image), 500);
+    candide::Record::store(&row, &mut RowWriter::new(&mut image));
+    assert_eq!(Clashing::FIRST_CENTS.take(&RowReader::new(&image)), 500);
     assert_eq!((Clashing::KEY.name(), Clashing::FIRST_CENTS.name()), ("id", "cents"));
     assert_eq!(
         (Clashing::TYPE.name(), format!("{:?}", Clashing::BY_TYPE)),
@@ -246,8 +248,8 @@ fn rows_may_be_local_to_functions() {
     }
     let row = Local { id: 1, value: 2 };
     let mut image = [0; 1];
-    candide::Record::store(&row, &mut image);
-    assert_eq!((Local::VALUE.take(&image), Local::ID.name()), (2, "id"));
+    candide::Record::store(&row, &mut RowWriter::new(&mut image));
+    assert_eq!((Local::VALUE.take(&RowReader::new(&image)), Local::ID.name()), (2, "id"));
 }
 
 /// Types that say `Self`, which is another type where constants are made of them.
@@ -290,8 +292,8 @@ fn fields_may_have_types_of_self() {
     let code = Code(candide::Bytes::new(*b"abc"));
     let year = Year { id: 1759, months: [7; Year::N], code: Some([code; 3]), kind: 1, mode: 2 };
     let mut image = <<Year as candide::Record>::Image as candide::schema::Buffer>::ZERO;
-    candide::Record::store(&year, &mut image);
-    assert_eq!(<Year as candide::Record>::load(&year.id, &image), year);
+    candide::Record::store(&year, &mut RowWriter::new(&mut image));
+    assert_eq!(<Year as candide::Record>::load(&year.id, &RowReader::new(&image)), year);
     let _: candide::Column<Year, [i64; 12]> = Year::MONTHS;
     let _: candide::schema::IndexOf<Year, (u16, u8), candide::Ordered> = Year::BY_KIND_MODE;
 }

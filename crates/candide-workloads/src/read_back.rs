@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::ops::{Bound, ControlFlow};
 
 use candide::experiments::TableWords;
+use candide::schema::RowReader;
 use candide::{Abort, Error, Key, Ordered, Protocol, Record, Session, Table};
 
 use crate::load::run_unmeasured;
@@ -127,7 +128,7 @@ impl<R: Record<Index = Ordered>> Rows<'_, R> {
 
 /// Returns the row with these words.
 pub(crate) fn load<R: Record>(key: &[u64], row: &[u64]) -> R {
-    R::load(&R::Key::from_words(key), row)
+    R::load(&R::Key::from_words(key), &RowReader::new(row))
 }
 
 /// A function that is passed rows, each as the words of its key and its other words.

@@ -45,7 +45,8 @@ pub enum Abort {
     NotUnique,
     /// Outcome: a text is longer than its column or key allows. [`Text::new`](crate::Text::new)
     /// returns this error as a [`TextTooLong`](crate::schema::TextTooLong) with the two lengths,
-    /// which becomes this.
+    /// which becomes this. Or a value of a column of any length has more than 16 MiB:
+    /// [`Session::last_outcome`](crate::Session::last_outcome) names the column and the length.
     TextTooLong,
     /// Outcome: an index is not below the length of a [`TArray`](crate::objects::TArray).
     OutOfBounds,

@@ -219,7 +219,7 @@ pub mod guide {
 #[doc(hidden)]
 pub mod derived {
     pub use crate::schema::codec::decode;
-    pub use crate::schema::column_type::ColumnType;
+    pub use crate::schema::column_type::{ColumnType, FieldPart};
     pub use crate::schema::field_type::check_default;
     pub use crate::schema::key_text::{Show, show_components, show_variant};
     pub use crate::schema::nested::{Parts, most_bits, no_tag};

@@ -345,7 +345,7 @@ impl<P: Protocol> Inner<P> {
     /// Takes the values that the rows of a table name, older versions included. No transaction
     /// runs, and none will.
     fn take_values_of(&self, table: &TableCore, values: &mut Vec<Value>) {
-        let mut take = |payload: &[AtomicU64]| values.push(Value::claim(word_in(payload)));
+        let mut take = |payload: &[AtomicU64]| values.push(Value::claim(word_in(payload, 0)));
         table.index.for_each(&mut |record| {
             P::each_row(&self.engine.clock, table.layout.first_of(record), &mut take);
         });

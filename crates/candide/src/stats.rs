@@ -361,12 +361,6 @@ impl Counters {
         count(&self.0.retries, 1);
     }
 
-    /// Returns the number of attempts that have committed or had a conflict.
-    pub(crate) fn attempts(&self) -> u64 {
-        let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
-        read(&self.0.commits) + read(&self.0.retries)
-    }
-
     pub(crate) fn aborted(&self, abort: Abort) {
         count(&self.0.aborts[abort as usize], 1);
     }

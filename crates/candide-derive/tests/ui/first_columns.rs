@@ -9,7 +9,7 @@ struct Address {
     street: u32,
 }
 
-#[derive(Record, Clone, Copy)]
+#[derive(Record, Clone)]
 struct Person {
     #[key]
     id: u64,

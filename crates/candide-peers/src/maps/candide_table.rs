@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use candide::schema::IndexKind;
+use candide::schema::{IndexKind, RowReader, RowWriter};
 use candide::{Abort, Column, Database, Group, Hashed, Ordered, Protocol, Record, Session, Table};
 
 use crate::{BATCH, Handle, Key, Kind, Map, Role};
@@ -39,11 +39,11 @@ impl<K: Key, I: IndexKind> Record for Row<K, I> {
     fn key(&self) -> K {
         self.key
     }
-    fn store(&self, words: &mut [u64]) {
-        Self::VALUE.put(words, &self.value);
+    fn store(&self, row: &mut RowWriter<'_>) {
+        Self::VALUE.put(row, &self.value);
     }
-    fn load(key: &K, words: &[u64]) -> Row<K, I> {
-        Row { key: *key, value: Self::VALUE.take(words), index: PhantomData }
+    fn load(key: &K, row: &RowReader<'_>) -> Row<K, I> {
+        Row { key: *key, value: Self::VALUE.take(row), index: PhantomData }
     }
 }
 

@@ -115,7 +115,7 @@ impl<P: Protocol> Loader<'_, P> {
     }
 
     /// Inserts, for each item of the chunk that begins at `first`, the result of `row`.
-    fn chunk<R: Record>(
+    fn chunk<R: Record + Copy>(
         &mut self,
         table: &Table<R, P>,
         first: ItemId,

@@ -1,6 +1,6 @@
 //! The table's row, and the random values with which rows are filled.
 
-use candide::schema::Field;
+use candide::schema::{Field, RowReader, RowWriter};
 use candide::{Column, Record};
 use fastrand::Rng;
 
@@ -57,14 +57,14 @@ impl<L: Layout> Record for UserRow<L> {
         self.key
     }
 
-    fn store(&self, words: &mut [u64]) {
+    fn store(&self, row: &mut RowWriter<'_>) {
         for (column, value) in Self::COLUMNS.iter().zip(self.columns.as_ref()) {
-            column.put(words, value);
+            column.put(row, value);
         }
     }
 
-    fn load(key: &u64, words: &[u64]) -> Self {
-        UserRow { key: *key, columns: L::Values::from_fn(|index| Self::COLUMNS[index].take(words)) }
+    fn load(key: &u64, row: &RowReader<'_>) -> Self {
+        UserRow { key: *key, columns: L::Values::from_fn(|index| Self::COLUMNS[index].take(row)) }
     }
 }
 

@@ -295,7 +295,7 @@ pub(crate) fn sorted<R: Record, K: Ord, P: Protocol>(
     key: impl Fn(&R) -> K,
 ) -> Vec<R> {
     let mut rows = Vec::new();
-    table.for_each_quiescent(|row| rows.push(*row)).expect("nothing runs");
+    table.for_each_quiescent(|row| rows.push(row.clone())).expect("nothing runs");
     rows.sort_unstable_by_key(key);
     rows
 }

@@ -217,13 +217,12 @@ impl Operations {
         })
     }
 
-    /// Returns the place of the first operand of an item's last operation that stores words.
-    pub(super) fn last_store(&self, item: &WriteItem) -> Option<u32> {
-        let last = self.get(item.last_op);
-        if last.words > 0 {
-            return Some(last.operand);
-        }
-        self.of(item).filter(|(_, op)| op.words > 0).last().map(|(_, op)| op.operand)
+    /// Returns what the last of an item's operations that stores word `word` stores there; `None`
+    /// if none does.
+    pub(super) fn last_store(&self, item: &WriteItem, word: usize) -> Option<u64> {
+        let place = |op: &Op| word.checked_sub(op.word.into()).filter(|at| *at < op.words.into());
+        let stores = self.of(item).filter_map(|(_, op)| Some((op, place(op)?)));
+        stores.last().map(|(op, at)| self.operands[op.operand as usize + at])
     }
 
     /// Returns whether an item's operations begin by replacing the whole unit.

@@ -437,15 +437,14 @@ impl WriteSet {
         self.needs_evaluation = true;
     }
 
-    /// Returns the word that an evaluated item of a present row stores in a unit of one word.
-    pub(crate) fn last_word(&self, index: usize) -> u64 {
+    /// Returns what an evaluated item of a present row stores in word `word` of its unit; `None` if
+    /// it leaves the word as it is. No operation stores a part of the word.
+    pub(crate) fn new_word(&self, index: usize, word: usize) -> Option<u64> {
         let item = &self.items[index];
         if item.needs_image {
-            return self.images[item.image as usize];
+            return Some(self.images[item.image as usize + word]);
         }
-        let last = self.operations.last_store(item);
-        let operand = last.expect("a write of a unit with values stores its word");
-        self.operations.operands(operand, 1)[0]
+        self.operations.last_store(item, word)
     }
 
     /// Evaluates every item against the words that the item will replace. After that, installing

@@ -53,7 +53,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`StreamError::Format`] if words are no values of their columns, or if the row type does not
     /// describe its fields ([`RowMeta::FIELDS`](crate::schema::RowMeta::FIELDS)).
     pub fn export_arrow(&self, mut each: impl FnMut(RecordBatch)) -> Result<u64, StreamError> {
-        let table = schema_of(&self.core().name, &RowType::of::<R>());
+        let row = RowType::of::<R>();
+        row.refuse_long("record batches do")?;
+        let table = schema_of(&self.core().name, &row);
         if table.fields.is_empty() {
             let name = table.row_type;
             let what = format!("row type {name} does not describe its fields");

@@ -133,9 +133,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             if rows.is_empty() {
                 return Ok(());
             }
-            if let Err(abort) =
-                session.run_body(&mut |tx| self.insert_many(tx, rows.iter().copied()))
-            {
+            if let Err(abort) = session.run_body(&mut |tx| self.insert_each(tx, &rows)) {
                 *lock(source) = None;
                 return Err(abort);
             }

@@ -534,6 +534,7 @@ impl<P: Protocol> Builder<P> {
                 properties,
                 epochs: epochs.clone(),
                 memory,
+                long: OnceLock::new(),
                 tables: RwLock::new(Vec::new()).into(),
                 token: Token::new(),
                 parking: Parking::new(),

@@ -9,7 +9,8 @@ use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::record::{CellAt, PlacedUnit};
 use crate::schema::{
-    AsKey, Buffer, ImageSink, Key, Projection, Record, Unit, Words, decoded, store_in,
+    AsKey, Buffer, ImageSink, Key, NoLong, Pinned, Projection, Record, RowMeta, Unit, Words,
+    decoded, store_in,
 };
 use crate::txn::{InsertTarget, Stager, StepList, Tx};
 use std::borrow::Borrow;
@@ -45,10 +46,11 @@ where
     }
 
     fn run(&mut self, image: &mut [u64]) -> Result<T, Abort> {
+        const { assert!(!Pr::LONG, "no step changes strings or bytes of any length") }
         let guards = self.inputs.guards()?;
         let mut words = Pr::EMPTY;
         self.projection.copy(self.unit, Words::Own(image), &mut words);
-        let mut value = decoded::<R, Pr>(&self.projection, &self.key, &words)?;
+        let mut value = decoded::<R, Pr>(&self.projection, &self.key, &words, Pinned::by(image))?;
         self.result = Some((self.function)(&mut value, H::values(&guards)));
         let sink = &mut ImageSink::<R>::new(self.unit, image);
         self.projection.assign(&self.key, &value, sink)?;
@@ -76,16 +78,21 @@ impl<R: Record> Work<()> for RowStep<R> {
     fn run(&mut self, image: &mut [u64]) -> Result<(), Abort> {
         let row = self.row.value()?;
         check_key(&row, &self.key);
-        store_unit(&row, self.unit, image);
-        Ok(())
+        store_unit(&row, self.unit, image)
     }
 }
 
 /// Stores the words of a unit of a row in `image`.
-pub(super) fn store_unit<R: Record>(row: &R, unit: PlacedUnit, image: &mut [u64]) {
+pub(super) fn store_unit<R: Record>(
+    row: &R,
+    unit: PlacedUnit,
+    image: &mut [u64],
+) -> Result<(), Abort> {
+    const { assert!(R::LONG.is_empty(), "no step makes strings or bytes of any length") }
     let mut words = R::Image::ZERO;
-    let words = &store_in(row, &mut words)[unit.start()..];
+    let words = &store_in(row, &mut words, &mut NoLong)?[unit.start()..];
     image.copy_from_slice(&words[..image.len()]);
+    Ok(())
 }
 
 pub(super) fn check_key<R: Record>(row: &R, key: &R::Key) {

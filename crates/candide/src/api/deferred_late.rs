@@ -9,7 +9,7 @@ use crate::access::Intent;
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::record::PlacedUnit;
-use crate::schema::{AsKey, ImageSink, Projection, Record, Unit, Words, decoded};
+use crate::schema::{AsKey, ImageSink, Pinned, Projection, Record, RowMeta, Unit, Words, decoded};
 use crate::txn::Tx;
 use std::rc::Rc;
 
@@ -41,11 +41,12 @@ where
     }
 
     fn run(&mut self, image: &mut [u64]) -> Result<Option<T>, Abort> {
+        const { assert!(R::LONG.is_empty(), "no step finds rows with strings or bytes of any length") }
         let Some(key) = self.key.value()? else { return Ok(None) };
         let guards = self.inputs.guards()?;
         let mut words = Pr::EMPTY;
         self.projection.copy(self.unit, Words::Own(image), &mut words);
-        let mut value = decoded::<R, Pr>(&self.projection, &key, &words)?;
+        let mut value = decoded::<R, Pr>(&self.projection, &key, &words, Pinned::by(image))?;
         self.result = Some((self.function)(&mut value, H::values(&guards)));
         let sink = &mut ImageSink::<R>::new(self.unit, image);
         self.projection.assign(&key, &value, sink)?;
@@ -73,7 +74,7 @@ impl<R: Record> Work<()> for KeyedRow<R> {
         if let Some(key) = self.key.value()? {
             let row = self.row.value()?;
             check_key(&row, &key);
-            store_unit(&row, self.unit, image);
+            store_unit(&row, self.unit, image)?;
         }
         Ok(())
     }

@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::protocols::DefaultProtocol;
 use crate::schema::RowMeta;
 use crate::schema::{
-    Hashed, IndexKind, IndexOf, Key, Ordered, Place, Projection, Record, Unit, WordRange, Words,
+    Hashed, IndexKind, IndexOf, Key, Ordered, Pinned, Place, Projection, Record, Unit, WordRange,
+    Words,
 };
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -212,7 +213,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
                 None => R::Key::from_words(primary),
                 Some(packing) => R::Key::from_words(packing.unpack(primary).as_slice()),
             };
-            key.extend_from_slice(projection.value(&primary, &words).words().as_ref());
+            key.extend_from_slice(
+                projection.value(&primary, &words, Pinned::by(row)).words().as_ref(),
+            );
         };
         let plan = IndexPlan {
             name: name.into(),

@@ -21,6 +21,7 @@ mod latencies;
 mod later;
 mod left;
 mod log_options;
+mod long_rows;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod migrate;

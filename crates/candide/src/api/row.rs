@@ -281,7 +281,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         if !core.indexes.writes_are_plain() {
             update.stage(&mut FreeColumnsOnly(core))?;
         }
-        self.staging(|stager| update.stage(stager))
+        self.staging(|stager| stage_update(&update, stager))
     }
 
     /// As [`Table::update_if_present`].
@@ -329,6 +329,9 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             projection.places(&mut |place| indexed |= core.indexes.covers(place));
         }
         self.staging(|stager| {
+            if Pr::LONG {
+                stager.keep_all(|keeping| projection.assign(&self.key, &value, keeping))?;
+            }
             if indexed {
                 let assign = &mut |words: &mut Vec<u64>| {
                     projection.assign(&self.key, &value, &mut ImageSink::<R>::new(Unit::ROW, words))
@@ -402,6 +405,10 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         // This check comes before the lookup, since a refusal must not reveal whether the row
         // exists.
         state.admit_write()?;
+        if !R::LONG.is_empty() {
+            // The unit that is written may name bytes, which its image repeats.
+            state.note_value_write(self.tx.engine, self.table.core())?;
+        }
         match self.record_now(state)? {
             Some(record) => {
                 state.whole_or_failed(|state| stage(&mut self.table.stager(self.tx, state, record)))
@@ -409,6 +416,18 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             None => Err(self.missed(state)),
         }
     }
+}
+
+/// Stages an update, whose bytes are kept before anything is staged.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn stage_update<R: Record, P: Protocol, U: Update<R>>(
+    update: &U,
+    stager: &mut Stager<'_, R, P>,
+) -> Result<(), Abort> {
+    if U::LONG {
+        stager.keep_all(|keeping| update.stage(keeping))?;
+    }
+    update.stage(stager)
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {

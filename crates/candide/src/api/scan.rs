@@ -11,7 +11,7 @@ use crate::error::Abort;
 use crate::index::Direction;
 use crate::record::{PlacedUnits, RecordAt};
 use crate::schema::{
-    InOrder, IndexKind, KeyRange, Projection, Record, Summand, Units, WordRange, Words,
+    InOrder, IndexKind, KeyRange, Pinned, Projection, Record, Summand, Units, WordRange, Words,
 };
 use crate::txn::Tx;
 use std::iter::{FusedIterator, Rev};
@@ -213,7 +213,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         }) {
             Some(true) => {
                 let key = core.layout.key_of(record);
-                let columns = self.projection.value(&key, &words);
+                let columns = self.projection.value(&key, &words, Pinned::by(state));
                 Step::Row(key, columns)
             }
             Some(false) => Step::Absent,

@@ -11,7 +11,9 @@ use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::log::Level;
 use crate::protocols::DefaultProtocol;
-use crate::schema::{Column, Group, Hashed, Key, Meta, Record, RowType, Text};
+use crate::schema::{
+    Column, Group, Hashed, Key, Meta, Record, RowReader, RowType, RowWriter, Text,
+};
 use crate::txn::{RunOptions, Tx};
 use std::fmt;
 use std::sync::Arc;
@@ -40,12 +42,12 @@ impl Record for Limit {
         self.name
     }
 
-    fn store(&self, words: &mut [u64]) {
-        words[0] = self.limit;
+    fn store(&self, row: &mut RowWriter<'_>) {
+        row.words()[0] = self.limit;
     }
 
-    fn load(name: &Text<NAME_BYTES>, words: &[u64]) -> Limit {
-        Limit { name: *name, limit: words[0] }
+    fn load(name: &Text<NAME_BYTES>, row: &RowReader<'_>) -> Limit {
+        Limit { name: *name, limit: row.words()[0] }
     }
 }
 

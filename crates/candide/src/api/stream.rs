@@ -98,7 +98,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile, and errors of
     /// writing. The stream written so far is then incomplete, and import refuses it.
     pub fn export(&self, to: &mut impl Write) -> Result<u64, StreamError> {
-        export(self.inner(), self.core(), &Shape::of(&RowType::of::<R>(), &self.core().name), to)
+        let row = RowType::of::<R>();
+        row.refuse_long("exports do")?;
+        export(self.inner(), self.core(), &Shape::of(&row, &self.core().name), to)
     }
 
     /// Inserts the rows of a stream that [`Table::export`] has written, in the format described
@@ -119,7 +121,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// was made by hand, or by a program in which types of the same names were different; the
     /// checksum does not detect it. A damaged [`Text`](crate::Text) panics only when it is used.
     pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
-        let shape = Shape::of(&RowType::of::<R>(), &self.core().name);
+        let row = RowType::of::<R>();
+        row.refuse_long("exports do")?;
+        let shape = Shape::of(&row, &self.core().name);
         let row_words = shape.key_words + shape.row_words;
         let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| self.insert_words(tx, rows, row_words);
         import(self.inner(), &shape, from, insert)

@@ -11,7 +11,8 @@ use crate::index::{Found, Place};
 use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
 use crate::schema::{
-    AsKey, Buffer, Key, Projection, Record, RowMeta, Units, Words, store_in, undecoded_in,
+    AsKey, Buffer, Key, NoLong, Pinned, Projection, Record, RowMeta, RowReader, Units, Words,
+    store_in, undecoded_in,
 };
 use crate::txn::{InsertTarget, Stager, State, Tx};
 use std::borrow::Borrow;
@@ -151,7 +152,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
             return session.run_body(&mut |tx| self.admit(tx)).map(|()| None);
         };
         let key: &R::Key = key.borrow();
+        // The pin of a single read ends before the value is made.
         if !Pr::CODED
+            && !Pr::LONG
             && let Some(unit) = self.core.layout.only_unit_of(projection.groups())
         {
             let mut words = Pr::EMPTY;
@@ -159,7 +162,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             if let Some(is_there) =
                 self.in_words(key, |key| session.single_read(&self.core, key, unit, copy))
             {
-                return Ok(is_there.then(|| projection.value(key, &words)));
+                return Ok(is_there.then(|| projection.value(key, &words, Pinned::by(session))));
             }
         }
         self.get_in_transaction(session, key, projection)
@@ -226,9 +229,19 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &Tx<'_, P>,
         rows: impl IntoIterator<Item = R>,
     ) -> Result<(), Abort> {
+        self.insert_each(tx, rows)
+    }
+
+    /// As [`Table::insert_many`], of rows that the caller may keep.
+    pub(super) fn insert_each(
+        &self,
+        tx: &Tx<'_, P>,
+        rows: impl IntoIterator<Item = impl Borrow<R>>,
+    ) -> Result<(), Abort> {
         let mut place = Place::default();
         for row in rows {
-            if !self.insert_near(tx, &row, &mut place)? {
+            let row = row.borrow();
+            if !self.insert_near(tx, row, &mut place)? {
                 return Err(self.refuse(tx, Abort::Duplicate, &row.key()));
             }
         }
@@ -238,6 +251,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts `row` unless a row with its key exists; returns whether `row` was inserted. If
     /// possible, links the record at `place`, where the last one was linked.
     fn insert_near(&self, tx: &Tx<'_, P>, row: &R, place: &mut Place) -> Result<bool, Abort> {
+        if !R::LONG.is_empty() {
+            return self.insert_long::<false>(tx, row, place);
+        }
         let state = &mut *tx.state.borrow_mut();
         state.admit(tx.engine, &self.core)?;
         // This does not call `in_words`, for the same reason as `find_found`.
@@ -266,7 +282,14 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// As [`Table::insert_if_absent`]. `TELLS` is whether the closure learns more than that there
     /// was no row as far as is known.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn insert_unless<const TELLS: bool>(&self, tx: &Tx<'_, P>, row: &R) -> Result<bool, Abort> {
+    pub(super) fn insert_unless<const TELLS: bool>(
+        &self,
+        tx: &Tx<'_, P>,
+        row: &R,
+    ) -> Result<bool, Abort> {
+        if !R::LONG.is_empty() {
+            return self.insert_long::<TELLS>(tx, row, &mut Place::default());
+        }
         let state = &mut *tx.state.borrow_mut();
         let target = self.record_for(tx, state, &row.key())?;
         if TELLS && P::ASSUMES_BLINDLY && !target.is_new {
@@ -308,7 +331,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         record: RecordAt,
         row: &R,
     ) -> Result<bool, Abort> {
-        state.insert_again(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
+        let words = &mut { R::Image::ZERO };
+        let words = store_in(row, words, &mut NoLong)?;
+        state.insert_again(tx.engine, &self.core, record, words)
     }
 
     /// Stages the insertion of a row and of its index entries. The row is asked for its words once,
@@ -322,7 +347,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         row: &R,
     ) -> Result<(), Abort> {
         let words = &mut { R::Image::ZERO };
-        let words = store_in(row, words);
+        let words = store_in(row, words, &mut NoLong)?;
         state.add_entries(tx.engine, &self.core, record, words)?;
         state.stage_new_words(tx.engine, &self.core, record, words)
     }
@@ -338,7 +363,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     #[doc(alias = "upsert")]
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
-        let words = store_in(&row, &mut image);
+        let words = match R::LONG.is_empty() {
+            true => store_in(&row, &mut image, &mut NoLong)?,
+            false => self.keep_row(tx, &row, &mut image)?,
+        };
         let state = &mut *tx.state.borrow_mut();
         self.in_words(&row.key(), |key| state.put(tx.engine, &self.core, key, words))
     }
@@ -365,7 +393,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         let rows = for_each_row(&self.inner, &self.core, &mut |key, words| {
             is_refused |= R::CODED && undecoded_in::<R>(words).is_some();
             if !is_refused {
-                each(&R::load(&R::Key::from_words(key), words));
+                let row = RowReader::pinned(words, R::LONG, Pinned::by(words));
+                each(&R::load(&R::Key::from_words(key), &row));
             }
         })?;
         if is_refused { Err(Error::Transaction(Abort::Undecodable)) } else { Ok(rows) }
@@ -527,6 +556,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         rows: &[u64],
         row_words: usize,
     ) -> Result<(), Abort> {
+        debug_assert!(R::LONG.is_empty(), "the words of a row have not all of its bytes");
         let rows = rows.chunks_exact(row_words).map(|row| {
             let (key, words) = row.split_at(R::Key::WORDS);
             (R::Key::from_words(key), words)
@@ -539,7 +569,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
                 }
             }
         }
-        self.insert_many(tx, rows.map(|(key, words)| R::load(&key, words)))
+        self.insert_many(tx, rows.map(|(key, words)| R::load(&key, &RowReader::new(words))))
     }
 
     /// Returns the record that a lookup has found. If the lookup has found none, observes the
@@ -608,6 +638,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         state: &'a mut State<P>,
         record: RecordAt,
     ) -> Stager<'a, R, P> {
-        Stager { state, engine: tx.engine, table: &self.core, record, row: PhantomData }
+        let (engine, table, row) = (tx.engine, &*self.core, PhantomData);
+        Stager { state, engine, table, record, next_value: 0, row }
     }
 }

@@ -66,6 +66,14 @@ impl<P: Protocol> Database<P> {
 }
 
 impl<P: Protocol> TableWords<'_, P> {
+    /// Panics if words of the rows name values outside of them.
+    fn assert_fixed(&self) {
+        assert!(
+            self.core.layout.named().is_empty(),
+            "the words of a row have not all of its bytes"
+        );
+    }
+
     /// Inserts a row unless a row with its key exists; returns whether the row was inserted. If the
     /// program has not named the table's row type yet, indexes that the type declares are made from
     /// all rows when it does: the caller has checked the unique ones.
@@ -82,6 +90,7 @@ impl<P: Protocol> TableWords<'_, P> {
             key.len() == core.layout.unpacked_key_words() && row.len() == image_words(core.groups),
             "the words are those of a row of the table"
         );
+        self.assert_fixed();
         state.admit(tx.engine, core)?;
         core.layout.in_kept_words(key, |key| {
             let target = state.link(tx.engine, core, key, &mut Place::default())?;
@@ -103,6 +112,7 @@ impl<P: Protocol> TableWords<'_, P> {
     /// Those of [every operation](Table#errors-of-every-operation).
     #[inline(never)]
     pub fn get(&self, tx: &Tx<'_, P>, key: &[u64], row: &mut Vec<u64>) -> Result<bool, Abort> {
+        self.assert_fixed();
         let (core, state) = (self.core, &mut *tx.state.borrow_mut());
         self.core.layout.in_kept_words(key, |key| {
             let record = match state.find(tx.engine, core, key)? {
@@ -140,6 +150,7 @@ impl<P: Protocol> TableWords<'_, P> {
         (from, to): (Bound<&[u64]>, Bound<&[u64]>),
         visit: &mut Visit<'_>,
     ) -> Result<(), Abort> {
+        self.assert_fixed();
         let core = self.core;
         assert!(core.index.is_ordered(), "a table without order has no ranges of keys");
         let units = core.layout.placed_units_of(u64::MAX >> (64 - core.groups.len()));
@@ -164,6 +175,7 @@ impl<P: Protocol> TableWords<'_, P> {
     /// [`Abort::LogFailed`] if the log of an [open](crate::Database::open) database has failed, and
     /// the rows may not be durable, and with [`Abort::Nested`] inside a step.
     pub fn for_each_quiescent(&self, each: &mut dyn FnMut(&[u64], &[u64])) -> Result<usize, Error> {
+        self.assert_fixed();
         for_each_row(self.inner, self.core, each)
     }
 

@@ -208,7 +208,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     #[doc(alias = "on_conflict_do_update")]
     #[doc(alias = "or_insert")]
     pub fn upsert(&self, tx: &Tx<'_, P>, row: R, update: impl Update<R>) -> Result<bool, Abort> {
-        let inserted = self.insert_if_absent(tx, row)?;
+        let inserted = self.insert_unless::<true>(tx, &row)?;
         if !inserted {
             self.update(tx, row.key(), update)?;
         }

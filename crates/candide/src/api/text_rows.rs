@@ -94,12 +94,16 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     fn export_text(&self, format: TextFormat, to: &mut dyn Write) -> Result<u64, StreamError> {
-        let table = schema_of(&self.core().name, &RowType::of::<R>());
+        let row = RowType::of::<R>();
+        row.refuse_long("texts of rows do")?;
+        let table = schema_of(&self.core().name, &row);
         export(self.inner(), self.core(), TextWriter::new(&table, format), to)
     }
 
     fn import_text(&self, format: TextFormat, from: &mut dyn Read) -> Result<u64, StreamError> {
-        let table = schema_of(&self.core().name, &RowType::of::<R>());
+        let row = RowType::of::<R>();
+        row.refuse_long("texts of rows do")?;
+        let table = schema_of(&self.core().name, &row);
         let row_words = R::Key::WORDS + table.row_words();
         let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| self.insert_words(tx, rows, row_words);
         import(self.inner(), &table, format, from, insert)

@@ -26,7 +26,8 @@ use crate::protocols::DefaultProtocol;
 use crate::record::CellAt;
 use crate::record::value::{Value, follow};
 use crate::schema::{
-    Column, Group, Hashed, InOrder, IndexKind, Key, KeyRange, Meta, Record, RowType,
+    Column, Group, Hashed, InOrder, IndexKind, Key, KeyRange, Meta, Record, RowReader, RowType,
+    RowWriter,
 };
 use crate::txn::Tx;
 use std::fmt::{self, Debug, Formatter};
@@ -59,12 +60,12 @@ impl<K: Key, T: Send + Sync + 'static, I: IndexKind> Record for ValueRow<K, T, I
         self.key
     }
 
-    fn store(&self, words: &mut [u64]) {
-        words[0] = self.word;
+    fn store(&self, row: &mut RowWriter<'_>) {
+        row.words()[0] = self.word;
     }
 
-    fn load(key: &K, words: &[u64]) -> Self {
-        ValueRow { key: *key, word: words[0], of: PhantomData }
+    fn load(key: &K, row: &RowReader<'_>) -> Self {
+        ValueRow { key: *key, word: row.words()[0], of: PhantomData }
     }
 }
 

@@ -2,7 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use crate::schema::{FieldInfo, FieldType, PartType, Place, RowType, image_words, start_of};
+use crate::schema::{
+    FieldInfo, FieldType, PartType, Place, PutLong, RowType, RowWriter, StoreDefault, image_words,
+    start_of,
+};
 use candide_log::schema::{
     EnumSchema, FieldPlace, FieldSchema, PartSchema, StructSchema, TypeSchema, VariantSchema,
 };
@@ -23,19 +26,40 @@ pub(super) fn fields_of(row: &RowType) -> Vec<FieldSchema> {
             }
         };
         let default = info.place.zip(info.default);
-        let default = default.map(|(place, default)| default_of(row, place, default));
+        let default = default.and_then(|(place, default)| match info.ty.is_long() {
+            true => DefaultBytes::of(default),
+            false => Some(default_of(row, place, default)),
+        });
         FieldSchema { name: info.name.to_owned(), place, ty, default }
     };
     row.fields.iter().map(field).collect()
 }
 
 /// Returns the words of a column's default, which `default` writes into the words of a row.
-fn default_of(row: &RowType, place: Place, default: fn(&mut [u64])) -> Vec<u8> {
+fn default_of(row: &RowType, place: Place, default: StoreDefault) -> Vec<u8> {
     let mut words = vec![0; image_words(row.groups)];
-    default(&mut words);
+    default(&mut RowWriter::new(&mut words));
     let first = start_of(row.groups, place.group.into()) + usize::from(place.word);
     let own = &words[first..first + usize::from(place.words)];
     own.iter().flat_map(|word| (word >> place.shift & place.mask).to_le_bytes()).collect()
+}
+
+/// The bytes of the default of a column of any length; `None` if it is the empty value, or none of
+/// an option.
+struct DefaultBytes(Option<Vec<u8>>);
+
+impl DefaultBytes {
+    fn of(default: StoreDefault) -> Option<Vec<u8>> {
+        let mut bytes = DefaultBytes(None);
+        default(&mut RowWriter::with_long(&mut [], &mut bytes));
+        bytes.0
+    }
+}
+
+impl PutLong for DefaultBytes {
+    fn put(&mut self, _: usize, _: &'static str, bytes: Option<&[u8]>) {
+        self.0 = bytes.map(<[u8]>::to_vec);
+    }
 }
 
 fn type_of(ty: &FieldType) -> TypeSchema {
@@ -50,6 +74,8 @@ fn type_of(ty: &FieldType) -> TypeSchema {
         FieldType::Char => TypeSchema::Char,
         FieldType::ShortText { bytes } => TypeSchema::Text(bytes as u32),
         FieldType::FixedBytes { bytes } => TypeSchema::Bytes(bytes as u32),
+        FieldType::LongText => TypeSchema::LongText,
+        FieldType::LongBytes => TypeSchema::LongBytes,
         FieldType::Enum { name, bits, variants } => {
             let variant = |(tag, name): (u64, &&str)| VariantSchema {
                 name: (*name).to_owned(),

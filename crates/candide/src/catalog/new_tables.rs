@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
 use crate::locks::{FROZEN, cell_words, flags_of};
-use crate::memory::{Slab, SlabId};
+use crate::memory::{LONG_SLABS, LongMemory, Slab, SlabId};
 use crate::policy::Policy;
 use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, all_groups, image_words};
@@ -42,6 +42,9 @@ struct Plan {
     policy: Policy,
     log_number: Option<u16>,
     has_values: bool,
+    /// The words of a row that may name values outside of records: their numbers among all words
+    /// outside of the key.
+    named: Box<[u16]>,
     permanent: bool,
     /// The groups that cannot be changed, one bit each.
     frozen: u64,
@@ -97,6 +100,7 @@ impl Catalog {
                 capacity: 0,
                 log_number: Some(schema.number as u16),
                 has_values: false,
+                named: Box::default(),
                 permanent: false,
                 frozen: 0,
                 former: None,
@@ -165,6 +169,7 @@ impl Catalog {
                 capacity,
                 log_number: None,
                 has_values: options.has_values,
+                named: options.named(row).into(),
                 permanent: options.permanent,
                 frozen: if options.frozen { all_groups(row.groups.len()) } else { 0 },
                 former: former(0),
@@ -215,6 +220,7 @@ impl Catalog {
                 policy: Policy::Optimistic,
                 log_number: None,
                 has_values: false,
+                named: Box::default(),
                 permanent: false,
                 frozen: 0,
                 former,
@@ -271,7 +277,15 @@ impl Catalog {
             .map_err(|words| {
                 let problem = format!("its records would have {words} words; 65,535 is the most");
                 Error::RowType { row: row_type, problem }
-            })?;
+            })?
+            .with_named(&plan.named);
+        let names_blocks = !plan.named.is_empty() && !plan.has_values;
+        if names_blocks {
+            common.long.get_or_init(|| {
+                let first = self.slabs_made.fetch_add(LONG_SLABS as u64, Ordering::Relaxed);
+                Box::new(LongMemory::new(SlabId(first as u32), &common.memory))
+            });
+        }
         let former = plan.former.as_deref();
         let new_slab = |words: usize| {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
@@ -332,7 +346,8 @@ impl Catalog {
             locks.policies.set_permanent(number, plan.permanent);
             locks.policies.freeze(number, layout.frozen_units(plan.frozen, groups.len()));
         }
-        let is_restricted = plan.permanent || plan.frozen != 0;
+        // So a delete notes the blocks that it replaces.
+        let is_restricted = plan.permanent || plan.frozen != 0 || names_blocks;
         let flags = new_record_flags | if plan.frozen == 0 { 0 } else { FROZEN };
         Ok(TableCore {
             owner: Owner::new(common.id),

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::TableIndex;
 use crate::policy::Policy;
+use crate::schema::RowType;
 
 /// Options for creating a table.
 ///
@@ -21,6 +22,9 @@ pub struct TableOptions {
     pub(super) splitting: Option<bool>,
     pub(super) volatile: bool,
     pub(super) has_values: bool,
+    /// The words of a row that may name bytes outside of records, for tests.
+    #[cfg(test)]
+    pub(super) long_words: &'static [u16],
     pub(super) permanent: bool,
     pub(super) frozen: bool,
 }
@@ -110,6 +114,26 @@ impl TableOptions {
     #[must_use]
     pub fn ordered(self) -> TableOptions {
         TableOptions { ordered: true, ..self }
+    }
+
+    /// Returns the words of a row that may name values outside of records.
+    pub(super) fn named(&self, row: &RowType) -> &'static [u16] {
+        if self.has_values {
+            return &[0];
+        }
+        #[cfg(test)]
+        if !self.long_words.is_empty() {
+            return self.long_words;
+        }
+        row.long
+    }
+
+    /// Makes words of a row name bytes outside of records. Their numbers are those among all words
+    /// outside of the key.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn long_words(self, words: &'static [u16]) -> TableOptions {
+        TableOptions { long_words: words, volatile: true, ..self }
     }
 
     /// Makes each row one word, which names a value (`record/value.rs`). Such a table is volatile.

@@ -64,6 +64,13 @@ pub(super) fn check_row_type(row: &RowType) -> Result<(), Error> {
             row.indexes.len()
         ));
     }
+    if let Some(word) = row.long.iter().find(|&&word| usize::from(word) >= image_words(groups)) {
+        return problem(format!("its column of any length at word {word} is beyond its groups"));
+    }
+    if !row.long.is_empty() && !row.is_plain_image {
+        let what = "its image is of a type of its own; a row with strings or bytes of any length";
+        return problem(format!("{what} has `[u64; {}]`", image_words(groups)));
+    }
     let (image, words) = (row.image_words, image_words(groups));
     if image != words {
         return problem(format!(

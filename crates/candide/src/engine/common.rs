@@ -11,7 +11,7 @@ use crate::epoch::Epochs;
 use crate::error::Error;
 use crate::factor::Factors;
 use crate::log::Log;
-use crate::memory::Memory;
+use crate::memory::{LongMemory, Memory};
 use crate::stats::Names;
 use crate::sync::{AtomicU64, Ordering, Parking, Turns, process};
 use crate::timestamps::Timestamps;
@@ -72,6 +72,8 @@ pub(crate) struct Common {
     pub(crate) properties: Properties,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) memory: Arc<Memory>,
+    /// The memory for bytes outside of records. Made with the first table whose rows name such.
+    pub(crate) long: OnceLock<Box<LongMemory>>,
     /// Padded, because taking the lock writes to this field, and every transaction reads the fields
     /// around it.
     pub(crate) tables: CachePadded<RwLock<Vec<Arc<TableCore>>>>,
@@ -106,6 +108,12 @@ impl Common {
             self.parking.wake(self.token.address());
         }
         had_it
+    }
+
+    /// Returns the memory for bytes outside of records; `None` if no table's rows name such.
+    #[inline]
+    pub(crate) fn long_memory(&self) -> Option<&LongMemory> {
+        self.long.get().map(|long| &**long)
     }
 
     #[inline]

@@ -34,13 +34,12 @@ impl Retired {
         }
     }
 
-    /// Frees the memory, which no reader can reach any more. A value is moved to `unwanted`.
+    /// Frees the memory, which no reader can reach any more. A value is returned.
     pub(super) fn free(
         self,
         tables: &[Arc<TableCore>],
         caches: &mut Vec<Option<Cache>>,
-        unwanted: &mut Vec<Value>,
-    ) {
+    ) -> Option<Value> {
         match self {
             Retired::Record { table, record } => {
                 let slab = &tables[usize::from(table)].records;
@@ -55,8 +54,9 @@ impl Retired {
                 Cache::of(caches, slab).free(slab, block);
             }
             Retired::Index { part: Retire::Array(array), .. } => drop(array),
-            Retired::Value(value) => unwanted.push(value),
+            Retired::Value(value) => return Some(value),
         }
+        None
     }
 }
 

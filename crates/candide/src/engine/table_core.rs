@@ -7,7 +7,9 @@ use crate::error::Abort;
 use crate::index::{DeletedIndex, TableIndex, check_width};
 use crate::memory::Slab;
 use crate::record::Layout;
-use crate::schema::{FieldInfo, IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show, start_of};
+use crate::schema::{
+    FieldInfo, IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, RowReader, Show, start_of,
+};
 use crate::stats::Tally;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, process};
 use candide_log::schema::FieldSchema;
@@ -352,9 +354,11 @@ impl IndexPlan {
     pub(crate) fn of_spec(spec: &IndexSpec, packing: Option<KeyPacking>, row: TypeId) -> IndexPlan {
         let IndexSpec { name, unique, ordered, columns, key_words, show_key, key, .. } = *spec;
         let key_of: Box<KeyOf> = match packing {
-            None => Box::new(key),
+            None => Box::new(move |primary, words, index_key| {
+                key(primary, &RowReader::new(words), index_key)
+            }),
             Some(packing) => Box::new(move |primary, words, index_key| {
-                key(packing.unpack(primary).as_slice(), words, index_key)
+                key(packing.unpack(primary).as_slice(), &RowReader::new(words), index_key)
             }),
         };
         // Two types may declare indexes of the same name and columns with other keys.

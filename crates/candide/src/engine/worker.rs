@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::common::Common;
 use super::conflict_note::ConflictNote;
 use super::garbage::Retired;
 use super::late_scratch::{KnownTables, LateScratch};
@@ -13,6 +14,7 @@ use crate::epoch::Slot;
 use crate::index::{NodeChange, Retire};
 use crate::memory::Cache;
 use crate::record::CellAt;
+use crate::record::value::Value;
 use crate::stats::TallyPart;
 use crate::sync::Random;
 use std::sync::Arc;
@@ -124,10 +126,18 @@ impl Local {
         self.is_stale = is_stale;
     }
 
-    /// Frees memory that no reader can reach any more. A value is left to the session, which drops
-    /// it later.
-    pub(crate) fn free(&mut self, retired: Retired, tables: &[Arc<TableCore>]) {
-        retired.free(tables, &mut self.caches, &mut self.values.unwanted);
+    /// Frees memory that no reader can reach any more. A boxed value is left to the session, which
+    /// drops it later.
+    pub(crate) fn free(&mut self, retired: Retired, common: &Common, tables: &[Arc<TableCore>]) {
+        if let Some(value) = retired.free(tables, &mut self.caches) {
+            self.discard(value, common);
+        }
+    }
+
+    /// Frees a value that no reader can reach any more, as [`Local::free`] does.
+    #[inline]
+    pub(crate) fn discard(&mut self, value: Value, common: &Common) {
+        self.values.discard(value, common.long_memory(), &mut self.caches);
     }
 
     /// Returns whether the session has left queue entries or memory that its garbage must take

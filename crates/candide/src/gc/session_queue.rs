@@ -5,7 +5,7 @@
 
 use super::left_values::LeftValues;
 use crate::engine::{
-    Backlog, Context, Due, Engine, GcOutcome, Parts, Protocol, Retired, TableCore, Versions,
+    Backlog, Context, Due, Engine, GcOutcome, Local, Parts, Protocol, Retired, TableCore, Versions,
     Worker, settle,
 };
 use crate::epoch::{Epoch, Epochs, Slot};
@@ -188,9 +188,9 @@ impl<B: Backlog> Garbage<B> {
             }
             let (_, retired) =
                 self.retired.pop_front().expect("the entry was seen under the same lock");
-            worker.local.free(retired, tables);
+            worker.local.free(retired, engine, tables);
         }
-        self.free_values(engine, budget, &mut worker.local.values.unwanted);
+        self.free_values(engine, budget, &mut worker.local);
         if !P::Versions::has_to_collect(&self.backlog, horizon)
             && self.reap_queue.is_empty()
             && engine.shared_garbage.is_empty()
@@ -222,17 +222,12 @@ impl<B: Backlog> Garbage<B> {
         is_free(engine, self.retired.front()) || is_free(engine, self.value_stamps.front())
     }
 
-    /// Moves values that no reader can reach any more to `unwanted`, until there are `budget` or
-    /// somewhat more.
-    fn free_values<P: Parts>(
-        &mut self,
-        engine: &Engine<P>,
-        mut budget: usize,
-        unwanted: &mut Vec<Value>,
-    ) {
+    /// Frees values that no reader can reach any more, or leaves them to the session, which drops
+    /// them later: `budget` of them, or somewhat more.
+    fn free_values<P: Parts>(&mut self, engine: &Engine<P>, mut budget: usize, local: &mut Local) {
         while budget > 0 && is_free(engine, self.value_stamps.front()) {
             let (_, count) = self.value_stamps.pop_front().expect("it was seen just before");
-            unwanted.extend(self.values.drain(..count));
+            self.values.drain(..count).for_each(|value| local.discard(value, engine));
             budget = budget.saturating_sub(count);
         }
     }

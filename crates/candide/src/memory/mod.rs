@@ -9,6 +9,7 @@
 //!   memory.
 //! * `SingleBlocks`: blocks from another [`Allocator`], for comparing slabs with it.
 //! * [`WordArray`]: one large zeroed array (the buckets of an index).
+//! * [`LongMemory`]: blocks for values of any length, of all tables of a database.
 //!
 //! A block consists of 64-bit atomic words only. So an optimistic read of a block that another
 //! thread is writing is not undefined behaviour (`docs/decisions/2026-11-21-protocol-seam.md`). A
@@ -21,6 +22,7 @@ mod array;
 mod crowd;
 mod free;
 mod growth;
+mod long;
 mod provider;
 mod region;
 mod reserve;
@@ -32,6 +34,7 @@ mod system;
 pub(crate) use array::WordArray;
 #[cfg(any(test, feature = "experiments"))]
 pub use free::free_memory;
+pub(crate) use long::{LONG_SLABS, LongKind, LongMemory};
 pub(crate) use reserve::NotReserved;
 pub(crate) use slab::{Cache, Slab, SlabId};
 pub(crate) use supply::Memory;
@@ -148,6 +151,43 @@ impl Block {
             // overlap.
             unsafe { std::ptr::copy_nonoverlapping(old, new, count) };
         }
+    }
+
+    /// Writes `bytes` into the block, beginning at word `first`, in the order of addresses. The
+    /// rest of the last word stays, and is zero before.
+    ///
+    /// # Safety
+    /// The words are within the block's size, and the caller owns the block.
+    #[inline]
+    pub(crate) unsafe fn write_bytes(self, first: usize, bytes: &[u8]) {
+        if MODELLED {
+            for (index, bytes) in bytes.chunks(WORD_BYTES).enumerate() {
+                let mut word = [0; WORD_BYTES];
+                word[..bytes.len()].copy_from_slice(bytes);
+                let word = u64::from_le_bytes(word);
+                // SAFETY: by this function's contract.
+                unsafe { self.word(first + index) }.store(word, Ordering::Relaxed);
+            }
+        } else {
+            let to = self.hint(first).cast::<u8>().cast_mut();
+            // SAFETY: in bounds and without a data race, by this function's contract. Outside of
+            // models an atomic word is represented like a word.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+        }
+    }
+
+    /// Returns the first `count` bytes from word `first` on, in the order of addresses. Not for
+    /// models, whose words have other bytes.
+    ///
+    /// # Safety
+    /// The conditions of [`Block::words`] hold for the words of these bytes, and no thread writes
+    /// them during `'a`. The last writes are visible to the caller.
+    #[inline]
+    pub(crate) unsafe fn bytes<'a>(self, first: usize, count: usize) -> &'a [u8] {
+        assert!(!MODELLED);
+        // SAFETY: in bounds, alive and not written, by this function's contract. Outside of models
+        // an atomic word is represented like a word.
+        unsafe { std::slice::from_raw_parts(self.hint(first).cast(), count) }
     }
 
     /// Returns the block that begins `words` words after this one. The use of that block's words

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::words::{Image, words_of};
-use crate::schema::{Column, Field, Group, Hashed, Meta, Record, RowType};
+use crate::schema::{Column, Field, Group, Hashed, Meta, Record, RowReader, RowType, RowWriter};
 use std::any::TypeId;
 
 /// A row that holds one value. Its key is a number that no other cell of the table has ever had.
@@ -35,14 +35,14 @@ impl<V: Field> Record for Cell<V> {
     }
 
     #[inline]
-    fn store(&self, words: &mut [u64]) {
-        for (index, word) in words.iter_mut().enumerate().take(V::WORDS) {
+    fn store(&self, row: &mut RowWriter<'_>) {
+        for (index, word) in row.words().iter_mut().enumerate().take(V::WORDS) {
             *word = self.value.word(index);
         }
     }
 
     #[inline]
-    fn load(number: &u64, words: &[u64]) -> Cell<V> {
-        Cell { number: *number, value: Cell::<V>::VALUE.take(words) }
+    fn load(number: &u64, row: &RowReader<'_>) -> Cell<V> {
+        Cell { number: *number, value: Cell::<V>::VALUE.take(row) }
     }
 }

@@ -11,7 +11,7 @@ use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::schema::column::Whole;
-use crate::schema::{Column, Group, Hashed, Meta, Record, RowType, Text};
+use crate::schema::{Column, Group, Hashed, Meta, Record, RowReader, RowType, RowWriter, Text};
 use crate::txn::Tx;
 
 /// The names of the tables of objects, which programs cannot name: of objects that are durable if
@@ -57,18 +57,18 @@ impl Record for Named {
         self.name
     }
 
-    fn store(&self, words: &mut [u64]) {
-        Self::TYPE_NAME.put(words, &self.type_name);
-        Self::LAYOUT.put(words, &self.layout);
-        Self::FIRST.put(words, &self.first);
+    fn store(&self, row: &mut RowWriter<'_>) {
+        Self::TYPE_NAME.put(row, &self.type_name);
+        Self::LAYOUT.put(row, &self.layout);
+        Self::FIRST.put(row, &self.first);
     }
 
-    fn load(name: &Text<NAME_BYTES>, words: &[u64]) -> Named {
+    fn load(name: &Text<NAME_BYTES>, row: &RowReader<'_>) -> Named {
         Named {
             name: *name,
-            type_name: Self::TYPE_NAME.take(words),
-            layout: Self::LAYOUT.take(words),
-            first: Self::FIRST.take(words),
+            type_name: Self::TYPE_NAME.take(row),
+            layout: Self::LAYOUT.take(row),
+            first: Self::FIRST.take(row),
         }
     }
 }

@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 
 use super::words::{Image, words_of};
-use crate::schema::{Column, Field, Group, Hashed, IndexKind, Key, Meta, Record};
+use crate::schema::{
+    Column, Field, Group, Hashed, IndexKind, Key, Meta, Record, RowReader, RowWriter,
+};
 use std::marker::PhantomData;
 
 /// The row of a [`TMap`](super::TMap): a key and its value. Programs meet this type in the types of
@@ -44,15 +46,15 @@ impl<K: Key, V: Field, I: IndexKind> Record for Entry<K, V, I> {
     }
 
     #[inline]
-    fn store(&self, words: &mut [u64]) {
-        for (index, word) in words.iter_mut().enumerate().take(V::WORDS) {
+    fn store(&self, row: &mut RowWriter<'_>) {
+        for (index, word) in row.words().iter_mut().enumerate().take(V::WORDS) {
             *word = self.value.word(index);
         }
     }
 
     #[inline]
-    fn load(key: &K, words: &[u64]) -> Entry<K, V, I> {
-        Entry::new(*key, Self::VALUE.take(words))
+    fn load(key: &K, row: &RowReader<'_>) -> Entry<K, V, I> {
+        Entry::new(*key, Self::VALUE.take(row))
     }
 }
 

@@ -824,38 +824,48 @@ impl Attempt {
     }
 
     /// Notes the values that the attempt, which commits, has replaced: for each record that was a
-    /// row before the attempt, the value that the row named then, if it names another one now.
+    /// row before the attempt, those that the row named then and does not name now.
     #[cold]
     fn replace_values(&self, values: &mut Values, stamp: u64) {
-        // The words before the attempt: zero if there was no row, and `None` as long as the row
-        // has only been deleted.
-        let (mut records, mut before) = (Deleted::default(), Vec::<Option<u64>>::new());
+        // The words before the attempt, of all records one after another: zero if there was no row,
+        // and `None` as long as the word has not changed.
+        let (mut records, mut firsts) = (Deleted::default(), Vec::new());
+        let mut before = Vec::<Option<u64>>::new();
         let mut words = self.words.as_slice();
         for undo in &self.log {
-            let (at, old) = match *undo {
-                Undo::Words { at, count, .. } => {
-                    let (old, rest) = words.split_at(count.into());
-                    words = rest;
-                    (at, old.first().copied())
+            let mut old: &[u64] = &[];
+            let (at, first, was_row) = match *undo {
+                Undo::Words { at, first, count, .. } => {
+                    (old, words) = words.split_at(count.into());
+                    (at, usize::from(first), true)
                 }
-                Undo::Link { at } => (at, Some(0)),
-                Undo::Delete { at } => (at, None),
+                Undo::Link { at } => (at, 0, false),
+                Undo::Delete { at } => (at, 0, true),
                 Undo::Row | Undo::Undone => continue,
             };
             if !values.is_noted(at.table()) {
                 continue;
             }
-            match records.place(at) {
-                Some(place) => before[place] = before[place].or(old),
-                None => {
-                    records.push(at);
-                    before.push(old);
-                }
+            let place = records.place(at).unwrap_or_else(|| {
+                records.push(at);
+                firsts.push(before.len());
+                before.extend(values.words_of(at.table(), at.unit()).map(|_| None));
+                firsts.len() - 1
+            });
+            let before = before[firsts[place]..].iter_mut();
+            for (word, before) in values.words_of(at.table(), at.unit()).zip(before) {
+                let changed = word.checked_sub(first).and_then(|word| old.get(word)).copied();
+                *before = before.or(if was_row { changed } else { Some(0) });
             }
         }
-        for (&at, old) in records.cells.iter().zip(before) {
-            let word = word_in(at.payload());
-            values.replace(old.unwrap_or(word), if self.has(at) { word } else { 0 }, stamp);
+        let mut named = Vec::new();
+        for (&at, first) in records.cells.iter().zip(firsts) {
+            named.clear();
+            named.extend(values.words_of(at.table(), at.unit()));
+            for (&word, old) in named.iter().zip(&before[first..]) {
+                let now = word_in(at.payload(), word);
+                values.replace(old.unwrap_or(now), if self.has(at) { now } else { 0 }, stamp);
+            }
         }
     }
 

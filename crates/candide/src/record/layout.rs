@@ -334,6 +334,14 @@ pub(crate) struct PlacedUnits {
     pub(crate) only: Option<PlacedUnit>,
 }
 
+/// The place of a word, in all records of a table, that may name a value outside of the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) unit: u8,
+    /// The index of the word in the unit's payload.
+    pub(crate) word: u16,
+}
+
 /// The places of the units of a table's records.
 #[derive(Debug)]
 pub(crate) struct Layout {
@@ -344,6 +352,8 @@ pub(crate) struct Layout {
     /// A copy of the places of the first units. Reading this copy follows no pointer.
     first_units: [PlacedUnit; FIRST_UNITS],
     units: Box<[PlacedUnit]>,
+    /// The words that may name values outside of the record, in ascending order.
+    named: Box<[Named]>,
     total_words: usize,
 }
 
@@ -414,7 +424,32 @@ impl Layout {
         let units: Box<[PlacedUnit]> = units_wanted.iter().enumerate().map(place).collect();
         let mut first_units = [units[0]; FIRST_UNITS];
         first_units.iter_mut().zip(&units).for_each(|(first, unit)| *first = *unit);
-        Ok(Layout { key_words: key_words as u16, packing, split, first_units, units, total_words })
+        Ok(Layout {
+            key_words: key_words as u16,
+            packing,
+            split,
+            first_units,
+            units,
+            named: Box::default(),
+            total_words,
+        })
+    }
+
+    /// Returns this layout with words that may name values outside of the record. `words` are their
+    /// numbers among all words of the row outside of its key, in ascending order.
+    pub(crate) fn with_named(mut self, words: &[u16]) -> Layout {
+        let place = |&word: &u16| {
+            let unit = self.units.partition_point(|unit| unit.start <= word) - 1;
+            Named { unit: unit as u8, word: word - self.units[unit].start }
+        };
+        self.named = words.iter().map(place).collect();
+        self
+    }
+
+    /// Returns the words that may name values outside of the record, in ascending order.
+    #[inline]
+    pub(crate) fn named(&self) -> &[Named] {
+        &self.named
     }
 
     pub(crate) fn key_words(&self) -> usize {

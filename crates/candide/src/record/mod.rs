@@ -2,6 +2,8 @@
 
 pub(crate) mod delta;
 mod layout;
+pub(crate) mod long;
+mod long_columns;
 #[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 mod tid;
@@ -11,6 +13,6 @@ pub(crate) mod value;
 pub(crate) mod version_chain;
 
 pub use layout::CellAt;
-pub(crate) use layout::{Layout, PlacedUnit, PlacedUnits, RECORD_WORDS_MAX, RecordAt};
+pub(crate) use layout::{Layout, Named, PlacedUnit, PlacedUnits, RECORD_WORDS_MAX, RecordAt};
 pub(crate) use tid::Tid;
 pub(crate) use user_update::UserUpdate;

@@ -3,9 +3,8 @@
 use super::layout::key_of;
 use super::{CellAt, RecordAt};
 use crate::error::Abort;
-use crate::schema::Projection;
 use crate::schema::{ImageSink, Refused, Updater};
-use crate::schema::{Key, KeyPacking, Record, Unit, Words, decoded};
+use crate::schema::{Key, KeyPacking, Pinned, Projection, Record, Unit, Words, decoded};
 use crate::sync::{AtomicU64, Ordering, read_as_is, write_as_is};
 use std::mem::MaybeUninit;
 
@@ -156,6 +155,7 @@ pub(crate) unsafe fn run<R: Record, U: Updater<R>>(
     record: RecordAt,
     image: &mut [u64],
 ) -> Result<(), Abort> {
+    const { assert!(!U::Target::LONG, "no updater changes strings or bytes of any length") }
     // SAFETY: holds by this function's contract.
     let updater = unsafe { update.value.as_ptr().cast::<U>().read() };
     let unit = update.unit;
@@ -164,7 +164,7 @@ pub(crate) unsafe fn run<R: Record, U: Updater<R>>(
     target.copy(unit, Words::Own(image), &mut words);
     let packing = if update.is_packed { KeyPacking::new(R::Key::WIDTHS) } else { None };
     let key = key_of(record, packing);
-    let mut columns = decoded::<R, U::Target>(&target, &key, &words)?;
+    let mut columns = decoded::<R, U::Target>(&target, &key, &words, Pinned::by(image))?;
     if let Err(Refused) = updater.apply(&mut columns) {
         assert!(!U::TOTAL, "an updater that is declared total has refused");
         return Err(Abort::Guard);

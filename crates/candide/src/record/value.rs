@@ -1,22 +1,28 @@
-//! Values outside of records: a word of a row holds the address of a value.
+//! Values outside of records: a word of a row names a value of any type, or a block of bytes
+//! ([`long`]).
 //!
-//! A *value unit* has one word, which names a value while the row is present. The words of an
-//! absent row mean nothing.
+//! The layout of a table says which words of its units do so ([`Named`](super::Named)). The
+//! words of an absent row mean nothing. The address of a value of any type is a multiple of 8, by
+//! which it differs from the words of bytes. Who owns a value, and when it ends, does not depend on
+//! its kind; but the end of a block is only that its slab gets it back.
 //!
 //! # Invariants
 //! * **BV1** A value has one owner at a time: a [`Value`], or, from the install of its word on, the
 //!   unit whose versions name it. [`Value::claim`] takes a value from its unit, once.
 //! * **BV2** A word is followed only by a session that has read it, in the running attempt, from a
 //!   present row of a table whose values are of that type, or that has staged it there. A claimed
-//!   value is kept until no such attempt runs any more.
+//!   value is kept until no such attempt runs any more. (For blocks, BL2.)
 //! * **BV3** The value is written before its word is stored (E3), and not changed while a unit
 //!   names it.
 //! * **BV4** The timestamp of a value is written by the commit that installs the value, before its
 //!   word is stored, and read by that attempt and by the owner that has claimed the value.
 
+use super::long::{self, NOT_INSTALLED};
+use crate::memory::{Cache, LongMemory};
 use crate::sync::prefetch;
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
@@ -29,35 +35,55 @@ struct Header {
     born: UnsafeCell<u64>,
 }
 
-/// The timestamp of a value that no commit has installed.
-const NOT_INSTALLED: u64 = u64::MAX;
-
 #[repr(C)]
 struct Kept<T> {
     header: Header,
     value: T,
 }
 
-/// A value of any type that belongs to the holder. Dropping it drops the value; a panic of the
-/// value's destructor ends here, so that other values are dropped all the same.
-pub struct Value(NonNull<Header>);
+/// A value that belongs to the holder, by the word that names it. Dropping it drops a value of any
+/// type; a panic of the value's destructor ends here, so that other values are dropped all the
+/// same. A block is given back by [`Value::free_block`], or else with its slab. `Value::new` takes
+/// values that are `Send` and `Sync`, as blocks are.
+pub struct Value(NonZeroU64);
 
-// SAFETY: `Value::new` takes values that are `Send` and `Sync`.
-unsafe impl Send for Value {}
-// SAFETY: as above.
-unsafe impl Sync for Value {}
+/// Returns whether a word that may name a value names one.
+#[inline]
+pub(crate) fn names_value(word: u64) -> bool {
+    word != 0 && !long::is_short(word)
+}
 
 impl Value {
     /// Moves a value to memory of its own.
     pub(crate) fn new<T: Send + Sync + 'static>(value: T) -> Value {
         let header = Header { drop: drop_kept::<T>, born: UnsafeCell::new(NOT_INSTALLED) };
         let kept = Box::into_raw(Box::new(Kept { header, value }));
-        Value(NonNull::new(kept.cast()).expect("a box is never at zero"))
+        Value::claim(kept.expose_provenance() as u64)
     }
 
     /// Returns the word that names the value. It is never zero.
     pub(crate) fn word(&self) -> u64 {
-        self.0.as_ptr().expose_provenance() as u64
+        self.0.get()
+    }
+
+    /// Returns whether the value is a block of bytes.
+    #[inline]
+    pub(crate) fn is_block(&self) -> bool {
+        long::names_block(self.word())
+    }
+
+    /// Gives a block back to its slab. Returns a value of any type, which is to be dropped.
+    #[inline]
+    pub(crate) fn free_block(
+        self,
+        memory: Option<&LongMemory>,
+        caches: &mut Vec<Option<Cache>>,
+    ) -> Result<(), Value> {
+        if !self.is_block() {
+            return Err(self);
+        }
+        long::free(self.into_word(), memory.expect("a database with blocks has slabs"), caches);
+        Ok(())
     }
 
     /// Returns the word, which owns the value from now on (BV1).
@@ -69,16 +95,17 @@ impl Value {
 
     /// Takes the value that a unit has named by `word` (BV1): the caller has replaced or deleted
     /// the last version that names it, and no other caller claims it. Or takes the value back that
-    /// has become `word` by [`Value::into_word`].
+    /// has become `word` by [`Value::into_word`], or the block that the caller has allocated.
     pub(crate) fn claim(word: u64) -> Value {
-        Value(header_at(word))
+        debug_assert!(names_value(word));
+        Value(NonZeroU64::new(word).expect("the word names a value"))
     }
 
     /// Loads the value into the caches, before it is dropped, and the words before it, which the
     /// allocator may use.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        let value = self.0.as_ptr().cast_const().cast();
+        let value = header_at(self.word()).as_ptr().cast_const().cast();
         prefetch(value);
         prefetch(value.wrapping_sub(1));
     }
@@ -90,8 +117,11 @@ impl Value {
 
     /// Returns the timestamp of the commit that installed the value.
     pub(crate) fn born(&self) -> u64 {
+        if self.is_block() {
+            return long::born(self.word());
+        }
         // SAFETY: the value is allocated (BV1), and nothing writes the timestamp now (BV4).
-        unsafe { *self.0.as_ref().born.get() }
+        unsafe { *header_at(self.word()).as_ref().born.get() }
     }
 }
 
@@ -99,6 +129,9 @@ impl Value {
 /// `timestamp`. Nothing that can fail follows in that commit.
 pub(crate) fn note_installed(word: u64, timestamp: u64) {
     debug_assert!(timestamp != NOT_INSTALLED);
+    if long::names_block(word) {
+        return long::note_installed(word, timestamp);
+    }
     // SAFETY: the attempt owns what it has staged (BV1), and is alone in using it (BV4).
     unsafe { *header_at(word).as_ref().born.get() = timestamp };
 }
@@ -128,8 +161,12 @@ unsafe fn drop_kept<T>(header: NonNull<Header>) {
 
 impl Drop for Value {
     fn drop(&mut self) {
+        if self.is_block() {
+            return;
+        }
+        let header = header_at(self.word());
         // SAFETY: the value belongs to `self` (BV1), and is not used any more (BV2).
-        let free = || unsafe { (self.0.as_ref().drop)(self.0) };
+        let free = || unsafe { (header.as_ref().drop)(header) };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(free)) {
             // What the panic has thrown has a destructor, too.
             let dropped = catch_unwind(AssertUnwindSafe(|| drop(payload)));

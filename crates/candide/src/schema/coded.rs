@@ -8,6 +8,7 @@ use super::field::Field;
 use super::operation::Sink;
 use super::place::Place;
 use super::record::Record;
+use super::row_words::{Pinned, RowReader, RowWriter};
 use super::unit::Unit;
 use super::update::ColumnUpdate;
 use super::words::Words;
@@ -60,17 +61,17 @@ impl<R: Record, C: Codec, A: ColumnKind> Coded<R, C, A> {
         self.0.set(C::encode(&value))
     }
 
-    /// Writes a value into the words of a row.
-    pub fn put(&self, words: &mut [u64], value: &C::Value) {
-        self.0.put(words, &C::encode(value));
+    /// Writes a value into a row.
+    pub fn put(&self, row: &mut RowWriter<'_>, value: &C::Value) {
+        self.0.put(row, &C::encode(value));
     }
 
-    /// Reads the value from the words of a row.
+    /// Reads the value from a row.
     ///
     /// # Panics
     /// If the codec refuses it.
-    pub fn take(&self, words: &[u64]) -> C::Value {
-        decode::<C>(self.0.take(words), self.name())
+    pub fn take(&self, row: &RowReader<'_>) -> C::Value {
+        decode::<C>(self.0.take(row), self.name())
     }
 }
 
@@ -108,7 +109,7 @@ impl<R: Record, C: Codec, A: ColumnKind> Projection<R> for Coded<R, C, A> {
         Some(Undecoded { column: self.name(), problem })
     }
 
-    fn value(&self, _key: &R::Key, words: &Self::Words) -> C::Value {
+    fn value(&self, _key: &R::Key, words: &Self::Words, _: Pinned<'_>) -> C::Value {
         decode::<C>(C::Stored::from_buffer(words), self.name())
     }
 

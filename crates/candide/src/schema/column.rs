@@ -6,7 +6,7 @@ use super::codec::Undecoded;
 use super::field::{Buffer, Field};
 use super::field::{mask_of, place_of_element};
 use super::group::Group;
-use super::group::{GROUPS_MAX, image_words, starts_of};
+use super::group::{GROUPS_MAX, image_words, start_of, starts_of};
 use super::key::Key;
 use super::operation::Sink;
 use super::packing::Packing;
@@ -14,6 +14,7 @@ use super::place::Place;
 use super::record::Record;
 use super::record::RowMeta;
 use super::record::store_in;
+use super::row_words::{Pinned, RowReader, RowWriter};
 use super::unit::Unit;
 use super::words::Words;
 use crate::error::Abort;
@@ -123,6 +124,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
             shift == 0 || shift < 64 && T::BITS <= 64 - shift,
             "the column reaches beyond its word"
         );
+        R::LONG_COLUMNS.assert_apart(start_of(R::GROUPS, group) + word, T::WORDS);
         Column {
             group: group as u8,
             word: word as u16,
@@ -154,10 +156,10 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         usize::from(start) + usize::from(self.word)
     }
 
-    /// Writes a value into the words of a row.
+    /// Writes a value into a row.
     #[inline]
-    pub fn put(&self, words: &mut [u64], value: &T) {
-        let first = self.word_in_row();
+    pub fn put(&self, row: &mut RowWriter<'_>, value: &T) {
+        let (words, first) = (row.words(), self.word_in_row());
         if T::BITS < 64 {
             let mask = Self::MASK << self.shift;
             words[first] = words[first] & !mask | value.word(0) << self.shift & mask;
@@ -168,12 +170,12 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         }
     }
 
-    /// Reads the value from the words of a row.
+    /// Reads the value from a row.
     #[inline]
-    pub fn take(&self, words: &[u64]) -> T {
+    pub fn take(&self, row: &RowReader<'_>) -> T {
         let first = self.word_in_row();
         let mut buffer = T::Buffer::ZERO;
-        self.copy_from(Words::Own(words), first, &mut buffer);
+        self.copy_from(Words::Own(row.words()), first, &mut buffer);
         T::from_buffer(&buffer)
     }
 
@@ -184,6 +186,27 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         } else {
             from.copy(first, T::WORDS, |index, word| into.set(index, word));
         }
+    }
+}
+
+impl<R: Record, T, A> Column<R, T, A> {
+    /// Returns the column's name.
+    pub(crate) const fn called(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the number of the column's first word, among the words of a row.
+    pub(crate) const fn first_word(&self) -> usize {
+        start_of(R::GROUPS, self.group as usize) + self.word as usize
+    }
+
+    /// Returns the place of the word of a column of any length.
+    ///
+    /// # Panics
+    /// If the row type has no such column there; in a constant, that is an error of compilation.
+    pub(crate) const fn long_place(&self) -> Place {
+        R::LONG_COLUMNS.assert_has(self.first_word());
+        Place { group: self.group, word: self.word, words: 1, shift: 0, mask: u64::MAX }
     }
 }
 
@@ -303,6 +326,10 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     const CODED: bool = false;
 
+    /// Whether the projection may have a column of any length.
+    #[doc(hidden)]
+    const LONG: bool = false;
+
     /// The number of columns that the projection names. A whole row counts as one, and key columns
     /// do not count.
     #[doc(hidden)]
@@ -357,9 +384,10 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     }
 
     /// Returns the value, once the words are known to belong together, and none of them is
-    /// [refused](Self::undecoded).
+    /// [refused](Self::undecoded). `pin` is the pin, or the attempt, in which the words have been
+    /// read from a row that is present.
     #[doc(hidden)]
-    fn value(&self, key: &R::Key, words: &Self::Words) -> Self::Value;
+    fn value(&self, key: &R::Key, words: &Self::Words, pin: Pinned<'_>) -> Self::Value;
 
     /// Sets every column to its part of `value`.
     #[doc(hidden)]
@@ -391,6 +419,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
             group < R::GROUPS.len() && end <= R::GROUPS[group].words,
             "the column reaches beyond its group"
         );
+        R::LONG_COLUMNS.assert_apart(start_of(R::GROUPS, group) + self.word as usize, T::WORDS);
         Place {
             group: self.group,
             word: self.word,
@@ -442,7 +471,7 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
     }
 
     #[inline(always)]
-    fn value(&self, _key: &R::Key, words: &T::Buffer) -> T {
+    fn value(&self, _key: &R::Key, words: &T::Buffer, _: Pinned<'_>) -> T {
         T::from_buffer(words)
     }
 
@@ -482,7 +511,7 @@ impl<R: Record, K: Key> Projection<R> for KeyColumn<R, K> {
     }
 
     #[inline(always)]
-    fn value(&self, key: &R::Key, _words: &()) -> K {
+    fn value(&self, key: &R::Key, _words: &(), _: Pinned<'_>) -> K {
         (self.component)(key)
     }
 
@@ -506,17 +535,19 @@ pub(crate) fn decoded<R: Record, Pr: Projection<R>>(
     projection: &Pr,
     key: &R::Key,
     words: &Pr::Words,
+    pin: Pinned<'_>,
 ) -> Result<Pr::Value, Abort> {
     if Pr::CODED && projection.undecoded(words).is_some() {
         return Err(Abort::Undecodable);
     }
-    Ok(projection.value(key, words))
+    Ok(projection.value(key, words, pin))
 }
 
 /// Returns the first column whose codec refuses its words in a row.
 pub(crate) fn undecoded_in<R: Record>(words: &[u64]) -> Option<Undecoded> {
+    let row = RowReader::new(words);
     R::FIELDS.iter().find_map(|field| {
-        let problem = field.check?(words).err()?;
+        let problem = field.check?(&row).err()?;
         Some(Undecoded { column: field.name, problem })
     })
 }
@@ -529,6 +560,7 @@ impl<R: Record> Projection<R> for Whole {
     const COLUMNS: usize = 1;
     const ONE_GROUP: bool = R::GROUPS.len() == 1;
     const CODED: bool = R::CODED;
+    const LONG: bool = !R::LONG.is_empty();
 
     fn column_groups(&self) -> u64 {
         u64::MAX >> (64 - R::GROUPS.len())
@@ -567,15 +599,15 @@ impl<R: Record> Projection<R> for Whole {
     }
 
     #[inline]
-    fn value(&self, key: &R::Key, words: &R::Image) -> R {
+    fn value(&self, key: &R::Key, words: &R::Image, pin: Pinned<'_>) -> R {
         let mut words = *words;
-        R::load(key, words.words())
+        R::load(key, &RowReader::pinned(words.words(), R::LONG, pin))
     }
 
     fn assign(&self, key: &R::Key, value: &R, sink: &mut impl Sink) -> Result<(), Abort> {
         assert_same_key(&value.key(), key);
         let mut image = R::Image::ZERO;
-        let image = store_in(value, &mut image);
+        let image = store_in(value, &mut image, sink)?;
         let mut start = 0;
         for (group, &Group { words, .. }) in R::GROUPS.iter().enumerate() {
             let place = Place {
@@ -614,7 +646,7 @@ impl<R: Record> Projection<R> for () {
 
     fn places(&self, _each: &mut impl FnMut(Place)) {}
 
-    fn value(&self, _key: &R::Key, _words: &()) {}
+    fn value(&self, _key: &R::Key, _words: &(), _: Pinned<'_>) {}
 
     fn assign(&self, _key: &R::Key, _value: &(), _sink: &mut impl Sink) -> Result<(), Abort> {
         Ok(())
@@ -631,6 +663,7 @@ macro_rules! tuple_projections {
             const EMPTY: Self::Words = ($($name::EMPTY,)+);
             const INDEXED: bool = $($name::INDEXED)||+;
             const CODED: bool = $($name::CODED)||+;
+            const LONG: bool = $($name::LONG)||+;
             const COLUMNS: usize = 0 $(+ $name::COLUMNS)+;
             const ONE_GROUP: bool = R::GROUPS.len() == 1 || Self::COLUMNS < 2 && $($name::ONE_GROUP)&&+;
 
@@ -667,8 +700,8 @@ macro_rules! tuple_projections {
             }
 
             #[inline(always)]
-            fn value(&self, key: &R::Key, words: &Self::Words) -> Self::Value {
-                ($(self.$index.value(key, &words.$index),)+)
+            fn value(&self, key: &R::Key, words: &Self::Words, pin: Pinned<'_>) -> Self::Value {
+                ($(self.$index.value(key, &words.$index, pin),)+)
             }
 
             #[inline]

@@ -21,7 +21,18 @@ pub trait Buffer: Copy {
     fn words(&mut self) -> &mut [u64] {
         &mut []
     }
+
+    /// Returns whether the buffer is an array of words. Only this crate can say so of a type, since
+    /// other crates cannot name the type of the argument.
+    #[doc(hidden)]
+    fn is_plain(_: Private) -> bool {
+        false
+    }
 }
+
+/// An argument of functions that other crates can neither call nor implement.
+#[derive(Debug)]
+pub struct Private;
 
 impl<const N: usize> Buffer for [u64; N] {
     const ZERO: Self = [0; N];
@@ -35,9 +46,14 @@ impl<const N: usize> Buffer for [u64; N] {
     fn words(&mut self) -> &mut [u64] {
         self
     }
+
+    fn is_plain(_: Private) -> bool {
+        true
+    }
 }
 
-/// A type that a column can have: plain data of a fixed size.
+/// A type that a column can have: plain data of a fixed size. Columns can also be `String`,
+/// `Vec<u8>`, `Option<String>` and `Option<Vec<u8>>`, which have any length.
 ///
 /// A field of a word or more begins at the first bit of a word. A smaller field lies within one
 /// word, at the place of its column.
@@ -60,10 +76,11 @@ impl<const N: usize> Buffer for [u64; N] {
     message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
     label = "not a type for columns",
     note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, times and addresses of \
-            the standard library, types that derive `candide::Key` or `candide::Field`, and options and arrays of these",
-    note = "rows have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, for a struct or enum of your own \
-            `#[derive(candide::Field)]`, and for a type of another crate a struct of one field, such as an integer or bytes, that derives \
-            `candide::Key`, or `#[record(with = ..)]` and a `candide::Codec`; features of `candide` have the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
+            the standard library, types that derive `candide::Key` or `candide::Field`, and options and arrays of these; also `String` \
+            and `Vec<u8>`, and options of them, but not within another type",
+    note = "for a struct or enum of your own use `#[derive(candide::Field)]`, and for a type of another crate a struct of one field, such as \
+            an integer or bytes, that derives `candide::Key`, or `#[record(with = ..)]` and a `candide::Codec`; features of `candide` have \
+            the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
 )]
 pub trait Field: Copy + Send + Sync + 'static {
     /// The size in bits. A field of fewer than 64 bits can share its word with other fields.

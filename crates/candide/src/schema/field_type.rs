@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::place::Place;
+use super::row_words::{RowReader, RowWriter};
 
 /// The type of a field, as a description.
 ///
@@ -53,6 +54,10 @@ pub enum FieldType {
         /// The number of bytes.
         bytes: usize,
     },
+    /// `String`.
+    LongText,
+    /// `Vec<u8>`.
+    LongBytes,
     /// An enum that derives [`Key`](crate::Key). The tag of a variant is its place.
     Enum {
         /// The name of the type.
@@ -98,6 +103,17 @@ pub enum FieldType {
     },
 }
 
+impl FieldType {
+    /// Returns whether values have any length.
+    pub(crate) const fn is_long(&self) -> bool {
+        match self {
+            FieldType::Optional(FieldType::LongText | FieldType::LongBytes) => true,
+            FieldType::LongText | FieldType::LongBytes => true,
+            _ => false,
+        }
+    }
+}
+
 /// A part of a struct or of a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartType {
@@ -109,9 +125,11 @@ pub struct PartType {
     pub ty: &'static FieldType,
 }
 
-/// A function that returns the reason why a codec refuses a stored value, from the words of its
-/// row.
-pub(crate) type StoredCheck = fn(&[u64]) -> Result<(), String>;
+/// A function that returns the reason why a codec refuses a stored value of a row.
+pub(crate) type StoredCheck = fn(&RowReader<'_>) -> Result<(), String>;
+
+/// A function that writes a column's default into a row.
+pub(crate) type StoreDefault = fn(&mut RowWriter<'_>);
 
 /// The description of a field of a row type: of a part of its key, or of a column.
 #[derive(Debug, Clone, Copy)]
@@ -121,11 +139,11 @@ pub struct FieldInfo {
     /// The place of a column; `None` for a part of the key. The parts of the key follow one
     /// another.
     pub(crate) place: Option<Place>,
-    /// Writes the column's default into the words of a row.
-    pub(crate) default: Option<fn(&mut [u64])>,
+    /// Writes the column's default into a row.
+    pub(crate) default: Option<StoreDefault>,
     /// The earlier names of the field.
     pub(crate) former: &'static [&'static str],
-    /// Returns the reason why the column's codec refuses the words of a row.
+    /// Returns the reason why the column's codec refuses the stored value of a row.
     pub(crate) check: Option<StoredCheck>,
 }
 
@@ -136,12 +154,12 @@ impl FieldInfo {
     }
 
     /// Returns the description of the column at a [place](crate::Column::place). `default` writes
-    /// the column's default into the words of a row, which are zeros there.
+    /// the column's default into a row, whose words are zeros there.
     pub const fn of_column(
         name: &'static str,
         ty: &'static FieldType,
         place: Place,
-        default: Option<fn(&mut [u64])>,
+        default: Option<fn(&mut RowWriter<'_>)>,
     ) -> FieldInfo {
         FieldInfo { name, ty, place: Some(place), default, former: &[], check: None }
     }
@@ -154,9 +172,9 @@ impl FieldInfo {
     }
 
     /// Returns the description of a column with a [codec](crate::Codec). `check` returns its reason
-    /// for refusing the words of a row.
+    /// for refusing the stored value of a row.
     #[must_use]
-    pub const fn checked(self, check: fn(&[u64]) -> Result<(), String>) -> FieldInfo {
+    pub const fn checked(self, check: fn(&RowReader<'_>) -> Result<(), String>) -> FieldInfo {
         FieldInfo { check: Some(check), ..self }
     }
 

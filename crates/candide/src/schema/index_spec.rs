@@ -4,6 +4,7 @@
 
 use super::key_text::Show;
 use super::place::Place;
+use super::row_words::RowReader;
 
 /// The kind of an index: hashed or ordered.
 pub trait IndexKind: private::Sealed + 'static {
@@ -53,15 +54,15 @@ pub struct IndexSpec {
     pub(crate) fields: &'static [u16],
     pub(crate) key_words: usize,
     pub(crate) show_key: Show,
-    /// Appends the words of a row's index key to the vector. The slices hold the words of the row's
-    /// primary key and its other words.
-    pub(crate) key: fn(&[u64], &[u64], &mut Vec<u64>),
+    /// Appends the words of a row's index key to the vector, given the words of the row's primary
+    /// key and the row.
+    pub(crate) key: fn(&[u64], &RowReader<'_>, &mut Vec<u64>),
 }
 
 impl IndexSpec {
     /// Returns an index on `columns`, and perhaps on parts of the primary key, whose keys have
     /// `key_words` words. `key` appends the words of a row's index key to a vector, given the words
-    /// of the row's primary key and its other words. `show_key` is
+    /// of the row's primary key and the row. `show_key` is
     /// [`Key::show`](crate::Key::show) of the index key's type.
     pub const fn new<I: IndexKind>(
         name: &'static str,
@@ -69,7 +70,7 @@ impl IndexSpec {
         columns: &'static [Place],
         key_words: usize,
         show_key: Show,
-        key: fn(&[u64], &[u64], &mut Vec<u64>),
+        key: fn(&[u64], &RowReader<'_>, &mut Vec<u64>),
     ) -> IndexSpec {
         let (ordered, fields) = (I::ORDERED, &[]);
         IndexSpec { name, unique, ordered, columns, fields, key_words, show_key, key }

@@ -24,7 +24,7 @@ use std::fmt::{self, Debug, Formatter};
     label = "not a type for keys",
     note = "keys have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, times and addresses of the \
             standard library, options and tuples of these, or types that derive `candide::Key`",
-    note = "keys have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, and for a type of another crate \
+    note = "keys of rows and of indexes have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, and for a type of another crate \
             a struct of one field, such as an integer or bytes, that derives `candide::Key`; features of `candide` have the types of \
             `uuid`, `jiff`, `chrono` and `rust_decimal`"
 )]

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::long::LongSink;
 use super::place::Place;
 use crate::error::Abort;
 
@@ -171,7 +172,7 @@ impl Op {
 }
 
 /// A receiver of the operations of an update or an assignment. A transaction implements this trait.
-pub trait Sink {
+pub trait Sink: LongSink {
     /// Sets the words at `place` to `word(0)`, `word(1)`, ….
     #[doc(hidden)]
     fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort>;

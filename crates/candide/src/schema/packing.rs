@@ -12,6 +12,11 @@ pub struct Size {
     pub(super) words: usize,
 }
 
+impl Size {
+    /// One word.
+    pub(crate) const WORD: Size = Size { bits: u64::BITS, words: 1 };
+}
+
 /// The places of the columns of a group: first the columns of a word or more, in order; then the
 /// smaller ones, by descending size, each in the first word that has room for it.
 #[derive(Debug, Clone, Copy)]

@@ -2,25 +2,28 @@
 
 #![forbid(unsafe_code)]
 
-use super::field::Buffer;
+use super::field::{Buffer, Private};
 use super::field_type::FieldInfo;
 use super::group::{Group, image_words};
 use super::hash::{HASH_SEED, hash_numbers, mix, mix_text};
 use super::index_spec::{IndexKind, IndexSpec};
 use super::key::Key;
 use super::key_text::Show;
+use super::long::{LongColumns, LongSink, LongWriter};
 use super::meta::Meta;
+use super::row_words::{RowReader, RowWriter};
+use crate::error::{Abort, Error};
 use std::any::TypeId;
 
 /// A row type: a key, and plain data in one or more column groups. Usually derived:
-/// `#[derive(Record)]`.
+/// `#[derive(Record)]`. Code that copies rows of any type asks for that: `R: Record + Copy`.
 ///
 /// A hand-written implementation looks as follows. The columns outside the key lie in the words of
 /// their groups, group after group. A [`Column`](super::column::Column) constant gives the exact
 /// place of each column, and `store` and `load` use these constants:
 ///
 /// ```
-/// use candide::schema::Meta;
+/// use candide::schema::{Meta, RowReader, RowWriter};
 /// use candide::{Column, Group, Hashed, Record};
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,27 +51,27 @@ use std::any::TypeId;
 ///     fn key(&self) -> u64 {
 ///         self.id
 ///     }
-///     fn store(&self, words: &mut [u64]) {
-///         Self::LIMIT.put(words, &self.limit);
-///         Self::FROZEN.put(words, &self.frozen);
-///         Self::CENTS.put(words, &self.cents);
+///     fn store(&self, row: &mut RowWriter<'_>) {
+///         Self::LIMIT.put(row, &self.limit);
+///         Self::FROZEN.put(row, &self.frozen);
+///         Self::CENTS.put(row, &self.cents);
 ///     }
-///     fn load(key: &u64, words: &[u64]) -> Account {
+///     fn load(key: &u64, row: &RowReader<'_>) -> Account {
 ///         Account {
 ///             id: *key,
-///             limit: Self::LIMIT.take(words),
-///             frozen: Self::FROZEN.take(words),
-///             cents: Self::CENTS.take(words),
+///             limit: Self::LIMIT.take(row),
+///             frozen: Self::FROZEN.take(row),
+///             cents: Self::CENTS.take(row),
 ///         }
 ///     }
 /// }
 ///
 /// let account = Account { id: 7, limit: 500, frozen: true, cents: -3 };
 /// let mut words = [0; 2];
-/// account.store(&mut words);
-/// assert_eq!(Account::load(&7, &words), account);
+/// account.store(&mut RowWriter::new(&mut words));
+/// assert_eq!(Account::load(&7, &RowReader::new(&words)), account);
 /// ```
-pub trait Record: Copy + Send + Sync + 'static {
+pub trait Record: Clone + Send + Sync + 'static {
     /// The primary key.
     type Key: Key;
     /// The kind of index by which tables find rows of this type:
@@ -82,12 +85,11 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// Returns the row's key.
     fn key(&self) -> Self::Key;
 
-    /// Writes every column outside the key to `words`. `words` holds all groups one after another,
-    /// and contains only zeros before the call.
-    fn store(&self, words: &mut [u64]);
+    /// Writes every column outside the key to `row`, whose words are zeros before the call.
+    fn store(&self, row: &mut RowWriter<'_>);
 
-    /// Returns the row with `key` whose other columns are in `words`.
-    fn load(key: &Self::Key, words: &[u64]) -> Self;
+    /// Returns the row with `key` whose other columns are in `row`.
+    fn load(key: &Self::Key, row: &RowReader<'_>) -> Self;
 }
 
 /// The declarations of a row type as constants. Every [`Record`] has them; since this is a trait of
@@ -118,6 +120,13 @@ pub trait RowMeta: Record {
     /// show rows by name. Empty if the row type does not describe them; then [`RowMeta::SCHEMA`] is
     /// compared instead.
     const FIELDS: &'static [FieldInfo] = Self::META.fields;
+    /// The columns of strings and bytes of any length.
+    #[doc(hidden)]
+    const LONG_COLUMNS: &'static LongColumns =
+        &LongColumns::of(Self::META.fields, Self::META.groups);
+    /// The numbers of the words of these columns among all words outside of the key.
+    #[doc(hidden)]
+    const LONG: &'static [u16] = Self::LONG_COLUMNS.words();
     /// Whether a field is [encoded](crate::Codec), so that stored words of a row may be refused.
     #[doc(hidden)]
     const CODED: bool = has_codec(Self::META.fields);
@@ -146,9 +155,26 @@ pub(crate) struct RowType {
     pub(crate) ordered: bool,
     /// The number of words of [`Record::Image`].
     pub(crate) image_words: usize,
+    /// [`RowMeta::LONG`].
+    pub(crate) long: &'static [u16],
+    /// Whether [`Record::Image`] is an array of words.
+    pub(crate) is_plain_image: bool,
 }
 
 impl RowType {
+    /// Refuses rows with columns of any length, which `place` does not have.
+    ///
+    /// # Errors
+    /// [`Error::RowType`].
+    pub(crate) fn refuse_long(&self, place: &str) -> Result<(), Error> {
+        let Some(field) = self.fields.iter().find(|field| field.ty.is_long()) else {
+            return Ok(());
+        };
+        let (row, name) = (self.name, field.name);
+        let problem = format!("its column {name} has values of any length, which {place} not have");
+        Err(Error::RowType { row, problem })
+    }
+
     pub(crate) fn of<R: Record>() -> RowType {
         let mut image = R::Image::ZERO;
         RowType {
@@ -164,6 +190,8 @@ impl RowType {
             show_key: R::Key::show,
             ordered: R::Index::ORDERED,
             image_words: image.words().len(),
+            long: R::LONG,
+            is_plain_image: R::Image::is_plain(Private),
         }
     }
 }
@@ -212,18 +240,29 @@ const fn default_schema(key_layout: u64, groups: &[Group]) -> u64 {
     hash
 }
 
-/// Writes the columns of a row outside the key to an image of zeros, and returns the words.
+/// Writes the columns of a row outside the key to an image of zeros, and returns the words. `sink`
+/// keeps the bytes of columns of any length, and its error is returned.
 ///
 /// # Panics
 /// If the image has another number of words than the groups. When the table was created,
 /// [`Buffer::words`] returned the right number.
 #[inline(always)]
-pub(crate) fn store_in<'a, R: Record>(row: &R, image: &'a mut R::Image) -> &'a [u64] {
+pub(crate) fn store_in<'a, R: Record>(
+    row: &R,
+    image: &'a mut R::Image,
+    sink: &mut impl LongSink,
+) -> Result<&'a [u64], Abort> {
     let words = image.words();
     assert!(
         words.len() == const { image_words(R::GROUPS) },
         "the image of a row has another number of words than before"
     );
-    row.store(words);
-    words
+    if R::LONG.is_empty() {
+        row.store(&mut RowWriter::new(words));
+        return Ok(words);
+    }
+    let mut long = LongWriter::new(R::LONG, sink);
+    row.store(&mut RowWriter::with_long(words, &mut long));
+    long.finish(words)?;
+    Ok(words)
 }

@@ -11,6 +11,7 @@ use super::column::{Column, ColumnKind, Projection};
 use super::field::{Buffer, Field};
 use super::field_type::FieldType;
 use super::field_value::FieldValue;
+use super::long::LongSink;
 use super::operation::{Arithmetic, Code, Sink};
 use super::place::Place;
 use super::record::Record;
@@ -31,6 +32,10 @@ use std::marker::PhantomData;
     note = "several columns are updated by a tuple of at most six updates"
 )]
 pub trait Update<R: Record>: private::Sealed {
+    /// Whether the update may set a column of any length.
+    #[doc(hidden)]
+    const LONG: bool = false;
+
     /// Passes the update's operations to `sink`, in order.
     #[doc(hidden)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort>;
@@ -86,7 +91,10 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
             None => self.update(Code::User, T::from_buffer(&T::Buffer::ZERO)),
         }
     }
+}
 
+/// Commit-time updates of columns of integers that no index contains.
+impl<R: Record, T, A: ColumnKind> Column<R, T, A> {
     /// Adds `summand`. If the sum is out of the type's range, the transaction fails with
     /// [`Abort::Overflow`].
     #[expect(
@@ -213,11 +221,57 @@ impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
     }
 }
 
+/// An update that sets a column whose values have any length, as
+/// [`Column::set`](crate::Column::set) makes it.
+#[derive(Clone, Copy)]
+pub struct LongUpdate<R, V> {
+    place: Place,
+    column: &'static str,
+    value: V,
+    bytes: fn(&V) -> Option<&[u8]>,
+    row: PhantomData<fn(R)>,
+}
+
+impl<R, V> std::fmt::Debug for LongUpdate<R, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LongUpdate").field("column", &self.column).finish_non_exhaustive()
+    }
+}
+
+impl<R, V> LongUpdate<R, V> {
+    pub(crate) fn new(
+        (place, column): (Place, &'static str),
+        value: V,
+        bytes: fn(&V) -> Option<&[u8]>,
+    ) -> LongUpdate<R, V> {
+        LongUpdate { place, column, value, bytes, row: PhantomData }
+    }
+}
+
+impl<R, V> private::Sealed for LongUpdate<R, V> {}
+
+impl<R: Record, V> Update<R> for LongUpdate<R, V> {
+    const LONG: bool = true;
+
+    #[inline]
+    fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
+        let bytes = (self.bytes)(&self.value);
+        let word = bytes.map_or(Ok(0), |bytes| sink.keep(self.column, bytes))?;
+        sink.set(self.place, |_| word)
+    }
+
+    fn misfit(&self) -> Option<Place> {
+        None
+    }
+}
+
 macro_rules! tuple_updates {
     ($($($name:ident $index:tt),+;)*) => {$(
         impl<$($name: private::Sealed),+> private::Sealed for ($($name,)+) {}
 
         impl<R: Record, $($name: Update<R>),+> Update<R> for ($($name,)+) {
+            const LONG: bool = $($name::LONG)||+;
+
             #[inline(always)]
             fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
                 $(self.$index.stage(sink)?;)+
@@ -343,6 +397,12 @@ impl<'a, R> ImageSink<'a, R> {
 /// has been staged.
 pub(crate) struct DryRun;
 
+impl LongSink for DryRun {
+    fn keep(&mut self, _: &'static str, _: &[u8]) -> Result<u64, Abort> {
+        Ok(0)
+    }
+}
+
 impl Sink for DryRun {
     #[inline(always)]
     fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
@@ -357,6 +417,13 @@ impl Sink for DryRun {
         _arithmetic: Arithmetic,
     ) -> Result<(), Abort> {
         Ok(())
+    }
+}
+
+/// Leaves columns of any length empty, since no index has them.
+impl<R> LongSink for ImageSink<'_, R> {
+    fn keep(&mut self, _: &'static str, _: &[u8]) -> Result<u64, Abort> {
+        Ok(0)
     }
 }
 

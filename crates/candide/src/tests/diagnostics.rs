@@ -6,6 +6,7 @@ use crate::catalog::NAMES_READ;
 use crate::engine::{Protocol, Versions};
 use crate::protocols::Occ;
 use crate::report::OldestPin;
+use crate::schema::{RowReader, RowWriter};
 use crate::{Abort, Bytes, Database, Group, Record, RunOptions, TableOptions};
 use std::time::{Duration, Instant};
 
@@ -43,11 +44,11 @@ impl Record for Long {
     fn key(&self) -> Self::Key {
         self.key
     }
-    fn store(&self, words: &mut [u64]) {
-        Self::VALUE.put(words, &self.value);
+    fn store(&self, row: &mut RowWriter<'_>) {
+        Self::VALUE.put(row, &self.value);
     }
-    fn load(key: &Self::Key, words: &[u64]) -> Long {
-        Long { key: *key, value: Self::VALUE.take(words) }
+    fn load(key: &Self::Key, row: &RowReader<'_>) -> Long {
+        Long { key: *key, value: Self::VALUE.take(row) }
     }
 }
 

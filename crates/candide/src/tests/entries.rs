@@ -2,8 +2,7 @@
 
 use crate::engine::{IndexCore, Protocol};
 use crate::index::Found;
-use crate::schema::RowMeta;
-use crate::schema::{Unit, image_words};
+use crate::schema::{RowMeta, RowWriter, Unit, image_words};
 use crate::{Record, Session, Table};
 use std::collections::BTreeSet;
 
@@ -37,7 +36,7 @@ pub(crate) fn entries_of<P: Protocol>(session: &mut Session<P>, index: &IndexCor
 /// Returns the entry that a row should have.
 fn entry_of<R: Record, P: Protocol>(table: &Table<R, P>, index: &IndexCore, row: &R) -> Entry {
     let mut words = vec![0; image_words(R::GROUPS)];
-    row.store(&mut words);
+    row.store(&mut RowWriter::new(&mut words));
     let key = row.key();
     let key = crate::Key::words(&key);
     let primary = match table.core().layout.packing::<R::Key>() {

@@ -3,6 +3,7 @@
 use super::rows::Item;
 use super::waiting::eventually;
 use crate::engine::{Protocol, Versions};
+use crate::schema::{RowReader, RowWriter};
 use crate::{Abort, Database, Group, Hashed, Level, LogOptions, Occ, Record};
 use candide_log_testing::SimDisk;
 use std::sync::Arc;
@@ -143,8 +144,8 @@ fn a_key_with_the_wrong_number_of_words_is_refused() {
         fn key(&self) -> Long {
             Long
         }
-        fn store(&self, _: &mut [u64]) {}
-        fn load(_: &Long, _: &[u64]) -> Wrong {
+        fn store(&self, _: &mut RowWriter<'_>) {}
+        fn load(_: &Long, _: &RowReader<'_>) -> Wrong {
             Wrong
         }
     }

@@ -73,6 +73,10 @@ mod life;
 mod log;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod log_rounds;
+#[cfg(not(any(loom, shuttle)))]
+mod long;
+#[cfg(not(any(loom, shuttle, sanitized)))]
+mod long_columns;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(any(loom, shuttle, sanitized)))]

@@ -5,8 +5,7 @@ use super::rows::Item;
 use super::transactions::{CONFLICT, ONCE, run};
 use crate::engine::Protocol;
 use crate::experiments::{Factor, TableWords};
-use crate::schema::RowMeta;
-use crate::schema::image_words;
+use crate::schema::{RowMeta, RowReader, image_words};
 use crate::{Abort, Database, Key, Record, TableOptions, Tx};
 use std::ops::{Bound, ControlFlow};
 
@@ -19,7 +18,7 @@ fn get<R: Record, P: Protocol>(
     let mut row = vec![u64::MAX; 100];
     let is_there = words.get(tx, key.words().as_ref(), &mut row)?;
     assert!(!is_there || row.len() == image_words(R::GROUPS));
-    Ok(is_there.then(|| R::load(&key, &row)))
+    Ok(is_there.then(|| R::load(&key, &RowReader::new(&row))))
 }
 
 /// Scans a range by words, and takes at most `count` rows.
@@ -33,7 +32,7 @@ fn scan<R: Record, P: Protocol>(
     let range = range.map(|bound| bound.map(|key| key.words()));
     let range = [&range[0], &range[1]].map(|bound| bound.as_ref().map(AsRef::as_ref));
     words.scan(tx, range.into(), &mut |key, row| {
-        rows.push(R::load(&R::Key::from_words(key), row));
+        rows.push(R::load(&R::Key::from_words(key), &RowReader::new(row)));
         if rows.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     Ok(rows)
@@ -79,7 +78,7 @@ fn a_row_read_as_words_equals_the_row<P: Protocol>() {
         });
         let mut iterated = 0;
         let count = words.for_each_quiescent(&mut |key, row| {
-            let item = Item::load(&key[0], row);
+            let item = Item::load(&key[0], &RowReader::new(row));
             iterated += item.count;
         });
         assert_eq!((count, iterated), (Ok(4), 10 + 11 + 10 + 15));

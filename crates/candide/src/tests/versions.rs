@@ -6,6 +6,7 @@ use crate::experiments::Factor;
 use crate::index::Found;
 use crate::protocols::{Mvcc, Mvto};
 use crate::record::{CellAt, Tid};
+use crate::schema::{RowReader, RowWriter};
 use crate::sync::{Ordering, Point, with_hook};
 use crate::{
     Abort, Column, Database, Group, Hashed, Record, RunOptions, Session, Table, Tx, Whole,
@@ -40,11 +41,12 @@ impl Record for Item {
         self.id
     }
 
-    fn store(&self, words: &mut [u64]) {
-        words.copy_from_slice(&[self.count as u64, self.other[0], self.other[1]]);
+    fn store(&self, row: &mut RowWriter<'_>) {
+        row.words().copy_from_slice(&[self.count as u64, self.other[0], self.other[1]]);
     }
 
-    fn load(key: &u64, words: &[u64]) -> Item {
+    fn load(key: &u64, row: &RowReader<'_>) -> Item {
+        let words = row.words();
         Item { id: *key, count: words[0] as i64, other: [words[1], words[2]] }
     }
 }

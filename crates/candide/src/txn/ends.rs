@@ -377,14 +377,14 @@ impl<P: Protocol> State<P> {
 
     /// Forgets the units that the attempt has held, and ends its ownership of values, which it
     /// leaves to `left`. Returns whether it had values.
-    pub(crate) fn end_held(&mut self, left: &LeftValues) -> bool {
+    pub(crate) fn end_held(&mut self, engine: &Engine<P>, left: &LeftValues) -> bool {
         let held = std::mem::take(&mut self.held);
         if held & !NO_UNITS > 0 {
             own_thread::forget_units(held & !NO_UNITS);
         }
         let has_values = held >= WRITES_VALUES;
         if has_values {
-            self.end_values(left);
+            self.end_values(left, engine.long_memory());
         }
         has_values
     }

@@ -23,7 +23,6 @@ mod observed;
 mod observed;
 mod options;
 mod outcome;
-mod pauses;
 mod registration;
 mod run;
 mod savepoint;

@@ -8,7 +8,7 @@ use crate::access::{OutcomeNote, Outcomes};
 use crate::engine::{Common, Protocol, TableCore};
 use crate::error::Abort;
 use crate::record::CellAt;
-use crate::schema::{Key, Place, Projection, Record, Undecoded};
+use crate::schema::{Key, LONG_BYTES_MAX, Pinned, Place, Projection, Record, Undecoded};
 use std::fmt;
 
 /// An outcome, and the row and the column to which it belongs.
@@ -123,7 +123,7 @@ impl<P: Protocol> State<P> {
         {
             return Err(self.refuse_undecoded(table, key, undecoded));
         }
-        Ok(projection.value(key, words))
+        Ok(projection.value(key, words, Pinned::by(self)))
     }
 
     /// Notes that a row has a value that a codec has refused, and returns the outcome.
@@ -139,6 +139,19 @@ impl<P: Protocol> State<P> {
         });
         self.writes.outcomes.note_undecoded(note, undecoded);
         Abort::Undecodable
+    }
+
+    /// Notes that bytes for a column are more than it can have, and returns the outcome.
+    #[cold]
+    pub(crate) fn refuse_too_long(
+        &mut self,
+        note: OutcomeNote,
+        column: &'static str,
+        bytes: usize,
+    ) -> Abort {
+        let problem = format!("a value of {bytes} bytes; at most {LONG_BYTES_MAX} are possible");
+        self.writes.outcomes.note_undecoded(note, Undecoded { column, problem });
+        note.cause
     }
 
     /// Notes an outcome of the row to which a unit belongs, and returns it.

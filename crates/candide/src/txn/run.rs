@@ -5,7 +5,6 @@
 use super::ends::Unwound;
 use super::observed::{Kept, Observed};
 use super::options::RunOptions;
-use super::pauses::{BACKOFF_FIRST, Pauses, pause};
 use super::session_log::SessionLog;
 use super::state::NO_UNITS;
 use super::tx::{Effects, Tx};
@@ -25,8 +24,8 @@ use crate::record::{CellAt, PlacedUnit};
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
-    Duration, Exclusive, Instant, MODELLED, Mutex, MutexGuard, Point, Turn, Turns, Wait, Waited,
-    Wish, lock, pass, patience, try_lock,
+    Duration, Exclusive, Instant, MODELLED, Mutex, MutexGuard, Point, Random, Turn, Turns, Wait,
+    Waited, Wish, lock, pass, patience, sleep, thread, try_lock,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -43,9 +42,17 @@ const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
 /// The longest time that a transaction waits, between two attempts, for the lock on which it has
 /// failed.
 const LOCK_WAIT_MAX: Duration = Duration::from_millis(10);
+/// The bound of the pause after a transaction's first conflict. Each further conflict doubles the
+/// bound. Which lengths are best depends on the machine and on the workload.
+const BACKOFF_FIRST: Duration = Duration::from_micros(2);
+/// The largest bound of a pause after a conflict.
+const BACKOFF_MAX: Duration = Duration::from_micros(200);
 /// The largest number of values that a transaction keeps, between two attempts, to be dropped at
 /// its end.
 const VALUES_KEPT: usize = 64;
+/// The longest pause that is spun. For a shorter pause, a system call would take longer than the
+/// pause.
+const SPUN_MAX: Duration = Duration::from_micros(20);
 
 /// The part of a session that other threads may access.
 #[derive(Debug)]
@@ -110,7 +117,6 @@ pub(crate) struct TxnRunner<P: Protocol> {
     collected_at: u64,
     names: NamesByAddress,
     observed: Kept,
-    pauses: Pauses,
 }
 
 /// The engine's verdict on an attempt.
@@ -159,8 +165,7 @@ impl<P: Protocol> TxnRunner<P> {
         worker.local.known_tables = public.known_tables.clone();
         let state = RefCell::new(State::new(engine, worker, public.counters.locks()));
         let (names, observed) = Default::default();
-        let pauses = Pauses::default();
-        TxnRunner { state, public, has_garbage: false, collected_at: 0, names, observed, pauses }
+        TxnRunner { state, public, has_garbage: false, collected_at: 0, names, observed }
     }
 
     /// Runs a transaction as [`TxnRunner::run`] does, and counts it under its name.
@@ -444,8 +449,7 @@ impl<P: Protocol> TxnRunner<P> {
         }
         if !engine.options.factors.has(Factor::NoBackoff) {
             engine.parking.wake_unwoken();
-            let random = &mut self.state.get_mut().worker.local.random;
-            self.pauses.pause(random, conflicts, self.public.counters.attempts());
+            pause(&mut self.state.get_mut().worker.local.random, backoff(conflicts));
         }
         None
     }
@@ -681,7 +685,7 @@ impl<P: Protocol> TxnRunner<P> {
         let state = self.state.get_mut();
         state.finish(engine);
         if state.holds_some() {
-            self.end_held(effects);
+            self.end_held(engine, effects);
         }
         self.collect_garbage(engine, effects);
         // The count comes before the unpinning. So an observer that sees no pin but an old count
@@ -693,8 +697,8 @@ impl<P: Protocol> TxnRunner<P> {
 
     /// Ends what the attempt has held: units, values, and steps.
     #[inline(never)]
-    fn end_held(&mut self, effects: &Effects) {
-        if self.state.get_mut().end_held(&self.public.left_values) {
+    fn end_held(&mut self, engine: &Engine<P>, effects: &Effects) {
+        if self.state.get_mut().end_held(engine, &self.public.left_values) {
             // Another thread may have taken over what was left, to count it.
             self.has_garbage = true;
             self.give_up_values(effects);
@@ -1023,5 +1027,38 @@ fn await_free<P: Protocol>(
     }
     if wait.is_some() {
         P::end_wait(context, at);
+    }
+}
+
+/// Returns the bound of the pause after conflict number `conflicts` of a transaction, counted from
+/// 1.
+fn backoff(conflicts: u32) -> Duration {
+    let doublings = (conflicts - 1).min(u32::BITS - 1);
+    BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_MAX)
+}
+
+/// Pauses for a random time below `bound`. Nothing is locked or pinned meanwhile.
+fn pause(random: &mut Random, bound: Duration) {
+    if MODELLED {
+        return thread::yield_now();
+    }
+    let wait = Duration::from_nanos(random.below(bound.as_nanos() as u64));
+    if wait > SPUN_MAX {
+        return sleep(wait);
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < wait {
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_pauses_double_from_the_first_to_the_largest() {
+        let bounds = [1, 2, 3, 7, 8, 9, 33, u32::MAX].map(backoff);
+        assert_eq!(bounds.map(|bound| bound.as_micros()), [2, 4, 8, 128, 200, 200, 200, 200]);
     }
 }

@@ -3,14 +3,15 @@
 #![forbid(unsafe_code)]
 
 use super::{InsertTarget, State};
-use crate::access::Intent;
+use crate::access::{Intent, OutcomeNote};
 use crate::engine::{Engine, Protocol, TableCore};
 use crate::error::Abort;
+use crate::record::long::short_word;
 use crate::record::{RecordAt, UserUpdate};
 use crate::schema::RowMeta;
 use crate::schema::{
-    Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, Sink, Updater,
-    WIDE_OPERANDS, store_in,
+    Arithmetic, Buffer, Code, LONG_BYTES_MAX, LongSink, NUMBER_OPERANDS, NoLong, Op, Place,
+    Projection, Record, Sink, Updater, WIDE_OPERANDS, store_in,
 };
 use std::marker::PhantomData;
 
@@ -20,6 +21,9 @@ pub(crate) struct Stager<'a, R, P: Protocol> {
     pub(crate) engine: &'a Engine<P>,
     pub(crate) table: &'a TableCore,
     pub(crate) record: RecordAt,
+    /// The number of values that the attempt had staged before it kept the bytes of this operation,
+    /// and of those that the operation has stored since.
+    pub(crate) next_value: usize,
     pub(crate) row: PhantomData<R>,
 }
 
@@ -39,6 +43,17 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         let word = place.word + unit.offset_of(R::GROUPS, place.group) as u16;
         let op = Op { word, operand: push(self.state), ..op };
         self.state.stage(self.engine, at, Intent::Update, op)
+    }
+
+    /// Keeps the bytes of an operation until the attempt ends: those that `stage` passes. After
+    /// that the operation, which passes the same bytes, cannot fail for want of memory when a part
+    /// of it has been staged.
+    pub(crate) fn keep_all(
+        &mut self,
+        stage: impl FnOnce(&mut Keeping<'_, '_, R, P>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        self.next_value = self.state.worker.local.values.count();
+        stage(&mut Keeping(self))
     }
 
     /// Stages a user's updater.
@@ -69,7 +84,7 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn stage_new_row(&mut self, row: &R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
-        let words = store_in(row, &mut image);
+        let words = store_in(row, &mut image, &mut NoLong)?;
         self.state.stage_new_words(self.engine, self.table, self.record, words)
     }
 }
@@ -225,7 +240,8 @@ impl<P: Protocol> State<P> {
         Ok(())
     }
 
-    /// Refuses to delete a row that is permanent, and otherwise stages the removal of its entries.
+    /// Refuses to delete a row that is permanent. Otherwise notes what the delete replaces outside
+    /// of the record, and stages the removal of the row's entries.
     #[cold]
     #[inline(never)]
     fn admit_delete(
@@ -236,6 +252,12 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         if table.restrictions.is_permanent() {
             return Err(Abort::Permanent);
+        }
+        if !table.layout.named().is_empty() {
+            self.note_admitted_value_write(table);
+        }
+        if table.indexes.is_empty() {
+            return Ok(());
         }
         self.remove_entries(engine, table, record)
     }
@@ -252,6 +274,12 @@ impl FreeColumnsOnly<'_> {
     }
 }
 
+impl LongSink for FreeColumnsOnly<'_> {
+    fn keep(&mut self, _: &'static str, _: &[u8]) -> Result<u64, Abort> {
+        Ok(0)
+    }
+}
+
 impl Sink for FreeColumnsOnly<'_> {
     fn set(&mut self, place: Place, _: impl Fn(usize) -> u64) -> Result<(), Abort> {
         self.check(place)
@@ -259,6 +287,42 @@ impl Sink for FreeColumnsOnly<'_> {
 
     fn compute(&mut self, place: Place, _: bool, _: Arithmetic) -> Result<(), Abort> {
         self.check(place)
+    }
+}
+
+/// A sink that only keeps the bytes of an operation.
+pub(crate) struct Keeping<'a, 's, R, P: Protocol>(&'a mut Stager<'s, R, P>);
+
+impl<R: Record, P: Protocol> LongSink for Keeping<'_, '_, R, P> {
+    fn keep(&mut self, column: &'static str, bytes: &[u8]) -> Result<u64, Abort> {
+        let Stager { state, engine, table, record, .. } = &mut *self.0;
+        if bytes.len() > LONG_BYTES_MAX {
+            let note = OutcomeNote::at(Abort::TextTooLong, table.layout.first_of(*record));
+            return Err(state.refuse_too_long(note, column, bytes.len()));
+        }
+        state.stage_long(engine, table, bytes)
+    }
+}
+
+impl<R: Record, P: Protocol> Sink for Keeping<'_, '_, R, P> {
+    fn set(&mut self, _: Place, _: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn compute(&mut self, _: Place, _: bool, _: Arithmetic) -> Result<(), Abort> {
+        Ok(())
+    }
+}
+
+/// Takes the words of the bytes that [`Stager::keep_all`] has kept.
+impl<R: Record, P: Protocol> LongSink for Stager<'_, R, P> {
+    fn keep(&mut self, _: &'static str, bytes: &[u8]) -> Result<u64, Abort> {
+        if let Some(word) = short_word(bytes) {
+            return Ok(word);
+        }
+        let word = self.state.worker.local.values.word(self.next_value);
+        self.next_value += 1;
+        Ok(word.expect("the row has had the same bytes before"))
     }
 }
 

@@ -123,7 +123,7 @@ struct Repository<R: Record, P: Protocol> {
 
 impl<R: Record + PartialEq, P: Protocol> Repository<R, P> {
     fn save(&self, row: R) -> Result<(), Abort> {
-        self.db.run(|tx| self.table.put(tx, row))
+        self.db.run(|tx| self.table.put(tx, row.clone()))
     }
 
     fn load(&self, key: R::Key) -> Result<Option<R>, Abort> {

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::path::Path;
 
+use candide::schema::{RowReader, RowWriter};
 use candide::{
     Column, Database, Group, Hashed, Level, LoadOptions, LogOptions, Pending, Protocol, Record,
     Session, Table, TableOptions, Tx,
@@ -93,11 +94,11 @@ impl<V: Value> Record for Row<V> {
     fn key(&self) -> u64 {
         self.key
     }
-    fn store(&self, words: &mut [u64]) {
-        Self::VALUE.put(words, &self.value);
+    fn store(&self, row: &mut RowWriter<'_>) {
+        Self::VALUE.put(row, &self.value);
     }
-    fn load(key: &u64, words: &[u64]) -> Row<V> {
-        Row { key: *key, value: Self::VALUE.take(words) }
+    fn load(key: &u64, row: &RowReader<'_>) -> Row<V> {
+        Row { key: *key, value: Self::VALUE.take(row) }
     }
 }
 

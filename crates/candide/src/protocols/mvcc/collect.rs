@@ -127,8 +127,9 @@ pub(super) fn collect_undos(
     begin_collecting(context, until);
     backlog.release(&context.versions.snapshots);
     if !backlog.values.is_empty() {
-        let unwanted = &mut context.local.values.unwanted;
-        backlog.values.collect(horizon, &context.versions.snapshots, unwanted);
+        let Context { engine, local, versions, .. } = context;
+        let free = |value| local.discard(value, engine);
+        backlog.values.collect(horizon, &versions.snapshots, free);
     }
     let due = due.min(UNDO_BATCH_MAX.max(budget));
     let mut again = Vec::new();
@@ -140,7 +141,7 @@ pub(super) fn collect_undos(
             Retired::Version { table: entry.at.table(), size: entry.size, block: entry.block };
         match look_at(context, &entry, &tables[usize::from(entry.at.table())]) {
             // MV5: no reader can reach the undo record.
-            UndoOutcome::Free => context.local.free(block, tables),
+            UndoOutcome::Free => context.local.free(block, context.engine, tables),
             UndoOutcome::Retire => context.local.retired.push(block),
             UndoOutcome::Kept(snapshot) => backlog.keep(snapshot, entry),
             UndoOutcome::NotYet => again.push(entry),

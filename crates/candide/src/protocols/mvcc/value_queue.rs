@@ -50,9 +50,14 @@ impl ValueQueue {
         self.released.extend(left.released);
     }
 
-    /// Moves to `unwanted` the values that are due and that no open snapshot sees. The timestamps
-    /// of the `snapshots` descend; the list was made after the `horizon` was read.
-    pub(super) fn collect(&mut self, horizon: Epoch, snapshots: &[u64], unwanted: &mut Vec<Value>) {
+    /// Passes to `free` the values that are due and that no open snapshot sees. The timestamps of
+    /// the `snapshots` descend; the list was made after the `horizon` was read.
+    pub(super) fn collect(
+        &mut self,
+        horizon: Epoch,
+        snapshots: &[u64],
+        mut free: impl FnMut(Value),
+    ) {
         release(&mut self.kept, &mut self.released, snapshots);
         let mut due: Vec<Replaced> = self.released.drain(..).flatten().collect();
         while self.entries.front().is_some_and(|&(epoch, _)| epoch < horizon) {
@@ -61,7 +66,7 @@ impl ValueQueue {
         for replaced in due {
             match seen_by(snapshots, replaced.value.born()..replaced.until) {
                 Some(snapshot) => self.kept.entry(snapshot).or_default().push(replaced),
-                None => unwanted.push(replaced.value),
+                None => free(replaced.value),
             }
         }
     }

@@ -42,7 +42,7 @@ use crate::engine::{
 };
 use crate::locks::LOCK_ROUNDS_MAX;
 use crate::memory::Block;
-use crate::record::value::Value;
+use crate::record::value::{Value, names_value};
 use crate::record::version_chain::{Latched, ON_SNAPSHOT_LIST, Version, VersionId};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Point, Spin, full_fence, pass};
@@ -184,8 +184,8 @@ fn prune<'a>(
             next = next.filter(|_| is_row(cell, kept));
         } else {
             cell.replace(Some(kept), next);
-            if table.has_values {
-                retire_value(context, version);
+            if !table.layout.named().is_empty() {
+                retire_values(context, (table, at), kept, version);
             }
             retire(context, at, cell, version);
             left -= 1;
@@ -239,14 +239,31 @@ fn retire(
     }
 }
 
-/// Retires the value that a version which has left its chain has named (TO12).
+/// Retires the values that `version`, which has left its chain, has named, unless `above`, the row
+/// that stays directly above, or the next row below names them (TO12). Deltas name nothing, and an
+/// absent row ends the search.
 #[cold]
-fn retire_value(context: &mut Context<'_, Mvto>, version: Version<'_>) {
-    let stamp = version.stamp();
-    if stamp.is_committed() && !stamp.is_absent() {
-        debug_assert!(!stamp.is_delta(), "TO12: a version with a value is a row");
-        let value = Value::claim(word_in(version.payload()));
-        context.local.retired.push(Retired::Value(value));
+fn retire_values(
+    context: &mut Context<'_, Mvto>,
+    (table, at): (&TableCore, &CellAt),
+    above: Version<'_>,
+    version: Version<'_>,
+) {
+    let is_row = |version: &Version<'_>| version.stamp().is_readable();
+    if !is_row(&version) || version.stamp().is_absent() {
+        return;
+    }
+    debug_assert!(is_row(&above), "TO6: a version that stays above others is a row");
+    let below = version.and_older().skip(1).find(is_row);
+    for named in table.layout.named().iter().filter(|named| usize::from(named.unit) == at.unit()) {
+        let word_of = |row: Version<'_>| match row.stamp().is_absent() {
+            true => 0,
+            false => word_in(row.payload(), named.word.into()),
+        };
+        let word = word_of(version);
+        if names_value(word) && word_of(above) != word && below.map(word_of) != Some(word) {
+            context.local.retired.push(Retired::Value(Value::claim(word)));
+        }
     }
 }
 

@@ -105,8 +105,11 @@
 //!   insert on a record with ABSENT and an entry. Before the collector reaps a record, it clears
 //!   REQUEUE, passes a full fence, and queues or parks the entry anew. So no record is reaped under
 //!   a staged write; the argument is that of CL6 in `protocols/shared/cell_lock.rs`.
-//! * **TO12** A version of a unit with values names a value of its own: it is a row from its commit
-//!   on, never a delta, and is never copied. So when it leaves its chain, its value is retired.
+//! * **TO12** The rows that name a value outside of the record are neighbours in the chain, but for
+//!   deltas: one commit has stored the value's word, and only a copy of the row below repeats it. A
+//!   commit that links between the two is refused by the raised rts. No delta stores such a word
+//!   (`can_wait`, `holds_changes`). So when a row leaves its chain, those values end that neither
+//!   the row which stays directly above names, nor the next row below (`collect.rs`).
 //!
 //! # Why it is serializable
 //! The order is that of timestamps. A transaction that only reads at `t` comes after `t` and before
@@ -219,7 +222,7 @@ pub use parts::Mvto;
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::engine::{
     Absence, BlockSize, Committed, Context, Deferred, Due, GcOutcome, Missing, Protocol, ReadView,
-    Seen, TableCore, Unwatched, Watch, class_of, own_thread,
+    Seen, TableCore, Unwatched, Values, Watch, class_of, own_thread,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -1128,7 +1131,7 @@ fn commit_at(
 
     // 6 install: nothing fails any more (TO9)
     for index in 0..writes.items().len() {
-        fill_in(writes, index);
+        fill_in(writes, index, &context.local.values);
     }
     for item in writes.items_mut() {
         finish(context, item);
@@ -1168,8 +1171,9 @@ fn evaluate(
     let version = |item: &WriteItem| looked_at_below(item).stamp().ts();
     writes.evaluate(|item| Words::Shared(looked_at_below(item).payload()), version)?;
     if context.local.values.is_used() {
-        // The values below belong to their versions, which stay for a while (TO12).
-        context.local.values.replace_all(writes, ts, &|_| 0);
+        // The values below belong to their versions, which stay for a while (TO12). Nothing reads
+        // the timestamps of values, which a copy of a row may write again.
+        context.local.values.replace_all(writes, ts, &|_, _| 0);
     }
     Ok(())
 }
@@ -1257,7 +1261,10 @@ fn link(
     }
     // The log takes the results of operations.
     let is_logged = context.local.is_logged;
-    let can_wait = item.note != NO_BLOCK && !is_logged && can_wait(writes, index, below);
+    let can_wait = item.note != NO_BLOCK
+        && !is_logged
+        && can_wait(writes, index, below)
+        && !context.local.values.may_change(&item); // TO12
     if !can_wait && follows(writes, index) == Follows::ThisRow && is_crowded(below) {
         cell.release();
         return Err(context.conflict(Abort::Locked, at));
@@ -1511,7 +1518,7 @@ fn row_below(item: &WriteItem) -> Option<Version<'_>> {
 }
 
 /// Fills in the words of one item's version: phase 6.
-fn fill_in(writes: &WriteSet, index: usize) {
+fn fill_in(writes: &WriteSet, index: usize, values: &Values) {
     let item = &writes.items()[index];
     if let (true, Some(version)) = (item.present, own(item)) {
         if item.is_delta {
@@ -1520,7 +1527,7 @@ fn fill_in(writes: &WriteSet, index: usize) {
         if let Some(row) = row_below(item)
             && !writes.replaces_unit(index)
         {
-            if holds_changes(writes, index, version, row) {
+            if holds_changes(writes, index, version, row) && !values.may_change(item) {
                 version.become_delta();
                 return writes.write_changes(index, version.delta_room());
             }

@@ -180,8 +180,8 @@ pub(crate) fn evaluate(
     writes.evaluate(|item| Words::Shared(item.at.payload()), version)?;
     if local.values.is_used() {
         // Values: the words of an absent row mean nothing.
-        local.values.replace_all(writes, timestamp, &|item| {
-            if Tid(item.note).has(Tid::ABSENT) { 0 } else { word_in(item.at.payload()) }
+        local.values.replace_all(writes, timestamp, &|item, word| {
+            if Tid(item.note).has(Tid::ABSENT) { 0 } else { word_in(item.at.payload(), word) }
         });
     }
     Ok(())

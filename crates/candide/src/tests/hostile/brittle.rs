@@ -4,7 +4,7 @@
 use super::super::threads::spawn;
 use super::{Deliberate, Watchdog, commits, deliberate};
 use crate::engine::Protocol;
-use crate::schema::{AsKey, Buffer, Field};
+use crate::schema::{AsKey, Buffer, Field, RowReader, RowWriter};
 use crate::sync::size::Sample;
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
 use crate::{
@@ -129,15 +129,15 @@ impl Record for Brittle {
         self.id
     }
 
-    fn store(&self, words: &mut [u64]) {
+    fn store(&self, row: &mut RowWriter<'_>) {
         burn();
-        Self::VALUE.put(words, &self.value);
-        Self::COUNT.put(words, &self.count);
+        Self::VALUE.put(row, &self.value);
+        Self::COUNT.put(row, &self.count);
     }
 
-    fn load(key: &Fragile, words: &[u64]) -> Brittle {
+    fn load(key: &Fragile, row: &RowReader<'_>) -> Brittle {
         burn();
-        Brittle { id: *key, value: Self::VALUE.take(words), count: Self::COUNT.take(words) }
+        Brittle { id: *key, value: Self::VALUE.take(row), count: Self::COUNT.take(row) }
     }
 }
 

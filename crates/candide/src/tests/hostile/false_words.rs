@@ -6,7 +6,7 @@ use crate::engine::Protocol;
 use crate::schema::WordRange;
 use crate::schema::column_type::ColumnType;
 use crate::schema::packing::{Packing, Size};
-use crate::schema::{AsKey, Buffer, Field, KeyPrefix, KeyRange};
+use crate::schema::{AsKey, Buffer, Field, KeyPrefix, KeyRange, RowReader, RowWriter};
 use crate::tests::snapshots::collect;
 use crate::{
     Column, Database, Error, Group, Hashed, IndexOptions, Key, Ordered, Prefix, Record,
@@ -60,12 +60,12 @@ impl Record for Pair {
         self.id
     }
 
-    fn store(&self, words: &mut [u64]) {
-        Self::VALUE.put(words, &self.value);
+    fn store(&self, row: &mut RowWriter<'_>) {
+        Self::VALUE.put(row, &self.value);
     }
 
-    fn load(key: &(u64, u64), words: &[u64]) -> Pair {
-        Pair { id: *key, value: Self::VALUE.take(words) }
+    fn load(key: &(u64, u64), row: &RowReader<'_>) -> Pair {
+        Pair { id: *key, value: Self::VALUE.take(row) }
     }
 }
 
@@ -183,12 +183,12 @@ impl Record for Shrunk {
         self.0
     }
 
-    fn store(&self, words: &mut [u64]) {
-        words.fill(self.1);
+    fn store(&self, row: &mut RowWriter<'_>) {
+        row.words().fill(self.1);
     }
 
-    fn load(key: &u64, words: &[u64]) -> Shrunk {
-        Shrunk(*key, words[0])
+    fn load(key: &u64, row: &RowReader<'_>) -> Shrunk {
+        Shrunk(*key, row.words()[0])
     }
 }
 
@@ -249,11 +249,11 @@ impl<const WORDS: usize, const BITS: u32> Record for Keyed<WORDS, BITS> {
         Wide
     }
 
-    fn store(&self, words: &mut [u64]) {
-        words[0] = 1;
+    fn store(&self, row: &mut RowWriter<'_>) {
+        row.words()[0] = 1;
     }
 
-    fn load(_key: &Wide<WORDS, BITS>, _words: &[u64]) -> Self {
+    fn load(_key: &Wide<WORDS, BITS>, _: &RowReader<'_>) -> Self {
         Keyed
     }
 }
@@ -343,11 +343,11 @@ impl Record for OfUnsteady {
         Unsteady(self.0)
     }
 
-    fn store(&self, words: &mut [u64]) {
-        words[0] = self.0;
+    fn store(&self, row: &mut RowWriter<'_>) {
+        row.words()[0] = self.0;
     }
 
-    fn load(key: &Unsteady, _words: &[u64]) -> OfUnsteady {
+    fn load(key: &Unsteady, _: &RowReader<'_>) -> OfUnsteady {
         OfUnsteady(key.0)
     }
 }

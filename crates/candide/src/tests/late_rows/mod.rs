@@ -7,6 +7,7 @@ mod costs;
 
 use super::rows::Item;
 use crate::engine::Protocol;
+use crate::schema::RowWriter;
 use crate::{Abort, Database, Table, Tx};
 
 /// Appends an item under the key that is the count of item 1.
@@ -17,7 +18,7 @@ pub(super) fn append<P: Protocol>(
 ) -> Result<(), Abort> {
     let core = table.core();
     let mut image = vec![0; core.layout.unit_words().sum()];
-    Item::COUNT.put(&mut image, &count);
+    Item::COUNT.put(&mut RowWriter::new(&mut image), &count);
     let state = &mut *tx.state.borrow_mut();
     let record = state.record_for(tx.engine, core, &[1])?.record;
     state.append(tx.engine, core, core.layout.first_of(record), &image)

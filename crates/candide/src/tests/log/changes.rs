@@ -7,7 +7,7 @@ use super::disk::Logged;
 use super::replay::Replay;
 use crate::engine::Protocol;
 use crate::protocols::Mvto;
-use crate::schema::Refused;
+use crate::schema::{Refused, RowReader};
 use crate::{Abort, Database, IndexOptions, Record, Session, Table, TableOptions, Tx, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -401,6 +401,6 @@ fn a_deferred_update_is_logged_as_its_result() {
     logged.settle();
     let replay = Replay::of(&logged);
     let words = replay.rows.values().next().expect("one row");
-    assert_eq!(Item::load(&1, words).count, 25);
+    assert_eq!(Item::load(&1, &RowReader::new(words)).count, 25);
     replay.assert_is(&logged);
 }

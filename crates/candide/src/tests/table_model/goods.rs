@@ -11,7 +11,7 @@ use crate::{
 use std::ops::Bound;
 
 /// Row types with the columns of a [`Parcel`].
-pub(super) trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
+pub(super) trait Goods: Record<Key = Key> + Copy + From<Parcel> + Into<Parcel> {
     /// The kind of the columns that an index may keep. The kind determines whether updates of these
     /// columns compile.
     type Kind: ColumnKind;

@@ -1,7 +1,7 @@
 //! Descriptions of row types in the files of a database.
 
 use super::open;
-use candide::schema::RowMeta;
+use candide::schema::{RowMeta, RowWriter};
 use candide::{Database, Error, IndexOptions, Key, Occ, Record, Text, Whole};
 use candide_log::disk::Disk;
 use candide_log::format::manifest::Manifest;
@@ -294,7 +294,7 @@ fn parts_of_columns_are_described_and_read_by_their_names() {
         ["begin: 1969-12-31T23:59:59.5Z", "rank: -1.5"]
     );
     let mut words = vec![0; Job::GROUPS[0].words];
-    job.store(&mut words);
+    job.store(&mut RowWriter::new(&mut words));
     assert_eq!(
         shown(table.column_values(0, &words).unwrap()),
         [

@@ -109,7 +109,7 @@ fn open_with<P: Protocol>(builder: Builder<P>, disk: &SimDisk) -> Database<P> {
 
 fn rows<R: Record, P: Protocol>(table: &Table<R, P>) -> Vec<R> {
     let mut rows = Vec::new();
-    table.for_each_quiescent(|row| rows.push(*row)).unwrap();
+    table.for_each_quiescent(|row| rows.push(row.clone())).unwrap();
     rows
 }
 

@@ -6,7 +6,7 @@
 //! once for each protocol.
 
 use crate::common::{builder, ok};
-use candide::schema::{IndexKind, KeyColumn, KeyPrefix};
+use candide::schema::{IndexKind, KeyColumn, KeyPrefix, RowReader, RowWriter};
 use candide::{
     Abort, Bytes, Column, Database, Equals, Group, Hashed, IndexOptions, Key, Ordered, Prefix,
     Protocol, Record, Table, TableOptions, Text, Tx, Whole,
@@ -47,12 +47,12 @@ impl<K: Shape, I: IndexKind + Copy> Record for Row<K, I> {
         self.key
     }
 
-    fn store(&self, words: &mut [u64]) {
-        Self::VALUE.put(words, &self.value);
+    fn store(&self, row: &mut RowWriter<'_>) {
+        Self::VALUE.put(row, &self.value);
     }
 
-    fn load(key: &K, words: &[u64]) -> Row<K, I> {
-        Row { key: *key, value: Self::VALUE.take(words), kind: PhantomData }
+    fn load(key: &K, row: &RowReader<'_>) -> Row<K, I> {
+        Row { key: *key, value: Self::VALUE.take(row), kind: PhantomData }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::common::{Item, Parcel, builder, database_with};
 use candide::protocols::Exclusion;
+use candide::schema::{RowReader, RowWriter};
 use candide::{
     Abort, Bytes, Column, Database, Error, Group, Hashed, IndexOptions, Occ, Protocol, Record,
     RunOptions, Serial, TableOptions, Text,
@@ -23,8 +24,8 @@ impl Record for Impostor {
     fn key(&self) -> u64 {
         self.id
     }
-    fn store(&self, _words: &mut [u64]) {}
-    fn load(key: &u64, _words: &[u64]) -> Impostor {
+    fn store(&self, _: &mut RowWriter<'_>) {}
+    fn load(key: &u64, _: &RowReader<'_>) -> Impostor {
         Impostor { id: *key }
     }
 }
@@ -101,8 +102,8 @@ fn a_table_opened_with_another_row_type_is_refused() {
         fn key(&self) -> u64 {
             0
         }
-        fn store(&self, _: &mut [u64]) {}
-        fn load(_: &u64, _: &[u64]) -> WrongImage {
+        fn store(&self, _: &mut RowWriter<'_>) {}
+        fn load(_: &u64, _: &RowReader<'_>) -> WrongImage {
             WrongImage
         }
     }
@@ -168,11 +169,11 @@ impl Record for Named {
     fn key(&self) -> Text<12> {
         self.name
     }
-    fn store(&self, words: &mut [u64]) {
-        Self::VALUE.put(words, &self.value);
+    fn store(&self, row: &mut RowWriter<'_>) {
+        Self::VALUE.put(row, &self.value);
     }
-    fn load(key: &Text<12>, words: &[u64]) -> Named {
-        Named { name: *key, value: Self::VALUE.take(words) }
+    fn load(key: &Text<12>, row: &RowReader<'_>) -> Named {
+        Named { name: *key, value: Self::VALUE.take(row) }
     }
 }
 

@@ -1,0 +1,81 @@
+//! Rows with columns of any length, as operations store them.
+
+#![forbid(unsafe_code)]
+
+use super::table::Table;
+use crate::access::OutcomeNote;
+use crate::engine::Protocol;
+use crate::error::Abort;
+use crate::index::Place;
+use crate::schema::{Buffer, Key, LONG_BYTES_MAX, LongSink, Record, store_in};
+use crate::txn::{InsertTarget, Tx};
+
+/// The keeper of the bytes of a row that an operation is about to insert or to put. It borrows the
+/// transaction only between calls of the row's own code.
+struct Keeper<'a, R: Record, P: Protocol> {
+    table: &'a Table<R, P>,
+    tx: &'a Tx<'a, P>,
+    key: R::Key,
+}
+
+impl<R: Record, P: Protocol> LongSink for Keeper<'_, R, P> {
+    fn keep(&mut self, column: &'static str, bytes: &[u8]) -> Result<u64, Abort> {
+        let (state, core) = (&mut *self.tx.state.borrow_mut(), self.table.core());
+        if bytes.len() > LONG_BYTES_MAX {
+            let note = core.layout.in_kept_words(self.key.words().as_ref(), |key| {
+                OutcomeNote::of_key(Abort::TextTooLong, core.number, key)
+            });
+            return Err(state.refuse_too_long(note, column, bytes.len()));
+        }
+        state.stage_long(self.tx.engine, core, bytes)
+    }
+}
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// Keeps the bytes of a row until the attempt ends, and returns the words of the row. Nothing
+    /// is linked or staged before.
+    ///
+    /// # Errors
+    /// [`Abort::TextTooLong`], [`Abort::MemoryLimit`].
+    #[inline(never)]
+    pub(super) fn keep_row<'a>(
+        &self,
+        tx: &Tx<'_, P>,
+        row: &R,
+        image: &'a mut R::Image,
+    ) -> Result<&'a [u64], Abort> {
+        tx.state.borrow_mut().note_value_write(tx.engine, self.core())?;
+        store_in(row, image, &mut Keeper { table: self, tx, key: row.key() })
+    }
+
+    /// Does the work of [`Table::insert_unless`] for a row with columns of any length. If possible,
+    /// links the record at `place`.
+    #[inline(never)]
+    pub(super) fn insert_long<const TELLS: bool>(
+        &self,
+        tx: &Tx<'_, P>,
+        row: &R,
+        place: &mut Place,
+    ) -> Result<bool, Abort> {
+        let mut image = R::Image::ZERO;
+        let words = self.keep_row(tx, row, &mut image)?;
+        let (state, core, engine) = (&mut *tx.state.borrow_mut(), self.core(), tx.engine);
+        let key = row.key();
+        let target = core
+            .layout
+            .in_kept_words(key.words().as_ref(), |key| state.link(engine, core, key, place));
+        let InsertTarget { record, is_new } = target?;
+        if is_new {
+            if !core.indexes.is_empty() {
+                state.add_entries(engine, core, record, words)?;
+            }
+            state.stage_new_words(engine, core, record, words)?;
+            return Ok(true);
+        }
+        let first = core.layout.first_of(record);
+        if TELLS && P::ASSUMES_BLINDLY && state.learn_existence(engine, first, false)? {
+            return Ok(false);
+        }
+        state.insert_again(engine, core, record, words)
+    }
+}
