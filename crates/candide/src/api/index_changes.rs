@@ -70,6 +70,7 @@ pub(crate) fn create<P: Protocol>(
     inner.engine.epochs.refuse_inside()?;
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
+    session.admit_writes();
     let _one_at_a_time = lock(&inner.index_changes);
     table.check_in_use()?;
     let is_enough = asked != Asked::ByProgram;
@@ -126,6 +127,7 @@ pub(crate) fn drop_made<P: Protocol>(
     inner.engine.epochs.refuse_inside()?;
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
+    session.admit_writes();
     let _one_at_a_time = lock(&inner.index_changes);
     table.check_in_use()?;
     let indexes = &table.indexes;
