@@ -62,6 +62,7 @@ pub mod target;
 pub mod text;
 pub mod tools;
 
+pub use log::batches;
 pub use error::{LoadError, OpenError, StoreError, WriteError};
 pub use rows::Rows;
 pub use schema::{IndexSchema, TableSchema};

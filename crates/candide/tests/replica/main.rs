@@ -1,0 +1,8 @@
+//! Tests of databases that follow another one, without a place between the two: the objects are
+//! made of the other database's files.
+
+mod readers;
+mod restarts;
+mod snapshots;
+mod source;
+mod streams;
