@@ -62,8 +62,8 @@ pub mod target;
 pub mod text;
 pub mod tools;
 
-pub use log::batches;
 pub use error::{LoadError, OpenError, StoreError, WriteError};
+pub use log::batches;
 pub use rows::Rows;
 pub use schema::{IndexSchema, TableSchema};
 pub use store::{LogWriter, Progress, Recovered, Store, StoreOptions};

@@ -2,8 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::session::Session;
 use crate::engine::{Following, Protocol, Stopped, Versions};
 use crate::error::Error;
+use crate::log::Level;
 use crate::shared::Inner;
 
 /// The turn of a call that makes or drops indexes of a database that follows another one. At its
@@ -31,7 +33,17 @@ impl<P: Protocol> Drop for IndexTurn<'_, P> {
     }
 }
 
-/// Moves the view of a database to the present, which is behind a whole object.
+/// Lets a session write in its call's turn. It waits for no level: its commits become durable when
+/// the view has moved.
+pub(super) fn admit_session<P: Protocol>(inner: &Inner<P>, session: &mut Session<P>) {
+    if inner.engine.following().is_some() {
+        session.admit_writes();
+        session.set_acknowledge(Level::Memory);
+    }
+}
+
+/// Moves the view of a database to the present, which is behind a whole object. The logger closes
+/// the cut soon.
 pub(super) fn move_view<P: Protocol>(inner: &Inner<P>, following: &Following) {
     let clock = &inner.engine.clock;
     let open = || {
@@ -39,4 +51,7 @@ pub(super) fn move_view<P: Protocol>(inner: &Inner<P>, following: &Following) {
         (P::Versions::open_snapshot(clock, since), since)
     };
     following.move_on(open, |ts, since| P::Versions::close_snapshot(clock, ts, since));
+    if let Some(log) = inner.engine.log.get() {
+        log.progress.call();
+    }
 }

@@ -103,8 +103,7 @@ impl Source {
     /// Calls `work` with the other database, and closes it.
     pub fn with(&self, work: impl FnOnce(&Database<Occ>)) {
         let options = LogOptions::new().acknowledge(candide::Level::Memory);
-        let db =
-            Database::<Occ>::builder().open_on(Arc::new(self.disk.clone()), options).unwrap();
+        let db = Database::<Occ>::builder().open_on(Arc::new(self.disk.clone()), options).unwrap();
         work(&db);
         db.close().unwrap();
     }

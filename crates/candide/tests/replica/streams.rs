@@ -18,7 +18,8 @@ fn change(db: &Database<Occ>, seed: u64, steps: u64) {
     let accounts = db.table::<Account>("accounts").unwrap();
     let mut random = seed;
     let mut next = |below: u64| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) % below
     };
     for _ in 0..steps {

@@ -175,7 +175,22 @@ impl<P: Replicable> Replica<P> {
         note: &Note,
     ) -> Result<(), ReplicaError> {
         self.begin()?;
-        let applied = self.apply_all(tables, records, note);
+        let applied = self.apply_all((tables, false), records, note);
+        self.end(applied)
+    }
+
+    /// As [`Replica::apply`], for an object with all tables that there are: others are dropped.
+    ///
+    /// # Errors
+    /// [`ReplicaError`].
+    pub fn apply_with_all(
+        &mut self,
+        tables: &[TableSchema],
+        records: &[CommitRecord<'_>],
+        note: &Note,
+    ) -> Result<(), ReplicaError> {
+        self.begin()?;
+        let applied = self.apply_all((tables, true), records, note);
         self.end(applied)
     }
 

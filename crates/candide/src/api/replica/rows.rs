@@ -37,11 +37,11 @@ impl<P: Replicable> Replica<P> {
     /// Applies all of an object.
     pub(super) fn apply_all(
         &mut self,
-        tables: &[TableSchema],
+        (tables, are_all): (&[TableSchema], bool),
         records: &[CommitRecord<'_>],
         note: &Note,
     ) -> Result<(), ReplicaError> {
-        self.tables.set(&self.db.inner, &mut self.session, tables, false)?;
+        self.tables.set(&self.db.inner, &mut self.session, tables, are_all)?;
         let mut batch = Vec::new();
         let mut words = 0;
         for record in records {

@@ -107,8 +107,8 @@ impl Tables {
         named.fold(0, |sum, known| sum.wrapping_add(table_sum(&known.core.name, known.sum)))
     }
 
-    /// Changes the tables to these, which are all that have changed; or all that there are, if
-    /// `are_all`.
+    /// Changes the tables to these, which are all that have changed, in order; or all that there
+    /// are, if `are_all`.
     pub(super) fn set<P: Protocol>(
         &mut self,
         inner: &Handle<P>,
@@ -116,22 +116,22 @@ impl Tables {
         tables: &[TableSchema],
         are_all: bool,
     ) -> Result<(), Error> {
-        // Names are free before others get them.
-        let wanted: BTreeSet<_> =
-            tables.iter().filter(|table| !table.is_dropped()).map(|table| table.number).collect();
-        let dropped = tables.iter().filter(|table| table.is_dropped()).map(|table| table.number);
-        let mut dropped: BTreeSet<u32> = dropped.collect();
         if are_all {
-            let all = self.known.keys().chain(&self.skipped);
-            dropped.extend(all.filter(|number| !wanted.contains(number)));
+            let listed: BTreeSet<_> = tables.iter().map(|table| table.number).collect();
+            let is_gone = |number: &&u32| !listed.contains(*number);
+            let gone: Vec<_> = self.known.keys().filter(is_gone).copied().collect();
+            for number in gone {
+                self.drop(inner, session, number)?;
+            }
         }
-        for number in dropped {
-            self.drop(inner, session, number)?;
-            // Records before the drop may come behind it.
-            self.skipped.insert(number);
-        }
-        for table in tables.iter().filter(|table| !table.is_dropped()) {
-            self.set_one(inner, session, table)?;
+        for table in tables {
+            if table.is_dropped() {
+                self.drop(inner, session, table.number)?;
+                // Records before the drop may come behind it.
+                self.skipped.insert(table.number);
+            } else {
+                self.set_one(inner, session, table)?;
+            }
         }
         Ok(())
     }
