@@ -1,5 +1,7 @@
 //! Tests of databases that follow another one, without a place between the two: the objects are
-//! made of the other database's files.
+//! made of the other database's files. They are here because the protocol's tests are.
+
+#![cfg(feature = "engine")]
 
 mod readers;
 mod restarts;
