@@ -6,8 +6,9 @@ use super::error::StandbyError;
 use super::note::Noted;
 use super::parts::{self, PartError};
 use super::reached::Reached;
+use super::sums::{self, Sums};
 use crate::leader::Position;
-use crate::object::{Header, Link, Object};
+use crate::object::{FloorNumber, Header, Link, Object};
 use crate::receiver::{Receiver, Refusal};
 use candide::replica::{Replica, ReplicaError};
 use candide::{Database, Mvcc};
@@ -41,7 +42,8 @@ pub(super) struct Applier {
     again_until: Option<Link>,
     /// The parts of a snapshot that have been taken in: whether there is one, and pending records.
     loading: Option<Vec<u64>>,
-    floor: Option<Header>,
+    floor: Option<Object>,
+    sums: Sums,
     refused: Option<Refused>,
     reached: Arc<Reached>,
 }
@@ -56,6 +58,9 @@ impl Applier {
         let cut = noted.map_or(0, |noted| noted.state.1);
         let is_behind = |noted: &Noted| noted.resume.last != noted.last;
         let again_until = noted.filter(is_behind).map(|noted| noted.last);
+        if let Some(noted) = noted {
+            reached.apply(noted.last.generation, noted.last.place);
+        }
         if let Some(noted) = noted.filter(|noted| noted.own == noted.state.0) {
             reached.reach(noted.last.generation, noted.state.1);
         }
@@ -68,6 +73,7 @@ impl Applier {
             again_until,
             loading: None,
             floor: None,
+            sums: Sums::default(),
             refused: None,
             reached,
         }
@@ -90,6 +96,17 @@ impl Applier {
     /// Notes that a generation has ended.
     pub(super) fn note_end(&self, generation: u64) {
         self.reached.end(generation);
+    }
+
+    /// Returns the floor that a block has named and that is to be compared with the state here.
+    pub(super) fn floor_to_compare(&mut self) -> Option<FloorNumber> {
+        self.sums.take_floor()
+    }
+
+    /// Compares what a floor says with the state here after the same object. Returns the
+    /// difference, if there is one.
+    pub(super) fn compare(&self, floor: &Object) -> Option<String> {
+        self.sums.compare(floor)
     }
 
     /// Ends following.
@@ -168,7 +185,7 @@ fn words_of(block: &Object) -> Vec<u64> {
 impl Receiver for Applier {
     fn begin(&mut self, floor: &Object) -> Result<(), Refusal> {
         self.loading = Some(Vec::new());
-        self.floor = Some(floor.header);
+        self.floor = Some(floor.clone());
         self.again_until = None;
         Ok(())
     }
@@ -197,8 +214,9 @@ impl Receiver for Applier {
     fn complete(&mut self) -> Result<(), Refusal> {
         let (pending, floor) = (self.loading.take().unwrap_or_default(), self.floor.take());
         let Some(floor) = floor else { return Err("a snapshot ends that has not begun".into()) };
-        let state = (floor.stamp_generation, floor.cut);
-        let last = floor.before;
+        let header = floor.header;
+        let state = (header.stamp_generation, header.cut);
+        let last = header.before;
         let position = Position { last, is_end: false };
         let resume = if pending.is_empty() { position } else { Position::default() };
         let own = match self.noted {
@@ -209,12 +227,17 @@ impl Receiver for Applier {
         let noted = Noted { database: self.database, last, state, own, resume };
         let ended = self.replica.end_snapshot(&noted.note());
         self.check(ended)?;
+        if let Some(what) = sums::difference(&floor, self.replica.sum()) {
+            return Err(self.over(what));
+        }
         self.batches = Batches::after(state.1, pending);
         self.waiting.clear();
         if !self.batches.pending().is_empty() {
             self.waiting.push_back(Position::default());
         }
         self.noted = Some(noted);
+        self.sums = Sums::from(&header);
+        self.reached.apply(last.generation, last.place);
         if own == state.0 {
             self.reached.reach(last.generation, state.1);
         }
@@ -298,6 +321,9 @@ impl Receiver for Applier {
         };
         self.check(applied)?;
         self.noted = Some(noted);
+        self.sums.note(block.link(), self.replica.sum());
+        self.sums.meet(header.floor);
+        self.reached.apply(header.generation, header.place);
         if own == header.stamp_generation {
             self.reached.reach(header.generation, header.cut);
         }

@@ -11,13 +11,15 @@ mod error;
 mod note;
 mod parts;
 mod reached;
+mod sums;
 
 pub use error::{StandbyError, WaitError};
 
-use crate::access::Patience;
+use crate::access::{Access, Patience};
 use crate::error::ReachError;
 use crate::follower::{Follower, Progress};
 use crate::leader::{Claim, Leader, Position};
+use crate::object::FloorNumber;
 use crate::place::Place;
 use crate::random;
 use crate::tools;
@@ -111,8 +113,9 @@ pub struct Promoted {
 
 impl Standby {
     /// Follows the database whose log is in `place`, by a database in the directory `dir`, which is
-    /// made if there is none. Returns when it has a whole state: at once, if it has followed before;
-    /// otherwise when it has taken in the newest snapshot, or the first object. Then a thread goes on.
+    /// made if there is none. Returns when it has a whole state: at once, if it has followed
+    /// before; otherwise when it has taken in the newest snapshot, or the first object. Then a
+    /// thread goes on.
     ///
     /// # Errors
     /// [`StandbyError`]. If the place does not answer, the call may be repeated.
@@ -169,8 +172,8 @@ impl Standby {
         &self.db
     }
 
-    /// Waits until the database has the transaction with this stamp of this generation of the place,
-    /// and all before it, at most for `timeout`.
+    /// Waits until the database has the transaction with this stamp of this generation of the
+    /// place, and all before it, at most for `timeout`.
     ///
     /// # Errors
     /// [`WaitError`].
@@ -181,6 +184,12 @@ impl Standby {
         timeout: Duration,
     ) -> Result<(), WaitError> {
         self.reached.wait_for(generation, stamp, timeout)
+    }
+
+    /// Returns the last object that has been applied: its generation, and its place in the log of
+    /// that generation.
+    pub fn applied(&self) -> (u64, u64) {
+        self.reached.applied()
     }
 
     /// Returns why the standby follows no more, such as a lack of memory; `None` while it follows.
@@ -244,7 +253,7 @@ enum Step {
     /// An object or a snapshot.
     Met,
     Nothing,
-    /// An error after which another step may succeed.
+    /// An error. Another step may succeed.
     Trouble(ReachError),
     /// The replica has ended.
     Over(String),
@@ -264,18 +273,30 @@ fn step(
             applier.note_end(follower.position().last.generation);
             Step::Met
         }
-        Ok(Progress::Block | Progress::Snapshot) => Step::Met,
+        Ok(Progress::Block | Progress::Snapshot) => compare(applier, place, options),
         Err(error) => match applier.take_refusal() {
             Some(Refused::Elsewhere) => {
                 let database = applier.database();
                 let start = Position::default();
                 *follower = Follower::new(Arc::clone(place), database, start, options.patience);
-                Step::Met
+                Step::Trouble(error)
             }
             Some(Refused::Over(what)) => Step::Over(what),
             None => Step::Trouble(error),
         },
     }
+}
+
+/// Compares the state with that of the leader, if a block has named a new floor. A floor that
+/// cannot be read is not compared.
+fn compare(applier: &mut Applier, place: &Arc<dyn Place>, options: &StandbyOptions) -> Step {
+    let Some(FloorNumber { generation, number }) = applier.floor_to_compare() else {
+        return Step::Met;
+    };
+    let (place, patience) = (Arc::clone(place), options.patience);
+    let access = Access { place, database: applier.database(), patience };
+    let floor = access.floor(generation, number);
+    floor.ok().and_then(|floor| applier.compare(&floor)).map_or(Step::Met, Step::Over)
 }
 
 /// Follows until it is to end, or the replica has ended.

@@ -19,6 +19,7 @@ struct State {
     /// The largest cut of transactions of a generation's leader, by generation, and whether the
     /// generation has ended.
     cuts: BTreeMap<u64, (u64, bool)>,
+    applied: (u64, u64),
     failure: Option<String>,
     trouble: Option<String>,
     is_to_stop: bool,
@@ -42,8 +43,17 @@ impl Reached {
         });
     }
 
-    /// Notes that a generation has ended, whose objects have all been applied, from its beginning or
-    /// from an earlier position on.
+    /// Notes the last object that has been applied: its generation and its place.
+    pub(super) fn apply(&self, generation: u64, place: u64) {
+        self.change(|state| state.applied = (generation, place));
+    }
+
+    pub(super) fn applied(&self) -> (u64, u64) {
+        self.state().applied
+    }
+
+    /// Notes that a generation has ended, whose objects have all been applied, from its beginning
+    /// or from an earlier position on.
     pub(super) fn end(&self, generation: u64) {
         self.change(|state| state.cuts.entry(generation).or_default().1 = true);
     }

@@ -21,13 +21,18 @@ fn objects() -> Vec<Object> {
     let mut objects = source.objects();
     for _ in 0..20 {
         source.with_accounts(|db, accounts| {
-            let add = |id: u64, cents| {
-                db.run(|tx| accounts.update(tx, id, Account::CENTS.add(cents))).unwrap();
+            let add = |first: u64, second: Option<u64>| {
+                db.run(|tx| {
+                    if let Some(second) = second {
+                        accounts.update(tx, second, Account::CENTS.sub(1))?;
+                    }
+                    accounts.update(tx, first, Account::CENTS.add(1))
+                })
+                .unwrap();
             };
-            add(0, 1);
-            (1..1_500).for_each(|step| add(step % ACCOUNTS, if step % 2 == 0 { 1 } else { -1 }));
-            add(0, -1);
-            add(1, 1);
+            add(0, None);
+            (1..1_000).for_each(|step| add(step % ACCOUNTS, Some((step * 7 + 1) % ACCOUNTS)));
+            db.run(|tx| accounts.update(tx, 1, Account::CENTS.sub(1))).unwrap();
         });
         let blocks = source.objects();
         // All blocks of the piece are one object.

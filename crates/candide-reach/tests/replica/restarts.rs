@@ -52,7 +52,7 @@ fn after_each_crash_the_rows_are_those_of_the_note() {
 fn an_object_whose_application_was_interrupted_is_applied_from_its_beginning() {
     let mut source = Source::new();
     source.with_accounts(|db, accounts| {
-        for id in 0..200 {
+        for id in 0..2_000 {
             db.run(|tx| accounts.put(tx, Account::new(id, id, 0, 1))).unwrap();
         }
     });
@@ -60,6 +60,8 @@ fn an_object_whose_application_was_interrupted_is_applied_from_its_beginning() {
     let disk = SimDisk::new();
     let mut replica = follow(&disk);
     // The last record names a table that does not exist.
+    let records: Vec<_> = objects.iter().flat_map(|object| object.batch.records()).collect();
+    assert!(records.iter().map(|record| record.words().len()).sum::<usize>() > 3 * 4096);
     let mut records: Vec<_> = objects.iter().flat_map(|object| object.batch.records()).collect();
     let mut other = Source::new();
     other.with(|db| {
@@ -74,12 +76,17 @@ fn an_object_whose_application_was_interrupted_is_applied_from_its_beginning() {
     assert_eq!(error.to_string(), "there is no table with number 2");
     let error = replica.apply(tables, &[], &[1; NOTE_WORDS]).unwrap_err();
     assert_eq!(error.to_string(), "the replica has ended by an earlier error");
+    // Some transactions have committed, and neither the program nor a recovery sees them.
+    assert_ne!(replica.sum(), 0);
+    let snapshot = replica.database().snapshot();
     replica.database().sync().unwrap();
+    assert_eq!(replica.database().durability().unwrap().durable, snapshot.timestamp());
+    drop(snapshot);
     replica.promote().unwrap_err();
     let mut replica = follow(&disk);
-    assert_eq!(replica.note(), None);
+    assert_eq!((replica.note(), replica.sum()), (None, 0));
     for object in &objects {
         object.apply(&mut replica);
     }
-    assert_eq!(accounts_of(replica.database()).len(), 200);
+    assert_eq!(accounts_of(replica.database()).len(), 300);
 }

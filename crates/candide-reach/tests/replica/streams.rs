@@ -73,7 +73,7 @@ fn a_replica_has_what_the_other_database_has_after_each_object() {
     let count = replica.database().run(|tx| items.read(tx, (1, 2), Item::COUNT));
     assert_eq!(count, Ok(3));
     assert_eq!(replica.sum(), source.whole().sum());
-    drop(replica);
+    drop((replica, items));
     let replica = follow(&disk);
     assert_eq!(replica.sum(), source.whole().sum(), "the sums are recovered");
 }

@@ -86,6 +86,7 @@ fn a_running_standby_keeps_its_handles_when_it_falls_back() {
 #[test]
 fn a_standby_follows_a_directory() {
     let path = std::env::temp_dir().join(format!("candide-standby-{}", std::process::id()));
+    std::fs::create_dir_all(&path).unwrap();
     let place = Directory::new(path.join("place")).unwrap();
     let mut primary = Primary::new(place.another().unwrap());
     let (generation, stamp) = primary.change(1);
@@ -110,4 +111,34 @@ fn a_wait_ends_when_the_time_has_passed_or_the_transaction_is_lost() {
     standby.wait_for(next, stamp_of_next, LONG).unwrap();
     assert_eq!(standby.wait_for(generation, stamp + 1_000, LONG), Err(WaitError::Lost));
     assert_eq!(standby.wait_for(generation, stamp, LONG), Ok(()));
+}
+
+#[test]
+fn records_above_the_cut_wait_for_it_across_restarts() {
+    let place = sim(6);
+    let mut primary = Primary::new(Arc::clone(&place));
+    let (generation, stamp) = primary.change(0);
+    let before = primary.accounts();
+    let disk = SimDisk::new();
+    let standby = follow(&place, &disk).unwrap();
+    standby.wait_for(generation, stamp, LONG).unwrap();
+    primary.keeps_cut = true;
+    let (generation, stamp) = primary.change(1);
+    let sent = (generation, primary.leader.as_ref().unwrap().acknowledged());
+    let is_applied = |standby: &Standby| {
+        while standby.applied() < sent {
+            std::thread::yield_now();
+        }
+        let accounts = standby.database().table::<Account>("accounts").unwrap();
+        assert_eq!(rows(standby.database(), &accounts), before);
+    };
+    is_applied(&standby);
+    standby.database().sync().unwrap();
+    drop(standby);
+    let standby = follow(&place, &disk).unwrap();
+    is_applied(&standby);
+    primary.send_cut();
+    standby.wait_for(generation, stamp, LONG).unwrap();
+    let accounts = standby.database().table::<Account>("accounts").unwrap();
+    assert_eq!(rows(standby.database(), &accounts), primary.accounts());
 }

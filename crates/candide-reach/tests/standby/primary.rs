@@ -5,6 +5,7 @@ use candide_log::disk::Disk;
 use candide_log::format::catalog::{Catalog, CatalogKind};
 use candide_log::format::manifest::Manifest;
 use candide_log::schema::TableSchema;
+use candide_log::sum::{row_hash, table_sum};
 use candide_log::tools::{Item, inspect};
 use candide_log_testing::SimDisk;
 use candide_reach::object::Object;
@@ -30,8 +31,8 @@ pub const PATIENCE: Patience =
     Patience { calls: 5, pause: Duration::ZERO, pause_max: Duration::ZERO };
 pub const LONG: Duration = Duration::from_secs(120);
 
-/// A primary, and the leader that sends its log. Each piece of work is an opening of its own, with a
-/// claim of its own.
+/// A primary, and the leader that sends its log. Each piece of work is an opening of its own, with
+/// a claim of its own.
 pub struct Primary {
     place: Arc<dyn Place>,
     disk: SimDisk,
@@ -41,6 +42,8 @@ pub struct Primary {
     sent: (u64, u64),
     /// The stamp generation and the cut that have been sent.
     pub state: (u64, u64),
+    /// Whether all records are sent below a cut of zero, and the cut is kept back.
+    pub keeps_cut: bool,
 }
 
 struct Nothing;
@@ -69,7 +72,15 @@ type LogBlock = (u64, u64, u64, Vec<u64>);
 impl Primary {
     pub fn new(place: Arc<dyn Place>) -> Primary {
         let (disk, numbers) = (SimDisk::new(), Vec::new());
-        Primary { place, disk, leader: None, numbers, sent: (0, 0), state: (0, 0) }
+        Primary {
+            place,
+            disk,
+            leader: None,
+            numbers,
+            sent: (0, 0),
+            state: (0, 0),
+            keeps_cut: false,
+        }
     }
 
     fn open(&self) -> Database<Occ> {
@@ -125,8 +136,13 @@ impl Primary {
             let whole = Catalog { kind, tables: manifest.tables.clone() };
             let catalog = if is_first { whole.encode().unwrap() } else { Vec::new() };
             let payload: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let block =
-                Block { cut, stamp_generation: generation, catalog: &catalog, payload: &payload };
+            let now = if self.keeps_cut { 0 } else { cut };
+            let block = Block {
+                cut: now,
+                stamp_generation: generation,
+                catalog: &catalog,
+                payload: &payload,
+            };
             leader.send(&leader.offer(&block).unwrap()).unwrap();
             self.state = (generation, cut);
             is_first = false;
@@ -134,6 +150,14 @@ impl Primary {
         let reached = (leader.generation(), self.state.1);
         self.leader = Some(leader);
         reached
+    }
+
+    /// Sends the cut that was kept back.
+    pub fn send_cut(&mut self) {
+        let leader = self.leader.as_ref().unwrap();
+        let (stamp_generation, cut) = self.state;
+        let block = Block { cut, stamp_generation, ..Block::default() };
+        leader.send(&leader.offer(&block).unwrap()).unwrap();
     }
 
     /// Changes accounts in a way that depends on `seed`.
@@ -153,8 +177,14 @@ impl Primary {
         })
     }
 
-    /// Makes a checkpoint, sends it as a snapshot behind the last block, and deletes what it covers.
+    /// Makes a checkpoint, sends it as a snapshot behind the last block, and deletes what it
+    /// covers.
     pub fn snapshot(&mut self) {
+        self.snapshot_with(0);
+    }
+
+    /// As [`Primary::snapshot`], with a sum of all rows that is wrong by `wrong`.
+    pub fn snapshot_with(&mut self, wrong: u64) {
         let db = self.open();
         db.checkpoint().unwrap();
         db.close().unwrap();
@@ -174,8 +204,27 @@ impl Primary {
             let catalog = if place == 0 { &catalog[..] } else { &[] };
             snapshot.part(catalog, &bytes).unwrap();
         }
-        snapshot.finish(&[]).unwrap();
+        let sum = self.sum(&manifest).wrapping_add(wrong);
+        snapshot.finish(&sum.to_le_bytes()).unwrap();
         leader.clean(Duration::ZERO).unwrap();
+    }
+
+    /// Returns the sum of all rows of the checkpoint.
+    fn sum(&self, manifest: &Manifest) -> u64 {
+        let mut sums: BTreeMap<u32, u64> = BTreeMap::new();
+        inspect(&self.disk, &mut |item| {
+            if let Item::Row { table, key, words, .. } = item {
+                let sum = sums.entry(table).or_default();
+                *sum = sum.wrapping_add(row_hash(key, words));
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        let tables = manifest.tables.iter().filter(|table| table.is_in_use());
+        let sum_of = |table: &TableSchema| {
+            table_sum(&table.name, sums.get(&table.number).copied().unwrap_or(0))
+        };
+        tables.fold(0, |sum, table| sum.wrapping_add(sum_of(table)))
     }
 
     /// Returns the accounts by their keys.

@@ -12,8 +12,8 @@
 //!   applier and calls that make indexes commit transactions that write. The applier has its *turn*
 //!   from the first transaction of an object until the view has moved behind the last; a call that
 //!   makes an index has its turn only between objects.
-//! * **FW3** Each transaction of the program reads in a snapshot at the timestamp of the view, which
-//!   is opened under the lock of the view, and so while the one of FW1 is open.
+//! * **FW3** Each transaction of the program reads in a snapshot at the timestamp of the view,
+//!   which is opened under the lock of the view, and so while the one of FW1 is open.
 //! * **FW4** The cut of the log is the timestamp of the view, except while the rows of a snapshot
 //!   are being taken in. Before the first of these, a row that says so has been committed.
 //!

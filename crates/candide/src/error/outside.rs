@@ -270,14 +270,14 @@ pub enum Error {
         /// The protocol's name.
         protocol: &'static str,
     },
-    /// The database [follows](crate::replica) another one, so this program cannot change it. Promote
-    /// it first.
+    /// The database [follows](crate::replica) another one, so this program cannot change it.
+    /// Promote it first.
     Follows {
         /// What the call would do.
         call: &'static str,
     },
-    /// What the database [follows](crate::replica) has ended within an object, for a reason that the
-    /// applier has returned, so the view stays as it is. Open the database again.
+    /// What the database [follows](crate::replica) has ended within an object, for a reason that
+    /// the applier has returned, so the view stays as it is. Open the database again.
     FollowingEnded,
     /// The directory has a database that does not follow another one. Use another directory.
     NoReplica,

@@ -27,8 +27,8 @@ impl<P: Protocol> State<P> {
     }
 
     /// Has the next attempt read the view of a database that follows another one, as a registered
-    /// snapshot, unless it reads in a snapshot anyway. `read_view` is what the caller of `run` wants.
-    /// If the database follows no more, has the session's attempts write as others do.
+    /// snapshot, unless it reads in a snapshot anyway. `read_view` is what the caller of `run`
+    /// wants. If the database follows no more, has the session's attempts write as others do.
     #[cold]
     #[inline(never)]
     pub(super) fn begin_view(&mut self, engine: &Engine<P>, read_view: ReadView) {

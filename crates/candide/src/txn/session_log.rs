@@ -61,8 +61,8 @@ impl SessionLog {
     }
 
     /// Begins an attempt: waits until the session may add to its buffer. The session is not pinned,
-    /// and holds no lock. Returns whether the attempt is to read the view of a database that follows
-    /// another one.
+    /// and holds no lock. Returns whether the attempt is to read the view of a database that
+    /// follows another one.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin(&mut self) -> bool {
         self.stamp = 0;

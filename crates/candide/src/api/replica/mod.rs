@@ -53,9 +53,9 @@ pub struct Replica<P: Replicable> {
     has_ended: bool,
 }
 
-/// The reason why a replica has not applied something. Unless the documentation of a call states the
-/// contrary, the replica has ended, and its database stays at the last whole object. Another opening
-/// begins there.
+/// The reason why a replica has not applied something. Unless the documentation of a call states
+/// the contrary, the replica has ended, and its database stays at the last whole object. Another
+/// opening begins there.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReplicaError {
@@ -254,8 +254,11 @@ impl<P: Replicable> Replica<P> {
         }
         self.begin().map_err(|_| Error::FollowingEnded)?;
         let inner = &self.db.inner;
-        self.db.sync()?;
-        raise_sequences(inner, &mut self.session)?;
+        let raised = self.db.sync().and_then(|()| raise_sequences(inner, &mut self.session));
+        if let Err(error) = raised {
+            self.following().give_back(true);
+            return Err(error);
+        }
         let clock = &inner.engine.clock;
         let following = inner.engine.following.get().expect("the replica follows");
         following.end(|ts, since| P::Versions::close_snapshot(clock, ts, since));

@@ -6,7 +6,7 @@ use super::notes::{Note, State};
 use super::tables::Followed;
 use super::{Replica, ReplicaError};
 use crate::api::changes::{self, Failure};
-use crate::engine::{Protocol, Replicable, Stage, TableCore};
+use crate::engine::{Protocol, Replicable, TableCore};
 use crate::error::{Abort, Error};
 use crate::schema::{Unit, Words, image_words};
 use crate::txn::{self, Tx};
@@ -18,17 +18,21 @@ use std::sync::Arc;
 
 /// The number of words of changes from which on a transaction ends.
 const BATCH_WORDS: usize = 4096;
-/// The number of rows that are looked at in one transaction to delete them.
-const DELETED_AT_ONCE: usize = 256;
+/// The number of rows that are put at the end of a snapshot, or looked at to delete them, in one
+/// transaction.
+const ROWS_AT_ONCE: usize = 256;
 
 /// A snapshot that is being taken in.
 pub(super) struct Loading {
     /// The keys that the snapshot has, by table; `None` if no table had rows before.
     seen: Option<BTreeMap<u32, HashSet<Box<[u64]>>>>,
-    /// The unique indexes that enforce nothing meanwhile: the rows that are here may have keys
-    /// that other rows of the snapshot have.
-    lax: Vec<(Arc<TableCore>, usize)>,
+    /// Rows that come at the end, of tables with unique indexes: until then, rows that are here may
+    /// have their keys in these.
+    later: Vec<Row>,
 }
+
+/// A row of a snapshot: the number of its table, its key, and its other words.
+type Row = (u32, Box<[u64]>, Box<[u64]>);
 
 /// A change of the table with this number in the other database.
 type Numbered<'a> = (u32, Change<'a>);
@@ -130,17 +134,8 @@ impl<P: Replicable> Replica<P> {
         self.following().tear(); // FW4
         self.tables.set(&self.db.inner, &mut self.session, tables, true)?;
         self.commit(&[], None)?;
-        let mut lax = Vec::new();
-        for (_, Followed { core, .. }) in self.tables.all() {
-            for index in core.indexes.kept() {
-                if index.unique && core.indexes.is_at(index, Stage::Enforced) {
-                    core.indexes.set(index, Stage::Enforced, false);
-                    lax.push((core.clone(), index.number));
-                }
-            }
-        }
         let has_rows = self.tables.all().any(|(_, followed)| followed.core.linked.sum() > 0);
-        self.loading = Some(Loading { seen: has_rows.then(BTreeMap::new), lax });
+        self.loading = Some(Loading { seen: has_rows.then(BTreeMap::new), later: Vec::new() });
         Ok(())
     }
 
@@ -159,9 +154,7 @@ impl<P: Replicable> Replica<P> {
                 words = 0;
             }
             let Some((number, key, row)) = next else { return Ok(()) };
-            let table = number as u16;
-            let (kind, first, value_words) = (ChangeKind::Put, 0, &[][..]);
-            batch.push((number, Change { table, kind, first, key, words: row, value_words }));
+            batch.push((number, put(number, key, row)));
             words += key.len() + row.len();
         }
     }
@@ -186,20 +179,32 @@ impl<P: Replicable> Replica<P> {
             is_here.clear();
             for (core, (_, change)) in &differing {
                 let found = hash_at(tx, staging, core, change, &mut image)?;
-                is_here.push(found.is_some() && image == change.words);
+                is_here.push((found.is_some(), found.is_some() && image == change.words));
             }
             Ok(())
         });
-        let mut is_here = is_here.into_iter();
-        differing.retain(|_| !is_here.next().unwrap_or(false));
-        let differing: Vec<_> = differing.into_iter().map(|(_, change)| change).collect();
+        let (mut changes, mut later) = (Vec::new(), Vec::new());
+        for ((core, (number, change)), (is_there, is_same)) in differing.into_iter().zip(is_here) {
+            if is_same {
+                continue;
+            }
+            if !core.indexes.kept().any(|index| index.unique) {
+                changes.push((number, change));
+                continue;
+            }
+            later.push((number, change.key.into(), change.words.into()));
+            if is_there {
+                changes.push((number, delete(number, change.key)));
+            }
+        }
         looked.map_err(|failure| self.refused(failure))?;
-        self.commit(&differing, None)
+        self.loading.as_mut().expect("a snapshot has begun").later.append(&mut later);
+        self.commit(&changes, None)
     }
 
     /// Deletes the rows that the snapshot does not have, and notes that it is complete.
     pub(super) fn end_loading(&mut self, note: &Note) -> Result<(), ReplicaError> {
-        let Loading { seen, lax } = self.loading.take().expect("a snapshot has begun");
+        let Loading { seen, later } = self.loading.take().expect("a snapshot has begun");
         if let Some(seen) = seen {
             let tables: Vec<_> =
                 self.tables.all().map(|(number, of)| (number, of.core.clone())).collect();
@@ -207,10 +212,10 @@ impl<P: Replicable> Replica<P> {
                 self.delete_others(number, &core, seen.get(&number))?;
             }
         }
-        for (core, index) in lax {
-            if let Some(index) = core.indexes.get(index) {
-                core.indexes.set(index, Stage::Enforced, true);
-            }
+        for rows in later.chunks(ROWS_AT_ONCE) {
+            // The tables are those of rows that were looked at.
+            let puts = rows.iter().map(|(number, key, words)| (*number, put(*number, key, words)));
+            self.commit(&puts.collect::<Vec<_>>(), None)?;
         }
         self.commit(&[], Some(State::Whole(*note)))
     }
@@ -226,16 +231,13 @@ impl<P: Replicable> Replica<P> {
         let keys = self.session.linked_keys(core);
         let is_other = |key: &&[u64]| seen.is_none_or(|seen| !seen.contains(*key));
         let others: Vec<_> = keys.chunks(key_words).filter(is_other).collect();
-        for keys in others.chunks(DELETED_AT_ONCE) {
-            let table = number as u16;
-            let (kind, first, words, value_words) = (ChangeKind::Delete, 0, &[][..], &[][..]);
-            let delete = |key| Change { table, kind, first, key, words, value_words };
+        for keys in others.chunks(ROWS_AT_ONCE) {
             let mut there: Vec<Numbered<'_>> = Vec::new();
             let looked = self.session.try_run(|tx| -> Result<(), Failure> {
                 let staging = &mut *tx.state.borrow_mut();
                 there.clear();
                 for key in keys {
-                    let change = delete(*key);
+                    let change = delete(number, key);
                     if changes::row(tx, staging, core, key)?.is_some() {
                         there.push((number, change));
                     }
@@ -247,6 +249,18 @@ impl<P: Replicable> Replica<P> {
         }
         Ok(())
     }
+}
+
+/// Returns the change that puts a row.
+fn put<'a>(table: u32, key: &'a [u64], words: &'a [u64]) -> Change<'a> {
+    let kind = ChangeKind::Put;
+    Change { table: table as u16, kind, first: 0, key, words, value_words: &[] }
+}
+
+/// Returns the change that deletes a row.
+fn delete(table: u32, key: &[u64]) -> Change<'_> {
+    let kind = ChangeKind::Delete;
+    Change { table: table as u16, kind, first: 0, key, words: &[], value_words: &[] }
 }
 
 /// Returns the hash of the row of a change as it is before; `None` if there is none. `image` gets
