@@ -9,10 +9,12 @@
 
 #![forbid(unsafe_code)]
 
+mod error;
 mod notes;
 mod rows;
 mod tables;
 
+pub use error::ReplicaError;
 pub use notes::{NOTE_WORDS, Note};
 
 use super::database::{Builder, Database};
@@ -29,8 +31,8 @@ use candide_log::disk::{Disk, RealDisk};
 use candide_log::format::commit::CommitRecord;
 use candide_log::schema::TableSchema;
 use notes::{Notes, State};
-use rows::Loading;
-use std::fmt::{self, Display, Formatter};
+use rows::Applier;
+use std::fmt::{self, Formatter};
 use std::path::Path;
 use std::sync::Arc;
 use tables::Tables;
@@ -44,52 +46,8 @@ use tables::Tables;
 /// [`promote`](Replica::promote).
 pub struct Replica<P: Replicable> {
     db: Database<P>,
-    session: Session<P>,
-    notes: Notes<P>,
-    tables: Tables,
-    state: State,
-    /// The snapshot that is being taken in.
-    loading: Option<Loading>,
+    applier: Applier<P>,
     has_ended: bool,
-}
-
-/// The reason why a replica has not applied something. Unless the documentation of a call states
-/// the contrary, the replica has ended, and its database stays at the last whole object. Another
-/// opening begins there.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ReplicaError {
-    /// What was given does not fit what was given before, or is damaged.
-    Damaged(String),
-    /// The database refuses: its memory limit or its disk leaves no room, or its log has failed.
-    Refused(Error),
-    /// The replica has ended by an earlier error.
-    Ended,
-}
-
-impl Display for ReplicaError {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            ReplicaError::Damaged(what) => f.write_str(what),
-            ReplicaError::Refused(error) => error.fmt(f),
-            ReplicaError::Ended => f.write_str("the replica has ended by an earlier error"),
-        }
-    }
-}
-
-impl std::error::Error for ReplicaError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            ReplicaError::Refused(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<Error> for ReplicaError {
-    fn from(error: Error) -> ReplicaError {
-        ReplicaError::Refused(error)
-    }
 }
 
 impl<P: Replicable> Builder<P> {
@@ -137,8 +95,8 @@ impl<P: Replicable> Replica<P> {
         let ts = P::Versions::open_snapshot(&inner.engine.clock, since);
         let following = Box::new(Following::at((ts, since)));
         assert!(inner.engine.following.set(following).is_ok(), "a database is opened once");
-        let (state, loading, has_ended) = (found.state, None, false);
-        Ok(Replica { db, session, notes, tables, state, loading, has_ended })
+        let applier = Applier::new(inner.clone(), session, notes, tables, found.state);
+        Ok(Replica { db, applier, has_ended: false })
     }
 
     /// Returns the database, which the program reads. Until the first object or snapshot has been
@@ -151,7 +109,7 @@ impl<P: Replicable> Replica<P> {
     /// Returns the note of the last whole object or snapshot; `None` if there is none, so that the
     /// replica has to begin with a snapshot, or with the other database's first object.
     pub fn note(&self) -> Option<Note> {
-        match self.state {
+        match *self.applier.state() {
             State::Whole(note) => Some(note),
             State::Empty | State::Torn => None,
         }
@@ -159,7 +117,7 @@ impl<P: Replicable> Replica<P> {
 
     /// Returns the sum over all rows, as far as they have been applied ([`candide_log::sum`]).
     pub fn sum(&self) -> u64 {
-        self.tables.sum()
+        self.applier.sum()
     }
 
     /// Applies an object: the tables that have changed since the one before, as they are now, and
@@ -175,7 +133,7 @@ impl<P: Replicable> Replica<P> {
         note: &Note,
     ) -> Result<(), ReplicaError> {
         self.begin()?;
-        let applied = self.apply_all((tables, false), records, note);
+        let applied = self.applier.apply_all((tables, false), records, note);
         self.end(applied)
     }
 
@@ -190,7 +148,7 @@ impl<P: Replicable> Replica<P> {
         note: &Note,
     ) -> Result<(), ReplicaError> {
         self.begin()?;
-        let applied = self.apply_all((tables, true), records, note);
+        let applied = self.applier.apply_all((tables, true), records, note);
         self.end(applied)
     }
 
@@ -200,10 +158,10 @@ impl<P: Replicable> Replica<P> {
     /// # Errors
     /// [`ReplicaError`].
     pub fn begin_snapshot(&mut self, tables: &[TableSchema]) -> Result<(), ReplicaError> {
-        if self.loading.take().is_none() {
+        if !self.applier.is_loading() {
             self.begin()?;
         }
-        let begun = self.begin_loading(tables);
+        let begun = self.applier.begin_loading(tables);
         self.check_ended(begun)
     }
 
@@ -221,7 +179,7 @@ impl<P: Replicable> Replica<P> {
         if self.has_ended {
             return Err(ReplicaError::Ended);
         }
-        let loaded = self.load(&mut rows.into_iter());
+        let loaded = self.applier.load(&mut rows.into_iter());
         self.check_ended(loaded)
     }
 
@@ -236,7 +194,7 @@ impl<P: Replicable> Replica<P> {
         if self.has_ended {
             return Err(ReplicaError::Ended);
         }
-        let ended = self.end_loading(note);
+        let ended = self.applier.end_loading(note);
         self.end(ended)
     }
 
@@ -249,12 +207,12 @@ impl<P: Replicable> Replica<P> {
     /// and those of [`Database::sync`]. The database follows no more, and the program cannot write
     /// to it.
     pub fn promote(mut self) -> Result<Database<P>, Error> {
-        if self.has_ended || self.loading.is_some() || self.note().is_none() {
+        if self.has_ended || self.applier.is_loading() || self.note().is_none() {
             return Err(Error::FollowingEnded);
         }
         self.begin().map_err(|_| Error::FollowingEnded)?;
         let inner = &self.db.inner;
-        let raised = self.db.sync().and_then(|()| raise_sequences(inner, &mut self.session));
+        let raised = self.db.sync().and_then(|()| raise_sequences(inner, self.applier.session()));
         if let Err(error) = raised {
             self.following().give_back(true);
             return Err(error);
@@ -272,7 +230,7 @@ impl<P: Replicable> Replica<P> {
 
     /// Waits for the turn of an object.
     fn begin(&mut self) -> Result<(), ReplicaError> {
-        if self.has_ended || self.loading.is_some() {
+        if self.has_ended || self.applier.is_loading() {
             return Err(ReplicaError::Ended);
         }
         self.following().begin_object().map_err(|Stopped| ReplicaError::Ended)
@@ -299,7 +257,7 @@ impl<P: Replicable> Replica<P> {
 
 impl<P: Replicable> Drop for Replica<P> {
     fn drop(&mut self) {
-        if self.loading.is_some() && !self.has_ended {
+        if self.applier.is_loading() && !self.has_ended {
             self.following().give_back(true);
         }
     }
@@ -307,6 +265,6 @@ impl<P: Replicable> Drop for Replica<P> {
 
 impl<P: Replicable> fmt::Debug for Replica<P> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Replica").field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("Replica").field("state", self.applier.state()).finish_non_exhaustive()
     }
 }

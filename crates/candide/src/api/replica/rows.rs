@@ -2,12 +2,14 @@
 
 #![forbid(unsafe_code)]
 
-use super::notes::{Note, State};
-use super::tables::Followed;
-use super::{Replica, ReplicaError};
+use super::error::ReplicaError;
+use super::notes::{Note, Notes, State};
+use super::tables::{Followed, Tables};
 use crate::api::changes::{self, Failure};
-use crate::engine::{Protocol, Replicable, TableCore};
+use crate::api::session::Session;
+use crate::engine::{Protocol, TableCore};
 use crate::error::{Abort, Error};
+use crate::handle::Handle;
 use crate::schema::{Unit, Words, image_words};
 use crate::txn::{self, Tx};
 use candide_log::format::commit::{Change, ChangeKind, CommitRecord};
@@ -37,7 +39,46 @@ type Row = (u32, Box<[u64]>, Box<[u64]>);
 /// A change of the table with this number in the other database.
 type Numbered<'a> = (u32, Change<'a>);
 
-impl<P: Replicable> Replica<P> {
+/// What applies commits and snapshots to a database that follows another one.
+pub(super) struct Applier<P: Protocol> {
+    inner: Handle<P>,
+    session: Session<P>,
+    notes: Notes<P>,
+    tables: Tables,
+    state: State,
+    /// The snapshot that is being taken in.
+    loading: Option<Loading>,
+}
+
+impl<P: Protocol> Applier<P> {
+    pub(super) fn new(
+        inner: Handle<P>,
+        session: Session<P>,
+        notes: Notes<P>,
+        tables: Tables,
+        state: State,
+    ) -> Applier<P> {
+        Applier { inner, session, notes, tables, state, loading: None }
+    }
+
+    pub(super) fn state(&self) -> &State {
+        &self.state
+    }
+
+    pub(super) fn session(&mut self) -> &mut Session<P> {
+        &mut self.session
+    }
+
+    /// Returns whether a snapshot is being taken in.
+    pub(super) fn is_loading(&self) -> bool {
+        self.loading.is_some()
+    }
+
+    /// Returns the sum over all rows.
+    pub(super) fn sum(&self) -> u64 {
+        self.tables.sum()
+    }
+
     /// Applies all of an object.
     pub(super) fn apply_all(
         &mut self,
@@ -45,7 +86,7 @@ impl<P: Replicable> Replica<P> {
         records: &[CommitRecord<'_>],
         note: &Note,
     ) -> Result<(), ReplicaError> {
-        self.tables.set(&self.db.inner, &mut self.session, tables, are_all)?;
+        self.tables.set(&self.inner, &mut self.session, tables, are_all)?;
         let mut batch = Vec::new();
         let mut words = 0;
         for record in records {
@@ -67,7 +108,7 @@ impl<P: Replicable> Replica<P> {
         changes: &[Numbered<'_>],
         state: Option<State>,
     ) -> Result<(), ReplicaError> {
-        let Replica { session, notes, tables, .. } = self;
+        let Applier { session, notes, tables, .. } = self;
         let mut cores = BTreeMap::new();
         for (number, change) in changes {
             if let Some(followed) = tables.get(*number)? {
@@ -123,7 +164,7 @@ impl<P: Replicable> Replica<P> {
     fn refused(&self, failure: Failure) -> ReplicaError {
         match failure {
             Failure::Ghost(what) => ReplicaError::Damaged(what),
-            Failure::Abort(Abort::MemoryLimit) => self.db.inner.engine.memory_limit_error().into(),
+            Failure::Abort(Abort::MemoryLimit) => self.inner.engine.memory_limit_error().into(),
             Failure::Abort(abort) => Error::Transaction(abort).into(),
         }
     }
@@ -131,8 +172,10 @@ impl<P: Replicable> Replica<P> {
     /// Notes that a snapshot is being taken in, and makes the tables that it has.
     pub(super) fn begin_loading(&mut self, tables: &[TableSchema]) -> Result<(), ReplicaError> {
         self.commit(&[], Some(State::Torn))?;
-        self.following().tear(); // FW4
-        self.tables.set(&self.db.inner, &mut self.session, tables, true)?;
+        self.loading = None;
+        let following = self.inner.engine.following.get().expect("the database follows");
+        following.tear(); // FW4
+        self.tables.set(&self.inner, &mut self.session, tables, true)?;
         self.commit(&[], None)?;
         let has_rows = self.tables.all().any(|(_, followed)| followed.core.linked.sum() > 0);
         self.loading = Some(Loading { seen: has_rows.then(BTreeMap::new), later: Vec::new() });

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::ReplicaError;
+use super::error::ReplicaError;
 use super::notes::{Found, NOTES, TableNote};
 use crate::api::session::Session;
 use crate::api::table_names::{drop_named, rename_named};
