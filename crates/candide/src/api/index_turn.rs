@@ -16,9 +16,12 @@ impl<'a, P: Protocol> IndexTurn<'a, P> {
     /// Waits until no object is being applied.
     ///
     /// # Errors
-    /// [`Error::FollowingEnded`].
+    /// [`Error::FollowingEnded`]; [`Error::Transaction`] with
+    /// [`Abort::Nested`](crate::Abort::Nested) within a transaction of this thread.
     pub(super) fn wait(inner: &'a Inner<P>) -> Result<IndexTurn<'a, P>, Error> {
         let Some(following) = inner.engine.following() else { return Ok(IndexTurn(None)) };
+        // The applier may wait for the transaction of this thread.
+        inner.engine.epochs.refuse_inside()?;
         following.begin_index().map_err(|Stopped| Error::FollowingEnded)?;
         Ok(IndexTurn(Some((inner, following))))
     }
