@@ -112,7 +112,7 @@ impl Batches {
 
 impl Batch {
     /// Returns the number of records.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.order.len()
     }
 
