@@ -27,6 +27,7 @@
 //! | `checkpoint`, `log` | reading and writing parts, merging; segments, blocks, replay |
 //! | [`rows`], [`target`] | what recovery loads: an engine's tables, or maps |
 //! | [`error`] | what can go wrong |
+//! | [`sum`] | sums over rows, by which copies are compared |
 //! | [`disk`] | the door to the file system: [`RealDisk`](disk::RealDisk), or a disk of a test |
 //! | `text` | rows as JSON and comma-separated values; with the cargo feature `text` |
 //! | [`format`](mod@format), [`schema`] | the bytes of every file, as pure functions; what is known of a table |
@@ -42,7 +43,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-// Layers, lowest first: names, schema, text, format, random, disk, error, target, rows,
+// Layers, lowest first: names, schema, text, format, random, sum, disk, error, target, rows,
 // directory, log, checkpoint, store, tools.
 mod checkpoint;
 mod directory;
@@ -55,12 +56,14 @@ mod random;
 pub mod rows;
 pub mod schema;
 pub mod store;
+pub mod sum;
 pub mod target;
 #[cfg(feature = "text")]
 pub mod text;
 pub mod tools;
 
 pub use error::{LoadError, OpenError, StoreError, WriteError};
+pub use log::batches;
 pub use rows::Rows;
 pub use schema::{IndexSchema, TableSchema};
 pub use store::{LogWriter, Progress, Recovered, Store, StoreOptions};

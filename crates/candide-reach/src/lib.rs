@@ -8,7 +8,8 @@
 //! process can acknowledge blocks, and what it acknowledges is in the log of all later leaders,
 //! whatever crashes, pauses or answers late, and whatever clocks show.
 //!
-//! The crate knows no engine: the catalog, commit records and rows are bytes here.
+//! The protocol knows no engine: the catalog, commit records and rows are bytes there. With the
+//! cargo feature `engine`, on by default, a `Standby` applies them to a database of `candide`.
 //!
 //! ```
 //! use candide_reach::object::Object;
@@ -76,6 +77,7 @@
 //!
 //! | module | what it has |
 //! |---|---|
+//! | `standby` | a database that follows, with the cargo feature `engine` |
 //! | [`tools`] | looking at a place, and checking all that is in it |
 //! | `follower` | reading the log as it grows |
 //! | `leader` | claiming a generation and taking over; blocks, snapshots, floors, deletion |
@@ -92,7 +94,7 @@
 #![warn(missing_docs)]
 
 // Layers, lowest first: random, object, name, place, error, directory, sim, probe, access,
-// receiver, leader, follower, tools.
+// receiver, leader, follower, tools, standby.
 mod access;
 mod directory;
 mod error;
@@ -105,6 +107,8 @@ mod probe;
 mod random;
 mod receiver;
 pub mod sim;
+#[cfg(feature = "engine")]
+mod standby;
 pub mod tools;
 
 pub use access::Patience;
@@ -117,3 +121,5 @@ pub use place::{Created, LIST_MAX, Place, PlaceError};
 pub use probe::probe;
 pub use random::number as random_number;
 pub use receiver::{Receiver, Refusal};
+#[cfg(feature = "engine")]
+pub use standby::{Promoted, Standby, StandbyError, StandbyOptions, WaitError};

@@ -54,6 +54,15 @@ pub fn status(
     Ok(Some(Status { database: access.database, generations }))
 }
 
+/// Returns the identity of the database whose claims are in a place; `None` without a claim.
+#[cfg(feature = "engine")]
+pub(crate) fn database_of(
+    place: Arc<dyn Place>,
+    patience: Patience,
+) -> Result<Option<Uuid>, ReachError> {
+    Ok(access(place, patience)?.map(|access| access.database))
+}
+
 /// Returns the access to the objects of the database whose claim a list shows.
 fn access(place: Arc<dyn Place>, patience: Patience) -> Result<Option<Access>, ReachError> {
     let mut access = Access { place, database: Uuid::default(), patience };

@@ -94,7 +94,8 @@ pub enum Abort {
     /// `global-lock`, and under all other protocols.
     SecondSession,
     /// Refusal: a write or a lock in a transaction that only reads, whether current rows or a
-    /// snapshot.
+    /// snapshot. In a database that [follows](crate::replica) another one, all transactions of the
+    /// program only read.
     ReadOnly,
     /// Refusal: every allowed attempt has ended in a conflict.
     AttemptsExhausted,
@@ -289,7 +290,7 @@ impl fmt::Display for Abort {
             Abort::SecondSession => {
                 "the protocol allows one session, and another thread, or a session that still exists, has it; run all transactions in that one, or use a protocol for several threads, such as global-lock"
             }
-            Abort::ReadOnly => "the transaction only reads; write in one begun by `run`",
+            Abort::ReadOnly => "the transaction only reads, or the database follows another one; write in one begun by `run`, and promote a standby first",
             Abort::AttemptsExhausted => {
                 "every allowed attempt met a conflict; `last_conflict` says where, `attempts_max` allows more"
             }

@@ -215,6 +215,13 @@ pub mod guide {
     use crate::{any::*, policy::*, report::*, schema::*, *};
 }
 
+/// Databases that follow another one: what applies its commits to a database that the program only
+/// reads. `candide-reach` makes a standby of it.
+pub mod replica {
+    pub use crate::api::{NOTE_WORDS, Note, Replica, ReplicaError};
+    pub use crate::engine::Replicable;
+}
+
 /// Items that code made by the derive macros uses. Hand-written code must not use them.
 #[doc(hidden)]
 pub mod derived {

@@ -162,6 +162,12 @@ impl<P: Protocol> Inner<P> {
         }
     }
 
+    /// Returns a stamp that is no smaller than those of all commits that have ended and are seen.
+    pub(crate) fn last_stamp(&self) -> u64 {
+        let last = || P::last_stamp(&self.engine.clock, &self.engine.epochs);
+        self.engine.following.get().map_or_else(last, |following| following.cut(last))
+    }
+
     /// Returns the values that sessions are to drop, which the caller drops. It holds nothing.
     pub(crate) fn take_unwanted(&self) -> Vec<Value> {
         let mut unwanted = Vec::new();
@@ -354,7 +360,11 @@ impl<P: Protocol> Inner<P> {
 
 impl<P: Protocol> CutSource for Inner<P> {
     fn cut(&self) -> u64 {
-        P::cut(&self.engine.clock, &self.engine.epochs)
+        let now = || P::cut(&self.engine.clock, &self.engine.epochs);
+        match self.engine.following.get() {
+            Some(following) => following.cut(now),
+            None => now(),
+        }
     }
 
     fn wake_watchers(&self) {

@@ -14,7 +14,7 @@ use crate::format::commit::{Change, CommitRecord, records};
 
 /// The records that are pending, and the cut that the last block has closed.
 #[derive(Debug, Default)]
-pub(crate) struct Batches {
+pub struct Batches {
     cut: u64,
     /// Whole commit records, one after the other, in the order in which they were read.
     pending: Vec<u64>,
@@ -22,7 +22,7 @@ pub(crate) struct Batches {
 
 /// Commit records that are applied together.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub struct Batch {
     words: Vec<u64>,
     order: Vec<Place>,
 }
@@ -36,22 +36,22 @@ struct Place {
 
 impl Batches {
     /// Returns the state of replay after a checkpoint with this cut and these pending records.
-    pub(crate) fn after(cut: u64, pending: Vec<u64>) -> Batches {
+    pub fn after(cut: u64, pending: Vec<u64>) -> Batches {
         Batches { cut, pending }
     }
 
     /// Returns the cut that the last block has closed; 0 before the first block of a generation.
-    pub(crate) fn cut(&self) -> u64 {
+    pub fn cut(&self) -> u64 {
         self.cut
     }
 
     /// Returns the words of the pending records, one record after the other.
-    pub(crate) fn pending(&self) -> &[u64] {
+    pub fn pending(&self) -> &[u64] {
         &self.pending
     }
 
     /// Returns the number of pending records.
-    pub(crate) fn pending_count(&self) -> u64 {
+    pub fn pending_count(&self) -> u64 {
         records(&self.pending).count() as u64
     }
 
@@ -61,7 +61,7 @@ impl Batches {
     /// # Errors
     /// The payload does not consist of commit records, or one of them has a stamp up to the cut
     /// before. The offset counts bytes of the payload.
-    pub(crate) fn add(&mut self, cut: u64, payload: Vec<u64>) -> Result<Batch, Malformed> {
+    pub fn add(&mut self, cut: u64, payload: Vec<u64>) -> Result<Batch, Malformed> {
         let mut batch = Batch { words: payload, order: Vec::new() };
         let end = batch.words.len();
         let mut pending = Vec::new();
@@ -102,7 +102,7 @@ impl Batches {
 
     /// Ends the generation: its pending records are dropped, and the next one begins at cut 0.
     /// Returns the number of records that are dropped.
-    pub(crate) fn end_generation(&mut self) -> u64 {
+    pub fn end_generation(&mut self) -> u64 {
         self.cut = 0;
         let dropped = self.pending_count();
         self.pending.clear();
@@ -117,7 +117,7 @@ impl Batch {
     }
 
     /// Returns the records in the order in which they are applied.
-    pub(crate) fn records(&self) -> impl Iterator<Item = CommitRecord<'_>> {
+    pub fn records(&self) -> impl Iterator<Item = CommitRecord<'_>> {
         self.order.iter().map(|place| {
             let parsed = CommitRecord::parse(&self.words[place.at..]);
             parsed.expect("the record has been parsed before").0
@@ -125,7 +125,7 @@ impl Batch {
     }
 
     /// Returns the changes in the order in which they are applied.
-    pub(crate) fn changes(&self) -> impl Iterator<Item = Change<'_>> {
+    pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
         self.records().flat_map(|record| record.entries())
     }
 }

@@ -1,6 +1,6 @@
 //! The log: its segments, how they are read, and how they are written.
 
-pub(crate) mod batches;
+pub mod batches;
 pub(crate) mod reader;
 pub(crate) mod replay;
 pub(crate) mod segments;

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::index_changes::{self, Asked};
+use super::index_turn::IndexTurn;
 use super::migration::migrate;
 use super::pending::Pending;
 use super::session::{Session, last_outcome_of_thread, run_cached, run_cached_logged};
@@ -544,6 +545,7 @@ impl<P: Protocol> Builder<P> {
                 names: Names::default(),
                 reuses: process::AtomicU64::new(0),
                 log: OnceLock::new(),
+                following: OnceLock::new(),
             },
             clock,
         };
@@ -569,6 +571,7 @@ pub(crate) fn find_table<P: Protocol>(
             FoundTable::Recovered(core) => (core, None),
             FoundTable::Differs(core, rewrite) => (core, Some(rewrite)),
         };
+        let _turn = IndexTurn::wait(inner)?;
         let _one_at_a_time = match inner.engine.epochs.refuse_inside() {
             Ok(()) => lock(&core.adoption),
             // A migration may wait for the transaction of this thread.

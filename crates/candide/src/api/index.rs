@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::index_changes::{Asked, create, drop_made};
+use super::index_turn::IndexTurn;
 use super::table::Table;
 #[cfg(test)]
 use crate::engine::TableCore;
@@ -228,6 +229,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             origin: KeyOrigin { projection: TypeId::of::<Pr>(), key_parts: key_parts.into() },
         };
         let asked = if options.if_missing { Asked::IfMissing } else { Asked::ByProgram };
+        let _turn = IndexTurn::wait(self.inner())?;
         let number = create(self.inner(), self.core(), plan, asked)?;
         Ok(Index::new(self.clone(), number))
     }
@@ -248,6 +250,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub fn drop_index(&self, name: &str) -> Result<(), Error> {
         let indexes = &self.core().indexes;
         let is_declared = |slot| indexes.is_declared(slot, R::INDEXES.len());
+        let _turn = IndexTurn::wait(self.inner())?;
         drop_made(self.inner(), self.core(), name, &is_declared)
     }
 }

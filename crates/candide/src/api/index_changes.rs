@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::index_entry::primary_key;
+use super::index_turn::admit_session;
 use super::session::Session;
 use crate::catalog::{forget_index, note_index};
 use crate::engine::{IndexCore, IndexPlan, Indexes, Protocol, Stage, TableCore};
@@ -70,6 +71,7 @@ pub(crate) fn create<P: Protocol>(
     inner.engine.epochs.refuse_inside()?;
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
+    admit_session(inner, &mut session);
     let _one_at_a_time = lock(&inner.index_changes);
     table.check_in_use()?;
     let is_enough = asked != Asked::ByProgram;
@@ -126,6 +128,7 @@ pub(crate) fn drop_made<P: Protocol>(
     inner.engine.epochs.refuse_inside()?;
     let work = Work { inner, table };
     let mut session = Session::new(inner)?;
+    admit_session(inner, &mut session);
     let _one_at_a_time = lock(&inner.index_changes);
     table.check_in_use()?;
     let indexes = &table.indexes;

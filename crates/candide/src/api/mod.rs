@@ -5,6 +5,7 @@ mod any;
 #[cfg(feature = "arrow")]
 mod arrow;
 mod bulk;
+mod changes;
 mod close;
 mod database;
 mod deferred;
@@ -16,6 +17,7 @@ mod index_changes;
 mod index_entry;
 mod index_lookup;
 mod index_scan;
+mod index_turn;
 #[cfg(feature = "histograms")]
 mod latencies;
 mod later;
@@ -30,6 +32,7 @@ mod open;
 mod pending;
 mod quiescent;
 mod recovery;
+mod replica;
 mod row;
 mod runner;
 mod scan;
@@ -69,6 +72,7 @@ pub use open::Durability;
 pub use pending::Pending;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use quiescent::for_each_row;
+pub use replica::{NOTE_WORDS, Note, Replica, ReplicaError};
 pub use row::Row;
 pub use runner::Runner;
 pub use scan::Scan;

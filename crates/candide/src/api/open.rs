@@ -188,9 +188,8 @@ impl<P: Protocol> Database<P> {
     /// ([`Table::defer`](crate::Table::defer)).
     pub fn sync(&self) -> Result<(), Error> {
         refuse_in_step()?;
-        let engine = &self.inner.engine;
-        let Some(log) = engine.log.get() else { return Ok(()) };
-        let stamp = P::last_stamp(&engine.clock, &engine.epochs);
+        let Some(log) = self.inner.engine.log.get() else { return Ok(()) };
+        let stamp = self.inner.last_stamp();
         log.progress.wait_while_room(stamp, Level::Durable).map_err(Error::Transaction)
     }
 

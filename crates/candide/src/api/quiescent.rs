@@ -109,6 +109,9 @@ impl<'a, P: Protocol> Visitor<'a, P> {
         if is_in_step() {
             return Err(Error::Transaction(Abort::Nested));
         }
+        if inner.engine.following().is_some() {
+            return Err(Error::Follows { call: "a raw iteration" });
+        }
         // Takes the lock only if it is free: an iteration further up the same stack may hold it. An
         // iteration further up is pinned, so the check below fails.
         let collector = loop {

@@ -5,16 +5,11 @@
 
 #![forbid(unsafe_code)]
 
+use super::changes::{self, Failure};
 use super::session::Session;
-use crate::access::Intent;
 use crate::engine::{Protocol, TableCore};
-use crate::error::Abort;
 use crate::handle::Handle;
-use crate::index::Found;
-use crate::record::RecordAt;
-use crate::schema::{Op, image_words};
 use crate::sync::{Mutex, lock};
-use crate::txn::{State, Tx};
 use candide_log::format::commit::{Change, ChangeKind};
 use candide_log::schema::TableSchema;
 use candide_log::{LoadError, Loader, OpenError, Target};
@@ -89,7 +84,8 @@ impl<P: Protocol> Loader for RowLoader<'_, P> {
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), LoadError> {
         let &Change { table, kind, first, key, words, .. } = change;
-        self.check(change)?;
+        let core = self.tables.get(&table.into());
+        changes::check(core, change).map_err(LoadError::Ghost)?;
         let start = self.words.len();
         self.words.extend_from_slice(key);
         self.words.extend_from_slice(words);
@@ -112,152 +108,17 @@ impl<P: Protocol> Loader for RowLoader<'_, P> {
         let (pending, words, tables) = (&self.pending, &self.words, &self.tables);
         session.try_run(|tx| {
             let state = &mut *tx.state.borrow_mut();
-            pending.iter().try_for_each(|kept| {
+            pending.iter().try_for_each(|kept| -> Result<(), Failure> {
                 let key = &words[kept.start..kept.start + kept.key_words];
                 let words = &words[kept.start + kept.key_words..kept.end];
                 let Kept { table, kind, first, .. } = *kept;
                 let core = &tables[&table.into()];
                 let change = Change { table, kind, first, key, words, value_words: &[] };
-                apply(tx, state, core, &change)
+                changes::apply(tx, state, core, &change)
             })
         })?;
         self.pending.clear();
         self.words.clear();
         Ok(())
     }
-}
-
-impl<P: Protocol> RowLoader<'_, P> {
-    /// Checks that a change fits its table.
-    fn check(&self, change: &Change<'_>) -> Result<(), LoadError> {
-        let Change { table, first, key, words, .. } = *change;
-        let Some(core) = self.tables.get(&table.into()) else {
-            return Err(LoadError::Ghost(format!("there is no table with number {table}")));
-        };
-        if let Some(value) = change.values().next() {
-            let (name, place) = (&core.name, value.place);
-            return Err(LoadError::Ghost(format!(
-                "a value of word {place} of table {name:?}, whose columns have none"
-            )));
-        }
-        let row_words = image_words(core.groups);
-        let key_words = core.layout.unpacked_key_words();
-        if key.len() != key_words || usize::from(first) + words.len() > row_words {
-            let name = &core.name;
-            return Err(LoadError::Ghost(format!(
-                "a change of table {name:?} has {} key words, and {} words from word {first} on; \
-                 keys of the table have {key_words} words, and rows {row_words}",
-                key.len(),
-                words.len(),
-            )));
-        }
-        Ok(())
-    }
-}
-
-/// The reason why a transaction of recovery failed.
-enum Failure {
-    Abort(Abort),
-    Load(LoadError),
-}
-
-impl From<Abort> for Failure {
-    fn from(abort: Abort) -> Failure {
-        Failure::Abort(abort)
-    }
-}
-
-impl From<Failure> for LoadError {
-    fn from(failure: Failure) -> LoadError {
-        match failure {
-            Failure::Abort(abort) => LoadError::Other(Box::new(abort)),
-            Failure::Load(error) => error,
-        }
-    }
-}
-
-/// Makes one change.
-fn apply<P: Protocol>(
-    tx: &Tx<'_, P>,
-    state: &mut State<P>,
-    core: &TableCore,
-    change: &Change<'_>,
-) -> Result<(), Failure> {
-    let ghost = || {
-        let Change { kind, key, .. } = change;
-        let what = match kind {
-            ChangeKind::Delete => "a delete",
-            _ => "an update",
-        };
-        let name = &core.name;
-        Failure::Load(LoadError::Ghost(format!(
-            "{what} of a row that is not there: table {name:?}, key {key:x?}"
-        )))
-    };
-    core.layout.in_kept_words(change.key, |key| match change.kind {
-        ChangeKind::Put if change.words.len() == image_words(core.groups) => {
-            Ok(state.put(tx.engine, core, key, change.words)?)
-        }
-        ChangeKind::Put => {
-            let present = row(tx, state, core, key)?;
-            let record = match present {
-                Some(record) => record,
-                None => {
-                    let zeros = vec![0; image_words(core.groups)];
-                    state.put(tx.engine, core, key, &zeros)?;
-                    row(tx, state, core, key)?.ok_or(Failure::Abort(Abort::NotFound))?
-                }
-            };
-            Ok(set(tx, state, core, record, change)?)
-        }
-        ChangeKind::Update => {
-            let record = row(tx, state, core, key)?.ok_or_else(ghost)?;
-            Ok(set(tx, state, core, record, change)?)
-        }
-        ChangeKind::Delete => {
-            let record = row(tx, state, core, key)?.ok_or_else(ghost)?;
-            Ok(state.delete_row(tx.engine, core, record)?)
-        }
-    })
-}
-
-/// Returns the record of a row that exists.
-fn row<P: Protocol>(
-    tx: &Tx<'_, P>,
-    state: &mut State<P>,
-    core: &TableCore,
-    key: &[u64],
-) -> Result<Option<RecordAt>, Abort> {
-    match state.find(tx.engine, core, key)? {
-        Found::Record(record) => {
-            let first = core.layout.first_of(record);
-            Ok(state.is_there(tx.engine, first)?.then_some(record))
-        }
-        Found::Nothing { .. } => Ok(None),
-    }
-}
-
-/// Stages the words of a change of a row that exists. The change may lie in several units, since
-/// the table may have been split otherwise when the change was logged.
-fn set<P: Protocol>(
-    tx: &Tx<'_, P>,
-    state: &mut State<P>,
-    core: &TableCore,
-    record: RecordAt,
-    change: &Change<'_>,
-) -> Result<(), Abort> {
-    let (first, end) = (usize::from(change.first), usize::from(change.first) + change.words.len());
-    for unit in core.layout.placed_units() {
-        let at = unit.of(record);
-        let (start, stop) = (unit.start(), unit.start() + at.payload_words());
-        let (from, to) = (first.max(start), end.min(stop));
-        if from >= to {
-            continue;
-        }
-        let words = change.words[from - first..to - first].iter().copied();
-        let op = Op::set_words((from - start) as u16, (to - from) as u16);
-        let op = Op { operand: state.writes.push_operands(words), ..op };
-        state.stage(tx.engine, at, Intent::Update, op)?;
-    }
-    Ok(())
 }

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::database::{Database, find_table};
-use super::session::run_cached;
+use super::session::{Session, run_cached};
 use super::table::Table;
 use crate::catalog::{SEQUENCES, SequenceCore, TableOptions};
 use crate::engine::{Protocol, ReadView, TableCore};
@@ -214,6 +214,23 @@ fn find_sequence<P: Protocol>(inner: &Handle<P>, name: &str) -> Result<Arc<Seque
     // Of threads that come here at once, the first to add the sequence has found the limit as it
     // was before any draw, and the others get the first one's.
     Ok(sequences.add(core))
+}
+
+/// Raises the sequences that the program has asked for to their limits, in a database that has
+/// followed another one. The limits are durable.
+pub(super) fn raise_sequences<P: Protocol>(
+    inner: &Handle<P>,
+    session: &mut Session<P>,
+) -> Result<(), Error> {
+    for core in inner.catalog.sequences.all() {
+        let table = inner.catalog.named(&inner.engine.common, SEQUENCES)?;
+        let table = Table::<Limit, P>::new(inner.clone(), table);
+        let name: Text<NAME_BYTES> =
+            Text::new(core.name()).expect("the sequence was made with this name");
+        let limit = session.run(|tx| table.get(tx, &name, Limit::LIMIT));
+        core.raise_to(limit.map_err(Error::Transaction)?.unwrap_or(0));
+    }
+    Ok(())
 }
 
 /// Returns the limit of a sequence that has not been used since the database was opened. If it has

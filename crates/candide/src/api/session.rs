@@ -144,6 +144,11 @@ impl<P: Protocol> Session<P> {
         self.core.set_acknowledge(level);
     }
 
+    /// Lets the session's transactions write, in a database that follows another one.
+    pub(crate) fn admit_writes(&mut self) {
+        self.core.admit_writes();
+    }
+
     /// Returns the largest stamp on which the result of the last transaction rests.
     #[cfg(test)]
     pub(crate) fn rests_on(&mut self) -> u64 {

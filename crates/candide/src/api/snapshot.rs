@@ -90,12 +90,16 @@ impl<P: Versioned> Session<P> {
 impl<P: Versioned> Snapshot<P> {
     fn new(inner: &Handle<P>) -> Snapshot<P> {
         assert!(!is_in_step(), "a step opens no snapshot; open it before the transaction");
-        let since = inner.engine.epochs.moment();
-        Snapshot {
-            inner: inner.clone(),
-            ts: P::Versions::open_snapshot(&inner.engine.clock, since),
-            since,
-        }
+        let engine = &inner.engine;
+        let since = engine.epochs.moment();
+        let view = engine.following.get().and_then(|following| {
+            following.look(|ts| {
+                P::Versions::open_again(&engine.clock, ts, since); // FW3
+                ts
+            })
+        });
+        let ts = view.unwrap_or_else(|| P::Versions::open_snapshot(&engine.clock, since));
+        Snapshot { inner: inner.clone(), ts, since }
     }
 
     /// Returns the timestamp of the snapshot. Of two snapshots of one database, the later one has

@@ -37,9 +37,8 @@ pub(super) fn with_table<T, P: Protocol>(
 
 /// Waits until all transactions that have ended are durable, in a database with a log.
 pub(super) fn await_durable<P: Protocol>(inner: &Handle<P>) -> Result<(), Error> {
-    let engine = &inner.engine;
-    let Some(log) = engine.log.get() else { return Ok(()) };
-    let stamp = P::last_stamp(&engine.clock, &engine.epochs);
+    let Some(log) = inner.engine.log.get() else { return Ok(()) };
+    let stamp = inner.last_stamp();
     log.progress.wait_while_room(stamp, Level::Durable).map_err(Error::Transaction)
 }
 

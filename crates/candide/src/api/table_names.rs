@@ -49,13 +49,10 @@ impl<P: Protocol> Database<P> {
         check_name(new)?;
         let inner = &self.inner;
         inner.engine.epochs.refuse_inside()?;
-        // A table that is given its row type, and an index that is added, are named by the table's
-        // name.
-        with_table(inner, name, |_| {
-            let _no_new_index = lock(&inner.index_changes);
-            let files = inner.store().map(|store| &**store);
-            inner.catalog.rename((&inner.engine.common, files), name, new)
-        })
+        if inner.engine.following().is_some() {
+            return Err(Error::Follows { call: "another name of a table" });
+        }
+        rename_named(inner, name, new)
     }
 
     /// Drops the table called `name`, with its rows and indexes. Operations on handles that are
@@ -102,31 +99,57 @@ impl<P: Protocol> Database<P> {
         check_name(name)?;
         let inner = &self.inner;
         inner.engine.epochs.refuse_inside()?;
-        let mut session = Session::new(inner)?;
-        with_table(inner, name, |core| {
-            let _no_new_index = lock(&inner.index_changes);
-            {
-                // A change of the policy must not come to a later table of the same number.
-                let locks = inner.catalog.locks();
-                let _no_new_policy = locks.map(|locks| lock(&locks.policies.changes));
-                core.set_owner(None);
-            }
-            match drop_everywhere(inner, core) {
-                Ok(()) => {}
-                Err(NotDropped { error, is_settled }) => {
-                    if is_settled {
-                        core.set_owner(Some(inner.engine.id));
-                    }
-                    return Err(error);
-                }
-            }
-            // Without a use for the memory, the rows stay there.
-            if let Some(former) = inner.catalog.forget(name, core) {
-                retire(&mut session, core, former);
-            }
-            Ok(())
-        })
+        if inner.engine.following().is_some() {
+            return Err(Error::Follows { call: "a drop of a table" });
+        }
+        drop_named(inner, &mut Session::new(inner)?, name)
     }
+}
+
+/// Gives the table called `name` another name.
+pub(super) fn rename_named<P: Protocol>(
+    inner: &Handle<P>,
+    name: &str,
+    new: &str,
+) -> Result<(), Error> {
+    // A table that is given its row type, and an index that is added, are named by the table's
+    // name.
+    with_table(inner, name, |_| {
+        let _no_new_index = lock(&inner.index_changes);
+        let files = inner.store().map(|store| &**store);
+        inner.catalog.rename((&inner.engine.common, files), name, new)
+    })
+}
+
+/// Drops the table called `name`. The session deletes its rows.
+pub(super) fn drop_named<P: Protocol>(
+    inner: &Handle<P>,
+    session: &mut Session<P>,
+    name: &str,
+) -> Result<(), Error> {
+    with_table(inner, name, |core| {
+        let _no_new_index = lock(&inner.index_changes);
+        {
+            // A change of the policy must not come to a later table of the same number.
+            let locks = inner.catalog.locks();
+            let _no_new_policy = locks.map(|locks| lock(&locks.policies.changes));
+            core.set_owner(None);
+        }
+        match drop_everywhere(inner, core) {
+            Ok(()) => {}
+            Err(NotDropped { error, is_settled }) => {
+                if is_settled {
+                    core.set_owner(Some(inner.engine.id));
+                }
+                return Err(error);
+            }
+        }
+        // Without a use for the memory, the rows stay there.
+        if let Some(former) = inner.catalog.forget(name, core) {
+            retire(session, core, former);
+        }
+        Ok(())
+    })
 }
 
 /// The reason why a table was not dropped.

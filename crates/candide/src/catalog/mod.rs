@@ -5,6 +5,7 @@
 mod copies;
 mod described;
 mod dropped;
+mod followed;
 mod former;
 mod migrations;
 mod new_tables;
@@ -208,6 +209,9 @@ impl Catalog {
             let of_table = (&**core, known.made, is_recovered);
             options.check(common, of_table, (wanted_policy, self.policy_of(core)))?;
             return Ok(found);
+        }
+        if common.following().is_some() {
+            return Err(Error::Follows { call: "a new table" });
         }
         let cores = self.new_table(common, (name, names.of_program), options, row, &tables)?;
         if let Some(store) = store.filter(|_| !options.volatile) {

@@ -104,6 +104,11 @@ impl Sequences {
         lock(&self.0).get(name).cloned()
     }
 
+    /// Returns the sequences that the program has asked for.
+    pub(crate) fn all(&self) -> Vec<Arc<SequenceCore>> {
+        lock(&self.0).values().cloned().collect()
+    }
+
     /// Adds a sequence, unless another thread has added one of the same name. Returns the sequence
     /// that has the name.
     pub(crate) fn add(&self, core: SequenceCore) -> Arc<SequenceCore> {
@@ -188,6 +193,15 @@ impl SequenceCore {
             return None;
         }
         limits.is_due(number).then_some((number + BLOCK, &*limits.table))
+    }
+
+    /// Has the next number be above `limit`, which is the durable limit in the row, in a database
+    /// that has followed another one until now.
+    pub(crate) fn raise_to(&self, limit: u64) {
+        self.last.fetch_max(limit, Ordering::Relaxed);
+        if let Some(limits) = &self.limits {
+            limits.durable.fetch_max(limit, Ordering::Relaxed);
+        }
     }
 
     /// Notes that a transaction which has raised the limit has committed. `stamp` is at least the

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::following::Following;
 use super::parts::Parts;
 use super::properties::Properties;
 use super::shared_queue::SharedQueue;
@@ -90,9 +91,16 @@ pub(crate) struct Common {
     pub(crate) reuses: process::AtomicU64,
     /// The log, once recovery has ended; empty if the database is not durable.
     pub(crate) log: OnceLock<Arc<Log>>,
+    /// The view of a database that follows another one; empty if it never has.
+    pub(crate) following: OnceLock<Box<Following>>,
 }
 
 impl Common {
+    /// Returns the view of a database that follows another one.
+    pub(crate) fn following(&self) -> Option<&Following> {
+        self.following.get().map(|following| &**following).filter(|following| following.is_on())
+    }
+
     #[inline]
     pub(crate) fn table(&self, number: u16) -> Arc<TableCore> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);

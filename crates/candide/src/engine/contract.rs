@@ -71,6 +71,10 @@ impl Properties {
 /// A protocol that keeps old versions: its databases have [snapshots](crate::Snapshot).
 pub trait Versioned: Protocol {}
 
+/// A protocol whose timestamps are the serial order and the stamps of its log, so that a database
+/// under it can [follow](crate::replica) another one: [`Mvcc`](crate::Mvcc).
+pub trait Replicable: Versioned {}
+
 /// A concurrency-control algorithm `P`, by which the transactions of a `Database<P>` run.
 ///
 /// # Contract

@@ -71,6 +71,12 @@ pub trait Versions<P: Parts> {
         unreachable!("there are no versions")
     }
 
+    /// Opens another snapshot at the timestamp `ts` of an open one, which stays open meanwhile.
+    #[doc(hidden)]
+    fn open_again(_clock: &P::Clock, _ts: u64, _since: Moment) {
+        unreachable!("no database under the protocol follows another one")
+    }
+
     /// Closes the snapshot with the timestamp `ts`, which was opened at the moment `since`.
     #[doc(hidden)]
     fn close_snapshot(_clock: &P::Clock, _ts: u64, _since: Moment) {

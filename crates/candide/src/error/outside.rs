@@ -270,6 +270,17 @@ pub enum Error {
         /// The protocol's name.
         protocol: &'static str,
     },
+    /// The database [follows](crate::replica) another one, so this program cannot change it.
+    /// Promote it first.
+    Follows {
+        /// What the call would do.
+        call: &'static str,
+    },
+    /// What the database [follows](crate::replica) has ended within an object, for a reason that
+    /// the applier has returned, so the view stays as it is. Open the database again.
+    FollowingEnded,
+    /// The directory has a database that does not follow another one. Use another directory.
+    NoReplica,
     /// The database was to be [closed](crate::Database::close), and has other handles. Nothing is
     /// closed. Drop them first.
     HandlesLeft {
@@ -386,6 +397,15 @@ impl fmt::Display for Error {
             Error::NoReadableCut { protocol } => write!(
                 f,
                 "a copy of a running database is not possible under protocol {protocol}; close the database and copy its directory"
+            ),
+            Error::Follows { call } => {
+                write!(f, "{call} is refused, since the database follows another one; promote it first")
+            }
+            Error::FollowingEnded => f.write_str(
+                "following has ended within an object, for a reason that the applier has returned; open the database again",
+            ),
+            Error::NoReplica => f.write_str(
+                "the directory has a database that does not follow another one; use another directory",
             ),
             Error::HandlesLeft { handles } => count_handles(f, *handles),
             Error::Load { rows, cause } => write!(f, "loading ended after {rows} rows: {cause}"),

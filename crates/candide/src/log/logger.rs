@@ -255,9 +255,10 @@ impl Log {
         let Some(writer) = writer else { return Round::Ended };
         // The records left by an earlier round come first. The cut is older than this visit (LG3).
         self.empty_outboxes(taken);
-        if taken.is_empty() && !writer.has_pending() {
+        let is_closed = || cut <= self.progress.cut(Level::Durable);
+        if taken.is_empty() && (!writer.has_pending() || is_closed()) {
             // LG4: everything up to the cut is in earlier blocks, which are durable, and the cut of
-            // the last block contains it.
+            // one of them contains it.
             self.progress.reach(Level::Durable, cut);
             let confirmed = if *is_unconfirmed { writer.confirm() } else { Ok(()) };
             *is_unconfirmed = false;

@@ -205,6 +205,8 @@ impl<P: Protocol> State<P> {
     /// attempt rests. The database has a log.
     pub(crate) fn rests_on(&self, engine: &Engine<P>) -> u64 {
         match self.log.as_ref().map_or(0, |log| log.stamp) {
+            // What other databases have is not shown for the first time here.
+            SEEN if self.log.as_ref().is_some_and(|log| log.reads_view()) => 0,
             SEEN => P::seen_stamp(&engine.clock, &engine.epochs, &self.attempt),
             NOW => P::last_stamp(&engine.clock, &engine.epochs),
             stamp => stamp,

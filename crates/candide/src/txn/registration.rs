@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::State;
-use crate::engine::{Engine, Protocol, Versions};
+use crate::engine::{Engine, Protocol, ReadView, Versions};
 use crate::epoch::Epoch;
 
 /// The number of epochs after which a read-only transaction is registered as a snapshot.
@@ -26,7 +26,36 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Unregisters the snapshot of a long read-only attempt.
+    /// Has the next attempt read the view of a database that follows another one, as a registered
+    /// snapshot, unless it reads in a snapshot anyway. `read_view` is what the caller of `run`
+    /// wants. If the database follows no more, has the session's attempts write as others do.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_view(&mut self, engine: &Engine<P>, read_view: ReadView) {
+        let following = engine.following.get().expect("the session reads a view");
+        let since = engine.epochs.moment();
+        let view = following.look(|ts| {
+            if let ReadView::Snapshot(_) = read_view {
+                return read_view;
+            }
+            P::Versions::open_again(&engine.clock, ts, since); // FW3
+            self.registered = Some((ts, since));
+            ReadView::Snapshot(ts)
+        });
+        self.worker.local.read_view = view.unwrap_or(read_view);
+        if view.is_none()
+            && let Some(log) = &mut self.log
+        {
+            log.admit_writes();
+        }
+    }
+
+    /// Returns whether the attempt is registered as a snapshot.
+    pub(super) fn is_registered(&self) -> bool {
+        self.registered.is_some()
+    }
+
+    /// Unregisters the snapshot of an attempt.
     #[cold]
     pub(super) fn unregister_snapshot(&mut self, engine: &Engine<P>) {
         let (time, since) = self.registered.take().expect("it is registered");

@@ -245,8 +245,10 @@ impl<P: Protocol> TxnRunner<P> {
         }
         let mut starvation = None;
         loop {
-            if let Some(log) = &mut self.state.get_mut().log {
-                log.begin();
+            if let Some(log) = &mut self.state.get_mut().log
+                && log.begin()
+            {
+                self.state.get_mut().begin_view(engine, read_view);
             }
             let (verdict, result) = match self.attempt(engine, options, effects, &mut body) {
                 Ok(value) if self.state.get_mut().log.is_none() => return Ok(value),
@@ -289,6 +291,13 @@ impl<P: Protocol> TxnRunner<P> {
     pub(crate) fn set_acknowledge(&mut self, level: Level) {
         if let Some(log) = &mut self.state.get_mut().log {
             log.acknowledge = level;
+        }
+    }
+
+    /// Lets the session's transactions write, in a database that follows another one.
+    pub(crate) fn admit_writes(&mut self) {
+        if let Some(log) = &mut self.state.get_mut().log {
+            log.admit_writes();
         }
     }
 
@@ -615,6 +624,10 @@ impl<P: Protocol> TxnRunner<P> {
     /// Counts an attempt that has been refused before its begin. Returns the end of the attempt.
     #[cold]
     fn refused<'e, T, E>(&mut self, engine: &Engine<P>, abort: Abort) -> Ended<'e, T, E> {
+        let state = self.state.get_mut();
+        if state.is_registered() {
+            state.unregister_snapshot(engine);
+        }
         self.count_refusal(engine, abort);
         let panic: Panic = Box::new("never seen: the verdict is an outcome");
         (Verdict::Outcome(abort), Err(panic))

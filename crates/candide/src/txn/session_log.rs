@@ -13,7 +13,7 @@ use candide_log::format::commit::{CommitWriter, Head};
 use std::sync::{Arc, PoisonError};
 
 /// The number of words that a session may have put into its buffer and the logger not yet on the
-/// disk: 8 MiB. Beyond it, the session's next transaction waits for the logger.
+/// disk: 8 MiB. From it on, the session's next transaction waits for the logger.
 const BACKLOG_WORDS_MAX: u64 = 1 << 20;
 
 /// The session's part of the log.
@@ -23,6 +23,9 @@ pub(crate) struct SessionLog {
     /// The level for which the session's transactions wait by default.
     pub(crate) acknowledge: Level,
     outbox: Arc<Outbox>,
+    /// The number of words from which on an attempt has to wait for the logger; zero while the
+    /// session reads the view of a database that follows another one.
+    backlog_words_max: u64,
     /// The tables of the database by number, as far as the session has met them.
     tables: Vec<Arc<TableCore>>,
     /// A stamp that is no smaller than those of all commits on which the result of the session's
@@ -39,11 +42,14 @@ pub(crate) const SEEN: u64 = u64::MAX;
 pub(crate) const NOW: u64 = u64::MAX - 1;
 
 impl SessionLog {
-    pub(crate) fn new(log: &Arc<Log>) -> SessionLog {
+    /// Returns the log of a new session, which only reads a view if the database `follows` another
+    /// one.
+    pub(crate) fn new(log: &Arc<Log>, follows: bool) -> SessionLog {
         SessionLog {
             log: log.clone(),
             acknowledge: log.acknowledge,
             outbox: log.join(),
+            backlog_words_max: if follows { 0 } else { BACKLOG_WORDS_MAX },
             tables: Vec::new(),
             stamp: 0,
         }
@@ -55,24 +61,36 @@ impl SessionLog {
     }
 
     /// Begins an attempt: waits until the session may add to its buffer. The session is not pinned,
-    /// and holds no lock.
+    /// and holds no lock. Returns whether the attempt is to read the view of a database that
+    /// follows another one.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) -> bool {
         self.stamp = 0;
-        if self.outbox.backlog() > BACKLOG_WORDS_MAX {
-            self.await_logger();
-        }
+        self.outbox.backlog() >= self.backlog_words_max && self.await_logger()
     }
 
     #[cold]
     #[inline(never)]
-    fn await_logger(&self) {
-        // The logger may wait for the turn of the step's transaction. The attempt will be refused.
-        if is_in_step() {
-            return;
+    fn await_logger(&self) -> bool {
+        if self.reads_view() {
+            return true;
         }
-        let progress = &self.log.progress;
-        progress.wait_until(|| self.outbox.backlog() <= BACKLOG_WORDS_MAX || progress.is_full());
+        // The logger may wait for the turn of the step's transaction. The attempt will be refused.
+        if !is_in_step() {
+            let progress = &self.log.progress;
+            progress.wait_until(|| self.outbox.backlog() < BACKLOG_WORDS_MAX || progress.is_full());
+        }
+        false
+    }
+
+    /// Returns whether the session's attempts read the view of a database that follows another one.
+    pub(super) fn reads_view(&self) -> bool {
+        self.backlog_words_max == 0
+    }
+
+    /// Lets the session's attempts write.
+    pub(crate) fn admit_writes(&mut self) {
+        self.backlog_words_max = BACKLOG_WORDS_MAX;
     }
 
     /// Returns the parts that a commit needs: the buffer, and the tables that the session knows.

@@ -161,6 +161,19 @@ impl<P: Protocol> State<P> {
         if !is_plain {
             self.admit_put(engine, table)?;
         }
+        self.put_admitted(engine, table, (key, image), is_plain)
+    }
+
+    /// Inserts or replaces a row, which the caller has been admitted to do. The writes of the table
+    /// are plain or not.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn put_admitted(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        (key, image): (&[u64], &[u64]),
+        is_plain: bool,
+    ) -> Result<(), Abort> {
         let InsertTarget { record, is_new } = self.record_for(engine, table, key)?;
         if !is_new {
             self.make_room(engine, table)?;
@@ -230,6 +243,18 @@ impl<P: Protocol> State<P> {
         if !table.indexes.writes_are_plain() {
             self.admit_delete(engine, table, record)?;
         }
+        self.delete_admitted(engine, table, record)
+    }
+
+    /// Stages the deletion of a row. The caller has been admitted to delete it, and has staged the
+    /// removal of its entries.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn delete_admitted(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) -> Result<(), Abort> {
         let first = table.layout.first_of(record);
         if !self.can_delete(engine, first)? {
             return Err(self.outcome_at(Abort::NotFound, first));

@@ -115,7 +115,10 @@ impl<P: Protocol> State<P> {
         mut worker: Worker<P::SessionVersions>,
         counts: &Arc<LockCounters>,
     ) -> State<P> {
-        let log = engine.log.get().map(|log| Box::new(SessionLog::new(log)));
+        let log = engine
+            .log
+            .get()
+            .map(|log| Box::new(SessionLog::new(log, engine.following().is_some())));
         worker.local.is_logged = log.is_some();
         State {
             attempt: P::attempt(&engine.clock, counts),

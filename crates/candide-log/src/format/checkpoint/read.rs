@@ -93,6 +93,18 @@ impl PartDecoder {
         Ok((decoder, header))
     }
 
+    /// Begins to read a part that is there as a whole, and that no MANIFEST describes.
+    ///
+    /// # Errors
+    /// The header or the end is damaged.
+    pub fn of_whole(bytes: &[u8]) -> Result<(PartDecoder, PartHeader), Malformed> {
+        let end = bytes.len().saturating_sub(PART_BLOCK_HEADER_BYTES);
+        let crc = PartBlockHeader::parse(&bytes[end..], PART_BLOCK_HEADER_BYTES as u64)
+            .map_err(|error| error.after(end as u64))?
+            .crc;
+        PartDecoder::new(bytes, Part { bytes: bytes.len() as u64, crc })
+    }
+
     /// Returns the place in the file of the next block.
     pub fn offset(&self) -> u64 {
         self.at

@@ -7,7 +7,7 @@ use super::clock::Clock;
 use super::collect;
 use super::parts::{Attempt, Mvcc, SessionVersions, block_size};
 use super::undo_queue::UndoQueue;
-use crate::engine::{Backlog, Context, Due, Replaced, TableCore, Versioned, Versions};
+use crate::engine::{Backlog, Context, Due, Replaced, Replicable, TableCore, Versioned, Versions};
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::record::undo_record::{SHORT_WORDS, UNDO_WORDS};
@@ -16,6 +16,8 @@ use crate::sync::Ordering;
 use std::sync::Arc;
 
 impl Versioned for Mvcc {}
+
+impl Replicable for Mvcc {}
 
 impl Versions<Mvcc> for Mvcc {
     const WORDS: usize = UNDO_WORDS;
@@ -71,6 +73,10 @@ impl Versions<Mvcc> for Mvcc {
     #[inline]
     fn open_snapshot(clock: &Clock, since: Moment) -> u64 {
         clock.snapshots.open(since, || clock.now())
+    }
+
+    fn open_again(clock: &Clock, ts: u64, since: Moment) {
+        clock.snapshots.keep(ts, since);
     }
 
     #[inline]

@@ -33,7 +33,7 @@ impl Open {
 impl Snapshots {
     /// Copies the timestamps of the open snapshots in descending order. A snapshot registered later
     /// has a timestamp that is not below any timestamp known to this thread, or else is the view of
-    /// an attempt that is running now.
+    /// an attempt that is running now, or one of these.
     pub(crate) fn copy(&self, into: &mut Vec<u64>) {
         lock(&self.0).copy(into);
     }
@@ -79,8 +79,9 @@ impl Snapshots {
     }
 
     /// Adds the view of a running attempt, which began at timestamp `time` and moment `since`. The
-    /// attempt has been pinned since then, so nothing that it sees has been collected. Its view may
-    /// be older than open snapshots.
+    /// attempt has been pinned since then, so nothing that it sees has been collected. Or adds
+    /// another snapshot at the timestamp of one that is open. The view may be older than other open
+    /// snapshots.
     pub(crate) fn keep(&self, time: u64, since: Moment) {
         let snapshots = &mut lock(&self.0).snapshots;
         let place = snapshots.partition_point(|&(open, _)| open <= time);

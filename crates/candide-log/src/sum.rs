@@ -1,0 +1,79 @@
+//! Sums over rows, by which two copies of a database are compared.
+//!
+//! The sum of a table is that of the [hashes of its rows](row_hash), modulo 2^64. So it can be kept
+//! while rows change, in any order. The sum of a database is that of the [sums of its
+//! tables](table_sum), each with the table's name. A table without rows adds nothing.
+
+#![forbid(unsafe_code)]
+
+/// Odd numbers with as many ones as zeros, from the fractional parts of square roots.
+const KEYS: [u64; 3] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b, 0x3c6e_f372_fe94_f82b];
+
+/// Mixes a number into a hash.
+fn mix(hash: u64, number: u64) -> u64 {
+    let product = u128::from(hash ^ number ^ KEYS[0]) * u128::from(number.rotate_left(32) | 1);
+    let folded = (product as u64) ^ ((product >> 64) as u64);
+    (folded ^ hash.rotate_left(23)).wrapping_mul(KEYS[1])
+}
+
+fn finish(hash: u64) -> u64 {
+    let hash = (hash ^ (hash >> 32)).wrapping_mul(KEYS[2] | 1);
+    hash ^ (hash >> 29)
+}
+
+/// Returns the hash of a row: the words of its key and of its columns.
+pub fn row_hash(key: &[u64], words: &[u64]) -> u64 {
+    let hash = key.iter().fold(KEYS[0], |hash, word| mix(hash, *word));
+    let hash = mix(hash, key.len() as u64);
+    finish(words.iter().fold(hash, |hash, word| mix(hash, *word)))
+}
+
+/// Returns what a table with this name adds to the sum of its database. `rows` is the sum of the
+/// hashes of its rows.
+pub fn table_sum(name: &str, rows: u64) -> u64 {
+    if rows == 0 {
+        return 0;
+    }
+    let mut hash = mix(KEYS[1], name.len() as u64);
+    for bytes in name.as_bytes().chunks(8) {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        hash = mix(hash, u64::from_le_bytes(word));
+    }
+    finish(mix(hash, rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn rows_that_differ_in_one_bit_have_other_hashes() {
+        let mut hashes = HashSet::new();
+        for word in 0..3 {
+            for bit in 0..64 {
+                let mut row = [0; 3];
+                row[word] = 1 << bit;
+                hashes.insert(row_hash(&row[..1], &row[1..]));
+                hashes.insert(row_hash(&row[..2], &row[2..]));
+            }
+        }
+        hashes.insert(row_hash(&[0], &[0, 0]));
+        hashes.insert(row_hash(&[0, 0], &[0]));
+        assert_eq!(hashes.len(), 2 * 3 * 64 + 2);
+    }
+
+    #[test]
+    fn the_sum_has_the_name_of_the_table_and_not_the_order_of_its_rows() {
+        let rows = [(1, 10), (2, 20), (3, 10)];
+        let sum = |rows: &mut dyn Iterator<Item = &(u64, u64)>| {
+            rows.fold(0u64, |sum, (key, word)| sum.wrapping_add(row_hash(&[*key], &[*word])))
+        };
+        let rows_sum = sum(&mut rows.iter());
+        assert_eq!(rows_sum, sum(&mut rows.iter().rev()));
+        assert_ne!(rows_sum, sum(&mut [(1, 20), (2, 10), (3, 10)].iter()));
+        assert_ne!(table_sum("a", rows_sum), table_sum("b", rows_sum));
+        assert_eq!(table_sum("a", 0), 0);
+    }
+}

@@ -1,0 +1,84 @@
+//! What can go wrong with a standby.
+
+#![forbid(unsafe_code)]
+
+use crate::error::ReachError;
+use candide::OpenError;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+
+/// The reason why a database cannot follow another one, or not take over.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StandbyError {
+    /// The database in the directory cannot be opened, or does not follow another one.
+    Open(OpenError),
+    /// The place fails, or what it has cannot be used.
+    Reach(ReachError),
+    /// The place has no database, or no state of one yet.
+    Nothing,
+    /// The standby follows no more, for this reason. Follow again to begin with its last whole
+    /// object.
+    Stopped(String),
+}
+
+impl Display for StandbyError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            StandbyError::Open(error) => error.fmt(f),
+            StandbyError::Reach(error) => error.fmt(f),
+            StandbyError::Nothing => f.write_str(
+                "the place has no state of a database yet; open the database that is to be followed with this place",
+            ),
+            StandbyError::Stopped(what) => write!(f, "the standby has stopped: {what}"),
+        }
+    }
+}
+
+impl Error for StandbyError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            StandbyError::Open(error) => Some(error),
+            StandbyError::Reach(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<OpenError> for StandbyError {
+    fn from(error: OpenError) -> StandbyError {
+        StandbyError::Open(error)
+    }
+}
+
+impl From<ReachError> for StandbyError {
+    fn from(error: ReachError) -> StandbyError {
+        StandbyError::Reach(error)
+    }
+}
+
+/// The reason why a standby is not where it was to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// The generation has ended before the transaction: a fail-over has lost it.
+    Lost,
+    /// The time has passed.
+    Timeout,
+    /// The standby follows no more, for this reason.
+    Stopped(String),
+}
+
+impl Display for WaitError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            WaitError::Lost => {
+                f.write_str("the transaction was lost: its generation has ended before it")
+            }
+            WaitError::Timeout => f.write_str("the standby has not got there in time"),
+            WaitError::Stopped(what) => write!(f, "the standby has stopped: {what}"),
+        }
+    }
+}
+
+impl Error for WaitError {}

@@ -1,0 +1,330 @@
+//! A standby: a database that follows the one whose log is in a place, and can take over.
+//!
+//! A thread reads the objects of the place as a [`Follower`] does, and applies them to a
+//! [`Replica`], which has a log and checkpoints of its own. With each object it notes its position
+//! there, in the object's last transaction; so a standby begins again where it has ended.
+
+#![forbid(unsafe_code)]
+
+mod applier;
+mod error;
+mod note;
+mod parts;
+mod reached;
+mod sums;
+
+pub use error::{StandbyError, WaitError};
+
+use crate::access::{Access, Patience};
+use crate::error::ReachError;
+use crate::follower::{Follower, Progress};
+use crate::leader::{Claim, Leader, Position};
+use crate::object::FloorNumber;
+use crate::place::Place;
+use crate::random;
+use crate::tools;
+use applier::{Applier, Refused};
+use candide::replica::Replica;
+use candide::{Builder, Database, LogOptions, Mvcc};
+use candide_log::format::Uuid;
+use note::Noted;
+use reached::Reached;
+use std::fmt::{self, Debug, Formatter};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// The longest time that the thread waits for the next object before it looks whether it is to end.
+const WAIT: Duration = Duration::from_millis(50);
+/// The pause after an error that may pass.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Options of a [`Standby`]. The defaults are good choices.
+#[derive(Debug, Clone)]
+pub struct StandbyOptions {
+    builder: Builder<Mvcc>,
+    log: LogOptions,
+    patience: Patience,
+}
+
+impl Default for StandbyOptions {
+    fn default() -> StandbyOptions {
+        let (builder, log, patience) =
+            (Database::<Mvcc>::builder(), LogOptions::new(), Patience::default());
+        StandbyOptions { builder, log, patience }
+    }
+}
+
+impl StandbyOptions {
+    /// Returns the default options.
+    pub fn new() -> StandbyOptions {
+        StandbyOptions::default()
+    }
+
+    /// Sets the builder of the database: its memory limit, for example.
+    #[must_use]
+    pub fn builder(self, builder: Builder<Mvcc>) -> StandbyOptions {
+        StandbyOptions { builder, ..self }
+    }
+
+    /// Sets the options of the standby's own log.
+    #[must_use]
+    pub fn log(self, log: LogOptions) -> StandbyOptions {
+        StandbyOptions { log, ..self }
+    }
+
+    /// Sets how often calls of the place that have no answer are repeated.
+    #[must_use]
+    pub fn patience(self, patience: Patience) -> StandbyOptions {
+        StandbyOptions { patience, ..self }
+    }
+}
+
+/// A database that follows the one whose log is in a place.
+///
+/// The program reads its [`database`](Standby::database) meanwhile. Each transaction of the program
+/// sees the state after a whole object of the place, and never fails because of what is applied.
+/// Writes are refused until [`promote`](Standby::promote).
+pub struct Standby {
+    db: Database<Mvcc>,
+    place: Arc<dyn Place>,
+    options: StandbyOptions,
+    database: Uuid,
+    reached: Arc<Reached>,
+    /// `None` once the thread has been joined.
+    thread: Option<JoinHandle<Ended>>,
+}
+
+/// What the thread leaves.
+struct Ended {
+    applier: Applier,
+    position: Position,
+}
+
+/// What a promotion has made of a standby.
+#[derive(Debug)]
+pub struct Promoted {
+    /// The database, which the program can write to. It has all that the place has.
+    pub database: Database<Mvcc>,
+    /// The leader of the new generation.
+    pub leader: Leader,
+}
+
+impl Standby {
+    /// Follows the database whose log is in `place`, by a database in the directory `dir`, which is
+    /// made if there is none. Returns when it has a whole state: at once, if it has followed
+    /// before; otherwise when it has taken in the newest snapshot, or the first object. Then a
+    /// thread goes on.
+    ///
+    /// # Errors
+    /// [`StandbyError`]. If the place does not answer, the call may be repeated.
+    pub fn follow(
+        place: impl Place + 'static,
+        dir: impl AsRef<Path>,
+        options: StandbyOptions,
+    ) -> Result<Standby, StandbyError> {
+        let replica = options.builder.clone().follow(dir, options.log.clone())?;
+        Standby::of(Arc::new(place), replica, options)
+    }
+
+    /// As [`Standby::follow`], with a replica that is open, such as one on a simulated disk.
+    ///
+    /// # Errors
+    /// As [`Standby::follow`].
+    #[doc(hidden)]
+    pub fn of(
+        place: Arc<dyn Place>,
+        replica: Replica<Mvcc>,
+        options: StandbyOptions,
+    ) -> Result<Standby, StandbyError> {
+        let noted = replica.note().map(|note| Noted::of(&note));
+        let database = match &noted {
+            Some(noted) => noted.database,
+            None => tools::database_of(Arc::clone(&place), options.patience)?
+                .ok_or(StandbyError::Nothing)?,
+        };
+        let db = replica.database().clone();
+        let reached = Arc::<Reached>::default();
+        let mut applier = Applier::new(replica, database, noted, Arc::clone(&reached));
+        let from = noted.map_or_else(Position::default, |noted| noted.resume);
+        let mut follower = Follower::new(Arc::clone(&place), database, from, options.patience);
+        while !applier.is_whole() {
+            match step(&mut follower, &mut applier, &place, &options) {
+                Step::Met => {}
+                Step::Nothing => return Err(StandbyError::Nothing),
+                Step::Trouble(error) => return Err(error.into()),
+                Step::Over(error) => return Err(StandbyError::Stopped(error)),
+            }
+        }
+        let thread = {
+            let (place, options, reached) = (place.clone(), options.clone(), reached.clone());
+            thread::Builder::new()
+                .name("candide-standby".to_owned())
+                .spawn(move || run(follower, applier, &place, &options, &reached))
+                .map_err(|error| StandbyError::Stopped(error.to_string()))?
+        };
+        Ok(Standby { db, place, options, database, reached, thread: Some(thread) })
+    }
+
+    /// Returns the database, which the program reads.
+    pub fn database(&self) -> &Database<Mvcc> {
+        &self.db
+    }
+
+    /// Waits until the database has the transaction with this stamp of this generation of the
+    /// place, and all before it, at most for `timeout`.
+    ///
+    /// # Errors
+    /// [`WaitError`].
+    pub fn wait_for(
+        &self,
+        generation: u64,
+        stamp: u64,
+        timeout: Duration,
+    ) -> Result<(), WaitError> {
+        self.reached.wait_for(generation, stamp, timeout)
+    }
+
+    /// Returns the last object that has been applied: its generation, and its place in the log of
+    /// that generation.
+    pub fn applied(&self) -> (u64, u64) {
+        self.reached.applied()
+    }
+
+    /// Returns why the standby follows no more, such as a lack of memory; `None` while it follows.
+    /// Its database stays at the last whole object.
+    pub fn failure(&self) -> Option<String> {
+        self.reached.failure()
+    }
+
+    /// Returns the error of the last attempt to read from the place, if no later one has succeeded.
+    /// The standby tries again.
+    pub fn trouble(&self) -> Option<String> {
+        self.reached.trouble()
+    }
+
+    /// Takes over: claims the next generation, so that the present leader can acknowledge nothing
+    /// more, and applies what the place has. Then the program writes, by the handles that it has.
+    ///
+    /// # Errors
+    /// [`StandbyError`]. The generation may be claimed then; the present leader is superseded if it
+    /// is.
+    pub fn promote(mut self) -> Result<Promoted, StandbyError> {
+        self.reached.stop();
+        let thread = self.thread.take().expect("joined only here and at the drop");
+        let Ok(Ended { mut applier, position }) = thread.join() else {
+            return Err(StandbyError::Stopped("the thread of the standby has panicked".to_owned()));
+        };
+        if let Some(failure) = self.reached.failure() {
+            return Err(StandbyError::Stopped(failure));
+        }
+        let claim = Claim {
+            database: self.database,
+            number: random::number(),
+            earlier: &[],
+            against_others: true,
+            position: Some(position),
+            patience: self.options.patience,
+        };
+        let leader = Leader::claim(Arc::clone(&self.place), &claim, &mut applier)?;
+        let database = applier.promote()?;
+        Ok(Promoted { database, leader })
+    }
+}
+
+impl Drop for Standby {
+    fn drop(&mut self) {
+        self.reached.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Debug for Standby {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Standby").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// What a step has met.
+enum Step {
+    /// An object or a snapshot.
+    Met,
+    Nothing,
+    /// An error. Another step may succeed.
+    Trouble(ReachError),
+    /// The replica has ended.
+    Over(String),
+}
+
+/// Lets the follower make a step. If the state here is not one behind which the log goes on, the
+/// next step begins anew.
+fn step(
+    follower: &mut Follower,
+    applier: &mut Applier,
+    place: &Arc<dyn Place>,
+    options: &StandbyOptions,
+) -> Step {
+    match follower.step(applier) {
+        Ok(Progress::Nothing) => Step::Nothing,
+        Ok(Progress::End) => {
+            applier.note_end(follower.position().last.generation);
+            Step::Met
+        }
+        Ok(Progress::Block | Progress::Snapshot) => compare(applier, place, options),
+        Err(error) => match applier.take_refusal() {
+            Some(Refused::Elsewhere) => {
+                let database = applier.database();
+                let start = Position::default();
+                *follower = Follower::new(Arc::clone(place), database, start, options.patience);
+                Step::Trouble(error)
+            }
+            Some(Refused::Over(what)) => Step::Over(what),
+            None => Step::Trouble(error),
+        },
+    }
+}
+
+/// Compares the state with that of the leader, if a block has named a new floor. A floor that
+/// cannot be read is not compared.
+fn compare(applier: &mut Applier, place: &Arc<dyn Place>, options: &StandbyOptions) -> Step {
+    let Some(FloorNumber { generation, number }) = applier.floor_to_compare() else {
+        return Step::Met;
+    };
+    let (place, patience) = (Arc::clone(place), options.patience);
+    let access = Access { place, database: applier.database(), patience };
+    let floor = access.floor(generation, number);
+    floor.ok().and_then(|floor| applier.compare(&floor)).map_or(Step::Met, Step::Over)
+}
+
+/// Follows until it is to end, or the replica has ended.
+fn run(
+    mut follower: Follower,
+    mut applier: Applier,
+    place: &Arc<dyn Place>,
+    options: &StandbyOptions,
+    reached: &Reached,
+) -> Ended {
+    while !reached.is_to_stop() {
+        match step(&mut follower, &mut applier, place, options) {
+            Step::Met => reached.set_trouble(None),
+            Step::Nothing => match follower.wait(WAIT) {
+                Ok(_) => reached.set_trouble(None),
+                Err(error) => pause(reached, &error),
+            },
+            Step::Trouble(error) => pause(reached, &error),
+            Step::Over(what) => {
+                reached.fail(what);
+                break;
+            }
+        }
+    }
+    Ended { applier, position: follower.position() }
+}
+
+fn pause(reached: &Reached, error: &ReachError) {
+    reached.set_trouble(Some(error.to_string()));
+    thread::sleep(PAUSE);
+}

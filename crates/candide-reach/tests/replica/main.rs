@@ -1,0 +1,10 @@
+//! Tests of databases that follow another one, without a place between the two: the objects are
+//! made of the other database's files. They are here because the protocol's tests are.
+
+#![cfg(feature = "engine")]
+
+mod readers;
+mod restarts;
+mod snapshots;
+mod source;
+mod streams;

@@ -1,0 +1,214 @@
+//! The tables of a database that follows another one.
+
+#![forbid(unsafe_code)]
+
+use super::error::ReplicaError;
+use super::notes::{Found, NOTES, TableNote};
+use crate::api::session::Session;
+use crate::api::table_names::{drop_named, rename_named};
+use crate::catalog::files_error;
+use crate::engine::{Protocol, TableCore};
+use crate::error::Error;
+use crate::handle::Handle;
+use crate::schema::image_words;
+use candide_log::schema::{TableSchema, TableState};
+use candide_log::sum::table_sum;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What the names of tables begin with that have no name in the other database, or are about to get
+/// another one.
+const NAMELESS: &str = "candide.replica.";
+
+/// The tables by their numbers in the other database.
+#[derive(Debug)]
+pub(super) struct Tables {
+    known: BTreeMap<u32, Followed>,
+    /// Tables whose changes are left out.
+    skipped: BTreeSet<u32>,
+    /// Tables whose notes the next transaction writes.
+    pub(super) unnoted: BTreeSet<u32>,
+}
+
+/// A table of the other database.
+#[derive(Debug)]
+pub(super) struct Followed {
+    pub(super) core: Arc<TableCore>,
+    /// The sum of the hashes of the rows.
+    pub(super) sum: u64,
+}
+
+impl Followed {
+    /// Returns what the table of notes says of the table if its rows have this sum.
+    pub(super) fn note(&self, sum: u64) -> TableNote {
+        let log_number = self.core.log_number.get().expect("the table is logged");
+        TableNote { log_number, sum }
+    }
+}
+
+impl Tables {
+    /// Returns the tables that the notes name. Drops those that no note names: they had been made
+    /// for an object of which nothing was recovered.
+    pub(super) fn find<P: Protocol>(
+        inner: &Handle<P>,
+        session: &mut Session<P>,
+        found: &Found,
+    ) -> Result<Tables, Error> {
+        let mut known = BTreeMap::new();
+        for core in inner.catalog.logged_tables(&inner.engine.common) {
+            let log_number = core.log_number.get();
+            let is_it = |note: &TableNote| Some(note.log_number) == log_number;
+            match found.tables.iter().find(|(_, note)| is_it(note)) {
+                _ if *core.name == *NOTES => {}
+                Some((number, note)) => {
+                    known.insert(*number, Followed { core, sum: note.sum });
+                }
+                None => drop_named(inner, session, &core.name)?,
+            }
+        }
+        let is_gone = |number: &&u32| !known.contains_key(*number);
+        let unnoted = found.tables.keys().filter(is_gone).copied().collect();
+        Ok(Tables { known, skipped: BTreeSet::new(), unnoted })
+    }
+
+    /// Returns the table with this number; `None` if its changes are left out.
+    pub(super) fn get(&self, number: u32) -> Result<Option<&Followed>, ReplicaError> {
+        match self.known.get(&number) {
+            None if !self.skipped.contains(&number) => {
+                Err(ReplicaError::Damaged(format!("there is no table with number {number}")))
+            }
+            known => Ok(known),
+        }
+    }
+
+    /// Returns the table with this number; `None` if there is none.
+    pub(super) fn known(&self, number: u32) -> Option<&Followed> {
+        self.known.get(&number)
+    }
+
+    /// Returns all tables that are followed.
+    pub(super) fn all(&self) -> impl Iterator<Item = (u32, &Followed)> {
+        self.known.iter().map(|(number, followed)| (*number, followed))
+    }
+
+    /// Notes the sums that a transaction has changed, which has written all notes.
+    pub(super) fn commit(&mut self, sums: &BTreeMap<u32, u64>) {
+        for (number, sum) in sums {
+            if let Some(followed) = self.known.get_mut(number) {
+                followed.sum = *sum;
+            }
+        }
+        self.unnoted.clear();
+    }
+
+    /// Returns the sum of all tables that have a name in the other database.
+    pub(super) fn sum(&self) -> u64 {
+        let named = self.known.values().filter(|known| !known.core.name.starts_with(NAMELESS));
+        named.fold(0, |sum, known| sum.wrapping_add(table_sum(&known.core.name, known.sum)))
+    }
+
+    /// Changes the tables to these, which are all that have changed, in order; or all that there
+    /// are, if `are_all`.
+    pub(super) fn set<P: Protocol>(
+        &mut self,
+        inner: &Handle<P>,
+        session: &mut Session<P>,
+        tables: &[TableSchema],
+        are_all: bool,
+    ) -> Result<(), Error> {
+        if are_all {
+            let listed: BTreeSet<_> = tables.iter().map(|table| table.number).collect();
+            let is_gone = |number: &&u32| !listed.contains(*number);
+            let gone: Vec<_> = self.known.keys().filter(is_gone).copied().collect();
+            for number in gone {
+                self.drop(inner, session, number)?;
+            }
+        }
+        for table in tables {
+            if table.is_dropped() {
+                self.drop(inner, session, table.number)?;
+                // Records before the drop may come behind it.
+                self.skipped.insert(table.number);
+            } else {
+                self.set_one(inner, session, table)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_one<P: Protocol>(
+        &mut self,
+        inner: &Handle<P>,
+        session: &mut Session<P>,
+        table: &TableSchema,
+    ) -> Result<(), Error> {
+        let number = table.number;
+        if table.name == NOTES {
+            // The other database has followed one, too.
+            self.skipped.insert(number);
+            return Ok(());
+        }
+        let name = match table.state {
+            TableState::InUse => table.name.clone(),
+            _ => nameless(number),
+        };
+        if self.known.get(&number).is_some_and(|known| !has_rows_of(&known.core, table)) {
+            self.drop(inner, session, number)?;
+        }
+        let other =
+            self.known.iter().find(|(of, known)| **of != number && *known.core.name == *name);
+        if let Some((other, known)) = other {
+            rename_named(inner, &known.core.name.to_string(), &nameless(*other))?;
+        }
+        match self.known.get(&number) {
+            Some(known) if *known.core.name == *name => {}
+            Some(known) => rename_named(inner, &known.core.name.to_string(), &name)?,
+            None => {
+                let table = TableSchema { name, state: TableState::InUse, ..table.clone() };
+                let core = make(inner, table)?;
+                self.skipped.remove(&number);
+                self.known.insert(number, Followed { core, sum: 0 });
+                self.unnoted.insert(number);
+            }
+        }
+        Ok(())
+    }
+
+    fn drop<P: Protocol>(
+        &mut self,
+        inner: &Handle<P>,
+        session: &mut Session<P>,
+        number: u32,
+    ) -> Result<(), Error> {
+        if let Some(known) = self.known.get(&number) {
+            let name = known.core.name.to_string();
+            // Transactions that read the table end before.
+            while let Err(error) = drop_named(inner, session, &name) {
+                if !matches!(error, Error::Busy { .. }) {
+                    return Err(error);
+                }
+            }
+            self.known.remove(&number);
+            self.unnoted.insert(number);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the name here of a table that has none in the other database.
+fn nameless(number: u32) -> String {
+    format!("{NAMELESS}{number}")
+}
+
+/// Returns whether rows of a table have the words that a schema describes.
+fn has_rows_of(core: &TableCore, table: &TableSchema) -> bool {
+    core.layout.unpacked_key_words() == usize::from(table.key_words)
+        && image_words(core.groups) == table.row_words()
+}
+
+/// Makes a table, also in the files.
+fn make<P: Protocol>(inner: &Handle<P>, table: TableSchema) -> Result<Arc<TableCore>, Error> {
+    let store = inner.store().expect("a database that follows another one lies in files");
+    let number = store.add_table(table.clone()).map_err(files_error)?;
+    inner.catalog.recovered(&inner.engine.common, &TableSchema { number, ..table })
+}
