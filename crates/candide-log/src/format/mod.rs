@@ -6,16 +6,19 @@
 //! | `log-NNNNNNNNNN` | a segment: a header, then blocks | [`segment`], [`block`] |
 //! | `checkpoint-NNNNNNNNNN-PPPP` | a part: a header, then blocks of rows and of commit records | [`checkpoint`] |
 //!
-//! Commit records, which log blocks and checkpoints contain, are in [`commit`]; the values of any
+//! What an object in a place says of the tables is in [`catalog`]. Commit records, which log blocks
+//! and checkpoints contain, are in [`commit`]; the values of any
 //! length that these and the rows of checkpoints have, in [`value`] and [`long_row`]. All numbers
 //! are little-endian. No decoder panics, whatever it is given, and none allocates more than a small
 //! multiple of its input. `docs/file-format.md` describes every field.
 
 #![forbid(unsafe_code)]
 
-// Layers, lowest first: bytes, value, commit, long_row, manifest, checkpoint, block, segment.
+// Layers, lowest first: bytes, value, commit, long_row, manifest, catalog, checkpoint, block,
+// segment.
 pub mod block;
 pub mod bytes;
+pub mod catalog;
 pub mod checkpoint;
 pub mod commit;
 pub mod long_row;
