@@ -30,8 +30,8 @@ const MANIFESTS: [(&str, &str, &str); 3] = [
     ),
     (
         "crates/candide-reach/Cargo.toml",
-        "[dependencies]",
-        "[features]\ndefault = [\"defects\"]\ndefects = []\n\n[dependencies]",
+        "default = [\"engine\"]",
+        "default = [\"engine\", \"defects\"]\ndefects = []",
     ),
 ];
 

@@ -8,7 +8,9 @@
 //! process can acknowledge blocks, and what it acknowledges is in the log of all later leaders,
 //! whatever crashes, pauses or answers late, and whatever clocks show.
 //!
-//! The crate knows no engine: the catalog, commit records and rows are bytes here.
+//! The protocol knows no engine: the catalog, commit records and rows are bytes to it. With the
+//! feature `engine`, which is on by default, [`Replicate`] opens a database of the crate `candide`
+//! whose log is in a place, too.
 //!
 //! ```
 //! use candide_reach::object::Object;
@@ -76,6 +78,7 @@
 //!
 //! | module | what it has |
 //! |---|---|
+//! | `primary` | a database whose log is in a place, with the cargo feature `engine` |
 //! | [`tools`] | looking at a place, and checking all that is in it |
 //! | `follower` | reading the log as it grows |
 //! | `leader` | claiming a generation and taking over; blocks, snapshots, floors, deletion |
@@ -92,7 +95,7 @@
 #![warn(missing_docs)]
 
 // Layers, lowest first: random, object, name, place, error, directory, sim, probe, access,
-// receiver, leader, follower, tools.
+// receiver, leader, follower, tools, primary.
 mod access;
 mod directory;
 mod error;
@@ -101,6 +104,8 @@ mod leader;
 mod name;
 pub mod object;
 mod place;
+#[cfg(feature = "engine")]
+mod primary;
 mod probe;
 mod random;
 mod receiver;
@@ -114,6 +119,8 @@ pub use follower::{Follower, Progress};
 pub use leader::{Block, Claim, Leader, Offer, Position, Snapshot};
 pub use name::{NAME_BYTES_MAX, NUMBER_MAX, Name, PART_MAX, check_name};
 pub use place::{Created, LIST_MAX, Place, PlaceError};
+#[cfg(feature = "engine")]
+pub use primary::{Replicate, ReplicateOptions};
 pub use probe::probe;
 pub use random::number as random_number;
 pub use receiver::{Receiver, Refusal};

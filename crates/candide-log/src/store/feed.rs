@@ -1,27 +1,40 @@
 //! Reading the log while it is being written, for a copy of it.
 
 use super::remembered;
-use super::remote::Replies;
 use super::unopened::LogPlace;
-use super::{Shared, Store};
+use crate::directory::Directory;
 use crate::error::OpenError;
 use crate::format::Uuid;
 use crate::format::block::BlockHeader;
 use crate::log::segments::{FIRST_BLOCK, Segment};
 use crate::schema::TableSchema;
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 /// The tables that have changed since the feed has told of them, each with the place of the log
 /// that comes before the change. `None` without a feed.
 pub(super) type Changes = Option<VecDeque<(LogPlace, TableSchema)>>;
 
+/// An open database, as a feed sees it.
+pub(super) trait Source: Send + Sync + Debug {
+    fn disk(&self) -> &Arc<Directory>;
+
+    /// Returns the place behind everything that is durable.
+    fn end(&self) -> LogPlace;
+
+    /// Returns all tables, and has later changes noted.
+    fn tables(&self) -> Vec<TableSchema>;
+
+    fn changes(&self) -> MutexGuard<'_, Changes>;
+}
+
 /// A reader of the durable part of the log of an open database, in order, together with the changes
 /// of its tables. While it exists, the directory stays locked.
 #[derive(Debug)]
 pub struct Feed {
-    shared: Arc<Shared>,
+    source: Arc<dyn Source>,
     uuid: Uuid,
     generation: u64,
     place: LogPlace,
@@ -40,21 +53,13 @@ pub struct Run {
     pub records: Vec<u64>,
 }
 
-impl Store {
-    /// Lets the remote of the options begin to copy.
-    ///
-    /// # Errors
-    /// Those of [`Remote::begin`](super::Remote::begin).
-    pub fn begin_remote(&self, replies: Arc<dyn Replies>) -> Result<(), OpenError> {
-        let shared = Arc::clone(&self.shared);
-        let Some(remote) = shared.options.remote.clone() else { return Ok(()) };
-        let (uuid, generation) = (self.uuid(), shared.log().generation());
-        let place = LogPlace { segment: 1, offset: FIRST_BLOCK };
-        remote.begin(Feed { shared, uuid, generation, place, last: None }, replies)
-    }
-}
-
 impl Feed {
+    /// Returns a feed at the beginning of a log whose generation `generation` is being written.
+    pub(super) fn new(source: Arc<dyn Source>, uuid: Uuid, generation: u64) -> Feed {
+        let place = LogPlace { segment: 1, offset: FIRST_BLOCK };
+        Feed { source, uuid, generation, place, last: None }
+    }
+
     /// Returns the identity of the database.
     pub fn uuid(&self) -> Uuid {
         self.uuid
@@ -79,15 +84,12 @@ impl Feed {
     /// Returns all tables as they are, those that are dropped included. From now on, changes come
     /// with the records.
     pub fn tables(&mut self) -> Vec<TableSchema> {
-        let manifest = self.shared.manifest();
-        *self.shared.changes() = Some(VecDeque::new());
-        manifest.current().tables.clone()
+        self.source.tables()
     }
 
     /// Returns the place behind everything that is durable.
     pub fn end(&self) -> LogPlace {
-        let (segment, offset) = self.shared.log().durable_end();
-        LogPlace { segment, offset }
+        self.source.end()
     }
 
     /// Notes something in the directory, as [`Unopened::remember`](super::Unopened::remember) does.
@@ -95,7 +97,7 @@ impl Feed {
     /// # Errors
     /// After an error, either note may be there.
     pub fn remember(&self, bytes: &[u8]) -> io::Result<()> {
-        remembered::write(&self.shared.disk, bytes)
+        remembered::write(self.source.disk(), bytes)
     }
 
     /// Reads blocks until they have `bytes` of records, or the segment or what is durable ends, or
@@ -108,7 +110,7 @@ impl Feed {
         let end = self.end();
         let mut run = Run::default();
         let mut stop = end;
-        if let Some(changes) = &mut *self.shared.changes() {
+        if let Some(changes) = &mut *self.source.changes() {
             while changes.front().is_some_and(|(place, _)| *place <= self.place) {
                 run.tables.extend(changes.pop_front().map(|(_, table)| table));
             }
@@ -116,10 +118,10 @@ impl Feed {
                 stop = stop.min(*place);
             }
         }
-        let shared = Arc::clone(&self.shared);
+        let source = Arc::clone(&self.source);
         while self.place < stop {
             // The file of a segment without a durable block may be replaced.
-            let segment = Segment::open(&**shared.disk, Some(&self.uuid), self.place.segment)?;
+            let segment = Segment::open(&***source.disk(), Some(&self.uuid), self.place.segment)?;
             self.read_segment(&segment, stop, bytes, &mut run)?;
             if run.last.is_some() {
                 break;

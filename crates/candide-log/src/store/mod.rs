@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod checkpoint;
+mod copying;
 mod feed;
 pub(crate) mod files;
 pub(crate) mod manifest;
@@ -141,16 +142,12 @@ impl Shared {
         self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last of the locks.
-    fn changes(&self) -> MutexGuard<'_, Changes> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Tells the feed, if there is one, of a table that was added or changed.
     fn note_changed(&self, table: &TableSchema) {
         if self.options.remote.is_some() {
             let (segment, offset) = self.log().durable_end();
-            if let Some(changes) = &mut *self.changes() {
+            let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(changes) = &mut *changes {
                 changes.push_back((LogPlace { segment, offset }, table.clone()));
             }
         }

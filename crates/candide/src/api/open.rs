@@ -92,7 +92,11 @@ impl<P: Protocol> Builder<P> {
         let refused = |error: Error| OpenError::Target(Box::new(error));
         options.check().map_err(refused)?;
         let db = self.build().map_err(refused)?;
-        let one_session = db.inner.engine.properties.one_session;
+        let properties = &db.inner.engine.properties;
+        if options.remote.is_some() && !properties.readable_cut {
+            return Err(refused(Error::NoReadableCut { protocol: properties.name }));
+        }
+        let one_session = properties.one_session;
         let store_options = StoreOptions {
             segment_bytes: options.segment_bytes,
             checkpoint_log_bytes: options.checkpoint_bytes,
