@@ -75,8 +75,8 @@ impl Feed {
         self.place
     }
 
-    /// Goes to a place, behind which blocks are read; at first it is the beginning of the log. Where
-    /// a generation has begun before it, all its blocks behind it have to be there.
+    /// Goes to a place, behind which blocks are read; at first it is the beginning of the log. Its
+    /// segment has to be there.
     pub fn go_to(&mut self, place: LogPlace) {
         (self.place, self.last) = (place, None);
     }

@@ -1,5 +1,5 @@
-//! What the primary notes in its directory: the numbers of its claims, and up to where the place has
-//! its log.
+//! What the primary notes in its directory: the numbers of its claims, and up to where the place
+//! has its log.
 
 #![forbid(unsafe_code)]
 

@@ -40,8 +40,8 @@ impl ReplicateOptions {
         ReplicateOptions { backlog: bytes, ..self }
     }
 
-    /// Leads although another directory has led since, which is known to be gone for good. The place
-    /// must not have commits that this directory lacks, nor lack any that are here.
+    /// Leads although another directory has led since, which is known to be gone for good. The
+    /// place must not have commits that this directory lacks, nor lack any that are here.
     #[must_use]
     pub fn take_over(self) -> ReplicateOptions {
         ReplicateOptions { takes_over: true, ..self }

@@ -1,8 +1,9 @@
 //! The primary: a remote that writes the log of its database into a place.
 //!
 //! One thread reads the durable part of the local log, and writes it as objects. An object goes out
-//! at once if a thread waits for it, and otherwise after [`ReplicateOptions::replicate_every`]; without anything new,
-//! one without contents goes out each [`HEARTBEAT`], so that followers see a leader that lives.
+//! at once if a thread waits for it, and otherwise after [`ReplicateOptions::replicate_every`].
+//! Without anything new, one without contents goes out each [`HEARTBEAT`], so that followers see a
+//! leader that lives.
 //!
 //! # Invariants
 //! * **PR1** A cut is published only when the place has every commit with a stamp up to it: when
@@ -37,7 +38,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// The bytes of records from which on an object is written at once.
@@ -380,7 +381,9 @@ impl Remote for Primary {
         self.shared.state().closing = Some(Instant::now() + CLOSE_PATIENCE);
         self.shared.called.notify_one();
         self.shared.worked.notify_all();
-        if let Some(thread) = thread {
+        // A waker that drops the last handle may run on the thread, which then ends later.
+        if let Some(thread) = thread.filter(|handle| handle.thread().id() != thread::current().id())
+        {
             let _ = thread.join();
         }
         self.shared.state().replies = None;

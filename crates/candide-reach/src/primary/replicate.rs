@@ -17,8 +17,8 @@ pub trait Replicate: Sized {
     /// the directory. A database that has been opened without its place meanwhile sends what the
     /// place lacks.
     ///
-    /// A checkpoint contains only what the place has, and waits for that. The protocol has to be one
-    /// whose commits can be read in the order of the log: not [`TicToc`](candide::TicToc).
+    /// A checkpoint contains only what the place has, and waits for that. The protocol has to be
+    /// one whose commits can be read in the order of the log: not [`TicToc`](candide::TicToc).
     ///
     /// Opening ends in an error without a change:
     /// * [`OpenError::Led`](candide::OpenError::Led): another directory leads.

@@ -152,8 +152,8 @@ impl Progress {
         }
     }
 
-    /// Waits until what is awaited has reached a level, but no longer than until `deadline`. Has the
-    /// logger begin a round for the commit.
+    /// Waits until what is awaited has reached a level, but no longer than until `deadline`. Has
+    /// the logger begin a round for the commit.
     ///
     /// # Errors
     /// [`Abort::LogFailed`] if the log has failed before that, and [`Abort::OutcomeUnknown`] if
@@ -220,7 +220,8 @@ impl Progress {
     /// Waits while the copy elsewhere lags too much, but no longer than until `deadline`.
     ///
     /// # Errors
-    /// [`Abort::LogFailed`]; [`Abort::DeadlinePassed`]; [`Abort::Nested`] if the thread runs a step.
+    /// [`Abort::LogFailed`], [`Abort::DeadlinePassed`]; [`Abort::Nested`] if the thread runs a
+    /// step.
     #[cold]
     pub(crate) fn wait_while_behind(&self, deadline: Option<Instant>) -> Result<(), Abort> {
         let is_behind = || self.obstacles.load(Ordering::Relaxed) & BEHIND != 0;
@@ -329,15 +330,13 @@ impl Progress {
     }
 
     /// Publishes that the copy elsewhere has all commits up to a cut, by an append, as
-    /// [`Progress::reach`] does.
+    /// [`Progress::reach`] does. Tasks wait only for lower levels.
     pub(crate) fn reach_remote(&self, cut: u64, append: u64) {
-        let mut state = self.signal.lock();
+        let state = self.signal.lock();
         self.replicated.fetch_max(cut, Ordering::Release);
         self.appended.fetch_max(append, Ordering::Release);
-        state.make_due(|&(awaited, level, _)| self.has_reached(awaited, level));
         drop(state);
         self.signal.wake_waiters();
-        self.wake_due();
     }
 
     /// Publishes whether the disk has no room for more.
