@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 /// The published crates, each behind those that it depends on.
 const PUBLISHED: &[&str] =
-    &["candide-log", "candide-reach", "candide-check", "candide-derive", "candide"];
+    &["candide-log", "candide-check", "candide-derive", "candide", "candide-reach"];
 
 /// Packages whose documentation has examples of a crate that depends on them, and that crate. A
 /// package cannot depend on what comes behind it, so the dependency is added when it is unpacked.

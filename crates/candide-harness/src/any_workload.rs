@@ -343,7 +343,7 @@ impl<P: Protocol, W: Workload> LoadedDatabase for Filled<P, W> {
         let prepared = |thread| {
             let mut session = self.db.session()?;
             if let Some(directory) = &self.directory {
-                session.set_acknowledge(directory.level());
+                session.set_acknowledge(directory.level())?;
             }
             Ok(Box::new(Prepared::<P, W> { loaded: &self.loaded, session, thread })
                 as Box<dyn PreparedWorker>)

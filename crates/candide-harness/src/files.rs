@@ -133,6 +133,7 @@ pub fn level_name(level: Level) -> &'static str {
         Level::Memory => "memory",
         Level::Written => "written",
         Level::Durable => "durable",
+        Level::Replicated => "replicated",
     }
 }
 

@@ -47,6 +47,22 @@ pub enum OpenError {
     },
     /// The target of recovery refused a table or a row.
     Target(Box<dyn Error + Send + Sync>),
+    /// Another directory leads the log elsewhere. Nothing was changed.
+    Led {
+        /// The generation of the copy that the other directory leads.
+        generation: u64,
+        /// When it began, in milliseconds since 1970 by the clock there.
+        since: u64,
+        /// The last block of that generation, and when it was made; `None` without one.
+        last_block: Option<(u64, u64)>,
+    },
+    /// The copy of the log elsewhere and the log here go on differently.
+    Diverged {
+        /// Where they part.
+        what: String,
+    },
+    /// The copy of the log elsewhere cannot be used.
+    Remote(Box<dyn Error + Send + Sync>),
     /// A table in the files differs from the table of the program.
     Schema {
         /// The table's name.
@@ -117,6 +133,23 @@ impl Display for OpenError {
             }
             OpenError::Io { file, source } => write!(f, "{file}: {source}"),
             OpenError::Target(error) => error.fmt(f),
+            OpenError::Led { generation, last_block, .. } => {
+                write!(f, "another directory leads generation {generation} of the log elsewhere")?;
+                if let Some((block, _)) = last_block {
+                    write!(f, ", which has {block} blocks")?;
+                }
+                f.write_str("; follow it, or take over if it is gone for good")
+            }
+            OpenError::Diverged { what } => write!(
+                f,
+                "the log elsewhere is not the one of this directory: {what}; set the directory \
+                 aside and follow"
+            ),
+            OpenError::Remote(error) => write!(
+                f,
+                "the copy of the log cannot be used: {error}; open the database alone to go on \
+                 without it"
+            ),
             OpenError::Schema { table, what } => {
                 write!(f, "table {table} differs from the program's: {what}")
             }
@@ -128,7 +161,7 @@ impl Error for OpenError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             OpenError::Io { source, .. } => Some(source),
-            OpenError::Target(error) => Some(&**error),
+            OpenError::Target(error) | OpenError::Remote(error) => Some(&**error),
             _ => None,
         }
     }

@@ -12,6 +12,7 @@
 //! | `log-NNNNNNNNNN` | a segment of the log: blocks of commit records, each of which closes a *cut* |
 //! | `checkpoint-NNNNNNNNNN-PPPP` | a part of a checkpoint: rows, and the records above its cut |
 //! | `spare-NNNNNNNNNN` | a file that will become a segment |
+//! | `REMOTE` | what a copy of the log elsewhere has noted |
 //! | `LOCK` | what a process locks as long as it has the database open |
 //!
 //! Recovery loads the checkpoint in force and replays the log behind it up to the last cut: all

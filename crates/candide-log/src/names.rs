@@ -10,6 +10,10 @@ pub(crate) const MANIFEST_COPY: &str = "MANIFEST.copy";
 pub(crate) const MANIFEST_NEW: &str = "MANIFEST.new";
 /// The next `MANIFEST.copy`, until it takes the place of the last one.
 pub(crate) const MANIFEST_COPY_NEW: &str = "MANIFEST.copy.new";
+/// What a remote has noted.
+pub(crate) const REMOTE: &str = "REMOTE";
+/// The next `REMOTE`, until it takes the place of the last one.
+pub(crate) const REMOTE_NEW: &str = "REMOTE.new";
 /// How error messages name the directory itself.
 pub(crate) const DIRECTORY: &str = ".";
 
@@ -21,6 +25,8 @@ pub(crate) enum FileName {
     ManifestCopy,
     ManifestNew,
     ManifestCopyNew,
+    Remote,
+    RemoteNew,
     /// A segment of the log, by its number.
     Segment(u64),
     /// A file for a segment to come.
@@ -38,6 +44,8 @@ impl FileName {
             MANIFEST_COPY => FileName::ManifestCopy,
             MANIFEST_NEW => FileName::ManifestNew,
             MANIFEST_COPY_NEW => FileName::ManifestCopyNew,
+            REMOTE => FileName::Remote,
+            REMOTE_NEW => FileName::RemoteNew,
             _ => {
                 let (kind, numbers) = name.split_once('-')?;
                 match kind {
@@ -63,6 +71,8 @@ impl FileName {
             FileName::ManifestCopy => MANIFEST_COPY.to_string(),
             FileName::ManifestNew => MANIFEST_NEW.to_string(),
             FileName::ManifestCopyNew => MANIFEST_COPY_NEW.to_string(),
+            FileName::Remote => REMOTE.to_string(),
+            FileName::RemoteNew => REMOTE_NEW.to_string(),
             FileName::Segment(number) => segment(number),
             FileName::Spare(number) => spare(number),
             FileName::Part(checkpoint, number) => part(checkpoint, number),
@@ -97,6 +107,8 @@ mod tests {
             FileName::ManifestCopy,
             FileName::ManifestNew,
             FileName::ManifestCopyNew,
+            FileName::Remote,
+            FileName::RemoteNew,
             FileName::Segment(7),
             FileName::Segment(12_345_678_901),
             FileName::Spare(0),

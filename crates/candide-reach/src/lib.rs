@@ -8,8 +8,9 @@
 //! process can acknowledge blocks, and what it acknowledges is in the log of all later leaders,
 //! whatever crashes, pauses or answers late, and whatever clocks show.
 //!
-//! The protocol knows no engine: the catalog, commit records and rows are bytes there. With the
-//! cargo feature `engine`, on by default, a `Standby` applies them to a database of `candide`.
+//! The protocol knows no engine: the catalog, commit records and rows are bytes to it. With the
+//! cargo feature `engine`, which is on by default, [`Replicate`] opens a database of the crate
+//! `candide` whose log is in a place, too, and a `Standby` applies it to another one.
 //!
 //! ```
 //! use candide_reach::object::Object;
@@ -78,6 +79,7 @@
 //! | module | what it has |
 //! |---|---|
 //! | `standby` | a database that follows, with the cargo feature `engine` |
+//! | `primary` | a database whose log is in a place, with the cargo feature `engine` |
 //! | [`tools`] | looking at a place, and checking all that is in it |
 //! | `follower` | reading the log as it grows |
 //! | `leader` | claiming a generation and taking over; blocks, snapshots, floors, deletion |
@@ -94,7 +96,7 @@
 #![warn(missing_docs)]
 
 // Layers, lowest first: random, object, name, place, error, directory, sim, probe, access,
-// receiver, leader, follower, tools, standby.
+// receiver, leader, follower, tools, primary, standby.
 mod access;
 mod directory;
 mod error;
@@ -103,6 +105,8 @@ mod leader;
 mod name;
 pub mod object;
 mod place;
+#[cfg(feature = "engine")]
+mod primary;
 mod probe;
 mod random;
 mod receiver;
@@ -118,6 +122,8 @@ pub use follower::{Follower, Progress};
 pub use leader::{Block, Claim, Leader, Offer, Position, Snapshot};
 pub use name::{NAME_BYTES_MAX, NUMBER_MAX, Name, PART_MAX, check_name};
 pub use place::{Created, LIST_MAX, Place, PlaceError};
+#[cfg(feature = "engine")]
+pub use primary::{Replicate, ReplicateOptions};
 pub use probe::probe;
 pub use random::number as random_number;
 pub use receiver::{Receiver, Refusal};

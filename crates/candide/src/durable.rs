@@ -3,10 +3,11 @@
 
 #![forbid(unsafe_code)]
 
-use crate::log::{Cuts, Log};
+use crate::log::{Cuts, Log, Progress};
 use crate::sync::process::{Builder, JoinHandle};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use candide_log::Store;
+use candide_log::store::Replies;
 use std::fmt::Debug;
 use std::io;
 use std::sync::{Arc, Weak};
@@ -55,6 +56,9 @@ impl Durable {
         let Durable { log, store, checkpoints, database } = self;
         log.progress.stop();
         let closed = log.close(database.cut());
+        if let Some(remote) = log.progress.remote() {
+            remote.close();
+        }
         checkpoints.end();
         let only = Arc::into_inner(store);
         debug_assert!(only.is_some(), "the directory would stay locked");
@@ -125,6 +129,40 @@ impl Checkpoints {
         if let Some(thread) = thread {
             let _ = thread.join();
         }
+    }
+}
+
+/// What a copy of the log elsewhere tells.
+pub(crate) struct RemoteReplies {
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) database: Weak<dyn CutSource>,
+}
+
+impl Debug for RemoteReplies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RemoteReplies").finish_non_exhaustive()
+    }
+}
+
+impl Replies for RemoteReplies {
+    fn reach(&self, cut: u64, append: u64) {
+        self.progress.reach_remote(cut, append);
+    }
+
+    fn set_behind(&self, is_behind: bool) {
+        self.progress.set_behind(is_behind);
+    }
+
+    fn fail(&self, failure: io::Error) {
+        self.progress.fail(failure);
+        self.progress.wake_due();
+        if let Some(database) = self.database.upgrade() {
+            database.wake_watchers();
+        }
+    }
+
+    fn can_write(&self) -> bool {
+        !self.progress.has_failed() && !self.progress.is_full()
     }
 }
 

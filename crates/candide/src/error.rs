@@ -124,6 +124,10 @@ pub enum Abort {
     /// transaction again might do twice what it does; [`Database::sync`](crate::Database::sync)
     /// waits for it.
     OutcomeUnknown,
+    /// Refusal: [`Level::Replicated`](crate::Level::Replicated) was asked for, and there is no copy
+    /// of the log elsewhere ([`LogOptions::remote`](crate::LogOptions::remote)). A transaction that
+    /// was to wait for it has not run.
+    NotReplicated,
     /// The closure has called [`Tx::retry`](crate::Tx::retry), and passes this on: the transaction
     /// waits until something has changed that it has observed, and runs again. Neither a conflict
     /// nor an outcome. The caller of `run` gets this only if a [part](crate::Tx::attempt) was
@@ -163,7 +167,7 @@ pub enum Abort {
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 38] = [
+    pub const ALL: [Abort; 39] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -193,6 +197,7 @@ impl Abort {
         Abort::LogFailed,
         Abort::DiskFull,
         Abort::OutcomeUnknown,
+        Abort::NotReplicated,
         Abort::Retry,
         Abort::NothingToAwait,
         Abort::NotYet,
@@ -248,6 +253,7 @@ impl Abort {
             Abort::LogFailed => "log_failed",
             Abort::DiskFull => "disk_full",
             Abort::OutcomeUnknown => "outcome_unknown",
+            Abort::NotReplicated => "not_replicated",
             Abort::Retry => "retry",
             Abort::NothingToAwait => "nothing_to_await",
             Abort::NotYet => "not_yet",
@@ -303,6 +309,7 @@ impl fmt::Display for Abort {
             Abort::OutcomeUnknown => {
                 "the deadline passed during the wait for durability: the transaction has ended in memory, and whether it becomes durable is not known; `sync` waits for it"
             }
+            Abort::NotReplicated => "there is no copy of the log elsewhere; open the database with one, or ask for another level",
             Abort::Retry => {
                 "a part of the transaction has called `retry` and was undone; call `retry` again to wait, or put the alternative into `or_else`"
             }

@@ -145,6 +145,11 @@ impl Open {
         self.log.get().expect("the database has a log")
     }
 
+    /// Returns the files of the database, which has some.
+    pub(crate) fn store(&self) -> &Store {
+        self.durable.get().expect("the database has files").store()
+    }
+
     fn close(mut self) -> Result<(), Arc<io::Error>> {
         self.durable.take().map_or(Ok(()), Durable::close)
     }

@@ -126,8 +126,9 @@ mod txn;
 mod unknown_name;
 
 pub use api::{Arithmetic, Inputs, Later, Settle};
-pub use api::{Builder, CloseError, Database, Durability, LoadOptions, LogOptions, Pending};
+pub use api::{Builder, CloseError, Database, Durability, LoadOptions, LogOptions};
 pub use api::{Index, IndexOptions, IndexScan, Row, Scan, Sequence, Table, TableHandle, ValuesOf};
+pub use api::{Pending, Position};
 pub use api::{Runner, Session, Snapshot};
 #[cfg(feature = "derive")]
 pub use candide_derive::{Field, Key, Record, Tables};
@@ -151,6 +152,14 @@ pub use schema::range::Prefix;
 pub use schema::record::Record;
 pub use txn::{RunOptions, Tx};
 pub use unknown_name::UnknownName;
+
+/// Copies of the log of a database elsewhere: what a crate implements that makes them.
+pub mod remote {
+    #[doc(no_inline)]
+    pub use candide_log::store::{Feed, LocalBlock, LocalBlocks, LogPlace, Run, Unopened};
+    #[doc(no_inline)]
+    pub use candide_log::store::{Remote, Replies};
+}
 
 /// Databases whose protocol is chosen at run time.
 pub mod any {

@@ -132,6 +132,11 @@ impl Log {
         &self.closed
     }
 
+    /// Returns the generation that is being written.
+    pub(crate) fn generation(&self) -> u64 {
+        self.segment.generation
+    }
+
     /// Returns the number of the segment in use, and the place behind its last durable block.
     pub(crate) fn durable_end(&self) -> (u64, u64) {
         (self.segment.number, self.synced_offset)

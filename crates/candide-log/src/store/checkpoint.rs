@@ -69,7 +69,15 @@ impl Store {
             }
             rotated => rotated?,
         }
-        let closed = shared.log().closed().to_vec();
+        let mut closed = shared.log().closed().to_vec();
+        if let (Some(remote), Some(last)) = (&shared.options.remote, closed.last().copied()) {
+            let released = remote.release(last.number);
+            if released < last.number {
+                // Later segments may have records of dropped tables.
+                dropped.clear();
+            }
+            closed.retain(|closed| closed.number <= released);
+        }
         let done = self.checkpoint_of(&closed, dropped, &mut number);
         shared.log().end_making_room();
         done

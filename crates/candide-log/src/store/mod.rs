@@ -2,23 +2,33 @@
 
 pub(crate) mod backup;
 pub(crate) mod checkpoint;
+mod copying;
+mod feed;
 pub(crate) mod files;
 pub(crate) mod manifest;
 pub(crate) mod open;
 mod progress;
 pub(crate) mod recover;
+mod remembered;
+mod remote;
 #[cfg(test)]
 mod tests;
+mod unopened;
 
 pub use backup::BackedUp;
 pub use checkpoint::Checkpointed;
+pub use feed::{Feed, Run};
 pub use progress::Progress;
+pub use remote::{Remote, Replies};
+pub use unopened::{LocalBlock, LocalBlocks, LogPlace, Unopened};
 
 use crate::directory::Directory;
 use crate::error::{StoreError, WriteError};
+use crate::format::Uuid;
 use crate::format::manifest::Entry;
 use crate::log::writer::{Log, Obstacle};
 use crate::schema::{TABLE_NUMBER_MAX, TableSchema, TableState};
+use feed::Changes;
 use manifest::ManifestFile;
 use recover::Recovery;
 use std::fmt::Debug;
@@ -45,6 +55,9 @@ pub struct StoreOptions {
     pub checkpoint_log_bytes: u64,
     /// The number of threads that recovery uses, at least 1, if there is much to read.
     pub recovery_threads: usize,
+    /// A copy of the log elsewhere. Its [`open`](Remote::open) is called at the opening, and
+    /// checkpoints contain only what it has.
+    pub remote: Option<Arc<dyn Remote>>,
 }
 
 impl Default for StoreOptions {
@@ -53,6 +66,7 @@ impl Default for StoreOptions {
             segment_bytes: 64 << 20,
             checkpoint_log_bytes: 256 << 20,
             recovery_threads: 1,
+            remote: None,
         }
     }
 }
@@ -118,12 +132,25 @@ struct Shared {
     merging: Mutex<u64>,
     /// Locked for reading while a file for a segment is filled.
     filling: RwLock<()>,
+    /// The changes of tables that the feed has not told of.
+    changes: Mutex<Changes>,
     _lock: Box<dyn Send + Sync + Debug>,
 }
 
 impl Shared {
     fn manifest(&self) -> MutexGuard<'_, ManifestFile> {
         self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the feed, if there is one, of a table that was added or changed.
+    fn note_changed(&self, table: &TableSchema) {
+        if self.options.remote.is_some() {
+            let (segment, offset) = self.log().durable_end();
+            let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(changes) = &mut *changes {
+                changes.push_back((LogPlace { segment, offset }, table.clone()));
+            }
+        }
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -167,6 +194,11 @@ impl Shared {
 }
 
 impl Store {
+    /// Returns the identity of the database.
+    pub fn uuid(&self) -> Uuid {
+        self.shared.manifest().current().uuid
+    }
+
     /// Returns the tables that are in use, in the order of their numbers.
     pub fn tables(&self) -> Vec<TableSchema> {
         let manifest = self.shared.manifest();
@@ -212,7 +244,8 @@ impl Store {
         });
         checked.map_err(|what| StoreError::Schema { table: schema.name.clone(), what })?;
         let number = schema.number;
-        manifest.add(Entry::Table(schema))?;
+        manifest.add(Entry::Table(schema.clone()))?;
+        self.shared.note_changed(&schema);
         Ok(number)
     }
 
@@ -242,7 +275,9 @@ impl Store {
         }
         let checked = schema.check();
         checked.map_err(|what| StoreError::Schema { table: schema.name.clone(), what })?;
-        manifest.add(Entry::Changed(schema))
+        manifest.add(Entry::Changed(schema.clone()))?;
+        self.shared.note_changed(&schema);
+        Ok(())
     }
 
     /// Drops a table that is in use or unfinished. When this returns, that is durable, and another
@@ -285,10 +320,12 @@ impl Store {
         let finished = TableSchema { name, state: TableState::InUse, ..unfinished.clone() };
         let checked = finished.check();
         checked.map_err(|what| StoreError::Schema { table: finished.name.clone(), what })?;
+        let tables = [dropped, finished];
         manifest.replace(|manifest| {
-            manifest.apply(Entry::Changed(dropped));
-            manifest.apply(Entry::Changed(finished));
-        })
+            tables.iter().for_each(|table| manifest.apply(Entry::Changed(table.clone())));
+        })?;
+        tables.iter().for_each(|table| self.shared.note_changed(table));
+        Ok(())
     }
 
     /// Makes sure, after a change of the tables has failed, that the tables stay as they are even

@@ -3,6 +3,7 @@
 use super::files::Files;
 use super::manifest::{self, Found, ManifestFile};
 use super::recover::{self, Recovery};
+use super::unopened::Unopened;
 use super::{LogWriter, Progress, Recovered, Shared, Store, StoreOptions};
 use crate::directory::Directory;
 use crate::disk::{Disk, LockError};
@@ -45,6 +46,12 @@ impl Store {
         let files = Files::list(&**disk)?;
         let found = manifest::read(&**disk, &files)?;
         let is_new = found.is_none();
+        if let Some(remote) = &options.remote {
+            let manifest = found.as_ref().map(|found| &found.manifest);
+            let last_segment = manifest.map_or(0, |manifest| manifest.last_segment);
+            let last_segment = files.last_segment().max(last_segment);
+            remote.open(&Unopened { disk: &disk, manifest, last_segment })?;
+        }
         let manifest = match found {
             // The file is written anew. Doing so again would write the same contents.
             Some(Found { mut manifest, .. }) => {
@@ -109,6 +116,7 @@ impl Store {
             log: Mutex::new(log),
             merging: Mutex::new(checkpoint),
             filling: RwLock::new(()),
+            changes: Mutex::new(None),
             disk,
             options: options.clone(),
             _lock: lock,
@@ -176,6 +184,8 @@ fn check_new(disk: &dyn Disk, files: &Files) -> Result<(), OpenError> {
             FileName::Lock
             | FileName::ManifestNew
             | FileName::ManifestCopyNew
+            | FileName::Remote
+            | FileName::RemoteNew
             | FileName::Spare(_) => true,
             FileName::Manifest | FileName::ManifestCopy | FileName::Part(..) => false,
             FileName::Segment(1) => {
@@ -278,7 +288,9 @@ fn is_needed(manifest: &Manifest, name: FileName) -> bool {
         | FileName::Manifest
         | FileName::ManifestCopy
         | FileName::ManifestNew
-        | FileName::ManifestCopyNew => true,
+        | FileName::ManifestCopyNew
+        | FileName::Remote
+        | FileName::RemoteNew => true,
         FileName::Spare(_) => false,
         FileName::Segment(number) => number >= manifest.first_segment,
         FileName::Part(number, part) => manifest.checkpoint.as_ref().is_some_and(|checkpoint| {

@@ -96,7 +96,7 @@ fn take_over(
         generation: floor.header.generation,
         number: floor.header.place,
     });
-    Ok(Leader::new(access, generation, last, floor))
+    Ok(Leader::new(access, claim.number, generation, last, floor))
 }
 
 /// Creates the claim of the generation behind the newest claimed one.
@@ -129,7 +129,7 @@ fn create_claim(access: &Access, claim: &Claim<'_>) -> Result<u64, ReachError> {
 }
 
 /// Describes the process that has the newest claim.
-fn led(access: &Access, newest: &Object) -> Result<ReachError, ReachError> {
+pub(crate) fn led(access: &Access, newest: &Object) -> Result<ReachError, ReachError> {
     let generation = newest.header.generation;
     let last = access.last_logged(generation)?;
     Ok(ReachError::Led {

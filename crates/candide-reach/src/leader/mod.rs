@@ -7,9 +7,10 @@ mod clean;
 mod snapshot;
 
 pub use claim::Claim;
+pub(crate) use claim::led;
 pub use snapshot::Snapshot;
 
-use crate::access::{Access, Settled, now};
+use crate::access::{Access, Patience, Settled, now};
 use crate::error::ReachError;
 use crate::name::{NUMBER_MAX, Name};
 use crate::object::{CONTENT_BYTES_MAX, FloorNumber, Header, Kind, Link};
@@ -72,6 +73,8 @@ impl Offer {
 #[derive(Debug)]
 pub struct Leader {
     access: Access,
+    /// The number of the claim.
+    number: u64,
     generation: u64,
     /// Held while the state changes, never during a call of the place.
     state: Mutex<State>,
@@ -87,6 +90,8 @@ struct State {
     offered: u64,
     /// All blocks up to this place are there.
     acknowledged: u64,
+    /// Behind the last of them, or behind what was there before the first.
+    position: Position,
     /// Later blocks that are there.
     there: BTreeSet<u64>,
     /// The CRC and the cut of each block from the newest floor's on.
@@ -119,12 +124,13 @@ struct OwnFloor {
 }
 
 impl Leader {
-    fn new(access: Access, generation: u64, last: Link, floor: FloorNumber) -> Leader {
+    fn new(access: Access, number: u64, generation: u64, last: Link, floor: FloorNumber) -> Leader {
         let state = State {
             last,
             cut: (0, 0),
             offered: 0,
             acknowledged: 0,
+            position: Position { last, is_end: last != Link::NONE },
             there: BTreeSet::new(),
             blocks: BTreeMap::new(),
             floor,
@@ -133,12 +139,29 @@ impl Leader {
             is_writing: false,
             superseded: None,
         };
-        Leader { access, generation, state: Mutex::new(state) }
+        Leader { access, number, generation, state: Mutex::new(state) }
     }
 
     /// Returns the generation.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// Returns the number of the claim.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Sets how often calls without an answer are repeated from now on.
+    #[must_use]
+    pub fn with_patience(self, patience: Patience) -> Leader {
+        Leader { access: Access { patience, ..self.access }, ..self }
+    }
+
+    /// Returns the position up to which the log is known to be there: behind the last acknowledged
+    /// block, or behind what was there before the first one.
+    pub fn position(&self) -> Position {
+        self.state().position
     }
 
     /// Returns the place up to which all blocks of this generation are acknowledged; 0 before the
@@ -225,6 +248,12 @@ impl Leader {
         while state.there.first() == Some(&(state.acknowledged + 1)) {
             state.there.pop_first();
             state.acknowledged += 1;
+            let place = state.acknowledged;
+            // Later snapshots forget the block.
+            if let Some(written) = state.blocks.get(&place) {
+                let last = Link { generation: self.generation, place, crc: written.crc };
+                state.position = Position::behind_block(last);
+            }
         }
         state.acknowledged
     }

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::log::Level;
 use crate::sync::Duration;
 use candide_log::Progress;
+use candide_log::store::Remote;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ pub struct LogOptions {
     pub(crate) checkpoint_bytes: u64,
     pub(crate) recovery_threads: usize,
     pub(crate) progress: Option<Arc<Report>>,
+    pub(crate) remote: Option<Arc<dyn Remote>>,
 }
 
 impl std::fmt::Debug for LogOptions {
@@ -31,6 +33,7 @@ impl std::fmt::Debug for LogOptions {
             .field("segment_bytes", &self.segment_bytes)
             .field("checkpoint_bytes", &self.checkpoint_bytes)
             .field("recovery_threads", &self.recovery_threads)
+            .field("remote", &self.remote)
             .finish_non_exhaustive()
     }
 }
@@ -44,6 +47,7 @@ impl Default for LogOptions {
             checkpoint_bytes: 256 << 20,
             recovery_threads: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
             progress: None,
+            remote: None,
         }
     }
 }
@@ -55,8 +59,11 @@ const SEGMENT_BYTES_MAX: u64 = 64 << 30;
 const RECOVERY_THREADS_MAX: u64 = 1024;
 
 impl LogOptions {
-    /// Checks that no option is too large.
+    /// Checks that no option is too large, and that the default level can be reached.
     pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.acknowledge == Level::Replicated && self.remote.is_none() {
+            return Err(Error::NotReplicated);
+        }
         let threads = self.recovery_threads as u64;
         for (option, given, most) in [
             ("LogOptions::segment_bytes", self.segment_bytes, SEGMENT_BYTES_MAX),
@@ -111,6 +118,13 @@ impl LogOptions {
     #[must_use]
     pub fn recovery_threads(self, threads: NonZeroUsize) -> LogOptions {
         LogOptions { recovery_threads: threads.get(), ..self }
+    }
+
+    /// Has `remote` make a copy of the log elsewhere. Applications use the crate `candide-reach`,
+    /// whose trait `Replicate` has remotes for directories and other places.
+    #[must_use]
+    pub fn remote(self, remote: Arc<dyn Remote>) -> LogOptions {
+        LogOptions { remote: Some(remote), ..self }
     }
 
     /// Calls `report` now and then while the database is being recovered.

@@ -48,7 +48,7 @@ pub(super) fn migrate<P: Protocol>(
     inner.engine.epochs.refuse_inside()?;
     let store = &**inner.store().expect("a table that was recovered lies in files");
     let mut session = Session::new(inner)?;
-    session.set_acknowledge(Level::Memory);
+    session.acknowledge_at(Level::Memory);
     let common = &inner.engine.common;
     let copy = inner.catalog.begin_copy((common, store), options, row, rewrite)?;
     let work = Work { inner, old: core, new: &copy.core, row, rewrite };

@@ -69,7 +69,7 @@ pub use index_scan::IndexScan;
 pub use later::{Arithmetic, Inputs, Later, Settle, Values};
 pub use log_options::LogOptions;
 pub use open::Durability;
-pub use pending::Pending;
+pub use pending::{Pending, Position};
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use quiescent::for_each_row;
 pub use replica::{NOTE_WORDS, Note, Replica, ReplicaError};

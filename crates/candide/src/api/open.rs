@@ -6,7 +6,7 @@ use super::database::{Builder, Database};
 use super::log_options::LogOptions;
 use super::recovery::Recovery;
 use crate::catalog::files_error;
-use crate::durable::{CutSource, Durable};
+use crate::durable::{CutSource, Durable, RemoteReplies};
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::log::{BlockError, Blocks, Level, Log};
@@ -92,11 +92,16 @@ impl<P: Protocol> Builder<P> {
         let refused = |error: Error| OpenError::Target(Box::new(error));
         options.check().map_err(refused)?;
         let db = self.build().map_err(refused)?;
-        let one_session = db.inner.engine.properties.one_session;
+        let properties = &db.inner.engine.properties;
+        if options.remote.is_some() && !properties.readable_cut {
+            return Err(refused(Error::NoReadableCut { protocol: properties.name }));
+        }
+        let one_session = properties.one_session;
         let store_options = StoreOptions {
             segment_bytes: options.segment_bytes,
             checkpoint_log_bytes: options.checkpoint_bytes,
             recovery_threads: if one_session { 1 } else { options.recovery_threads },
+            remote: options.remote.clone(),
         };
         let report = |progress| {
             if let Some(report) = &options.progress {
@@ -106,8 +111,19 @@ impl<P: Protocol> Builder<P> {
         let target = Recovery::new(&db.inner);
         let (store, writer, _) = Store::open(disk, &store_options, &target, &report)?;
         let writer = Box::new(LogBlocks(writer));
-        let log = Arc::new(Log::new(writer, options.flush_every, options.acknowledge));
+        let log = Log::new(writer, options.flush_every, options.acknowledge);
         let database: Arc<dyn CutSource> = Arc::<Inner<P>>::clone(&db.inner);
+        let log = match options.remote {
+            None => log,
+            Some(remote) => {
+                let log = log.with_remote(remote.clone());
+                let progress = log.progress.clone();
+                let replies = RemoteReplies { progress, database: Arc::downgrade(&database) };
+                store.begin_remote(Arc::new(replies))?;
+                log
+            }
+        };
+        let log = Arc::new(log);
         db.inner.make_durable(Durable::start(log, Arc::new(store), database));
         Ok(db)
     }

@@ -5,7 +5,7 @@
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::handle::{Handle, Open};
-use crate::log::Level;
+use crate::log::{Awaited, Level};
 use crate::sync::Instant;
 use std::fmt;
 use std::pin::Pin;
@@ -26,11 +26,23 @@ use std::task::{Context, Poll, Waker};
 pub struct Pending<T, E = Abort> {
     /// `None` once the future has returned it.
     result: Option<Result<T, E>>,
-    stamp: u64,
+    awaited: Awaited,
     /// The waker that is registered with the log.
     waker: Option<Waker>,
     /// Keeps the database open; `None` in a database without a log, where nothing becomes durable.
     open: Option<Arc<Open>>,
+}
+
+/// A place in the log of a database and of its copies elsewhere, as [`Pending::position`] returns
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// The identity of the database.
+    pub database: [u8; 16],
+    /// The generation of the copy: the time in which one database has written to it.
+    pub generation: u64,
+    /// The stamp within that time.
+    pub stamp: u64,
 }
 
 impl<T: fmt::Debug, E: fmt::Debug> fmt::Debug for Pending<T, E> {
@@ -43,21 +55,21 @@ impl<T: fmt::Debug, E: fmt::Debug> fmt::Debug for Pending<T, E> {
 }
 
 impl<T, E> Pending<T, E> {
-    /// Returns the result of a transaction that rests on `stamp`; in a database without a log there
-    /// is none.
+    /// Returns the result of a transaction whose acknowledgement awaits this; in a database without
+    /// a log it awaits nothing.
     pub(crate) fn new<P: Protocol>(
         result: Result<T, E>,
-        stamp: Option<u64>,
+        awaited: Option<Awaited>,
         database: &Handle<P>,
     ) -> Pending<T, E> {
-        let open = stamp.map(|_| database.open().clone());
-        Pending { result: Some(result), stamp: stamp.unwrap_or(0), waker: None, open }
+        let open = awaited.map(|_| database.open().clone());
+        Pending { result: Some(result), awaited: awaited.unwrap_or_default(), waker: None, open }
     }
 
     /// Applies `change` to the value.
     pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Pending<U, E> {
-        let Pending { result, stamp, waker, open } = self;
-        Pending { result: result.map(|result| result.map(change)), stamp, waker, open }
+        let Pending { result, awaited, waker, open } = self;
+        Pending { result: result.map(|result| result.map(change)), awaited, waker, open }
     }
 
     /// Returns the result, which a crash may still make untrue.
@@ -69,9 +81,20 @@ impl<T, E> Pending<T, E> {
     }
 
     /// Returns whether the result has reached a level. In a database without a log every result
-    /// has.
+    /// has, except [`Level::Replicated`].
     pub fn is_at(&self, level: Level) -> bool {
-        self.open.as_ref().is_none_or(|open| open.log().progress.has_reached(self.stamp, level))
+        match &self.open {
+            Some(open) => open.log().progress.has_reached(self.awaited, level),
+            None => level < Level::Replicated,
+        }
+    }
+
+    /// Returns where the transaction is, or will be, in the log: readers of a copy elsewhere wait
+    /// for it, to see what the transaction has written or seen. `None` without such a copy.
+    pub fn position(&self) -> Option<Position> {
+        let open = self.open.as_ref()?;
+        let generation = open.log().progress.remote()?.generation();
+        Some(Position { database: open.store().uuid(), generation, stamp: self.awaited.stamp })
     }
 }
 
@@ -129,8 +152,10 @@ impl<T, E: From<Abort>> Pending<T, E> {
     }
 
     fn wait_at_most(self, level: Level, deadline: Option<Instant>) -> Result<T, E> {
-        if let Some(open) = &self.open {
-            open.log().progress.wait(self.stamp, level, deadline)?;
+        match &self.open {
+            Some(open) => open.log().progress.wait(self.awaited, level, deadline)?,
+            None if level < Level::Replicated => {}
+            None => return Err(Abort::NotReplicated.into()),
         }
         self.result.expect("the future is not completed")
     }
@@ -145,7 +170,7 @@ impl<T, E: From<Abort>> Pending<T, E> {
         T: Send + 'static,
         E: Send + 'static,
     {
-        let Pending { result, stamp, open, .. } = self;
+        let Pending { result, awaited: Awaited { stamp, .. }, open, .. } = self;
         let result = result.expect("the future is not completed");
         let Some(log) = open.as_ref().map(|open| open.log().clone()) else { return then(result) };
         // Before the call, which may drop the other handles and open the directory again. If this
@@ -164,12 +189,12 @@ impl<T: Unpin, E: From<Abort> + Unpin> Future for Pending<T, E> {
     type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, E>> {
-        let Pending { result, stamp, waker, open } = &mut *self;
+        let Pending { result, awaited, waker, open } = &mut *self;
         let reached = match open {
             None => Some(Ok(())),
             Some(open) => {
                 let progress = &open.log().progress;
-                progress.poll(*stamp, Level::Durable, context.waker(), waker)
+                progress.poll(awaited.stamp, Level::Durable, context.waker(), waker)
             }
         };
         match reached {

@@ -4,7 +4,7 @@
 
 use crate::engine::{InPlace, Protocol, TableCore};
 use crate::error::{Abort, Error};
-use crate::log::Level;
+use crate::log::{Awaited, Level};
 use crate::record::RecordAt;
 use crate::schema::{Unit, Words};
 use crate::shared::{CollectorGuard, Inner};
@@ -84,7 +84,9 @@ fn acknowledge<P: Protocol>(inner: &Inner<P>) -> Result<(), Error> {
         None | Some((_, Level::Memory)) => Ok(()),
         Some((log, level)) => {
             let stamp = P::last_stamp(&engine.clock, &engine.epochs);
-            log.progress.wait(stamp, level, None).map_err(Error::Transaction)
+            // What has been read is not in a commit of its own.
+            let awaited = Awaited { stamp, append: log.progress.next_append() };
+            log.progress.wait(awaited, level, None).map_err(Error::Transaction)
         }
     }
 }

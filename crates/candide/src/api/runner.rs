@@ -8,6 +8,7 @@ use super::session::{Session, run_cached, run_cached_logged};
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::log::Level;
+use crate::shared::Inner;
 use crate::txn::{RunOptions, Tx};
 
 /// A database or a session, with options of transactions, as returned by [`Database::with`] and
@@ -57,6 +58,14 @@ impl<P: Protocol> Session<P> {
     }
 }
 
+impl<H> Runner<'_, H> {
+    /// Refuses a level that the database cannot reach.
+    fn check<P: Protocol>(&self, inner: &Inner<P>) -> Result<(), Abort> {
+        let is_refused = self.options.wants_remote() && !inner.is_replicated();
+        if is_refused { Err(Abort::NotReplicated) } else { Ok(()) }
+    }
+}
+
 impl<P: Protocol> Runner<'_, &Database<P>> {
     #[doc = include_str!("run_docs/run.txt")]
     #[inline]
@@ -70,6 +79,7 @@ impl<P: Protocol> Runner<'_, &Database<P>> {
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
+        self.check(&self.handle.inner)?;
         run_cached(&self.handle.inner, &self.options, self.options.read_view(), body)
     }
 
@@ -101,6 +111,7 @@ impl<P: Protocol> Runner<'_, &mut Session<P>> {
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
+        self.check(self.handle.inner())?;
         self.handle.run_as(&self.options, self.options.read_view(), body)
     }
 

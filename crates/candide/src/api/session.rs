@@ -113,15 +113,15 @@ impl<P: Protocol> Session<P> {
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Pending<T, E> {
         let result = self.run_as(options, read_view, body);
-        let stamp = self.core.rests_on(&self.inner.engine);
-        Pending::new(result, stamp, &self.inner)
+        let awaited = self.core.awaited(&self.inner.engine);
+        Pending::new(result, awaited, &self.inner)
     }
 
     /// Sets the level of durability for which this session's later transactions wait, in a database
     /// that is [open](crate::Database::open). Until then it is that of
     /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge); a transaction can still choose
-    /// another level by [`RunOptions::acknowledge`]. In a database without a log, the level has no
-    /// effect.
+    /// another level by [`RunOptions::acknowledge`]. In a database without a log, other levels than
+    /// [`Level::Replicated`] have no effect.
     ///
     /// ```
     /// # use candide::{Database, Level, Record};
@@ -131,7 +131,7 @@ impl<P: Protocol> Session<P> {
     /// let db = Database::open(&directory)?;
     /// let readings = db.table::<Reading>("readings")?;
     /// let mut session = db.session()?;
-    /// session.set_acknowledge(Level::Memory);
+    /// session.set_acknowledge(Level::Memory)?;
     /// for id in 0..100 {
     ///     session.run(|tx| readings.insert(tx, Reading { id, value: 0 }))?;
     /// }
@@ -140,7 +140,19 @@ impl<P: Protocol> Session<P> {
     /// # std::fs::remove_dir_all(directory)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_acknowledge(&mut self, level: Level) {
+    ///
+    /// # Errors
+    /// [`Error::NotReplicated`]: there is no copy of the log elsewhere. The level is as before.
+    pub fn set_acknowledge(&mut self, level: Level) -> Result<(), Error> {
+        if level == Level::Replicated && !self.inner.is_replicated() {
+            return Err(Error::NotReplicated);
+        }
+        self.acknowledge_at(level);
+        Ok(())
+    }
+
+    /// Sets the level for which transactions wait, which needs no copy of the log elsewhere.
+    pub(crate) fn acknowledge_at(&mut self, level: Level) {
         self.core.set_acknowledge(level);
     }
 
@@ -422,9 +434,9 @@ pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
     // Without optimization, what runs a transaction is compiled once for all closures.
     #[cfg(debug_assertions)]
     let body: &mut dyn FnMut(&Tx<'_, P>) -> Result<T, E> = &mut { body };
-    let at_end = |core: &mut TxnRunner<P>| core.rests_on(&inner.engine);
-    let (result, stamp) = run_cached_then(inner, options, read_view, body, at_end);
-    Pending::new(result, stamp.flatten(), inner)
+    let at_end = |core: &mut TxnRunner<P>| core.awaited(&inner.engine);
+    let (result, awaited) = run_cached_then(inner, options, read_view, body, at_end);
+    Pending::new(result, awaited.flatten(), inner)
 }
 
 /// Runs a transaction with this thread's session for the database, and calls `at_end` before the

@@ -64,7 +64,7 @@ pub(super) fn retire<P: Protocol>(
 fn empty<P: Protocol>(session: &mut Session<P>, core: &TableCore) -> bool {
     core.log_number.clear();
     core.lift_restrictions();
-    session.set_acknowledge(Level::Memory);
+    session.acknowledge_at(Level::Memory);
     for index in core.indexes.all() {
         // The index stays readable, so that its handles are refused because of the table.
         [Stage::Enforced, Stage::Kept]

@@ -263,6 +263,9 @@ pub enum Error {
     },
     /// The call needs a database in files, as [`Database::open`](crate::Database::open) returns it.
     NotDurable,
+    /// [`Level::Replicated`](crate::Level::Replicated) was asked for, and there is no copy of the log
+    /// elsewhere.
+    NotReplicated,
     /// A copy of a running database would not be a state that its transactions can have seen: under
     /// this protocol only recovery may use such a state. Close the database, and copy its
     /// directory.
@@ -393,6 +396,7 @@ impl fmt::Display for Error {
             ),
             Error::Migration { table, key, problem } => end_migration(f, table, key, problem),
             Error::Files { problem } => f.write_str(problem),
+            Error::NotReplicated => Abort::NotReplicated.fmt(f),
             Error::NotDurable => f.write_str("the database is in memory only; open one by `Database::open`"),
             Error::NoReadableCut { protocol } => write!(
                 f,

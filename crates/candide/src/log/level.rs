@@ -17,4 +17,11 @@ pub enum Level {
     /// The disk has the effects: they survive a crash of the machine and a loss of power.
     #[default]
     Durable,
+    /// A copy of the log elsewhere has the effects, too ([`LogOptions::remote`]): they survive the
+    /// loss of this machine. A transaction that only reads, or ends in an outcome, is acknowledged
+    /// after the copy has been written to since: what it has seen was not overwritten elsewhere.
+    /// In a database without such a copy, asking for this level is an error.
+    ///
+    /// [`LogOptions::remote`]: crate::LogOptions::remote
+    Replicated,
 }

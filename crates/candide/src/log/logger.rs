@@ -20,6 +20,7 @@ use crate::sync::{
     AtomicBool, AtomicU64, Duration, MODELLED, Mutex, Ordering, lock, process, sleep,
 };
 use candide_log::format::commit::RecordBuffer;
+use candide_log::store::Remote;
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
@@ -135,6 +136,11 @@ impl Log {
             flush_every,
             acknowledge,
         }
+    }
+
+    /// Returns the same log, of which there is a copy elsewhere.
+    pub(crate) fn with_remote(self, remote: Arc<dyn Remote>) -> Log {
+        Log { progress: Arc::new(Progress::with_remote(remote)), ..self }
     }
 
     /// Returns the outbox of a new session.
@@ -253,13 +259,17 @@ impl Log {
     fn round_up_to(&self, writing: &mut Writing, cut: u64) -> Round {
         let Writing { writer, taken, is_unconfirmed } = writing;
         let Some(writer) = writer else { return Round::Ended };
+        // The copy elsewhere may have ended the log.
+        if self.progress.has_failed() {
+            return Round::Ended;
+        }
         // The records left by an earlier round come first. The cut is older than this visit (LG3).
         self.empty_outboxes(taken);
         let is_closed = || cut <= self.progress.cut(Level::Durable);
         if taken.is_empty() && (!writer.has_pending() || is_closed()) {
             // LG4: everything up to the cut is in earlier blocks, which are durable, and the cut of
             // one of them contains it.
-            self.progress.reach(Level::Durable, cut);
+            self.reach_durable(cut, 0);
             let confirmed = if *is_unconfirmed { writer.confirm() } else { Ok(()) };
             *is_unconfirmed = false;
             return match confirmed.and_then(|()| self.prepare_if_full(&mut **writer)) {
@@ -277,17 +287,27 @@ impl Log {
             Err(BlockError::Failed(failure)) => return self.fail(failure),
         }
         *is_unconfirmed = true;
+        let mut words = 0;
         for (outbox, records) in &*taken {
+            words += records.words().len() as u64;
             let logged = outbox.logged.load(Ordering::Relaxed) + records.words().len() as u64;
             outbox.logged.store(logged, Ordering::Relaxed);
         }
-        self.progress.reach(Level::Durable, cut);
+        self.reach_durable(cut, words * size_of::<u64>() as u64);
         self.progress.set_full(false);
         for (outbox, records) in taken.drain(..) {
             // The next commit of the session may have its turn. This thread does not wait for it.
             lock(&outbox.buffer).give_back(records);
         }
         Round::Written
+    }
+
+    /// Publishes that all commits up to a cut are durable, with this many bytes more.
+    fn reach_durable(&self, cut: u64, bytes: u64) {
+        self.progress.reach(Level::Durable, cut);
+        if let Some(remote) = self.progress.remote() {
+            remote.durable(cut, bytes);
+        }
     }
 
     /// Makes room for later blocks. Without room, transactions cannot write, so that everything

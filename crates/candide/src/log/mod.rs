@@ -38,6 +38,5 @@ pub use level::Level;
 #[cfg(test)]
 pub(crate) use logger::Round;
 pub(crate) use logger::{Cuts, Log, Outbox};
-#[cfg(all(test, loom))]
-pub(crate) use progress::Progress;
+pub(crate) use progress::{Awaited, Progress};
 pub use turn::LogTurn;

@@ -6,6 +6,7 @@
 use super::level::Level;
 use crate::error::Abort;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Instant, Ordering, Signal, is_in_step};
+use candide_log::store::Remote;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
@@ -17,11 +18,40 @@ pub(crate) struct Progress {
     /// of `signal`.
     written: AtomicU64,
     durable: AtomicU64,
-    /// Whether the log has failed; and, in `is_full`, whether the disk has no room for more.
+    /// The cut up to which a copy elsewhere has the commits, and the number of the last append to
+    /// it that has succeeded. Both are changed under the lock of `signal`.
+    replicated: AtomicU64,
+    appended: AtomicU64,
+    /// The copy elsewhere; `None` if there is none.
+    remote: Option<Arc<dyn Remote>>,
+    /// Whether the log has failed; and, in `obstacles`, what else keeps commits from writing: bits
+    /// of [`FULL`] and [`BEHIND`], which are changed under the lock of `signal`.
     has_failed: AtomicBool,
-    is_full: AtomicBool,
+    obstacles: AtomicU64,
     /// The place where the logger and the threads that wait for a level sleep.
     signal: Signal<State>,
+}
+
+/// The disk has no room for more.
+const FULL: u64 = 1;
+/// The copy elsewhere lags too much.
+const BEHIND: u64 = 2;
+
+/// What an acknowledgement awaits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Awaited {
+    /// The stamp up to which commits have to reach the level.
+    pub(crate) stamp: u64,
+    /// The number of the append to the copy elsewhere that has to succeed, at the level
+    /// [`Level::Replicated`] only. 0 for a transaction that has written: its own record is in an
+    /// append that began after it.
+    pub(crate) append: u64,
+}
+
+impl From<u64> for Awaited {
+    fn from(stamp: u64) -> Awaited {
+        Awaited { stamp, append: 0 }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -36,14 +66,14 @@ struct State {
     /// The reason for which the log has failed.
     failure: Option<Arc<std::io::Error>>,
     /// Tasks that wait, with the stamp and the level.
-    tasks: Vec<(u64, Level, Waker)>,
+    tasks: Vec<(Awaited, Level, Waker)>,
     /// Tasks that need not wait any more, and are still to be woken.
     due: Vec<Waker>,
 }
 
 impl State {
     /// Notes that these tasks are to be woken.
-    fn make_due(&mut self, is_due: impl Fn(&(u64, Level, Waker)) -> bool) {
+    fn make_due(&mut self, is_due: impl Fn(&(Awaited, Level, Waker)) -> bool) {
         let (due, rest) =
             std::mem::take(&mut self.tasks).into_iter().partition::<Vec<_>, _>(is_due);
         self.tasks = rest;
@@ -59,6 +89,21 @@ pub(super) enum Call {
 }
 
 impl Progress {
+    /// Returns the progress of a log of which there is a copy elsewhere.
+    pub(super) fn with_remote(remote: Arc<dyn Remote>) -> Progress {
+        Progress { remote: Some(remote), ..Progress::default() }
+    }
+
+    /// Returns the copy elsewhere.
+    pub(crate) fn remote(&self) -> Option<&Arc<dyn Remote>> {
+        self.remote.as_ref()
+    }
+
+    /// Returns the number of the append that begins next, or 0 without a copy elsewhere.
+    pub(crate) fn next_append(&self) -> u64 {
+        self.remote.as_ref().map_or(0, |remote| remote.appends() + 1)
+    }
+
     /// Returns the cut up to which commits have reached a level.
     #[inline]
     pub(crate) fn cut(&self, level: Level) -> u64 {
@@ -67,22 +112,30 @@ impl Progress {
             // Acquire: a thread that learns that a commit is durable acts on it.
             Level::Written => self.written.load(Ordering::Acquire),
             Level::Durable => self.durable.load(Ordering::Acquire),
+            Level::Replicated => self.replicated.load(Ordering::Acquire),
         }
     }
 
-    /// Returns whether a commit with this stamp has reached a level.
+    /// Returns whether what is awaited has reached a level.
     #[inline]
-    pub(crate) fn has_reached(&self, stamp: u64, level: Level) -> bool {
-        self.cut(level) >= stamp
+    pub(crate) fn has_reached(&self, awaited: impl Into<Awaited>, level: Level) -> bool {
+        let Awaited { stamp, append } = awaited.into();
+        self.cut(level) >= stamp && (level < Level::Replicated || self.has_appended(append))
+    }
+
+    fn has_appended(&self, append: u64) -> bool {
+        // Acquire: as for a cut.
+        self.remote.is_some() && self.appended.load(Ordering::Acquire) >= append
     }
 
     /// Checks that a commit may write.
     ///
     /// # Errors
-    /// [`Abort::LogFailed`], [`Abort::DiskFull`].
+    /// [`Abort::LogFailed`], [`Abort::DiskFull`]; [`Abort::Yielded`] if the commit has to wait
+    /// ([`Progress::wait_while_behind`]).
     #[inline]
     pub(crate) fn admit(&self) -> Result<(), Abort> {
-        if self.has_failed.load(Ordering::Relaxed) || self.is_full.load(Ordering::Relaxed) {
+        if self.has_failed.load(Ordering::Relaxed) || self.obstacles.load(Ordering::Relaxed) != 0 {
             return Err(self.refusal());
         }
         Ok(())
@@ -90,22 +143,29 @@ impl Progress {
 
     #[cold]
     fn refusal(&self) -> Abort {
-        if self.has_failed.load(Ordering::Relaxed) { Abort::LogFailed } else { Abort::DiskFull }
+        if self.has_failed.load(Ordering::Relaxed) {
+            Abort::LogFailed
+        } else if self.is_full() {
+            Abort::DiskFull
+        } else {
+            Abort::Yielded
+        }
     }
 
-    /// Waits until a commit with this stamp has reached a level, but no longer than until
-    /// `deadline`. Has the logger begin a round for the commit.
+    /// Waits until what is awaited has reached a level, but no longer than until `deadline`. Has
+    /// the logger begin a round for the commit.
     ///
     /// # Errors
     /// [`Abort::LogFailed`] if the log has failed before that, and [`Abort::OutcomeUnknown`] if
-    /// `deadline` has come before that; [`Abort::Nested`] if the thread runs a step.
+    /// `deadline` has come before that; [`Abort::Nested`] if the thread runs a step, and
+    /// [`Abort::NotReplicated`] if there is no copy elsewhere and the level needs one.
     pub(crate) fn wait(
         &self,
-        stamp: u64,
+        awaited: impl Into<Awaited>,
         level: Level,
         deadline: Option<Instant>,
     ) -> Result<(), Abort> {
-        self.wait_unless(stamp, level, deadline, || false)
+        self.wait_unless(awaited.into(), level, deadline, || false)
     }
 
     /// Waits as [`Progress::wait`] does without a deadline, but only while the disk has room for
@@ -114,27 +174,28 @@ impl Progress {
     /// # Errors
     /// [`Abort::LogFailed`], [`Abort::DiskFull`]; [`Abort::Nested`] if the thread runs a step.
     pub(crate) fn wait_while_room(&self, stamp: u64, level: Level) -> Result<(), Abort> {
-        self.wait_unless(stamp, level, None, || self.is_full())
+        self.wait_unless(stamp.into(), level, None, || self.is_full())
     }
 
     fn wait_unless(
         &self,
-        stamp: u64,
+        awaited: Awaited,
         level: Level,
         deadline: Option<Instant>,
         lacks_room: impl Fn() -> bool,
     ) -> Result<(), Abort> {
-        if self.has_reached(stamp, level) {
+        if self.has_reached(awaited, level) {
             return Ok(());
         }
         // The logger may wait for the turn of the step's transaction.
         if is_in_step() {
             return Err(Abort::Nested);
         }
+        self.want(awaited, level)?;
         let mut state = self.signal.lock();
-        self.call_for(&mut state, stamp);
+        self.call_for(&mut state, awaited.stamp);
         let outcome = |state: &mut State| {
-            if self.has_reached(stamp, level) {
+            if self.has_reached(awaited, level) {
                 Some(Ok(()))
             } else if state.failure.is_some() {
                 Some(Err(Abort::LogFailed))
@@ -145,6 +206,37 @@ impl Progress {
             }
         };
         self.signal.await_work(state, deadline, outcome).1.unwrap_or(Err(Abort::OutcomeUnknown))
+    }
+
+    /// Tells the copy elsewhere that a thread or a task waits for it, if the level needs that.
+    fn want(&self, awaited: Awaited, level: Level) -> Result<(), Abort> {
+        if level == Level::Replicated {
+            let remote = self.remote.as_ref().ok_or(Abort::NotReplicated)?;
+            remote.want(awaited.stamp, awaited.append);
+        }
+        Ok(())
+    }
+
+    /// Waits while the copy elsewhere lags too much, but no longer than until `deadline`.
+    ///
+    /// # Errors
+    /// [`Abort::LogFailed`], [`Abort::DeadlinePassed`]; [`Abort::Nested`] if the thread runs a
+    /// step.
+    #[cold]
+    pub(crate) fn wait_while_behind(&self, deadline: Option<Instant>) -> Result<(), Abort> {
+        let is_behind = || self.obstacles.load(Ordering::Relaxed) & BEHIND != 0;
+        if !is_behind() {
+            return Ok(());
+        }
+        if is_in_step() {
+            return Err(Abort::Nested);
+        }
+        let outcome = |state: &mut State| match state.failure {
+            Some(_) => Some(Err(Abort::LogFailed)),
+            None => (!is_behind()).then_some(Ok(())),
+        };
+        let waited = self.signal.await_work(self.signal.lock(), deadline, outcome).1;
+        waited.unwrap_or(Err(Abort::DeadlinePassed))
     }
 
     /// Waits at most until `is_over` returns true. The logger's rounds wake the caller, and so does
@@ -166,13 +258,14 @@ impl Progress {
     /// step's own transaction, the result is [`Abort::Nested`] instead of a wait.
     pub(crate) fn poll(
         &self,
-        stamp: u64,
+        awaited: impl Into<Awaited>,
         level: Level,
         waker: &Waker,
         known: &mut Option<Waker>,
     ) -> Option<Result<(), Abort>> {
+        let awaited = awaited.into();
         let mut state = self.signal.lock();
-        if self.has_reached(stamp, level) {
+        if self.has_reached(awaited, level) {
             return Some(Ok(()));
         }
         if state.failure.is_some() {
@@ -183,10 +276,10 @@ impl Progress {
         }
         // A waker stays in the list until one of the conditions above holds.
         if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            state.tasks.push((stamp, level, waker.clone()));
+            state.tasks.push((awaited, level, waker.clone()));
             *known = Some(waker.clone());
         }
-        self.call_for(&mut state, stamp);
+        self.call_for(&mut state, awaited.stamp);
         None
     }
 
@@ -231,18 +324,38 @@ impl Progress {
             self.durable.fetch_max(cut, Ordering::Release);
         }
         self.written.fetch_max(cut, Ordering::Release);
-        state.make_due(|&(stamp, level, _)| self.has_reached(stamp, level));
+        state.make_due(|&(awaited, level, _)| self.has_reached(awaited, level));
+        drop(state);
+        self.signal.wake_waiters();
+    }
+
+    /// Publishes that the copy elsewhere has all commits up to a cut, by an append, as
+    /// [`Progress::reach`] does. Tasks wait only for lower levels.
+    pub(crate) fn reach_remote(&self, cut: u64, append: u64) {
+        let state = self.signal.lock();
+        self.replicated.fetch_max(cut, Ordering::Release);
+        self.appended.fetch_max(append, Ordering::Release);
         drop(state);
         self.signal.wake_waiters();
     }
 
     /// Publishes whether the disk has no room for more.
     pub(crate) fn set_full(&self, is_full: bool) {
-        if self.is_full() == is_full {
+        self.set_obstacle(FULL, is_full);
+    }
+
+    /// Publishes whether the copy elsewhere lags too much.
+    pub(crate) fn set_behind(&self, is_behind: bool) {
+        self.set_obstacle(BEHIND, is_behind);
+    }
+
+    fn set_obstacle(&self, bit: u64, is_set: bool) {
+        if (self.obstacles.load(Ordering::Relaxed) & bit != 0) == is_set {
             return;
         }
         let state = self.signal.lock();
-        self.is_full.store(is_full, Ordering::Relaxed);
+        let others = self.obstacles.load(Ordering::Relaxed) & !bit;
+        self.obstacles.store(if is_set { others | bit } else { others }, Ordering::Relaxed);
         drop(state);
         // Some threads wait only while there is room.
         self.signal.wake_waiters();
@@ -250,7 +363,7 @@ impl Progress {
 
     /// Publishes that the log has failed, from which it does not recover. [`Progress::wake_due`]
     /// wakes the tasks.
-    pub(super) fn fail(&self, failure: std::io::Error) {
+    pub(crate) fn fail(&self, failure: std::io::Error) {
         let mut state = self.signal.lock();
         state.failure.get_or_insert_with(|| Arc::new(failure));
         self.has_failed.store(true, Ordering::Relaxed);
@@ -261,7 +374,7 @@ impl Progress {
 
     /// Wakes the tasks that need not wait any more. A waker is the program's code, which may panic,
     /// or drop the last handle of the database and so close the log. The caller holds no lock.
-    pub(super) fn wake_due(&self) {
+    pub(crate) fn wake_due(&self) {
         let due = std::mem::take(&mut self.signal.lock().due);
         for waker in due {
             // The panic hook has reported the panic.
@@ -281,6 +394,11 @@ impl Progress {
 
     /// Returns whether the disk has no room for more.
     pub(crate) fn is_full(&self) -> bool {
-        self.is_full.load(Ordering::Relaxed)
+        self.obstacles.load(Ordering::Relaxed) & FULL != 0
+    }
+
+    /// Returns whether the log has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
     }
 }

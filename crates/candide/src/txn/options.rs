@@ -116,6 +116,11 @@ impl<'a> RunOptions<'a> {
         RunOptions { read_only: true, ..self }
     }
 
+    /// Returns whether the call waits for a copy of the log elsewhere.
+    pub(crate) fn wants_remote(&self) -> bool {
+        self.level == Some(Level::Replicated)
+    }
+
     /// Sets the level of durability for which the call waits, in a database that is
     /// [open](crate::Database::open). By default that is the level of
     /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge). In a database without a log,

@@ -5,7 +5,6 @@
 use super::ends::Unwound;
 use super::observed::{Kept, Observed};
 use super::options::RunOptions;
-use super::session_log::SessionLog;
 use super::state::NO_UNITS;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
@@ -19,7 +18,7 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::gc::{Garbage, LeftValues};
 use crate::index::Found;
-use crate::log::Level;
+use crate::log::{Awaited, Level};
 use crate::record::{CellAt, PlacedUnit};
 use crate::schema::Words;
 use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
@@ -303,10 +302,17 @@ impl<P: Protocol> TxnRunner<P> {
 
     /// Returns the stamp on which the result of the last transaction rests; `None` in a database
     /// without a log.
+    #[cfg(test)]
     pub(crate) fn rests_on(&mut self, engine: &Engine<P>) -> Option<u64> {
+        self.awaited(engine).map(|awaited| awaited.stamp)
+    }
+
+    /// Returns what the acknowledgement of the last transaction awaits; `None` in a database
+    /// without a log.
+    pub(crate) fn awaited(&mut self, engine: &Engine<P>) -> Option<Awaited> {
         let state = self.state.get_mut();
-        state.log.as_ref()?;
-        Some(state.rests_on(engine))
+        let log = state.log.as_ref()?;
+        Some(log.awaited(state.rests_on(engine)))
     }
 
     /// Waits, in a database with a log, until everything on which the result of the transaction
@@ -341,8 +347,12 @@ impl<P: Protocol> TxnRunner<P> {
         starvation.iter_mut().for_each(StarvationGuard::end_early);
         let has_left = effects.leave_values(&engine.shared_garbage, 0);
         let state = self.state.get_mut();
-        let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
-        let reached = log.progress.wait(state.rests_on(engine), level, deadline);
+        let session_log = state.log.as_deref().expect("the database has a log");
+        let awaited = match level {
+            Level::Replicated => session_log.awaited(state.rests_on(engine)),
+            _ => state.rests_on(engine).into(),
+        };
+        let reached = session_log.log.progress.wait(awaited, level, deadline);
         if has_left {
             // If all transactions wait for the log, no other one drops them.
             let mut values = Vec::new();
@@ -435,6 +445,14 @@ impl<P: Protocol> TxnRunner<P> {
             self.count_named(engine, name, NamedCount::Retry);
         }
         if cause == Abort::Yielded {
+            if let Some(log) = &self.state.get_mut().log {
+                // The commit may have yielded to the copy of the log elsewhere.
+                starvation.end_early();
+                if let Err(refusal) = log.log.progress.wait_while_behind(options.deadline) {
+                    self.count_refusal(engine, refusal);
+                    return Some(refusal);
+                }
+            }
             self.wait_for_token(engine, options);
             return None;
         }

@@ -5,7 +5,7 @@
 use crate::access::{Change, ChangeKind, ChangeSink};
 use crate::engine::{Committed, Common, TableCore};
 use crate::error::Abort;
-use crate::log::{Level, Log, LogTurn, Outbox};
+use crate::log::{Awaited, Level, Log, LogTurn, Outbox};
 use crate::record::RecordAt;
 use crate::schema::Words;
 use crate::sync::is_in_step;
@@ -55,9 +55,16 @@ impl SessionLog {
         }
     }
 
+    /// Returns what the acknowledgement of the last transaction awaits, whose result rests on
+    /// `stamp`.
+    pub(crate) fn awaited(&self, stamp: u64) -> Awaited {
+        let has_written = !matches!(self.stamp, 0 | SEEN | NOW);
+        Awaited { stamp, append: if has_written { 0 } else { self.log.progress.next_append() } }
+    }
+
     /// Returns whether the log has failed: no transaction can write any more.
     pub(crate) fn has_failed(&self) -> bool {
-        self.log.progress.admit() == Err(Abort::LogFailed)
+        self.log.progress.has_failed()
     }
 
     /// Begins an attempt: waits until the session may add to its buffer. The session is not pinned,

@@ -1,0 +1,139 @@
+//! Comparing the log of a place with the local one, record by record.
+
+#![forbid(unsafe_code)]
+
+use super::note::Known;
+use crate::leader::Position;
+use crate::object::Object;
+use crate::receiver::{Receiver, Refusal};
+use candide_log::OpenError;
+use candide_log::format::commit::records;
+use candide_log::store::{LocalBlock, LocalBlocks, LogPlace};
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+
+/// The place and the local log differ.
+#[derive(Debug)]
+pub(super) struct Different(pub(super) String);
+
+impl Display for Different {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Different {}
+
+/// A receiver of the blocks of a place, which have to be in the local log, in the same order.
+pub(super) struct Compare<'a> {
+    local: LocalBlocks<'a>,
+    /// The block that is being compared, and the number of its words that the place has.
+    current: Option<LocalBlock>,
+    words: usize,
+    /// The place behind the last block that the place has as a whole.
+    end: LogPlace,
+    /// The stamp generation and the cut of the last object.
+    cut: (u64, u64),
+}
+
+impl<'a> Compare<'a> {
+    /// Compares from what is known on.
+    pub(super) fn new(
+        mut local: LocalBlocks<'a>,
+        begin: LogPlace,
+        known: Option<Known>,
+    ) -> Result<Compare<'a>, OpenError> {
+        let words = known.map_or(0, |known| known.words as usize);
+        let current = if words > 0 { local.next()? } else { None };
+        let cut = known.map_or((0, 0), |known| known.cut);
+        Ok(Compare { local, current, words, end: begin, cut })
+    }
+
+    /// Returns what is known now, if the place has the log up to `position`.
+    pub(super) fn known(&mut self, position: Position) -> Known {
+        self.pass_whole();
+        Known { position, local: self.end, words: self.words as u64, cut: self.cut }
+    }
+
+    /// Returns the numbers of bytes and of commit records that the place lacks.
+    pub(super) fn rest(mut self) -> Result<(u64, u64), OpenError> {
+        let (mut bytes, mut count) = (0, 0);
+        while self.go_on()? {
+            if let Some(block) = &self.current {
+                bytes += size_of_val(&block.records[self.words..]) as u64;
+                count += records(&block.records[self.words..]).count() as u64;
+                self.words = block.records.len();
+            }
+        }
+        Ok((bytes, count))
+    }
+
+    /// Goes on to the next block if the place has all of the current one.
+    fn pass_whole(&mut self) {
+        if let Some(block) = self.current.take_if(|block| block.records.len() <= self.words) {
+            (self.end, self.words) = (block.end, 0);
+        }
+    }
+
+    /// Goes on to a block with further words. Returns whether there is one.
+    fn go_on(&mut self) -> Result<bool, OpenError> {
+        loop {
+            self.pass_whole();
+            if self.current.is_some() {
+                return Ok(true);
+            }
+            self.current = self.local.next()?;
+            if self.current.is_none() {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+impl Receiver for Compare<'_> {
+    fn begin(&mut self, _: &Object) -> Result<(), Refusal> {
+        let what = "the place has only a snapshot of what this directory is known to have lacked";
+        Err(Box::new(Different(what.to_string())))
+    }
+
+    fn part(&mut self, _: &Object) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn complete(&mut self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn block(&mut self, object: &Object) -> Result<(), Refusal> {
+        let header = &object.header;
+        let different = |what: String| -> Result<(), Refusal> {
+            let (generation, place) = (header.generation, header.place);
+            let what = format!("block {place} of generation {generation} of the place {what}");
+            Err(Box::new(Different(what)))
+        };
+        let (words, rest) = object.payload().as_chunks::<8>();
+        if !rest.is_empty() {
+            return different("does not consist of words".to_string());
+        }
+        let mut words = words;
+        while !words.is_empty() {
+            if !self.go_on()? {
+                return different("has commits that this directory lacks".to_string());
+            }
+            let block = self.current.as_ref().expect("there is another block");
+            if block.generation != header.stamp_generation {
+                let (there, here) = (header.stamp_generation, block.generation);
+                return different(format!("has commits of generation {there}, and here is {here}"));
+            }
+            let here = &block.records[self.words..];
+            let (same, later) = words.split_at(words.len().min(here.len()));
+            if !same.iter().zip(here).all(|(there, here)| u64::from_le_bytes(*there) == *here) {
+                return different("has other commits than this directory".to_string());
+            }
+            self.words += same.len();
+            words = later;
+        }
+        self.cut = (header.stamp_generation, header.cut);
+        Ok(())
+    }
+}
