@@ -149,7 +149,7 @@ integer_fields! {
 
 macro_rules! wide_integer_fields {
     ($($int:ident: $ty:ident, $signed:literal;)*) => {$(
-        /// Two words, the low one first. Not a [`Number`], which has one word.
+        /// Two words, the low one first. Not a [`Number`](super::Number), which has one word.
         impl Field for $int {
             const BITS: u32 = 128;
             const SIGNED: bool = $signed;
