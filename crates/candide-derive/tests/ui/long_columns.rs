@@ -31,14 +31,14 @@ struct Lists {
     pair: [String; 2],
 }
 
-#[derive(candide::Field, Clone, Copy)]
+#[derive(candide::Field, Clone)]
 struct Part {
     name: String,
 }
 
-fn main() -> Result<(), candide::Abort> {
+fn main() -> Result<(), candide::Error> {
     let db = Database::new();
-    let users = db.table::<User>("users").unwrap();
+    let users = db.table::<User>("users")?;
     db.run(|tx| {
         users.update(tx, 1, User::NAME.add("s".to_string()))?;
         users.update(tx, 1, User::NAME.set(7))?;
