@@ -44,8 +44,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-// Layers, lowest first: names, schema, text, format, random, sum, disk, error, target, rows,
-// directory, log, checkpoint, store, tools.
+// Layers, lowest first: names, schema, text, format, random, sum, disk, error, target, stored_row,
+// rows, directory, log, checkpoint, store, tools.
 mod checkpoint;
 mod directory;
 pub mod disk;
@@ -57,6 +57,7 @@ mod random;
 pub mod rows;
 pub mod schema;
 pub mod store;
+mod stored_row;
 pub mod sum;
 pub mod target;
 #[cfg(feature = "text")]
@@ -68,4 +69,5 @@ pub use log::batches;
 pub use rows::Rows;
 pub use schema::{IndexSchema, TableSchema};
 pub use store::{LogWriter, Progress, Recovered, Store, StoreOptions};
+pub use stored_row::{LongColumn, LongColumns};
 pub use target::{Loader, Target};

@@ -41,7 +41,7 @@ impl<P: Protocol> Drop for IndexTurn<'_, P> {
 pub(super) fn admit_session<P: Protocol>(inner: &Inner<P>, session: &mut Session<P>) {
     if inner.engine.following().is_some() {
         session.admit_writes();
-        session.set_acknowledge(Level::Memory);
+        session.acknowledge_at(Level::Memory);
     }
 }
 

@@ -5,16 +5,16 @@
 
 #![forbid(unsafe_code)]
 
-use super::changes::{self, Failure};
+use super::changes::{self, ChangedTable, Failure};
 use super::session::Session;
-use crate::engine::{Protocol, TableCore};
+use crate::engine::Protocol;
 use crate::handle::Handle;
 use crate::sync::{Mutex, lock};
 use candide_log::format::commit::{Change, ChangeKind};
+use candide_log::format::long_row::LongRow;
 use candide_log::schema::TableSchema;
 use candide_log::{LoadError, Loader, OpenError, Target};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The number of words of changes that a loader collects for one transaction.
 const BATCH_WORDS: usize = 4096;
@@ -23,7 +23,7 @@ const BATCH_WORDS: usize = 4096;
 pub(crate) struct Recovery<'a, P: Protocol> {
     inner: &'a Handle<P>,
     /// The recovered tables by their numbers in the log.
-    tables: Mutex<BTreeMap<u32, Arc<TableCore>>>,
+    tables: Mutex<BTreeMap<u32, ChangedTable>>,
 }
 
 impl<'a, P: Protocol> Recovery<'a, P> {
@@ -38,7 +38,7 @@ impl<P: Protocol> Target for Recovery<'_, P> {
         let core = catalog
             .recovered(common, schema)
             .map_err(|error| OpenError::Target(Box::new(error)))?;
-        lock(&self.tables).insert(schema.number, core);
+        lock(&self.tables).insert(schema.number, ChangedTable::new(core, schema));
         Ok(())
     }
 
@@ -58,13 +58,13 @@ struct RowLoader<'a, P: Protocol> {
     inner: &'a Handle<P>,
     /// `None` before the first row.
     session: Option<Session<P>>,
-    tables: BTreeMap<u32, Arc<TableCore>>,
-    /// Changes that are not in the database yet, with their keys and words in `words`.
+    tables: BTreeMap<u32, ChangedTable>,
+    /// Changes that are not in the database yet, with their keys, words and values in `words`.
     pending: Vec<Kept>,
     words: Vec<u64>,
 }
 
-/// A change whose key and words are kept elsewhere, one after the other.
+/// A change whose key, words and values are kept elsewhere, one after the other.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     table: u16,
@@ -72,25 +72,27 @@ struct Kept {
     first: u16,
     start: usize,
     key_words: usize,
+    row_words: usize,
     end: usize,
 }
 
 impl<P: Protocol> Loader for RowLoader<'_, P> {
-    fn row(&mut self, table: u32, key: &[u64], words: &[u64]) -> Result<(), LoadError> {
-        let (table, kind, value_words) = (table as u16, ChangeKind::Put, &[][..]);
+    fn row(&mut self, table: u32, row: LongRow<'_>) -> Result<(), LoadError> {
+        let (table, kind, value_words) = (table as u16, ChangeKind::Put, row.value_words());
+        let LongRow { key, words, .. } = row;
         let change = Change { table, kind, first: 0, key, words, value_words };
         self.apply(&change)
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), LoadError> {
-        let &Change { table, kind, first, key, words, .. } = change;
-        let core = self.tables.get(&table.into());
-        changes::check(core, change).map_err(LoadError::Ghost)?;
+        let &Change { table, kind, first, key, words, value_words } = change;
+        changes::check(self.tables.get(&table.into()), change).map_err(LoadError::Ghost)?;
         let start = self.words.len();
         self.words.extend_from_slice(key);
         self.words.extend_from_slice(words);
-        let end = self.words.len();
-        self.pending.push(Kept { table, kind, first, start, key_words: key.len(), end });
+        self.words.extend_from_slice(value_words);
+        let (key_words, row_words, end) = (key.len(), words.len(), self.words.len());
+        self.pending.push(Kept { table, kind, first, start, key_words, row_words, end });
         if self.words.len() < BATCH_WORDS { Ok(()) } else { self.finish() }
     }
 
@@ -109,12 +111,11 @@ impl<P: Protocol> Loader for RowLoader<'_, P> {
         session.try_run(|tx| {
             let state = &mut *tx.state.borrow_mut();
             pending.iter().try_for_each(|kept| -> Result<(), Failure> {
-                let key = &words[kept.start..kept.start + kept.key_words];
-                let words = &words[kept.start + kept.key_words..kept.end];
-                let Kept { table, kind, first, .. } = *kept;
-                let core = &tables[&table.into()];
-                let change = Change { table, kind, first, key, words, value_words: &[] };
-                changes::apply(tx, state, core, &change)
+                let Kept { table, kind, first, start, key_words, row_words, end } = *kept;
+                let (key, words) = words[start..end].split_at(key_words);
+                let (words, value_words) = words.split_at(row_words);
+                let change = Change { table, kind, first, key, words, value_words };
+                changes::apply(tx, state, &tables[&table.into()], &change)
             })
         })?;
         self.pending.clear();

@@ -106,30 +106,35 @@ fn short_bytes(word: u64) -> usize {
     (word >> 4 & 0xf) as usize
 }
 
-/// Appends the bytes of a value to `into`. BL2 holds: `_pin` is that in which the word was read, or
+/// Appends the bytes of a value to `into`. BL2 holds as in [`with_bytes`].
+pub(crate) fn append<A: ?Sized>(word: u64, pin: &A, into: &mut Vec<u8>) {
+    with_bytes(word, pin, |bytes| into.extend_from_slice(bytes));
+}
+
+/// Calls `with` with the bytes of a value. BL2 holds: `_pin` is that in which the word was read, or
 /// belongs to the attempt that has staged it.
-pub(crate) fn append<A: ?Sized>(word: u64, _pin: &A, into: &mut Vec<u8>) {
+pub(crate) fn with_bytes<A: ?Sized, T>(word: u64, _pin: &A, with: impl FnOnce(&[u8]) -> T) -> T {
     if !names_block(word) {
-        into.extend_from_slice(&word.to_le_bytes()[1..=short_bytes(word)]);
-        return;
+        return with(&word.to_le_bytes()[1..=short_bytes(word)]);
     }
     let block = block_of(word);
     let bytes = length(block);
     if MODELLED {
+        let mut copy = Vec::new();
         for index in 0..bytes.div_ceil(WORD_BYTES) {
             // SAFETY: BL2 says that the block is allocated as long as the pin lasts. Relaxed: BL3.
             let word = unsafe { block.word(HEADER_WORDS + index) }.load(Ordering::Relaxed);
             let rest = (bytes - index * WORD_BYTES).min(WORD_BYTES);
-            into.extend_from_slice(&word.to_le_bytes()[..rest]);
+            copy.extend_from_slice(&word.to_le_bytes()[..rest]);
         }
-    } else {
-        // SAFETY: BL2 says that the block is allocated for as long as the pin lasts, and BL3 that
-        // nothing writes its bytes meanwhile.
-        into.extend_from_slice(unsafe { block.bytes(HEADER_WORDS, bytes) });
+        return with(&copy);
     }
+    // SAFETY: BL2 says that the block is allocated for as long as the pin lasts, and BL3 that
+    // nothing writes its bytes meanwhile.
+    with(unsafe { block.bytes(HEADER_WORDS, bytes) })
 }
 
-/// Returns the number of bytes of a value. BL2 holds as in [`append`].
+/// Returns the number of bytes of a value. BL2 holds as in [`with_bytes`].
 #[inline]
 pub(crate) fn len<A: ?Sized>(word: u64, _pin: &A) -> usize {
     if names_block(word) { length(block_of(word)) } else { short_bytes(word) }

@@ -88,7 +88,7 @@ impl<P: Replicable> Replica<P> {
     fn of(db: Database<P>) -> Result<Replica<P>, Error> {
         let inner = &db.inner;
         let mut session = Session::new(inner)?;
-        session.set_acknowledge(Level::Memory);
+        session.acknowledge_at(Level::Memory);
         let (notes, found) = Notes::open(inner, &mut session)?;
         let tables = Tables::find(inner, &mut session, &found)?;
         let since = inner.engine.epochs.moment();

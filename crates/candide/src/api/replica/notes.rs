@@ -11,7 +11,7 @@ use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::schema::column::Whole;
-use crate::schema::{Group, Hashed, Meta, Record, RowType};
+use crate::schema::{Group, Hashed, Meta, Record, RowReader, RowType, RowWriter};
 use crate::txn::Tx;
 use std::collections::BTreeMap;
 
@@ -49,12 +49,12 @@ impl Record for Row {
         self.key
     }
 
-    fn store(&self, words: &mut [u64]) {
-        words.copy_from_slice(&self.words);
+    fn store(&self, row: &mut RowWriter<'_>) {
+        row.words().copy_from_slice(&self.words);
     }
 
-    fn load(key: &u64, words: &[u64]) -> Row {
-        Row { key: *key, words: words.try_into().expect("the words of the group") }
+    fn load(key: &u64, row: &RowReader<'_>) -> Row {
+        Row { key: *key, words: row.words().try_into().expect("the words of the group") }
     }
 }
 

@@ -112,7 +112,7 @@ impl<P: Protocol> Applier<P> {
         let mut cores = BTreeMap::new();
         for (number, change) in changes {
             if let Some(followed) = tables.get(*number)? {
-                changes::check(Some(&followed.core), change).map_err(ReplicaError::Damaged)?;
+                changes::check(Some(&followed.table), change).map_err(ReplicaError::Damaged)?;
                 cores.insert(*number, followed);
             }
         }
@@ -123,11 +123,13 @@ impl<P: Protocol> Applier<P> {
                 let staging = &mut *tx.state.borrow_mut();
                 let mut image = Vec::new();
                 for (number, change) in changes {
-                    let Some(Followed { core, sum }) = cores.get(number).copied() else { continue };
+                    let Some(followed) = cores.get(number).copied() else { continue };
+                    let Followed { table, sum } = followed;
+                    let core = &table.core;
                     let sum = sums.entry(*number).or_insert(*sum);
                     let before = hash_at(tx, staging, core, change, &mut image)?;
                     *sum = sum.wrapping_sub(before.unwrap_or(0));
-                    changes::apply(tx, staging, core, change)?;
+                    changes::apply(tx, staging, table, change)?;
                     if change.kind != ChangeKind::Delete {
                         if before.is_none() {
                             image.clear();
@@ -177,7 +179,7 @@ impl<P: Protocol> Applier<P> {
         following.tear(); // FW4
         self.tables.set(&self.inner, &mut self.session, tables, true)?;
         self.commit(&[], None)?;
-        let has_rows = self.tables.all().any(|(_, followed)| followed.core.linked.sum() > 0);
+        let has_rows = self.tables.all().any(|(_, followed)| followed.table.core.linked.sum() > 0);
         self.loading = Some(Loading { seen: has_rows.then(BTreeMap::new), later: Vec::new() });
         Ok(())
     }
@@ -211,8 +213,8 @@ impl<P: Protocol> Applier<P> {
         let mut differing = Vec::new();
         for (number, change) in batch {
             if let Some(followed) = self.tables.get(*number)? {
-                changes::check(Some(&followed.core), change).map_err(ReplicaError::Damaged)?;
-                differing.push((&followed.core, (*number, *change)));
+                changes::check(Some(&followed.table), change).map_err(ReplicaError::Damaged)?;
+                differing.push((&followed.table.core, (*number, *change)));
             }
         }
         let mut is_here = Vec::new();
@@ -250,7 +252,7 @@ impl<P: Protocol> Applier<P> {
         let Loading { seen, later } = self.loading.take().expect("a snapshot has begun");
         if let Some(seen) = seen {
             let tables: Vec<_> =
-                self.tables.all().map(|(number, of)| (number, of.core.clone())).collect();
+                self.tables.all().map(|(number, of)| (number, of.table.core.clone())).collect();
             for (number, core) in tables {
                 self.delete_others(number, &core, seen.get(&number))?;
             }

@@ -4,6 +4,7 @@
 
 use super::error::ReplicaError;
 use super::notes::{Found, NOTES, TableNote};
+use crate::api::changes::ChangedTable;
 use crate::api::session::Session;
 use crate::api::table_names::{drop_named, rename_named};
 use crate::catalog::files_error;
@@ -33,7 +34,7 @@ pub(super) struct Tables {
 /// A table of the other database.
 #[derive(Debug)]
 pub(super) struct Followed {
-    pub(super) core: Arc<TableCore>,
+    pub(super) table: ChangedTable,
     /// The sum of the hashes of the rows.
     pub(super) sum: u64,
 }
@@ -41,7 +42,7 @@ pub(super) struct Followed {
 impl Followed {
     /// Returns what the table of notes says of the table if its rows have this sum.
     pub(super) fn note(&self, sum: u64) -> TableNote {
-        let log_number = self.core.log_number.get().expect("the table is logged");
+        let log_number = self.table.core.log_number.get().expect("the table is logged");
         TableNote { log_number, sum }
     }
 }
@@ -61,7 +62,7 @@ impl Tables {
             match found.tables.iter().find(|(_, note)| is_it(note)) {
                 _ if *core.name == *NOTES => {}
                 Some((number, note)) => {
-                    known.insert(*number, Followed { core, sum: note.sum });
+                    known.insert(*number, Followed { table: ChangedTable::plain(core), sum: note.sum });
                 }
                 None => drop_named(inner, session, &core.name)?,
             }
@@ -103,8 +104,8 @@ impl Tables {
 
     /// Returns the sum of all tables that have a name in the other database.
     pub(super) fn sum(&self) -> u64 {
-        let named = self.known.values().filter(|known| !known.core.name.starts_with(NAMELESS));
-        named.fold(0, |sum, known| sum.wrapping_add(table_sum(&known.core.name, known.sum)))
+        let named = self.known.values().filter(|known| !known.table.core.name.starts_with(NAMELESS));
+        named.fold(0, |sum, known| sum.wrapping_add(table_sum(&known.table.core.name, known.sum)))
     }
 
     /// Changes the tables to these, which are all that have changed, in order; or all that there
@@ -152,22 +153,22 @@ impl Tables {
             TableState::InUse => table.name.clone(),
             _ => nameless(number),
         };
-        if self.known.get(&number).is_some_and(|known| !has_rows_of(&known.core, table)) {
+        if self.known.get(&number).is_some_and(|known| !has_rows_of(&known.table.core, table)) {
             self.drop(inner, session, number)?;
         }
         let other =
-            self.known.iter().find(|(of, known)| **of != number && *known.core.name == *name);
+            self.known.iter().find(|(of, known)| **of != number && *known.table.core.name == *name);
         if let Some((other, known)) = other {
-            rename_named(inner, &known.core.name.to_string(), &nameless(*other))?;
+            rename_named(inner, &known.table.core.name.to_string(), &nameless(*other))?;
         }
         match self.known.get(&number) {
-            Some(known) if *known.core.name == *name => {}
-            Some(known) => rename_named(inner, &known.core.name.to_string(), &name)?,
+            Some(known) if *known.table.core.name == *name => {}
+            Some(known) => rename_named(inner, &known.table.core.name.to_string(), &name)?,
             None => {
                 let table = TableSchema { name, state: TableState::InUse, ..table.clone() };
                 let core = make(inner, table)?;
                 self.skipped.remove(&number);
-                self.known.insert(number, Followed { core, sum: 0 });
+                self.known.insert(number, Followed { table: ChangedTable::plain(core), sum: 0 });
                 self.unnoted.insert(number);
             }
         }
@@ -181,7 +182,7 @@ impl Tables {
         number: u32,
     ) -> Result<(), Error> {
         if let Some(known) = self.known.get(&number) {
-            let name = known.core.name.to_string();
+            let name = known.table.core.name.to_string();
             // Transactions that read the table end before.
             while let Err(error) = drop_named(inner, session, &name) {
                 if !matches!(error, Error::Busy { .. }) {
