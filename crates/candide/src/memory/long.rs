@@ -73,7 +73,10 @@ impl LongMemory {
         let kind = LongKind::of(words * WORD_BYTES);
         let block = match self.slabs.get(kind.0 as usize) {
             Some(slab) => Cache::allocate(caches, slab)?,
-            None => self.allocate_large(words)?,
+            None => {
+                debug_assert_eq!(kind, LongKind::LARGE);
+                self.allocate_large(words)?
+            }
         };
         #[cfg(test)]
         self.in_use.fetch_add(1, crate::sync::Ordering::Relaxed);
