@@ -117,24 +117,19 @@ impl<P: Protocol> Scene<P> {
         (first, note.count, second)
     }
 
-    /// Returns the number of blocks that rows name, older versions in chains included, and that of
-    /// blocks in use. No transaction runs.
+    /// Returns the number of blocks that the rows name, and that of blocks in use.
     fn blocks(&self) -> (usize, usize) {
-        let (engine, core) = (&self.db.inner.engine, self.notes.core());
-        let mut named = BTreeSet::new();
-        core.index.for_each(&mut |record| {
-            for at in core.layout.cells(record) {
-                P::each_row(&engine.clock, at, &mut |payload| {
-                    for named_word in core.layout.named() {
-                        if usize::from(named_word.unit) == at.unit() {
-                            let word = crate::engine::word_in(payload, named_word.word.into());
-                            named.extend(names_value(word).then_some(word));
-                        }
-                    }
-                });
+        let named = self.db.run(|tx| {
+            let mut named = BTreeSet::new();
+            for row in self.notes.iter(tx, Whole) {
+                let (_, note) = row?;
+                named.extend(
+                    [note.first, note.second].into_iter().filter(|&word| names_value(word)),
+                );
             }
+            Ok(named.len())
         });
-        (named.len(), engine.long_memory().unwrap().in_use() as usize)
+        (named.unwrap(), self.db.inner.engine.long_memory().unwrap().in_use() as usize)
     }
 
     /// Waits until the blocks in use are exactly those that the rows name, and returns their
@@ -142,7 +137,6 @@ impl<P: Protocol> Scene<P> {
     pub(super) fn settle(&self) -> usize {
         let mut count = 0;
         eventually("the end of the blocks that were replaced", || {
-            self.db.run(|_| Ok(())).unwrap();
             let (named, in_use) = self.blocks();
             assert!(named <= in_use, "{}: {named} blocks are named, {in_use} in use", P::NAME);
             count = named;
