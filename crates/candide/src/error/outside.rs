@@ -402,15 +402,7 @@ impl fmt::Display for Error {
                 f,
                 "a copy of a running database is not possible under protocol {protocol}; close the database and copy its directory"
             ),
-            Error::Follows { call } => {
-                write!(f, "{call} is refused, since the database follows another one; promote it first")
-            }
-            Error::FollowingEnded => f.write_str(
-                "following has ended within an object, for a reason that the applier has returned; open the database again",
-            ),
-            Error::NoReplica => f.write_str(
-                "the directory has a database that does not follow another one; use another directory",
-            ),
+            Error::Follows { .. } | Error::FollowingEnded | Error::NoReplica => refuse_following(f, self),
             Error::HandlesLeft { handles } => count_handles(f, *handles),
             Error::Load { rows, cause } => write!(f, "loading ended after {rows} rows: {cause}"),
             Error::Transaction(abort) => write!(f, "a transaction has failed: {abort}"),
@@ -463,6 +455,21 @@ fn refuse_reserve(f: &mut fmt::Formatter<'_>, bytes: usize, free: Option<u64>) -
             "a reserve of {bytes} bytes exceeds the {free} bytes of free memory; reserve less, or free some"
         ),
         None => write!(f, "the operating system refused a reserve of {bytes} bytes; reserve less"),
+    }
+}
+
+/// Writes the error of a database that follows another one, or does not.
+fn refuse_following(f: &mut fmt::Formatter<'_>, error: &Error) -> fmt::Result {
+    match error {
+        Error::Follows { call } => {
+            write!(f, "{call} is refused, since the database follows another one; promote it first")
+        }
+        Error::FollowingEnded => f.write_str(
+            "following has ended within an object, for a reason that the applier has returned; open the database again",
+        ),
+        _ => f.write_str(
+            "the directory has a database that does not follow another one; use another directory",
+        ),
     }
 }
 

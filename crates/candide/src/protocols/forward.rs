@@ -116,6 +116,7 @@ macro_rules! for_each_function {
             make_room [context: Context] [attempt: Attempt] [table: (&TableCore)]
                 -> Result<(), Abort>;
             open_snapshot [] [clock: Clock] [since: Moment] -> u64;
+            open_again [] [clock: Clock] [ts: u64, since: Moment];
             close_snapshot [] [clock: Clock] [ts: u64, since: Moment];
             register_snapshot [clock: Clock] [attempt: Attempt] [since: Moment] -> Option<u64>;
             unregister_snapshot [] [clock: Clock] [ts: u64, since: Moment];
