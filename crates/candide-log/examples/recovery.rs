@@ -5,6 +5,7 @@
 
 use candide_log::disk::RealDisk;
 use candide_log::format::commit::{Change, ChangeKind, CommitWriter, RecordBuffer};
+use candide_log::format::long_row::LongRow;
 use candide_log::schema::TableState;
 use candide_log::{
     LoadError, Loader, OpenError, Progress, Recovered, Store, StoreOptions, TableSchema, Target,
@@ -42,9 +43,9 @@ impl Sum {
 }
 
 impl Loader for Sum {
-    fn row(&mut self, _: u32, key: &[u64], words: &[u64]) -> Result<(), LoadError> {
-        self.add(key);
-        self.add(words);
+    fn row(&mut self, _: u32, row: LongRow<'_>) -> Result<(), LoadError> {
+        self.add(row.key);
+        self.add(row.words);
         Ok(())
     }
 

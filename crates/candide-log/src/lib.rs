@@ -42,8 +42,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-// Layers, lowest first: names, schema, text, format, random, disk, error, target, rows,
-// directory, log, checkpoint, store, tools.
+// Layers, lowest first: names, schema, text, format, random, disk, error, target,
+// stored_row, rows, directory, log, checkpoint, store, tools.
 mod checkpoint;
 mod directory;
 pub mod disk;
@@ -55,6 +55,7 @@ mod random;
 pub mod rows;
 pub mod schema;
 pub mod store;
+mod stored_row;
 pub mod target;
 #[cfg(feature = "text")]
 pub mod text;
@@ -64,4 +65,5 @@ pub use error::{LoadError, OpenError, StoreError, WriteError};
 pub use rows::Rows;
 pub use schema::{IndexSchema, TableSchema};
 pub use store::{LogWriter, Progress, Recovered, Store, StoreOptions};
+pub use stored_row::{LongColumn, LongColumns};
 pub use target::{Loader, Target};

@@ -2,7 +2,9 @@
 
 use crate::error::{LoadError, OpenError};
 use crate::format::commit::{Change, ChangeKind};
+use crate::format::long_row::LongRow;
 use crate::schema::TableSchema;
+use crate::stored_row::{LongColumns, StoredRow};
 use crate::target::{Loader, Target};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +21,8 @@ struct State {
 #[derive(Debug)]
 struct Table {
     schema: TableSchema,
-    rows: BTreeMap<Vec<u64>, Vec<u64>>,
+    long: LongColumns,
+    rows: BTreeMap<Vec<u64>, StoredRow>,
 }
 
 impl Rows {
@@ -32,9 +35,10 @@ impl Rows {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the words of a row. `None` if there is no such row.
+    /// Returns the words of a row, and behind them those of its values, as files have them. `None`
+    /// if there is no such row.
     pub fn get(&self, table: u32, key: &[u64]) -> Option<Vec<u64>> {
-        self.state().tables.get(&table)?.rows.get(key).cloned()
+        self.state().tables.get(&table)?.rows.get(key).map(StoredRow::all_words)
     }
 
     /// Returns the number of rows of all tables.
@@ -47,20 +51,20 @@ impl Rows {
         self.len() == 0
     }
 
-    /// Returns all rows by table and key.
+    /// Returns all rows by table and key: what [`Rows::get`] returns of each.
     pub fn to_map(&self) -> BTreeMap<(u32, Vec<u64>), Vec<u64>> {
         let state = self.state();
         let rows = state.tables.iter().flat_map(|(number, table)| {
-            table.rows.iter().map(|(key, words)| ((*number, key.clone()), words.clone()))
+            table.rows.iter().map(|(key, row)| ((*number, key.clone()), row.all_words()))
         });
         rows.collect()
     }
 
-    /// Returns all rows by table and key, and drops the tables.
+    /// Returns all rows by table and key, as [`Rows::to_map`] does, and drops the tables.
     pub fn into_map(self) -> BTreeMap<(u32, Vec<u64>), Vec<u64>> {
         let state = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let rows = state.tables.into_iter().flat_map(|(number, table)| {
-            table.rows.into_iter().map(move |(key, words)| ((number, key), words))
+            table.rows.into_iter().map(move |(key, row)| ((number, key), row.all_words()))
         });
         rows.collect()
     }
@@ -68,8 +72,10 @@ impl Rows {
 
 impl Target for Rows {
     fn table(&self, schema: &TableSchema) -> Result<(), OpenError> {
-        let table = Table { schema: schema.clone(), rows: BTreeMap::new() };
-        self.state().tables.insert(schema.number, table);
+        let (schema, long) = (schema.clone(), LongColumns::of(schema));
+        let number = schema.number;
+        let table = Table { schema, long, rows: BTreeMap::new() };
+        self.state().tables.insert(number, table);
         Ok(())
     }
 
@@ -81,10 +87,11 @@ impl Target for Rows {
 struct RowsLoader<'a>(&'a Rows);
 
 impl Loader for RowsLoader<'_> {
-    fn row(&mut self, table: u32, key: &[u64], words: &[u64]) -> Result<(), LoadError> {
+    fn row(&mut self, table: u32, row: LongRow<'_>) -> Result<(), LoadError> {
         let mut state = self.0.state();
         let Some(table) = state.tables.get_mut(&table) else { return Err(no_table(table)) };
-        table.rows.insert(key.to_vec(), words.to_vec());
+        check_row(&table.schema, &table.long, row)?;
+        table.rows.insert(row.key.to_vec(), StoredRow::of(row));
         Ok(())
     }
 
@@ -92,15 +99,15 @@ impl Loader for RowsLoader<'_> {
         let mut state = self.0.state();
         let number = change.table.into();
         let Some(table) = state.tables.get_mut(&number) else { return Err(no_table(number)) };
-        check(&table.schema, change)?;
+        check(&table.schema, &table.long, change)?;
         match table.rows.get_mut(change.key) {
-            Some(row) if change.kind != ChangeKind::Delete => store(row, change),
+            Some(row) if change.kind != ChangeKind::Delete => row.store(change),
             Some(_) => {
                 table.rows.remove(change.key);
             }
             None if change.kind == ChangeKind::Put => {
-                let mut row = vec![0; table.schema.row_words()];
-                store(&mut row, change);
+                let mut row = StoredRow::zeros(table.schema.row_words());
+                row.store(change);
                 table.rows.insert(change.key.to_vec(), row);
             }
             None => ghost(&table.schema, change)?,
@@ -113,17 +120,26 @@ fn no_table(number: u32) -> LoadError {
     LoadError::Ghost(format!("a row of table {number}, but there is no such table"))
 }
 
-/// Checks that a change fits its table.
-pub(crate) fn check(schema: &TableSchema, change: &Change<'_>) -> Result<(), LoadError> {
+/// Checks that the values of a row are those of columns of its table.
+pub(crate) fn check_row(
+    schema: &TableSchema,
+    long: &LongColumns,
+    row: LongRow<'_>,
+) -> Result<(), LoadError> {
+    let checked = long.check(0, row.words, row.values());
+    checked.map_err(|what| LoadError::Ghost(format!("table {:?}: {what}", schema.name)))
+}
+
+/// Checks that a change fits its table, which has these columns of any length.
+pub(crate) fn check(
+    schema: &TableSchema,
+    long: &LongColumns,
+    change: &Change<'_>,
+) -> Result<(), LoadError> {
     let (key, row) = (change.key.len(), usize::from(change.first) + change.words.len());
     if key != usize::from(schema.key_words) {
         let (name, words) = (&schema.name, schema.key_words);
         let what = format!("a key of {key} words, where keys of {name} have {words}");
-        return Err(LoadError::Ghost(what));
-    }
-    if let Some(value) = change.values().next() {
-        let (name, place) = (&schema.name, value.place);
-        let what = format!("a value of word {place}, where rows of {name} have no values");
         return Err(LoadError::Ghost(what));
     }
     if row > schema.row_words() {
@@ -131,13 +147,8 @@ pub(crate) fn check(schema: &TableSchema, change: &Change<'_>) -> Result<(), Loa
         let what = format!("a change of word {}, where rows of {name} have {words} words", row - 1);
         return Err(LoadError::Ghost(what));
     }
-    Ok(())
-}
-
-/// Stores the words of a change that [`check`] has accepted.
-pub(crate) fn store(row: &mut [u64], change: &Change<'_>) {
-    let first = usize::from(change.first);
-    row[first..first + change.words.len()].copy_from_slice(change.words);
+    let checked = long.check(change.first, change.words, change.values());
+    checked.map_err(|what| LoadError::Ghost(format!("table {:?}: {what}", schema.name)))
 }
 
 /// Returns the error of a change of a row that is not there.

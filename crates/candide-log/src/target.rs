@@ -2,6 +2,7 @@
 
 use crate::error::{LoadError, OpenError};
 use crate::format::commit::Change;
+use crate::format::long_row::LongRow;
 use crate::schema::TableSchema;
 
 /// A target, into which recovery loads the rows of a database.
@@ -20,7 +21,7 @@ pub trait Target: Sync {
 pub trait Loader: Send {
     /// Puts a row of a checkpoint. Within a part of the checkpoint, rows come in ascending order of
     /// table and key. Each row comes once.
-    fn row(&mut self, table: u32, key: &[u64], words: &[u64]) -> Result<(), LoadError>;
+    fn row(&mut self, table: u32, row: LongRow<'_>) -> Result<(), LoadError>;
 
     /// Makes a change that the log contains. The changes of each row come in their order.
     fn apply(&mut self, change: &Change<'_>) -> Result<(), LoadError>;

@@ -1,29 +1,32 @@
 //! Merging a stretch of the log into the rows of a checkpoint.
 
-use crate::checkpoint::read::{PartReader, parts};
+use crate::checkpoint::read::{PartReader, all_rows, parts};
 use crate::checkpoint::write::{CheckpointWriter, PartError};
 use crate::disk::Disk;
 use crate::error::{OpenError, StoreError};
 use crate::format::checkpoint::Contents;
 use crate::format::commit::{Change, ChangeKind};
+use crate::format::long_row::LongRow;
 use crate::format::manifest::Manifest;
 use crate::log::replay::Step;
 use crate::names::MANIFEST;
 use crate::rows;
 use crate::schema::TableSchema;
+use crate::stored_row::{LongColumns, StoredRow};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
 /// The receiver of merged rows.
 pub(crate) trait Sink {
     /// Takes a row. Rows come in ascending order of table and key.
-    fn row(&mut self, schema: &TableSchema, key: &[u64], row: &[u64]) -> Result<(), PartError>;
+    fn row(&mut self, schema: &TableSchema, row: LongRow<'_>) -> Result<(), PartError>;
 }
 
 impl Sink for CheckpointWriter<'_> {
-    fn row(&mut self, schema: &TableSchema, key: &[u64], row: &[u64]) -> Result<(), PartError> {
-        CheckpointWriter::row(self, schema, key, row)
+    fn row(&mut self, schema: &TableSchema, row: LongRow<'_>) -> Result<(), PartError> {
+        CheckpointWriter::row(self, schema, row)
     }
 }
 
@@ -39,9 +42,10 @@ pub(crate) fn merge(
     for part in parts(manifest) {
         let mut part = PartReader::open(disk, manifest, part)?;
         while let Some(block) = part.next()? {
-            if let Contents::Rows { table, .. } = block.contents {
-                for (key, words) in block.rows() {
-                    merge.row(to, table, key, words)?;
+            if let Contents::Rows { table, .. } | Contents::LongRows { table, .. } = block.contents
+            {
+                for row in all_rows(&block) {
+                    merge.row(to, table, row)?;
                 }
             }
         }
@@ -58,6 +62,8 @@ struct Located<'a> {
 /// Rows in ascending order, into which the changes of a log are merged.
 struct Merge<'a> {
     tables: &'a [TableSchema],
+    /// The columns of any length of each table.
+    long: BTreeMap<u32, LongColumns>,
     /// The changes that are left, by table and key, those of one row in their order.
     changes: Peekable<IntoIter<Located<'a>>>,
 }
@@ -69,29 +75,24 @@ impl<'a> Merge<'a> {
             steps.iter().flat_map(|step| step.batch.changes().map(move |change| (step, change)));
         let mut changes: Vec<_> = located.map(|(step, change)| Located { change, step }).collect();
         changes.sort_by(|a, b| place(&a.change).cmp(&place(&b.change)));
-        Merge { tables, changes: changes.into_iter().peekable() }
+        let long = tables.iter().map(|table| (table.number, LongColumns::of(table))).collect();
+        Merge { tables, long, changes: changes.into_iter().peekable() }
     }
 
     /// Adds a row of the checkpoint before, and the rows before it that the log has created.
-    fn row(
-        &mut self,
-        to: &mut dyn Sink,
-        table: u32,
-        key: &[u64],
-        words: &[u64],
-    ) -> Result<(), StoreError> {
+    fn row(&mut self, to: &mut dyn Sink, table: u32, row: LongRow<'_>) -> Result<(), StoreError> {
         loop {
             let next = self.changes.peek().map(|next| place(&next.change));
-            match next.map_or(Ordering::Greater, |next| next.cmp(&(table, key))) {
+            match next.map_or(Ordering::Greater, |next| next.cmp(&(table, row.key))) {
                 Ordering::Less => self.changed_row(to, None)?,
-                Ordering::Equal => return self.changed_row(to, Some(words.to_vec())),
+                Ordering::Equal => return self.changed_row(to, Some(StoredRow::of(row))),
                 Ordering::Greater => break,
             }
         }
         let schema = self.schema(table).ok_or_else(|| no_table(MANIFEST, 0, table))?;
         match schema.is_dropped() {
             true => Ok(()),
-            false => Ok(to.row(schema, key, words)?),
+            false => Ok(to.row(schema, row)?),
         }
     }
 
@@ -108,12 +109,13 @@ impl<'a> Merge<'a> {
     fn changed_row(
         &mut self,
         to: &mut dyn Sink,
-        mut row: Option<Vec<u64>>,
+        mut row: Option<StoredRow>,
     ) -> Result<(), StoreError> {
         let Some(first) = self.changes.peek() else { return Ok(()) };
         let (table, key) = place(&first.change);
         let Step { file, offset, .. } = first.step;
         let schema = self.schema(table).ok_or_else(|| no_table(file, *offset, table))?;
+        let long = &self.long[&table];
         while let Some(Located { change, step }) =
             self.changes.next_if(|next| place(&next.change) == (table, key))
         {
@@ -122,18 +124,19 @@ impl<'a> Merge<'a> {
                 continue;
             }
             let refused = |error| OpenError::load(error, &step.file, step.offset);
-            rows::check(schema, &change).map_err(refused)?;
+            rows::check(schema, long, &change).map_err(refused)?;
             match (&mut row, change.kind) {
                 (Some(_), ChangeKind::Delete) => row = None,
-                (Some(row), _) => rows::store(row, &change),
+                (Some(row), _) => row.store(&change),
                 (None, ChangeKind::Put) => {
-                    rows::store(row.insert(vec![0; schema.row_words()]), &change);
+                    row.insert(StoredRow::zeros(schema.row_words())).store(&change);
                 }
                 (None, _) => rows::ghost(schema, &change).map_err(refused)?,
             }
         }
         if let Some(row) = row {
-            to.row(schema, key, &row)?;
+            let all = row.all_words();
+            to.row(schema, LongRow::with_values(key, &all, row.row_words()))?;
         }
         Ok(())
     }

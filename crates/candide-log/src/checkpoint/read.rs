@@ -6,6 +6,7 @@ use crate::format::Malformed;
 use crate::format::checkpoint::{
     Contents, PART_BLOCK_HEADER_BYTES, PART_HEADER_BYTES, PartBlock, PartDecoder, PartHeader,
 };
+use crate::format::long_row::LongRow;
 use crate::format::manifest::{Checkpoint, Manifest};
 use crate::log::segments::damaged;
 use crate::names;
@@ -125,9 +126,6 @@ fn check_table(tables: &[TableSchema], contents: Contents) -> Result<(), String>
         return Err(format!("rows of table {table}, but there is no such table"));
     };
     let schema = &tables[place];
-    if matches!(contents, Contents::LongRows { .. }) {
-        return Err(format!("rows of table {} have values", schema.name));
-    }
     if (key_words, usize::from(row_words)) == (schema.key_words, schema.row_words()) {
         return Ok(());
     }
@@ -155,6 +153,12 @@ impl Loaded {
     }
 }
 
+/// Returns the rows of a block, with or without values.
+pub(crate) fn all_rows<'a>(block: &'a PartBlock<'_>) -> impl Iterator<Item = LongRow<'a>> {
+    let fixed = block.rows().map(|(key, words)| LongRow::fixed(key, words));
+    fixed.chain(block.long_rows())
+}
+
 /// Puts the rows of a part into `loader`, and returns its pending records.
 pub(crate) fn load_part(
     part: &mut PartReader<'_>,
@@ -169,11 +173,12 @@ pub(crate) fn load_part(
             loader.finish().map_err(|error| OpenError::load(error, &name, offset))?;
             return Ok(loaded);
         };
-        if let Contents::Rows { table, count, .. } = block.contents
+        if let Contents::Rows { table, count, .. } | Contents::LongRows { table, count, .. } =
+            block.contents
             && !is_dropped(tables, table)
         {
-            for (key, words) in block.rows() {
-                let loaded = loader.row(table, key, words);
+            for row in all_rows(&block) {
+                let loaded = loader.row(table, row);
                 loaded.map_err(|error| OpenError::load(error, &name, offset))?;
             }
             loaded.rows += count;

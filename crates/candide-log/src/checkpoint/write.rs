@@ -4,10 +4,11 @@ use crate::disk::{Disk, DiskFile};
 use crate::format::bytes::word_bytes;
 use crate::format::checkpoint::{PART_BLOCK_BYTES, PART_BYTES, PartEncoder, PartHeader};
 use crate::format::commit::records;
+use crate::format::long_row::{LongRow, append_long_row};
 use crate::format::manifest::{Checkpoint, Part};
 use crate::names;
 use crate::schema::TableSchema;
-use std::io;
+use std::{io, mem};
 
 /// A checkpoint that is being written.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub(crate) struct CheckpointWriter<'a> {
     open: Option<OpenPart>,
     /// The rows of the next block, and their table.
     block: Vec<u64>,
+    block_rows: u64,
     table: Option<Shape>,
     rows: u64,
     part_bytes: u64,
@@ -31,6 +33,7 @@ struct Shape {
     table: u32,
     key_words: u16,
     row_words: u16,
+    has_values: bool,
 }
 
 #[derive(Debug)]
@@ -61,6 +64,7 @@ impl<'a> CheckpointWriter<'a> {
             parts: Vec::new(),
             open: None,
             block: Vec::new(),
+            block_rows: 0,
             table: None,
             rows: 0,
             part_bytes,
@@ -74,23 +78,27 @@ impl<'a> CheckpointWriter<'a> {
     }
 
     /// Adds a row. Rows come in ascending order of table and key.
-    pub(crate) fn row(
-        &mut self,
-        schema: &TableSchema,
-        key: &[u64],
-        row: &[u64],
-    ) -> Result<(), PartError> {
+    pub(crate) fn row(&mut self, schema: &TableSchema, row: LongRow<'_>) -> Result<(), PartError> {
         let shape = Shape {
             table: schema.number,
             key_words: schema.key_words,
-            row_words: row.len() as u16,
+            row_words: row.words.len() as u16,
+            has_values: match self.table {
+                Some(Shape { table, has_values, .. }) if table == schema.number => has_values,
+                _ => schema.fields.iter().any(|field| field.ty.is_value()),
+            },
         };
         if self.table != Some(shape) || size_of_val(&self.block[..]) >= self.block_bytes {
             self.end_block()?;
             self.table = Some(shape);
         }
-        self.block.extend_from_slice(key);
-        self.block.extend_from_slice(row);
+        if shape.has_values {
+            append_long_row(&mut self.block, row);
+        } else {
+            self.block.extend_from_slice(row.key);
+            self.block.extend_from_slice(row.words);
+        }
+        self.block_rows += 1;
         self.rows += 1;
         Ok(())
     }
@@ -118,11 +126,16 @@ impl<'a> CheckpointWriter<'a> {
 
     /// Writes the rows that have been collected.
     fn end_block(&mut self) -> Result<(), PartError> {
-        let Some(Shape { table, key_words, row_words }) = self.table.take() else { return Ok(()) };
-        let rows = std::mem::take(&mut self.block);
+        let Some(Shape { table, key_words, row_words, has_values }) = self.table.take() else {
+            return Ok(());
+        };
+        let (rows, count) = (mem::take(&mut self.block), mem::take(&mut self.block_rows));
         let part = self.part()?;
         let offset = part.encoder.bytes();
-        let header = part.encoder.rows(table, key_words, row_words, &rows);
+        let header = match has_values {
+            true => part.encoder.long_rows((table, count), key_words, row_words, &rows),
+            false => part.encoder.rows(table, key_words, row_words, &rows),
+        };
         let written = part.file.write_at(offset, &[&header, &word_bytes(&rows)]);
         let is_full = part.encoder.bytes() >= self.part_bytes;
         written.map_err(|source| self.error(source))?;

@@ -4,7 +4,7 @@
 
 use super::value::{self, Values, check_values};
 
-/// A row with values of any length.
+/// A row, which may have values of any length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongRow<'a> {
     /// The words of the key.
@@ -15,6 +15,23 @@ pub struct LongRow<'a> {
 }
 
 impl<'a> LongRow<'a> {
+    /// Returns a row without values.
+    pub fn fixed(key: &'a [u64], words: &'a [u64]) -> LongRow<'a> {
+        LongRow { key, words, value_words: &[] }
+    }
+
+    /// Returns the row whose first `row_words` words are those of the row, and whose other words
+    /// are those of its values, as files have them.
+    pub(crate) fn with_values(key: &'a [u64], all: &'a [u64], row_words: usize) -> LongRow<'a> {
+        let (words, value_words) = all.split_at(row_words);
+        LongRow { key, words, value_words }
+    }
+
+    /// Returns the words of the values, as files have them.
+    pub fn value_words(&self) -> &'a [u64] {
+        self.value_words
+    }
+
     /// Returns the values, by the places of their words.
     pub fn values(&self) -> Values<'a> {
         Values::of(self.value_words)
@@ -48,6 +65,14 @@ pub(super) fn check_row_values(row: LongRow<'_>) -> Result<(), &'static str> {
         true => Err("a value is beyond the row"),
         false => Ok(()),
     }
+}
+
+/// Appends a row to the words of a block of rows with values.
+pub(crate) fn append_long_row(to: &mut Vec<u64>, row: LongRow<'_>) {
+    to.push(row.value_words.len() as u64);
+    to.extend_from_slice(row.key);
+    to.extend_from_slice(row.words);
+    to.extend_from_slice(row.value_words);
 }
 
 /// Appends a row with values, each with the place of its word in the row, to the words of a block.

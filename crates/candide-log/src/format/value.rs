@@ -19,12 +19,12 @@ const NONE: u64 = 1 << 48;
 const LAST: u64 = 1 << 63;
 
 /// Returns the number of words of a value with these bytes.
-pub(super) fn words(bytes: Option<&[u8]>) -> usize {
+pub(crate) fn words(bytes: Option<&[u8]>) -> usize {
     1 + bytes.unwrap_or_default().len().div_ceil(size_of::<u64>())
 }
 
 /// Writes a value to `to`, which has as many words as it needs.
-pub(super) fn write(to: &mut [u64], place: u16, bytes: Option<&[u8]>, is_last: bool) {
+pub(crate) fn write(to: &mut [u64], place: u16, bytes: Option<&[u8]>, is_last: bool) {
     let none = if bytes.is_none() { NONE } else { 0 };
     let last = if is_last { LAST } else { 0 };
     let bytes = bytes.unwrap_or_default();
@@ -35,6 +35,11 @@ pub(super) fn write(to: &mut [u64], place: u16, bytes: Option<&[u8]>, is_last: b
         padded[..bytes.len()].copy_from_slice(bytes);
         *word = u64::from_le_bytes(padded);
     }
+}
+
+/// Notes in the header of a value that another one follows.
+pub(super) fn set_not_last(header: &mut u64) {
+    *header &= !LAST;
 }
 
 /// A value that a change stores, or that a row has.

@@ -194,7 +194,7 @@ impl TypeSchema {
     }
 
     /// Returns whether values of a column of this type are texts of any length.
-    pub(super) fn is_text(&self) -> bool {
+    pub(crate) fn is_text(&self) -> bool {
         match self {
             TypeSchema::LongText | TypeSchema::Json => true,
             TypeSchema::Option(ty) => matches!(**ty, TypeSchema::LongText | TypeSchema::Json),

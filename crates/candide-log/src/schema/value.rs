@@ -119,16 +119,18 @@ impl FieldSchema {
         read(&self.ty, words, shift.into()).map_err(|what| self.wrong(&what))
     }
 
-    /// Returns the value of a column of any length; `None` bytes are the absence of an optional
-    /// value.
+    /// Returns the value of a column of any length. Without bytes it is the absence of an optional
+    /// value, or the empty value of another column.
     ///
     /// # Errors
     /// The bytes are no value of the type.
     pub fn of_bytes(&self, bytes: Option<&[u8]>) -> Result<Value, String> {
-        let Some(bytes) = bytes else { return Ok(Value::None) };
-        let value = match &self.ty {
-            TypeSchema::Option(ty) => long(ty, bytes).map(|value| Value::Some(Box::new(value))),
-            ty => long(ty, bytes),
+        let value = match (&self.ty, bytes) {
+            (TypeSchema::Option(_), None) => Ok(Value::None),
+            (TypeSchema::Option(ty), Some(bytes)) => {
+                long(ty, bytes).map(|value| Value::Some(Box::new(value)))
+            }
+            (ty, bytes) => long(ty, bytes.unwrap_or_default()),
         };
         value.map_err(|what| self.wrong(&what))
     }

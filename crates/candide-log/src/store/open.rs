@@ -14,7 +14,7 @@ use crate::log::segments::{FIRST_BLOCK, Segment};
 use crate::log::writer::{Beginning, Closed, Log};
 use crate::names::{self, DIRECTORY, FileName, LOCK, MANIFEST};
 use crate::random;
-use crate::schema::{FieldSchema, TableSchema, TableState};
+use crate::schema::TableState;
 use crate::target::Target;
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -57,7 +57,6 @@ impl Store {
             }
         };
         for schema in manifest.tables.iter().filter(|schema| schema.is_in_use()) {
-            check_columns(schema)?;
             target.table(schema)?;
         }
         let mut recovered = Recovered { is_new, ..Recovered::default() };
@@ -123,17 +122,6 @@ fn drop_unfinished(manifest: &mut Manifest) {
         if let TableState::Unfinished { .. } = table.state {
             *table = table.dropped();
         }
-    }
-}
-
-/// Checks that this version can load the columns of a table.
-fn check_columns(schema: &TableSchema) -> Result<(), OpenError> {
-    match schema.fields.iter().find(|field| field.ty.is_value()) {
-        Some(FieldSchema { name, ty, .. }) => Err(OpenError::Schema {
-            table: schema.name.clone(),
-            what: format!("this version cannot read its column `{name}: {ty}`"),
-        }),
-        None => Ok(()),
     }
 }
 

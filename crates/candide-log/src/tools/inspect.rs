@@ -1,12 +1,13 @@
 //! Everything in a database, item by item, as it lies in the files.
 
 use super::Source;
-use crate::checkpoint::read::{PartReader, parts};
+use crate::checkpoint::read::{PartReader, all_rows, parts};
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::format::block::{BLOCK_HEADER_BYTES, BlockHeader};
 use crate::format::checkpoint::Contents;
 use crate::format::commit::{CommitRecord, records};
+use crate::format::long_row::LongRow;
 use crate::format::manifest::Manifest;
 use crate::format::segment::SegmentHeader;
 use crate::log::reader::Reader;
@@ -24,10 +25,8 @@ pub enum Item<'a> {
         file: &'a str,
         /// The number of the table.
         table: u32,
-        /// The words of the key.
-        key: &'a [u64],
-        /// The words of the row.
-        words: &'a [u64],
+        /// The row.
+        row: LongRow<'a>,
     },
     /// A segment of the log; its blocks follow.
     Segment {
@@ -113,9 +112,9 @@ fn inspect_part(
     loop {
         let offset = part.offset();
         let Some(block) = part.next()? else { return Ok(ControlFlow::Continue(())) };
-        if let Contents::Rows { table, .. } = block.contents {
-            for (key, words) in block.rows() {
-                if visit(Item::Row { file, table, key, words }).is_break() {
+        if let Contents::Rows { table, .. } | Contents::LongRows { table, .. } = block.contents {
+            for row in all_rows(&block) {
+                if visit(Item::Row { file, table, row }).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }

@@ -6,6 +6,7 @@ use crate::checkpoint::read::read_pending;
 use crate::checkpoint::write::PartError;
 use crate::disk::Disk;
 use crate::error::{OpenError, StoreError};
+use crate::format::long_row::LongRow;
 use crate::schema::TableSchema;
 use std::io;
 use std::ops::ControlFlow;
@@ -18,7 +19,7 @@ pub trait RowReader {
 
     /// Takes the next row. Rows come in ascending order of the numbers of their tables and of the
     /// words of their keys.
-    fn row(&mut self, table: &TableSchema, key: &[u64], words: &[u64]) -> ControlFlow<()>;
+    fn row(&mut self, table: &TableSchema, row: LongRow<'_>) -> ControlFlow<()>;
 }
 
 /// Gives the reader all rows that an opening of the database would find, until it breaks. The part
@@ -57,9 +58,9 @@ struct Reading<'a> {
 }
 
 impl Sink for Reading<'_> {
-    fn row(&mut self, schema: &TableSchema, key: &[u64], row: &[u64]) -> Result<(), PartError> {
+    fn row(&mut self, schema: &TableSchema, row: LongRow<'_>) -> Result<(), PartError> {
         // The next opening would drop an unfinished table.
-        if !schema.is_in_use() || self.reader.row(schema, key, row).is_continue() {
+        if !schema.is_in_use() || self.reader.row(schema, row).is_continue() {
             return Ok(());
         }
         self.is_over = true;

@@ -86,10 +86,11 @@ impl Stats {
                 let parts = manifest.checkpoint.iter().flat_map(|checkpoint| &checkpoint.parts);
                 self.checkpoint_bytes = parts.map(|part| part.bytes).sum();
             }
-            Item::Row { table, key, words, .. } => {
+            Item::Row { table, row, .. } => {
                 if let Some(table) = self.table(table) {
                     table.rows += 1;
-                    table.row_bytes += (key.len() + words.len()) as u64 * WORD;
+                    let words = row.key.len() + row.words.len() + row.value_words().len();
+                    table.row_bytes += words as u64 * WORD;
                 }
             }
             Item::Segment { header, .. } => {

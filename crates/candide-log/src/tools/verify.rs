@@ -6,6 +6,7 @@ use crate::checkpoint::read::{PartReader, parts};
 use crate::checkpoint::write::PartError;
 use crate::disk::Disk;
 use crate::error::{OpenError, StoreError};
+use crate::format::long_row::LongRow;
 use crate::schema::TableSchema;
 use crate::store::recover;
 
@@ -113,7 +114,7 @@ impl Verified {
 struct Count(u64);
 
 impl Sink for Count {
-    fn row(&mut self, _: &TableSchema, _: &[u64], _: &[u64]) -> Result<(), PartError> {
+    fn row(&mut self, _: &TableSchema, _: LongRow<'_>) -> Result<(), PartError> {
         self.0 += 1;
         Ok(())
     }

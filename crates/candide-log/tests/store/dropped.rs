@@ -440,10 +440,8 @@ fn a_table_with_columns_of_any_length_is_refused_with_the_column() {
         table.schema = fields_hash(&table.fields);
     });
     let refused = open(disk).map(|_| ()).unwrap_err();
-    assert!(matches!(refused, OpenError::Schema { .. }));
-    let what = "table accounts differs from the program's: this version cannot read its column \
-                `story: String`";
-    assert_eq!(refused.to_string(), what);
+    let what = "the word of column \"story\" is not 0";
+    assert!(refused.to_string().contains(what), "{refused}");
 }
 
 #[test]

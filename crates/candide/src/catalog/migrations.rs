@@ -104,6 +104,14 @@ impl Migrations {
 
     /// Returns how a table becomes one of a program's type, or what to do instead.
     fn how(&self, schema: &TableSchema, row: &RowType) -> Result<How, String> {
+        let of_program = row.fields.iter().find(|field| field.ty.is_long()).map(|field| field.name);
+        let of_files = || schema.fields.iter().find(|field| field.ty.is_value());
+        if let Some(name) = of_program.or_else(|| Some(&*of_files()?.name)) {
+            return Err(format!(
+                "rows with column `{name}`, whose values have any length, cannot be migrated; name \
+                 the type that the table was made with"
+            ));
+        }
         let mut of_table =
             self.functions.iter().filter(|of| *of.table == *schema.name && of.new == row.id);
         if let Some(function) = of_table.find(|of| stored::difference(schema, &of.old).is_none()) {

@@ -193,9 +193,6 @@ impl Catalog {
         options: TableOptions,
         row: &RowType,
     ) -> Result<FoundTable, Error> {
-        if common.log.get().is_some() && !options.volatile {
-            row.refuse_long("the files of a database do")?;
-        }
         let mut names = lock(&self.tables);
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.known.get(name) {

@@ -20,6 +20,7 @@ use crate::policy::Policy;
 use crate::record::Layout;
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, all_groups, image_words};
 use crate::sync::{Mutex, Ordering, lock};
+use candide_log::LongColumns;
 use candide_log::schema::TableSchema;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -100,7 +101,7 @@ impl Catalog {
                 capacity: 0,
                 log_number: Some(schema.number as u16),
                 has_values: false,
-                named: Box::default(),
+                named: LongColumns::of(schema).places().collect(),
                 permanent: false,
                 frozen: 0,
                 former: None,

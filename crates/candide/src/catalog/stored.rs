@@ -130,6 +130,10 @@ pub(super) fn difference(schema: &TableSchema, row: &RowType) -> Option<String> 
             (!differences.is_empty()).then(|| differences.join("; "))
         }
         (false, true) => Some("the files describe the columns, and the type does not".to_owned()),
+        // Recovery has not read the values of columns that the files do not describe.
+        (true, _) if !row.long.is_empty() => {
+            Some("the files do not describe the columns, some of which have any length".to_owned())
+        }
         // The files have no description yet, or neither has one.
         (true, _) => of_words(schema, row).map(|difference| {
             let advice = "; open the database once with the type that the table was made with, so \

@@ -22,10 +22,13 @@ use super::shared_queue::VALUES_AT_ONCE;
 use super::table_core::TableCore;
 use crate::access::{WriteItem, WriteSet};
 use crate::memory::{Cache, LongMemory};
-use crate::record::Named;
 use crate::record::value::{Value, names_value, note_installed};
+use crate::record::{Named, long};
 use crate::sync::{AtomicU64, Ordering};
 use std::cell::Cell;
+
+/// The largest number of staged values that are looked through for one.
+const LOOKED_THROUGH_MAX: usize = 16;
 
 /// A value that a commit has replaced.
 #[derive(Debug)]
@@ -61,6 +64,19 @@ impl Values {
     /// Returns the number of values that the attempt has staged.
     pub(crate) fn count(&self) -> usize {
         self.staged.len()
+    }
+
+    /// Returns the number of words in a log's record of the blocks that the attempt has staged.
+    pub(crate) fn logged_words(&self) -> usize {
+        let blocks = self.staged.iter().filter(|value| value.is_block());
+        let words = |value: &Value| 1 + long::len(value.word(), self).div_ceil(size_of::<u64>());
+        blocks.map(words).sum()
+    }
+
+    /// Returns whether the attempt may have staged the value that a word names.
+    pub(crate) fn may_have_staged(&self, word: u64) -> bool {
+        self.staged.len() > LOOKED_THROUGH_MAX
+            || self.staged.iter().any(|value| value.word() == word)
     }
 
     /// Returns the word that names a value, by the number of those staged before it.

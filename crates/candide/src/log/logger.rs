@@ -16,6 +16,7 @@ use super::notifier::Notifier;
 use super::progress::{Call, Progress};
 use super::turn::LogTurn;
 use crate::error::Abort;
+use crate::memory::OutOfMemory;
 use crate::sync::{
     AtomicBool, AtomicU64, Duration, MODELLED, Mutex, Ordering, lock, process, sleep,
 };
@@ -55,6 +56,11 @@ impl Outbox {
     #[inline]
     pub(crate) fn turn(&self) -> LogTurn<'_> {
         LogTurn::of(&self.buffer)
+    }
+
+    /// Makes room in the buffer for a record that the session's next commit adds.
+    pub(crate) fn reserve(&self, words: usize) -> Result<(), OutOfMemory> {
+        lock(&self.buffer).reserve(words)
     }
 
     /// Returns the number of words that the session has put into the buffer and that are not

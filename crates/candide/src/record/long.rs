@@ -129,6 +129,22 @@ pub(crate) fn append<A: ?Sized>(word: u64, _pin: &A, into: &mut Vec<u8>) {
     }
 }
 
+/// Calls `with` with the bytes of a value. BL2 holds as in [`append`].
+pub(crate) fn with_bytes<A: ?Sized, T>(word: u64, pin: &A, with: impl FnOnce(&[u8]) -> T) -> T {
+    if MODELLED {
+        let mut bytes = Vec::new();
+        append(word, pin, &mut bytes);
+        return with(&bytes);
+    }
+    if !names_block(word) {
+        return with(&word.to_le_bytes()[1..=short_bytes(word)]);
+    }
+    let block = block_of(word);
+    // SAFETY: BL2 says that the block is allocated for as long as the pin lasts, and BL3 that
+    // nothing writes its bytes meanwhile.
+    with(unsafe { block.bytes(HEADER_WORDS, length(block)) })
+}
+
 /// Returns the number of bytes of a value. BL2 holds as in [`append`].
 #[inline]
 pub(crate) fn len<A: ?Sized>(word: u64, _pin: &A) -> usize {

@@ -177,7 +177,7 @@ impl<P: Protocol> State<P> {
         let State { attempt, writes, worker, log, .. } = self;
         let context = &mut Context::new(engine, worker);
         let log = log.as_deref_mut().expect("the database has a log");
-        let (mut turn, logged) = match log.open() {
+        let (mut turn, logged) = match log.open(&context.local.values) {
             Ok(opened) => opened,
             Err(refusal) => {
                 P::abort(context, attempt, writes);
@@ -188,7 +188,10 @@ impl<P: Protocol> State<P> {
             true => P::commit_late(context, attempt, writes, &mut turn)?,
             false => P::commit(context, attempt, writes, &mut turn)?,
         };
-        logged.append(turn, engine, committed, |record| P::changes(attempt, writes, record));
+        let values = &context.local.values;
+        logged.append(turn, (engine, values), committed, |record| {
+            P::changes(attempt, writes, record);
+        });
         Ok(committed)
     }
 

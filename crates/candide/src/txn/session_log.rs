@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 use crate::access::{Change, ChangeKind, ChangeSink};
-use crate::engine::{Committed, Common, TableCore};
+use crate::engine::{Committed, Common, TableCore, Values};
 use crate::error::Abort;
 use crate::log::{Level, Log, LogTurn, Outbox};
-use crate::record::RecordAt;
+use crate::memory::OutOfMemory;
+use crate::record::value::names_value;
+use crate::record::{RecordAt, long};
 use crate::schema::Words;
 use crate::sync::is_in_step;
 use candide_log::format::commit::{CommitWriter, Head};
@@ -78,12 +80,15 @@ impl SessionLog {
     /// Returns the parts that a commit needs: the buffer, and the tables that the session knows.
     ///
     /// # Errors
-    /// [`Abort::LogFailed`], [`Abort::DiskFull`]: the commit must not write.
+    /// [`Abort::LogFailed`], [`Abort::DiskFull`], [`Abort::MemoryLimit`]: the commit must not write.
     #[inline]
-    pub(crate) fn open(&mut self) -> Result<(LogTurn<'_>, Logged<'_>), Abort> {
+    pub(crate) fn open(&mut self, values: &Values) -> Result<(LogTurn<'_>, Logged<'_>), Abort> {
         let SessionLog { log, outbox, tables, stamp, .. } = self;
         *stamp = 0;
         log.progress.admit()?;
+        if values.count() > 0 {
+            reserve(outbox, values)?;
+        }
         *stamp = NOW;
         Ok((outbox.turn(), Logged { log, outbox, tables, stamp }))
     }
@@ -92,6 +97,13 @@ impl SessionLog {
     pub(crate) fn close(&self) {
         self.outbox.close();
     }
+}
+
+/// Makes room for the bytes of values that a commit is about to log.
+#[cold]
+#[inline(never)]
+fn reserve(outbox: &Outbox, values: &Values) -> Result<(), Abort> {
+    outbox.reserve(values.logged_words()).map_err(|OutOfMemory| Abort::MemoryLimit)
 }
 
 /// The parts of a session's log with which a commit is logged.
@@ -109,7 +121,7 @@ impl Logged<'_> {
     pub(crate) fn append(
         self,
         turn: LogTurn<'_>,
-        engine: &Common,
+        (engine, values): (&Common, &Values),
         committed: Committed,
         changes: impl FnOnce(&mut Record<'_>),
     ) {
@@ -117,11 +129,13 @@ impl Logged<'_> {
         let mut buffer = turn.into_buffer();
         let added = {
             let writer = CommitWriter::begin(&mut buffer.records);
-            let nothing = LoggedTable { number: None, key_words: 0, is_packed: false };
+            let nothing =
+                LoggedTable { number: None, of_long: None, key_words: 0, is_packed: false };
             let mut record = Record {
                 writer,
                 tables: self.tables,
                 engine,
+                values,
                 table: u32::MAX,
                 logged: nothing,
                 last: None,
@@ -129,6 +143,7 @@ impl Logged<'_> {
             changes(&mut record);
             record.writer.finish(committed.stamp, committed.version) as u64
         };
+        buffer.use_reserved();
         drop(buffer);
         if added > 0 {
             self.log.note_appended(self.outbox, added);
@@ -141,6 +156,8 @@ pub(crate) struct Record<'a> {
     writer: CommitWriter<'a>,
     tables: &'a mut Vec<Arc<TableCore>>,
     engine: &'a Common,
+    /// The values that the commit has staged.
+    values: &'a Values,
     /// The table of the change before, and how its changes are logged.
     table: u32,
     logged: LoggedTable,
@@ -151,8 +168,11 @@ pub(crate) struct Record<'a> {
 /// How changes of a table are logged.
 #[derive(Clone, Copy)]
 struct LoggedTable {
-    /// The number of the table in the log; `None` if it is not logged.
+    /// The number of the table in the log; `None` if it is not logged, or has columns of any
+    /// length.
     number: Option<u16>,
+    /// The number of a table with columns of any length.
+    of_long: Option<u16>,
     key_words: u8,
     /// Whether records keep their keys packed.
     is_packed: bool,
@@ -166,7 +186,9 @@ impl ChangeSink for Record<'_> {
         if u32::from(at.table()) != self.table {
             self.go_to(at.table());
         }
-        let LoggedTable { number: Some(table), key_words, is_packed } = self.logged else { return };
+        let LoggedTable { number: Some(table), key_words, is_packed, .. } = self.logged else {
+            return self.add_long(change);
+        };
         let first = (at.start_in_row(key_words.into()) + first) as u16;
         let head = Head { kind, table, first, count: words.len() as u16 };
         let row = at.record();
@@ -200,6 +222,49 @@ impl Record<'_> {
         }
     }
 
+    /// Adds a change of a table with columns of any length, unless the table is not logged: the
+    /// words of such columns as zeros, and behind them the bytes of the values that the change
+    /// sets. An update that repeats the word of a block has not set it.
+    #[cold]
+    #[inline(never)]
+    fn add_long(&mut self, change: Change<'_>) {
+        let LoggedTable { of_long: Some(table), key_words, .. } = self.logged else { return };
+        let Change { at, kind, first, words } = change;
+        let start = at.start_in_row(key_words.into());
+        let of_unit = self.tables[self.table as usize].layout.named().iter();
+        let of_unit = of_unit.filter(|named| usize::from(named.unit) == at.unit());
+        let places = of_unit.map(|named| usize::from(named.word));
+        let places: Vec<usize> =
+            places.filter(|place| (first..first + words.len()).contains(place)).collect();
+        let count = words.len() as u16;
+        let head = Head { kind, table, first: (start + first) as u16, count };
+        let row = at.record();
+        let before = self.last.replace((row, kind, head.first + count));
+        let word = |index: usize| match places.contains(&(first + index)) {
+            true => 0,
+            false => words.get(index),
+        };
+        if before.is_some_and(|(before, ..)| before == row) {
+            self.writer.change_same_row(head, word);
+        } else {
+            let key = self.tables[self.table as usize].layout.unpacked_key(row);
+            let key = key.as_slice();
+            self.writer.change(head, key.len() as u8, |index| key[index], word);
+        }
+        for place in places {
+            let (word, at) = (words.get(place - first), (start + place) as u16);
+            if word == long::NOTHING {
+                self.writer.value(at, None);
+            } else if kind != ChangeKind::Update
+                || !names_value(word)
+                || self.values.may_have_staged(word)
+            {
+                // The attempt is pinned (BL2).
+                long::with_bytes(word, self.values, |bytes| self.writer.value(at, Some(bytes)));
+            }
+        }
+    }
+
     /// Looks up how changes of a table are logged.
     #[inline(never)]
     fn go_to(&mut self, number: u16) {
@@ -209,10 +274,13 @@ impl Record<'_> {
             let tables = self.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
             self.tables.clone_from(&tables);
         }
-        let TableCore { log_number, layout, .. } = &*self.tables[usize::from(number)];
+        let TableCore { log_number, layout, has_values, .. } = &*self.tables[usize::from(number)];
         self.table = number.into();
+        let number_in_log = log_number.get();
+        let has_long = !layout.named().is_empty() && !has_values;
         self.logged = LoggedTable {
-            number: log_number.get(),
+            number: number_in_log.filter(|_| !has_long),
+            of_long: number_in_log.filter(|_| has_long),
             key_words: layout.key_words() as u8,
             is_packed: layout.packs_keys(),
         };

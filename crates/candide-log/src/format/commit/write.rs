@@ -2,6 +2,7 @@
 
 use super::head::{ChangeKind, HEADER_WORDS, Head, SAME_ROW, VALUES, entry_words};
 use crate::format::value;
+use std::collections::TryReserveError;
 
 /// Commit records, one behind the other, in a buffer that can be used again.
 #[derive(Debug, Default)]
@@ -37,6 +38,19 @@ impl RecordBuffer {
         self.words.len()
     }
 
+    /// Makes room for records of this many words together.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn try_reserve(&mut self, words: usize) -> Result<(), TryReserveError> {
+        let least = self.used + words + Self::GROWTH_WORDS;
+        if let Some(more) = least.checked_sub(self.words.len()) {
+            self.words.try_reserve(more)?;
+            self.words.resize(self.words.len().max(least), 0);
+        }
+        Ok(())
+    }
+
     /// Removes all records, and keeps the memory.
     pub fn clear(&mut self) {
         self.used = 0;
@@ -60,6 +74,8 @@ pub struct CommitWriter<'a> {
     at: usize,
     /// The place of the header of the last entry.
     last: usize,
+    /// The place of the header of that entry's last value, if it has values.
+    last_value: usize,
     entries: u32,
     /// The place that the next word will have when the last entry is complete.
     #[cfg(debug_assertions)]
@@ -75,6 +91,7 @@ impl<'a> CommitWriter<'a> {
             buffer,
             at,
             last: at,
+            last_value: at,
             entries: 0,
             #[cfg(debug_assertions)]
             due: at,
@@ -222,17 +239,24 @@ impl<'a> CommitWriter<'a> {
     /// A value has more than [`VALUE_BYTES_MAX`](value::VALUE_BYTES_MAX) bytes.
     pub fn values(&mut self, values: &[(u16, Option<&[u8]>)]) {
         debug_assert!(values.is_sorted_by(|one, next| one.0 < next.0), "places ascend");
-        for (number, (place, bytes)) in values.iter().enumerate() {
-            let words = value::words(*bytes);
-            #[cfg(debug_assertions)]
-            {
-                self.due += words;
-            }
-            value::write(self.next(words), *place, *bytes, number + 1 == values.len());
+        values.iter().for_each(|&(place, bytes)| self.value(place, bytes));
+    }
+
+    /// Appends one value to the last entry, behind those that it has, as
+    /// [`values`](CommitWriter::values) does.
+    pub fn value(&mut self, place: u16, bytes: Option<&[u8]>) {
+        let words = value::words(bytes);
+        #[cfg(debug_assertions)]
+        {
+            self.due += words;
         }
-        if !values.is_empty() {
-            self.buffer.words[self.last] |= u64::from(VALUES);
+        let head = self.last;
+        if self.buffer.words[head] & u64::from(VALUES) != 0 {
+            value::set_not_last(&mut self.buffer.words[self.last_value]);
         }
+        self.last_value = self.at;
+        value::write(self.next(words), place, bytes, true);
+        self.buffer.words[head] |= u64::from(VALUES);
     }
 
     /// Counts an entry of this many words.
