@@ -42,7 +42,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-// Layers, lowest first: names, schema, text, format, random, disk, error, target,
+// Layers, lowest first: names, schema, format, text, random, disk, error, target,
 // stored_row, rows, directory, log, checkpoint, store, tools.
 mod checkpoint;
 mod directory;
