@@ -44,7 +44,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-// Layers, lowest first: names, schema, text, format, random, sum, disk, error, target, stored_row,
+// Layers, lowest first: names, schema, format, text, random, sum, disk, error, target, stored_row,
 // rows, directory, log, checkpoint, store, tools.
 mod checkpoint;
 mod directory;

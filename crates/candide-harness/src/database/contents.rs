@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use candide_log::OpenError;
+use candide_log::format::long_row::LongRow;
 use candide_log::schema::TableSchema;
 use candide_log::text::{TextFormat, TextWriter};
 use candide_log::tools::{self, RowReader};
@@ -53,7 +54,7 @@ impl RowReader for Counter {
         ControlFlow::Continue(())
     }
 
-    fn row(&mut self, table: &TableSchema, _: &[u64], _: &[u64]) -> ControlFlow<()> {
+    fn row(&mut self, table: &TableSchema, _: LongRow<'_>) -> ControlFlow<()> {
         *self.rows.entry(table.number).or_default() += 1;
         ControlFlow::Continue(())
     }
@@ -234,7 +235,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn print(&mut self, table: &TableSchema, key: &[u64], words: &[u64]) -> Result<(), Stop> {
+    fn print(&mut self, table: &TableSchema, row: LongRow<'_>) -> Result<(), Stop> {
+        let key = row.key;
         let Some(writer) = &mut self.writer else { return Ok(()) };
         if self.number.is_some_and(|number| number < table.number) {
             return Err(Stop::Done);
@@ -245,7 +247,7 @@ impl<'a> Printer<'a> {
         if self.key.is_some() {
             self.out.write_all(writer.head().as_bytes()).map_err(Stop::Io)?;
         }
-        let line = writer.row(key, words).map_err(|what| {
+        let line = writer.row(row).map_err(|what| {
             Stop::Fault(format!("the row with the key {}: {what}", show_key(table, key)))
         })?;
         self.out.write_all(line.as_bytes()).map_err(Stop::Io)?;
@@ -273,8 +275,8 @@ impl RowReader for Printer<'_> {
         self.goes_on(begun)
     }
 
-    fn row(&mut self, table: &TableSchema, key: &[u64], words: &[u64]) -> ControlFlow<()> {
-        let printed = self.print(table, key, words);
+    fn row(&mut self, table: &TableSchema, row: LongRow<'_>) -> ControlFlow<()> {
+        let printed = self.print(table, row);
         self.goes_on(printed)
     }
 }

@@ -249,7 +249,11 @@ impl<'a> ChangeJson<'a> {
         let Some(table) = table.filter(|table| !table.fields.is_empty()) else { return shown };
         let key = table.key_values(change.key);
         let columns = key.and_then(|key| {
-            let columns = table.column_values(change.first, change.words)?;
+            let mut columns = table.column_values(change.first, change.words)?;
+            for value in change.values() {
+                let Some(field) = table.long_column(value.place) else { continue };
+                columns.push((&*field.name, field.of_bytes(value.bytes().as_deref())?));
+            }
             Ok((key, columns))
         });
         match columns {

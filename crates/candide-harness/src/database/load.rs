@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use candide::any::Erased;
 use candide::experiments::TableWords;
 use candide::{Abort, Database, Level, LogOptions, Session};
+use candide_log::format::long_row::LongRow;
 use candide_log::schema::TableSchema;
 use candide_log::text::{Fault, TextError, TextFormat, TextReader};
 use candide_log::tools::{self, RowReader};
@@ -105,7 +106,7 @@ fn table_of(place: &Path, name: &str) -> Result<TableSchema, Failure> {
             ControlFlow::Break(())
         }
 
-        fn row(&mut self, _: &TableSchema, _: &[u64], _: &[u64]) -> ControlFlow<()> {
+        fn row(&mut self, _: &TableSchema, _: LongRow<'_>) -> ControlFlow<()> {
             ControlFlow::Break(())
         }
     }

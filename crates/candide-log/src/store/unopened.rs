@@ -106,7 +106,7 @@ impl LocalBlocks<'_> {
     ///
     /// # Errors
     /// The log cannot be read, or is damaged.
-    pub fn next(&mut self) -> Result<Option<LocalBlock>, OpenError> {
+    pub fn next_block(&mut self) -> Result<Option<LocalBlock>, OpenError> {
         while let Some(block) = self.reader.next()? {
             let segment = self.reader.segments()[block.segment].number();
             let end = LogPlace { segment, offset: block.offset + block.header.size() };

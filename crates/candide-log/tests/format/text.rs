@@ -3,6 +3,7 @@
 use crate::draws::Draws;
 use crate::fields::fields;
 use crate::samples;
+use candide_log::format::long_row::LongRow;
 use candide_log::format::manifest::fields_hash;
 use candide_log::schema::{PartSchema, StructSchema, TableSchema, TypeSchema, Value};
 use candide_log::text::{TextError, TextFormat, TextReader, TextWriter, json_of};
@@ -69,7 +70,8 @@ fn value(draws: &mut Draws, ty: &TypeSchema) -> Value {
 fn text_of(table: &TableSchema, format: TextFormat, rows: &[Row]) -> String {
     let mut writer = TextWriter::new(table, format);
     let mut text = writer.head().to_owned();
-    rows.iter().for_each(|(key, words)| text.push_str(writer.row(key, words).unwrap()));
+    rows.iter()
+        .for_each(|(key, words)| text.push_str(writer.row(LongRow::fixed(key, words)).unwrap()));
     text
 }
 

@@ -6,7 +6,7 @@ use candide_log::disk::{Disk, RealDisk};
 use candide_log::format::manifest::{Manifest, fields_hash, table_bytes};
 use candide_log::schema::{FieldPlace, FieldSchema, TableState, TypeSchema};
 use candide_log::tools::{repair, stats, verify};
-use candide_log::{OpenError, StoreError, TableSchema};
+use candide_log::{StoreError, TableSchema};
 use candide_log_testing::{CrashOptions, Fault, SimDisk};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -418,30 +418,6 @@ fn a_change_that_has_failed_is_settled_before_the_table_is_used_again() {
             assert!(found.contains_key("users"), "{operation} {}", state.describe());
         }
     }
-}
-
-#[test]
-fn a_table_with_columns_of_any_length_is_refused_with_the_column() {
-    let (disk, opened, _) = open_new();
-    drop((opened.log, opened.store));
-    change_manifest(&disk, |manifest| {
-        let table = &mut manifest.tables[0];
-        let field = |name: &str, place, ty| FieldSchema {
-            name: name.to_string(),
-            place,
-            ty,
-            default: None,
-        };
-        let column = FieldPlace::Column { group: 0, word: 0, shift: 0 };
-        table.fields = vec![
-            field("id", FieldPlace::Key { word: 0 }, TypeSchema::Unsigned(64)),
-            field("story", column, TypeSchema::LongText),
-        ];
-        table.schema = fields_hash(&table.fields);
-    });
-    let refused = open(disk).map(|_| ()).unwrap_err();
-    let what = "the word of column \"story\" is not 0";
-    assert!(refused.to_string().contains(what), "{refused}");
 }
 
 #[test]

@@ -16,3 +16,4 @@ mod reopening;
 mod support;
 mod together;
 mod tools;
+mod values;

@@ -44,7 +44,7 @@ impl<'a> Compare<'a> {
         known: Option<Known>,
     ) -> Result<Compare<'a>, OpenError> {
         let words = known.map_or(0, |known| known.words as usize);
-        let current = if words > 0 { local.next()? } else { None };
+        let current = if words > 0 { local.next_block()? } else { None };
         let cut = known.map_or((0, 0), |known| known.cut);
         Ok(Compare { local, current, words, end: begin, cut })
     }
@@ -82,7 +82,7 @@ impl<'a> Compare<'a> {
             if self.current.is_some() {
                 return Ok(true);
             }
-            self.current = self.local.next()?;
+            self.current = self.local.next_block()?;
             if self.current.is_none() {
                 return Ok(false);
             }

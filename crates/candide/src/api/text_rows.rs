@@ -13,6 +13,7 @@ use crate::handle::Handle;
 use crate::schema::{Key, Record, RowType};
 use crate::shared::Inner;
 use crate::txn::Tx;
+use candide_log::format::long_row::LongRow;
 use candide_log::schema::TableSchema;
 use candide_log::text::{Fault, TextError, TextFormat, TextReader, TextWriter};
 use std::io::{self, BufReader, Read, Write};
@@ -125,7 +126,7 @@ fn export<P: Protocol>(
         if written.is_err() {
             return;
         }
-        match writer.row(key, words) {
+        match writer.row(LongRow::fixed(key, words)) {
             Ok(row) => piece.push_str(row),
             Err(what) => written = Err(io::Error::new(io::ErrorKind::InvalidData, what)),
         }

@@ -1,13 +1,13 @@
 //! Tests of rows with strings and bytes of any length.
 
+mod files;
+
 use super::waiting::eventually;
 use crate::engine::{Protocol, Versioned};
 use crate::record::value::names_value;
-use crate::{Abort, Database, Error, LogOptions, Occ, Session, Table, TableOptions, Whole};
+use crate::{Abort, Database, Occ, Session, Table, Whole};
 use candide_derive::Record;
-use candide_log_testing::SimDisk;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq, Record)]
 #[record(crate = crate, ordered)]
@@ -277,22 +277,12 @@ fn the_memory_limit_counts_values() {
 }
 
 #[test]
-fn files_and_exports_refuse_rows_that_they_do_not_have_yet() {
-    let disk = Arc::new(SimDisk::new());
-    let db = Database::<Occ>::builder().open_on(disk, LogOptions::new()).unwrap();
-    let text = |what: &str| {
-        format!(
-            "row type User cannot be stored: its column name has values of any length, which {what} not have"
-        )
-    };
-    let refused = db.table::<User>("users").unwrap_err();
-    assert_eq!(refused.to_string(), text("the files of a database do"));
-    assert!(matches!(refused, Error::RowType { row: "User", .. }));
-    let users = db.table_with::<User>("users", TableOptions::default().volatile()).unwrap();
-    db.run(|tx| users.insert(tx, User::new(8))).unwrap();
-    assert_eq!(db.run(|tx| users.read(tx, 8, Whole)), Ok(User::new(8)));
+fn exports_refuse_rows_that_they_do_not_have_yet() {
+    let (_db, users) = scene::<Occ>();
+    let text = "row type User cannot be stored: its column name has values of any length, which \
+                exports do not have";
     let export = users.export(&mut Vec::new()).unwrap_err();
-    assert_eq!(export.to_string(), text("exports do"));
+    assert_eq!(export.to_string(), text);
     let import = users.import(&mut &[][..]).unwrap_err();
-    assert_eq!(import.to_string(), text("exports do"));
+    assert_eq!(import.to_string(), text);
 }

@@ -62,7 +62,10 @@ impl Tables {
             match found.tables.iter().find(|(_, note)| is_it(note)) {
                 _ if *core.name == *NOTES => {}
                 Some((number, note)) => {
-                    known.insert(*number, Followed { table: ChangedTable::plain(core), sum: note.sum });
+                    known.insert(
+                        *number,
+                        Followed { table: ChangedTable::plain(core), sum: note.sum },
+                    );
                 }
                 None => drop_named(inner, session, &core.name)?,
             }
@@ -104,7 +107,8 @@ impl Tables {
 
     /// Returns the sum of all tables that have a name in the other database.
     pub(super) fn sum(&self) -> u64 {
-        let named = self.known.values().filter(|known| !known.table.core.name.starts_with(NAMELESS));
+        let named =
+            self.known.values().filter(|known| !known.table.core.name.starts_with(NAMELESS));
         named.fold(0, |sum, known| sum.wrapping_add(table_sum(&known.table.core.name, known.sum)))
     }
 
