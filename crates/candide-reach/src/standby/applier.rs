@@ -292,8 +292,7 @@ impl Receiver for Applier {
             self.noted = Some(noted);
         }
         if is_anew {
-            let same = header.stamp_generation == self.state().0;
-            self.forget_waiting(if same { self.state().1 } else { 0 });
+            self.forget_waiting(0);
         }
         let waited = self.batches.pending().len();
         let batch = self.batches.add(header.cut, words_of(block))?;

@@ -264,7 +264,7 @@ impl Catalog {
     }
 
     fn new_core(&self, common: &Common, plan: Plan) -> Result<TableCore, Error> {
-        let Plan { name, row_type, groups, split, key_words, .. } = plan;
+        let Plan { row_type, groups, split, key_words, .. } = plan;
         let protocol = &common.properties;
         let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
         let (cell_words, new_record_flags) = match self.locks() {
@@ -311,29 +311,7 @@ impl Catalog {
                 (whole, short)
             })
         });
-        let index = if plan.ordered {
-            let nodes = match former.map(|former| &former.index) {
-                Some(index @ TableIndex::Ordered(_)) => index.blocks().clone(),
-                _ => new_slab(OrderedIndex::NODE_WORDS),
-            };
-            OrderedIndex::new(nodes, key_words, protocol.node_words).map(TableIndex::Ordered)
-        } else {
-            let of_key = (key_words, plan.hashed_words);
-            let size = Size {
-                capacity: plan.capacity,
-                grows: !common.options.factors.has(Factor::FixedHash),
-            };
-            HashIndex::new(
-                &common.memory,
-                &self.lines,
-                of_key,
-                protocol.node_words,
-                size,
-                self.seed,
-            )
-            .map(TableIndex::Hash)
-        };
-        let index = index.map_err(|_| common.memory_limit_error())?;
+        let index = self.new_index(common, &plan, former, &new_slab)?;
         let deleted_index = match &index {
             TableIndex::Ordered(index) if protocol.keeps_deleted_index => {
                 Some(DeletedIndex::beside(index).map_err(|_| common.memory_limit_error())?)
@@ -355,7 +333,7 @@ impl Catalog {
             number,
             log_number: LogNumber::new(plan.log_number),
             adoption: Mutex::new(()),
-            name: name.into(),
+            name: plan.name.into(),
             row_type,
             groups,
             layout,
@@ -371,5 +349,29 @@ impl Catalog {
             versions,
             has_values: plan.has_values,
         })
+    }
+    /// Makes the index of a table, in the memory of `former` if there is one.
+    fn new_index(
+        &self,
+        common: &Common,
+        plan: &Plan,
+        former: Option<&TableCore>,
+        new_slab: &dyn Fn(usize) -> Arc<Slab>,
+    ) -> Result<TableIndex, Error> {
+        let node_words = common.properties.node_words;
+        let index = if plan.ordered {
+            let nodes = match former.map(|former| &former.index) {
+                Some(index @ TableIndex::Ordered(_)) => index.blocks().clone(),
+                _ => new_slab(OrderedIndex::NODE_WORDS),
+            };
+            OrderedIndex::new(nodes, plan.key_words, node_words).map(TableIndex::Ordered)
+        } else {
+            let of_key = (plan.key_words, plan.hashed_words);
+            let grows = !common.options.factors.has(Factor::FixedHash);
+            let size = Size { capacity: plan.capacity, grows };
+            HashIndex::new(&common.memory, &self.lines, of_key, node_words, size, self.seed)
+                .map(TableIndex::Hash)
+        };
+        index.map_err(|_| common.memory_limit_error())
     }
 }

@@ -386,10 +386,7 @@ impl fmt::Display for Error {
             Error::NotUnique { table, index } => {
                 write!(f, "two rows of table {table:?} have the same key in {index:?}, so that index cannot be unique; change one of them, or leave out `unique`")
             }
-            Error::Busy { waited } => {
-                let seconds = waited.as_secs();
-                write!(f, "the call has waited {seconds} s for running transactions; try again when they have ended")
-            }
+            Error::Busy { waited } => end_wait(f, waited.as_secs()),
             Error::Schema { table, row, difference, advice } => write!(
                 f,
                 "the rows of table {table:?} are not of type {row}: {difference}; {advice}"
@@ -414,6 +411,14 @@ impl fmt::Display for Error {
             Error::Stream(error) => error.fmt(f),
         }
     }
+}
+
+/// Writes that a call has waited for too long.
+fn end_wait(f: &mut fmt::Formatter<'_>, seconds: u64) -> fmt::Result {
+    write!(
+        f,
+        "the call has waited {seconds} s for running transactions; try again when they have ended"
+    )
 }
 
 /// Writes that a table could not be migrated, because of the row with this key if there is one.

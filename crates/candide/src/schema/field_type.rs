@@ -106,11 +106,11 @@ pub enum FieldType {
 impl FieldType {
     /// Returns whether values have any length.
     pub(crate) const fn is_long(&self) -> bool {
-        match self {
-            FieldType::Optional(FieldType::LongText | FieldType::LongBytes) => true,
-            FieldType::LongText | FieldType::LongBytes => true,
-            _ => false,
-        }
+        let inner = match self {
+            FieldType::Optional(inner) => inner,
+            other => other,
+        };
+        matches!(inner, FieldType::LongText | FieldType::LongBytes)
     }
 }
 
