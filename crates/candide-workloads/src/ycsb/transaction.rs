@@ -129,14 +129,14 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
         let keys = operations.map(|operation| u64::from(operation.key));
         let rows = self.table.find_many(self.tx, &keys)?;
         for (row, operation) in rows.iter().zip(operations) {
-            row.prefetch(UserRow::COLUMNS[usize::from(operation.column)]);
+            row.prefetch(UserRow::<L>::COLUMNS[usize::from(operation.column)]);
         }
         let Manner { access, for_update, think } = self.manner;
         for (row, operation) in rows.iter().zip(operations) {
             let blind = operation.write && access == Access::Blind;
             if !blind {
                 let column = if operation.write { operation.observed } else { operation.column };
-                let column = UserRow::COLUMNS[usize::from(column)];
+                let column = UserRow::<L>::COLUMNS[usize::from(column)];
                 let value = black_box(if operation.write && for_update {
                     row.read_for_update(column)?
                 } else {
