@@ -30,7 +30,7 @@ framework::row!(Made, id: u64, count: i64, small: Option<u8>);
 fn rows_may_be_made_by_macros_of_other_crates() {
     let _: candide::schema::KeyColumn<Made, u64> = Made::ID;
     let _: candide::Column<Made, Option<u8>> = Made::SMALL;
-    assert_eq!(candide::Column::name(&Made::COUNT), "count");
+    assert_eq!(Made::COUNT.name(), "count");
 }
 
 mod elsewhere {

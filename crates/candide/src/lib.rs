@@ -92,8 +92,8 @@
 #[path = "tests/protocol_tests.rs"]
 mod protocol_tests;
 
-// Layers, lowest first: sync, timestamps, factor, unknown_name, policy, error, stats, log,
-// memory, epoch, schema, record, index, access, engine, locks, protocols, gc, txn, catalog,
+// Layers, lowest first: sync, timestamps, factor, unknown_name, policy, error, stats, memory,
+// log, epoch, schema, record, index, access, engine, locks, protocols, gc, txn, catalog,
 // durable, shared, handle, api, objects, serde.
 mod access;
 mod api;

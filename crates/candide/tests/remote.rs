@@ -224,7 +224,8 @@ fn a_transaction_without_writes_waits_for_an_append_that_began_after_it() {
     let Scene { remote, db, items, .. } = scene();
     db.run(|tx| items.insert(tx, Item { id: 1, count: 5 })).unwrap();
     remote.take();
-    let ends: [fn(&Table<Item>, &candide::Tx<'_>) -> Result<(), Abort>; 3] = [
+    type End = fn(&Table<Item>, &candide::Tx<'_>) -> Result<(), Abort>;
+    let ends: [End; 3] = [
         |items, tx| items.get(tx, 1, Item::COUNT).map(drop),
         |items, tx| items.insert(tx, Item { id: 1, count: 5 }),
         |items, tx| items.update(tx, 1, Item::COUNT.sub(9).at_least(0)),

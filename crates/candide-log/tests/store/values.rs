@@ -114,7 +114,7 @@ fn writes(number: usize, rows: &BTreeMap<u64, Row>) -> Vec<Write> {
     let whole = || {
         let values = vec![
             (TEXT, Some(text(number))),
-            (NOTE, (number % 3 > 0).then(|| text(new as usize / 3))),
+            (NOTE, (!number.is_multiple_of(3)).then(|| text(new as usize / 3))),
         ];
         write(ChangeKind::Put, 0, &[new, 0, 0], values)
     };

@@ -31,7 +31,7 @@ pub(super) fn load(
                 replica.rows(rows).map_err(|error| PartError::Replica(error.to_string()))?;
             }
             Contents::LongRows { .. } => {
-                let what = "rows have values, which no column has";
+                let what = "rows have values of any length, which a standby cannot take in";
                 return Err(PartError::Malformed(Malformed::new(at, what)));
             }
             Contents::Pending { .. } => {

@@ -63,7 +63,7 @@ fn readers_see_the_state_after_whole_objects_and_never_fail() {
         let (db, accounts, is_over) = (&db, &accounts, &is_over);
         scope.spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
-                sum_is_zero(db.read_view(|tx| accounts.sum(tx, Account::CENTS)).unwrap() as i64);
+                sum_is_zero(db.read_view(|tx| accounts.sum(tx, Account::CENTS)).unwrap());
             }
         });
         scope.spawn(move || {

@@ -162,13 +162,13 @@ impl Source {
 
     /// Returns all that the other database has.
     pub fn whole(&mut self) -> Whole {
-        self.with(|db| drop(db.checkpoint().unwrap()));
+        self.with(|db| _ = db.checkpoint().unwrap());
         let mut whole = Whole { tables: Vec::new(), rows: Rows::new(), note: self.next_note() };
         inspect(&self.disk, &mut |item| {
             match item {
                 Item::Manifest(manifest) => whole.tables.clone_from(&manifest.tables),
-                Item::Row { table, key, words, .. } => {
-                    whole.rows.insert((table, key.to_vec()), words.to_vec());
+                Item::Row { table, row, .. } => {
+                    whole.rows.insert((table, row.key.to_vec()), row.words.to_vec());
                 }
                 _ => {}
             }

@@ -6,3 +6,4 @@ mod failures;
 mod following;
 mod primary;
 mod promotion;
+mod whole;

@@ -213,9 +213,9 @@ impl Primary {
     fn sum(&self, manifest: &Manifest) -> u64 {
         let mut sums: BTreeMap<u32, u64> = BTreeMap::new();
         inspect(&self.disk, &mut |item| {
-            if let Item::Row { table, key, words, .. } = item {
+            if let Item::Row { table, row, .. } = item {
                 let sum = sums.entry(table).or_default();
-                *sum = sum.wrapping_add(row_hash(key, words));
+                *sum = sum.wrapping_add(row_hash(row.key, row.words));
             }
             ControlFlow::Continue(())
         })

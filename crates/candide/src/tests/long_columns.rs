@@ -43,8 +43,8 @@ impl User {
             name: of(0),
             visits: id as u32,
             photo: of(1).into_bytes(),
-            nickname: (id % 3 != 0).then(|| of(2)),
-            hash: (id % 4 != 0).then(|| of(3).into_bytes()),
+            nickname: (!id.is_multiple_of(3)).then(|| of(2)),
+            hash: (!id.is_multiple_of(4)).then(|| of(3).into_bytes()),
             age: 40,
         }
     }

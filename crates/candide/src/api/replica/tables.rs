@@ -148,6 +148,12 @@ impl Tables {
         table: &TableSchema,
     ) -> Result<(), Error> {
         let number = table.number;
+        if let Some(field) = table.fields.iter().find(|field| field.ty.is_value()) {
+            let (table, column) = (&table.name, &field.name);
+            let what =
+                format!("table {table:?} has column `{column}`, whose values have any length");
+            return Err(Error::Files { problem: format!("{what}: a standby cannot have it") });
+        }
         if table.name == NOTES {
             // The other database has followed one, too.
             self.skipped.insert(number);
