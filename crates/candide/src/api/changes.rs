@@ -101,8 +101,11 @@ pub(super) fn apply<P: Protocol>(
         Failure::Ghost(format!("{what} of a row that is not there: table {name:?}, key {key:x?}"))
     };
     let mut staged = Staged::new(change);
-    if !table.long.is_empty() && change.kind != ChangeKind::Delete {
-        staged.add_values(tx, state, table, change)?;
+    if !table.long.is_empty() {
+        state.note_value_write(tx.engine, core)?;
+        if change.kind != ChangeKind::Delete {
+            staged.add_values(tx, state, table, change)?;
+        }
     }
     let is_plain = core.indexes.writes_are_plain();
     core.layout.in_kept_words(change.key, |key| match change.kind {
@@ -160,7 +163,6 @@ impl<'a> Staged<'a> {
         ChangedTable { core, long }: &ChangedTable,
         change: &Change<'_>,
     ) -> Result<(), Abort> {
-        state.note_value_write(tx.engine, core)?;
         let words = self.words.to_mut();
         if change.kind == ChangeKind::Update {
             let places = long.places().filter_map(|place| place.checked_sub(change.first));
