@@ -147,11 +147,12 @@
 //! * `VersionsExhausted`: phase 2 finds no larger version, and the epoch has reached its maximum.
 //! * `Guard`, `Overflow`: phase 4 fails. These outcomes are definite.
 //!
-//! # Costs A read compares the version with the view's base. If another session has written the
-//! version since the base, and this session has not met the version yet, the attempt examines all
-//! its earlier observations again. Each such look costs as much as there are observations; an
-//! attempt that has examined 128 so asks for a new epoch (`view.rs`, Cost). A commit notes the
-//! versions that it has installed, unless no other session is active (`epoch/alone.rs`).
+//! # Costs
+//! A read compares the version with the view's base. If another session has written the version
+//! since the base, and this session has not met the version yet, the attempt examines all its
+//! earlier observations again. Each such look costs as much as there are observations; an attempt
+//! that has examined 128 so asks for a new epoch (`view.rs`, Cost). A commit notes the versions
+//! that it has installed.
 //!
 //! A long transaction that reads what other sessions keep writing fails until it gets the
 //! starvation token. Reads for update avoid such failures for the rows that the transaction will
