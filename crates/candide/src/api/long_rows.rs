@@ -7,7 +7,7 @@ use crate::access::OutcomeNote;
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::index::Place;
-use crate::schema::{Buffer, Key, LONG_BYTES_MAX, LongSink, Record, store_in};
+use crate::schema::{Buffer, Key, LONG_BYTES_MAX, LongSink, Record, RowMeta, store_in};
 use crate::txn::{InsertTarget, Tx};
 
 /// The keeper of the bytes of a row that an operation is about to insert or to put. It borrows the
@@ -31,14 +31,36 @@ impl<R: Record, P: Protocol> LongSink for Keeper<'_, R, P> {
     }
 }
 
+/// [`Table::keep_row`].
+type KeepRow<R, P> = for<'a> fn(
+    &Table<R, P>,
+    &Tx<'_, P>,
+    &R,
+    &'a mut <R as Record>::Image,
+) -> Result<&'a [u64], Abort>;
+
+/// [`Table::insert_long`].
+type InsertLong<R, P> = fn(&Table<R, P>, &Tx<'_, P>, &R, &mut Place) -> Result<bool, Abort>;
+
 impl<R: Record, P: Protocol> Table<R, P> {
+    /// The function that keeps the bytes of a row; `None` if rows have no columns of any length, so
+    /// that it is not compiled for them.
+    pub(super) const KEEP_ROW: Option<KeepRow<R, P>> =
+        if R::LONG.is_empty() { None } else { Some(Table::keep_row) };
+
+    /// Returns the function that inserts a row with columns of any length, as
+    /// [`Table::KEEP_ROW`].
+    pub(super) const fn insert_of_long<const TELLS: bool>() -> Option<InsertLong<R, P>> {
+        if R::LONG.is_empty() { None } else { Some(Table::insert_long::<TELLS>) }
+    }
+
     /// Keeps the bytes of a row until the attempt ends, and returns the words of the row. Nothing
     /// is linked or staged before.
     ///
     /// # Errors
     /// [`Abort::TextTooLong`], [`Abort::MemoryLimit`].
     #[inline(never)]
-    pub(super) fn keep_row<'a>(
+    fn keep_row<'a>(
         &self,
         tx: &Tx<'_, P>,
         row: &R,
@@ -51,7 +73,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Does the work of [`Table::insert_unless`] for a row with columns of any length. If possible,
     /// links the record at `place`.
     #[inline(never)]
-    pub(super) fn insert_long<const TELLS: bool>(
+    fn insert_long<const TELLS: bool>(
         &self,
         tx: &Tx<'_, P>,
         row: &R,

@@ -251,8 +251,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts `row` unless a row with its key exists; returns whether `row` was inserted. If
     /// possible, links the record at `place`, where the last one was linked.
     fn insert_near(&self, tx: &Tx<'_, P>, row: &R, place: &mut Place) -> Result<bool, Abort> {
-        if !R::LONG.is_empty() {
-            return self.insert_long::<false>(tx, row, place);
+        if let Some(insert) = const { Self::insert_of_long::<false>() } {
+            return insert(self, tx, row, place);
         }
         let state = &mut *tx.state.borrow_mut();
         state.admit(tx.engine, &self.core)?;
@@ -287,8 +287,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &Tx<'_, P>,
         row: &R,
     ) -> Result<bool, Abort> {
-        if !R::LONG.is_empty() {
-            return self.insert_long::<TELLS>(tx, row, &mut Place::default());
+        if let Some(insert) = const { Self::insert_of_long::<TELLS>() } {
+            return insert(self, tx, row, &mut Place::default());
         }
         let state = &mut *tx.state.borrow_mut();
         let target = self.record_for(tx, state, &row.key())?;
@@ -363,9 +363,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     #[doc(alias = "upsert")]
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
-        let words = match R::LONG.is_empty() {
-            true => store_in(&row, &mut image, &mut NoLong)?,
-            false => self.keep_row(tx, &row, &mut image)?,
+        let words = match Self::KEEP_ROW {
+            None => store_in(&row, &mut image, &mut NoLong)?,
+            Some(keep_row) => keep_row(self, tx, &row, &mut image)?,
         };
         let state = &mut *tx.state.borrow_mut();
         self.in_words(&row.key(), |key| state.put(tx.engine, &self.core, key, words))
