@@ -44,8 +44,11 @@ fn a_standby_follows_a_database_that_is_opened_again_and_takes_over() {
     let (place, disk) = (SimPlace::new(1), SimDisk::default());
     let of_standby: Arc<dyn Place> = Arc::new(place.handle(2));
     let (mut db, mut items) = open(&disk, &place);
-    insert(&db, &items, 0).unwrap();
+    let pending = db.run_logged(|tx| items.insert(tx, Item { id: 0, count: 0 }));
+    let first = pending.position().unwrap();
     let standby = follow(&of_standby, &SimDisk::default()).unwrap();
+    // It may have begun with an object without the table.
+    standby.wait_for(first.generation, first.stamp, LONG).unwrap();
     let there = standby.database().table::<Item>("items").unwrap();
     for round in 1..5 {
         (0..9).for_each(|id| insert(&db, &items, 10 * round + id).unwrap());
