@@ -46,6 +46,7 @@ fn a_standby_follows_a_database_that_is_opened_again_and_takes_over() {
     let (mut db, mut items) = open(&disk, &place);
     let pending = db.run_logged(|tx| items.insert(tx, Item { id: 0, count: 0 }));
     let first = pending.position().unwrap();
+    pending.wait_for(Level::Replicated).unwrap();
     let standby = follow(&of_standby, &SimDisk::default()).unwrap();
     // It may have begun with an object without the table.
     standby.wait_for(first.generation, first.stamp, LONG).unwrap();
