@@ -79,15 +79,16 @@ struct Led {
     bytes: u64,
 }
 
-/// What the thread shares with those that call.
+/// The state that the thread and the engine's calls share.
 #[derive(Debug, Default)]
 struct Shared {
     generation: AtomicU64,
     /// The number of appends that have begun.
     appends: AtomicU64,
     state: Mutex<State>,
-    /// Where the thread sleeps, and where those sleep that wait for it.
+    /// Wakes the thread.
     called: Condvar,
+    /// Wakes the calls that wait for the thread.
     worked: Condvar,
 }
 
@@ -256,24 +257,24 @@ struct Empty;
 
 impl Receiver for Empty {
     fn begin(&mut self, _: &crate::object::Object) -> Result<(), Refusal> {
-        self.block_of_another()
+        self.refuse()
     }
 
     fn part(&mut self, _: &crate::object::Object) -> Result<(), Refusal> {
-        self.block_of_another()
+        self.refuse()
     }
 
     fn complete(&mut self) -> Result<(), Refusal> {
-        self.block_of_another()
+        self.refuse()
     }
 
     fn block(&mut self, _: &crate::object::Object) -> Result<(), Refusal> {
-        self.block_of_another()
+        self.refuse()
     }
 }
 
 impl Empty {
-    fn block_of_another(&self) -> Result<(), Refusal> {
+    fn refuse(&self) -> Result<(), Refusal> {
         Err(Box::new(Different("the place has commits, and this directory is new".to_string())))
     }
 }

@@ -29,7 +29,8 @@ pub struct Health {
     pub epochs_used_up: u64,
     /// The number of epochs of this process that an attempt under `occ` has ended because it had
     /// read too many rows written since it began. Once the new epoch has begun, all these rows
-    /// belong to earlier epochs. At most one epoch per millisecond ends this way.
+    /// belong to earlier epochs. At most eight epochs between two passes of the advancer end this
+    /// way.
     pub epochs_asked: u64,
     /// The transaction of this database that has been running for the longest time; `None` if none
     /// is running.

@@ -350,6 +350,7 @@ impl Catalog {
             has_values: plan.has_values,
         })
     }
+
     /// Makes the index of a table, in the memory of `former` if there is one.
     fn new_index(
         &self,

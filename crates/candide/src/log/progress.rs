@@ -217,6 +217,11 @@ impl Progress {
         Ok(())
     }
 
+    /// Returns whether the copy elsewhere lags too much: commits that write wait.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.obstacles.load(Ordering::Relaxed) & BEHIND != 0
+    }
+
     /// Waits while the copy elsewhere lags too much, but no longer than until `deadline`.
     ///
     /// # Errors
@@ -224,16 +229,12 @@ impl Progress {
     /// step.
     #[cold]
     pub(crate) fn wait_while_behind(&self, deadline: Option<Instant>) -> Result<(), Abort> {
-        let is_behind = || self.obstacles.load(Ordering::Relaxed) & BEHIND != 0;
-        if !is_behind() {
-            return Ok(());
-        }
         if is_in_step() {
             return Err(Abort::Nested);
         }
         let outcome = |state: &mut State| match state.failure {
             Some(_) => Some(Err(Abort::LogFailed)),
-            None => (!is_behind()).then_some(Ok(())),
+            None => (!self.is_behind()).then_some(Ok(())),
         };
         let waited = self.signal.await_work(self.signal.lock(), deadline, outcome).1;
         waited.unwrap_or(Err(Abort::DeadlinePassed))

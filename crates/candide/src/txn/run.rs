@@ -445,8 +445,9 @@ impl<P: Protocol> TxnRunner<P> {
             self.count_named(engine, name, NamedCount::Retry);
         }
         if cause == Abort::Yielded {
-            if let Some(log) = &self.state.get_mut().log {
-                // The commit may have yielded to the copy of the log elsewhere.
+            if let Some(log) = &self.state.get_mut().log
+                && log.log.progress.is_behind()
+            {
                 starvation.end_early();
                 if let Err(refusal) = log.log.progress.wait_while_behind(options.deadline) {
                     self.count_refusal(engine, refusal);

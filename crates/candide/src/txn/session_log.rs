@@ -256,23 +256,24 @@ impl Record<'_> {
         let LoggedTable { of_long: Some(table), key_words, .. } = self.logged else { return };
         let Change { at, kind, first, words } = change;
         let start = at.start_in_row(key_words.into());
-        let of_unit = self.tables[self.table as usize].layout.named().iter();
-        let of_unit = of_unit.filter(|named| usize::from(named.unit) == at.unit());
+        let core = Arc::clone(&self.tables[self.table as usize]);
+        let of_unit =
+            core.layout.named().iter().filter(|named| usize::from(named.unit) == at.unit());
         let places = of_unit.map(|named| usize::from(named.word));
-        let places: Vec<usize> =
-            places.filter(|place| (first..first + words.len()).contains(place)).collect();
+        let places = places.filter(|place| (first..first + words.len()).contains(place));
+        let is_long = |place| places.clone().any(|long| long == place);
         let count = words.len() as u16;
         let head = Head { kind, table, first: (start + first) as u16, count };
         let row = at.record();
         let before = self.last.replace((row, kind, head.first + count));
-        let word = |index: usize| match places.contains(&(first + index)) {
+        let word = |index: usize| match is_long(first + index) {
             true => 0,
             false => words.get(index),
         };
         if before.is_some_and(|(before, ..)| before == row) {
             self.writer.change_same_row(head, word);
         } else {
-            let key = self.tables[self.table as usize].layout.unpacked_key(row);
+            let key = core.layout.unpacked_key(row);
             let key = key.as_slice();
             self.writer.change(head, key.len() as u8, |index| key[index], word);
         }

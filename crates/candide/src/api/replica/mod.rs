@@ -132,9 +132,7 @@ impl<P: Replicable> Replica<P> {
         records: &[CommitRecord<'_>],
         note: &Note,
     ) -> Result<(), ReplicaError> {
-        self.begin()?;
-        let applied = self.applier.apply_all((tables, false), records, note);
-        self.end(applied)
+        self.apply_all((tables, false), records, note)
     }
 
     /// As [`Replica::apply`], for an object with all tables that there are: others are dropped.
@@ -147,8 +145,18 @@ impl<P: Replicable> Replica<P> {
         records: &[CommitRecord<'_>],
         note: &Note,
     ) -> Result<(), ReplicaError> {
+        self.apply_all((tables, true), records, note)
+    }
+
+    /// Applies an object. The flag says that `tables` are all that there are.
+    fn apply_all(
+        &mut self,
+        tables: (&[TableSchema], bool),
+        records: &[CommitRecord<'_>],
+        note: &Note,
+    ) -> Result<(), ReplicaError> {
         self.begin()?;
-        let applied = self.applier.apply_all((tables, true), records, note);
+        let applied = self.applier.apply_all(tables, records, note);
         self.end(applied)
     }
 
