@@ -7,7 +7,7 @@ use std::ops::{Bound, ControlFlow};
 
 use candide::experiments::TableWords;
 use candide::schema::RowReader;
-use candide::{Abort, Error, Key, Ordered, Protocol, Record, Session, Table};
+use candide::{Abort, Error, Key, Ordered, Protocol, Record, Session, Table, Whole};
 
 use crate::load::run_unmeasured;
 use crate::{Consistency, Failure};
@@ -228,6 +228,54 @@ impl<P: Protocol> RowWords for Words<'_, P> {
             from = Bound::Excluded(last.clone());
             found.iter().for_each(|(key, row)| visit(key, row));
         }
+    }
+}
+
+/// The ways in which a check reads a table whose rows have columns of any length, as [`Rows`]. Words
+/// have not all bytes of such rows, so its code is compiled for each protocol.
+pub(crate) type LongRows<'a, R> = Box<dyn ReadLong<R> + 'a>;
+
+/// Returns the means to read the rows of `table`, by transactions of `session`.
+pub(crate) fn long_rows<'a, R: Record, P: Protocol>(
+    table: &'a Table<R, P>,
+    session: &'a RefCell<Session<P>>,
+) -> LongRows<'a, R> {
+    Box::new((table, session))
+}
+
+/// The ways of [`LongRows`] to read a table.
+pub(crate) trait ReadLong<R: Record> {
+    /// Does what [`Rows::by_keys`] does.
+    fn by_keys(
+        &self,
+        keys: &mut dyn Iterator<Item = R::Key>,
+        visit: &mut dyn FnMut(&R),
+    ) -> Result<(), Abort>;
+
+    /// Does what [`Rows::by_iteration`] does.
+    fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error>;
+}
+
+impl<R: Record, P: Protocol> ReadLong<R> for (&Table<R, P>, &RefCell<Session<P>>) {
+    fn by_keys(
+        &self,
+        keys: &mut dyn Iterator<Item = R::Key>,
+        visit: &mut dyn FnMut(&R),
+    ) -> Result<(), Abort> {
+        let (table, mut session) = (self.0, self.1.borrow_mut());
+        for key in keys {
+            let mut row = None;
+            run_unmeasured(&mut session, &mut |tx| {
+                row = table.get(tx, key, Whole)?;
+                Ok(())
+            })?;
+            row.iter().for_each(&mut *visit);
+        }
+        Ok(())
+    }
+
+    fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error> {
+        self.0.for_each_quiescent(visit)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The arguments of Wikipedia.
 
-use candide_workloads::wikipedia::Wikipedia;
-use clap::Args;
+use candide_workloads::wikipedia::{Texts, Wikipedia};
+use clap::{Args, ValueEnum};
 
 use super::values::{weights, whole};
 use super::{Common, Switch, WORKLOAD};
@@ -34,12 +34,22 @@ pub(crate) struct WikipediaArgs {
     #[arg(long, value_enum)]
     hash_index: Option<Switch>,
 
+    /// The bytes of a text are a column of its row (whole), or rows of 2 KiB (parts)
+    #[arg(long, value_enum, default_value_t = TextsChoice::Whole)]
+    texts: TextsChoice,
+
     /// Transactions generated per thread beforehand, and replayed
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum TextsChoice {
+    Whole,
+    Parts,
 }
 
 impl WikipediaArgs {
@@ -51,6 +61,10 @@ impl WikipediaArgs {
             weights: self.weights,
             index_talk: self.index_talk.map_or(profile.index_talk, Switch::is_on),
             hash_index: self.hash_index.map_or(profile.hash_index, Switch::is_on),
+            texts: match self.texts {
+                TextsChoice::Whole => Texts::Whole,
+                TextsChoice::Parts => Texts::Parts,
+            },
             transactions: self.transactions,
         }
     }

@@ -16,7 +16,7 @@ use super::rows::{
 use super::site::Site;
 use super::tables::{EditNumbers, parts_of};
 use super::watching::talk_about;
-use crate::read_back::{Rows, Way, audit, rows};
+use crate::read_back::{LongRows, Rows, Way, audit, long_rows, rows};
 use crate::{Consistency, Failure};
 
 /// The tables, by means that do not depend on the protocol.
@@ -25,7 +25,7 @@ struct Tables<'a> {
     pages: Rows<'a, Page>,
     page_names: Rows<'a, NamedPage>,
     revisions: Rows<'a, Revision>,
-    texts: Rows<'a, Article>,
+    texts: LongRows<'a, Article>,
     parts: Rows<'a, Part>,
     recent_changes: Rows<'a, RecentChange>,
     log: Rows<'a, LogEntry>,
@@ -46,7 +46,7 @@ pub(super) fn check<P: Protocol>(
         pages: rows(&of.pages, session),
         page_names: rows(&of.page_names, session),
         revisions: rows(&of.revisions, session),
-        texts: rows(&of.texts, session),
+        texts: long_rows(&of.texts, session),
         parts: rows(&of.parts, session),
         recent_changes: rows(&of.recent_changes, session),
         log: rows(&of.log, session),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::contents::{ChangeEntry, Contents, TextEntry};
-use super::knobs::Wikipedia;
+use super::knobs::{Texts, Wikipedia};
 use super::rows::{PageId, RevisionId, UserId, WatchKey};
 use super::tables::parts_of;
 use super::watching::TALK;
@@ -71,7 +71,7 @@ impl Account {
         let mut audit = Audit { way, contents, consistency };
         audit.rows(self, knobs);
         audit.pages(self);
-        audit.revisions();
+        audit.revisions(knobs);
         audit.users();
         audit.lists();
         audit.watching(knobs);
@@ -127,7 +127,10 @@ impl Audit<'_> {
                  were loaded or committed"
             )
         });
-        let expected = texts.values().map(|text| u64::from(parts_of(text.len))).sum::<u64>();
+        let expected = match knobs.texts {
+            Texts::Whole => 0,
+            Texts::Parts => texts.values().map(|text| u64::from(parts_of(text.len))).sum::<u64>(),
+        };
         self.consistency.expect(*parts == expected, || {
             format!("{way}: there are {parts} parts of texts, and {expected} by the lengths")
         });
@@ -180,7 +183,7 @@ impl Audit<'_> {
         );
     }
 
-    fn revisions(&mut self) {
+    fn revisions(&mut self, knobs: &Wikipedia) {
         let Contents { revisions, texts, .. } = self.contents;
         let has_text = |id: &RevisionId| {
             let revision = &revisions[id];
@@ -192,7 +195,10 @@ impl Audit<'_> {
             revisions.keys().filter(|id| !has_text(id)),
             "revisions have no text of the same page and length",
         );
-        let is_whole = |text: &&TextEntry| text.parts == parts_of(text.len);
+        let is_whole = |text: &TextEntry| match knobs.texts {
+            Texts::Whole => text.is_whole,
+            Texts::Parts => text.parts == parts_of(text.len),
+        };
         self.none(
             texts.values().filter(|text| !is_whole(text)),
             "texts lack characters or have too many",

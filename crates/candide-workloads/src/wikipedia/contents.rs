@@ -24,6 +24,8 @@ pub(super) struct RevisionEntry {
 pub(super) struct TextEntry {
     pub(super) page: PageId,
     pub(super) len: u32,
+    /// Whether the row has the whole text.
+    pub(super) is_whole: bool,
     /// The number of parts that have exactly the bytes that a part should have.
     pub(super) parts: u32,
 }
@@ -109,9 +111,15 @@ impl Contents {
         self.print(
             4,
             row.id,
-            &[row.flags.as_str().as_bytes(), &bytes_of(&[row.page, u64::from(row.len)])],
+            &[
+                row.flags.as_str().as_bytes(),
+                &bytes_of(&[row.page, u64::from(row.len)]),
+                &row.content,
+            ],
         );
-        self.texts.insert(row.id, TextEntry { page: row.page, len: row.len, parts: 0 });
+        let is_whole = row.content.len() == row.len as usize
+            && row.content.iter().all(|&byte| is_character(byte));
+        self.texts.insert(row.id, TextEntry { page: row.page, len: row.len, is_whole, parts: 0 });
     }
 
     pub(super) fn part(&mut self, row: &Part) {

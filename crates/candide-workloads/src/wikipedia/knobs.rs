@@ -18,6 +18,16 @@ pub(super) const THETA_PAGES: f64 = 1.0001;
 pub(super) const THETA_WATCHES: f64 = 1.75;
 pub(super) const WATCHES_MAX: u64 = 1000;
 
+/// The place of the bytes of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Texts {
+    /// A column of the text's row.
+    Whole,
+    /// Rows of 2 KiB in a table of their own.
+    Parts,
+}
+
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Wikipedia {
@@ -34,6 +44,8 @@ pub struct Wikipedia {
     pub index_talk: bool,
     /// Whether tables that are not scanned are hashed; if not, all are ordered.
     pub hash_index: bool,
+    /// The place of the bytes of texts.
+    pub texts: Texts,
     /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
@@ -47,6 +59,7 @@ impl Wikipedia {
             weights: [700, 700, 46_725, 474_218, 468_438, 9_219],
             index_talk: false,
             hash_index: false,
+            texts: Texts::Whole,
             transactions: 200_000,
         }
     }

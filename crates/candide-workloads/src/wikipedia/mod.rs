@@ -6,8 +6,7 @@
 //! to the new revision. The third notifies the users that watch the page. The last adds the edit to
 //! the log. The revision that the author read may be older than the one that the edit replaces, as
 //! in the real Wikipedia. Lengths, namespaces and shares follow OLTP-Bench's histograms, by their
-//! quantiles. Titles have at most 160 bytes. Texts have at most 256 KiB and are stored in parts of
-//! 2 KiB. In the published schema, strings have any length. Addresses, groups and blocked users are
+//! quantiles. Titles have at most 160 bytes, and texts at most 256 KiB. In the published schema, strings have any length. Addresses, groups and blocked users are
 //! not modelled, as in STOv2.
 //!
 //! [`Wikipedia::strict`] keeps both directions of the list of watched pages equal.
@@ -39,7 +38,7 @@ use crate::workload::{lock, require_range, require_transactions, require_weights
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 use conditions::Account;
 use knobs::KINDS;
-pub use knobs::Wikipedia;
+pub use knobs::{Texts, Wikipedia};
 pub use rows::{
     Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, PageName, Part, RecentChange, Revision,
     RevisionId, TextId, Time, Title, User, UserId, Watch, WatchKey, Watcher, WatcherKey,
@@ -95,8 +94,11 @@ impl Workload for Wikipedia {
     fn differences(&self) -> Vec<&'static str> {
         let mut differences = vec![
             "lengths of titles, texts, names and edits, and how many revisions pages have, follow quantiles of OLTP-Bench's histograms",
-            "texts are kept in rows of 2 KiB and end at 256 KiB, titles at 160 bytes; numbers have 64 bits",
+            "texts end at 256 KiB, titles at 160 bytes; numbers have 64 bits",
         ];
+        if self.texts == Texts::Parts {
+            differences.push("texts are kept in rows of 2 KiB");
+        }
         if !self.index_talk {
             differences
                 .push("watchers of an article's talk page are not listed there, and watch it for ever, as published");

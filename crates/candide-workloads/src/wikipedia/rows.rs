@@ -1,8 +1,8 @@
 //! The rows, with the columns of the published schema.
 //!
 //! In users and pages, the columns that an edit changes are in a separate group from those that
-//! hardly ever change. Numbers begin with 1. A text is longer than a row may be, so it is stored in
-//! parts.
+//! hardly ever change. Numbers begin with 1. A text is one column, or is stored in parts, as the knob
+//! [`Texts`](super::Texts) says.
 
 use candide::{Bytes, Key, Record, Text};
 
@@ -144,8 +144,8 @@ pub struct Revision {
     pub parent: RevisionId,
 }
 
-/// A text without its bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Record)]
+/// A text.
+#[derive(Debug, Clone, PartialEq, Record)]
 pub struct Article {
     /// Number.
     #[key]
@@ -156,6 +156,8 @@ pub struct Article {
     pub page: PageId,
     /// Length in bytes.
     pub len: u32,
+    /// The bytes; none if they are in parts.
+    pub content: Vec<u8>,
 }
 
 /// A part of a text's bytes. Zeros follow the last byte of the text.

@@ -2,7 +2,7 @@
 
 use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptions, Tx};
 
-use super::knobs::Wikipedia;
+use super::knobs::{Texts, Wikipedia};
 use super::rows::{
     Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, Part, RecentChange, Revision, TextId,
     User, Watch, Watcher, text,
@@ -24,7 +24,7 @@ pub struct Tables<P: Protocol> {
     pub revisions: Table<Revision, P>,
     /// Texts.
     pub texts: Table<Article, P>,
-    /// The parts of texts.
+    /// The parts of texts, if texts have any.
     pub parts: Table<Part, P>,
     /// Recent changes.
     pub recent_changes: Table<RecentChange, P>,
@@ -34,6 +34,8 @@ pub struct Tables<P: Protocol> {
     pub watches: Table<Watch, P>,
     /// Users by watched page.
     pub watchers: Table<Watcher, P>,
+    /// The place of the bytes of texts.
+    place: Texts,
 }
 
 impl<P: Protocol> Tables<P> {
@@ -50,6 +52,7 @@ impl<P: Protocol> Tables<P> {
             log: numbered(db, "logging", knobs)?,
             watches: db.table("watchlist")?,
             watchers: db.table("watchlist_idx")?,
+            place: knobs.texts,
         })
     }
 
@@ -60,6 +63,11 @@ impl<P: Protocol> Tables<P> {
         id: TextId,
         content: &mut Vec<u8>,
     ) -> Result<PageId, Abort> {
+        if self.place == Texts::Whole {
+            let (page, text) = self.texts.read(tx, &id, (Article::PAGE, Article::CONTENT))?;
+            *content = text;
+            return Ok(page);
+        }
         let (page, len) = self.texts.read(tx, &id, (Article::PAGE, Article::LEN))?;
         content.clear();
         let count = parts_of(len);
@@ -84,8 +92,20 @@ impl<P: Protocol> Tables<P> {
         page: PageId,
         content: &[u8],
     ) -> Result<(), Abort> {
-        self.texts
-            .insert(tx, Article { id, flags: text("utf-8"), page, len: content.len() as u32 })?;
+        let is_whole = self.place == Texts::Whole;
+        self.texts.insert(
+            tx,
+            Article {
+                id,
+                flags: text("utf-8"),
+                page,
+                len: content.len() as u32,
+                content: if is_whole { content.to_vec() } else { Vec::new() },
+            },
+        )?;
+        if is_whole {
+            return Ok(());
+        }
         let part = |(number, bytes): (u32, &[u8])| {
             let bytes = Bytes::padded(bytes).expect("a part of a text has the length of a chunk");
             Part { text: id, number, bytes }

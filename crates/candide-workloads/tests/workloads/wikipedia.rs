@@ -3,7 +3,7 @@
 use candide::{Abort, Bytes, Occ, Protocol, Text, Tx};
 use candide_workloads::Workload;
 use candide_workloads::wikipedia::{
-    Article, Page, PageName, RecentChange, Revision, Tables, User, Watch, WatchKey, Watcher,
+    Article, Page, PageName, RecentChange, Revision, Tables, Texts, User, Watch, WatchKey, Watcher,
     WatcherKey, Wikipedia, WikipediaTables,
 };
 
@@ -28,11 +28,21 @@ fn knobs() -> Wikipedia {
     }
 }
 
+/// The same, with texts in parts.
+fn in_parts() -> Wikipedia {
+    Wikipedia { texts: Texts::Parts, ..knobs() }
+}
+
 #[test]
 fn wikipedia_is_consistent_under_every_protocol_and_option() {
     assert_holds(&knobs(), THREADS, STEPS, |committed, all| {
         assert_eq!(committed, all, "nothing rolls back")
     });
+}
+
+#[test]
+fn wikipedia_with_texts_in_parts_is_consistent_under_every_protocol_and_option() {
+    assert_holds(&in_parts(), THREADS, STEPS, |committed, all| assert_eq!(committed, all));
 }
 
 #[test]
@@ -62,7 +72,15 @@ fn every_type_is_reported_under_its_own_number() {
 
 /// Returns what the check says after `damage`.
 fn assert_noticed(words: &str, damage: impl Fn(&Tables<Occ>, &Tx<'_, Occ>) -> Result<(), Abort>) {
-    let (db, site) = honest(&knobs(), STEPS);
+    assert_noticed_in(&knobs(), words, damage);
+}
+
+fn assert_noticed_in(
+    knobs: &Wikipedia,
+    words: &str,
+    damage: impl Fn(&Tables<Occ>, &Tx<'_, Occ>) -> Result<(), Abort>,
+) {
+    let (db, site) = honest(knobs, STEPS);
     db.run(|tx| damage(site.tables(), tx)).expect("can be done");
     assert_failed(&check(&db, &site), words);
 }
@@ -106,12 +124,24 @@ fn damage_to_lists_is_noticed_by_name() {
         tables.revisions.update(tx, 1, Revision::PAGE.set(5))
     });
     assert_noticed("1 texts lack characters", |tables, tx| {
+        let mut content = tables.texts.read(tx, 1, Article::CONTENT)?;
+        content[3] = 0;
+        tables.texts.update(tx, 1, Article::CONTENT.set(content))
+    });
+    assert_noticed("1 texts lack characters", |tables, tx| {
+        let mut content = tables.texts.read(tx, 1, Article::CONTENT)?;
+        content.pop();
+        tables.texts.update(tx, 1, Article::CONTENT.set(content))
+    });
+    assert_noticed_in(&in_parts(), "1 texts lack characters", |tables, tx| {
         let mut part = tables.parts.read(tx, &(1, 0), candide::Whole)?;
         part.bytes =
             Bytes::from_fn(|index| if index == 3 { 0 } else { part.bytes.as_bytes()[index] });
         tables.parts.put(tx, part)
     });
-    assert_noticed("parts of texts, and", |tables, tx| tables.parts.delete(tx, &(1, 0)));
+    assert_noticed_in(&in_parts(), "parts of texts, and", |tables, tx| {
+        tables.parts.delete(tx, &(1, 0))
+    });
     assert_noticed("1 users have a number of revisions that differs", |tables, tx| {
         tables.users.update(tx, 3, User::EDIT_COUNT.add(1))
     });
@@ -138,7 +168,8 @@ fn damage_to_lists_is_noticed_by_name() {
         tables.watchers.delete(tx, &WatcherKey { page: key.page, user: key.user })
     });
     assert_noticed("read different contents", |tables, tx| {
-        let text = Article { id: 1_000_000, flags: Text::new("").expect("fits"), page: 1, len: 0 };
+        let flags = Text::new("").expect("fits");
+        let text = Article { id: 1_000_000, flags, page: 1, len: 0, content: Vec::new() };
         tables.texts.insert(tx, text)
     });
 }
