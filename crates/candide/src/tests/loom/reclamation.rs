@@ -133,30 +133,17 @@ fn loom_reader_that_pins_again() {
 scenes! {
     /// One session is found to be alone while another one commits. If the first one is alone in an
     /// attempt, the commit has ended before, or is of a later epoch (EP5).
-    loom_a_session_alone_against_a_commit = alone_against_a_commit(false, Advancer::Beside);
-    loom_a_session_found_alone_before_its_attempt = alone_against_a_commit(false, Advancer::Before);
-    /// The session has been found to be alone, and idle since. The advancer may find the other one.
-    loom_a_session_alone_against_the_next_one = alone_against_a_commit(true, Advancer::Beside);
+    loom_a_session_alone_against_a_commit = alone_against_a_commit(false);
+    loom_a_session_found_alone_before_its_attempt = alone_against_a_commit(true);
 }
 
-/// When the advancer passes, in a scene of a session that is alone.
-#[derive(PartialEq)]
-enum Advancer {
-    Beside,
-    Before,
-}
-
-fn alone_against_a_commit(is_alone_at_first: bool, when: Advancer) {
+fn alone_against_a_commit(is_found_before: bool) {
     explore(3, move || {
         let epochs = Epochs::manual(5);
         let (slot, other) = (epochs.register(), epochs.register());
         drop(epochs.pinned(&other));
         (0..10).for_each(|_| epochs.pass());
         drop(epochs.pinned(&slot));
-        if is_alone_at_first {
-            epochs.advance();
-            (0..10).for_each(|_| epochs.pass());
-        }
         let row = Arc::new(AtomicU64::new(0));
         let writer = {
             let (epochs, row) = (epochs.clone(), row.clone());
@@ -172,7 +159,7 @@ fn alone_against_a_commit(is_alone_at_first: bool, when: Advancer) {
             Some(thread::spawn(move || epochs.advance()))
         };
         let mut await_advancer = || advancer.take().map(|advancer| advancer.join().unwrap());
-        if when == Advancer::Before {
+        if is_found_before {
             await_advancer();
         }
         let pin = epochs.pinned(&slot);
@@ -184,6 +171,40 @@ fn alone_against_a_commit(is_alone_at_first: bool, when: Advancer) {
         assert!(
             !is_alone || seen == 1 || committed > begun,
             "alone in epoch {begun} beside a commit of epoch {committed}"
+        );
+    });
+}
+
+/// A session that has been found to be alone, and idle since, makes an attempt. The advancer may
+/// find that the session is alone which commits meanwhile (EP5).
+#[test]
+fn loom_a_session_alone_against_the_next_one() {
+    explore(3, || {
+        let epochs = Epochs::manual(5);
+        let (slot, other) = (epochs.register(), epochs.register());
+        (0..10).for_each(|_| epochs.pass());
+        drop(epochs.pinned(&slot));
+        epochs.advance();
+        (0..10).for_each(|_| epochs.pass());
+        let reader = {
+            let epochs = epochs.clone();
+            thread::spawn(move || {
+                let _pin = epochs.pinned(&slot);
+                epochs.is_alone(&slot).then(|| slot.own_epoch())
+            })
+        };
+        let advancer = {
+            let epochs = epochs.clone();
+            thread::spawn(move || epochs.advance())
+        };
+        let pin = epochs.pinned(&other);
+        let committed = epochs.now();
+        drop(pin);
+        advancer.join().unwrap();
+        let begun = reader.join().unwrap();
+        assert!(
+            begun.is_none_or(|begun| committed > begun),
+            "alone in epoch {begun:?} beside a commit of epoch {committed}"
         );
     });
 }
