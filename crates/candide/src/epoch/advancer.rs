@@ -112,8 +112,9 @@ impl Epochs {
     }
 
     /// Does the advancer's work of one period.
-    pub(super) fn advance(&self) {
+    pub(crate) fn advance(&self) {
         self.pass();
+        self.clock.alone.find(&lock(&self.slots), self.now());
         if let Some(moments) = &self.moments {
             moments.mark(self.now());
         }

@@ -1,4 +1,4 @@
-//! Memory is freed while sessions are pinned.
+//! Memory is freed while sessions are pinned, and a session is found to be alone.
 
 use super::explore;
 use crate::epoch::{Epochs, Slot};
@@ -127,5 +127,112 @@ fn loom_reader_that_pins_again() {
             block.0.with_mut(|block| unsafe { *block = 1 });
         }
         reader.join().unwrap();
+    });
+}
+
+scenes! {
+    /// One session is found to be alone while another one commits. If the first one is alone in an
+    /// attempt, the commit has ended before, or is of a later epoch (EP5).
+    loom_a_session_alone_against_a_commit = alone_against_a_commit(false);
+    loom_a_session_found_alone_before_its_attempt = alone_against_a_commit(true);
+}
+
+fn alone_against_a_commit(is_found_before: bool) {
+    explore(3, move || {
+        let epochs = Epochs::manual(5);
+        let (slot, other) = (epochs.register(), epochs.register());
+        drop(epochs.pinned(&other));
+        (0..10).for_each(|_| epochs.pass());
+        drop(epochs.pinned(&slot));
+        let row = Arc::new(AtomicU64::new(0));
+        let writer = {
+            let (epochs, row) = (epochs.clone(), row.clone());
+            thread::spawn(move || {
+                let _pin = epochs.pinned(&other);
+                let epoch = epochs.now();
+                row.store(1, Ordering::Relaxed);
+                epoch
+            })
+        };
+        let mut advancer = {
+            let epochs = epochs.clone();
+            Some(thread::spawn(move || epochs.advance()))
+        };
+        let mut await_advancer = || advancer.take().map(|advancer| advancer.join().unwrap());
+        if is_found_before {
+            await_advancer();
+        }
+        let pin = epochs.pinned(&slot);
+        let is_alone = epochs.is_alone(&slot);
+        let (begun, seen) = (slot.own_epoch(), row.load(Ordering::Relaxed));
+        drop(pin);
+        await_advancer();
+        let committed = writer.join().unwrap();
+        assert!(
+            !is_alone || seen == 1 || committed > begun,
+            "alone in epoch {begun} beside a commit of epoch {committed}"
+        );
+    });
+}
+
+/// A session that has been found to be alone, and idle since, makes an attempt. The advancer may
+/// find that the session is alone which commits meanwhile (EP5).
+#[test]
+fn loom_a_session_alone_against_the_next_one() {
+    explore(3, || {
+        let epochs = Epochs::manual(5);
+        let (slot, other) = (epochs.register(), epochs.register());
+        (0..10).for_each(|_| epochs.pass());
+        drop(epochs.pinned(&slot));
+        epochs.advance();
+        (0..10).for_each(|_| epochs.pass());
+        let reader = {
+            let epochs = epochs.clone();
+            thread::spawn(move || {
+                let _pin = epochs.pinned(&slot);
+                epochs.is_alone(&slot).then(|| slot.own_epoch())
+            })
+        };
+        let advancer = {
+            let epochs = epochs.clone();
+            thread::spawn(move || epochs.advance())
+        };
+        let pin = epochs.pinned(&other);
+        let committed = epochs.now();
+        drop(pin);
+        advancer.join().unwrap();
+        let begun = reader.join().unwrap();
+        assert!(
+            begun.is_none_or(|begun| committed > begun),
+            "alone in epoch {begun:?} beside a commit of epoch {committed}"
+        );
+    });
+}
+
+/// A session has been found to be alone, and two others are pinned at the same time. Each makes
+/// its own commit be of a later epoch (EP5): the other one may still be about to end the epoch.
+#[test]
+fn loom_a_session_alone_against_two() {
+    explore(2, || {
+        let epochs = Epochs::manual(5);
+        let (slot, others) = (epochs.register(), [epochs.register(), epochs.register()]);
+        (0..10).for_each(|_| epochs.pass());
+        drop(epochs.pinned(&slot));
+        epochs.advance();
+        let writers = others.map(|other| {
+            let epochs = epochs.clone();
+            thread::spawn(move || {
+                let _pin = epochs.pinned(&other);
+                epochs.now()
+            })
+        });
+        let pin = epochs.pinned(&slot);
+        let (is_alone, begun) = (epochs.is_alone(&slot), slot.own_epoch());
+        drop(pin);
+        let committed = writers.map(|writer| writer.join().unwrap());
+        assert!(
+            !is_alone || committed.iter().all(|&epoch| epoch > begun),
+            "alone in epoch {begun} beside commits of epochs {committed:?}"
+        );
     });
 }
