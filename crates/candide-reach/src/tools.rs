@@ -67,13 +67,18 @@ pub(crate) fn database_of(
     Ok(access(place, patience)?.map(|access| access.database))
 }
 
-/// Returns the access to the objects of the database whose claim a list shows.
+/// Returns the access to the objects of the database whose claims are in a place.
 fn access(place: Arc<dyn Place>, patience: Patience) -> Result<Option<Access>, ReachError> {
     let mut access = Access { place, database: Uuid::default(), patience };
-    let Some(claim) = access.list(&Name::claims())?.pop() else { return Ok(None) };
+    let listed = access.list(&Name::claims())?.pop();
+    // An old list may lack all of them.
+    let claim = listed.unwrap_or(Name::Claim(1));
     let bytes = access.repeat(|place| place.read(&claim.to_string()))?;
     let Some(bytes) = bytes else {
-        return Err(PlaceError::Unknown(format!("{claim} cannot be read yet")).into());
+        return match listed {
+            Some(_) => Err(PlaceError::Unknown(format!("{claim} cannot be read yet")).into()),
+            None => Ok(None),
+        };
     };
     let object = Object::decode(bytes).map_err(|error| ReachError::malformed(claim, &error))?;
     access.database = object.header.database;
