@@ -151,13 +151,14 @@ fn play(seed: u64) -> Result<BTreeMap<&'static str, u64>, String> {
         leaders.iter_mut().try_for_each(Leader::end)?;
     }
     // Otherwise, the leader is superseded while its clients go on.
-    let promoted = standby.promote().map_err(|error| format!("no promotion: {error}"))?;
+    let db = standby.database().clone();
+    let _promoted = standby.promote().map_err(|error| format!("no promotion: {error}"))?;
     if !has_rest {
         leaders.iter_mut().try_for_each(Leader::end)?;
     }
     world.count("promoted");
-    let lists = Lists::of(&promoted.database).map_err(|error| error.to_string())?;
-    let end = world.read_all(&promoted.database, &lists)?;
+    let lists = Lists::of(&db).map_err(|error| error.to_string())?;
+    let end = world.read_all(&db, &lists)?;
     let other = follow(&world, &SimDisk::new(), AT_END)?;
     world.until("another standby to have all", || {
         let db = other.database();
