@@ -30,3 +30,18 @@ impl<T: PartialEq> Silence<T> {
         self.silent
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_in_which_nothing_looks_does_not_count() {
+        let mut silence = Silence::after(1);
+        // As if the process were stopped.
+        std::thread::sleep(LOOK_MAX + Duration::from_millis(20));
+        assert_eq!(silence.look(1), LOOK_MAX);
+        assert!(silence.look(1) >= LOOK_MAX);
+        assert_eq!(silence.look(2), Duration::ZERO);
+    }
+}
