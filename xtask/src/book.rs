@@ -17,6 +17,7 @@ const USERS: &[(&str, &str)] = &[
     ("docs/beside-others.md", "Beside others"),
     ("docs/faq.md", "Questions"),
     ("docs/durability.md", "Durability"),
+    ("docs/reach.md", "Beyond the machine"),
     ("docs/async.md", "Async programs"),
     ("BENCHMARKS.md", "Benchmarks"),
     ("CHANGELOG.md", "Changes"),

@@ -4,7 +4,7 @@
 
 // Layers, lowest first: progress, cores, workspace, tokens, defects, instrumented, engine_tests,
 // sites, arrows, identifiers, labels, links, phases, prose, sections, tidy, mutants, orderings,
-// sanitize, verify, costs, build_budget, check_json, browse, book, release.
+// sanitize, verify, drill, costs, build_budget, check_json, browse, book, release.
 mod arrows;
 mod book;
 mod browse;
@@ -13,6 +13,7 @@ mod check_json;
 mod cores;
 mod costs;
 mod defects;
+mod drill;
 mod engine_tests;
 mod identifiers;
 mod instrumented;
@@ -55,6 +56,9 @@ usage: cargo xtask <task>
   verify --minutes N     run schedules of whole transactions with a fresh seed, and append what ran to
                          docs/verification-ledger.csv. `--scene NAME` and `--protocol NAME` choose one.
                          `--mutants [NAME...]` instead says how many schedules it takes to find each deliberate defect
+  drill [--runs N] [--seconds N] [--seed N] [--command FILE] [-- OPTION...]
+                         kill, pause and promote a primary and two standbys for some seconds, a hundred times with fresh seeds, by
+                         `candide reach drill`, which is built unless `--command` names it, with these options
   costs                  count instructions and cache misses of every operation under every protocol, and print the tables
                          that docs/cost-model.md explains. `--check` compares instructions with docs/costs.csv, and lets pass
                          what a change costs that only moves code; `--exact` does not, for a change of the engine; `--renew` writes it
@@ -81,6 +85,7 @@ fn main() -> ExitCode {
         "orderings" => orderings::run(&root(), rest),
         "sanitize" => sanitize::run(&root(), rest),
         "verify" => verify::run(&root(), rest),
+        "drill" => drill::run(&root(), rest),
         "costs" => costs::run(&root(), rest),
         "build-budget" => build_budget::run(&root(), rest),
         "tidy" if rest.is_empty() => tidy::run(&root()),

@@ -13,6 +13,7 @@ mod labyrinth;
 mod long_scan;
 mod predicate;
 mod range_scan;
+mod reach;
 mod reproduce;
 mod rubis;
 mod shifting;
@@ -53,6 +54,7 @@ pub(crate) use labyrinth::LabyrinthArgs;
 pub(crate) use long_scan::LongScanArgs;
 pub(crate) use predicate::PredicateArgs;
 pub(crate) use range_scan::RangeScanArgs;
+pub(crate) use reach::{DrillArgs, ReachCommand};
 pub(crate) use reproduce::{FigureName, ReproduceArgs};
 pub(crate) use rubis::RubisArgs;
 pub(crate) use shifting::ShiftingArgs;
@@ -181,6 +183,10 @@ pub(crate) enum Command {
     Get(GetArgs),
     /// Copy a database in files that is not in use
     Backup(BackupArgs),
+    /// Look at the log of a database in a place that outlives the machine, check it, follow it, or
+    /// take over
+    #[command(subcommand, after_help = reach::REACH_HELP)]
+    Reach(ReachCommand),
     /// Measure how fast a database in files is opened: from a checkpoint, and from the log
     #[command(name = "recover-bench")]
     RecoverBench(RecoverBenchArgs),

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-// Layers, lowest first: ending, cli, figure, check, crash, database.
+// Layers, lowest first: ending, cli, figure, check, crash, database, reach.
 
 mod check;
 mod cli;
@@ -14,6 +14,7 @@ mod crash;
 mod database;
 mod ending;
 mod figure;
+mod reach;
 
 use std::iter;
 use std::process::ExitCode;
@@ -104,6 +105,7 @@ fn execute(command: Command) -> Result<Ending, Failure> {
         Command::Load(args) => database::load(args),
         Command::Get(args) => database::get(&args),
         Command::Backup(args) => database::backup(&args),
+        Command::Reach(command) => reach::run(command),
         Command::RecoverBench(args) => database::recover_bench(args),
     }
 }

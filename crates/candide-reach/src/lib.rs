@@ -128,4 +128,6 @@ pub use probe::probe;
 pub use random::number as random_number;
 pub use receiver::{Receiver, Refusal};
 #[cfg(feature = "engine")]
-pub use standby::{Promoted, Standby, StandbyError, StandbyOptions, WaitError};
+pub use standby::{
+    Promoted, Restored, Standby, StandbyError, StandbyOptions, WaitError, belongs_to, restore,
+};

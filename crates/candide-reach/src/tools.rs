@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+mod snapshot;
+
 use crate::access::{Access, Patience};
 use crate::error::ReachError;
 use crate::follower::{Follower, Progress};
@@ -18,6 +20,8 @@ use std::sync::Arc;
 pub struct Generation {
     /// The number.
     pub number: u64,
+    /// The random number of its claim, which its claimant's directory has, too.
+    pub claimant: u64,
     /// When it was claimed, in milliseconds since 1970 by its claimant's clock.
     pub claimed: u64,
     /// The last object of its log that can be read: its place, whether it is an end, and when it
@@ -63,13 +67,18 @@ pub(crate) fn database_of(
     Ok(access(place, patience)?.map(|access| access.database))
 }
 
-/// Returns the access to the objects of the database whose claim a list shows.
+/// Returns the access to the objects of the database whose claims are in a place.
 fn access(place: Arc<dyn Place>, patience: Patience) -> Result<Option<Access>, ReachError> {
     let mut access = Access { place, database: Uuid::default(), patience };
-    let Some(claim) = access.list(&Name::claims())?.pop() else { return Ok(None) };
+    let listed = access.list(&Name::claims())?.pop();
+    // An old list may lack all of them.
+    let claim = listed.unwrap_or(Name::Claim(1));
     let bytes = access.repeat(|place| place.read(&claim.to_string()))?;
     let Some(bytes) = bytes else {
-        return Err(PlaceError::Unknown(format!("{claim} cannot be read yet")).into());
+        return match listed {
+            Some(_) => Err(PlaceError::Unknown(format!("{claim} cannot be read yet")).into()),
+            None => Ok(None),
+        };
     };
     let object = Object::decode(bytes).map_err(|error| ReachError::malformed(claim, &error))?;
     access.database = object.header.database;
@@ -82,6 +91,7 @@ fn generation(access: &Access, number: u64) -> Result<Generation, ReachError> {
     let floor = access.floors(number)?.newest;
     Ok(Generation {
         number,
+        claimant: claim.header.number,
         claimed: claim.header.time,
         last: last.map(|last| (last.header.place, last.header.kind == Kind::End, last.header.time)),
         floor: floor.map(|floor| (floor.header.place, floor.header.before.place)),
@@ -104,9 +114,10 @@ pub struct Verified {
 /// Reads every object of a place, and follows the log from the oldest block or the newest snapshot
 /// to its end: every checksum, every link, every part. A leader may go on meanwhile; a block that
 /// has arrived before an earlier one is reported as behind the end, and another call shows whether
-/// it stays so.
+/// it stays so. The rows of the newest snapshot are compared with the sum of its floor, if that has
+/// one and no row has values of any length.
 ///
-/// What the catalogs and payloads mean is not checked.
+/// What the commit records of blocks mean is not checked: a [`Receiver`] does that.
 ///
 /// # Errors
 /// [`ReachError::Place`]: the place fails, so it is not known what it has.
@@ -128,6 +139,13 @@ pub fn verify(place: Arc<dyn Place>, patience: Patience) -> Result<Verified, Rea
             Ok(None) => {}
             Err(error) => note(error, &mut verified)?,
         }
+    }
+    let generations = names.iter().filter_map(|name| match name {
+        Name::Claim(generation) => Some(*generation),
+        _ => None,
+    });
+    if let Err(error) = snapshot::check(&access, generations.max().unwrap_or(0)) {
+        note(error, &mut verified)?;
     }
     let mut follower = Follower::new(place, access.database, Position::default(), patience);
     loop {

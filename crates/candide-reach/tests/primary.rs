@@ -9,7 +9,7 @@ use candide_log_testing::SimDisk;
 use candide_reach::object::Object;
 use candide_reach::sim::{Direction, Faults, SimPlace};
 use candide_reach::{Claim, Directory, Follower, Leader, Patience, Position, Progress, ReachError};
-use candide_reach::{Receiver, Refusal, Replicate, ReplicateOptions, random_number};
+use candide_reach::{Place, Receiver, Refusal, Replicate, ReplicateOptions, random_number};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -320,6 +320,29 @@ fn a_restarted_primary_does_not_claim_against_another_one() {
         next.send(&next.offer(&block).unwrap()),
         Err(ReachError::Superseded { by: 3, .. })
     ));
+}
+
+/// A read may miss what exists. A directory knows how many generations there have been at least.
+#[test]
+fn a_claim_that_cannot_be_read_yet_is_not_taken_for_none() {
+    let (place, disk) = (SimPlace::new(1), SimDisk::default());
+    for id in 1..=2 {
+        let (db, items) = open(&disk, &place, ReplicateOptions::new()).unwrap();
+        insert(&db, &items, id).unwrap();
+    }
+    let claim = "claim/000000000002";
+    let bytes = place.read(claim).unwrap();
+    place.damage(claim, None);
+    match open(&disk, &place, ReplicateOptions::new()) {
+        Err(OpenError::Remote(error)) => {
+            let what = error.to_string();
+            assert!(what.contains("claim/000000000002 cannot be read yet"), "{what}");
+        }
+        other => panic!("{other:?}"),
+    }
+    place.damage(claim, bytes);
+    let (db, items) = open(&disk, &place, ReplicateOptions::new()).unwrap();
+    insert(&db, &items, 3).unwrap();
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod locks;
 mod measurement;
 #[cfg(target_os = "linux")]
 mod printing;
+mod reach;
 mod reproduce;
 mod rows;
 mod sets;

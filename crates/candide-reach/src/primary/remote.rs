@@ -24,6 +24,7 @@ use crate::access::{Access, Patience};
 use crate::error::ReachError;
 use crate::follower::{Follower, Progress};
 use crate::leader::{Block, Claim, Leader, Position, led};
+use crate::name::Name;
 use crate::object::CONTENT_BYTES_MAX;
 use crate::place::{Place, PlaceError};
 use crate::random;
@@ -161,10 +162,19 @@ impl Primary {
         let newest = access.newest_claim().map_err(refused)?;
         let begin = note.known.map_or(unopened.first(), |known| known.local);
         let compare = || Compare::new(unopened.blocks(begin)?, begin, note.known);
+        // Behind an end is the generation of the process that has created it.
+        let claimed =
+            note.known.map_or(0, |Known { position: Position { last, is_end }, .. }| {
+                last.generation + u64::from(is_end)
+            });
         match &newest {
             None if note.known.is_some() => {
                 let what = "the place is empty, and the log of this directory was there";
                 return Err(OpenError::Remote(what.into()));
+            }
+            Some(claim) if claim.header.generation < claimed => {
+                let what = format!("{} cannot be read yet", Name::Claim(claimed));
+                return Err(refused(PlaceError::Unknown(what).into()));
             }
             Some(claim) if !note.numbers.contains(&claim.header.number) => {
                 self.check_all_there(&access, note.known, compare()?)?;

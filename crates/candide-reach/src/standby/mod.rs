@@ -11,9 +11,13 @@ mod error;
 mod note;
 mod parts;
 mod reached;
+mod restore;
 mod sums;
+mod whose;
 
 pub use error::{StandbyError, WaitError};
+pub use restore::{Restored, restore};
+pub use whose::belongs_to;
 
 use crate::access::{Access, Patience};
 use crate::error::ReachError;

@@ -3,6 +3,7 @@
 use crate::history::Writes;
 use candide_reach::object::{Header, Kind, Link, Object};
 use candide_reach::sim::{Direction, Faults, SimPlace};
+use candide_reach::tools::status;
 use candide_reach::{
     Block, Claim, Created, Follower, Leader, Name, Patience, Place, PlaceError, Position, Progress,
     ReachError,
@@ -445,6 +446,26 @@ fn a_follower_that_fails_within_a_snapshot_begins_with_a_snapshot_again() {
     place.damage(&part, whole);
     follow(&mut behind, &mut copy).unwrap();
     assert_eq!(copy, writes);
+}
+
+/// All lists are old ones, which show less than there is.
+#[test]
+fn what_a_list_lacks_is_found_by_reads() {
+    let place = SimPlace::new(1);
+    place.set_faults(Faults { old_list: 100, ..Faults::default() });
+    let (first, mut writes) = claim(&place, &request(1, &[])).unwrap();
+    write(&first, &mut writes, 1..4);
+    let (second, mut writes) = claim(&place, &promotion(2)).unwrap();
+    write(&second, &mut writes, 4..9);
+    for _ in 0..50 {
+        let status = status(arc(&place), 2, PATIENCE).unwrap().unwrap();
+        let ends: Vec<_> = status.generations.iter().map(|one| (one.number, one.last)).collect();
+        let [(2, Some((5, false, _))), (1, Some((4, true, _)))] = ends[..] else {
+            panic!("{ends:?}")
+        };
+    }
+    let led = claim(&place, &request(1, &[])).unwrap_err();
+    assert!(matches!(led, ReachError::Led { generation: 2, .. }), "{led}");
 }
 
 #[test]

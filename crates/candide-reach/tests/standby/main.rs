@@ -6,4 +6,5 @@ mod failures;
 mod following;
 mod primary;
 mod promotion;
+mod restoring;
 mod whole;
