@@ -48,7 +48,6 @@
 
 #![forbid(unsafe_code)]
 
-use super::Epochs;
 use super::number::Epoch;
 use super::slot::{Slot, Slots};
 use crate::sync::{AtomicU64, Ordering, Point, full_fence, pass};
@@ -90,19 +89,19 @@ impl Alone {
         self.0.load(Ordering::Acquire) == confirmed(slot.number())
     }
 
-    /// Lets no session be alone, for a session that has found its slot put aside, and ends the
-    /// epoch. So the commits of that session are of later epochs than the attempts of one that was
-    /// alone.
+    /// Lets no session be alone, for a session that has found its slot put aside, and calls
+    /// `end_epoch`. So the commits of that session are of later epochs than the attempts of one
+    /// that was alone.
     #[cold]
     #[inline(never)]
-    pub(super) fn end(&self, epochs: &Epochs) {
+    pub(super) fn end(&self, end_epoch: impl FnOnce()) {
         // Acquire: the epoch has ended (E33).
         if self.0.load(Ordering::Acquire) == NONE {
             return;
         }
         self.0.swap(ENDED, Ordering::Relaxed);
         full_fence(); // E33
-        epochs.step_from(epochs.now());
+        end_epoch();
         // Release: the epoch has ended (E33).
         let _ = self.0.compare_exchange(ENDED, NONE, Ordering::Release, Ordering::Relaxed);
     }

@@ -286,7 +286,7 @@ impl Epochs {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
         let former = swap_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
         if former & Slot::ASIDE != 0 {
-            self.clock.alone.end(self);
+            self.clock.alone.end(|| _ = self.step_from(self.now()));
         }
         // The fence pairs with the advancer's. The advancer sets `parked` and then reads the slots;
         // this thread publishes its slot and then reads `parked`. So at least one of the two
