@@ -420,8 +420,9 @@ pub(crate) struct Common {
     /// `jemalloc` (the same from another allocator; `jemalloc` only if the command was built with
     /// `--features jemalloc`, which needs `make`), `unwinding-aborts` (conflicts unwind the stack),
     /// `ordered-only` (no hash indexes), `contended-keys` (components of keys share words),
-    /// `sorted-locks` (lock write sets in the order of addresses), `fixed-hash` (hash indexes do
-    /// not grow), `compressed-timestamps` (`tictoc` has both timestamps of a row in one word),
+    /// `sorted-locks` (lock write sets in the order of addresses), `sorted-keys` (in the order of
+    /// primary keys), `plain-sets` (search own writes from end to end), `fixed-hash` (hash indexes
+    /// do not grow), `compressed-timestamps` (`tictoc` has both timestamps of a row in one word),
     /// `preemptive-aborts` (`tictoc` validates reads before it locks, too), `no-wait` (commits that
     /// find a row locked abort at once). At most one of the allocators
     #[arg(help_heading = DATABASE, long = "factor", value_delimiter = ',')]

@@ -38,6 +38,12 @@ pub enum Factor {
     /// A commit locks the write set in the order of addresses, which costs a sort, instead of in
     /// the order of the program's writes.
     SortedLocks,
+    /// A commit locks the write set in the order of tables and primary keys, which costs a sort that
+    /// reads the keys.
+    SortedKeys,
+    /// The own writes of a transaction are searched from end to end, without the filter at which most
+    /// searches end, and without the hash table that a large write set has.
+    PlainSets,
     /// A hash index does not grow beyond the size for which it was made
     /// ([`TableOptions::capacity`](crate::TableOptions::capacity)). The index's buckets become
     /// longer instead.
@@ -58,7 +64,7 @@ pub enum Factor {
 
 impl Factor {
     /// All factors.
-    pub const ALL: [Factor; 12] = [
+    pub const ALL: [Factor; 14] = [
         Factor::NoBackoff,
         Factor::SystemAllocator,
         Factor::Mimalloc,
@@ -67,6 +73,8 @@ impl Factor {
         Factor::OrderedOnly,
         Factor::ContendedKeys,
         Factor::SortedLocks,
+        Factor::SortedKeys,
+        Factor::PlainSets,
         Factor::FixedHash,
         Factor::CompressedTimestamps,
         Factor::PreemptiveAborts,
@@ -85,6 +93,8 @@ impl Factor {
             Factor::OrderedOnly => "ordered-only",
             Factor::ContendedKeys => "contended-keys",
             Factor::SortedLocks => "sorted-locks",
+            Factor::SortedKeys => "sorted-keys",
+            Factor::PlainSets => "plain-sets",
             Factor::FixedHash => "fixed-hash",
             Factor::CompressedTimestamps => "compressed-timestamps",
             Factor::PreemptiveAborts => "preemptive-aborts",

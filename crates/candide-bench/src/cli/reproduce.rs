@@ -96,6 +96,8 @@ pub(crate) enum FigureName {
     ThreeTimestamps,
     /// Hash indexes and trees: its section 4.4
     Indexes,
+    /// Each protocol beside `serial` where no transactions meet, with one thread: in no paper
+    Machinery,
     /// One timestamp per row against several: Figures 2 and 3 of the study of timestamp granularity
     /// (2018)
     Granularity,

@@ -43,6 +43,7 @@ impl Reproduction {
         if threads.is_empty() {
             threads = match figure {
                 FigureName::Drp => drp::threads(cores.count()),
+                FigureName::Machinery => vec![1],
                 _ if only_most => vec![cores.count()],
                 _ => up_to(cores.count()),
             };
@@ -111,6 +112,7 @@ fn outline(figure: FigureName, bounds: &Bounds) -> Outline {
         FigureName::Reordering => optimism::reordering(bounds),
         FigureName::ThreeTimestamps => optimism::three_timestamps(bounds),
         FigureName::Indexes => optimism::indexes(bounds),
+        FigureName::Machinery => optimism::machinery(bounds),
         FigureName::Granularity => granularity::outline(bounds),
         FigureName::Mocc => mocc::outline(bounds),
         // Reads of frozen columns are observed without opacity, so all lines but one are opaque.

@@ -3,6 +3,7 @@
 //! and indexes.
 
 mod factors;
+mod machinery;
 
 use std::ops::RangeInclusive;
 
@@ -17,6 +18,7 @@ use candide_workloads::ycsb::Mode;
 
 use super::bounds::Bounds;
 pub(super) use factors::factors;
+pub(super) use machinery::machinery;
 
 const MEASURED: &str = "measured in the paper with up to 64 threads on two Xeons E5-2686 v4 of 32 cores together, runs of 10 s, the median of 5";
 

@@ -56,7 +56,7 @@ fn errors_of_unknown_names_list_known_names() {
     assert_refused("bench ycsb --protocol mvto --timestamps sundial", "there are counter, clock");
     assert_refused(
         "reproduce figure-4",
-        "[possible values: factors, delivery, protocols, high-contention, separate-effects, set-sizes, reordering, three-timestamps, indexes, granularity, mocc, drp]",
+        "[possible values: factors, delivery, protocols, high-contention, separate-effects, set-sizes, reordering, three-timestamps, indexes, machinery, granularity, mocc, drp]",
     );
 }
 

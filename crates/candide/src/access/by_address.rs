@@ -32,11 +32,25 @@ impl Hasher for AddressHasher {
 }
 
 /// The places of a list's items by their addresses, of which no two are equal; empty while the list
-/// has at most [`FEW`] items. The owner of the list reports each change.
-#[derive(Debug, Default)]
-pub(crate) struct ByAddress(AddressMap<u32>);
+/// has at most `few` items. The owner of the list reports each change.
+#[derive(Debug)]
+pub(crate) struct ByAddress {
+    map: AddressMap<u32>,
+    few: usize,
+}
+
+impl Default for ByAddress {
+    fn default() -> Self {
+        ByAddress { map: AddressMap::default(), few: FEW }
+    }
+}
 
 impl ByAddress {
+    /// Returns the places of a list that is searched linearly, whatever its length.
+    pub(super) fn never() -> ByAddress {
+        ByAddress { few: usize::MAX, ..ByAddress::default() }
+    }
+
     /// Returns the place of the item with this address.
     #[inline]
     pub(crate) fn find<T>(
@@ -45,18 +59,18 @@ impl ByAddress {
         address_of: impl Fn(&T) -> u64,
         address: u64,
     ) -> Option<usize> {
-        if list.len() <= FEW {
+        if list.len() <= self.few {
             // The latest item is compared first, since it is often looked up again soon.
             return list.iter().rposition(|item| address_of(item) == address);
         }
-        self.0.get(&address).map(|&place| place as usize)
+        self.map.get(&address).map(|&place| place as usize)
     }
 
     /// Notes that the items from place `from` on were added to the list; or, if `from` is 0, that
     /// the list was sorted.
     #[inline(always)]
     pub(crate) fn added<T>(&mut self, list: &[T], from: usize, address_of: impl Fn(&T) -> u64) {
-        if list.len() > FEW {
+        if list.len() > self.few {
             self.enter(list, from, address_of);
         }
     }
@@ -64,19 +78,19 @@ impl ByAddress {
     #[cold]
     fn enter<T>(&mut self, list: &[T], from: usize, address_of: impl Fn(&T) -> u64) {
         // A table that was cleared has room for items in another order without an allocation.
-        let first = if from > FEW { from } else { 0 };
+        let first = if from > self.few { from } else { 0 };
         if first == 0 {
-            self.0.clear();
+            self.map.clear();
         }
         let places = (first..).zip(&list[first..]);
-        self.0.extend(places.map(|(place, item)| (address_of(item), place as u32)));
+        self.map.extend(places.map(|(place, item)| (address_of(item), place as u32)));
     }
 
     /// Makes room for a list of `count` items.
     #[cold]
     pub(crate) fn reserve(&mut self, count: usize) {
-        if count > FEW {
-            self.0.reserve(count);
+        if count > self.few {
+            self.map.reserve(count);
         }
     }
 
@@ -89,23 +103,23 @@ impl ByAddress {
         address_of: impl Fn(&T) -> u64,
         address: u64,
     ) {
-        if list.len() <= FEW {
-            self.0.clear();
+        if list.len() <= self.few {
+            self.map.clear();
             return;
         }
-        self.0.remove(&address);
+        self.map.remove(&address);
         if let Some(moved) = list.get(place) {
-            self.0.insert(address_of(moved), place as u32);
+            self.map.insert(address_of(moved), place as u32);
         }
     }
 
     /// Notes that the list is about to be truncated to `kept` items.
     pub(crate) fn truncate<T>(&mut self, list: &[T], kept: usize, address_of: impl Fn(&T) -> u64) {
-        if kept <= FEW {
-            self.0.clear();
+        if kept <= self.few {
+            self.map.clear();
         } else {
             for item in &list[kept..] {
-                self.0.remove(&address_of(item));
+                self.map.remove(&address_of(item));
             }
         }
     }
@@ -113,24 +127,24 @@ impl ByAddress {
     /// Notes that the list, which has `count` items, is about to be cleared.
     #[inline]
     pub(crate) fn clear(&mut self, count: usize) {
-        if !self.0.is_empty() {
+        if !self.map.is_empty() {
             self.clear_table(count);
         }
     }
 
     #[cold]
     fn clear_table(&mut self, count: usize) {
-        if self.0.capacity() > 32 * count {
+        if self.map.capacity() > 32 * count {
             // The table has grown for a far longer list. Clearing it each time would cost more than
             // growing a new one.
-            self.0 = AddressMap::default();
+            self.map = AddressMap::default();
         } else {
-            self.0.clear();
+            self.map.clear();
         }
     }
 
     #[cfg(test)]
     pub(crate) fn capacity_for_tests(&self) -> usize {
-        self.0.capacity()
+        self.map.capacity()
     }
 }

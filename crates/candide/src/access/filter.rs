@@ -11,6 +11,9 @@ const BITS: u32 = 9;
 pub(super) struct Filter([u64; 1 << (BITS - 6)]);
 
 impl Filter {
+    /// A filter that may have each unit.
+    pub(super) const FULL: Filter = Filter([u64::MAX; 1 << (BITS - 6)]);
+
     #[inline(always)]
     pub(super) fn add(&mut self, address: u64) {
         let (word, bit) = place(address);

@@ -65,6 +65,8 @@ pub struct WriteSet {
     /// The filter of the units of all items. Most lookups of other units end at this filter.
     filter: Filter,
     pub(super) places: ByAddress,
+    /// Whether searches are plain; see [`Factor::PlainSets`](crate::factor::Factor::PlainSets).
+    is_plain: bool,
     /// The operations of items that need evaluation, in the order of the program, each with the
     /// number of its item. Only filled during an evaluation with steps.
     pub(super) order: Vec<(u32, u32)>,
@@ -109,7 +111,7 @@ impl WriteSet {
         self.marked = 0;
         self.part_begin = 0;
         self.saved.clear();
-        self.filter = Filter::default();
+        self.filter = if self.is_plain { Filter::FULL } else { Filter::default() };
     }
 
     /// Returns the number of the last operation; 0 if there is none.
@@ -628,6 +630,28 @@ impl WriteSet {
     #[inline(never)]
     fn install_image(&self, item: &WriteItem, payload: &[AtomicU64]) {
         store(payload, &self.images[item.image as usize..][..payload.len()]);
+    }
+
+    /// Makes all searches plain; see [`Factor::PlainSets`](crate::factor::Factor::PlainSets). The set is empty.
+    pub(crate) fn search_plainly(&mut self) {
+        (self.is_plain, self.filter, self.places) = (true, Filter::FULL, ByAddress::never());
+    }
+
+    /// Sorts the items by tables and primary keys; see [`Factor::SortedKeys`](crate::factor::Factor::SortedKeys). `key_words` returns
+    /// the number of words of a table's keys.
+    pub(crate) fn sort_by_keys(&mut self, key_words: impl Fn(u16) -> usize) {
+        let order = |one: &WriteItem, other: &WriteItem| {
+            let table = one.at.table();
+            table.cmp(&other.at.table()).then_with(|| {
+                let [one, other] = [one, other].map(|item| (item.at.record(), item.at.unit()));
+                let words = 0..key_words(table);
+                let [key, other_key] =
+                    [one.0, other.0].map(|row| words.clone().map(move |word| row.key_word(word)));
+                key.cmp(other_key).then(one.1.cmp(&other.1))
+            })
+        };
+        self.items.sort_unstable_by(order);
+        self.places.added(&self.items, 0, WriteItem::address);
     }
 
     /// Sorts the items by their addresses, for protocols that lock in a global order.

@@ -13,6 +13,7 @@ use super::worker::{Local, Worker};
 use crate::access::WriteSet;
 use crate::epoch::{EPOCH_MAX, Epoch};
 use crate::error::Abort;
+use crate::factor::Factor;
 use crate::index::NodeAt;
 use crate::record::{CellAt, RecordAt};
 
@@ -105,6 +106,29 @@ impl<'a, P: Parts> Context<'a, P> {
     #[inline]
     pub(crate) fn reserve_for(&mut self, writes: &WriteSet) {
         self.local.reap_queue.reserve(writes.items().len());
+    }
+
+    /// Sorts a write set that is about to be locked, if the database was built to sort them.
+    #[inline(always)]
+    pub(crate) fn sort_writes(&mut self, writes: &mut WriteSet) {
+        let factors = self.engine.options.factors;
+        if factors.has(Factor::SortedLocks) {
+            writes.sort();
+        }
+        if factors.has(Factor::SortedKeys) {
+            self.sort_by_keys(writes);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sort_by_keys(&mut self, writes: &mut WriteSet) {
+        let last = writes.items().iter().map(|item| item.at.table()).max();
+        let count = last.map_or(0, |last| usize::from(last) + 1);
+        let known = &self.local.known_tables;
+        let tables = known.take(self.engine, count);
+        writes.sort_by_keys(|table| tables[usize::from(table)].layout.key_words());
+        known.give_back(tables);
     }
 
     /// Unlinks a record from its index. The record is freed once no reader can hold it.

@@ -56,7 +56,9 @@ impl LongColumns {
         self.words.split_at(self.count).0
     }
 
-    /// Panics if a word of the row belongs to no such column.
+    /// Panics if a word of the row belongs to no such column. The columns are constants, so that
+    /// nothing is left of the check where it is inlined.
+    #[inline(always)]
     pub(super) const fn assert_has(&self, word: usize) {
         let mut index = 0;
         while index < self.count {
@@ -69,6 +71,8 @@ impl LongColumns {
     }
 
     /// Panics if one of `count` words of the row, from word `first` on, belongs to such a column.
+    /// Inlined as [`LongColumns::assert_has`].
+    #[inline(always)]
     pub(super) const fn assert_apart(&self, first: usize, count: usize) {
         let mut index = 0;
         while index < self.count {

@@ -119,6 +119,41 @@ impl Op {
                 current & !(self.mask << self.shift) | (operands[0] & self.mask) << self.shift
             );
         }
+        match self.compute_small(operands, current) {
+            Some(word) => Ok(word),
+            None => self.compute_any(operands, current),
+        }
+    }
+
+    /// Does the work of [`Op::compute`]; returns `None` if a number is none of `i64`, or the
+    /// operation fails.
+    #[inline]
+    pub(super) fn compute_small(&self, operands: &[u64], current: u64) -> Option<u64> {
+        let old = self.small(current >> self.shift)?;
+        let operand = self.small(operands[0])?;
+        let new = match self.code {
+            Code::Set => operand,
+            Code::Add => old.checked_add(operand)?,
+            Code::Sub => old.checked_sub(operand)?,
+            Code::WrappingAdd => self.small((current >> self.shift).wrapping_add(operands[0]))?,
+            Code::WrappingSub => self.small((current >> self.shift).wrapping_sub(operands[0]))?,
+            Code::Max => old.max(operand),
+            Code::Min => old.min(operand),
+            Code::User | Code::Delete => return None,
+        };
+        if self.at_least && new < self.small(operands[1])?
+            || self.at_most && new > self.small(operands[2])?
+            || self.small(new as u64)? != new
+        {
+            return None;
+        }
+        Some(current & !(self.mask << self.shift) | (new as u64 & self.mask) << self.shift)
+    }
+
+    /// Does the work of [`Op::compute`] with numbers of any size.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn compute_any(&self, operands: &[u64], current: u64) -> Result<u64, Abort> {
         let old = self.widen(current >> self.shift);
         let operand = self.widen(operands[0]);
         let new = match self.code {
@@ -158,8 +193,18 @@ impl Op {
         }
     }
 
+    /// Returns the number in the low bits of `word`; `None` if it is none of `i64`.
+    #[inline(always)]
+    fn small(&self, word: u64) -> Option<i64> {
+        let word = word & self.mask;
+        if self.signed {
+            let unused = self.mask.leading_zeros();
+            return Some((word << unused) as i64 >> unused);
+        }
+        i64::try_from(word).ok()
+    }
+
     /// Returns the number in the low bits of `word`.
-    #[inline]
     fn widen(&self, word: u64) -> i128 {
         let word = word & self.mask;
         let sign = self.mask ^ self.mask >> 1;

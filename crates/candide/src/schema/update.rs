@@ -487,4 +487,45 @@ mod tests {
             Ok(-9i64 as u64)
         );
     }
+
+    #[test]
+    fn numbers_of_one_word_give_the_same_as_numbers_of_any_size() {
+        const CODES: [Code; 7] = [
+            Code::Set,
+            Code::Add,
+            Code::Sub,
+            Code::WrappingAdd,
+            Code::WrappingSub,
+            Code::Max,
+            Code::Min,
+        ];
+        let numbers = |bits: u32| {
+            let ends = [0, 1, 2, u64::MAX, u64::MAX - 1, i64::MAX as u64, i64::MIN as u64];
+            let narrow = [1 << (bits - 1), (1 << (bits - 1)) - 1, u64::MAX >> (64 - bits)];
+            ends.into_iter().chain(narrow)
+        };
+        let mut small = 0;
+        for (bits, shift) in [(1, 63), (8, 5), (31, 0), (32, 32), (63, 1), (64, 0)] {
+            for (code, signed) in CODES.into_iter().flat_map(|code| [(code, false), (code, true)]) {
+                for (at_least, at_most) in [(false, false), (true, false), (false, true)] {
+                    let op = Op { at_least, at_most, ..op(code, signed, bits, shift) };
+                    for (operand, current) in
+                        numbers(bits).flat_map(|one| numbers(bits).map(move |other| (one, other)))
+                    {
+                        for bound in numbers(bits) {
+                            let operands = [operand, bound, bound];
+                            let wide = op.compute_any(&operands, current);
+                            let computed = op.compute_small(&operands, current);
+                            assert!(
+                                computed.is_none_or(|word| wide == Ok(word)),
+                                "{op:?}, {operands:x?}, {current:x}: {computed:x?}, not {wide:x?}"
+                            );
+                            small += usize::from(computed.is_some());
+                        }
+                    }
+                }
+            }
+        }
+        assert!(small > 10_000, "{small} computed without wide numbers");
+    }
 }

@@ -260,3 +260,38 @@ fn commits_do_not_wait_for_locked_rows_without_that_factor() {
     commit_waits_unless_the_factor_forbids_it::<TicToc>();
     commit_waits_unless_the_factor_forbids_it::<Mvcc>();
 }
+
+/// Returns the key of the row that a commit tries to lock first, of the rows x, y and z, which it
+/// writes in the opposite order.
+fn locked_first<P: Protocol>(factor: Option<Factor>, inserted: [u64; 3]) -> u64 {
+    let factors = factor.into_iter().chain([Factor::NoWait]);
+    let db = Database::<P>::builder().manual_epochs(1).factors(factors).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
+    run(&mut first, |tx| items.insert_many(tx, inserted.map(|id| Item::new(id, 0))));
+    run(&mut second, |holder| {
+        for id in inserted {
+            items.read_for_update(holder, id, Item::COUNT)?;
+        }
+        let refused = once(&mut first, |tx| {
+            [Z, Y, X].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(1)))
+        });
+        assert_eq!(refused, Err(Abort::Locked), "{}", P::NAME);
+        Ok(())
+    });
+    first.last_conflict().unwrap().key.unwrap()[0]
+}
+
+#[test]
+fn commits_lock_in_the_order_of_keys_under_that_factor() {
+    fn check<P: Protocol>() {
+        for inserted in [[X, Y, Z], [Z, Y, X]] {
+            let first = locked_first::<P>(Some(Factor::SortedKeys), inserted);
+            assert_eq!(first, X, "{}: {inserted:?}", P::NAME);
+            assert_eq!(locked_first::<P>(None, inserted), Z, "{}: {inserted:?}", P::NAME);
+        }
+    }
+    check::<Occ>();
+    check::<TicToc>();
+    check::<Mvcc>();
+}

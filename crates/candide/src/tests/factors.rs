@@ -229,3 +229,25 @@ fn a_hash_index_does_not_grow_under_the_factor_of_fixed_size<P: Protocol>() {
         assert_eq!(sum, 2_999 * 3_000 / 2);
     }
 }
+
+protocol_tests!(overlapping: own_writes_are_found_without_a_table_of_places_under_the_plain_factor);
+fn own_writes_are_found_without_a_table_of_places_under_the_plain_factor<P: Protocol>() {
+    const ROWS: u64 = 200;
+    for factor in [None, Some(Factor::PlainSets)] {
+        let mut scene = scene::<P>(factor, TableOptions::default());
+        scene.insert(0..ROWS);
+        let Scene { items, mut session, .. } = scene;
+        for round in 1..3 {
+            run(&mut session, |tx| {
+                (0..ROWS).try_for_each(|id| items.update(tx, id, Item::COUNT.add(1)))?;
+                for id in 0..ROWS {
+                    assert_eq!(items.read(tx, id, Item::COUNT)?, id as i64 + round, "{}", P::NAME);
+                }
+                Ok(())
+            });
+        }
+        let state = session.core_for_tests().state.borrow();
+        let has_table = state.writes.places_capacity_for_tests() > 0;
+        assert_eq!(has_table, factor.is_none(), "{}", P::NAME);
+    }
+}

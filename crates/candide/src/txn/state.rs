@@ -120,9 +120,13 @@ impl<P: Protocol> State<P> {
             .get()
             .map(|log| Box::new(SessionLog::new(log, engine.following().is_some())));
         worker.local.is_logged = log.is_some();
+        let mut writes = WriteSet::default();
+        if engine.options.factors.has(Factor::PlainSets) {
+            writes.search_plainly();
+        }
         State {
             attempt: P::attempt(&engine.clock, counts),
-            writes: WriteSet::default(),
+            writes,
             worker,
             attempt_number: 0,
             last_conflict: None,

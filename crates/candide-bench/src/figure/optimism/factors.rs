@@ -32,7 +32,8 @@ fn about(factor: Factor) -> Option<&'static str> {
         Factor::SystemAllocator | Factor::Mimalloc | Factor::Jemalloc => Some("memory allocation"),
         Factor::UnwindingAborts => Some("aborts"),
         Factor::OrderedOnly => Some("index types"),
-        Factor::SortedLocks | Factor::NoWait => Some("deadlock avoidance"),
+        Factor::SortedLocks | Factor::SortedKeys | Factor::NoWait => Some("deadlock avoidance"),
+        Factor::PlainSets => Some("transaction internals"),
         Factor::ContendedKeys => Some("contention-aware index"),
         _ => None,
     }
@@ -149,9 +150,9 @@ pub(crate) fn factors(bounds: &Bounds) -> Outline {
 fn differences(outline: &mut Outline) {
     outline.deviations.extend(
         [
-            "mimalloc, jemalloc, contended-keys, sorted-locks, fixed-hash, no-wait, compressed-timestamps and preemptive-aborts are not in \
+            "mimalloc, jemalloc, contended-keys, sorted-locks, sorted-keys, plain-sets, fixed-hash, no-wait, compressed-timestamps and preemptive-aborts are not in \
              Figure 4; its text has jemalloc, as an option of Silo. tictoc and mvto are in the text only",
-            "Figure 7 grades systems by their choices; here each protocol of the engine is graded by each possible choice. The factor `transaction internals` is not here",
+            "Figure 7 grades systems by their choices; here each protocol of the engine is graded by each possible choice. Of `transaction internals` there is one choice, plain-sets",
             "system-allocator, mimalloc and jemalloc leave the arrays of hash indexes where they are, and threads take blocks of \
              one table one after the other; unwinding-aborts unwinds as Rust's panics do, where C++ exceptions were thrown",
         ]

@@ -226,7 +226,6 @@ use crate::engine::{
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
-use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::locks::{LOCK_ROUNDS_MAX, patience, wait_to_own};
 use crate::log::LogTurn;
@@ -1059,9 +1058,7 @@ fn commit(
     context.reserve_to_park(writes);
     // If the commit fails, its linked versions are retired.
     context.local.retired.reserve(writes.items().len());
-    if context.engine.options.factors.has(Factor::SortedLocks) {
-        writes.sort();
-    }
+    context.sort_writes(writes);
     let part = attempt.part.take().unwrap_or_else(|| context.clock.join());
 
     // 1 timestamp

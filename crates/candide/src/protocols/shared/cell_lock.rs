@@ -128,9 +128,7 @@ pub(crate) fn acquire<P: Protocol, E: Early<P>>(
 ) -> Result<(), Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
-    if context.engine.options.factors.has(Factor::SortedLocks) {
-        writes.sort();
-    }
+    context.sort_writes(writes);
     before_locking();
     if !early.held().is_empty() {
         early.held().hand_over(writes, install_held);
