@@ -19,8 +19,8 @@
 //!
 //! # Invariant
 //! * **EP5** Let S be alone in an attempt that is pinned in epoch p. Then every commit of another
-//!   session has either ended before the attempt began, so that S has acquired it, or is of a later
-//!   epoch than p.
+//!   session has either ended before S found itself confirmed, so that S has acquired it before the
+//!   attempt reads anything, or is of a later epoch than p.
 //!
 //! *Proof.* Let C be the confirmation that S has read, A the advancer when it stored C, and X
 //! another session with a commit. The value before C is A's announcement, and after C comes

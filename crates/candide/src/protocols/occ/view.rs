@@ -41,8 +41,8 @@
 //! A writer is *in the view* of an attempt if its epoch is before the base, or if the attempt has
 //! read one of its versions.
 //! * **VW1** The view is the state after all commits of epochs before the base, and perhaps some
-//!   later ones. (In a session that is alone, a commit of the pin's epoch ended before the attempt
-//!   began, and the attempt has acquired it, or it is a later one of the session's own.) A writer
+//!   later ones. (In a session that is alone, a commit of the pin's epoch was acquired before the
+//!   attempt read anything, or it is a later one of the session's own.) A writer
 //!   of an epoch before the base took all its locks, then passed the fence of its commit (E1), and
 //!   then read the epoch. The reader loaded the base before a fence of its own: the fence of the
 //!   pin (E10) or of the last move that changed the base (E20). The writer read an older epoch than

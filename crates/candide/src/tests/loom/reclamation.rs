@@ -186,11 +186,14 @@ fn loom_a_session_alone_against_the_next_one() {
         drop(epochs.pinned(&slot));
         epochs.advance();
         (0..10).for_each(|_| epochs.pass());
+        let row = Arc::new(AtomicU64::new(0));
         let reader = {
-            let epochs = epochs.clone();
+            let (epochs, row) = (epochs.clone(), row.clone());
             thread::spawn(move || {
                 let _pin = epochs.pinned(&slot);
-                epochs.is_alone(&slot).then(|| slot.own_epoch())
+                let is_alone = epochs.is_alone(&slot);
+                let seen = row.load(Ordering::Relaxed);
+                (is_alone && seen == 0).then(|| slot.own_epoch())
             })
         };
         let advancer = {
@@ -199,6 +202,7 @@ fn loom_a_session_alone_against_the_next_one() {
         };
         let pin = epochs.pinned(&other);
         let committed = epochs.now();
+        row.store(1, Ordering::Relaxed);
         drop(pin);
         advancer.join().unwrap();
         let begun = reader.join().unwrap();
