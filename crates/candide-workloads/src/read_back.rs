@@ -231,8 +231,8 @@ impl<P: Protocol> RowWords for Words<'_, P> {
     }
 }
 
-/// The ways in which a check reads a table whose rows have columns of any length, as [`Rows`]. Words
-/// have not all bytes of such rows, so its code is compiled for each protocol.
+/// The ways in which a check reads a table whose rows have columns of any length, as [`Rows`].
+/// Words have not all bytes of such rows, so its code is compiled for each protocol.
 pub(crate) type LongRows<'a, R> = Box<dyn ReadLong<R> + 'a>;
 
 /// Returns the means to read the rows of `table`, by transactions of `session`.

@@ -38,11 +38,11 @@ pub enum Factor {
     /// A commit locks the write set in the order of addresses, which costs a sort, instead of in
     /// the order of the program's writes.
     SortedLocks,
-    /// A commit locks the write set in the order of tables and primary keys, which costs a sort that
-    /// reads the keys.
+    /// A commit locks the write set in the order of tables and primary keys, which costs a sort
+    /// that reads the keys.
     SortedKeys,
-    /// The own writes of a transaction are searched from end to end, without the filter at which most
-    /// searches end, and without the hash table that a large write set has.
+    /// The own writes of a transaction are searched from end to end, without the filter at which
+    /// most searches end, and without the hash table that a large write set has.
     PlainSets,
     /// A hash index does not grow beyond the size for which it was made
     /// ([`TableOptions::capacity`](crate::TableOptions::capacity)). The index's buckets become

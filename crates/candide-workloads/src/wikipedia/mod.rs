@@ -6,8 +6,8 @@
 //! to the new revision. The third notifies the users that watch the page. The last adds the edit to
 //! the log. The revision that the author read may be older than the one that the edit replaces, as
 //! in the real Wikipedia. Lengths, namespaces and shares follow OLTP-Bench's histograms, by their
-//! quantiles. Titles have at most 160 bytes, and texts at most 256 KiB. In the published schema, strings have any length. Addresses, groups and blocked users are
-//! not modelled, as in STOv2.
+//! quantiles. Titles have at most 160 bytes, and texts at most 256 KiB. In the published schema,
+//! strings have any length. Addresses, groups and blocked users are not modelled, as in STOv2.
 //!
 //! [`Wikipedia::strict`] keeps both directions of the list of watched pages equal.
 //! [`Wikipedia::published`] follows the published measurements, which differ in the ways that

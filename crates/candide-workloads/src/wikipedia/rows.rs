@@ -1,8 +1,8 @@
 //! The rows, with the columns of the published schema.
 //!
 //! In users and pages, the columns that an edit changes are in a separate group from those that
-//! hardly ever change. Numbers begin with 1. A text is one column, or is stored in parts, as the knob
-//! [`Texts`](super::Texts) says.
+//! hardly ever change. Numbers begin with 1. A text is one column, or is stored in parts, as the
+//! knob [`Texts`](super::Texts) says.
 
 use candide::{Bytes, Key, Record, Text};
 

@@ -65,7 +65,7 @@ pub struct WriteSet {
     /// The filter of the units of all items. Most lookups of other units end at this filter.
     filter: Filter,
     pub(super) places: ByAddress,
-    /// Whether searches are plain; see [`Factor::PlainSets`](crate::factor::Factor::PlainSets).
+    /// Whether searches are plain, by the factor `PlainSets`.
     is_plain: bool,
     /// The operations of items that need evaluation, in the order of the program, each with the
     /// number of its item. Only filled during an evaluation with steps.
@@ -286,7 +286,7 @@ impl WriteSet {
     pub(super) fn push_item(&mut self, at: CellAt, intent: Intent, op: Op) -> usize {
         let number = self.operations.push(op);
         let (needs_image, needs_evaluation) = (op.is_user(), !op.is_plain());
-        let (first_word, end_word) = op.changed(at.payload_words());
+        let (first_word, end_word) = op.changed();
         self.needs_evaluation |= needs_evaluation;
         self.items.push(WriteItem {
             at,
@@ -319,7 +319,7 @@ impl WriteSet {
         let mut item = self.items[index];
         item.present = intent != Intent::Delete;
         let replaces_unit = op.is_plain() && usize::from(op.words) == item.at.payload_words();
-        let (first, end) = op.changed(item.at.payload_words());
+        let (first, end) = op.changed();
         if replaces_unit && item.is_plain && item.first_op >= self.marked {
             // None of the item's earlier operations can fail, and no scan can see them, so they can
             // be dropped.
@@ -602,8 +602,13 @@ impl WriteSet {
             return;
         }
         if item.needs_image {
-            let words = &self.images[item.image as usize..][..at.payload_words()];
-            return sink.add(Change { at, kind, first: 0, words: Words::Own(words) });
+            let words = &self.images[item.image as usize..][item.changed()];
+            return sink.add(Change {
+                at,
+                kind,
+                first: item.changed().start,
+                words: Words::Own(words),
+            });
         }
         for (_, op) in self.operations.of(item).filter(|(_, op)| op.words > 0) {
             let words = self.operations.operands(op.operand, usize::from(op.words));
@@ -629,15 +634,17 @@ impl WriteSet {
 
     #[inline(never)]
     fn install_image(&self, item: &WriteItem, payload: &[AtomicU64]) {
-        store(payload, &self.images[item.image as usize..][..payload.len()]);
+        // The other words are those of the unit already.
+        let (changed, image) = (item.changed(), item.image as usize);
+        store(&payload[changed.clone()], &self.images[image + changed.start..image + changed.end]);
     }
 
-    /// Makes all searches plain; see [`Factor::PlainSets`](crate::factor::Factor::PlainSets). The set is empty.
+    /// Makes all searches plain, by the factor `PlainSets`. The set is empty.
     pub(crate) fn search_plainly(&mut self) {
         (self.is_plain, self.filter, self.places) = (true, Filter::FULL, ByAddress::never());
     }
 
-    /// Sorts the items by tables and primary keys; see [`Factor::SortedKeys`](crate::factor::Factor::SortedKeys). `key_words` returns
+    /// Sorts the items by tables and primary keys, by the factor `SortedKeys`. `key_words` returns
     /// the number of words of a table's keys.
     pub(crate) fn sort_by_keys(&mut self, key_words: impl Fn(u16) -> usize) {
         let order = |one: &WriteItem, other: &WriteItem| {

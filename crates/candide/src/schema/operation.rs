@@ -43,7 +43,8 @@ pub struct Op {
     pub(crate) at_most: bool,
     /// The bits of the column, unshifted.
     pub(crate) mask: u64,
-    /// The first word within the unit; and, in `words`, the number of words.
+    /// The first word within the unit; and, in `words`, the number of words. For a user's updater,
+    /// a range with all words that it may change.
     pub(crate) word: u16,
     pub(crate) words: u16,
     /// The position of the operands in the arena: of the words to set, or of the number and its two
@@ -96,11 +97,11 @@ impl Op {
         self.code == Code::Delete
     }
 
-    /// Returns the beginning and the end of the words that the operation changes, in a unit of
-    /// `unit_words` words.
+    /// Returns the beginning and the end of a range of words that contains those that the operation
+    /// changes.
     #[inline]
-    pub(crate) fn changed(&self, unit_words: usize) -> (u16, u16) {
-        if self.is_user() { (0, unit_words as u16) } else { (self.word, self.word + self.words) }
+    pub(crate) fn changed(&self) -> (u16, u16) {
+        (self.word, self.word + self.words)
     }
 
     /// Returns whether the operation shares words with `other`, an operation on the same unit.

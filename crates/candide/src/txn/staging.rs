@@ -70,13 +70,17 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
             }
         }
         let unit = self.table.layout.unit_of(group);
-        let words = self.table.layout.at(self.record, unit).payload_words() as u16;
+        let (mut first, mut end) = (usize::MAX, 0);
+        updater.target().runs(unit, &mut |word, count| {
+            (first, end) = (first.min(word), end.max(word + count));
+        });
         let at = self.table.layout.at(self.record, unit);
         self.state.admit_update(self.engine, at)?;
         let is_packed = self.table.layout.packing::<R::Key>().is_some();
         let operand =
             self.state.writes.push_user(UserUpdate::new::<R, U>(updater, unit, is_packed));
-        let op = Op { code: Code::User, operand, ..Op::set_words(0, words) };
+        let words = Op::set_words(first as u16, (end - first) as u16);
+        let op = Op { code: Code::User, operand, ..words };
         self.state.stage(self.engine, at, Intent::Update, op)
     }
 

@@ -7,8 +7,11 @@ use super::disk::Logged;
 use super::replay::Replay;
 use crate::engine::Protocol;
 use crate::protocols::Mvto;
-use crate::schema::{Refused, RowReader};
-use crate::{Abort, Database, IndexOptions, Record, Session, Table, TableOptions, Tx, Whole};
+use crate::schema::{Refused, RowReader, Updater};
+use crate::{
+    Abort, Column, Database, IndexOptions, Record, Session, Table, TableOptions, Tx, Whole,
+};
+use candide_log::format::commit::HEADER_WORDS;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Tables of every kind.
@@ -19,6 +22,23 @@ struct Tables<P: Protocol> {
     packed: Table<Order, P>,
     wide: Table<Wide, P>,
     volatile: Table<Item, P>,
+}
+
+/// An updater that raises the last column of a wide row.
+#[derive(Debug, Clone, Copy)]
+struct Raise;
+
+impl Updater<Wide> for Raise {
+    type Target = Column<Wide, u64>;
+
+    fn target(&self) -> Self::Target {
+        Wide::LAST
+    }
+
+    fn apply(&self, last: &mut u64) -> Result<(), Refused> {
+        *last += 1;
+        Ok(())
+    }
 }
 
 /// Triples the count, or refuses to if it would be above a hundred.
@@ -243,6 +263,16 @@ fn other_tables<P: Protocol>() -> Vec<Play<P>> {
                 .try_for_each(|id| all.wide.modify(tx, &id, Wide::MIDDLE, |middle| middle[19] = id))
         },
         |all, tx| {
+            (0..100).step_by(5).try_for_each(|id| all.wide.update_with(tx, &id, Raise))?;
+            all.wide.update(tx, &5, Wide::FIRST.set(9))?;
+            all.wide.update_with(tx, &5, Raise)?;
+            all.wide.delete(tx, &7)?;
+            all.wide.insert(tx, Wide { id: 7, first: 4, middle: [4; 20], last: 4 })?;
+            all.wide.update_with(tx, &7, Raise)?;
+            all.wide.put(tx, Wide { id: 300, first: 4, middle: [4; 20], last: 4 })?;
+            all.wide.update_with(tx, &300, Raise)
+        },
+        |all, tx| {
             (0..100).step_by(2).try_for_each(|id| all.wide.delete(tx, &id))?;
             all.wide.put(tx, Wide { id: 200, first: 1, middle: [5; 20], last: 2 })
         },
@@ -368,6 +398,22 @@ fn a_row_inserted_and_deleted_by_one_transaction_is_not_logged<P: Protocol>() {
         let written = logged.disk.written().blocks.len();
         assert_eq!(written, 0, "{}: number {number} is logged", P::NAME);
     }
+}
+
+protocol_tests!(all: an_updater_logs_only_words_of_its_target);
+fn an_updater_logs_only_words_of_its_target<P: Protocol>() {
+    let logged = Logged::new(Database::<P>::builder());
+    let (tables, mut session) = (tables(&logged), logged.db.session().unwrap());
+    assert!(play(&tables, &mut session, |all, tx| {
+        all.wide.insert(tx, Wide { id: 1, first: 1, middle: [2; 20], last: 3 })
+    }));
+    logged.settle();
+    let words = || logged.disk.written().blocks.iter().map(|block| block.records.len()).sum();
+    let before: usize = words();
+    assert!(play(&tables, &mut session, |all, tx| all.wide.update_with(tx, 1, Raise)));
+    logged.settle();
+    // The head of the record, the header of the change, the key, and the word.
+    assert_eq!(words() - before, HEADER_WORDS + 3, "{}", P::NAME);
 }
 
 protocol_tests!(all: entries_of_indexes_are_not_in_the_log);
