@@ -1,5 +1,5 @@
-//! A shop whose machine is lost: its log is in a place, and a standby, which is read meanwhile, takes
-//! over. Every payment that was acknowledged is there.
+//! A shop whose machine is lost: its log is in a place, and a standby, which is read meanwhile,
+//! takes over. Every payment that was acknowledged is there.
 //!
 //! ```text
 //! cargo run --release -p candide-reach --example failover

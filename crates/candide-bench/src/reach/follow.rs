@@ -60,17 +60,7 @@ pub(super) fn restore(path: &Path, dir: &Path) -> Result<Ending, Failure> {
 pub(super) fn rejoin(dir: &Path, path: &Path) -> Result<Ending, Failure> {
     paths::check_apart(path, dir)?;
     paths::check_database(dir)?;
-    let newest = status(Arc::new(paths::place(path)?), GENERATIONS, Patience::default());
-    let Status { database, generations } =
-        newest.map_err(|error| paths::failed(path, &error))?.ok_or_else(|| paths::empty(path))?;
-    let belongs = belongs_to(dir, database);
-    if !belongs.map_err(|error| paths::failed_standby(path, dir, &error))? {
-        return Err(Failure::Usage(format!(
-            "{} is another database than that whose log is in {}",
-            dir.display(),
-            path.display()
-        )));
-    }
+    let generations = check_same(dir, path)?;
     let place = paths::place(path)?;
     let aside = set_aside(dir)?;
     let followed = Standby::follow(place, dir, StandbyOptions::new());
@@ -94,6 +84,23 @@ pub(super) fn rejoin(dir: &Path, path: &Path) -> Result<Ending, Failure> {
         )
     })?;
     Ok(GOOD)
+}
+
+/// Returns an error unless the database in a directory is that whose log is in a place, or a standby
+/// of it. Returns the newest generations.
+fn check_same(dir: &Path, path: &Path) -> Result<Vec<Generation>, Failure> {
+    let newest = status(Arc::new(paths::place(path)?), GENERATIONS, Patience::default());
+    let Status { database, generations } =
+        newest.map_err(|error| paths::failed(path, &error))?.ok_or_else(|| paths::empty(path))?;
+    let belongs = belongs_to(dir, database);
+    if belongs.map_err(|error| paths::failed_standby(path, dir, &error))? {
+        return Ok(generations);
+    }
+    Err(Failure::Usage(format!(
+        "{} is another database than that whose log is in {}",
+        dir.display(),
+        path.display()
+    )))
 }
 
 /// Returns the generation and the place of the last block that a place has.
@@ -150,6 +157,9 @@ pub(super) fn standby(
 ) -> Result<Ending, Failure> {
     paths::check_apart(path, dir)?;
     let place = paths::place(path)?;
+    if paths::check_database(dir).is_ok() {
+        check_same(dir, path)?;
+    }
     interrupt::listen()?;
     let failed = |error| paths::failed_standby(path, dir, &error);
     let standby = Standby::follow(place, dir, StandbyOptions::new()).map_err(failed)?;

@@ -163,6 +163,22 @@ fn wrong_directories_are_refused_and_stay_as_they_are() {
             assert!(message.contains(" are in one another; "), "{message}");
         }
     }
+    // A database that follows nothing, and a standby of another one.
+    let (status, _, message) = run("reach standby", &[&place, &dir]);
+    assert_eq!(status, 1, "{message}");
+    assert!(message.contains("has a database that does not follow another one"), "{message}");
+    let (other, elsewhere, _) = primary("reach-wrong-other", 1);
+    let mut standby = Command::new(env!("CARGO_BIN_EXE_candide"));
+    let standby = standby.args(["reach", "standby"]).args([&elsewhere, &target]);
+    let promoted = standby.args(["--promote-after", "1ms"]).output().expect("starts");
+    assert!(promoted.status.success(), "{promoted:?}");
+    let tools = [("reach standby", [&place, &target]), ("reach rejoin", [&target, &place])];
+    for (tool, paths) in tools {
+        let (status, _, message) = run(tool, &paths.map(PathBuf::as_path));
+        assert_eq!(status, 2, "{message}");
+        assert!(message.contains("target is another database than that whose log is in "));
+    }
+    fs::remove_dir_all(other).expect("removed");
     let (status, _, message) = run("reach rejoin", &[&place, &place]);
     assert_eq!(status, 2, "{message}");
     let (status, _, message) = run("reach rejoin", &[&empty, &place]);
