@@ -147,8 +147,8 @@ impl Display for OpenError {
             ),
             OpenError::Remote(error) => write!(
                 f,
-                "the copy of the log cannot be used: {error}; open the database alone to go on \
-                 without it"
+                "the copy of the log cannot be used: {error}; open the database alone \
+                 (`ReplicateOptions::open_alone`) to go on without it"
             ),
             OpenError::Schema { table, what } => {
                 write!(f, "table {table} differs from the program's: {what}")

@@ -25,7 +25,7 @@ pub enum Progress {
     Block,
     /// The end of a generation.
     End,
-    /// A snapshot, with which the receiver has begun anew.
+    /// A snapshot of a floor or a restart, with which the receiver has begun anew.
     Snapshot,
     /// Nothing: the log ends here for now.
     Nothing,
@@ -98,11 +98,15 @@ impl Follower {
             // The end behind which this is read was not the one of the log.
             return self.begin_anew(receiver);
         }
-        receive(&object, self.position.last, receiver)?;
+        receive(&self.access, &object, self.position.last, receiver)?;
         let is_end = object.header.kind == Kind::End;
         self.position = Position { last: object.link(), is_end };
         self.met(&object);
-        Ok(if is_end { Progress::End } else { Progress::Block })
+        Ok(match object.header.kind {
+            Kind::End => Progress::End,
+            Kind::Restart => Progress::Snapshot,
+            _ => Progress::Block,
+        })
     }
 
     /// Waits until the next object is there, at most for `timeout`. Returns whether it is.

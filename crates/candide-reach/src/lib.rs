@@ -119,7 +119,7 @@ pub use access::Patience;
 pub use directory::Directory;
 pub use error::ReachError;
 pub use follower::{Follower, Progress};
-pub use leader::{Block, Claim, Leader, Offer, Position, Snapshot};
+pub use leader::{Block, Claim, Leader, Offer, Position, Restart, Snapshot};
 pub use name::{NAME_BYTES_MAX, NUMBER_MAX, Name, PART_MAX, check_name};
 pub use place::{Created, LIST_MAX, Place, PlaceError};
 #[cfg(feature = "engine")]

@@ -14,7 +14,7 @@ pub type Refusal = Box<dyn Error + Send + Sync>;
 /// A state that blocks and snapshots are applied to, in the order of the log.
 pub trait Receiver {
     /// Begins with a snapshot: forgets all that was received. Parts follow, then the blocks behind
-    /// the snapshot.
+    /// the snapshot. The header of `floor` says up to which object the snapshot contains the log.
     ///
     /// # Errors
     /// The receiver cannot go on.
@@ -49,45 +49,63 @@ pub(crate) fn receive_snapshot(
     floor: &Object,
     receiver: &mut dyn Receiver,
 ) -> Result<Link, ReachError> {
-    let Header { generation, before, part: parts, number, .. } = floor.header;
+    let Header { generation, place, before, .. } = floor.header;
+    let name = Name::Floor(generation, place);
     if before.generation != generation {
-        let name = Name::Floor(generation, floor.header.place);
         let what = format!("its snapshot is one of generation {}", before.generation);
         return Err(ReachError::damaged(name, what));
     }
+    receive_parts(access, floor, name, receiver)?;
+    Ok(before)
+}
+
+/// Gives a receiver the snapshot of a floor, or of a restart as a floor, which is called `name`.
+fn receive_parts(
+    access: &Access,
+    floor: &Object,
+    name: Name,
+    receiver: &mut dyn Receiver,
+) -> Result<(), ReachError> {
+    let Header { before, part: parts, number: last_crc, .. } = floor.header;
     receiver.begin(floor).map_err(ReachError::Receiver)?;
     let mut last = before;
     for number in 0..parts.min(PART_MAX) {
-        let part = access.read_existing(Name::Snapshot(generation, before.place, number))?;
-        if part.header.before != last {
-            let name = Name::Snapshot(generation, before.place, number);
+        let name = Name::Snapshot(before.generation, before.place, number);
+        let part = access.read_existing(name)?;
+        // The CRC of a restart was not known when its first part was made.
+        let is_first_of_restart = number == 0 && part.header.before == Link { crc: 0, ..before };
+        if part.header.before != last && !is_first_of_restart {
             return Err(ReachError::damaged(name, "it does not belong behind the part before"));
         }
         last = Link { crc: part.crc, ..before };
         receiver.part(&part).map_err(ReachError::Receiver)?;
     }
-    if u64::from(last.crc) != number {
-        let name = Name::Floor(generation, floor.header.place);
+    if u64::from(last.crc) != last_crc {
         return Err(ReachError::damaged(name, "it names another last part than there is"));
     }
-    receiver.complete().map_err(ReachError::Receiver)?;
-    Ok(before)
+    receiver.complete().map_err(ReachError::Receiver)
 }
 
-/// Gives a receiver an object of a log that comes behind another, if it is a block.
+/// Gives a receiver an object of a log that comes behind another: a block, or the snapshot of a
+/// restart. After an error within a snapshot, the same object makes the receiver whole again.
 ///
 /// # Errors
-/// It does not name the other one, or the receiver refuses it.
+/// It does not name the other one, the receiver refuses it, or a part is missing or damaged.
 pub(crate) fn receive(
+    access: &Access,
     object: &Object,
     before: Link,
     receiver: &mut dyn Receiver,
 ) -> Result<(), ReachError> {
     check_link(object, before)?;
-    if object.header.kind == Kind::Block {
-        receiver.block(object).map_err(ReachError::Receiver)?;
+    let Header { kind, generation, place, .. } = object.header;
+    match kind {
+        Kind::Block => receiver.block(object).map_err(ReachError::Receiver),
+        Kind::Restart => {
+            receive_parts(access, &object.as_floor(), Name::Log(generation, place), receiver)
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Returns the name of the object that comes behind another one, which is an end or not.

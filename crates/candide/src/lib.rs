@@ -156,6 +156,7 @@ pub use unknown_name::UnknownName;
 /// Copies of the log of a database elsewhere: what a crate implements that makes them.
 pub mod remote {
     #[doc(no_inline)]
+    pub use candide_log::store::{CheckpointParts, PartRows};
     pub use candide_log::store::{Feed, LocalBlock, LocalBlocks, LogPlace, Run, Unopened};
     #[doc(no_inline)]
     pub use candide_log::store::{Remote, Replies};
@@ -227,7 +228,7 @@ pub mod guide {
 /// Databases that follow another one: what applies its commits to a database that the program only
 /// reads. `candide-reach` makes a standby of it.
 pub mod replica {
-    pub use crate::api::{NOTE_WORDS, Note, Replica, ReplicaError};
+    pub use crate::api::{NOTE_WORDS, Note, Replica, ReplicaError, is_own_table};
     pub use crate::engine::Replicable;
 }
 

@@ -78,7 +78,7 @@ const COLLECTOR: u64 = 1;
 impl<P: Protocol> Inner<P> {
     /// Returns whether there is a copy of the log elsewhere.
     pub(crate) fn is_replicated(&self) -> bool {
-        self.engine.log.get().is_some_and(|log| log.progress.remote().is_some())
+        self.engine.log.get().is_some_and(|log| log.progress.copy().is_some())
     }
 
     /// Makes a database, and registers it with the advancer of its epochs. From then on the

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use candide::remote::{Feed, Remote, Replies, Run, Unopened};
+use candide::remote::{CheckpointParts, Feed, PartRows, Remote, Replies, Run, Unopened};
 use candide::{Abort, Database, Error, Level, LogOptions, OpenError, Record, RunOptions, Table};
 use candide_log_testing::SimDisk;
 use std::io;
@@ -102,6 +102,17 @@ impl Remote for Counting {
     fn release(&self, last: u64) -> u64 {
         self.note("release");
         last.min(self.released.load(Ordering::SeqCst))
+    }
+
+    fn checkpointed(&self, parts: &CheckpointParts<'_>) {
+        let mut rows = PartRows::default();
+        (0..parts.count()).for_each(|part| drop(parts.read(part, &mut rows).unwrap()));
+        assert!(rows.sums.len() <= 1 && !rows.have_values);
+        self.note("checkpointed");
+    }
+
+    fn copies(&self) -> bool {
+        true
     }
 
     fn close(&self) {

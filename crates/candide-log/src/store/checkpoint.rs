@@ -1,5 +1,6 @@
 //! Making a checkpoint beside a writer of the log.
 
+use super::checkpoint_parts::CheckpointParts;
 use super::recover;
 use super::{Shared, Store, StoreOptions};
 use crate::checkpoint::merge;
@@ -78,27 +79,37 @@ impl Store {
             }
             closed.retain(|closed| closed.number <= released);
         }
-        let done = self.checkpoint_of(&closed, dropped, &mut number);
+        // The tables that the closed segments name were added earlier.
+        let manifest = shared.manifest().current().clone();
+        let done = self.checkpoint_of(&manifest, &closed, dropped, &mut number);
         shared.log().end_making_room();
+        if let (Some(remote), Ok(Checkpointed { is_new: true, .. })) =
+            (&shared.options.remote, &done)
+        {
+            let now = shared.manifest().current().clone();
+            let (checkpoint, first_segment) = (now.checkpoint.as_ref(), now.first_segment);
+            let (disk, tables) = (&shared.disk, &*manifest.tables);
+            let checkpoint = checkpoint.expect("a checkpoint has been made");
+            remote.checkpointed(&CheckpointParts { disk, checkpoint, tables, first_segment });
+        }
         done
     }
 
-    /// Makes a checkpoint that contains these segments, with the number after `number`. No later
-    /// segment has records of the tables `dropped`.
+    /// Makes a checkpoint that contains these segments, with the number after `number`. `manifest`
+    /// is the MANIFEST in force. No later segment has records of the tables `dropped`.
     fn checkpoint_of(
         &self,
+        manifest: &Manifest,
         closed: &[Closed],
         dropped: Vec<u32>,
         number: &mut u64,
     ) -> Result<Checkpointed, StoreError> {
         let shared = &*self.shared;
-        // The tables that the closed segments name were added earlier.
-        let manifest = shared.manifest().current().clone();
         let Some(last) = closed.last().copied() else {
-            return Ok(unchanged(&manifest));
+            return Ok(unchanged(manifest));
         };
         *number += 1;
-        let merged = write_checkpoint(shared, &manifest, last, *number);
+        let merged = write_checkpoint(shared, manifest, last, *number);
         if merged.is_err() {
             // The next opening would remove the parts; until then they take room.
             remove_parts(&**shared.disk, *number);

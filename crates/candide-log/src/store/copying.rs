@@ -1,5 +1,6 @@
 //! An open database as the source of a copy elsewhere.
 
+use super::checkpoint_parts::CheckpointParts;
 use super::feed::{Changes, Feed, Source};
 use super::remote::Replies;
 use super::unopened::LogPlace;
@@ -41,5 +42,18 @@ impl Source for Shared {
 
     fn changes(&self) -> MutexGuard<'_, Changes> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with_checkpoint(&self, take: &mut dyn FnMut(&CheckpointParts<'_>)) {
+        let _merging = self.merging();
+        let manifest = self.manifest().current().clone();
+        if let Some(checkpoint) = &manifest.checkpoint {
+            take(&CheckpointParts {
+                disk: &self.disk,
+                checkpoint,
+                tables: &manifest.tables,
+                first_segment: manifest.first_segment,
+            });
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Reading the log while it is being written, for a copy of it.
 
+use super::checkpoint_parts::CheckpointParts;
 use super::remembered;
 use super::unopened::LogPlace;
 use crate::directory::Directory;
@@ -28,6 +29,9 @@ pub(super) trait Source: Send + Sync + Debug {
     fn tables(&self) -> Vec<TableSchema>;
 
     fn changes(&self) -> MutexGuard<'_, Changes>;
+
+    /// Calls `take` with the checkpoint in force, if there is one, while no other one is made.
+    fn with_checkpoint(&self, take: &mut dyn FnMut(&CheckpointParts<'_>));
 }
 
 /// A reader of the durable part of the log of an open database, in order, together with the changes
@@ -49,6 +53,8 @@ pub struct Run {
     pub tables: Vec<TableSchema>,
     /// The generation of the log, and the cut that the last block closes; `None` without a block.
     pub last: Option<(u64, u64)>,
+    /// The number of the segment of the blocks.
+    pub segment: u64,
     /// The words of the commit records.
     pub records: Vec<u64>,
 }
@@ -83,8 +89,13 @@ impl Feed {
 
     /// Returns all tables as they are, those that are dropped included. From now on, changes come
     /// with the records.
-    pub fn tables(&mut self) -> Vec<TableSchema> {
+    pub fn tables(&self) -> Vec<TableSchema> {
         self.source.tables()
+    }
+
+    /// Calls `take` with the checkpoint in force, if there is one. No other one is made meanwhile.
+    pub fn with_checkpoint(&self, take: &mut dyn FnMut(&CheckpointParts<'_>)) {
+        self.source.with_checkpoint(take);
     }
 
     /// Returns the place behind everything that is durable.
@@ -156,6 +167,7 @@ impl Feed {
             };
             run.records.extend_from_slice(&records);
             run.last = Some((generation, header.cut));
+            run.segment = segment.header.number;
             self.place.offset += header.size();
             self.last = Some(header);
         }

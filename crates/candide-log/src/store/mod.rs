@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod checkpoint;
+mod checkpoint_parts;
 mod copying;
 mod feed;
 pub(crate) mod files;
@@ -17,6 +18,7 @@ mod unopened;
 
 pub use backup::BackedUp;
 pub use checkpoint::Checkpointed;
+pub use checkpoint_parts::{CheckpointParts, PartRows};
 pub use feed::{Feed, Run};
 pub use progress::Progress;
 pub use remote::{Remote, Replies};

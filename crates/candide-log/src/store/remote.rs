@@ -1,5 +1,6 @@
 //! A copy of the log elsewhere, as the store sees it.
 
+use super::checkpoint_parts::CheckpointParts;
 use super::feed::Feed;
 use super::unopened::Unopened;
 use crate::error::OpenError;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 /// it have, and only as long as this database is the one that may write to the copy.
 ///
 /// No call waits for the copy, except [`open`](Remote::open), [`begin`](Remote::begin),
-/// [`release`](Remote::release) and [`close`](Remote::close).
+/// [`release`](Remote::release), [`checkpointed`](Remote::checkpointed) and
+/// [`close`](Remote::close).
 pub trait Remote: Send + Sync + Debug {
     /// Asks, before the contents of a directory are loaded, whether the database may be opened.
     /// Nothing has been changed, and the directory is locked.
@@ -29,6 +31,10 @@ pub trait Remote: Send + Sync + Debug {
     /// # Errors
     /// The database is not opened.
     fn begin(&self, feed: Feed, replies: Arc<dyn Replies>) -> Result<(), OpenError>;
+
+    /// Returns whether there is a copy, or will be once the database is open. Without one, no
+    /// transaction can wait for it.
+    fn copies(&self) -> bool;
 
     /// Notes that all commits with stamps up to `cut` are durable here, with `bytes` more records
     /// than before.
@@ -45,10 +51,13 @@ pub trait Remote: Send + Sync + Debug {
     /// it.
     fn generation(&self) -> u64;
 
-    /// Waits until the copy has the segments of the log up to `last`, so that they can be given
-    /// back. Returns the number of the last one that it has, which is smaller if the copy ends, is
-    /// closed or lags too much.
+    /// Waits until the copy does not need the segments of the log up to `last`, so that they can be
+    /// given back: it has them, or lags so much that it will have a checkpoint instead. Returns the
+    /// number of the last one that it does not need, a smaller one if the copy ends or is closed.
     fn release(&self, last: u64) -> u64;
+
+    /// Notes that a checkpoint is in force. Until this returns, no other one is made.
+    fn checkpointed(&self, parts: &CheckpointParts<'_>);
 
     /// Tries to copy what is durable, for a limited time, and ends the threads. The feed is dropped
     /// when this returns. Does nothing without [`begin`](Remote::begin).

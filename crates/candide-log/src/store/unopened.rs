@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 
 /// A place between two blocks of the log. Places ascend with the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LogPlace {
     /// The number of the segment.
     pub segment: u64,

@@ -154,7 +154,7 @@ impl Taking<'_> {
             }
             // An end says nothing about the claimant of its generation.
             let first = self.access.read(Name::Log(generation, 1))?;
-            if let Some(first) = first.filter(|first| first.header.kind == Kind::Block) {
+            if let Some(first) = first.filter(|first| first.header.kind != Kind::End) {
                 let FloorNumber { generation, number } = first.header.floor;
                 return match generation {
                     0 => Ok(None),
@@ -217,7 +217,7 @@ impl Taking<'_> {
             if object.header.kind == Kind::End {
                 self.check_creator(&object)?;
             }
-            match receive(&object, last, receiver) {
+            match receive(self.access, &object, last, receiver) {
                 Err(damage @ ReachError::Damaged { .. }) => {
                     // The leader of a later generation may have deleted what this process has
                     // ended.

@@ -56,7 +56,7 @@ impl Leader {
                 break;
             }
             let object = self.access.read(name)?;
-            if object.is_some_and(|object| object.header.kind == Kind::Block) {
+            if object.is_some_and(|object| object.header.kind != Kind::End) {
                 self.delete(name)?;
                 deleted += 1;
             }

@@ -7,8 +7,9 @@ mod clean;
 mod snapshot;
 
 pub use claim::Claim;
+#[cfg(feature = "engine")]
 pub(crate) use claim::led;
-pub use snapshot::Snapshot;
+pub use snapshot::{Restart, Snapshot};
 
 use crate::access::{Access, Patience, Settled, now};
 use crate::error::ReachError;
@@ -103,10 +104,19 @@ struct State {
     /// The place up to which this generation's blocks are deleted, and whether those of earlier
     /// generations are.
     deleted: (u64, bool),
-    /// Whether a snapshot is being written.
-    is_writing: bool,
+    /// What is being written beside the blocks.
+    writing: Writing,
     /// The claimed generation that has ended this one.
     superseded: Option<u64>,
+}
+
+/// What is being written beside the blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writing {
+    Nothing,
+    Snapshot,
+    /// The parts of a restart, which has the next place in the log.
+    Restart,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -136,7 +146,7 @@ impl Leader {
             floor,
             floors: Vec::new(),
             deleted: (0, false),
-            is_writing: false,
+            writing: Writing::Nothing,
             superseded: None,
         };
         Leader { access, number, generation, state: Mutex::new(state) }
@@ -180,7 +190,7 @@ impl Leader {
     /// # Errors
     /// * [`ReachError::Superseded`].
     /// * [`ReachError::Misuse`]: the block is too large, or its cut or stamp generation is smaller
-    ///   than that of the block before.
+    ///   than that of the block before; or a restart has the next place.
     pub fn offer(&self, block: &Block<'_>) -> Result<Offer, ReachError> {
         let content = block.catalog.len() + block.payload.len();
         if content > CONTENT_BYTES_MAX {
@@ -189,7 +199,9 @@ impl Leader {
         }
         let mut state = self.state();
         self.check(&state)?;
-        let place = state.offered + 1;
+        if state.writing == Writing::Restart {
+            return Err(ReachError::Misuse("a restart is being written; create it first".into()));
+        }
         let cut = (block.stamp_generation, block.cut);
         if cut < state.cut {
             let (generation, before) = state.cut;
@@ -198,25 +210,46 @@ impl Leader {
                 block.cut, block.stamp_generation
             )));
         }
+        let Block { cut, stamp_generation, .. } = *block;
+        let header = Header {
+            cut,
+            stamp_generation,
+            time: now(),
+            ..Header::new(Kind::Block, self.access.database, self.generation, 0)
+        };
+        self.offer_next(&mut state, header, block.catalog, block.payload)
+    }
+
+    /// Gives an object the next place in the log.
+    fn offer_next(
+        &self,
+        state: &mut State,
+        header: Header,
+        catalog: &[u8],
+        payload: &[u8],
+    ) -> Result<Offer, ReachError> {
+        let place = state.offered + 1;
         if place > NUMBER_MAX {
             return Err(ReachError::Misuse("the log of a generation has no room left".into()));
         }
-        let header = Header {
-            before: state.last,
-            cut: block.cut,
-            stamp_generation: block.stamp_generation,
-            floor: state.floor,
-            time: now(),
-            ..Header::new(Kind::Block, self.access.database, self.generation, place)
-        };
-        let bytes = header.encode(block.catalog, block.payload);
+        let header = Header { place, before: state.last, floor: state.floor, ..header };
+        let bytes = header.encode(catalog, payload);
         let crc = crc_of(&bytes);
-        state.cut = cut;
+        let Header { cut, stamp_generation, .. } = header;
+        state.cut = (stamp_generation, cut);
         state.offered = place;
         state.last = Link { generation: self.generation, place, crc };
-        let Block { cut, stamp_generation, .. } = *block;
         state.blocks.insert(place, Written { crc, cut, stamp_generation });
         Ok(Offer { place, bytes })
+    }
+
+    /// Returns when the place answers.
+    ///
+    /// # Errors
+    /// [`ReachError::Place`] if it does not; and others if the claim cannot be read.
+    #[cfg(feature = "engine")]
+    pub(crate) fn ask(&self) -> Result<(), ReachError> {
+        self.access.read(Name::Claim(self.generation)).map(drop)
     }
 
     /// Creates the object of a block. Returns the place up to which all blocks are acknowledged,

@@ -108,15 +108,17 @@ pub enum Kind {
     Floor = 5,
     /// The end of a generation's floors, which a later leader has created.
     Seal = 6,
+    /// A snapshot in the log, which stands for all that was before it: its parts are there.
+    Restart = 7,
 }
 
 impl Kind {
-    const ALL: [Kind; 6] =
-        [Kind::Claim, Kind::Block, Kind::End, Kind::Part, Kind::Floor, Kind::Seal];
+    const ALL: [Kind; 7] =
+        [Kind::Claim, Kind::Block, Kind::End, Kind::Part, Kind::Floor, Kind::Seal, Kind::Restart];
 
     /// Returns whether objects of this kind are in the logs.
     pub fn is_logged(self) -> bool {
-        matches!(self, Kind::Block | Kind::End)
+        matches!(self, Kind::Block | Kind::End | Kind::Restart)
     }
 }
 
@@ -157,19 +159,21 @@ pub struct Header {
     /// The place in the log (a block, an end), that of the snapshot (a part), or the number among
     /// the floors (a floor, a seal); 0 for a claim.
     pub place: u64,
-    /// The number of a part from 0; the number of parts of the snapshot that a floor names.
+    /// The number of a part from 0; the number of parts of the snapshot that a floor or a restart
+    /// names.
     pub part: u32,
-    /// The object of the log before a block or an end; the last one that a snapshot contains. For a
-    /// part other than the first, the CRC is that of the part before.
+    /// The object of the log before a block, an end or a restart; the last one that a snapshot
+    /// contains. For a part other than the first, the CRC is that of the part before; for the first
+    /// part of a restart's snapshot, it is 0.
     pub before: Link,
     /// The cut that a block closes, and up to which a snapshot has the log.
     pub cut: u64,
     /// The generation of the local log to which the cut and the stamps of the records belong.
     pub stamp_generation: u64,
-    /// The newest floor that the leader knew when it wrote a block.
+    /// The newest floor that the leader knew when it wrote a block or a restart.
     pub floor: FloorNumber,
     /// The random number of a claim; the claimed generation of the creator of an end or a seal; the
-    /// CRC of the last part, of a floor.
+    /// CRC of the last part, of a floor and a restart.
     pub number: u64,
     /// When the object was made, in milliseconds since 1970. For people only.
     pub time: u64,
@@ -296,6 +300,12 @@ impl Object {
         self.bytes.len()
     }
 
+    /// Returns a restart as a floor that names its snapshot. It has no number.
+    pub(crate) fn as_floor(&self) -> Object {
+        let header = Header { kind: Kind::Floor, place: 0, before: self.link(), ..self.header };
+        Object { header, ..self.clone() }
+    }
+
     /// Returns how the objects behind this one name it, if it is one of a log.
     pub fn link(&self) -> Link {
         let Header { generation, place, .. } = self.header;
@@ -354,7 +364,7 @@ fn check_header(header: &Header) -> Result<(), Malformed> {
     }
     match kind {
         Kind::Part => {}
-        Kind::Floor => positive(PART, header.part.into())?,
+        Kind::Floor | Kind::Restart => positive(PART, header.part.into())?,
         _ => zero(PART, header.part.into())?,
     }
     if matches!(kind, Kind::Claim | Kind::Seal) {
@@ -362,18 +372,18 @@ fn check_header(header: &Header) -> Result<(), Malformed> {
         zero(BEFORE_GENERATION, header.before.generation)?;
         zero(BEFORE_PLACE, header.before.place)?;
     }
-    if !matches!(kind, Kind::Block | Kind::Part | Kind::Floor) {
+    if !matches!(kind, Kind::Block | Kind::Part | Kind::Floor | Kind::Restart) {
         zero(CUT, header.cut)?;
         zero(STAMP_GENERATION, header.stamp_generation)?;
     }
-    if kind != Kind::Block {
+    if !matches!(kind, Kind::Block | Kind::Restart) {
         zero(FLOOR_GENERATION, header.floor.generation)?;
         zero(FLOOR_NUMBER, header.floor.number)?;
     }
     match kind {
         Kind::Claim | Kind::End | Kind::Seal => positive(NUMBER, header.number)?,
         Kind::Block | Kind::Part => zero(NUMBER, header.number)?,
-        Kind::Floor => {}
+        Kind::Floor | Kind::Restart => {}
     }
     Ok(())
 }

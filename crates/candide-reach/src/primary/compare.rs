@@ -8,7 +8,7 @@ use crate::object::Object;
 use crate::receiver::{Receiver, Refusal};
 use candide_log::OpenError;
 use candide_log::format::commit::records;
-use candide_log::store::{LocalBlock, LocalBlocks, LogPlace};
+use candide_log::store::{LocalBlock, LocalBlocks, LogPlace, Unopened};
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
@@ -23,6 +23,14 @@ impl Display for Different {
 }
 
 impl Error for Different {}
+
+impl Known {
+    /// Returns the bytes of records in the directory that the place lacks.
+    pub(super) fn lacking(self, unopened: &Unopened<'_>) -> Result<u64, OpenError> {
+        let compare = Compare::new(unopened.blocks(self.local)?, self.local, Some(self))?;
+        Ok(compare.rest()?.0)
+    }
+}
 
 /// A receiver of the blocks of a place, which have to be in the local log, in the same order.
 pub(super) struct Compare<'a> {

@@ -2,11 +2,15 @@
 
 #![forbid(unsafe_code)]
 
+mod checkpoints;
 mod compare;
 mod note;
+mod opening;
 mod options;
 mod remote;
 mod replicate;
+mod sender;
+mod shared;
 
 pub use options::ReplicateOptions;
 pub use replicate::Replicate;

@@ -5,8 +5,9 @@
 
 use crate::leader::Position;
 use crate::object::Link;
-use candide_log::format::{Fault, Malformed};
-use candide_log::store::LogPlace;
+use candide_log::OpenError;
+use candide_log::format::{Fault, Malformed, Uuid};
+use candide_log::store::{LogPlace, Unopened};
 
 const MAGIC: &[u8; 8] = b"candiREM";
 const VERSION: u64 = 1;
@@ -16,6 +17,8 @@ const NUMBERS_MAX: usize = 10_000;
 /// A note.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Note {
+    /// The database whose log the place has.
+    pub(super) database: Uuid,
     /// The numbers with which the directory has claimed since it has last led, oldest first.
     pub(super) numbers: Vec<u64>,
     /// Up to where the place has the log; `None` if it is not known to have any.
@@ -23,7 +26,7 @@ pub(super) struct Note {
 }
 
 /// A position in the place and in the local log up to which both have the same records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Known {
     pub(super) position: Position,
     pub(super) local: LogPlace,
@@ -34,6 +37,14 @@ pub(super) struct Known {
 }
 
 impl Note {
+    /// Returns the note in a directory; `None` if there is none.
+    pub(super) fn of(unopened: &Unopened<'_>) -> Result<Option<Note>, OpenError> {
+        let note = unopened.remembered()?.map(|bytes| Note::decode(&bytes)).transpose();
+        note.map_err(|error| {
+            OpenError::Remote(format!("REMOTE in the directory is damaged: {error}").into())
+        })
+    }
+
     /// Adds the number of a claim.
     pub(super) fn add(&mut self, number: u64) {
         self.numbers.push(number);
@@ -43,7 +54,10 @@ impl Note {
 
     /// Returns the note as bytes: words, and a checksum.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut words = vec![VERSION, self.numbers.len() as u64];
+        let (database, _) = self.database.as_chunks::<8>();
+        let mut words = vec![VERSION];
+        words.extend(database.iter().map(|word| u64::from_le_bytes(*word)));
+        words.push(self.numbers.len() as u64);
         words.extend_from_slice(&self.numbers);
         match self.known {
             None => words.push(0),
@@ -74,6 +88,10 @@ impl Note {
             let fault = Fault::Version { found: version as u32, known: VERSION as u32 };
             return Err(damaged("it is of another version").with(fault));
         }
+        let mut database = Uuid::default();
+        for word in database.as_chunks_mut::<8>().0 {
+            *word = next()?.to_le_bytes();
+        }
         let count = next()?;
         let numbers = (0..count).map(|_| next()).collect::<Result<_, _>>()?;
         let known = match next()? {
@@ -90,7 +108,7 @@ impl Note {
         if next().is_ok() || !rest.is_empty() {
             return Err(damaged("there are bytes behind it"));
         }
-        Ok(Note { numbers, known })
+        Ok(Note { database, numbers, known })
     }
 }
 
@@ -108,7 +126,8 @@ mod tests {
             cut: (4, 77),
         };
         for known in [None, Some(known)] {
-            let note = Note { numbers: vec![1, u64::MAX], known };
+            let database = *b"a database's uuid".first_chunk().expect("16 bytes");
+            let note = Note { database, numbers: vec![1, u64::MAX], known };
             let bytes = note.encode();
             assert_eq!(Note::decode(&bytes), Ok(note));
             for place in 0..bytes.len() {

@@ -9,13 +9,20 @@ use std::time::Duration;
 pub struct ReplicateOptions {
     pub(super) every: Duration,
     pub(super) backlog: u64,
+    pub(super) keep: Duration,
     pub(super) takes_over: bool,
+    pub(super) is_alone: bool,
 }
 
 impl Default for ReplicateOptions {
     fn default() -> ReplicateOptions {
-        let every = Duration::from_millis(100);
-        ReplicateOptions { every, backlog: 1 << 30, takes_over: false }
+        ReplicateOptions {
+            every: Duration::from_millis(100),
+            backlog: 1 << 30,
+            keep: Duration::from_secs(600),
+            takes_over: false,
+            is_alone: false,
+        }
     }
 }
 
@@ -34,10 +41,32 @@ impl ReplicateOptions {
 
     /// Sets by how many bytes of commit records the place may lag; 1 GiB by default. Up to that,
     /// commits go on, and the local log keeps what the place lacks. Beyond it, transactions that
-    /// write wait, or end at their deadline; those that read go on.
+    /// write wait, or end at their deadline; those that read go on. A checkpoint then waits for the
+    /// place no more; the place gets the checkpoint instead of the log.
     #[must_use]
     pub fn replicate_backlog(self, bytes: u64) -> ReplicateOptions {
         ReplicateOptions { backlog: bytes, ..self }
+    }
+
+    /// Sets how long the place keeps a snapshot, and the log before it, once there is a newer one;
+    /// ten minutes by default. Standbys that are reading them have that long. They are deleted at
+    /// a later checkpoint.
+    #[must_use]
+    pub fn keep(self, time: Duration) -> ReplicateOptions {
+        ReplicateOptions { keep: time, ..self }
+    }
+
+    /// Opens the database without its place, which is not asked for anything: it may be away. The
+    /// log stays in the directory, which remembers what the place has. When the database is opened
+    /// with the place again, the place gets what it lacks, if no other directory has led meanwhile.
+    ///
+    /// Checkpoints keep the log that the place lacks, up to
+    /// [`replicate_backlog`](ReplicateOptions::replicate_backlog); beyond that, the place will get
+    /// a checkpoint. No transaction can wait for
+    /// [`Level::Replicated`](candide::Level::Replicated).
+    #[must_use]
+    pub fn open_alone(self) -> ReplicateOptions {
+        ReplicateOptions { is_alone: true, ..self }
     }
 
     /// Leads although another directory has led since, which is known to be gone for good. The

@@ -2,8 +2,13 @@
 //!
 //! One thread reads the durable part of the local log, and writes it as objects. An object goes out
 //! at once if a thread waits for it, and otherwise after [`ReplicateOptions::replicate_every`].
-//! Without anything new, one without contents goes out each [`HEARTBEAT`], so that followers see a
-//! leader that lives.
+//! Without anything new, one without contents goes out regularly, so that followers see a leader
+//! that lives. The thread that makes a checkpoint sends it as a snapshot, and deletes what that
+//! covers.
+//!
+//! The place may lack a part of the log that is here only in a checkpoint: when it begins to get
+//! the log of a database that had one, when the database was opened without it, and when it lags
+//! so much that checkpoints do not wait for it. Then the checkpoint goes out as a restart.
 //!
 //! # Invariants
 //! * **PR1** A cut is published only when the place has every commit with a stamp up to it: when
@@ -13,52 +18,36 @@
 //!   once the append has succeeded. It may rest on what was recovered, so appends count only once
 //!   the place has that.
 //! * **PR3** A segment of the local log is released only when the place has it, and the directory
-//!   remembers that.
+//!   remembers that; or the place gets a restart before anything else. So the directory remembers
+//!   a position that is not before any floor which it has made, and what a floor covers may go.
+//! * **PR4** A segment that the place lacks is released only while the thread does not read the
+//!   log, and it reads no more before the restart.
 
 #![forbid(unsafe_code)]
 
-use super::compare::{Compare, Different};
-use super::note::{Known, Note};
+use super::checkpoints::send_snapshot;
+use super::note::Note;
+use super::opening::{Led, Opener, refused};
 use super::options::ReplicateOptions;
-use crate::access::{Access, Patience};
-use crate::error::ReachError;
-use crate::follower::{Follower, Progress};
-use crate::leader::{Block, Claim, Leader, Position, led};
-use crate::name::Name;
-use crate::object::CONTENT_BYTES_MAX;
-use crate::place::{Place, PlaceError};
-use crate::random;
-use crate::receiver::{Receiver, Refusal};
+use super::sender::{OBJECT_BYTES, Sender};
+use super::shared::{Shared, State};
+use crate::access::Patience;
+use crate::place::Place;
 use candide_log::OpenError;
-use candide_log::format::Uuid;
-use candide_log::format::bytes::word_bytes;
-use candide_log::format::catalog::{Catalog, CatalogKind};
-use candide_log::store::{Feed, Remote, Replies, Run, Unopened};
+use candide_log::store::{CheckpointParts, Feed, Remote, Replies, Unopened};
 use std::fmt::Debug;
-use std::io;
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The bytes of records from which on an object is written at once.
-const OBJECT_BYTES: u64 = 8 << 20;
-/// The time without an object after which one without contents is written.
-const HEARTBEAT: Duration = Duration::from_millis(500);
 /// How long a close tries to write what the place lacks.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
-/// How often one object is tried before what has happened meanwhile is looked at.
-const PATIENCE: Patience =
-    Patience { calls: 5, pause: Duration::from_millis(5), pause_max: Duration::from_millis(100) };
-/// The pause before an object is tried again that the place has refused.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// A remote that writes the log into a place.
 #[derive(Debug)]
 pub(super) struct Primary {
-    place: Arc<dyn Place>,
-    options: ReplicateOptions,
+    opener: Opener,
     shared: Arc<Shared>,
     opening: Mutex<Opening>,
 }
@@ -71,221 +60,58 @@ struct Opening {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A lead that has begun.
-#[derive(Debug)]
-struct Led {
-    leader: Leader,
-    known: Known,
-    /// The bytes of records that the place lacks.
-    bytes: u64,
-}
-
-/// The state that the thread and the engine's calls share.
-#[derive(Debug, Default)]
-struct Shared {
-    generation: AtomicU64,
-    /// The number of appends that have begun.
-    appends: AtomicU64,
-    state: Mutex<State>,
-    /// Wakes the thread.
-    called: Condvar,
-    /// Wakes the calls that wait for the thread.
-    worked: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    replies: Option<Arc<dyn Replies>>,
-    /// The cut up to which commits are durable here, and the bytes of records.
-    durable: (u64, u64),
-    /// The cut that the place has, the bytes of records, and the last append that has succeeded.
-    there: (u64, u64, u64),
-    /// The largest cut and append for which a thread waits.
-    wanted: (u64, u64),
-    /// The last segment that is wanted back, and the last one that is released.
-    release: (u64, u64),
-    /// When the close ends, if it has begun.
-    closing: Option<Instant>,
-    /// Whether the thread writes nothing more.
-    is_over: bool,
-}
-
-impl State {
-    /// Returns the bytes of records that the place lacks. What is durable is noted here only after
-    /// it can be read.
-    fn unsent(&self) -> u64 {
-        self.durable.1.saturating_sub(self.there.1)
-    }
-}
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Primary {
     pub(super) fn new(place: Arc<dyn Place>, options: ReplicateOptions) -> Primary {
         let (shared, opening) = Default::default();
-        Primary { place, options, shared, opening }
+        Primary { opener: Opener { place, options }, shared, opening }
     }
 
     fn opening(&self) -> MutexGuard<'_, Opening> {
         self.opening.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn access(&self, database: Uuid) -> Access {
-        Access { place: Arc::clone(&self.place), database, patience: Patience::default() }
-    }
-
-    /// Claims for a database that is new. The place is empty.
-    fn claim_new(&self, feed: &Feed) -> Result<Led, OpenError> {
-        let access = self.access(feed.uuid());
-        if let Some(claim) = access.newest_claim().map_err(refused)? {
-            return Err(refused(led(&access, &claim).unwrap_or_else(|error| error)));
-        }
-        let remember = |bytes: &[u8]| feed.remember(bytes);
-        let leader = self.claim(&access, Note::default(), &remember, None, &mut Empty)?;
-        let position = leader.position();
-        let known = Known { position, local: feed.place(), words: 0, cut: (0, 0) };
-        Ok(Led { leader, known, bytes: 0 })
-    }
-
-    /// Claims for a database that has files.
-    fn claim_again(&self, unopened: &Unopened<'_>, database: Uuid) -> Result<Led, OpenError> {
-        let note = unopened.remembered()?.map(|bytes| Note::decode(&bytes)).transpose();
-        let note = note.map_err(|error| {
-            OpenError::Remote(format!("REMOTE in the directory is damaged: {error}").into())
-        })?;
-        let note = note.unwrap_or_default();
-        let access = self.access(database);
-        let newest = access.newest_claim().map_err(refused)?;
-        let begin = note.known.map_or(unopened.first(), |known| known.local);
-        let compare = || Compare::new(unopened.blocks(begin)?, begin, note.known);
-        // Behind an end is the generation of the process that has created it.
-        let claimed =
-            note.known.map_or(0, |Known { position: Position { last, is_end }, .. }| {
-                last.generation + u64::from(is_end)
-            });
-        match &newest {
-            None if note.known.is_some() => {
-                let what = "the place is empty, and the log of this directory was there";
-                return Err(OpenError::Remote(what.into()));
-            }
-            Some(claim) if claim.header.generation < claimed => {
-                let what = format!("{} cannot be read yet", Name::Claim(claimed));
-                return Err(refused(PlaceError::Unknown(what).into()));
-            }
-            Some(claim) if !note.numbers.contains(&claim.header.number) => {
-                self.check_all_there(&access, note.known, compare()?)?;
-                if !self.options.takes_over {
-                    return Err(refused(led(&access, claim).unwrap_or_else(|error| error)));
-                }
-            }
-            _ => {}
-        }
-        let is_gone = unopened.checkpoint().is_some() && note.known.is_none();
-        if is_gone || begin < unopened.first() {
-            let what = "the directory has given back a part of its log that the place lacks, and \
-                        this version sends no snapshots; use a database that is new";
-            return Err(OpenError::Remote(what.into()));
-        }
-        let position = note.known.map(|known| known.position);
-        let mut compare = compare()?;
-        let remember = |bytes: &[u8]| unopened.remember(bytes);
-        let leader = self.claim(&access, note, &remember, position, &mut compare)?;
-        let known = compare.known(leader.position());
-        let (bytes, _) = compare.rest()?;
-        Ok(Led { leader, known, bytes })
-    }
-
-    /// Checks that the place has everything of the local log, of which another process has led a
-    /// later generation.
-    fn check_all_there(
-        &self,
-        access: &Access,
-        known: Option<Known>,
-        mut compare: Compare<'_>,
-    ) -> Result<(), OpenError> {
-        let position = known.map(|known| known.position).unwrap_or_default();
-        let Access { place, database, patience } = access.clone();
-        let mut follower = Follower::new(place, database, position, patience);
-        loop {
-            match follower.step(&mut compare) {
-                Ok(Progress::Nothing) => break,
-                Ok(_) => {}
-                // A claim would end the lead of the other process, and not begin one.
-                Err(error @ ReachError::Receiver(_)) if self.options.takes_over => {
-                    return Err(refused(error));
-                }
-                // What goes on behind the end of the local log is the other process's.
-                Err(ReachError::Receiver(_)) => break,
-                Err(error) => return Err(refused(error)),
-            }
-        }
-        match compare.rest()?.1 {
-            0 => Ok(()),
-            count => {
-                let last = follower.position().last;
-                let what = format!(
-                    "{count} transactions are only here; both agree up to block {} of generation \
-                     {} of the place",
-                    last.place, last.generation
-                );
-                Err(OpenError::Diverged { what })
-            }
-        }
-    }
-
-    fn claim(
-        &self,
-        access: &Access,
-        mut note: Note,
-        remember: &dyn Fn(&[u8]) -> io::Result<()>,
-        position: Option<Position>,
-        receiver: &mut dyn Receiver,
-    ) -> Result<Leader, OpenError> {
-        let number = random::number();
-        note.add(number);
-        let noted = remember(&note.encode());
-        noted.map_err(|source| OpenError::Io { file: "REMOTE".to_string(), source })?;
-        let claim = Claim {
-            database: access.database,
-            number,
-            earlier: &note.numbers,
-            against_others: self.options.takes_over,
-            position,
-            patience: access.patience,
+    /// Returns the state of a database that is opened without its place: what the place lacks is
+    /// kept.
+    fn alone(&self, unopened: &Unopened<'_>) -> Result<State, OpenError> {
+        let Some(Note { known: Some(known), .. }) = Note::of(unopened)? else {
+            return Ok(State::default());
         };
-        let leader = Leader::claim(Arc::clone(&self.place), &claim, receiver).map_err(refused)?;
-        Ok(leader.with_patience(PATIENCE))
-    }
-}
-
-/// A receiver for a place that is empty.
-struct Empty;
-
-impl Receiver for Empty {
-    fn begin(&mut self, _: &crate::object::Object) -> Result<(), Refusal> {
-        self.refuse()
+        if known.local < unopened.first() {
+            return Ok(State::default());
+        }
+        let bytes = known.lacking(unopened)?;
+        let kept = Some(known.local.segment);
+        Ok(State { kept, durable: (0, bytes), ..State::default() })
     }
 
-    fn part(&mut self, _: &crate::object::Object) -> Result<(), Refusal> {
-        self.refuse()
-    }
-
-    fn complete(&mut self) -> Result<(), Refusal> {
-        self.refuse()
-    }
-
-    fn block(&mut self, _: &crate::object::Object) -> Result<(), Refusal> {
-        self.refuse()
-    }
-}
-
-impl Empty {
-    fn refuse(&self) -> Result<(), Refusal> {
-        Err(Box::new(Different("the place has commits, and this directory is new".to_string())))
+    /// Starts the thread that writes.
+    fn start(
+        &self,
+        opening: &mut Opening,
+        led: Led,
+        mut feed: Feed,
+        replies: Arc<dyn Replies>,
+    ) -> Result<(), OpenError> {
+        let Led { database, leader, known, bytes, lacks_log } = led;
+        if !lacks_log {
+            feed.go_to(known.local);
+        }
+        let leader = Arc::new(leader);
+        self.shared.generation.store(leader.generation(), Ordering::SeqCst);
+        *self.shared.state() = State {
+            replies: Some(Arc::clone(&replies)),
+            leader: Some(Arc::clone(&leader)),
+            durable: (0, bytes),
+            lacks_log,
+            ..State::default()
+        };
+        let shared = Arc::clone(&self.shared);
+        let sender =
+            Sender::new(shared, self.opener.options, (database, leader), known, feed, replies);
+        sender.note().map_err(|source| OpenError::Io { file: "REMOTE".to_string(), source })?;
+        let thread = Builder::new().name("candide-reach".to_string()).spawn(move || sender.run());
+        opening.thread = Some(thread.map_err(|error| OpenError::Remote(error.into()))?);
+        Ok(())
     }
 }
 
@@ -295,10 +121,15 @@ impl Remote for Primary {
             let what = "another open database uses these options; make others for each database";
             return Err(OpenError::Remote(what.into()));
         }
+        if self.opener.options.is_alone {
+            *self.shared.state() = self.alone(unopened)?;
+            return Ok(());
+        }
         let led = match unopened.uuid() {
-            Some(uuid) => Some(self.claim_again(unopened, uuid)?),
+            Some(uuid) => Some(self.opener.claim_again(unopened, uuid)?),
             None => {
-                let known = crate::tools::status(Arc::clone(&self.place), 1, Patience::default());
+                let known =
+                    crate::tools::status(Arc::clone(&self.opener.place), 1, Patience::default());
                 if let Some(status) = known.map_err(refused)? {
                     let id = u128::from_be_bytes(status.database);
                     let what = format!(
@@ -314,34 +145,20 @@ impl Remote for Primary {
         Ok(())
     }
 
-    fn begin(&self, mut feed: Feed, replies: Arc<dyn Replies>) -> Result<(), OpenError> {
+    fn begin(&self, feed: Feed, replies: Arc<dyn Replies>) -> Result<(), OpenError> {
+        if self.opener.options.is_alone {
+            return Ok(());
+        }
         let mut opening = self.opening();
         let led = match opening.led.take() {
             Some(led) => led,
-            None => self.claim_new(&feed)?,
+            None => self.opener.claim_new(&feed)?,
         };
-        feed.go_to(led.known.local);
-        self.shared.generation.store(led.leader.generation(), Ordering::SeqCst);
-        *self.shared.state() = State {
-            replies: Some(Arc::clone(&replies)),
-            durable: (0, led.bytes),
-            ..State::default()
-        };
-        let sender = Sender {
-            shared: Arc::clone(&self.shared),
-            options: self.options,
-            own: feed.generation(),
-            feed,
-            replies,
-            last: led.known.cut,
-            known: led.known,
-            leader: led.leader,
-            is_current: false,
-        };
-        sender.note().map_err(|source| OpenError::Io { file: "REMOTE".to_string(), source })?;
-        let thread = Builder::new().name("candide-reach".to_string()).spawn(move || sender.run());
-        opening.thread = Some(thread.map_err(|error| OpenError::Remote(error.into()))?);
-        Ok(())
+        self.start(&mut opening, led, feed, replies)
+    }
+
+    fn copies(&self) -> bool {
+        !self.opener.options.is_alone
     }
 
     fn durable(&self, cut: u64, bytes: u64) {
@@ -355,10 +172,13 @@ impl Remote for Primary {
         if is_wanted || is_first || unsent >= OBJECT_BYTES {
             self.shared.called.notify_one();
         }
-        let behind = (unsent > self.options.backlog).then(|| state.replies.clone()).flatten();
+        let is_behind = unsent > self.opener.options.backlog;
+        let replies = state.replies.clone().filter(|_| is_behind);
         drop(state);
-        if let Some(replies) = behind {
+        if let Some(replies) = replies {
             replies.set_behind(true);
+            // A checkpoint waits no more.
+            self.shared.worked.notify_all();
         }
     }
 
@@ -378,12 +198,54 @@ impl Remote for Primary {
 
     fn release(&self, last: u64) -> u64 {
         let mut state = self.shared.state();
+        let lags = |state: &State| state.unsent() > self.opener.options.backlog;
+        if self.opener.options.is_alone {
+            let kept = state.kept.filter(|_| !lags(&state));
+            return kept.map_or(last, |kept| last.min(kept - 1));
+        }
         state.release.0 = state.release.0.max(last);
         self.shared.called.notify_one();
         while state.release.1 < last && !state.is_over && state.closing.is_none() {
+            // PR4
+            if lags(&state) && !state.is_reading && !state.lacks_log {
+                (state.lacks_log, state.durable_then) = (true, state.durable.1);
+                self.shared.called.notify_one();
+            }
+            if state.lacks_log {
+                return last;
+            }
             state = self.shared.worked.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.release.1
+    }
+
+    fn checkpointed(&self, parts: &CheckpointParts<'_>) {
+        let last = parts.first().segment - 1;
+        let (leader, end) = {
+            let mut state = self.shared.state();
+            let end = state.ends.remove(&last);
+            state.ends = state.ends.split_off(&last);
+            let is_wanted = !state.lacks_log && !state.is_over && state.closing.is_none();
+            let leader = state.leader.clone().filter(|_| is_wanted);
+            let (Some(leader), Some(end)) = (leader, end) else { return };
+            (leader, end)
+        };
+        // Cuts that are closed without a block have no records.
+        let (generation, cut) = parts.state();
+        let is_its_end = end.state.0 == generation && end.state.1 >= cut;
+        // A table that was dropped since is not there, although the object has its rows.
+        let is_dropped = |table: u32| end.tables[&table].is_in_use() && parts.lacks(table);
+        if !is_its_end || end.tables.keys().any(|table| is_dropped(*table)) {
+            return;
+        }
+        let is_given_up = || {
+            let state = self.shared.state();
+            state.is_over || state.closing.is_some() || state.unsent() > self.opener.options.backlog
+        };
+        // The next checkpoint is sent if this one is not, and what is left is deleted then.
+        if send_snapshot(&self.shared, &is_given_up, &leader, &end, parts).is_ok() {
+            let _ = leader.clean(self.opener.options.keep);
+        }
     }
 
     fn close(&self) {
@@ -397,243 +259,7 @@ impl Remote for Primary {
         {
             let _ = thread.join();
         }
-        self.shared.state().replies = None;
-    }
-}
-
-/// The thread that writes.
-#[derive(Debug)]
-struct Sender {
-    shared: Arc<Shared>,
-    options: ReplicateOptions,
-    leader: Leader,
-    feed: Feed,
-    replies: Arc<dyn Replies>,
-    /// The generation of the local log that is being written.
-    own: u64,
-    /// The stamp generation and the cut of the last object.
-    last: (u64, u64),
-    known: Known,
-    /// Whether the place has had all that was durable, once: what the directory has recovered, too.
-    is_current: bool,
-}
-
-/// What an append is to do.
-struct Append {
-    number: u64,
-    /// The cut up to which commits were durable before the append began.
-    cut: u64,
-}
-
-impl Sender {
-    fn run(mut self) {
-        let (behind, own) = (self.last, self.own);
-        // Another directory has led, whose stamps mean nothing here.
-        let is_anew = behind.0 >= own;
-        if is_anew {
-            self.last = (own, 0);
-        }
-        let kind = CatalogKind::Whole { own, behind, is_anew };
-        let tables = self.feed.tables();
-        let mut catalog = Some(Catalog { kind, tables });
-        let mut before = Instant::now();
-        while let ControlFlow::Continue(append) = self.await_work(before, catalog.is_some()) {
-            before = Instant::now();
-            let written = match catalog.take() {
-                // Nothing else is in it, so that records of earlier generations come behind it.
-                Some(catalog) => self.write(&append, Some(&catalog), &Run::default(), false),
-                None => self.append(&append),
-            };
-            if let Err(failure) = written {
-                self.replies.fail(failure);
-                break;
-            }
-        }
-        // Without the note, the next opening compares more.
-        let _ = self.note();
         let mut state = self.shared.state();
-        state.is_over = true;
-        self.shared.worked.notify_all();
-    }
-
-    /// Waits until there is something to write, and begins an append. Breaks at the end.
-    fn await_work(&self, before: Instant, is_first: bool) -> ControlFlow<(), Append> {
-        let mut state = self.shared.state();
-        loop {
-            let State { durable, there, wanted, release, closing, .. } = *state;
-            let unsent = state.unsent();
-            let is_closed = closing.is_some_and(|_| unsent == 0 && !is_first);
-            if is_closed || closing.is_some_and(|until| Instant::now() >= until) {
-                return ControlFlow::Break(());
-            }
-            let is_wanted = wanted.1 > there.2 || (wanted.0 > there.0 && durable.0 > there.0);
-            let is_urgent =
-                is_first || is_wanted || release.0 > release.1 || unsent >= OBJECT_BYTES;
-            let pause = if unsent > 0 { self.options.every } else { HEARTBEAT };
-            let left = pause.saturating_sub(before.elapsed());
-            let is_due = left.is_zero() && (unsent > 0 || self.replies.can_write());
-            if is_urgent || is_due || closing.is_some() {
-                let number = self.shared.appends.fetch_add(1, Ordering::SeqCst) + 1;
-                return ControlFlow::Continue(Append { number, cut: durable.0 });
-            }
-            let left = if left.is_zero() { HEARTBEAT } else { left };
-            let woken = self.shared.called.wait_timeout(state, left);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// Writes the next run of the log as an object.
-    fn append(&mut self, append: &Append) -> io::Result<()> {
-        // Not before the cut: what is durable with it is before this end (PR1).
-        let end = self.feed.end();
-        let mut run = self.feed.read(OBJECT_BYTES as usize).map_err(io::Error::other)?;
-        if self.known.words > 0 && run.last.is_some() {
-            run.records.drain(..self.known.words as usize);
-            self.known.words = 0;
-        }
-        // The end of a log behind which another directory has led has nothing but its last cut.
-        run.last = run.last.filter(|last| last.0 >= self.last.0);
-        let is_whole = self.feed.place() >= end;
-        let tables = std::mem::take(&mut run.tables);
-        let kind = CatalogKind::Changes;
-        let catalog = (!tables.is_empty()).then_some(Catalog { kind, tables });
-        self.write(append, catalog.as_ref(), &run, is_whole)
-    }
-
-    /// Writes an object, or several if it is too large. `is_whole` says that it contains the end of
-    /// what is durable.
-    fn write(
-        &mut self,
-        append: &Append,
-        catalog: Option<&Catalog>,
-        run: &Run,
-        is_whole: bool,
-    ) -> io::Result<()> {
-        let catalog = catalog.map(Catalog::encode).transpose().map_err(io::Error::other)?;
-        let mut catalog = catalog.unwrap_or_default();
-        let last = self.last;
-        let mut next = match run.last {
-            Some(last) => last,
-            None if is_whole => (self.own, 0),
-            None => (last.0.max(1), last.1),
-        };
-        if is_whole && next.0 == self.own {
-            next.1 = next.1.max(append.cut);
-        }
-        if next.0 == last.0 {
-            next.1 = next.1.max(last.1);
-        }
-        let pieces = pieces(&run.records, (CONTENT_BYTES_MAX / 2).saturating_sub(catalog.len()));
-        let count = pieces.len();
-        for (number, words) in (1..).zip(pieces) {
-            // Records above the cut wait for the last piece.
-            let earlier = if next.0 == last.0 { last.1 } else { 0 };
-            let cut = if number == count { next.1 } else { earlier };
-            let payload = &*word_bytes(words);
-            let block = Block { cut, stamp_generation: next.0, catalog: &catalog, payload };
-            if let ControlFlow::Break(()) = self.send(&block)? {
-                return Ok(());
-            }
-            catalog.clear();
-        }
-        self.last = next;
-        self.known = Known {
-            position: self.leader.position(),
-            local: self.feed.place(),
-            words: self.known.words,
-            cut: next,
-        };
-        self.is_current |= is_whole;
-        self.publish(append, size_of_val(&run.records[..]) as u64, is_whole);
-        Ok(())
-    }
-
-    /// Writes an object until the place has it. Breaks if the close has ended before.
-    fn send(&self, block: &Block<'_>) -> io::Result<ControlFlow<()>> {
-        let offer = self.leader.offer(block).map_err(io::Error::other)?;
-        loop {
-            match self.leader.send(&offer) {
-                Ok(_) => return Ok(ControlFlow::Continue(())),
-                Err(ReachError::Place(PlaceError::Unknown(_) | PlaceError::Refused(_))) => {
-                    let state = self.shared.state();
-                    if state.closing.is_some_and(|until| Instant::now() >= until) {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                    let slept = self.shared.called.wait_timeout(state, PAUSE);
-                    drop(slept.unwrap_or_else(PoisonError::into_inner));
-                }
-                Err(error) => return Err(io::Error::other(error)),
-            }
-        }
-    }
-
-    /// Publishes that the place has an object with this many bytes of records.
-    fn publish(&self, append: &Append, bytes: u64, is_whole: bool) {
-        let wants_back = {
-            let state = self.shared.state();
-            state.release.0 > state.release.1
-        };
-        // PR3
-        let is_noted = !wants_back || self.note().is_ok();
-        let mut state = self.shared.state();
-        state.there.1 += bytes;
-        if self.is_current {
-            state.there.2 = append.number;
-        }
-        if is_whole {
-            state.there.0 = state.there.0.max(append.cut);
-        } else if self.last.0 == self.own {
-            state.there.0 = state.there.0.max(self.last.1);
-        }
-        let (cut, number, unsent) = (state.there.0, state.there.2, state.unsent());
-        if wants_back && is_noted {
-            state.release.1 = self.known.local.segment - 1;
-        }
-        drop(state);
-        self.shared.worked.notify_all();
-        self.replies.reach(cut, number);
-        if unsent <= self.options.backlog {
-            self.replies.set_behind(false);
-        }
-    }
-
-    /// Notes in the directory up to where the place has the log.
-    fn note(&self) -> io::Result<()> {
-        let note = Note { numbers: vec![self.leader.number()], known: Some(self.known) };
-        self.feed.remember(&note.encode())
-    }
-}
-
-/// Divides records into pieces of at most `bytes` bytes, or one record. At least one piece.
-fn pieces(words: &[u64], bytes: usize) -> Vec<&[u64]> {
-    let most = bytes / size_of::<u64>();
-    if words.len() <= most {
-        return vec![words];
-    }
-    let (mut pieces, mut begin, mut end) = (Vec::new(), 0, 0);
-    while end < words.len() {
-        // A record begins with its length.
-        let next = end + (words[end] as u32 as usize).max(1);
-        if next - begin > most && end > begin {
-            pieces.push(&words[begin..end]);
-            begin = end;
-        }
-        end = next.min(words.len());
-    }
-    pieces.push(&words[begin..]);
-    pieces
-}
-
-/// Returns the reason why a place cannot be used, as an error of opening.
-fn refused(error: ReachError) -> OpenError {
-    match error {
-        ReachError::Led { generation, since, last } => {
-            OpenError::Led { generation, since, last_block: last }
-        }
-        ReachError::Receiver(refusal) => match refusal.downcast::<Different>() {
-            Ok(different) => OpenError::Diverged { what: different.0 },
-            Err(refusal) => OpenError::Remote(refusal),
-        },
-        other => OpenError::Remote(Box::new(other)),
+        (state.replies, state.leader) = (None, None);
     }
 }

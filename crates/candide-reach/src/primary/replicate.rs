@@ -15,18 +15,20 @@ pub trait Replicate: Sized {
     ///
     /// The directory leads if no other one has led since: a standby that was promoted, or a copy of
     /// the directory. A database that has been opened without its place meanwhile sends what the
-    /// place lacks.
+    /// place lacks: the log, or a checkpoint if the log is not in the directory any more.
     ///
-    /// A checkpoint contains only what the place has, and waits for that. The protocol has to be
-    /// one whose commits can be read in the order of the log: not [`TicToc`](candide::TicToc).
+    /// A checkpoint contains only what the place has, and waits for that, unless the place lags by
+    /// more than [`replicate_backlog`](ReplicateOptions::replicate_backlog). It is written to the
+    /// place, too, and what it covers is deleted there. The protocol has to be one whose commits
+    /// can be read in the order of the log: not [`TicToc`](candide::TicToc).
     ///
     /// Opening ends in an error without a change:
     /// * [`OpenError::Led`](candide::OpenError::Led): another directory leads.
     /// * [`OpenError::Diverged`](candide::OpenError::Diverged): another one has led, and some
     ///   commits are only here.
     /// * [`OpenError::Remote`](candide::OpenError::Remote): the place does not answer, refuses, is
-    ///   not a place, or has the log of another database. Without `replicate`, the database opens
-    ///   alone.
+    ///   not a place, or has the log of another database. The database opens without it by
+    ///   [`open_alone`](ReplicateOptions::open_alone).
     ///
     /// ```
     /// use candide::{Database, Level, LogOptions, Occ, Record, RunOptions};

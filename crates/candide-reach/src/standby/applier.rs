@@ -15,7 +15,6 @@ use candide::{Database, Mvcc};
 use candide_log::batches::Batches;
 use candide_log::format::Uuid;
 use candide_log::format::catalog::{Catalog, CatalogKind};
-use candide_log::schema::TableSchema;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -42,6 +41,8 @@ pub(super) struct Applier {
     again_until: Option<Link>,
     /// The parts of a snapshot that have been taken in: whether there is one, and pending records.
     loading: Option<Vec<u64>>,
+    /// The stamp generation of the leader that has written them.
+    loading_own: u64,
     floor: Option<Object>,
     sums: Sums,
     refused: Option<Refused>,
@@ -72,6 +73,7 @@ impl Applier {
             waiting: VecDeque::new(),
             again_until,
             loading: None,
+            loading_own: 0,
             floor: None,
             sums: Sums::default(),
             refused: None,
@@ -192,16 +194,21 @@ impl Receiver for Applier {
 
     fn part(&mut self, part: &Object) -> Result<(), Refusal> {
         if part.header.part == 0 {
-            let Some(Catalog { tables, .. }) = Catalog::decode(part.catalog())? else {
-                return Err("the first part of a snapshot has no catalog".into());
+            let Some(Catalog { kind: CatalogKind::Whole { own, .. }, tables }) =
+                Catalog::decode(part.catalog())?
+            else {
+                return Err("the first part of a snapshot does not have the whole catalog".into());
             };
-            let tables: Vec<TableSchema> =
-                tables.into_iter().filter(|table| !table.is_dropped()).collect();
+            self.loading_own = own;
             let begun = self.replica.begin_snapshot(&tables);
             self.check(begun)?;
         }
         let mut pending = self.loading.take().unwrap_or_default();
-        let loaded = parts::load(part.payload(), &mut self.replica, &mut pending);
+        // The only part of a snapshot without rows may be empty.
+        let loaded = match part.payload() {
+            [] => Ok(()),
+            rows => parts::load(rows, &mut self.replica, &mut pending),
+        };
         self.loading = Some(pending);
         match loaded {
             Ok(()) => Ok(()),
@@ -219,11 +226,7 @@ impl Receiver for Applier {
         let last = header.before;
         let position = Position { last, is_end: false };
         let resume = if pending.is_empty() { position } else { Position::default() };
-        let own = match self.noted {
-            Some(noted) if noted.last.generation == last.generation => noted.own,
-            // A snapshot is written by its generation's leader, of its own log.
-            _ => state.0,
-        };
+        let own = self.loading_own;
         let noted = Noted { database: self.database, last, state, own, resume };
         let ended = self.replica.end_snapshot(&noted.note());
         self.check(ended)?;
@@ -271,14 +274,12 @@ impl Receiver for Applier {
             return Err("the first object has no catalog".into());
         }
         let whole_tables = match &catalog {
-            Some(Catalog { kind: CatalogKind::Whole { .. }, tables }) => {
-                Some(tables.iter().filter(|table| !table.is_dropped()).cloned().collect::<Vec<_>>())
-            }
+            Some(Catalog { kind: CatalogKind::Whole { .. }, tables }) => Some(&tables[..]),
             _ => None,
         };
         if is_first {
             // The log begins with the empty state, and the rows here are of another one.
-            let begun = self.replica.begin_snapshot(whole_tables.as_deref().unwrap_or_default());
+            let begun = self.replica.begin_snapshot(whole_tables.unwrap_or_default());
             self.check(begun)?;
             let noted = Noted {
                 database: self.database,

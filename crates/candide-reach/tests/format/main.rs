@@ -43,35 +43,42 @@ fn samples() -> Vec<(Header, &'static [u8], &'static [u8])> {
     ]
 }
 
-fn written() -> Vec<u8> {
-    samples()
-        .iter()
-        .flat_map(|(header, catalog, payload)| header.encode(catalog, payload))
-        .collect()
+/// Returns a restart, which has a golden file of its own.
+fn restart() -> (Header, &'static [u8], &'static [u8]) {
+    let (block, ..) = samples()[1];
+    (Header { kind: Kind::Restart, part: 3, number: 0x8765_4321, ..block }, b"", b"")
 }
 
-fn golden() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1/objects")
+fn written(samples: &[(Header, &[u8], &[u8])]) -> Vec<u8> {
+    samples.iter().flat_map(|(header, catalog, payload)| header.encode(catalog, payload)).collect()
+}
+
+fn golden(file: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1").join(file)
 }
 
 /// Writes the file; to be run once for each version of the format.
 #[test]
 #[ignore = "writes the file that the other tests compare with"]
 fn writing_the_golden_file_on_request_matches_it() {
-    fs::create_dir_all(golden().parent().unwrap()).unwrap();
-    fs::write(golden(), written()).unwrap();
+    fs::create_dir_all(golden("")).unwrap();
+    fs::write(golden("objects"), written(&samples())).unwrap();
+    fs::write(golden("restart"), written(&[restart()])).unwrap();
 }
 
 #[test]
 fn objects_are_written_as_in_the_golden_file() {
-    assert!(written() == fs::read(golden()).unwrap(), "objects are written in another way");
+    for (file, samples) in [("objects", samples()), ("restart", vec![restart()])] {
+        let golden = fs::read(golden(file)).unwrap();
+        assert!(written(&samples) == golden, "{file}: they are written in another way");
+    }
 }
 
 #[test]
 fn the_golden_objects_are_read() {
-    let bytes = fs::read(golden()).unwrap();
-    let mut at = 0;
-    for (header, catalog, payload) in samples() {
+    let bytes = [fs::read(golden("objects")).unwrap(), fs::read(golden("restart")).unwrap()];
+    let (bytes, mut at) = (bytes.concat(), 0);
+    for (header, catalog, payload) in samples().into_iter().chain([restart()]) {
         let end = at + HEADER_BYTES + catalog.len() + payload.len() + 4;
         let object = Object::decode(bytes[at..end].to_vec()).unwrap();
         assert_eq!((object.header, object.catalog(), object.payload()), (header, catalog, payload));
@@ -93,7 +100,7 @@ fn decode(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Malformed {
 
 #[test]
 fn every_flipped_bit_and_every_cut_is_noticed() {
-    for (header, catalog, payload) in samples() {
+    for (header, catalog, payload) in samples().into_iter().chain([restart()]) {
         let bytes = header.encode(catalog, payload);
         for bit in 0..8 * bytes.len() {
             let mut flipped = bytes.clone();

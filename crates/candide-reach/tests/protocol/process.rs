@@ -214,22 +214,24 @@ fn lead(
         if shared.draw(6) == 0 {
             snapshot(shared, &lead, &found);
         }
+        if shared.draw(10) == 0 {
+            while lead.sending.lock().unwrap().0 > 0 {
+                give_turn();
+            }
+            let is_dead = lead.sending.lock().unwrap().1;
+            if is_dead || !restart(shared, directory, &lead, &mut state, &found) {
+                break;
+            }
+        }
     }
     while lead.sending.lock().unwrap().0 > 0 {
         give_turn();
     }
 }
 
-/// Gives the next write a place: one of the directory's that was not sent, or a new one.
-fn write(
-    shared: &Shared,
-    directory: &Mutex<Directory>,
-    lead: &Lead,
-    state: &mut Writes,
-) -> Option<Offer> {
-    let behind = state.last();
-    let mut directory = directory.lock().unwrap();
-    let write = match directory.local.0.get(state.0.len()) {
+/// Returns the next write: one of the directory's that was not sent, or a new one.
+fn next_write(shared: &Shared, directory: &mut Directory, state: &Writes) -> u64 {
+    match directory.local.0.get(state.0.len()) {
         Some(tail) => {
             shared.record().count("sent again");
             *tail
@@ -242,7 +244,19 @@ fn write(
             shared.record().writes.insert(*next, times);
             *next
         }
-    };
+    }
+}
+
+/// Gives the next write a place.
+fn write(
+    shared: &Shared,
+    directory: &Mutex<Directory>,
+    lead: &Lead,
+    state: &mut Writes,
+) -> Option<Offer> {
+    let behind = state.last();
+    let mut directory = directory.lock().unwrap();
+    let write = next_write(shared, &mut directory, state);
     let payload = Writes::payload(behind, write);
     let block = Block { cut: write, stamp_generation: 1, catalog: b"", payload: &payload };
     let offer = lead.leader.offer(&block).ok()?;
@@ -256,14 +270,7 @@ fn send(shared: &Shared, lead: &Lead, offer: &Offer) -> bool {
     for _ in 0..8 {
         match lead.leader.send(offer) {
             Ok(acknowledged) => {
-                let now = shared.turns.turns();
-                let placed = lead.placed.lock().unwrap();
-                let mut record = shared.record();
-                for write in &placed[..acknowledged as usize] {
-                    let times = record.writes.get_mut(write).unwrap();
-                    times.acknowledged.get_or_insert(now);
-                }
-                record.count("acknowledged");
+                acknowledge(shared, lead, acknowledged);
                 return true;
             }
             Err(ReachError::Superseded { .. }) => {
@@ -271,6 +278,60 @@ fn send(shared: &Shared, lead: &Lead, offer: &Offer) -> bool {
                 return false;
             }
             Err(_) => shared.record().count("not sent"),
+        }
+    }
+    false
+}
+
+/// Notes that the writes up to a place are acknowledged.
+fn acknowledge(shared: &Shared, lead: &Lead, acknowledged: u64) {
+    let now = shared.turns.turns();
+    let placed = lead.placed.lock().unwrap();
+    let mut record = shared.record();
+    for write in &placed[..acknowledged as usize] {
+        let times = record.writes.get_mut(write).unwrap();
+        times.acknowledged.get_or_insert(now);
+    }
+    record.count("acknowledged");
+}
+
+/// Makes a restart that has the next write, which no block has. Returns whether the leader can go
+/// on.
+fn restart(
+    shared: &Shared,
+    directory: &Mutex<Directory>,
+    lead: &Lead,
+    state: &mut Writes,
+    found: &Writes,
+) -> bool {
+    let write = next_write(shared, &mut directory.lock().unwrap(), state);
+    let Ok(mut restart) = lead.leader.restart(1, write) else { return false };
+    let mut writes = found.0.clone();
+    writes.extend(&*lead.placed.lock().unwrap());
+    writes.push(write);
+    let bytes: Vec<u8> = writes.iter().flat_map(|write| write.to_le_bytes()).collect();
+    let (first, second) = bytes.split_at(writes.len() / 2 * 8);
+    for part in [first, second] {
+        let mut sent = (0..4).map(|_| restart.part(b"", part));
+        if !sent.any(|sent| sent.is_ok()) {
+            // Its place may have parts of other bytes, which only a later restart would meet.
+            return false;
+        }
+    }
+    state.0.push(write);
+    lead.placed.lock().unwrap().push(write);
+    for _ in 0..8 {
+        match restart.create() {
+            Ok(acknowledged) => {
+                acknowledge(shared, lead, acknowledged);
+                shared.record().count("restarted");
+                if restart.finish().is_ok() && shared.draw(2) == 0 {
+                    let _ = lead.leader.clean(Duration::ZERO);
+                }
+                return true;
+            }
+            Err(ReachError::Superseded { .. }) => return false,
+            Err(_) => {}
         }
     }
     false

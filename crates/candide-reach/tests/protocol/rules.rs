@@ -521,3 +521,104 @@ fn many_generations_without_a_block_are_passed_and_few_requests_find_the_newest(
     follow(&mut late, &mut copy).unwrap();
     assert_eq!(copy, read);
 }
+
+/// Makes a restart with everything, which need not be in blocks.
+fn restart(leader: &Leader, writes: &Writes) {
+    let mut restart = leader.restart(0, 0).unwrap();
+    let bytes: Vec<u8> = writes.0.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let (first, second) = bytes.split_at(bytes.len() / 16 * 8);
+    restart.part(b"the catalog", first).unwrap();
+    restart.part(b"", second).unwrap();
+    restart.create().unwrap();
+    restart.finish().unwrap();
+}
+
+#[test]
+fn a_restart_stands_for_a_stretch_of_the_log_that_is_not_there() {
+    let place = SimPlace::new(1);
+    let (leader, mut writes) = claim(&place, &request(1, &[])).unwrap();
+    write(&leader, &mut writes, 1..3);
+    let (mut behind, mut copy) = (follower(&place, Position::default()), Writes::default());
+    follow(&mut behind, &mut copy).unwrap();
+    let old = behind.position();
+    writes.0.extend(3..6);
+    restart(&leader, &writes);
+    write(&leader, &mut writes, 6..8);
+    // A follower, one from the beginning, one from the floor, and claimants from either position.
+    follow(&mut behind, &mut copy).unwrap();
+    assert_eq!(copy, writes);
+    let mut copy = Writes::default();
+    follow(&mut follower(&place, Position::default()), &mut copy).unwrap();
+    assert_eq!(copy, writes);
+    let mut read = Writes(vec![1, 2]);
+    let claimed = Claim { position: Some(old), ..promotion(2) };
+    Leader::claim(arc(&place), &claimed, &mut read).unwrap();
+    assert_eq!(read, writes);
+    assert_eq!(claim(&place, &promotion(3)).unwrap().1, writes);
+    // The next leader deletes it with the log.
+    let (last, mut read) = claim(&place, &promotion(4)).unwrap();
+    write(&last, &mut read, 8..9);
+    cover(&last, &read);
+    let left = place.names().into_iter().filter(|name| name.starts_with("log/000000000001/"));
+    assert_eq!(left.collect::<Vec<_>>(), [Name::Log(1, 6).to_string()], "only the end stays");
+    let mut copy = Writes::default();
+    follow(&mut follower(&place, Position::default()), &mut copy).unwrap();
+    assert_eq!(copy, read);
+}
+
+#[test]
+fn a_restart_may_be_the_first_object_of_a_place_and_is_nothing_before_it_is_whole() {
+    let place = SimPlace::new(1);
+    let (leader, _) = claim(&place, &request(1, &[])).unwrap();
+    let mut begun = leader.restart(0, 0).unwrap();
+    begun.part(b"the catalog", &Writes::payload(1, 2)).unwrap();
+    let refused = leader.offer(&Block::default()).unwrap_err().to_string();
+    assert!(refused.contains("a restart is being written"), "{refused}");
+    let mut copy = Writes::default();
+    let mut early = follower(&place, Position::default());
+    assert_eq!(early.step(&mut copy).unwrap(), Progress::Nothing);
+    place.set_faults(Faults { lost: 100, ..Faults::default() });
+    assert!(begun.create().is_err());
+    place.set_faults(Faults::default());
+    assert_eq!(begun.create().unwrap(), 1);
+    begun.finish().unwrap();
+    assert_eq!(early.step(&mut copy).unwrap(), Progress::Snapshot);
+    let mut writes = Writes(vec![1, 2]);
+    assert_eq!(copy, writes);
+    write(&leader, &mut writes, 3..4);
+    assert_eq!(claim(&place, &promotion(2)).unwrap().1, writes);
+}
+
+#[test]
+fn a_restart_behind_an_end_belongs_to_no_log() {
+    let place = SimPlace::new(1);
+    let (first, mut writes) = claim(&place, &request(1, &[])).unwrap();
+    write(&first, &mut writes, 1..3);
+    let mut late = first.restart(0, 0).unwrap();
+    late.part(b"", &Writes::payload(8, 9)).unwrap();
+    let (second, _) = claim(&place, &promotion(2)).unwrap();
+    assert!(matches!(late.create(), Err(ReachError::Superseded { by: 2, .. })));
+    write(&second, &mut writes, 3..4);
+    let mut copy = Writes::default();
+    follow(&mut follower(&place, Position::default()), &mut copy).unwrap();
+    assert_eq!(copy, writes);
+}
+
+#[test]
+fn a_follower_that_fails_within_a_restart_reads_it_again() {
+    let place = SimPlace::new(1);
+    let (leader, mut writes) = claim(&place, &request(1, &[])).unwrap();
+    write(&leader, &mut writes, 1..3);
+    let (mut behind, mut copy) = (follower(&place, Position::default()), Writes::default());
+    follow(&mut behind, &mut copy).unwrap();
+    writes.0.extend(3..6);
+    restart(&leader, &writes);
+    let part = Name::Snapshot(1, 3, 1).to_string();
+    let whole = place.read(&part).unwrap();
+    place.damage(&part, None);
+    assert!(matches!(behind.step(&mut copy), Err(ReachError::Damaged { .. })));
+    place.damage(&part, whole);
+    write(&leader, &mut writes, 6..7);
+    follow(&mut behind, &mut copy).unwrap();
+    assert_eq!(copy, writes);
+}

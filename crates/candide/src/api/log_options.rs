@@ -61,7 +61,8 @@ const RECOVERY_THREADS_MAX: u64 = 1024;
 impl LogOptions {
     /// Checks that no option is too large, and that the default level can be reached.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.acknowledge == Level::Replicated && self.remote.is_none() {
+        let copies = self.remote.as_ref().is_some_and(|remote| remote.copies());
+        if self.acknowledge == Level::Replicated && !copies {
             return Err(Error::NotReplicated);
         }
         let threads = self.recovery_threads as u64;

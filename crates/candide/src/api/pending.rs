@@ -93,7 +93,7 @@ impl<T, E> Pending<T, E> {
     /// for it, to see what the transaction has written or seen. `None` without such a copy.
     pub fn position(&self) -> Option<Position> {
         let open = self.open.as_ref()?;
-        let generation = open.log().progress.remote()?.generation();
+        let generation = open.log().progress.copy()?.generation();
         Some(Position { database: open.store().uuid(), generation, stamp: self.awaited.stamp })
     }
 }

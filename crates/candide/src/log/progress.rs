@@ -99,6 +99,11 @@ impl Progress {
         self.remote.as_ref()
     }
 
+    /// Returns the copy elsewhere, if it gets what is written.
+    pub(crate) fn copy(&self) -> Option<&Arc<dyn Remote>> {
+        self.remote.as_ref().filter(|remote| remote.copies())
+    }
+
     /// Returns the number of the append that begins next, or 0 without a copy elsewhere.
     pub(crate) fn next_append(&self) -> u64 {
         self.remote.as_ref().map_or(0, |remote| remote.appends() + 1)
@@ -211,7 +216,7 @@ impl Progress {
     /// Tells the copy elsewhere that a thread or a task waits for it, if the level needs that.
     fn want(&self, awaited: Awaited, level: Level) -> Result<(), Abort> {
         if level == Level::Replicated {
-            let remote = self.remote.as_ref().ok_or(Abort::NotReplicated)?;
+            let remote = self.copy().ok_or(Abort::NotReplicated)?;
             remote.want(awaited.stamp, awaited.append);
         }
         Ok(())

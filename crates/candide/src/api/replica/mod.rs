@@ -16,6 +16,7 @@ mod tables;
 
 pub use error::ReplicaError;
 pub use notes::{NOTE_WORDS, Note};
+pub use tables::is_own_table;
 
 use super::database::{Builder, Database};
 use super::index_turn::move_view;

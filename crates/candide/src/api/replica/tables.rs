@@ -206,6 +206,12 @@ impl Tables {
     }
 }
 
+/// Returns whether a database that follows another one has a table of this name for itself, so that
+/// it adds nothing to the [sum](super::Replica::sum).
+pub fn is_own_table(name: &str) -> bool {
+    name == NOTES || name.starts_with(NAMELESS)
+}
+
 /// Returns the name here of a table that has none in the other database.
 fn nameless(number: u32) -> String {
     format!("{NAMELESS}{number}")

@@ -2,14 +2,17 @@
 
 #![forbid(unsafe_code)]
 
+mod alone;
+mod crashes;
+mod rows;
+mod snapshots;
+
 use candide::{Abort, Database, Level, LogOptions, Occ, OpenError, Record, RunOptions, Table};
-use candide_log::format::catalog::{Catalog, CatalogKind};
-use candide_log::format::commit::records;
 use candide_log_testing::SimDisk;
-use candide_reach::object::Object;
 use candide_reach::sim::{Direction, Faults, SimPlace};
-use candide_reach::{Claim, Directory, Follower, Leader, Patience, Position, Progress, ReachError};
-use candide_reach::{Place, Receiver, Refusal, Replicate, ReplicateOptions, random_number};
+use candide_reach::{Claim, Directory, Leader, Patience, ReachError};
+use candide_reach::{Place, Replicate, ReplicateOptions, random_number};
+use rows::{Rows, counts, read};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -21,95 +24,6 @@ struct Item {
     #[key]
     id: u64,
     count: i64,
-}
-
-/// What a reader of the place makes of it: rows by table and key, and the cut.
-#[derive(Debug, Default)]
-struct Rows {
-    tables: BTreeMap<u32, String>,
-    rows: BTreeMap<(u16, u64), Vec<u64>>,
-    generation: u64,
-    own: u64,
-    cut: u64,
-    /// Records above the cut.
-    pending: Vec<u64>,
-    blocks: usize,
-}
-
-impl Receiver for Rows {
-    fn begin(&mut self, _: &Object) -> Result<(), Refusal> {
-        Err("there is no snapshot".into())
-    }
-
-    fn part(&mut self, _: &Object) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn complete(&mut self) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn block(&mut self, object: &Object) -> Result<(), Refusal> {
-        let header = object.header;
-        if let Some(catalog) = Catalog::decode(object.catalog())? {
-            if let CatalogKind::Whole { own, behind, is_anew } = catalog.kind {
-                assert_eq!(behind, (self.generation, self.cut));
-                self.own = own;
-                if is_anew {
-                    self.pending.clear();
-                    self.cut = 0;
-                }
-            }
-            for table in catalog.tables {
-                self.tables.insert(table.number, table.name);
-            }
-        }
-        if header.stamp_generation != self.generation {
-            self.pending.clear();
-            (self.generation, self.cut) = (header.stamp_generation, 0);
-        }
-        assert!(header.cut >= self.cut, "a cut goes back");
-        self.cut = header.cut;
-        let mut words = std::mem::take(&mut self.pending);
-        let (payload, rest) = object.payload().as_chunks::<8>();
-        assert!(rest.is_empty());
-        words.extend(payload.iter().map(|word| u64::from_le_bytes(*word)));
-        let mut due = Vec::new();
-        for record in records(&words) {
-            let record = record?;
-            match record.stamp <= header.cut {
-                true => due.push((record.version, record.words().to_vec())),
-                false => self.pending.extend_from_slice(record.words()),
-            }
-        }
-        due.sort_by_key(|(version, _)| *version);
-        for (_, words) in due {
-            for record in records(&words) {
-                for change in record?.entries() {
-                    assert!(self.tables.contains_key(&change.table.into()), "an unknown table");
-                    let row = self.rows.entry((change.table, change.key[0])).or_insert(vec![0]);
-                    row[usize::from(change.first)] = change.words[0];
-                }
-            }
-        }
-        self.blocks += 1;
-        Ok(())
-    }
-}
-
-/// Reads all that is in a place.
-fn read(place: &SimPlace, database: [u8; 16]) -> (Rows, Position) {
-    let mut rows = Rows::default();
-    let mut follower =
-        Follower::new(Arc::new(place.clone()), database, Position::default(), Patience::default());
-    while follower.step(&mut rows).unwrap() != Progress::Nothing {}
-    (rows, follower.position())
-}
-
-/// Returns the counts of the items that a place has, by key.
-fn counts(place: &SimPlace, database: [u8; 16]) -> BTreeMap<u64, i64> {
-    let rows = read(place, database).0.rows;
-    rows.into_iter().map(|((_, key), words)| (key, words[0] as i64)).collect()
 }
 
 const UNANSWERED: Faults = Faults {
@@ -488,27 +402,6 @@ fn a_checkpoint_waits_for_the_place_and_the_next_opening_compares_only_the_rest(
     let (db, items) = open(&disk, &place, quickly()).unwrap();
     insert(&db, &items, 100).unwrap();
     assert_eq!(counts(&place, database).len(), 31);
-}
-
-#[test]
-fn a_database_with_a_checkpoint_that_no_place_has_is_refused() {
-    let disk = SimDisk::default();
-    let db = Database::<Occ>::builder().open_on(Arc::new(disk.clone()), LogOptions::new());
-    let db = db.unwrap();
-    let items = db.table::<Item>("items").unwrap();
-    db.run(|tx| items.insert(tx, Item { id: 1, count: 0 })).unwrap();
-    let other = disk.at(disk.position());
-    db.checkpoint().unwrap();
-    drop((db, items));
-    let place = SimPlace::new(1);
-    let refused = open(&disk, &place, quickly()).unwrap_err().to_string();
-    assert!(refused.contains("sends no snapshots"), "{refused}");
-    assert_eq!(place.names(), [""; 0]);
-    // Without a checkpoint, the log is sent from its beginning. What was recovered is in the place
-    // before anything is acknowledged.
-    let (db, _items) = open(&other, &place, quickly()).unwrap();
-    db.with(replicated()).run(|_| Ok(())).unwrap();
-    assert_eq!(counts(&place, uuid(&db)), BTreeMap::from([(1, 0)]));
 }
 
 #[test]

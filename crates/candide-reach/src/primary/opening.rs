@@ -1,0 +1,248 @@
+//! The opening of a database with a place: whether it may lead, and what the place lacks.
+
+#![forbid(unsafe_code)]
+
+use super::compare::{Compare, Different};
+use super::note::{Known, Note};
+use super::options::ReplicateOptions;
+use crate::access::{Access, Patience};
+use crate::error::ReachError;
+use crate::follower::{Follower, Progress};
+use crate::leader::{Claim, Leader, Position, led};
+use crate::name::Name;
+use crate::object::Object;
+use crate::place::{Place, PlaceError};
+use crate::random;
+use crate::receiver::{Receiver, Refusal};
+use candide_log::OpenError;
+use candide_log::format::Uuid;
+use candide_log::store::{Feed, Unopened};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often one object is tried before what has happened meanwhile is looked at.
+pub(super) const PATIENCE: Patience =
+    Patience { calls: 5, pause: Duration::from_millis(5), pause_max: Duration::from_millis(100) };
+
+/// A lead that has begun.
+#[derive(Debug)]
+pub(super) struct Led {
+    /// The database whose log the place has.
+    pub(super) database: Uuid,
+    pub(super) leader: Leader,
+    pub(super) known: Known,
+    /// The bytes of records that the place lacks.
+    pub(super) bytes: u64,
+    /// Whether the place lacks a part of the log that a checkpoint contains.
+    pub(super) lacks_log: bool,
+}
+
+/// What opens databases with a place.
+#[derive(Debug)]
+pub(super) struct Opener {
+    pub(super) place: Arc<dyn Place>,
+    pub(super) options: ReplicateOptions,
+}
+
+impl Opener {
+    pub(super) fn access(&self, database: Uuid) -> Access {
+        Access { place: Arc::clone(&self.place), database, patience: Patience::default() }
+    }
+
+    /// Claims for a database that is new. The place is empty.
+    pub(super) fn claim_new(&self, feed: &Feed) -> Result<Led, OpenError> {
+        let access = self.access(feed.uuid());
+        if let Some(claim) = access.newest_claim().map_err(refused)? {
+            return Err(refused(led(&access, &claim).unwrap_or_else(|error| error)));
+        }
+        let remember = |bytes: &[u8]| feed.remember(bytes);
+        let leader = self.claim(&access, Note::default(), &remember, None, &mut Empty)?;
+        let position = leader.position();
+        let known = Known { position, local: feed.place(), words: 0, cut: (0, 0) };
+        Ok(Led { database: feed.uuid(), leader, known, bytes: 0, lacks_log: false })
+    }
+
+    /// Claims for a database that has files. `own` is its identity.
+    pub(super) fn claim_again(&self, unopened: &Unopened<'_>, own: Uuid) -> Result<Led, OpenError> {
+        let of_own = || Note { database: own, ..Note::default() };
+        let note = Note::of(unopened)?.unwrap_or_else(of_own);
+        let database = note.database;
+        let access = self.access(database);
+        let newest = access.newest_claim().map_err(refused)?;
+        let first = unopened.first();
+        let begin = note.known.map_or(first, |known| known.local);
+        // What the checkpoint contains is not in the log any more.
+        let lacks_log = begin < first || note.known.is_none() && unopened.checkpoint().is_some();
+        let compare = || Compare::new(unopened.blocks(begin)?, begin, note.known);
+        // Behind an end is the generation of the process that has created it.
+        let claimed =
+            note.known.map_or(0, |Known { position: Position { last, is_end }, .. }| {
+                last.generation + u64::from(is_end)
+            });
+        match &newest {
+            None if note.known.is_some() => {
+                let what = "the place is empty, and the log of this directory was there";
+                return Err(OpenError::Remote(what.into()));
+            }
+            Some(claim) if claim.header.generation < claimed => {
+                let what = format!("{} cannot be read yet", Name::Claim(claimed));
+                return Err(refused(PlaceError::Unknown(what).into()));
+            }
+            Some(claim) if !note.numbers.contains(&claim.header.number) => {
+                if lacks_log {
+                    let what = "another directory leads, and a part of the log here that the \
+                                place is not known to have is only in a checkpoint";
+                    return Err(OpenError::Diverged { what: what.to_string() });
+                }
+                self.check_all_there(&access, note.known, compare()?)?;
+                if !self.options.takes_over {
+                    return Err(refused(led(&access, claim).unwrap_or_else(|error| error)));
+                }
+            }
+            _ => {}
+        }
+        let position = note.known.map(|known| known.position);
+        let remember = |bytes: &[u8]| unopened.remember(bytes);
+        if lacks_log {
+            // Without a note, the local place is before all.
+            let known = note.known.unwrap_or_default();
+            let leader = self.claim(&access, note, &remember, position, &mut Passed)?;
+            let known = Known { position: leader.position(), ..known };
+            let behind = Known { local: first, ..Known::default() };
+            let bytes = behind.lacking(unopened)?;
+            return Ok(Led { database, leader, known, bytes, lacks_log });
+        }
+        let mut compare = compare()?;
+        let leader = self.claim(&access, note, &remember, position, &mut compare)?;
+        let known = compare.known(leader.position());
+        let (bytes, _) = compare.rest()?;
+        Ok(Led { database, leader, known, bytes, lacks_log })
+    }
+
+    /// Checks that the place has everything of the local log, of which another process has led a
+    /// later generation.
+    fn check_all_there(
+        &self,
+        access: &Access,
+        known: Option<Known>,
+        mut compare: Compare<'_>,
+    ) -> Result<(), OpenError> {
+        let position = known.map(|known| known.position).unwrap_or_default();
+        let Access { place, database, patience } = access.clone();
+        let mut follower = Follower::new(place, database, position, patience);
+        loop {
+            match follower.step(&mut compare) {
+                Ok(Progress::Nothing) => break,
+                Ok(_) => {}
+                // A claim would end the lead of the other process, and not begin one.
+                Err(error @ ReachError::Receiver(_)) if self.options.takes_over => {
+                    return Err(refused(error));
+                }
+                // What goes on behind the end of the local log is the other process's.
+                Err(ReachError::Receiver(_)) => break,
+                Err(error) => return Err(refused(error)),
+            }
+        }
+        match compare.rest()?.1 {
+            0 => Ok(()),
+            count => {
+                let last = follower.position().last;
+                let what = format!(
+                    "{count} transactions are only here; both agree up to block {} of generation \
+                     {} of the place",
+                    last.place, last.generation
+                );
+                Err(OpenError::Diverged { what })
+            }
+        }
+    }
+
+    fn claim(
+        &self,
+        access: &Access,
+        mut note: Note,
+        remember: &dyn Fn(&[u8]) -> io::Result<()>,
+        position: Option<Position>,
+        receiver: &mut dyn Receiver,
+    ) -> Result<Leader, OpenError> {
+        let number = random::number();
+        note.database = access.database;
+        note.add(number);
+        let noted = remember(&note.encode());
+        noted.map_err(|source| OpenError::Io { file: "REMOTE".to_string(), source })?;
+        let claim = Claim {
+            database: access.database,
+            number,
+            earlier: &note.numbers,
+            against_others: self.options.takes_over,
+            position,
+            patience: access.patience,
+        };
+        let leader = Leader::claim(Arc::clone(&self.place), &claim, receiver).map_err(refused)?;
+        Ok(leader.with_patience(PATIENCE))
+    }
+}
+
+/// A receiver of what a checkpoint here contains, which cannot be compared. Only this directory has
+/// led since, and the checkpoint was made later.
+struct Passed;
+
+impl Receiver for Passed {
+    fn begin(&mut self, _: &Object) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn part(&mut self, _: &Object) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn complete(&mut self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn block(&mut self, _: &Object) -> Result<(), Refusal> {
+        Ok(())
+    }
+}
+
+/// A receiver for a place that is empty.
+struct Empty;
+
+impl Receiver for Empty {
+    fn begin(&mut self, _: &Object) -> Result<(), Refusal> {
+        self.refuse()
+    }
+
+    fn part(&mut self, _: &Object) -> Result<(), Refusal> {
+        self.refuse()
+    }
+
+    fn complete(&mut self) -> Result<(), Refusal> {
+        self.refuse()
+    }
+
+    fn block(&mut self, _: &Object) -> Result<(), Refusal> {
+        self.refuse()
+    }
+}
+
+impl Empty {
+    fn refuse(&self) -> Result<(), Refusal> {
+        Err(Box::new(Different("the place has commits, and this directory is new".to_string())))
+    }
+}
+
+/// Returns the reason why a place cannot be used, as an error of opening.
+pub(super) fn refused(error: ReachError) -> OpenError {
+    match error {
+        ReachError::Led { generation, since, last } => {
+            OpenError::Led { generation, since, last_block: last }
+        }
+        ReachError::Receiver(refusal) => match refusal.downcast::<Different>() {
+            Ok(different) => OpenError::Diverged { what: different.0 },
+            Err(refusal) => OpenError::Remote(refusal),
+        },
+        other => OpenError::Remote(Box::new(other)),
+    }
+}

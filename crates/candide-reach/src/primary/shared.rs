@@ -1,0 +1,93 @@
+//! What the thread of the primary and the engine's calls share.
+
+#![forbid(unsafe_code)]
+
+use crate::leader::Leader;
+use candide_log::schema::TableSchema;
+use candide_log::store::Replies;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The tables by their numbers.
+pub(super) type Tables = BTreeMap<u32, TableSchema>;
+
+/// The state that the thread and the engine's calls share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) generation: AtomicU64,
+    /// The number of appends that have begun.
+    pub(super) appends: AtomicU64,
+    state: Mutex<State>,
+    /// Wakes the thread.
+    pub(super) called: Condvar,
+    /// Wakes the calls that wait for the thread.
+    pub(super) worked: Condvar,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) replies: Option<Arc<dyn Replies>>,
+    pub(super) leader: Option<Arc<Leader>>,
+    /// The cut up to which commits are durable here, and the bytes of records.
+    pub(super) durable: (u64, u64),
+    /// The cut that the place has, the bytes of records, and the last append that has succeeded.
+    pub(super) there: (u64, u64, u64),
+    /// The largest cut and append for which a thread waits.
+    pub(super) wanted: (u64, u64),
+    /// The last segment that is wanted back, and the last one that is released.
+    pub(super) release: (u64, u64),
+    /// Whether the place lacks a part of the log that is not here any more, or is about to be given
+    /// back; so it gets the next checkpoint.
+    pub(super) lacks_log: bool,
+    /// The bytes of records that were durable when the place began to lack the log.
+    pub(super) durable_then: u64,
+    /// The first segment that the place lacks, of a database that is open without it.
+    pub(super) kept: Option<u64>,
+    /// Whether the thread is about to read the log.
+    pub(super) is_reading: bool,
+    /// By the number of a segment, the last object without a block of a later segment.
+    pub(super) ends: BTreeMap<u64, SegmentEnd>,
+    /// When the close ends, if it has begun.
+    pub(super) closing: Option<Instant>,
+    /// Whether the thread writes nothing more.
+    pub(super) is_over: bool,
+}
+
+/// What a reader knows behind an object with which a segment ends.
+#[derive(Debug, Clone)]
+pub(super) struct SegmentEnd {
+    /// The place of the object in the log of the generation.
+    pub(super) place: u64,
+    /// Its stamp generation and cut.
+    pub(super) state: (u64, u64),
+    /// The generation of the local log that is being written.
+    pub(super) own: u64,
+    pub(super) tables: Arc<Tables>,
+}
+
+impl State {
+    /// Returns the bytes of records that the place lacks. What is durable is noted here only after
+    /// it can be read.
+    pub(super) fn unsent(&self) -> u64 {
+        self.durable.1.saturating_sub(self.there.1)
+    }
+
+    /// Returns whether nothing more is to be sent.
+    pub(super) fn has_ended(&self) -> bool {
+        self.is_over || self.closing.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+impl Shared {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for `pause`, or until the thread is called.
+    pub(super) fn pause(&self, state: MutexGuard<'_, State>, pause: Duration) {
+        let slept = self.called.wait_timeout(state, pause);
+        drop(slept.unwrap_or_else(PoisonError::into_inner));
+    }
+}
