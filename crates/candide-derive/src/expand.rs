@@ -340,11 +340,15 @@ impl Record {
                 const OF: ::core::primitive::u64 = <T as #path::derived::ColumnType>::LAYOUT;
                 const TYPE: &'static #path::schema::FieldType =
                     <T as #path::derived::ColumnType>::TYPE;
+                const CHECK: ::core::option::Option<#path::derived::LongCheck> =
+                    <T as #path::derived::ColumnType>::CHECK;
             }
 
             trait __CandideNoLayout {
                 const OF: ::core::primitive::u64 = 0;
                 const TYPE: &'static #path::schema::FieldType = &#path::schema::FieldType::Bool;
+                const CHECK: ::core::option::Option<#path::derived::LongCheck> =
+                    ::core::option::Option::None;
             }
 
             impl<T: ?::core::marker::Sized> __CandideNoLayout for __CandideLayout<T> {}
@@ -452,17 +456,21 @@ impl Record {
         }
     }
 
-    /// Returns the call that adds the check of a column's codec to the column's description.
-    fn check_of(&self, column: &Column) -> Option<TokenStream> {
-        let codec = column.codec.as_ref()?;
+    /// Returns the call that adds the check of a column's codec, or of its type, to the column's
+    /// description.
+    fn check_of(&self, column: &Column) -> TokenStream {
+        let Some(codec) = column.codec.as_ref() else {
+            let ty = &column.ty;
+            return quote!(.of_type(<__CandideLayout<#ty>>::CHECK));
+        };
         let (take, place) = (self.take(column), codec.span());
         let path = moved(&self.path, place);
         let decode = quote_spanned!(place=> <#codec as #path::Codec>::decode);
-        Some(quote! {
+        quote! {
             .checked(|__row: &#path::schema::RowReader<'_>| {
                 ::core::result::Result::map(#decode(#take), ::core::mem::drop)
             })
-        })
+        }
     }
 }
 

@@ -54,8 +54,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// fields have the types that implement `Field`: the integers, `f32`, `f64`, `bool`, `char`,
 /// `Bytes<N>`, `Text<N>`, times and addresses of the standard library, enums (and structs of one
 /// field) that derive [`Key`](macro@Key), structs and enums with data that derive
-/// [`Field`](macro@Field), and options and arrays of all these; or they are `String`, `Vec<u8>`, or
-/// an option of one; any other type has a codec.
+/// [`Field`](macro@Field), and options and arrays of all these; or they are `String`, `Vec<u8>`,
+/// `Json<T>`, or an option of one; any other type has a codec.
 ///
 /// # Constants
 /// Every field gets a constant, which is named like it in capitals, is as visible as it is, and has

@@ -5,7 +5,7 @@
 //! cargo run --release -p candide --example ledger
 //! ```
 
-use candide::{Abort, Database, Prefix, Record, Session, Table, Text, Tx};
+use candide::{Abort, Database, Prefix, Record, Session, Table, Tx};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,12 +17,12 @@ const TRANSFERS_PER_THREAD: u32 = 10_000;
 /// An account. Each column group is a unit of conflict: a read of the owner is never disturbed
 /// by a transfer, and an audit, which reads balances only, is not disturbed by the numbering of
 /// journal entries.
-#[derive(Record, Clone, Copy, Debug)]
+#[derive(Record, Clone, Debug)]
 #[record(ordered)]
 struct Account {
     #[key]
     id: u32,
-    owner: Text<24>,
+    owner: String,
     #[group(balance)]
     cents: i64,
     #[group(journal)]
@@ -174,10 +174,10 @@ fn audit(ledger: &Ledger, session: &mut Session, stop: &AtomicBool) -> Result<u3
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let db = Database::new();
     let ledger = &Ledger::open(&db)?;
-    let owners = ["Candide", "Cunegonde", "Pangloss", "Cacambo"].map(Text::new);
+    let owners = ["Candide", "Cunegonde", "Pangloss", "Cacambo"].map(str::to_string);
     for (id, owner) in (0..ACCOUNTS).zip(owners.into_iter().cycle()) {
-        let account = Account { id, owner: owner?, cents: OPENING_CENTS, entries: 0 };
-        db.run(|tx| ledger.accounts.insert(tx, account))?;
+        let account = Account { id, owner, cents: OPENING_CENTS, entries: 0 };
+        db.run(|tx| ledger.accounts.insert(tx, account.clone()))?;
     }
 
     let stop = &AtomicBool::new(false);

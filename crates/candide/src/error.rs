@@ -51,9 +51,13 @@ pub enum Abort {
     /// Outcome: an index is not below the length of a [`TArray`](crate::objects::TArray).
     OutOfBounds,
     /// Outcome: a stored value of a column is none of the column's type, as its
-    /// [codec](crate::Codec) says. [`last_outcome`](crate::Session::last_outcome) names the column,
+    /// [codec](crate::Codec) says, or a text that is read as JSON. [`last_outcome`](crate::Session::last_outcome) names the column,
     /// the row and the reason.
     Undecodable,
+    /// Outcome: a value cannot be stored in its column: its `Serialize` has failed, or it is a map
+    /// whose keys are no strings, which JSON has not. Nothing has been staged.
+    /// [`last_outcome`](crate::Session::last_outcome) names the column, the row and the reason.
+    Unencodable,
     /// Outcome: code of a row type has panicked within an operation that may have been half done,
     /// and the closure has caught that panic. The transaction, or the [part](crate::Tx::attempt) of
     /// it in which the closure has caught the panic, has no effect. (If the closure lets the panic
@@ -167,7 +171,7 @@ pub enum Abort {
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 39] = [
+    pub const ALL: [Abort; 40] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -182,6 +186,7 @@ impl Abort {
         Abort::TextTooLong,
         Abort::OutOfBounds,
         Abort::Undecodable,
+        Abort::Unencodable,
         Abort::Panicked,
         Abort::Indexed,
         Abort::NoIndex,
@@ -238,6 +243,7 @@ impl Abort {
             Abort::TextTooLong => "text_too_long",
             Abort::OutOfBounds => "out_of_bounds",
             Abort::Undecodable => "undecodable",
+            Abort::Unencodable => "unencodable",
             Abort::Panicked => "panicked",
             Abort::Indexed => "indexed",
             Abort::NoIndex => "no_index",
@@ -282,6 +288,7 @@ impl fmt::Display for Abort {
             Abort::Overflow => "an update left the range of its column's type (guard it, or use a wider type), or a sequence has no more numbers",
             Abort::TextTooLong => "a text is longer than its column or key allows; shorten it, or give the column a longer `Text`",
             Abort::Undecodable => "a column's codec refuses what is stored; `last_outcome` names the column, the row and the reason",
+            Abort::Unencodable => "the value cannot be stored in its column; `last_outcome` names the column, the row and the reason",
             Abort::OutOfBounds => "the index is not below the length of the array; `len` returns it",
             Abort::NotUnique => "another row has the same key in a unique index when the transaction or its part ends; change or delete that row as well, or give this one another key",
             Abort::Panicked => "code of a row type panicked within an operation, and the closure caught the panic; put such an operation into a part of its own (`Tx::attempt`), or let the panic pass",

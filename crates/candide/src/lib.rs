@@ -77,10 +77,10 @@
 //!
 //! </details>
 //!
-//! Rows have a fixed size; there are no columns for `String`, `Vec` or other data that owns memory.
-//! All rows are in memory, also those of a database that lies in files. Forking a process with open
-//! databases is not supported. With `panic = "abort"` a panic ends the process, even a panic of an
-//! attempt that is doomed.
+//! Columns of other types than `String`, `Vec<u8>` and JSON have a fixed size. All rows are in
+//! memory, also those of a database that lies in files. Forking a process with open databases is
+//! not supported. With `panic = "abort"` a panic ends the process, even a panic of an attempt that
+//! is doomed.
 
 #![warn(missing_docs)]
 // Tests that are left out under sanitizers are the only users of some functions.
@@ -141,6 +141,8 @@ pub use log::Level;
 pub use protocols::list::*;
 #[cfg(any(test, feature = "history"))]
 pub use protocols::recorded as history;
+#[cfg(feature = "json")]
+pub use record::Json;
 pub use schema::codec::Codec;
 pub use schema::column::{Column, Whole};
 pub use schema::field::{Bytes, Text};
@@ -237,7 +239,7 @@ pub mod replica {
 pub mod derived {
     pub use crate::schema::codec::decode;
     pub use crate::schema::column_type::{ColumnType, FieldPart};
-    pub use crate::schema::field_type::check_default;
+    pub use crate::schema::field_type::{LongCheck, check_default};
     pub use crate::schema::key_text::{Show, show_components, show_variant};
     pub use crate::schema::nested::{Parts, most_bits, no_tag};
     pub use crate::schema::packing::{Packing, join, no_variant};

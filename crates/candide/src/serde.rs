@@ -36,6 +36,21 @@ impl<'de, const N: usize> Deserialize<'de> for Text<N> {
     }
 }
 
+/// As its value.
+#[cfg(feature = "json")]
+impl<T: Serialize> Serialize for crate::Json<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+#[cfg(feature = "json")]
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for crate::Json<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<crate::Json<T>, D::Error> {
+        T::deserialize(deserializer).map(crate::Json)
+    }
+}
+
 /// As bytes.
 impl<const N: usize> Serialize for Bytes<N> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

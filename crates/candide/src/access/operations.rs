@@ -14,6 +14,7 @@ use super::visits::VISITS;
 use crate::error::Abort;
 use crate::record::UserUpdate;
 use crate::record::delta::{DeltaSpace, PutOff};
+use crate::record::long;
 use crate::schema::{Op, WIDE_OPERANDS, Words};
 
 /// The number of operations between two checkpoints of a unit. If the unit has more words than
@@ -456,7 +457,8 @@ impl Operations {
             let new = op.compute_wide(operands, [image[word], image[word + 1]])?;
             image[word..word + 2].copy_from_slice(&new);
         } else {
-            image[word] = op.compute(&self.operands[op.operand as usize..], image[word])?;
+            let operands = &self.operands[op.operand as usize..];
+            image[word] = op.evaluate(operands, image[word], are_equal)?;
         }
         Ok(())
     }
@@ -496,7 +498,7 @@ impl Operations {
             let new = op.compute_wide(operands, [base.get(word), base.get(word + 1)])?;
             operands[..2].copy_from_slice(&new);
         } else {
-            operands[0] = op.compute(operands, base.get(word))?;
+            operands[0] = op.evaluate(operands, base.get(word), are_equal)?;
         }
         Ok(())
     }
@@ -520,6 +522,13 @@ impl Operations {
         }
         Ok(())
     }
+}
+
+/// Returns whether two words have the same value of any length. One is an operand, which the
+/// attempt has staged; the other one has been read from a present row in its pin, or is staged, too
+/// (BL2).
+fn are_equal(expected: u64, word: u64) -> bool {
+    long::are_equal(expected, word, &())
 }
 
 /// Returns whether an operation leaves the number at a place as it is.

@@ -7,7 +7,7 @@ use crate::access::OutcomeNote;
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::index::Place;
-use crate::schema::{Buffer, Key, LONG_BYTES_MAX, LongSink, Record, RowMeta, store_in};
+use crate::schema::{Buffer, Key, LONG_BYTES_MAX, LongColumn, LongSink, Record, RowMeta, store_in};
 use crate::txn::{InsertTarget, Tx};
 
 /// The keeper of the bytes of a row that an operation is about to insert or to put. It borrows the
@@ -19,15 +19,27 @@ struct Keeper<'a, R: Record, P: Protocol> {
 }
 
 impl<R: Record, P: Protocol> LongSink for Keeper<'_, R, P> {
-    fn keep(&mut self, column: &'static str, bytes: &[u8]) -> Result<u64, Abort> {
+    fn keep(&mut self, column: LongColumn, bytes: &[u8]) -> Result<u64, Abort> {
         let (state, core) = (&mut *self.tx.state.borrow_mut(), self.table.core());
         if bytes.len() > LONG_BYTES_MAX {
-            let note = core.layout.in_kept_words(self.key.words().as_ref(), |key| {
-                OutcomeNote::of_key(Abort::TextTooLong, core.number, key)
-            });
-            return Err(state.refuse_too_long(note, column, bytes.len()));
+            return Err(state.refuse_too_long(self.note(Abort::TextTooLong), column, bytes.len()));
         }
         state.stage_long(self.tx.engine, core, bytes)
+    }
+
+    fn refuse(&mut self, column: LongColumn, problem: String) -> Abort {
+        let note = self.note(Abort::Unencodable);
+        self.tx.state.borrow_mut().refuse_value(note, column, problem)
+    }
+}
+
+impl<R: Record, P: Protocol> Keeper<'_, R, P> {
+    /// Returns an outcome of the row.
+    fn note(&self, cause: Abort) -> OutcomeNote {
+        let core = self.table.core();
+        core.layout.in_kept_words(self.key.words().as_ref(), |key| {
+            OutcomeNote::of_key(cause, core.number, key)
+        })
     }
 }
 

@@ -56,6 +56,7 @@ mod text_rows;
 #[allow(dead_code, reason = "no program can name these tables yet")]
 mod value_table;
 mod values_of;
+mod views;
 mod way;
 
 pub use any::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};

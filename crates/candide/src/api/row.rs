@@ -10,8 +10,9 @@ use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
 use crate::schema::RowMeta;
 use crate::schema::{
-    AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, KeyPacking, KeyWords, Number,
-    NumberRange, Place, Projection, Record, Shown, Unit, Update, Updater, Words,
+    AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, KeyPacking, KeyWords,
+    LongColumn, Number, NumberRange, Place, Projection, Record, Shown, Unit, Unread, Update,
+    Updater, Words,
 };
 use crate::txn::{FreeColumnsOnly, Stager, State, Tx};
 use std::borrow::Borrow;
@@ -125,7 +126,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
 
     /// As [`Row::missed`], between two operations.
     #[cold]
-    fn not_found(&self) -> Abort {
+    pub(super) fn not_found(&self) -> Abort {
         self.missed(&mut self.tx.state.borrow_mut())
     }
 
@@ -319,9 +320,14 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         projection: Pr,
         change: impl FnOnce(&mut Pr::Value) -> T,
     ) -> Result<T, Abort> {
-        let mut value = self.read(projection)?;
+        let mut seen = Vec::new();
+        let mut value = match Pr::LONG {
+            true => self.read_long(projection, &mut seen)?,
+            false => self.read(projection)?,
+        };
         let result = change(&mut value);
-        projection.assign(&self.key, &value, &mut DryRun)?;
+        // If the value cannot be stored, that is noted when its bytes are kept.
+        _ = projection.assign(&self.key, &value, &mut DryRun);
         let core = self.table.core();
         let mut indexed = false;
         if !core.indexes.writes_are_plain() {
@@ -330,7 +336,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         }
         self.staging(|stager| {
             if Pr::LONG {
-                stager.keep_all(|keeping| projection.assign(&self.key, &value, keeping))?;
+                stager.keep_all(&seen, |keeping| projection.assign(&self.key, &value, keeping))?;
             }
             if indexed {
                 let assign = &mut |words: &mut Vec<u64>| {
@@ -343,6 +349,19 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             projection.assign(&self.key, &value, stager)
         })?;
         Ok(result)
+    }
+
+    /// Reads columns, and adds those of any length to `seen`, each with its word, so that a value
+    /// which a change leaves as it was is not staged.
+    fn read_long<Pr: Projection<R>>(
+        &self,
+        projection: Pr,
+        seen: &mut Vec<(LongColumn, u64)>,
+    ) -> Result<Pr::Value, Abort> {
+        let words = self.read(Unread(projection))?;
+        projection.long_words(&words, &mut |column, word| seen.push((column, word)));
+        let state = &mut *self.tx.state.borrow_mut();
+        state.value_of::<R, Pr>(self.table.core(), &self.key, &projection, &words)
     }
 
     /// As [`Table::modify_if_present`].
@@ -425,7 +444,7 @@ fn stage_update<R: Record, P: Protocol, U: Update<R>>(
     stager: &mut Stager<'_, R, P>,
 ) -> Result<(), Abort> {
     if U::LONG {
-        stager.keep_all(|keeping| update.stage(keeping))?;
+        stager.keep_all(&[], |keeping| update.stage(keeping))?;
     }
     update.stage(stager)
 }

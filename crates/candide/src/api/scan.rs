@@ -61,11 +61,11 @@ use std::iter::{FusedIterator, Rev};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Scan<'t, R: Record, P: Protocol, Pr> {
-    table: &'t Table<R, P>,
-    tx: &'t Tx<'t, P>,
-    projection: Pr,
-    units: PlacedUnits,
-    way: Way,
+    pub(super) table: &'t Table<R, P>,
+    pub(super) tx: &'t Tx<'t, P>,
+    pub(super) projection: Pr,
+    pub(super) units: PlacedUnits,
+    pub(super) way: Way,
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {

@@ -391,7 +391,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub fn for_each_quiescent(&self, mut each: impl FnMut(&R)) -> Result<usize, Error> {
         let mut is_refused = false;
         let rows = for_each_row(&self.inner, &self.core, &mut |key, words| {
-            is_refused |= R::CODED && undecoded_in::<R>(words).is_some();
+            is_refused |= R::CODED && undecoded_in::<R>(words, Pinned::by(words)).is_some();
             if !is_refused {
                 let row = RowReader::pinned(words, R::LONG, Pinned::by(words));
                 each(&R::load(&R::Key::from_words(key), &row));
@@ -423,7 +423,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns the result of looking for a key that no row can have. Nothing is observed: the
     /// result is the same at any place in the serial order.
     #[cold]
-    fn look_for_impossible<T>(&self, tx: &Tx<'_, P>) -> Result<Option<T>, Abort> {
+    pub(super) fn look_for_impossible<T>(&self, tx: &Tx<'_, P>) -> Result<Option<T>, Abort> {
         self.admit(tx).map(|()| None)
     }
 
@@ -563,7 +563,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         });
         if R::CODED {
             for (key, words) in rows.clone() {
-                if let Some(undecoded) = undecoded_in::<R>(words) {
+                if let Some(undecoded) = undecoded_in::<R>(words, Pinned::by(words)) {
                     let mut state = tx.state.borrow_mut();
                     return Err(state.refuse_undecoded(&self.core, &key, undecoded));
                 }
@@ -639,6 +639,6 @@ impl<R: Record, P: Protocol> Table<R, P> {
         record: RecordAt,
     ) -> Stager<'a, R, P> {
         let (engine, table, row) = (tx.engine, &*self.core, PhantomData);
-        Stager { state, engine, table, record, next_value: 0, row }
+        Stager { state, engine, table, record, next_word: 0, row }
     }
 }

@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use crate::schema::{
-    FieldInfo, FieldType, PartType, Place, PutLong, RowType, RowWriter, StoreDefault, image_words,
-    start_of,
+    FieldInfo, FieldType, LongColumn, PartType, Place, PutLong, RowType, RowWriter, StoreDefault,
+    image_words, start_of,
 };
 use candide_log::schema::{
     EnumSchema, FieldPlace, FieldSchema, PartSchema, StructSchema, TypeSchema, VariantSchema,
@@ -57,8 +57,16 @@ impl DefaultBytes {
 }
 
 impl PutLong for DefaultBytes {
-    fn put(&mut self, _: usize, _: &'static str, bytes: Option<&[u8]>) {
+    fn put(&mut self, _: LongColumn, bytes: Option<&[u8]>) {
         self.0 = bytes.map(<[u8]>::to_vec);
+    }
+
+    fn wants_bytes(&self) -> bool {
+        true
+    }
+
+    fn refuse(&mut self, column: LongColumn, problem: String) {
+        panic!("the default of column `{}` cannot be stored: {problem}", column.name);
     }
 }
 

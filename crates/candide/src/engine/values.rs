@@ -79,11 +79,6 @@ impl Values {
             || self.staged.iter().any(|value| value.word() == word)
     }
 
-    /// Returns the word that names a value, by the number of those staged before it.
-    pub(crate) fn word(&self, number: usize) -> Option<u64> {
-        self.staged.get(number).map(Value::word)
-    }
-
     /// Keeps a value until the attempt ends, and returns the word that names it.
     pub(crate) fn stage(&mut self, value: Value) -> u64 {
         let word = value.word();

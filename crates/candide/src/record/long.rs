@@ -27,6 +27,7 @@ use crate::memory::{Block, Cache, LongKind, LongMemory, OutOfMemory, WORD_BYTES}
 use crate::sync::{MODELLED, Ordering};
 
 pub(crate) use crate::schema::LONG_BYTES_MAX;
+use crate::schema::{LongWord, Pinned};
 
 /// The largest length of a value that has room in the word.
 const SHORT_BYTES_MAX: usize = 7;
@@ -107,6 +108,7 @@ fn short_bytes(word: u64) -> usize {
 }
 
 /// Appends the bytes of a value to `into`. BL2 holds as in [`with_bytes`].
+#[cfg(test)]
 pub(crate) fn append<A: ?Sized>(word: u64, pin: &A, into: &mut Vec<u8>) {
     with_bytes(word, pin, |bytes| into.extend_from_slice(bytes));
 }
@@ -132,6 +134,37 @@ pub(crate) fn with_bytes<A: ?Sized, T>(word: u64, _pin: &A, with: impl FnOnce(&[
     // SAFETY: BL2 says that the block is allocated for as long as the pin lasts, and BL3 that
     // nothing writes its bytes meanwhile.
     with(unsafe { block.bytes(HEADER_WORDS, bytes) })
+}
+
+/// Returns the bytes of a value, for as long as `_pin` lasts. BL2 holds as in [`with_bytes`]. Not
+/// for models, whose words have other bytes.
+#[inline]
+pub(crate) fn bytes<'v>(word: &'v LongWord, _pin: Pinned<'v>) -> &'v [u8] {
+    let value = word.get();
+    if !names_block(value) {
+        return &word.bytes()[1..=short_bytes(value)];
+    }
+    let block = block_of(value);
+    // SAFETY: BL2 says that the block is allocated for as long as the pin lasts, and BL3 that
+    // nothing writes its bytes meanwhile.
+    unsafe { block.bytes(HEADER_WORDS, length(block)) }
+}
+
+/// Returns whether two words have the same value: nothing, or the same bytes. BL2 holds for both as
+/// in [`with_bytes`].
+pub(crate) fn are_equal<A: ?Sized>(one: u64, other: u64, pin: &A) -> bool {
+    one == other || names_block(one) && names_block(other) && has_bytes_of(one, other, pin)
+}
+
+/// Returns whether a word has or names these bytes. BL2 holds as in [`with_bytes`].
+pub(crate) fn has<A: ?Sized>(word: u64, bytes: &[u8], pin: &A) -> bool {
+    word != NOTHING && len(word, pin) == bytes.len() && with_bytes(word, pin, |own| own == bytes)
+}
+
+/// Returns whether two blocks have the same bytes.
+fn has_bytes_of<A: ?Sized>(one: u64, other: u64, pin: &A) -> bool {
+    len(one, pin) == len(other, pin)
+        && with_bytes(one, pin, |one| with_bytes(other, pin, |other| one == other))
 }
 
 /// Returns the number of bytes of a value. BL2 holds as in [`with_bytes`].

@@ -1,6 +1,8 @@
 //! Records: the words in memory that hold a row, and older versions of the row.
 
 pub(crate) mod delta;
+#[cfg(feature = "json")]
+mod json;
 mod layout;
 pub(crate) mod long;
 mod long_columns;
@@ -12,6 +14,8 @@ mod user_update;
 pub(crate) mod value;
 pub(crate) mod version_chain;
 
+#[cfg(feature = "json")]
+pub use json::Json;
 pub use layout::CellAt;
 pub(crate) use layout::{Layout, Named, PlacedUnit, PlacedUnits, RECORD_WORDS_MAX, RecordAt};
 pub(crate) use tid::Tid;

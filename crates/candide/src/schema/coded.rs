@@ -77,6 +77,7 @@ impl<R: Record, C: Codec, A: ColumnKind> Coded<R, C, A> {
 
 impl<R: Record, C: Codec, A: ColumnKind> Projection<R> for Coded<R, C, A> {
     type Value = C::Value;
+    type View<'v> = C::Value;
     type Words = <C::Stored as Field>::Buffer;
     const EMPTY: Self::Words = <Column<R, C::Stored, A> as Projection<R>>::EMPTY;
     const INDEXED: bool = A::INDEXED;
@@ -104,13 +105,27 @@ impl<R: Record, C: Codec, A: ColumnKind> Projection<R> for Coded<R, C, A> {
         self.0.places(each);
     }
 
-    fn undecoded(&self, words: &Self::Words) -> Option<Undecoded> {
-        let problem = C::decode(C::Stored::from_buffer(words)).err()?;
-        Some(Undecoded { column: self.name(), problem })
-    }
-
     fn value(&self, _key: &R::Key, words: &Self::Words, _: Pinned<'_>) -> C::Value {
         decode::<C>(C::Stored::from_buffer(words), self.name())
+    }
+
+    fn decode(
+        &self,
+        _key: &R::Key,
+        words: &Self::Words,
+        _: Pinned<'_>,
+    ) -> Result<C::Value, Undecoded> {
+        let column = self.name();
+        C::decode(C::Stored::from_buffer(words)).map_err(|problem| Undecoded { column, problem })
+    }
+
+    fn view<'v>(
+        &self,
+        key: &R::Key,
+        words: &'v Self::Words,
+        pin: Pinned<'v>,
+    ) -> Result<C::Value, Undecoded> {
+        self.decode(key, words, pin)
     }
 
     fn assign(&self, key: &R::Key, value: &C::Value, sink: &mut impl Sink) -> Result<(), Abort> {

@@ -10,7 +10,7 @@ use super::group::{GROUPS_MAX, image_words, start_of, starts_of};
 use super::key::Key;
 use super::operation::Sink;
 use super::packing::Packing;
-use super::place::Place;
+use super::place::{LongColumn, Place};
 use super::record::Record;
 use super::record::RowMeta;
 use super::record::store_in;
@@ -200,6 +200,11 @@ impl<R: Record, T, A> Column<R, T, A> {
         start_of(R::GROUPS, self.group as usize) + self.word as usize
     }
 
+    /// Returns the column, of any length, among those of the row.
+    pub(crate) const fn as_long(&self) -> LongColumn {
+        LongColumn { word: self.first_word(), name: self.name }
+    }
+
     /// Returns the place of the word of a column of any length.
     ///
     /// # Panics
@@ -313,6 +318,10 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     /// The value that the read returns.
     type Value;
 
+    /// The value as a closure gets it ([`Table::read_with`](crate::Table::read_with)): strings and
+    /// bytes of any length are `&str` and `&[u8]`, other columns as in `Value`.
+    type View<'v>;
+
     #[doc(hidden)]
     type Words: Copy;
     #[doc(hidden)]
@@ -377,17 +386,39 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     fn key_parts(&self, _each: &mut impl FnMut(usize)) {}
 
-    /// Returns the first column whose codec refuses its words.
+    /// Calls `each` with every column of any length, and its word.
     #[doc(hidden)]
-    fn undecoded(&self, _words: &Self::Words) -> Option<Undecoded> {
-        None
-    }
+    fn long_words(&self, _words: &Self::Words, _each: &mut impl FnMut(LongColumn, u64)) {}
 
-    /// Returns the value, once the words are known to belong together, and none of them is
-    /// [refused](Self::undecoded). `pin` is the pin, or the attempt, in which the words have been
-    /// read from a row that is present.
+    /// Returns the value, once the words are known to belong together. `pin` is the pin, or the
+    /// attempt, in which the words have been read from a row that is present.
+    ///
+    /// # Panics
+    /// If a codec refuses the words.
     #[doc(hidden)]
     fn value(&self, key: &R::Key, words: &Self::Words, pin: Pinned<'_>) -> Self::Value;
+
+    /// Returns the value, as [`Self::value`] does, or the first column whose codec refuses its
+    /// words.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn decode(
+        &self,
+        key: &R::Key,
+        words: &Self::Words,
+        pin: Pinned<'_>,
+    ) -> Result<Self::Value, Undecoded> {
+        Ok(self.value(key, words, pin))
+    }
+
+    /// Returns the value with strings and bytes that are borrowed; otherwise as [`Self::decode`].
+    #[doc(hidden)]
+    fn view<'v>(
+        &self,
+        key: &R::Key,
+        words: &'v Self::Words,
+        pin: Pinned<'v>,
+    ) -> Result<Self::View<'v>, Undecoded>;
 
     /// Sets every column to its part of `value`.
     #[doc(hidden)]
@@ -432,6 +463,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
 
 impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
     type Value = T;
+    type View<'v> = T;
     type Words = T::Buffer;
     const EMPTY: T::Buffer = T::Buffer::ZERO;
     const INDEXED: bool = A::INDEXED;
@@ -475,6 +507,16 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
         T::from_buffer(words)
     }
 
+    #[inline]
+    fn view<'v>(
+        &self,
+        key: &R::Key,
+        words: &'v Self::Words,
+        pin: Pinned<'v>,
+    ) -> Result<Self::View<'v>, Undecoded> {
+        self.decode(key, words, pin)
+    }
+
     #[inline(always)]
     fn assign(&self, _key: &R::Key, value: &T, sink: &mut impl Sink) -> Result<(), Abort> {
         assert!(!A::READ_ONLY, "the tag of an enum changes with its data: modify the whole column");
@@ -484,6 +526,7 @@ impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
 
 impl<R: Record, K: Key> Projection<R> for KeyColumn<R, K> {
     type Value = K;
+    type View<'v> = K;
     type Words = ();
     const EMPTY: () = ();
     const INDEXED: bool = false;
@@ -515,6 +558,16 @@ impl<R: Record, K: Key> Projection<R> for KeyColumn<R, K> {
         (self.component)(key)
     }
 
+    #[inline]
+    fn view<'v>(
+        &self,
+        key: &R::Key,
+        words: &'v Self::Words,
+        pin: Pinned<'v>,
+    ) -> Result<Self::View<'v>, Undecoded> {
+        self.decode(key, words, pin)
+    }
+
     fn assign(&self, key: &R::Key, value: &K, _sink: &mut impl Sink) -> Result<(), Abort> {
         assert_same_key(value, &(self.component)(key));
         Ok(())
@@ -537,23 +590,33 @@ pub(crate) fn decoded<R: Record, Pr: Projection<R>>(
     words: &Pr::Words,
     pin: Pinned<'_>,
 ) -> Result<Pr::Value, Abort> {
-    if Pr::CODED && projection.undecoded(words).is_some() {
-        return Err(Abort::Undecodable);
+    match Pr::CODED {
+        true => projection.decode(key, words, pin).map_err(|_| Abort::Undecodable),
+        false => Ok(projection.value(key, words, pin)),
     }
-    Ok(projection.value(key, words, pin))
 }
 
-/// Returns the first column whose codec refuses its words in a row.
-pub(crate) fn undecoded_in<R: Record>(words: &[u64]) -> Option<Undecoded> {
-    let row = RowReader::new(words);
+/// Returns the first column whose codec refuses its words in a row. `pin` is the pin in which the
+/// words have been read.
+pub(crate) fn undecoded_in<R: Record>(words: &[u64], pin: Pinned<'_>) -> Option<Undecoded> {
+    let row = RowReader::pinned(words, R::LONG, pin);
     R::FIELDS.iter().find_map(|field| {
-        let problem = field.check?(&row).err()?;
+        let checked = match (field.check, field.place) {
+            (Some(check), _) => check(&row),
+            (None, Some(place)) => {
+                let first = start_of(R::GROUPS, place.group.into());
+                field.long_check?(&row, first + usize::from(place.word))
+            }
+            (None, None) => return None,
+        };
+        let problem = checked.err()?;
         Some(Undecoded { column: field.name, problem })
     })
 }
 
 impl<R: Record> Projection<R> for Whole {
     type Value = R;
+    type View<'v> = R;
     type Words = R::Image;
     const EMPTY: R::Image = R::Image::ZERO;
     const INDEXED: bool = !R::INDEXES.is_empty();
@@ -593,15 +656,39 @@ impl<R: Record> Projection<R> for Whole {
         }
     }
 
-    fn undecoded(&self, words: &R::Image) -> Option<Undecoded> {
+    fn long_words(&self, words: &R::Image, each: &mut impl FnMut(LongColumn, u64)) {
         let mut words = *words;
-        undecoded_in::<R>(words.words())
+        let words = words.words();
+        for &word in R::LONG {
+            let word = usize::from(word);
+            each(LongColumn { word, name: "" }, words[word]);
+        }
     }
 
     #[inline]
     fn value(&self, key: &R::Key, words: &R::Image, pin: Pinned<'_>) -> R {
         let mut words = *words;
         R::load(key, &RowReader::pinned(words.words(), R::LONG, pin))
+    }
+
+    fn decode(&self, key: &R::Key, words: &R::Image, pin: Pinned<'_>) -> Result<R, Undecoded> {
+        if R::CODED {
+            let mut words = *words;
+            if let Some(undecoded) = undecoded_in::<R>(words.words(), pin) {
+                return Err(undecoded);
+            }
+        }
+        Ok(self.value(key, words, pin))
+    }
+
+    #[inline]
+    fn view<'v>(
+        &self,
+        key: &R::Key,
+        words: &'v Self::Words,
+        pin: Pinned<'v>,
+    ) -> Result<Self::View<'v>, Undecoded> {
+        self.decode(key, words, pin)
     }
 
     fn assign(&self, key: &R::Key, value: &R, sink: &mut impl Sink) -> Result<(), Abort> {
@@ -628,6 +715,7 @@ impl<R: Record> Projection<R> for Whole {
 /// it.
 impl<R: Record> Projection<R> for () {
     type Value = ();
+    type View<'v> = ();
     type Words = ();
     const EMPTY: () = ();
     const INDEXED: bool = false;
@@ -648,6 +736,10 @@ impl<R: Record> Projection<R> for () {
 
     fn value(&self, _key: &R::Key, _words: &(), _: Pinned<'_>) {}
 
+    fn view(&self, _key: &R::Key, _words: &(), _: Pinned<'_>) -> Result<(), Undecoded> {
+        Ok(())
+    }
+
     fn assign(&self, _key: &R::Key, _value: &(), _sink: &mut impl Sink) -> Result<(), Abort> {
         Ok(())
     }
@@ -659,6 +751,7 @@ macro_rules! tuple_projections {
 
         impl<R: Record, $($name: Projection<R>),+> Projection<R> for ($($name,)+) {
             type Value = ($($name::Value,)+);
+            type View<'v> = ($($name::View<'v>,)+);
             type Words = ($($name::Words,)+);
             const EMPTY: Self::Words = ($($name::EMPTY,)+);
             const INDEXED: bool = $($name::INDEXED)||+;
@@ -695,13 +788,33 @@ macro_rules! tuple_projections {
                 $(self.$index.key_parts(each);)+
             }
 
-            fn undecoded(&self, words: &Self::Words) -> Option<Undecoded> {
-                None$(.or_else(|| self.$index.undecoded(&words.$index)))+
+            fn long_words(&self, words: &Self::Words, each: &mut impl FnMut(LongColumn, u64)) {
+                $(self.$index.long_words(&words.$index, each);)+
             }
 
             #[inline(always)]
             fn value(&self, key: &R::Key, words: &Self::Words, pin: Pinned<'_>) -> Self::Value {
                 ($(self.$index.value(key, &words.$index, pin),)+)
+            }
+
+            #[inline(always)]
+            fn decode(
+                &self,
+                key: &R::Key,
+                words: &Self::Words,
+                pin: Pinned<'_>,
+            ) -> Result<Self::Value, Undecoded> {
+                Ok(($(self.$index.decode(key, &words.$index, pin)?,)+))
+            }
+
+            #[inline(always)]
+            fn view<'v>(
+                &self,
+                key: &R::Key,
+                words: &'v Self::Words,
+                pin: Pinned<'v>,
+            ) -> Result<Self::View<'v>, Undecoded> {
+                Ok(($(self.$index.view(key, &words.$index, pin)?,)+))
             }
 
             #[inline]

@@ -4,7 +4,7 @@
 
 use super::column::{Column, ColumnKind};
 use super::field::Field;
-use super::field_type::FieldType;
+use super::field_type::{FieldType, LongCheck};
 use super::nested::{part_word, take_part};
 use super::packing::Size;
 use super::record::Record;
@@ -30,6 +30,9 @@ pub trait ColumnType: Sized {
     const LAYOUT: u64;
     /// [`Field::TYPE`], for what has a part of this type.
     const TYPE: &'static FieldType;
+
+    /// The check of stored values, of a type that stores them as another one of any length.
+    const CHECK: Option<LongCheck> = None;
 
     /// Writes a value into a row.
     fn put<R: Record, A: ColumnKind>(&self, column: Column<R, Self, A>, row: &mut RowWriter<'_>);

@@ -128,6 +128,10 @@ pub struct PartType {
 /// A function that returns the reason why a codec refuses a stored value of a row.
 pub(crate) type StoredCheck = fn(&RowReader<'_>) -> Result<(), String>;
 
+/// A function that returns the reason why the value of any length that a row has in a word, the
+/// number of which it gets, is none of its column's type.
+pub type LongCheck = fn(&RowReader<'_>, usize) -> Result<(), String>;
+
 /// A function that writes a column's default into a row.
 pub(crate) type StoreDefault = fn(&mut RowWriter<'_>);
 
@@ -145,12 +149,22 @@ pub struct FieldInfo {
     pub(crate) former: &'static [&'static str],
     /// Returns the reason why the column's codec refuses the stored value of a row.
     pub(crate) check: Option<StoredCheck>,
+    /// The check of a column whose type stores values as another one of any length.
+    pub(crate) long_check: Option<LongCheck>,
 }
 
 impl FieldInfo {
     /// Returns the description of a part of the key.
     pub const fn of_key(name: &'static str, ty: &'static FieldType) -> FieldInfo {
-        FieldInfo { name, ty, place: None, default: None, former: &[], check: None }
+        FieldInfo {
+            name,
+            ty,
+            place: None,
+            default: None,
+            former: &[],
+            check: None,
+            long_check: None,
+        }
     }
 
     /// Returns the description of the column at a [place](crate::Column::place). `default` writes
@@ -161,7 +175,8 @@ impl FieldInfo {
         place: Place,
         default: Option<fn(&mut RowWriter<'_>)>,
     ) -> FieldInfo {
-        FieldInfo { name, ty, place: Some(place), default, former: &[], check: None }
+        let place = Some(place);
+        FieldInfo { name, ty, place, default, former: &[], check: None, long_check: None }
     }
 
     /// Returns the description with earlier names of the field, by which a
@@ -176,6 +191,13 @@ impl FieldInfo {
     #[must_use]
     pub const fn checked(self, check: fn(&RowReader<'_>) -> Result<(), String>) -> FieldInfo {
         FieldInfo { check: Some(check), ..self }
+    }
+
+    /// Returns the description with the check of the column's type.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn of_type(self, long_check: Option<LongCheck>) -> FieldInfo {
+        FieldInfo { long_check, ..self }
     }
 
     /// Returns the name of the field.

@@ -9,6 +9,7 @@
 
 use super::field_type::FieldInfo;
 use super::group::{Group, start_of};
+use super::place::LongColumn;
 use super::row_words::{PutLong, place_in};
 use crate::error::Abort;
 
@@ -86,23 +87,52 @@ impl LongColumns {
     }
 }
 
-/// The word of a value, as it has been read.
+/// The word of a value, as it has been read: its bytes from the lowest on, which may be those of
+/// the value.
 #[derive(Debug, Clone, Copy)]
-pub struct LongWord(pub(crate) u64);
+pub struct LongWord([u8; 8]);
+
+impl LongWord {
+    pub(crate) const fn new(word: u64) -> LongWord {
+        LongWord(word.to_le_bytes())
+    }
+
+    #[inline(always)]
+    pub(crate) const fn get(&self) -> u64 {
+        u64::from_le_bytes(self.0)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn bytes(&self) -> &[u8; 8] {
+        &self.0
+    }
+}
 
 /// The keeper of the bytes of a row that is stored.
 pub trait LongSink {
     /// Keeps the bytes of a column's value, and returns the word that has them or names them.
     #[doc(hidden)]
-    fn keep(&mut self, column: &'static str, bytes: &[u8]) -> Result<u64, Abort>;
+    fn keep(&mut self, column: LongColumn, bytes: &[u8]) -> Result<u64, Abort>;
+
+    /// Returns whether [`LongSink::keep`] looks at the bytes.
+    #[doc(hidden)]
+    fn wants_bytes(&self) -> bool {
+        true
+    }
+
+    /// Notes that a column cannot have a value, for the reason `problem`, and returns the outcome.
+    #[doc(hidden)]
+    fn refuse(&mut self, _column: LongColumn, _problem: String) -> Abort {
+        Abort::Unencodable
+    }
 }
 
 /// A keeper for rows without such columns.
 pub(crate) struct NoLong;
 
 impl LongSink for NoLong {
-    fn keep(&mut self, column: &'static str, _: &[u8]) -> Result<u64, Abort> {
-        unreachable!("no bytes of column {column} can be kept here")
+    fn keep(&mut self, column: LongColumn, _: &[u8]) -> Result<u64, Abort> {
+        unreachable!("no bytes of column {} can be kept here", column.name)
     }
 }
 
@@ -131,12 +161,26 @@ impl<'a> LongWriter<'a> {
 }
 
 impl PutLong for LongWriter<'_> {
-    fn put(&mut self, word: usize, name: &'static str, bytes: Option<&[u8]>) {
-        let place = place_in(self.columns, word, name);
-        match bytes.map(|bytes| self.sink.keep(name, bytes)) {
+    fn put(&mut self, column: LongColumn, bytes: Option<&[u8]>) {
+        let place = place_in(self.columns, column.word, column.name);
+        if self.refused.is_some() {
+            return;
+        }
+        match bytes.map(|bytes| self.sink.keep(column, bytes)) {
             None => self.words[place] = 0,
             Some(Ok(word)) => self.words[place] = word,
-            Some(Err(abort)) => _ = self.refused.get_or_insert(abort),
+            Some(Err(abort)) => self.refused = Some(abort),
+        }
+    }
+
+    fn wants_bytes(&self) -> bool {
+        self.sink.wants_bytes()
+    }
+
+    fn refuse(&mut self, column: LongColumn, problem: String) {
+        place_in(self.columns, column.word, column.name);
+        if self.refused.is_none() {
+            self.refused = Some(self.sink.refuse(column, problem));
         }
     }
 }

@@ -27,6 +27,8 @@ pub enum Code {
     User,
     /// Changes no word: the row ceases to exist.
     Delete,
+    /// Keeps the word of a value of any length, if the value equals that of the operand.
+    Equals,
 }
 
 /// One operation on a unit.
@@ -47,8 +49,9 @@ pub struct Op {
     /// a range with all words that it may change.
     pub(crate) word: u16,
     pub(crate) words: u16,
-    /// The position of the operands in the arena: of the words to set, or of the number and its two
-    /// bounds. For a user's updater or a step, the number of its code.
+    /// The position of the operands in the arena: of the words to set, of the number and its two
+    /// bounds, or of a word and the value that it is to have. For a user's updater or a step, the
+    /// number of its code.
     pub(crate) operand: u32,
 }
 
@@ -111,10 +114,22 @@ impl Op {
             || self.word < other.word + other.words && other.word < self.word + self.words
     }
 
-    /// Returns the result of this operation on the word `current`. The operation is neither plain
-    /// nor a user's, so it concerns one word.
+    /// Returns the result of this operation on the word `current`, which has a number. The
+    /// operation is neither plain nor a user's, so it concerns one word.
     #[inline]
     pub(crate) fn compute(&self, operands: &[u64], current: u64) -> Result<u64, Abort> {
+        self.evaluate(operands, current, |_, _| unreachable!("numbers have no guard of bytes"))
+    }
+
+    /// Returns the result of this operation as [`Op::compute`] does, also on a word of any length,
+    /// whose values `are_equal` compares.
+    #[inline]
+    pub(crate) fn evaluate(
+        &self,
+        operands: &[u64],
+        current: u64,
+        are_equal: impl FnOnce(u64, u64) -> bool,
+    ) -> Result<u64, Abort> {
         if self.code == Code::Set && !self.at_least && !self.at_most {
             return Ok(
                 current & !(self.mask << self.shift) | (operands[0] & self.mask) << self.shift
@@ -165,6 +180,10 @@ impl Op {
             Code::WrappingSub => self.widen((current >> self.shift).wrapping_sub(operands[0])),
             Code::Max => old.max(operand),
             Code::Min => old.min(operand),
+            Code::Equals => {
+                let holds = are_equal(operands[1], current);
+                return if holds { Ok(current) } else { Err(Abort::Guard) };
+            }
             Code::User | Code::Delete => unreachable!("neither operation computes one word"),
         };
         // Guards are checked first: a bound of zero on an unsigned column also guards against
@@ -222,6 +241,13 @@ pub trait Sink: LongSink {
     /// Sets the words at `place` to `word(0)`, `word(1)`, ….
     #[doc(hidden)]
     fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort>;
+
+    /// Ends the transaction in [`Abort::Guard`] unless the column of any length at `place` has the
+    /// value of `word`.
+    #[doc(hidden)]
+    fn guard(&mut self, _place: Place, _word: u64) -> Result<(), Abort> {
+        Ok(())
+    }
 
     /// Computes the number at `place` anew.
     #[doc(hidden)]

@@ -127,7 +127,8 @@ pub trait RowMeta: Record {
     /// The numbers of the words of these columns among all words outside of the key.
     #[doc(hidden)]
     const LONG: &'static [u16] = Self::LONG_COLUMNS.words();
-    /// Whether a field is [encoded](crate::Codec), so that stored words of a row may be refused.
+    /// Whether a field is [encoded](crate::Codec), or JSON, so that stored words of a row may be
+    /// refused.
     #[doc(hidden)]
     const CODED: bool = has_codec(Self::META.fields);
 }
@@ -199,7 +200,7 @@ impl RowType {
 const fn has_codec(fields: &[FieldInfo]) -> bool {
     let mut index = 0;
     while index < fields.len() {
-        if fields[index].check.is_some() {
+        if fields[index].check.is_some() || fields[index].long_check.is_some() {
             return true;
         }
         index += 1;

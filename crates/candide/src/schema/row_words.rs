@@ -2,12 +2,19 @@
 
 #![forbid(unsafe_code)]
 
+use super::place::LongColumn;
 use std::marker::PhantomData;
 
 /// A writer of columns of any length.
 pub(crate) trait PutLong {
     /// Writes a column; `None` is the empty value, or none of an option.
-    fn put(&mut self, word: usize, name: &'static str, bytes: Option<&[u8]>);
+    fn put(&mut self, column: LongColumn, bytes: Option<&[u8]>);
+
+    /// Returns whether [`PutLong::put`] looks at the bytes.
+    fn wants_bytes(&self) -> bool;
+
+    /// Notes that a column cannot have a value, for the reason `problem`.
+    fn refuse(&mut self, column: LongColumn, problem: String);
 }
 
 /// A writer of a row's columns: [`Record::store`](super::Record::store) passes it to
@@ -43,12 +50,31 @@ impl<'a> RowWriter<'a> {
     /// Writes a column of any length; `None` is the empty value, or none of an option.
     ///
     /// # Panics
-    /// If `word`, the number of the column's word among those of the row, is not that of such a
-    /// column.
-    pub(crate) fn put_long(&mut self, word: usize, name: &'static str, bytes: Option<&[u8]>) {
+    /// If the row has no such column.
+    pub(crate) fn put_long(&mut self, column: LongColumn, bytes: Option<&[u8]>) {
+        self.long_writer(column).put(column, bytes);
+    }
+
+    /// Returns whether [`RowWriter::put_long`] looks at the bytes of a column.
+    ///
+    /// # Panics
+    /// If the row has no such column.
+    pub(crate) fn wants_bytes(&mut self, column: LongColumn) -> bool {
+        self.long_writer(column).wants_bytes()
+    }
+
+    /// Notes that a column of any length cannot have a value, for the reason `problem`.
+    ///
+    /// # Panics
+    /// If the row has no such column.
+    pub(crate) fn refuse_long(&mut self, column: LongColumn, problem: String) {
+        self.long_writer(column).refuse(column, problem);
+    }
+
+    fn long_writer(&mut self, column: LongColumn) -> &mut (dyn PutLong + 'a) {
         match &mut self.long {
-            Some(long) => long.put(word, name, bytes),
-            None => _ = place_in(&[], word, name),
+            Some(long) => *long,
+            None => not_long(column.name),
         }
     }
 }

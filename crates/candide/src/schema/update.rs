@@ -11,9 +11,10 @@ use super::column::{Column, ColumnKind, Projection};
 use super::field::{Buffer, Field};
 use super::field_type::FieldType;
 use super::field_value::FieldValue;
+use super::group::start_of;
 use super::long::LongSink;
 use super::operation::{Arithmetic, Code, Sink};
-use super::place::Place;
+use super::place::{LongColumn, Place};
 use super::record::Record;
 use super::record::RowMeta;
 use super::summand::Summand;
@@ -221,30 +222,40 @@ impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
     }
 }
 
-/// An update that sets a column whose values have any length, as
-/// [`Column::set`](crate::Column::set) makes it.
+/// An update that sets a column whose values have any length, or that guards it, as
+/// [`Column::set`](crate::Column::set) and [`Column::equals`](crate::Column::equals) make it.
 #[derive(Clone, Copy)]
 pub struct LongUpdate<R, V> {
     place: Place,
-    column: &'static str,
+    name: &'static str,
     value: V,
-    bytes: fn(&V) -> Option<&[u8]>,
+    bytes: LongBytes<V>,
+    is_guard: bool,
     row: PhantomData<fn(R)>,
 }
 
+/// A function that returns the bytes of a value, `None` of the empty one and of none of an option;
+/// or the reason why it has none.
+type LongBytes<V> = fn(&V) -> Result<Option<&[u8]>, &str>;
+
 impl<R, V> std::fmt::Debug for LongUpdate<R, V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LongUpdate").field("column", &self.column).finish_non_exhaustive()
+        f.debug_struct("LongUpdate").field("column", &self.name).finish_non_exhaustive()
     }
 }
 
 impl<R, V> LongUpdate<R, V> {
     pub(crate) fn new(
-        (place, column): (Place, &'static str),
+        (place, name): (Place, &'static str),
         value: V,
-        bytes: fn(&V) -> Option<&[u8]>,
+        bytes: LongBytes<V>,
     ) -> LongUpdate<R, V> {
-        LongUpdate { place, column, value, bytes, row: PhantomData }
+        LongUpdate { place, name, value, bytes, is_guard: false, row: PhantomData }
+    }
+
+    /// Returns the guard that the column has the value.
+    pub(crate) fn guard(self) -> LongUpdate<R, V> {
+        LongUpdate { is_guard: true, ..self }
     }
 }
 
@@ -255,9 +266,18 @@ impl<R: Record, V> Update<R> for LongUpdate<R, V> {
 
     #[inline]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
-        let bytes = (self.bytes)(&self.value);
-        let word = bytes.map_or(Ok(0), |bytes| sink.keep(self.column, bytes))?;
-        sink.set(self.place, |_| word)
+        let Place { group, word, .. } = self.place;
+        let word = start_of(R::GROUPS, group.into()) + usize::from(word);
+        let column = LongColumn { word, name: self.name };
+        let word = match (self.bytes)(&self.value) {
+            Ok(Some(bytes)) => sink.keep(column, bytes)?,
+            Ok(None) => 0,
+            Err(problem) => return Err(sink.refuse(column, problem.to_owned())),
+        };
+        match self.is_guard {
+            true => sink.guard(self.place, word),
+            false => sink.set(self.place, |_| word),
+        }
     }
 
     fn misfit(&self) -> Option<Place> {
@@ -398,7 +418,7 @@ impl<'a, R> ImageSink<'a, R> {
 pub(crate) struct DryRun;
 
 impl LongSink for DryRun {
-    fn keep(&mut self, _: &'static str, _: &[u8]) -> Result<u64, Abort> {
+    fn keep(&mut self, _: LongColumn, _: &[u8]) -> Result<u64, Abort> {
         Ok(0)
     }
 }
@@ -422,7 +442,7 @@ impl Sink for DryRun {
 
 /// Leaves columns of any length empty, since no index has them.
 impl<R> LongSink for ImageSink<'_, R> {
-    fn keep(&mut self, _: &'static str, _: &[u8]) -> Result<u64, Abort> {
+    fn keep(&mut self, _: LongColumn, _: &[u8]) -> Result<u64, Abort> {
         Ok(0)
     }
 }

@@ -39,7 +39,9 @@ impl Op {
             Code::WrappingSub => self.of_low(old.1.wrapping_sub(operand.1)),
             Code::Max => old.max(operand),
             Code::Min => old.min(operand),
-            Code::User | Code::Delete => unreachable!("neither operation computes a number"),
+            Code::User | Code::Delete | Code::Equals => {
+                unreachable!("neither operation computes a number")
+            }
         };
         // Guards are checked first, as those of smaller numbers.
         if self.at_least && new < operand_at(1) || self.at_most && new > operand_at(2) {

@@ -1,6 +1,10 @@
 //! Tests of rows with strings and bytes of any length.
 
 mod files;
+mod guards;
+#[cfg(feature = "json")]
+mod json;
+mod views;
 
 use super::waiting::eventually;
 use crate::engine::{Protocol, Versioned};

@@ -8,7 +8,9 @@ use crate::access::{OutcomeNote, Outcomes};
 use crate::engine::{Common, Protocol, TableCore};
 use crate::error::Abort;
 use crate::record::CellAt;
-use crate::schema::{Key, LONG_BYTES_MAX, Pinned, Place, Projection, Record, Undecoded};
+use crate::schema::{
+    Key, LONG_BYTES_MAX, LongColumn, Pinned, Place, Projection, Record, Undecoded,
+};
 use std::fmt;
 
 /// An outcome, and the row and the column to which it belongs.
@@ -40,8 +42,8 @@ use std::fmt;
 #[non_exhaustive]
 pub struct Outcome {
     /// The outcome: [`Abort::NotFound`], [`Abort::Duplicate`], [`Abort::Guard`],
-    /// [`Abort::Overflow`], [`Abort::Undecodable`], [`Abort::NotUnique`], [`Abort::TextTooLong`],
-    /// or another one, which belongs to no row.
+    /// [`Abort::Overflow`], [`Abort::Undecodable`], [`Abort::Unencodable`], [`Abort::NotUnique`],
+    /// [`Abort::TextTooLong`], or another one, which belongs to no row.
     pub cause: Abort,
     /// The table's name; for [`Abort::NotUnique`], with that of the index, to whose keys `key`
     /// belongs then. `None` if the outcome belongs to no row.
@@ -59,7 +61,7 @@ pub struct Outcome {
     pub key_text: Option<String>,
     /// The parts of the key by name, as in a [`Conflict`](super::Conflict).
     pub named_key: Option<String>,
-    /// The reason that the column's codec has given.
+    /// The reason why the column has no such value, as its codec gives it.
     pub problem: Option<String>,
 }
 
@@ -118,12 +120,11 @@ impl<P: Protocol> State<P> {
         projection: &Pr,
         words: &Pr::Words,
     ) -> Result<Pr::Value, Abort> {
-        if Pr::CODED
-            && let Some(undecoded) = projection.undecoded(words)
-        {
-            return Err(self.refuse_undecoded(table, key, undecoded));
+        if !Pr::CODED {
+            return Ok(projection.value(key, words, Pinned::by(self)));
         }
-        Ok(projection.value(key, words, Pinned::by(self)))
+        let decoded = projection.decode(key, words, Pinned::by(self));
+        decoded.map_err(|undecoded| self.refuse_undecoded(table, key, undecoded))
     }
 
     /// Notes that a row has a value that a codec has refused, and returns the outcome.
@@ -146,11 +147,22 @@ impl<P: Protocol> State<P> {
     pub(crate) fn refuse_too_long(
         &mut self,
         note: OutcomeNote,
-        column: &'static str,
+        column: LongColumn,
         bytes: usize,
     ) -> Abort {
         let problem = format!("a value of {bytes} bytes; at most {LONG_BYTES_MAX} are possible");
-        self.writes.outcomes.note_undecoded(note, Undecoded { column, problem });
+        self.refuse_value(note, column, problem)
+    }
+
+    /// Notes that a column cannot have a value, for the reason `problem`, and returns the outcome.
+    #[cold]
+    pub(crate) fn refuse_value(
+        &mut self,
+        note: OutcomeNote,
+        column: LongColumn,
+        problem: String,
+    ) -> Abort {
+        self.writes.outcomes.note_undecoded(note, Undecoded { column: column.name, problem });
         note.cause
     }
 

@@ -6,12 +6,11 @@ use super::{InsertTarget, State};
 use crate::access::{Intent, OutcomeNote};
 use crate::engine::{Engine, Protocol, TableCore};
 use crate::error::Abort;
-use crate::record::long::short_word;
-use crate::record::{RecordAt, UserUpdate};
+use crate::record::{RecordAt, UserUpdate, long};
 use crate::schema::RowMeta;
 use crate::schema::{
-    Arithmetic, Buffer, Code, LONG_BYTES_MAX, LongSink, NUMBER_OPERANDS, NoLong, Op, Place,
-    Projection, Record, Sink, Updater, WIDE_OPERANDS, store_in,
+    Arithmetic, Buffer, Code, LONG_BYTES_MAX, LongColumn, LongSink, NUMBER_OPERANDS, NoLong, Op,
+    Place, Projection, Record, Sink, Updater, WIDE_OPERANDS, store_in,
 };
 use std::marker::PhantomData;
 
@@ -21,9 +20,8 @@ pub(crate) struct Stager<'a, R, P: Protocol> {
     pub(crate) engine: &'a Engine<P>,
     pub(crate) table: &'a TableCore,
     pub(crate) record: RecordAt,
-    /// The number of values that the attempt had staged before it kept the bytes of this operation,
-    /// and of those that the operation has stored since.
-    pub(crate) next_value: usize,
+    /// The number of the words that the operation has staged, of those that it has kept.
+    pub(crate) next_word: usize,
     pub(crate) row: PhantomData<R>,
 }
 
@@ -48,12 +46,16 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     /// Keeps the bytes of an operation until the attempt ends: those that `stage` passes. After
     /// that the operation, which passes the same bytes, cannot fail for want of memory when a part
     /// of it has been staged.
+    /// `seen` has the words that the operation has read, by the columns to which they belong: bytes
+    /// that equal those of their column are not kept again.
     pub(crate) fn keep_all(
         &mut self,
+        seen: &[(LongColumn, u64)],
         stage: impl FnOnce(&mut Keeping<'_, '_, R, P>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
-        self.next_value = self.state.worker.local.values.count();
-        stage(&mut Keeping(self))
+        self.next_word = 0;
+        self.state.kept.clear();
+        stage(&mut Keeping { stager: self, seen })
     }
 
     /// Stages a user's updater.
@@ -304,7 +306,7 @@ impl FreeColumnsOnly<'_> {
 }
 
 impl LongSink for FreeColumnsOnly<'_> {
-    fn keep(&mut self, _: &'static str, _: &[u8]) -> Result<u64, Abort> {
+    fn keep(&mut self, _: LongColumn, _: &[u8]) -> Result<u64, Abort> {
         Ok(0)
     }
 }
@@ -314,22 +316,45 @@ impl Sink for FreeColumnsOnly<'_> {
         self.check(place)
     }
 
+    /// A guard of an indexed column changes no entry.
+    fn guard(&mut self, place: Place, _: u64) -> Result<(), Abort> {
+        self.0.restrictions.check_change(1 << place.group)
+    }
+
     fn compute(&mut self, place: Place, _: bool, _: Arithmetic) -> Result<(), Abort> {
         self.check(place)
     }
 }
 
 /// A sink that only keeps the bytes of an operation.
-pub(crate) struct Keeping<'a, 's, R, P: Protocol>(&'a mut Stager<'s, R, P>);
+pub(crate) struct Keeping<'a, 's, R, P: Protocol> {
+    stager: &'a mut Stager<'s, R, P>,
+    /// The words of columns that the operation has read.
+    seen: &'a [(LongColumn, u64)],
+}
 
 impl<R: Record, P: Protocol> LongSink for Keeping<'_, '_, R, P> {
-    fn keep(&mut self, column: &'static str, bytes: &[u8]) -> Result<u64, Abort> {
-        let Stager { state, engine, table, record, .. } = &mut *self.0;
+    fn keep(&mut self, column: LongColumn, bytes: &[u8]) -> Result<u64, Abort> {
+        let Stager { state, engine, table, record, .. } = &mut *self.stager;
         if bytes.len() > LONG_BYTES_MAX {
             let note = OutcomeNote::at(Abort::TextTooLong, table.layout.first_of(*record));
             return Err(state.refuse_too_long(note, column, bytes.len()));
         }
-        state.stage_long(engine, table, bytes)
+        let of_column = |&&(seen, _): &&(LongColumn, u64)| seen.word == column.word;
+        let seen = self.seen.iter().find(of_column).map(|&(_, word)| word);
+        // The attempt has read the word, in its pin, from this row (BL2).
+        let word = match seen.filter(|&word| long::has(word, bytes, &**state)) {
+            Some(word) => word,
+            None => state.stage_long(engine, table, bytes)?,
+        };
+        state.kept.push((column.word, word));
+        Ok(word)
+    }
+
+    fn refuse(&mut self, column: LongColumn, problem: String) -> Abort {
+        let Stager { state, table, record, .. } = &mut *self.stager;
+        let note = OutcomeNote::at(Abort::Unencodable, table.layout.first_of(*record));
+        state.refuse_value(note, column, problem)
     }
 }
 
@@ -343,15 +368,21 @@ impl<R: Record, P: Protocol> Sink for Keeping<'_, '_, R, P> {
     }
 }
 
-/// Takes the words of the bytes that [`Stager::keep_all`] has kept.
+/// Takes the words of the bytes that [`Stager::keep_all`] has kept. A row, or a text, may be
+/// another one each time; but a word goes to the column for which it was kept, since it may be the
+/// one that the column has had.
 impl<R: Record, P: Protocol> LongSink for Stager<'_, R, P> {
-    fn keep(&mut self, _: &'static str, bytes: &[u8]) -> Result<u64, Abort> {
-        if let Some(word) = short_word(bytes) {
-            return Ok(word);
-        }
-        let word = self.state.worker.local.values.word(self.next_value);
-        self.next_value += 1;
-        Ok(word.expect("the row has had the same bytes before"))
+    fn keep(&mut self, column: LongColumn, _: &[u8]) -> Result<u64, Abort> {
+        let kept = self.state.kept.get(self.next_word);
+        self.next_word += 1;
+        let &(_, word) = kept
+            .filter(|&&(of, _)| of == column.word)
+            .unwrap_or_else(|| panic!("column {} has had another value before", column.name));
+        Ok(word)
+    }
+
+    fn wants_bytes(&self) -> bool {
+        false
     }
 }
 
@@ -371,6 +402,11 @@ impl<R: Record, P: Protocol> Sink for Stager<'_, R, P> {
         self.stage(place, Op::set_words(place.word, place.words), |state| {
             state.writes.push_operands(words)
         })
+    }
+
+    fn guard(&mut self, place: Place, word: u64) -> Result<(), Abort> {
+        let op = Op { code: Code::Equals, ..Op::set_words(place.word, place.words) };
+        self.stage(place, op, |state| state.writes.push_operands([0, word].into_iter()))
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]

@@ -58,6 +58,9 @@ pub(crate) struct State<P: Protocol> {
     /// The limits of sequences that parts of the transaction have staged.
     pub(super) limits: StagedLimits,
     pub(super) scratch: Vec<u64>,
+    /// The words of the values of any length that the running operation has kept, in their order,
+    /// each with the number of its column's word in the row.
+    pub(super) kept: Vec<(usize, u64)>,
     pub(super) index_scratch: IndexScratch,
     /// The number of operations that the attempt will have made at the next revalidation.
     pub(super) operations: u32,
@@ -136,6 +139,7 @@ impl<P: Protocol> State<P> {
             deferred: Deferred::default(),
             limits: StagedLimits::default(),
             scratch: Vec::new(),
+            kept: Vec::new(),
             index_scratch: IndexScratch::default(),
             operations: FIRST_REVALIDATION,
             until_revalidation: FIRST_REVALIDATION,

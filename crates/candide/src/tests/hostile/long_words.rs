@@ -91,6 +91,14 @@ fn no_column_of_another_type_makes_or_follows_an_address<P: Protocol>() {
     assert!(refused(follow).contains("no column of strings"));
     let set = || db.run(|tx| rows.update(tx, 1, Row::NUMBER_AS_TEXT.set("a text with a block")));
     assert!(refused(set).contains("no column of strings"));
+    let read = || db.run(|tx| rows.read_with(tx, 1, Row::NUMBER_AS_TEXT, str::len));
+    assert!(refused(read).contains("no column of strings"));
+    let scan = || db.run(|tx| rows.iter(tx, Row::NUMBER_AS_TEXT).for_each_with(|_, _| ()));
+    assert!(refused(scan).contains("no column of strings"));
+    let modify = || db.run(|tx| rows.modify(tx, 1, Row::NUMBER_AS_TEXT, String::clear));
+    assert!(refused(modify).contains("no column of strings"));
+    let guard = || db.run(|tx| rows.update(tx, 1, Row::NUMBER_AS_TEXT.is_empty()));
+    assert!(refused(guard).contains("no column of strings"));
     let column = || Column::<Row, [u64; 2]>::new(0, 0, "both");
     assert!(refused(column).contains("belongs to a column of strings"));
     assert_eq!(db.run(|tx| rows.read(tx, 1, Whole)), Ok(Row::new(1)));

@@ -8,6 +8,7 @@
 mod brittle;
 mod false_words;
 mod limits;
+mod long_values;
 mod long_words;
 mod panics;
 mod threads;

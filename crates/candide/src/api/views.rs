@@ -1,0 +1,182 @@
+//! Reads by closures, to which strings and bytes of any length are lent.
+
+#![forbid(unsafe_code)]
+
+use super::row::Row;
+use super::scan::Scan;
+use super::table::Table;
+use crate::engine::Protocol;
+use crate::error::Abort;
+use crate::schema::{AsKey, Pinned, Projection, Record, Unread};
+use crate::txn::Tx;
+use std::borrow::Borrow;
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// Reads columns of a row as [`Table::get`] does, and calls `read` with them; `None`, without a
+    /// call, if there is no row with this key. Columns of `String` and `Vec<u8>` are not copied:
+    /// `read` gets `&str` and `&[u8]`, options of these of an option, and the text of a column of
+    /// JSON.
+    ///
+    /// `read` is called at most once, and may use `tx`; what it changes there does not change what
+    /// it has been lent. That cannot leave `read`:
+    ///
+    /// ```compile_fail
+    /// # use candide::{Database, Record};
+    /// # #[derive(Record, Clone)]
+    /// # struct Page { #[key] id: u64, title: String }
+    /// # let db = Database::new();
+    /// # let pages = db.table::<Page>("pages")?;
+    /// db.run(|tx| pages.get_with(tx, 1, Page::TITLE, |title| title).map(drop))?;
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation).
+    pub fn get_with<Pr: Projection<R>, T>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: impl AsKey<R::Key>,
+        projection: Pr,
+        read: impl FnOnce(Pr::View<'_>) -> T,
+    ) -> Result<Option<T>, Abort> {
+        let Some(key) = key.into_key() else { return self.look_for_impossible(tx) };
+        let key: &R::Key = key.borrow();
+        match self.get(tx, key, Unread(projection))? {
+            Some(words) => self.lend(tx, key, &projection, &words, read).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Table::get_with`], for a row that must exist.
+    ///
+    /// ```
+    /// use candide::{Database, Record};
+    ///
+    /// #[derive(Record, Clone)]
+    /// struct Page { #[key] id: u64, title: String, body: Option<Vec<u8>>, views: u32 }
+    ///
+    /// let db = Database::new();
+    /// let pages = db.table::<Page>("pages")?;
+    /// let page = Page { id: 1, title: "Candide".to_string(), body: None, views: 8 };
+    /// db.run(|tx| pages.insert(tx, page.clone()))?;
+    /// let long = db.run(|tx| pages.read_with(tx, 1, Page::TITLE, |title| title.len() > 40))?;
+    /// assert!(!long);
+    /// let columns = (Page::TITLE, Page::BODY, Page::VIEWS);
+    /// db.run(|tx| {
+    ///     pages.read_with(tx, 1, columns, |(title, body, views)| {
+    ///         assert_eq!((title, body, views), ("Candide", None, 8));
+    ///         pages.update(tx, 1, Page::TITLE.set(title.to_uppercase()))
+    ///     })?
+    /// })?;
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row with this key.
+    pub fn read_with<Pr: Projection<R>, T>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: impl AsKey<R::Key>,
+        projection: Pr,
+        read: impl FnOnce(Pr::View<'_>) -> T,
+    ) -> Result<T, Abort> {
+        let Some(key) = key.into_key() else { return Err(self.find_impossible(tx)) };
+        let key: &R::Key = key.borrow();
+        let read = self.get_with(tx, key, projection, read)?;
+        read.ok_or_else(|| self.refuse(tx, Abort::NotFound, key))
+    }
+
+    /// Calls `read` with columns of a present row whose words the attempt has read. The transaction
+    /// is not borrowed meanwhile. The words' blocks are kept at least until the attempt has ended,
+    /// whatever `read` does: replaced ones by its pin, and its own ones by the attempt (BL2).
+    fn lend<Pr: Projection<R>, T>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: &Pr,
+        words: &Pr::Words,
+        read: impl FnOnce(Pr::View<'_>) -> T,
+    ) -> Result<T, Abort> {
+        match projection.view(key, words, Pinned::by(tx)) {
+            Ok(view) => Ok(read(view)),
+            Err(undecoded) => {
+                Err(tx.state.borrow_mut().refuse_undecoded(self.core(), key, undecoded))
+            }
+        }
+    }
+}
+
+impl<R: Record, P: Protocol> Row<'_, R, P> {
+    /// As [`Table::get_with`].
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation).
+    pub fn get_with<Pr: Projection<R>, T>(
+        &self,
+        projection: Pr,
+        read: impl FnOnce(Pr::View<'_>) -> T,
+    ) -> Result<Option<T>, Abort> {
+        match self.get(Unread(projection))? {
+            Some(words) => self.table.lend(self.tx, &self.key, &projection, &words, read).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Table::read_with`].
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row.
+    pub fn read_with<Pr: Projection<R>, T>(
+        &self,
+        projection: Pr,
+        read: impl FnOnce(Pr::View<'_>) -> T,
+    ) -> Result<T, Abort> {
+        self.get_with(projection, read)?.ok_or_else(|| self.not_found())
+    }
+}
+
+impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
+    /// Calls `each` with each row, of which strings and bytes of any length are not copied
+    /// ([`Table::get_with`]).
+    ///
+    /// ```
+    /// # use candide::{Database, Record};
+    /// # #[derive(Record, Clone)]
+    /// # struct Page { #[key] id: u64, title: String }
+    /// # let db = Database::new();
+    /// # let pages = db.table::<Page>("pages")?;
+    /// # db.run(|tx| pages.insert(tx, Page { id: 1, title: "Candide".to_string() }))?;
+    /// let bytes = db.run(|tx| {
+    ///     let mut bytes = 0;
+    ///     pages.iter(tx, Page::TITLE).for_each_with(|_id, title| bytes += title.len())?;
+    ///     Ok(bytes)
+    /// })?;
+    /// assert_eq!(bytes, 7);
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [Those of every operation](Table#errors-of-every-operation).
+    pub fn for_each_with(self, mut each: impl FnMut(R::Key, Pr::View<'_>)) -> Result<(), Abort> {
+        self.try_for_each_with(|key, columns| {
+            each(key, columns);
+            Ok(())
+        })
+    }
+
+    /// As [`Scan::for_each_with`], until `each` returns an error.
+    ///
+    /// # Errors
+    /// The error of `each`, and [those of every operation](Table#errors-of-every-operation).
+    pub fn try_for_each_with<E: From<Abort>>(
+        self,
+        mut each: impl FnMut(R::Key, Pr::View<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Scan { table, tx, projection, units, way } = self;
+        for row in (Scan { table, tx, projection: Unread(projection), units, way }) {
+            let (key, words) = row?;
+            table.lend(tx, &key, &projection, &words, |columns| each(key, columns))??;
+        }
+        Ok(())
+    }
+}
