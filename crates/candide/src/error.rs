@@ -48,6 +48,11 @@ pub enum Abort {
     /// which becomes this. Or a value of a column of any length has more than 16 MiB:
     /// [`Session::last_outcome`](crate::Session::last_outcome) names the column and the length.
     TextTooLong,
+    /// Outcome: a value of a column of any length is longer than a secondary index keeps of it
+    /// (`#[index(bytes = ..)]`, [`Column::bytes`](crate::Column::bytes)).
+    /// [`Session::last_outcome`](crate::Session::last_outcome) names the column, the row, the
+    /// index, the length and the limit.
+    KeyTooLong,
     /// Outcome: an index is not below the length of a [`TArray`](crate::objects::TArray).
     OutOfBounds,
     /// Outcome: a stored value of a column is none of the column's type, as its
@@ -167,7 +172,7 @@ pub enum Abort {
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 39] = [
+    pub const ALL: [Abort; 40] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -180,6 +185,7 @@ impl Abort {
         Abort::Overflow,
         Abort::NotUnique,
         Abort::TextTooLong,
+        Abort::KeyTooLong,
         Abort::OutOfBounds,
         Abort::Undecodable,
         Abort::Panicked,
@@ -236,6 +242,7 @@ impl Abort {
             Abort::Overflow => "overflow",
             Abort::NotUnique => "not_unique",
             Abort::TextTooLong => "text_too_long",
+            Abort::KeyTooLong => "key_too_long",
             Abort::OutOfBounds => "out_of_bounds",
             Abort::Undecodable => "undecodable",
             Abort::Panicked => "panicked",
@@ -281,6 +288,7 @@ impl fmt::Display for Abort {
             Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
             Abort::Overflow => "an update left the range of its column's type (guard it, or use a wider type), or a sequence has no more numbers",
             Abort::TextTooLong => "a text is longer than its column or key allows; shorten it, or give the column a longer `Text`",
+            Abort::KeyTooLong => "a value is longer than a secondary index keeps of its column; shorten it, or give the index more `bytes`; `last_outcome` names both",
             Abort::Undecodable => "a column's codec refuses what is stored; `last_outcome` names the column, the row and the reason",
             Abort::OutOfBounds => "the index is not below the length of the array; `len` returns it",
             Abort::NotUnique => "another row has the same key in a unique index when the transaction or its part ends; change or delete that row as well, or give this one another key",

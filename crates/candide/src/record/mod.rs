@@ -4,6 +4,7 @@ pub(crate) mod delta;
 mod layout;
 pub(crate) mod long;
 mod long_columns;
+mod long_keys;
 #[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 mod tid;

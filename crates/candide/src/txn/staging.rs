@@ -10,10 +10,11 @@ use crate::record::long::short_word;
 use crate::record::{RecordAt, UserUpdate};
 use crate::schema::RowMeta;
 use crate::schema::{
-    Arithmetic, Buffer, Code, LONG_BYTES_MAX, LongSink, NUMBER_OPERANDS, NoLong, Op, Place,
-    Projection, Record, Sink, Updater, WIDE_OPERANDS, store_in,
+    Arithmetic, Buffer, Code, ImageSink, LONG_BYTES_MAX, LongSink, NUMBER_OPERANDS, NoLong, Op,
+    Place, Projection, Record, Sink, Unit, Updater, WIDE_OPERANDS, store_in,
 };
 use std::marker::PhantomData;
+use std::slice;
 
 /// The staging of one update of one row.
 pub(crate) struct Stager<'a, R, P: Protocol> {
@@ -54,6 +55,12 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     ) -> Result<(), Abort> {
         self.next_value = self.state.worker.local.values.count();
         stage(&mut Keeping(self))
+    }
+
+    /// Returns the words that name the bytes which [`Stager::keep_all`] has kept.
+    pub(crate) fn kept_words(&self) -> Vec<u64> {
+        let values = &self.state.worker.local.values;
+        (self.next_value..).map_while(|number| values.word(number)).collect()
     }
 
     /// Stages a user's updater.
@@ -336,6 +343,37 @@ impl<R: Record, P: Protocol> Sink for Keeping<'_, '_, R, P> {
 
     fn compute(&mut self, _: Place, _: bool, _: Arithmetic) -> Result<(), Abort> {
         Ok(())
+    }
+}
+
+/// A sink that sets words of an image of a row, with the words of the bytes that
+/// [`Stager::keep_all`] has kept.
+pub(crate) struct KeptImage<'a, R> {
+    image: ImageSink<'a, R>,
+    kept: slice::Iter<'a, u64>,
+}
+
+impl<'a, R> KeptImage<'a, R> {
+    /// Returns a sink that sets words of `image`. `kept` is of [`Stager::kept_words`].
+    pub(crate) fn new(image: &'a mut [u64], kept: &'a [u64]) -> KeptImage<'a, R> {
+        KeptImage { image: ImageSink::new(Unit::ROW, image), kept: kept.iter() }
+    }
+}
+
+impl<R> LongSink for KeptImage<'_, R> {
+    fn keep(&mut self, _: &'static str, bytes: &[u8]) -> Result<u64, Abort> {
+        let word = short_word(bytes).or_else(|| self.kept.next().copied());
+        Ok(word.expect("the row has had the same bytes before"))
+    }
+}
+
+impl<R: Record> Sink for KeptImage<'_, R> {
+    fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        self.image.set(place, word)
+    }
+
+    fn compute(&mut self, place: Place, signed: bool, by: Arithmetic) -> Result<(), Abort> {
+        self.image.compute(place, signed, by)
     }
 }
 
