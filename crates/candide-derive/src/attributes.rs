@@ -4,9 +4,10 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
+use syn::parse::Parser;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, LitStr, Member, Meta, Path, Token, Type, parenthesized};
+use syn::{Attribute, LitInt, LitStr, Member, Meta, Path, Token, Type, parenthesized, token};
 
 /// The errors found so far: the compiler shows all of them at once.
 #[derive(Default)]
@@ -141,6 +142,31 @@ pub(crate) struct IndexColumn {
     pub(crate) name: Ident,
     /// The parts on the way from the field, each of which is a part of the one before.
     pub(crate) parts: Vec<PartOf>,
+    pub(crate) bytes: Option<Bytes>,
+}
+
+/// The most bytes that an index keeps of a column of any length.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes {
+    pub(crate) most: usize,
+    /// The place where the number is given.
+    pub(crate) place: Span,
+}
+
+impl Bytes {
+    /// The largest possible number.
+    const MOST: usize = 240;
+    /// The number if an attribute gives none.
+    pub(crate) const DEFAULT: usize = 64;
+
+    /// Reads the number behind `bytes`.
+    fn of(meta: &ParseNestedMeta<'_>) -> syn::Result<Bytes> {
+        let number: LitInt = meta.value()?.parse()?;
+        match number.base10_parse() {
+            Ok(most @ 1..=Bytes::MOST) => Ok(Bytes { most, place: number.span() }),
+            _ => Err(syn::Error::new_spanned(number, "an index keeps 1 to 240 bytes of a column")),
+        }
+    }
 }
 
 /// A part of a struct that derives `Field`, with its type, which this macro cannot know.
@@ -182,7 +208,19 @@ impl Parse for IndexColumn {
             input.parse::<Token![:]>()?;
             parts.push(PartOf { member, ty: input.parse()? });
         }
-        Ok(IndexColumn { name, parts })
+        let mut bytes = None;
+        if input.peek(token::Paren) {
+            let content;
+            parenthesized!(content in input);
+            let parser = syn::meta::parser(|meta| {
+                if !meta.path.is_ident("bytes") {
+                    return Err(meta.error("unknown option: there is `bytes = ..`"));
+                }
+                once(&mut bytes, Bytes::of(&meta)?, |message| meta.error(message))
+            });
+            parser.parse2(content.parse()?)?;
+        }
+        Ok(IndexColumn { name, parts, bytes })
     }
 }
 
@@ -202,12 +240,13 @@ pub(crate) struct IndexOptions {
     pub(crate) name: Option<Ident>,
     pub(crate) columns: Option<Punctuated<IndexColumn, Token![,]>>,
     pub(crate) kind: Kind,
+    pub(crate) bytes: Option<Bytes>,
 }
 
 impl IndexOptions {
     pub(crate) fn read(attribute: &Attribute) -> syn::Result<IndexOptions> {
         let unique = attribute.path().is_ident("unique");
-        let (mut name, mut columns, mut kind) = (None, None, None);
+        let (mut name, mut columns, mut kind, mut bytes) = (None, None, None, None);
         if !matches!(attribute.meta, Meta::Path(_)) {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("name") {
@@ -218,15 +257,17 @@ impl IndexOptions {
                     parenthesized!(content in meta.input);
                     let given = Punctuated::parse_terminated(&content)?;
                     once(&mut columns, given, |message| meta.error(message))
+                } else if meta.path.is_ident("bytes") {
+                    once(&mut bytes, Bytes::of(&meta)?, |message| meta.error(message))
                 } else if let Some(given) = kind_of(&meta.path) {
                     once(&mut kind, given, |_| meta.error("an index is either `hash` or `ordered`"))
                 } else {
-                    Err(meta.error("unknown option: there are `hash`, `ordered`, `name = ..` and `columns(..)`"))
+                    Err(meta.error("unknown option: there are `hash`, `ordered`, `name = ..`, `bytes = ..` and `columns(..)`"))
                 }
             })?;
         }
         let kind = kind.unwrap_or(if unique { Kind::Hashed } else { Kind::Ordered });
-        Ok(IndexOptions { unique, name, columns, kind })
+        Ok(IndexOptions { unique, name, columns, kind, bytes })
     }
 }
 

@@ -180,10 +180,34 @@ impl Record {
     /// Returns the type of an index's key: the type of its column, or the tuple of the types of
     /// several columns.
     fn index_key(&self, index: &Index) -> TokenStream {
-        one_or_tuple(
-            index.fields.iter().map(|column| self.type_of(column)),
-            self.index_place(index),
-        )
+        let types = index.fields.iter().map(|column| {
+            let ty = self.type_of(column);
+            match self.long_key(column) {
+                None => quote!(#ty),
+                Some(long) => quote_spanned!(ty.span()=> <#ty as #long>::Key),
+            }
+        });
+        one_or_tuple(types, self.index_place(index))
+    }
+
+    /// Returns the trait that makes keys of a column of any length.
+    fn long_key(&self, column: &IndexField) -> Option<TokenStream> {
+        let (most, place) = (column.bytes?, self.type_of(column).span());
+        let path = moved(&self.path, place);
+        Some(quote_spanned!(place=> #path::derived::LongKey<#most>))
+    }
+
+    /// Returns the limits of the columns of any length of an index.
+    fn limits(&self, index: &Index) -> Vec<TokenStream> {
+        let path = &self.path;
+        let limit = |column: &IndexField| match (column.bytes, column.field) {
+            (Some(most), Field::Column(number)) => {
+                let (place, name) = (self.place(number), self.columns[number].name());
+                Some(quote!(#path::derived::KeyLimit::new(#place, #name, #most)))
+            }
+            _ => None,
+        };
+        index.fields.iter().filter_map(limit).collect()
     }
 
     fn implementation(&self) -> TokenStream {
@@ -294,7 +318,13 @@ impl Record {
             Field::Column(number) => {
                 let whole = &self.columns[number];
                 match self.part(column) {
-                    None => self.take(whole),
+                    None => match self.long_key(column) {
+                        None => self.take(whole),
+                        Some(long) => {
+                            let (constant, ty) = (self.constant(whole), &whole.stored);
+                            quote_spanned!(ty.span()=> <#ty as #long>::key(#constant, __row))
+                        }
+                    },
                     Some(part) => {
                         let (constant, place) = (self.constant(whole), self.type_of(column).span());
                         let path = moved(path, place);
@@ -317,6 +347,8 @@ impl Record {
         let place_of =
             |field: &Field| self.order.iter().position(|other| other == field).unwrap_or(0);
         let fields = index.fields.iter().map(|column| place_of(&column.field) as u16);
+        let limits = self.limits(index);
+        let limits = (!limits.is_empty()).then(|| quote!(.with_limits(&[#(#limits),*])));
         quote! {
             #path::schema::IndexSpec::new::<#kind>(
                 #name, #unique, #places, #count, #show,
@@ -324,7 +356,7 @@ impl Record {
                     #primary
                     __entry.extend_from_slice(#words)
                 },
-            ).with_fields(&[#(#fields),*])
+            ).with_fields(&[#(#fields),*]) #limits
         }
     }
 

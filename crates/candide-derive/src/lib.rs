@@ -70,7 +70,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// | any other | `Column<Row, T>` | read, modified, updated |
 ///
 /// An index gets an `IndexOf<Row, K, Ordered>` or `IndexOf<Row, K, Hashed>`, where `K` is the type
-/// of its column or the tuple of the types of several. The constant is no more visible than any of
+/// of its column or the tuple of the types of several; of a `String` with `bytes = 120` it is
+/// `Text<120>`, of a `Vec<u8>` `BytesUpTo<120>`. The constant is no more visible than any of
 /// the index's columns.
 ///
 /// # Attributes of fields
@@ -78,7 +79,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// |---|---|
 /// | `#[key]` | The field is the primary key; or part of it, if there are several: the key is then a tuple in their order. A key of more than four parts, or with a part that is a struct of more than four words, is one field whose type derives [`Key`](macro@Key). |
 /// | `#[group(name)]` | The field lies in this column group, which is in conflict with nothing but itself. Fields without the attribute are in a group called `row`, the first one. |
-/// | `#[index]` | The field, which is not the whole primary key, has a secondary index, `by_` and its name. In parentheses: `hash` or `ordered` (which it is by default), `name = ..` for another name. |
+/// | `#[index]` | The field, which is not the whole primary key, has a secondary index, `by_` and its name. In parentheses: `hash` or `ordered` (which it is by default), `name = ..` for another name; for a `String` or `Vec<u8>`, or an option of one, `bytes = 120`, the most bytes of a value that can be stored, from 1 to 240, by default 64. (A type that is one of these under another name needs the number.) |
 /// | `#[unique]` | As `#[index]`, but no two rows have the same value, nor are two `None` of an option allowed; `hash` by default. |
 /// | `#[column(NAME)]` | The constant has another name. |
 /// | `#[default = 5]`, `#[default(State::Open)]`, `#[default]` | The value of the column in rows that were made without the column: a literal, for a text a string, or an expression in parentheses; or that of `Default`. Descriptions of tables have it. |
@@ -117,7 +118,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// # Attributes of the struct
 /// | attribute | |
 /// |---|---|
-/// | `#[index(columns(a, b))]`, `#[unique(columns(a, b))]` | An index of several fields, in this order, parts of the primary key included; four at most. Of a field whose type derives [`Field`](macro@Field), also a part, with its type: `columns(at.x: i32, id)`. Its name is `by_a_b` (`by_at_x_id`), or what `name = ..` says. |
+/// | `#[index(columns(a, b))]`, `#[unique(columns(a, b))]` | An index of several fields, in this order, parts of the primary key included; four at most. Of a field whose type derives [`Field`](macro@Field), also a part, with its type: `columns(at.x: i32, id)`. A `String` or `Vec<u8>` has the most bytes of a value behind it: `columns(a, name(bytes = 120))`. Its name is `by_a_b` (`by_at_x_id`), or what `name = ..` says. |
 /// | `#[record(hash)]`, `#[record(ordered)]` | How rows are found by their primary key; `hash` by default. |
 /// | `#[record(groups(a, b))]` | The groups that fields may name, beside `row`. Then a misspelt name is an error of compilation; without this, any name makes a group. |
 /// | `#[record(crate = path)]` | The path of the crate `candide`, for crates that re-export it. |

@@ -1,7 +1,7 @@
 //! `#[derive(Record)]`: the declarations of a struct about its rows.
 
 use crate::attributes::{
-    Errors, IndexColumn, IndexOptions, Kind, Names, PartOf, TypeOptions, codec_of, constant,
+    Bytes, Errors, IndexColumn, IndexOptions, Kind, Names, PartOf, TypeOptions, codec_of, constant,
     literal, moved, one_name, without_self,
 };
 use proc_macro2::{Ident, Span};
@@ -9,8 +9,8 @@ use quote::quote_spanned;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Data, DeriveInput, Expr, ExprLit, Fields, Lit, Meta, MetaNameValue, Path, Type,
-    Visibility,
+    Attribute, Data, DeriveInput, Expr, ExprLit, Fields, GenericArgument, Lit, Meta, MetaNameValue,
+    Path, PathArguments, Type, TypePath, Visibility,
 };
 
 /// The largest number of components of a tuple key.
@@ -87,6 +87,8 @@ pub(crate) struct IndexField {
     pub(crate) field: Field,
     /// The parts on the way from the field, if the index has a part of it.
     pub(crate) parts: Vec<PartOf>,
+    /// The most bytes that the index keeps, if the column has any length.
+    pub(crate) bytes: Option<usize>,
 }
 
 /// A field of a record.
@@ -226,7 +228,8 @@ impl Record {
         let on_fields = record.read_fields(fields.named, options.groups.as_ref(), &mut errors);
         for (field, name, options) in on_fields {
             let vis = record.field(field).vis.clone();
-            let fields = vec![IndexField { field, parts: Vec::new() }];
+            let bytes = record.bytes_of(field, options.bytes, &mut errors);
+            let fields = vec![IndexField { field, parts: Vec::new(), bytes }];
             record.add_index(name, vis, &options, fields, &mut errors);
         }
         for (attribute, options) in on_struct {
@@ -375,6 +378,10 @@ impl Record {
                 "an index that the struct declares names its columns: `columns(a, b)`",
             );
         };
+        if let Some(Bytes { place, .. }) = options.bytes {
+            let message = "`bytes` belongs to a column of the index: `columns(a, b(bytes = 64))`";
+            errors.add(syn::Error::new(place, message));
+        }
         if names.len() > TUPLE_MAX {
             errors.at(names, "an index has at most four columns");
         }
@@ -425,7 +432,33 @@ impl Record {
             member: part.member.clone(),
             ty: without_self(&part.ty, &self.ident),
         };
-        Some(IndexField { field, parts: column.parts.iter().map(part).collect() })
+        let bytes = match (&column.parts[..], column.bytes) {
+            ([], given) => self.bytes_of(field, given, errors),
+            (_, None) => None,
+            (_, Some(Bytes { place, .. })) => {
+                let message = "a part of a field has a fixed length: an index keeps it whole";
+                errors.add(syn::Error::new(place, message));
+                None
+            }
+        };
+        Some(IndexField { field, parts: column.parts.iter().map(part).collect(), bytes })
+    }
+
+    /// Returns the most bytes that an index keeps of a field: those given, or the default if the
+    /// field's type shows that it has any length.
+    fn bytes_of(&self, field: Field, given: Option<Bytes>, errors: &mut Errors) -> Option<usize> {
+        match (field, given) {
+            (Field::Key(_), Some(Bytes { place, .. })) => {
+                let message = "a key field has a fixed length: an index keeps it whole";
+                errors.add(syn::Error::new(place, message));
+                None
+            }
+            (Field::Column(_), Some(given)) => Some(given.most),
+            (Field::Column(number), None) if is_long(&self.columns[number].stored) => {
+                Some(Bytes::DEFAULT)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the name of a column of an index, with its parts: `at.x`.
@@ -527,6 +560,26 @@ fn check_group(group: &Ident, declared: &Names, errors: &mut Errors) {
         let message =
             format!("unknown group {}; the struct has {there_are}`{DEFAULT_GROUP}`", quoted(group));
         errors.at(group, message);
+    }
+}
+
+/// Returns whether a type is `String`, `Vec<u8>`, or an option of one, as far as its text shows.
+fn is_long(ty: &Type) -> bool {
+    let Type::Path(TypePath { qself: None, path, .. }) = ty else { return false };
+    let Some(last) = path.segments.last() else { return false };
+    let argument = match &last.arguments {
+        PathArguments::AngleBracketed(arguments) => match arguments.args.first() {
+            Some(GenericArgument::Type(ty)) => Some(ty),
+            _ => None,
+        },
+        _ => None,
+    };
+    match argument {
+        None => last.ident == "String" && last.arguments.is_none(),
+        Some(Type::Path(argument)) if last.ident == "Vec" => {
+            argument.path.segments.last().is_some_and(|last| last.ident == "u8")
+        }
+        Some(argument) => last.ident == "Option" && is_long(argument),
     }
 }
 

@@ -156,6 +156,18 @@ mod hostile {
         pub schema: ::core::primitive::char,
     }
 
+    #[derive(Clone, ::candide::Record)]
+    #[unique(columns(words, name(bytes = 7)))]
+    pub struct Long {
+        #[key]
+        pub key: Id,
+        #[index]
+        pub name: ::std::string::String,
+        #[index]
+        pub photo: ::core::option::Option<::std::vec::Vec<::core::primitive::u8>>,
+        pub words: ::core::primitive::u64,
+    }
+
     #[derive(Clone, Copy, ::candide::Field)]
     pub struct Both {
         pub bits: ::core::primitive::u64,

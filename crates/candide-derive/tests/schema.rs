@@ -1,6 +1,6 @@
 //! What derived rows say about themselves: groups, sizes, names, indexes.
 
-use candide::schema::RowMeta;
+use candide::schema::{BytesUpTo, IndexOf, RowMeta};
 use candide::{Group, Hashed, Key, Ordered, Record, Text};
 use std::any::TypeId;
 
@@ -106,6 +106,39 @@ fn derived_indexes_have_constants_and_kinds() {
     assert_eq!(names, ["Grouped.by_a", "Grouped.the_c", "Grouped.by_both", "Grouped.by_c_a"]);
     assert_eq!(Grouped::INDEXES.len(), 4);
     assert!(Packed::INDEXES.is_empty());
+}
+
+#[derive(Clone, Record)]
+#[index(name = by_both, columns(name(bytes = 7), id))]
+#[allow(dead_code)]
+struct Long {
+    #[key]
+    id: u32,
+    #[index]
+    name: String,
+    #[unique(bytes = 240, ordered)]
+    photo: Vec<u8>,
+    #[index(hash, bytes = 1)]
+    nickname: Option<Name>,
+    #[index]
+    hash: std::option::Option<std::vec::Vec<u8>>,
+}
+
+type Name = String;
+
+#[test]
+fn indexes_of_columns_of_any_length_have_keys_up_to_their_limit() {
+    let by_name: IndexOf<Long, Text<64>, Ordered> = Long::BY_NAME;
+    let by_photo: IndexOf<Long, BytesUpTo<240>, Ordered> = Long::BY_PHOTO;
+    let by_nickname: IndexOf<Long, Option<Text<1>>, Hashed> = Long::BY_NICKNAME;
+    let by_hash: IndexOf<Long, Option<BytesUpTo<64>>, Ordered> = Long::BY_HASH;
+    let by_both: IndexOf<Long, (Text<7>, u32), Ordered> = Long::BY_BOTH;
+    let names = (format!("{by_name:?} {by_photo:?}"), format!("{by_nickname:?} {by_hash:?}"));
+    assert_eq!(names.0, "Long.by_name Long.by_photo");
+    assert_eq!(
+        (&*names.1, format!("{by_both:?}")),
+        ("Long.by_nickname Long.by_hash", "Long.by_both".into())
+    );
 }
 
 /// A change of what the number depends on makes earlier exports unreadable.

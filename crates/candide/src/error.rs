@@ -48,6 +48,11 @@ pub enum Abort {
     /// which becomes this. Or a value of a column of any length has more than 16 MiB:
     /// [`Session::last_outcome`](crate::Session::last_outcome) names the column and the length.
     TextTooLong,
+    /// Outcome: a value of a column of any length is longer than a secondary index keeps of it
+    /// (`#[index(bytes = ..)]`, [`Column::bytes`](crate::Column::bytes)).
+    /// [`Session::last_outcome`](crate::Session::last_outcome) names the column, the row, the
+    /// index, the length and the limit.
+    KeyTooLong,
     /// Outcome: an index is not below the length of a [`TArray`](crate::objects::TArray).
     OutOfBounds,
     /// Outcome: a stored value of a column is none of the column's type, as its
@@ -171,7 +176,7 @@ pub enum Abort {
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 40] = [
+    pub const ALL: [Abort; 41] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -184,6 +189,7 @@ impl Abort {
         Abort::Overflow,
         Abort::NotUnique,
         Abort::TextTooLong,
+        Abort::KeyTooLong,
         Abort::OutOfBounds,
         Abort::Undecodable,
         Abort::Unencodable,
@@ -241,6 +247,7 @@ impl Abort {
             Abort::Overflow => "overflow",
             Abort::NotUnique => "not_unique",
             Abort::TextTooLong => "text_too_long",
+            Abort::KeyTooLong => "key_too_long",
             Abort::OutOfBounds => "out_of_bounds",
             Abort::Undecodable => "undecodable",
             Abort::Unencodable => "unencodable",
@@ -287,6 +294,7 @@ impl fmt::Display for Abort {
             Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
             Abort::Overflow => "an update left the range of its column's type (guard it, or use a wider type), or a sequence has no more numbers",
             Abort::TextTooLong => "a text is longer than its column or key allows; shorten it, or give the column a longer `Text`",
+            Abort::KeyTooLong => "a value is longer than a secondary index keeps of its column; shorten it, or give the index more `bytes`; `last_outcome` names both",
             Abort::Undecodable => "a column's codec refuses what is stored; `last_outcome` names the column, the row and the reason",
             Abort::Unencodable => "the value cannot be stored in its column; `last_outcome` names the column, the row and the reason",
             Abort::OutOfBounds => "the index is not below the length of the array; `len` returns it",

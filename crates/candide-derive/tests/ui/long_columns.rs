@@ -16,14 +16,6 @@ struct Named {
 }
 
 #[derive(Record, Clone)]
-struct Indexed {
-    #[key]
-    id: u64,
-    #[index]
-    name: String,
-}
-
-#[derive(Record, Clone)]
 struct Lists {
     #[key]
     id: u64,

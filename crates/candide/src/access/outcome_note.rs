@@ -47,7 +47,8 @@ impl OutcomeNote {
 pub(crate) struct Outcomes {
     last: Option<OutcomeNote>,
     before: Option<OutcomeNote>,
-    /// What the last outcome has refused, if that is [`Abort::Undecodable`] and the column is
+    /// The value that the last outcome has refused, and the reason, if that is
+    /// [`Abort::Undecodable`], [`Abort::TextTooLong`] or [`Abort::KeyTooLong`] and the column is
     /// known.
     undecoded: Option<Undecoded>,
 }
@@ -60,7 +61,7 @@ impl Outcomes {
         self.undecoded = None;
     }
 
-    /// Notes that a codec has refused a stored value.
+    /// Notes that the value of a column was refused.
     #[cold]
     pub(crate) fn note_undecoded(&mut self, note: OutcomeNote, undecoded: Undecoded) {
         self.note(note);

@@ -92,8 +92,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// [`Error::Load`] with the number of rows that were inserted, if a row is refused by
-    /// [`Abort::Duplicate`], [`Abort::NotUnique`] or [`Abort::MemoryLimit`]. Also [`Error::Load`],
-    /// with [`Abort::Nested`], if the call is inside a transaction under a protocol that runs one
+    /// [`Abort::Duplicate`], [`Abort::NotUnique`], [`Abort::KeyTooLong`] or
+    /// [`Abort::MemoryLimit`]. Also [`Error::Load`], with [`Abort::Nested`], if the call is inside a transaction under a protocol that runs one
     /// transaction at a time: the workers would wait for that transaction.
     /// [`Error::SecondSession`]; [`Error::OptionTooLarge`] if there are more than 1,024 workers.
     ///

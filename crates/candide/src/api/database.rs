@@ -133,8 +133,8 @@ impl<P: Protocol> Database<P> {
     /// In a database that is [open](Database::open), also [`Error::Schema`] if the rows in the
     /// files are of another type, and [`Error::Migration`] if they could not be
     /// [migrated](Builder::migration); and, if the declared indexes of a table from the files have to be
-    /// made, [`Error::NotUnique`], and [`Error::SecondSession`] under a protocol that allows one
-    /// session, if there is one: name such tables before that. [`Error::Transaction`] and
+    /// made, [`Error::NotUnique`] and [`Error::KeyTooLong`], and [`Error::SecondSession`] under a
+    /// protocol that allows one session, if there is one: name such tables before that. [`Error::Transaction`] and
     /// [`Error::Files`] if the table cannot be added to the files.
     pub fn table<R: Record>(&self, name: &str) -> Result<Table<R, P>, Error> {
         self.table_with(name, TableOptions::default())
@@ -615,7 +615,7 @@ fn declare_indexes<P: Protocol>(
     row: &RowType,
 ) -> Result<Vec<usize>, Error> {
     let indexes = &core.indexes;
-    let plan = |spec| IndexPlan::of_spec(spec, core.layout.key_packing(), row.id);
+    let plan = |spec| IndexPlan::of_spec(spec, core.layout.key_packing(), row);
     let is_declared = |index: &IndexCore| {
         let mut own = row.indexes.iter().map(|spec| indexes.readable_like(&plan(spec)));
         own.any(|own| own.is_some_and(|own| own.number == index.number))

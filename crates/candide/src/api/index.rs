@@ -7,13 +7,12 @@ use super::index_turn::IndexTurn;
 use super::table::Table;
 #[cfg(test)]
 use crate::engine::TableCore;
-use crate::engine::{IndexCore, IndexPlan, KeyOrigin, Protocol};
+use crate::engine::{IndexCore, IndexKey, IndexPlan, KeyOrigin, Protocol};
 use crate::error::Error;
 use crate::protocols::DefaultProtocol;
 use crate::schema::RowMeta;
 use crate::schema::{
-    Hashed, IndexKind, IndexOf, Key, Ordered, Pinned, Place, Projection, Record, Unit, WordRange,
-    Words,
+    Hashed, IndexColumns, IndexKind, IndexOf, Key, Ordered, Place, Record, RowReader, WordRange,
 };
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -162,13 +161,14 @@ impl<I> IndexOptions<I> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Adds a secondary index on the columns of `projection`, while transactions run:
+    /// Adds a secondary index on `columns`, while transactions run:
     /// `customers.create_index("by_city", Customer::CITY, IndexOptions::ordered())`. Returns when
     /// the index can be read.
     ///
     /// Soon after the call begins, all transactions maintain the index. From then on,
     /// [`Table::update`] of an indexed column is refused with
-    /// [`Abort::Indexed`](crate::Abort::Indexed). Transactions of this thread enter the existing
+    /// [`Abort::Indexed`](crate::Abort::Indexed), and a value that is longer than the index keeps
+    /// of its column, with [`Abort::KeyTooLong`](crate::Abort::KeyTooLong). Transactions of this thread enter the existing
     /// rows into the index, a few rows each. Before that, the call lists the keys of these rows;
     /// the memory limit does not count this list.
     ///
@@ -180,7 +180,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Error::IndexExists`] if the table has an index of this name (see
     /// [`IndexOptions::if_missing`]), [`Error::EmptyTableName`],
     /// [`Error::TooManyIndexes`], [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have
-    /// the same key in a unique index, [`Error::MemoryLimit`], [`Error::RowType`] if the keys would
+    /// the same key in a unique index, [`Error::KeyTooLong`] if a row has a value that is longer
+    /// than the index keeps of its column ([`Column::bytes`](crate::Column::bytes)), [`Error::MemoryLimit`], [`Error::RowType`] if the keys would
     /// be too long, [`Error::SecondSession`]; [`Error::Transaction`] with
     /// [`Abort::Nested`](crate::Abort::Nested) within a transaction of this thread; [`Error::Files`]
     /// or [`Error::Transaction`] if the files cannot be written. [`Error::Busy`] if running
@@ -193,40 +194,35 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Panics
     /// With the panic of the code that makes the keys; there is no index then.
-    pub fn create_index<Pr, I: IndexKind>(
+    pub fn create_index<C: IndexColumns<R>, I: IndexKind>(
         &self,
         name: &str,
-        projection: Pr,
+        columns: C,
         options: IndexOptions<I>,
-    ) -> Result<Index<R, Pr::Value, I, P>, Error>
-    where
-        Pr: Projection<R, Value: Key> + Send + Sync + 'static,
-    {
-        let mut columns: Vec<Place> = Vec::new();
-        projection.places(&mut |place| columns.push(place));
+    ) -> Result<Index<R, C::Key, I, P>, Error> {
+        let mut places: Vec<Place> = Vec::new();
+        columns.places(&mut |place| places.push(place));
         let mut key_parts = Vec::new();
-        projection.key_parts(&mut |function| key_parts.push(function));
+        columns.key_parts(&mut |function| key_parts.push(function));
+        let mut limits = Vec::new();
+        columns.limits(&mut |limit| limits.push(limit));
         let packing = self.core().layout.packing::<R::Key>();
-        let key_of = move |primary: &[u64], row: &[u64], key: &mut Vec<u64>| {
-            let mut words = Pr::EMPTY;
-            projection.copy(Unit::ROW, Words::Own(row), &mut words);
+        let key_of = move |primary: &[u64], row: &RowReader<'_>, key: &mut Vec<u64>| {
             let primary = match packing {
                 None => R::Key::from_words(primary),
                 Some(packing) => R::Key::from_words(packing.unpack(primary).as_slice()),
             };
-            key.extend_from_slice(
-                projection.value(&primary, &words, Pinned::by(row)).words().as_ref(),
-            );
+            key.extend_from_slice(columns.key(&primary, row).words().as_ref());
         };
         let plan = IndexPlan {
             name: name.into(),
             unique: options.unique,
             ordered: I::ORDERED,
-            columns: columns.into(),
-            key_words: <Pr::Value as Key>::WORDS,
-            show_key: <Pr::Value as Key>::show,
-            key_of: Box::new(key_of),
-            origin: KeyOrigin { projection: TypeId::of::<Pr>(), key_parts: key_parts.into() },
+            columns: places.into(),
+            key_words: <C::Key as Key>::WORDS,
+            show_key: <C::Key as Key>::show,
+            key: IndexKey::new(Box::new(key_of), &limits, (R::GROUPS, R::LONG)),
+            origin: KeyOrigin { projection: TypeId::of::<C>(), key_parts: key_parts.into() },
         };
         let asked = if options.if_missing { Asked::IfMissing } else { Asked::ByProgram };
         let _turn = IndexTurn::wait(self.inner())?;

@@ -18,6 +18,7 @@ use crate::shared::Inner;
 use crate::sync::{Instant, Ordering, lock};
 use crate::txn::{State, Tx};
 use candide_log::Store;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// The number of rows entered into a new index in one transaction: enough to make a transaction
@@ -205,8 +206,18 @@ impl<P: Protocol> Work<'_, P> {
             core.indexes.set(index, Stage::Enforced, true);
             self.inner.engine.epochs.wait_for_others()?;
         }
-        self.each_batch(session, index, core, &|tx, state, record| {
-            state.enter_record(tx.engine, core, index, record)
+        let too_long = Cell::new(None);
+        let entered = self.each_batch(session, index, core, &|tx, state, record| {
+            state.enter_record(tx.engine, core, index, record, &too_long)
+        });
+        entered.map_err(|error| match (error, too_long.take()) {
+            (Error::Transaction(Abort::KeyTooLong), Some(too_long)) => Error::KeyTooLong {
+                table: core.name.to_string(),
+                index: index.name.to_string(),
+                length: too_long.length,
+                length_max: too_long.length_max,
+            },
+            (error, _) => error,
         })?;
         index.since.store(self.time_of(session, index), Ordering::Relaxed);
         core.indexes.set(index, Stage::Readable, true);

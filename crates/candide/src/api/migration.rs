@@ -17,7 +17,7 @@ use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::index::{Found, Place};
 use crate::log::Level;
-use crate::schema::{RowType, Shown, Unit, Words, image_words};
+use crate::schema::{Pinned, RowType, Shown, Unit, Words, image_words};
 use crate::txn::{InsertTarget, Tx};
 use candide_log::Store;
 use std::any::Any;
@@ -336,13 +336,16 @@ impl<P: Protocol> Work<'_, P> {
 
     /// Returns the unique index that has the key of this row already.
     fn unique_index_with(&self, row: Row<'_>) -> Option<&IndexCore> {
-        let unique = self.new.indexes.kept().filter(|index| index.unique);
+        // What a row's words name, which the attempt has staged, is freed.
+        let unique =
+            self.new.indexes.kept().filter(|index| index.unique && !index.key.has_limits());
         let mut with_key = unique.filter(|index| {
             let mut entry = Vec::new();
-            self.new
-                .layout
-                .in_kept_words(row.key, |key| index.entry_key(key, row.words, &mut entry));
-            self.new.indexes.is_at(index, Stage::Enforced)
+            let is_made = self.new.layout.in_kept_words(row.key, |key| {
+                index.entry_key(key, row.words, Pinned::by(self), &mut entry)
+            });
+            is_made.is_ok()
+                && self.new.indexes.is_at(index, Stage::Enforced)
                 && matches!(index.entries.index.find(&entry), Found::Record(_))
         });
         with_key.next()

@@ -10,11 +10,10 @@ use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
 use crate::schema::RowMeta;
 use crate::schema::{
-    AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, KeyPacking, KeyWords,
-    LongColumn, Number, NumberRange, Place, Projection, Record, Shown, Unit, Unread, Update,
-    Updater, Words,
+    AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, Key, KeyPacking, KeyWords, LongColumn,
+    Number, NumberRange, Place, Projection, Record, Shown, Unread, Update, Updater, Words,
 };
-use crate::txn::{FreeColumnsOnly, Stager, State, Tx};
+use crate::txn::{FreeColumnsOnly, KeptImage, Stager, State, Tx};
 use std::borrow::Borrow;
 use std::ops::RangeBounds;
 
@@ -339,8 +338,9 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
                 stager.keep_all(&seen, |keeping| projection.assign(&self.key, &value, keeping))?;
             }
             if indexed {
+                let kept = if Pr::LONG { stager.kept_words() } else { Vec::new() };
                 let assign = &mut |words: &mut Vec<u64>| {
-                    projection.assign(&self.key, &value, &mut ImageSink::<R>::new(Unit::ROW, words))
+                    projection.assign(&self.key, &value, &mut KeptImage::<R>::new(words, &kept))
                 };
                 let Stager { state, engine, record, .. } = stager;
                 // The closure `change` may have deleted the row.

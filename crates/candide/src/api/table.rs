@@ -35,6 +35,8 @@ use std::sync::Arc;
 /// * [`Abort::Guard`] or [`Abort::Overflow`], if the operation reads columns that the transaction
 ///   has updated and the update fails. The transaction then ends in this error, and every later
 ///   operation may return it too;
+/// * [`Abort::KeyTooLong`], if the operation inserts or changes a row, and a value of any length is
+///   longer than an index keeps of its column; nothing has changed then;
 /// * from operations that write or lock: [`Abort::ReadOnly`] if the transaction [only
 ///   reads](crate::txn::RunOptions::read_only), and [`Abort::MemoryLimit`] if the
 ///   [limit](super::database::Builder::memory_limit) leaves no room for a record, an index entry,

@@ -201,7 +201,9 @@ impl<P: Protocol> Import<P> {
             let row_words = rows.len() / lines.len();
             for (row, line) in rows.chunks_exact(row_words).zip(&*lines) {
                 session.run_body(&mut |tx| insert(tx, row)).map_err(|cause| {
-                    let refused = session.last_outcome().filter(|_| cause == Abort::Undecodable);
+                    let refused = session
+                        .last_outcome()
+                        .filter(|_| matches!(cause, Abort::Undecodable | Abort::KeyTooLong));
                     let what =
                         refused.map_or_else(|| cause.to_string(), |outcome| outcome.to_string());
                     let fault = Fault { line: *line, column: 1, what };

@@ -140,7 +140,7 @@ impl Catalog {
         let key_words = packing.map_or(row.key_words, |packing| packing.words());
         // Checked before anything is reserved, since a reservation would not be undone.
         row.indexes.iter().try_for_each(|spec| {
-            check_index(row.name, &IndexPlan::of_spec(spec, packing, row.id), key_words)
+            check_index(row.name, &IndexPlan::of_spec(spec, packing, row), key_words)
         })?;
         let policy = self.policy_for(common, (name, place), options.policy)?;
         let former = self.former.find(row.id, FormerOptions::of(&options, common, policy));
@@ -180,7 +180,7 @@ impl Catalog {
         let _ = table.fields.set(row.fields);
         let mut cores = vec![table.clone()];
         for (number, spec) in row.indexes.iter().enumerate() {
-            let index = IndexPlan::of_spec(spec, packing, row.id);
+            let index = IndexPlan::of_spec(spec, packing, row);
             let place = (number_of(cores.len()), former(cores.len()));
             let entries = self.new_entries(common, &table, &index, place, capacity)?;
             cores.push(entries.clone());

@@ -2,13 +2,14 @@
 
 #![forbid(unsafe_code)]
 
+use super::index_key::{IndexKey, TooLong};
 use super::name::Name;
 use crate::error::Abort;
 use crate::index::{DeletedIndex, TableIndex, check_width};
 use crate::memory::Slab;
 use crate::record::Layout;
 use crate::schema::{
-    FieldInfo, IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, RowReader, Show, start_of,
+    FieldInfo, IndexSpec, KEY_WORDS_MAX, KeyPacking, Pinned, Place, RowType, Show, start_of,
 };
 use crate::stats::Tally;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, process};
@@ -279,10 +280,6 @@ impl TableCore {
     }
 }
 
-/// A function that appends the index key of a row to a vector. Further arguments are the row's
-/// primary key, as the table stores it, and the row's other words.
-type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
-
 /// One secondary index.
 pub(crate) struct IndexCore {
     pub(crate) name: Box<str>,
@@ -294,7 +291,7 @@ pub(crate) struct IndexCore {
     pub(crate) groups: u64,
     /// The number of words of the index key.
     pub(crate) key_words: usize,
-    pub(crate) key_of: Box<KeyOf>,
+    pub(crate) key: IndexKey,
     pub(crate) origin: KeyOrigin,
     pub(crate) entries: Arc<TableCore>,
     /// The index's number among the indexes of its table.
@@ -335,7 +332,7 @@ pub(crate) struct IndexPlan {
     pub(crate) columns: Box<[Place]>,
     pub(crate) key_words: usize,
     pub(crate) show_key: Show,
-    pub(crate) key_of: Box<KeyOf>,
+    pub(crate) key: IndexKey,
     pub(crate) origin: KeyOrigin,
 }
 
@@ -351,18 +348,14 @@ pub(crate) struct KeyOrigin {
 impl IndexPlan {
     /// Returns the plan of an index that the row type `row` declares. `packing` is the packing of
     /// the table's keys; `None` if they are not packed.
-    pub(crate) fn of_spec(spec: &IndexSpec, packing: Option<KeyPacking>, row: TypeId) -> IndexPlan {
-        let IndexSpec { name, unique, ordered, columns, key_words, show_key, key, .. } = *spec;
-        let key_of: Box<KeyOf> = match packing {
-            None => Box::new(move |primary, words, index_key| {
-                key(primary, &RowReader::new(words), index_key)
-            }),
-            Some(packing) => Box::new(move |primary, words, index_key| {
-                key(packing.unpack(primary).as_slice(), &RowReader::new(words), index_key)
-            }),
-        };
+    pub(crate) fn of_spec(
+        spec: &IndexSpec,
+        packing: Option<KeyPacking>,
+        row: &RowType,
+    ) -> IndexPlan {
+        let IndexSpec { name, unique, ordered, columns, key_words, show_key, .. } = *spec;
         // Two types may declare indexes of the same name and columns with other keys.
-        let origin = KeyOrigin { projection: row, key_parts: Box::default() };
+        let origin = KeyOrigin { projection: row.id, key_parts: Box::default() };
         IndexPlan {
             name: name.into(),
             unique,
@@ -370,7 +363,7 @@ impl IndexPlan {
             columns: columns.into(),
             key_words,
             show_key,
-            key_of,
+            key: IndexKey::of_spec(spec, packing, row),
             origin,
         }
     }
@@ -393,7 +386,7 @@ impl IndexPlan {
     }
 
     pub(crate) fn with_entries(self, number: usize, entries: Arc<TableCore>) -> IndexCore {
-        let IndexPlan { name, unique, ordered, columns, key_words, key_of, origin, .. } = self;
+        let IndexPlan { name, unique, ordered, columns, key_words, key, origin, .. } = self;
         let groups = columns.iter().fold(0, |groups, place| groups | 1 << place.group);
         IndexCore {
             name,
@@ -402,7 +395,7 @@ impl IndexPlan {
             columns,
             groups,
             key_words,
-            key_of,
+            key,
             origin,
             entries,
             number,
@@ -413,10 +406,20 @@ impl IndexPlan {
 }
 
 impl IndexCore {
-    /// Appends the key of a row's index entry to `key`.
-    pub(crate) fn entry_key(&self, primary: &[u64], words: &[u64], key: &mut Vec<u64>) {
+    /// Appends the key of a row's index entry to `key`. The words of the row's columns have been
+    /// read in this pin, or staged by the attempt.
+    ///
+    /// # Errors
+    /// [`TooLong`] if the row can have no entry. Nothing is appended then.
+    pub(crate) fn entry_key<'a>(
+        &self,
+        primary: &[u64],
+        words: &'a [u64],
+        pin: Pinned<'a>,
+        key: &mut Vec<u64>,
+    ) -> Result<(), TooLong> {
         let begin = key.len();
-        (self.key_of)(primary, words, key);
+        self.key.append(primary, words, pin, key)?;
         assert!(
             key.len() - begin == self.key_words,
             "an index key has as many words as its index says"
@@ -424,6 +427,7 @@ impl IndexCore {
         if !self.unique {
             key.extend_from_slice(primary);
         }
+        Ok(())
     }
 }
 

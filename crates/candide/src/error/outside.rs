@@ -219,6 +219,17 @@ pub enum Error {
         /// The index's name.
         index: String,
     },
+    /// A row has a longer value in a column of a new index than the index keeps of it.
+    KeyTooLong {
+        /// The table's name.
+        table: String,
+        /// The index's name.
+        index: String,
+        /// The length of the value in bytes.
+        length: usize,
+        /// The largest number of bytes that the index keeps of the column.
+        length_max: usize,
+    },
     /// A transaction that began before the call has not ended within ten seconds. Repeat the call
     /// after the end of that transaction.
     Busy {
@@ -386,6 +397,11 @@ impl fmt::Display for Error {
             Error::NotUnique { table, index } => {
                 write!(f, "two rows of table {table:?} have the same key in {index:?}, so that index cannot be unique; change one of them, or leave out `unique`")
             }
+            Error::KeyTooLong { table, index, length, length_max } => write!(
+                f,
+                "a row of table {table:?} has a value of {length} bytes, and index {index:?} keeps at most {length_max}; \
+                 shorten the value, or give the index more `bytes`"
+            ),
             Error::Busy { waited } => end_wait(f, waited.as_secs()),
             Error::Schema { table, row, difference, advice } => write!(
                 f,

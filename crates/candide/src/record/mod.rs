@@ -6,6 +6,7 @@ mod json;
 mod layout;
 pub(crate) mod long;
 mod long_columns;
+mod long_keys;
 #[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 mod tid;

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::key_text::Show;
+use super::long_key::KeyLimit;
 use super::place::Place;
 use super::row_words::RowReader;
 
@@ -54,6 +55,8 @@ pub struct IndexSpec {
     pub(crate) fields: &'static [u16],
     pub(crate) key_words: usize,
     pub(crate) show_key: Show,
+    /// The limits of its columns of any length.
+    pub(crate) limits: &'static [KeyLimit],
     /// Appends the words of a row's index key to the vector, given the words of the row's primary
     /// key and the row.
     pub(crate) key: fn(&[u64], &RowReader<'_>, &mut Vec<u64>),
@@ -72,8 +75,17 @@ impl IndexSpec {
         show_key: Show,
         key: fn(&[u64], &RowReader<'_>, &mut Vec<u64>),
     ) -> IndexSpec {
-        let (ordered, fields) = (I::ORDERED, &[]);
-        IndexSpec { name, unique, ordered, columns, fields, key_words, show_key, key }
+        IndexSpec {
+            name,
+            unique,
+            ordered: I::ORDERED,
+            columns,
+            fields: &[],
+            key_words,
+            show_key,
+            limits: &[],
+            key,
+        }
     }
 
     /// Returns the index with the places of its columns in
@@ -81,6 +93,14 @@ impl IndexSpec {
     #[must_use]
     pub const fn with_fields(self, fields: &'static [u16]) -> IndexSpec {
         IndexSpec { fields, ..self }
+    }
+
+    /// Returns the index with the most bytes that it keeps of its columns of any length. `key` is
+    /// called for no row with a longer value.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_limits(self, limits: &'static [KeyLimit]) -> IndexSpec {
+        IndexSpec { limits, ..self }
     }
 }
 

@@ -24,9 +24,10 @@ use std::fmt::{self, Debug, Formatter};
     label = "not a type for keys",
     note = "keys have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, times and addresses of the \
             standard library, options and tuples of these, or types that derive `candide::Key`",
-    note = "keys of rows and of indexes have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, and for a type of another crate \
-            a struct of one field, such as an integer or bytes, that derives `candide::Key`; features of `candide` have the types of \
-            `uuid`, `jiff`, `chrono` and `rust_decimal`"
+    note = "a primary key has a fixed number of words: use `candide::Text<N>` for `String` and `candide::Bytes<N>` for `Vec<u8>`, of up to 248 bytes; \
+            an index of a column of type `String` or `Vec<u8>` keeps so many bytes of it: `#[index(bytes = 64)]`",
+    note = "for a type of another crate use a struct of one field, such as an integer or bytes, that derives `candide::Key`; features of `candide` have \
+            the types of `uuid`, `jiff`, `chrono` and `rust_decimal`"
 )]
 pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
     /// The key as words.
@@ -309,11 +310,11 @@ where
 }
 
 /// The widths of as many words as a key can have.
-const WHOLE_WORDS: &[u32] = &[u64::BITS; KEY_WORDS_MAX];
+pub(super) const WHOLE_WORDS: &[u32] = &[u64::BITS; KEY_WORDS_MAX];
 
 /// Returns the number of words that `bytes` bytes take in a key. A text takes one more, for its
 /// length.
-const fn byte_words(bytes: usize) -> usize {
+pub(super) const fn byte_words(bytes: usize) -> usize {
     assert!(bytes <= (KEY_WORDS_MAX - 1) * 8, "a key of bytes or text has at most 248 bytes");
     bytes.div_ceil(8)
 }
@@ -335,12 +336,23 @@ pub(super) fn words_of_bytes<const N: usize>(bytes: &[u8; N], length: Option<u16
     words
 }
 
-fn bytes_of_words<const N: usize>(words: &[u64]) -> [u8; N] {
+pub(super) fn bytes_of_words<const N: usize>(words: &[u64]) -> [u8; N] {
     let mut bytes = [0; N];
     for (bytes, word) in bytes.chunks_mut(8).zip(words) {
         bytes.copy_from_slice(&word.to_be_bytes()[..bytes.len()]);
     }
     bytes
+}
+
+/// Writes a key of at most `N` bytes, as a text or as bytes.
+pub(super) fn show_padded<const N: usize>(
+    words: &[u64],
+    text: bool,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let count = const { byte_words(N) };
+    let length = words.get(count);
+    show_bytes(&words[..words.len().min(count)], length.map(|&length| length as usize), text, f)
 }
 
 impl<const N: usize> Key for Bytes<N> {
@@ -379,9 +391,7 @@ impl<const N: usize> Key for Text<N> {
     }
 
     fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = const { byte_words(N) };
-        let length = words.get(count);
-        show_bytes(&words[..words.len().min(count)], length.map(|&length| length as usize), true, f)
+        show_padded::<N>(words, true, f)
     }
 }
 

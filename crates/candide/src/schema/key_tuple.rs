@@ -83,15 +83,15 @@ longer_tuples! {
 }
 
 macro_rules! tuple_prefixes {
-    ($([$($given:ident as $name:ident $index:tt),*] $end:ident as $last:ident $at:tt of $($rest:ident),+;)*) => {$(
-        impl<$($name: Key,)* $last: Key, $($rest: Key,)+ $($given: AsKey<$name> + Copy,)* $end>
-            KeyPrefix<($($name,)* $last, $($rest,)+)> for ($($given,)* $end,)
+    ($([$($given:ident as $name:ident $index:tt),*] $end:ident as $last:ident $at:tt of $($rest:ident),*;)*) => {$(
+        impl<$($name: Key,)* $last: Key, $($rest: Key,)* $($given: AsKey<$name> + Copy,)* $end>
+            KeyPrefix<($($name,)* $last, $($rest,)*)> for ($($given,)* $end,)
         where
-            ($($name,)* $last, $($rest,)+): Key,
+            ($($name,)* $last, $($rest,)*): Key,
             $end: PrefixEnd<$last>,
         {
             fn word_range(&self) -> WordRange {
-                let empty = Beginning::of_words(<($($name,)* $last, $($rest,)+)>::WORDS);
+                let empty = Beginning::of_words(<($($name,)* $last, $($rest,)*)>::WORDS);
                 let beginning = empty$(.and::<$name, _>(self.$index))*;
                 PrefixEnd::<$last>::add_to(self.$at, beginning).range()
             }
@@ -106,6 +106,9 @@ tuple_prefixes! {
     [] X as A 0 of B, C, D;
     [X as A 0] Y as B 1 of C, D;
     [X as A 0, Y as B 1] Z as C 2 of D;
+    [X as A 0] Y as B 1 of;
+    [X as A 0, Y as B 1] Z as C 2 of;
+    [X as A 0, Y as B 1, Z as C 2] W as D 3 of;
 }
 
 #[cfg(test)]

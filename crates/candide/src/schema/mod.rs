@@ -4,6 +4,7 @@
 //! ones: types in signatures, and the traits of a program's own keys, fields and updaters.
 
 mod as_key;
+mod bytes_up_to;
 pub(crate) mod codec;
 mod coded;
 pub(crate) mod column;
@@ -13,6 +14,7 @@ pub(crate) mod field_type;
 mod field_value;
 pub(crate) mod group;
 pub(crate) mod hash;
+mod index_columns;
 mod index_of;
 pub(crate) mod index_spec;
 pub(crate) mod key;
@@ -22,6 +24,7 @@ pub(crate) mod key_text;
 mod key_tuple;
 mod key_words;
 pub(crate) mod long;
+pub(crate) mod long_key;
 mod meta;
 pub(crate) mod nested;
 mod number_range;
@@ -42,6 +45,7 @@ mod wide;
 mod words;
 
 pub use as_key::AsKeys;
+pub use bytes_up_to::BytesUpTo;
 pub use codec::Undecoded;
 pub use coded::Coded;
 pub(crate) use column::{Column, decoded, undecoded_in};
@@ -52,6 +56,7 @@ pub(crate) use field_type::StoreDefault;
 pub use field_type::{FieldInfo, FieldType, PartType};
 pub use field_value::FieldValue;
 pub(crate) use group::{Group, all_groups, image_words, start_of};
+pub use index_columns::IndexColumns;
 pub use index_of::IndexOf;
 pub(crate) use index_spec::{Hashed, Ordered};
 pub use index_spec::{InOrder, IndexKind, IndexSpec};
@@ -62,6 +67,8 @@ pub(crate) use key_packing::KeyPacking;
 pub(crate) use key_text::{Show, Shown};
 pub(crate) use key_words::{KEY_WORDS_MAX, KeyWords};
 pub(crate) use long::{LONG_BYTES_MAX, LongSink, LongWord, NoLong};
+pub(crate) use long_key::KeyLimit;
+pub use long_key::{Bounded, LongKey};
 pub use meta::Meta;
 pub use nested::{Part, Tag, Tagged};
 pub use number_range::NumberRange;

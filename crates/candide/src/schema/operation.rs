@@ -137,6 +137,10 @@ impl Op {
         }
         match self.compute_small(operands, current) {
             Some(word) => Ok(word),
+            None if self.code == Code::Equals => match are_equal(operands[1], current) {
+                true => Ok(current),
+                false => Err(Abort::Guard),
+            },
             None => self.compute_any(operands, current),
         }
     }
@@ -155,7 +159,7 @@ impl Op {
             Code::WrappingSub => self.small((current >> self.shift).wrapping_sub(operands[0]))?,
             Code::Max => old.max(operand),
             Code::Min => old.min(operand),
-            Code::User | Code::Delete => return None,
+            Code::User | Code::Delete | Code::Equals => return None,
         };
         if self.at_least && new < self.small(operands[1])?
             || self.at_most && new > self.small(operands[2])?
@@ -180,11 +184,9 @@ impl Op {
             Code::WrappingSub => self.widen((current >> self.shift).wrapping_sub(operands[0])),
             Code::Max => old.max(operand),
             Code::Min => old.min(operand),
-            Code::Equals => {
-                let holds = are_equal(operands[1], current);
-                return if holds { Ok(current) } else { Err(Abort::Guard) };
+            Code::User | Code::Delete | Code::Equals => {
+                unreachable!("the operation computes no number")
             }
-            Code::User | Code::Delete => unreachable!("neither operation computes one word"),
         };
         // Guards are checked first: a bound of zero on an unsigned column also guards against
         // results below the column's range.

@@ -4,7 +4,7 @@
 
 use super::field::{Bytes, Text};
 use super::key::{AsKey, Key};
-use super::range::{Beginning, beginning_of_bytes, beginning_of_text};
+use super::range::{Beginning, beginning_of_bytes, beginning_of_limited};
 
 /// The last component of a [`Prefix`](crate::Prefix) that is a tuple: a text or bytes that begin
 /// with this one.
@@ -78,7 +78,7 @@ impl<K: Key, G: AsKey<K> + Copy> PrefixEnd<K> for Equals<G> {
 #[diagnostic::do_not_recommend]
 impl<const N: usize> PrefixEnd<Text<N>> for Begins<&str> {
     fn add_to(self, beginning: Beginning) -> Beginning {
-        beginning.and_range(&beginning_of_text::<N>(self.0))
+        beginning.and_range(&beginning_of_limited::<N>(self.0.as_bytes()))
     }
 }
 
@@ -104,6 +104,11 @@ mod tests {
         let text = |text: &str| Text::<9>::new(text).expect("it is short");
         let texts = ["", "\0", "x", "x\0", "xy", "abcdefgh", "abcdefgh\0", "abcdefghi", "ü"];
         for (one, other) in texts.iter().flat_map(|&a| texts.iter().map(move |&b| (a, b))) {
+            let (whole, longer) = ((3u8, text(one)), (3u8, 4u8, 5u8, text(one)));
+            assert_eq!(holds(Prefix((3, Begins(other))), whole), one.starts_with(other));
+            assert_eq!(holds(Prefix((3, Equals(other))), whole), one == other);
+            assert!(!holds(Prefix((2, Begins(other))), whole));
+            assert_eq!(holds(Prefix((3, 4, 5, Begins(other))), longer), one.starts_with(other));
             for last in [0, 7, u64::MAX] {
                 let key = (3u8, text(one), last);
                 assert_eq!(holds(Prefix((3, Begins(other))), key), one.starts_with(other));

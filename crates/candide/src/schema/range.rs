@@ -294,10 +294,7 @@ macro_rules! text_ranges {
         #[diagnostic::do_not_recommend]
         impl<const N: usize> KeyRange<Text<N>> for $range {
             fn word_range(&self) -> WordRange {
-                WordRange {
-                    lower: text_edge::<N>(self.start_bound(), true),
-                    upper: text_edge::<N>(self.end_bound(), false),
-                }
+                range_of_limited::<N>(in_bytes(self.start_bound()), in_bytes(self.end_bound()))
             }
         }
     )*};
@@ -312,20 +309,40 @@ text_ranges!(
     (Bound<&str>, Bound<&str>)
 );
 
-/// Returns the lower, or upper, end of a range of texts of at most `N` bytes.
-fn text_edge<const N: usize>(bound: Bound<&&str>, is_lower: bool) -> Edge {
-    let count = <Text<N> as Key>::WORDS;
-    let (text, included) = match bound {
-        Bound::Included(text) => (text, true),
-        Bound::Excluded(text) => (text, false),
+fn in_bytes<'a>(bound: Bound<&&'a str>) -> Bound<&'a [u8]> {
+    bound.map(|text| text.as_bytes())
+}
+
+/// Returns the texts, or bytes, of at most `N` bytes between two bounds of any length.
+pub(super) fn range_of_limited<const N: usize>(
+    lower: Bound<&[u8]>,
+    upper: Bound<&[u8]>,
+) -> WordRange {
+    WordRange { lower: limited_edge::<N>(lower, true), upper: limited_edge::<N>(upper, false) }
+}
+
+/// Returns the number of words of a key that is a text, or bytes, of at most `N` bytes.
+const fn limited_words<const N: usize>() -> usize {
+    <Text<N> as Key>::WORDS
+}
+
+/// Returns the lower, or upper, end of a range of texts or bytes of at most `N` bytes.
+fn limited_edge<const N: usize>(bound: Bound<&[u8]>, is_lower: bool) -> Edge {
+    let count = limited_words::<N>();
+    let (bytes, included) = match bound {
+        Bound::Included(bytes) => (bytes, true),
+        Bound::Excluded(bytes) => (bytes, false),
         Bound::Unbounded => return Edge::at(&[], count, if is_lower { 0 } else { u64::MAX }, true),
     };
-    if let Ok(text) = Text::<N>::new(text) {
-        return Edge::at(text.words().as_ref(), count, 0, included);
+    let mut padded = [0; N];
+    if let Some(begin) = padded.get_mut(..bytes.len()) {
+        begin.copy_from_slice(bytes);
+        let words = words_of_bytes(&padded, Some(bytes.len() as u16));
+        return Edge::at(words.as_ref(), count, 0, included);
     }
     // The bound is longer than every key. So it comes directly behind all keys that have its first
     // `N` bytes, with zeros as padding or not, and any length.
-    let first = text.as_bytes().first_chunk().expect("a text of at most `N` bytes would fit");
+    let first = bytes.first_chunk().expect("at most `N` bytes would fit");
     Edge::at(words_of_bytes::<N>(first, None).as_ref(), count, u64::MAX, !is_lower)
 }
 
@@ -361,11 +378,11 @@ fn big_endian(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(bytes.try_into().expect("chunks of eight"))
 }
 
-/// Returns the keys of type `Text<N>` that begin with `text`.
-pub(super) fn beginning_of_text<const N: usize>(text: &str) -> WordRange {
-    // The last word is the length of the text. Without this bound, a shorter text could seem to
-    // begin with these bytes, because texts are padded with zeros.
-    beginning_with_bytes(text.as_bytes(), N, <Text<N> as Key>::WORDS, text.len() as u64)
+/// Returns the texts, or bytes, of at most `N` bytes that begin with `bytes`.
+pub(super) fn beginning_of_limited<const N: usize>(bytes: &[u8]) -> WordRange {
+    // The last word is the length. Without this bound, a shorter key could seem to begin with these
+    // bytes, because keys are padded with zeros.
+    beginning_with_bytes(bytes, N, limited_words::<N>(), bytes.len() as u64)
 }
 
 /// Returns the keys of type `Bytes<N>` that begin with `bytes`.
@@ -375,7 +392,7 @@ pub(super) fn beginning_of_bytes<const N: usize>(bytes: &[u8]) -> WordRange {
 
 impl<const N: usize> KeyPrefix<Text<N>> for &str {
     fn word_range(&self) -> WordRange {
-        beginning_of_text::<N>(self)
+        beginning_of_limited::<N>(self.as_bytes())
     }
 }
 

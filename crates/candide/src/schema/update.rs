@@ -440,7 +440,7 @@ impl Sink for DryRun {
     }
 }
 
-/// Leaves columns of any length empty, since no index has them.
+/// Leaves columns of any length empty, since no updater and no step has them.
 impl<R> LongSink for ImageSink<'_, R> {
     fn keep(&mut self, _: LongColumn, _: &[u8]) -> Result<u64, Abort> {
         Ok(0)

@@ -2,7 +2,7 @@
 
 use crate::engine::{IndexCore, Protocol};
 use crate::index::Found;
-use crate::schema::{RowMeta, RowWriter, Unit, image_words};
+use crate::schema::{Pinned, RowMeta, RowWriter, Unit, image_words};
 use crate::{Record, Session, Table};
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ fn entry_of<R: Record, P: Protocol>(table: &Table<R, P>, index: &IndexCore, row:
         Some(packing) => packing.pack(key.as_ref()).as_slice().to_vec(),
     };
     let mut entry = Vec::new();
-    index.entry_key(&primary, &words, &mut entry);
+    index.entry_key(&primary, &words, Pinned::by(row), &mut entry).unwrap();
     (entry, if index.unique { primary } else { vec![0] })
 }
 

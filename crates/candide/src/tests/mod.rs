@@ -77,6 +77,8 @@ mod log_rounds;
 mod long;
 #[cfg(not(any(loom, shuttle, sanitized)))]
 mod long_columns;
+#[cfg(not(any(loom, shuttle, sanitized)))]
+mod long_indexes;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(any(loom, shuttle, sanitized)))]

@@ -5,12 +5,13 @@
 use super::index_scratch::{Change, IndexScratch, Occupancy};
 use super::{InsertTarget, State};
 use crate::access::Intent;
-use crate::engine::{Engine, IndexCore, Missing, Protocol, Stage, TableCore};
+use crate::engine::{Engine, IndexCore, Missing, Protocol, Stage, TableCore, TooLong};
 use crate::error::Abort;
 use crate::index::Found;
 use crate::record::{CellAt, RecordAt};
-use crate::schema::{Op, Unit, Words};
+use crate::schema::{Op, Pinned, Unit, Words};
 use crate::sync::Ordering;
+use std::cell::Cell;
 
 /// A row's words before or after a change; `None` if the row does not exist.
 type Image<'a> = Option<&'a [u64]>;
@@ -69,7 +70,7 @@ impl<P: Protocol> State<P> {
     ///
     /// # Errors
     /// [`Abort::NotFound`] if `must_exist` is set and the row does not exist. Nothing has been
-    /// staged then.
+    /// staged then. [`Abort::KeyTooLong`], likewise.
     #[inline(never)]
     pub(crate) fn change_row(
         &mut self,
@@ -140,10 +141,13 @@ impl<P: Protocol> State<P> {
         for index in table.indexes.kept() {
             let mut key = |image: &[u64]| {
                 let begin = keys.len();
-                index.entry_key(primary, image, keys);
-                (begin, keys.len())
+                index.entry_key(primary, image, Pinned::by(self), keys)?;
+                Ok((begin, keys.len()))
             };
-            let (old, new) = (before.map(&mut key), after.map(key));
+            // A row from before the index may be too long for it, and has no entry then.
+            let old = before.and_then(|image| key(image).ok());
+            let new = after.map(key).transpose();
+            let new = new.map_err(|too_long| self.refuse_key(table, index, primary, too_long))?;
             if let (Some(old), Some(new)) = (old, new)
                 && keys[old.0..old.1] == keys[new.0..new.1]
             {
@@ -283,20 +287,22 @@ impl<P: Protocol> State<P> {
             return Ok(false);
         }
         let mut key = Vec::new();
-        index.entry_key(record.key_words(table.layout.key_words()).as_slice(), &row, &mut key);
-        Ok(entry.has_key(&key))
+        let primary = record.key_words(table.layout.key_words());
+        let made = index.entry_key(primary.as_slice(), &row, Pinned::by(self), &mut key);
+        Ok(made.is_ok() && entry.has_key(&key))
     }
 
     /// Stages the entry of the row of `record`, if the row exists and has no entry yet.
     ///
     /// # Errors
-    /// [`Abort::NotUnique`] if another row has an entry with this key.
+    /// [`Abort::NotUnique`] if another row has an entry with this key; [`Abort::KeyTooLong`].
     pub(crate) fn enter_record(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
         index: &IndexCore,
         record: RecordAt,
+        too_long: &Cell<Option<TooLong>>,
     ) -> Result<(), Abort> {
         let (mut row, mut key) = (Vec::new(), Vec::new());
         if !self.read_indexed(engine, table, record, &mut row)? {
@@ -304,7 +310,10 @@ impl<P: Protocol> State<P> {
         }
         let primary = record.key_words(table.layout.key_words());
         let primary = primary.as_slice();
-        index.entry_key(primary, &row, &mut key);
+        if let Err(refused) = index.entry_key(primary, &row, Pinned::by(self), &mut key) {
+            too_long.set(Some(refused));
+            return Err(Abort::KeyTooLong);
+        }
         let InsertTarget { record: entry, is_new } =
             self.record_for(engine, &index.entries, &key)?;
         let at = index.entries.layout.at(entry, Unit::ROW);

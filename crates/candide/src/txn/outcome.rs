@@ -5,7 +5,7 @@
 use super::conflict::KeyNames;
 use super::state::State;
 use crate::access::{OutcomeNote, Outcomes};
-use crate::engine::{Common, Protocol, TableCore};
+use crate::engine::{Common, IndexCore, Protocol, TableCore, TooLong};
 use crate::error::Abort;
 use crate::record::CellAt;
 use crate::schema::{
@@ -43,12 +43,13 @@ use std::fmt;
 pub struct Outcome {
     /// The outcome: [`Abort::NotFound`], [`Abort::Duplicate`], [`Abort::Guard`],
     /// [`Abort::Overflow`], [`Abort::Undecodable`], [`Abort::Unencodable`], [`Abort::NotUnique`],
-    /// [`Abort::TextTooLong`], or another one, which belongs to no row.
+    /// [`Abort::TextTooLong`], [`Abort::KeyTooLong`], or another one, which belongs to no row.
     pub cause: Abort,
     /// The table's name; for [`Abort::NotUnique`], with that of the index, to whose keys `key`
     /// belongs then. `None` if the outcome belongs to no row.
     pub table: Option<String>,
-    /// The column whose update has failed, or whose codec has refused a value. `None` if the
+    /// The column whose update has failed, whose codec has refused a value, or whose value is too
+    /// long. `None` if the
     /// outcome belongs to a whole row or to a program's own updater, or if the row type does not
     /// describe its fields ([`RowMeta::FIELDS`](crate::schema::RowMeta::FIELDS)).
     pub column: Option<&'static str>,
@@ -61,7 +62,8 @@ pub struct Outcome {
     pub key_text: Option<String>,
     /// The parts of the key by name, as in a [`Conflict`](super::Conflict).
     pub named_key: Option<String>,
-    /// The reason why the column has no such value, as its codec gives it.
+    /// The reason why the column has no such value, as its codec gives it; the lengths of a value
+    /// that is too long.
     pub problem: Option<String>,
 }
 
@@ -163,6 +165,23 @@ impl<P: Protocol> State<P> {
         problem: String,
     ) -> Abort {
         self.writes.outcomes.note_undecoded(note, Undecoded { column: column.name, problem });
+        note.cause
+    }
+
+    /// Notes that a value of the row with a key, in the words that the table keeps, is longer than
+    /// an index keeps, and returns the outcome.
+    #[cold]
+    pub(crate) fn refuse_key(
+        &mut self,
+        table: &TableCore,
+        index: &IndexCore,
+        key: &[u64],
+        TooLong { column, length, length_max }: TooLong,
+    ) -> Abort {
+        let note = OutcomeNote::of_key(Abort::KeyTooLong, table.number, key);
+        let name = &index.name;
+        let problem = format!("a value of {length} bytes; index {name} keeps at most {length_max}");
+        self.writes.outcomes.note_undecoded(note, Undecoded { column, problem });
         note.cause
     }
 

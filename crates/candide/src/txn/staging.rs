@@ -9,10 +9,11 @@ use crate::error::Abort;
 use crate::record::{RecordAt, UserUpdate, long};
 use crate::schema::RowMeta;
 use crate::schema::{
-    Arithmetic, Buffer, Code, LONG_BYTES_MAX, LongColumn, LongSink, NUMBER_OPERANDS, NoLong, Op,
-    Place, Projection, Record, Sink, Updater, WIDE_OPERANDS, store_in,
+    Arithmetic, Buffer, Code, ImageSink, LONG_BYTES_MAX, LongColumn, LongSink, NUMBER_OPERANDS,
+    NoLong, Op, Place, Projection, Record, Sink, Unit, Updater, WIDE_OPERANDS, store_in,
 };
 use std::marker::PhantomData;
+use std::slice;
 
 /// The staging of one update of one row.
 pub(crate) struct Stager<'a, R, P: Protocol> {
@@ -45,8 +46,7 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
 
     /// Keeps the bytes of an operation until the attempt ends: those that `stage` passes. After
     /// that the operation, which passes the same bytes, cannot fail for want of memory when a part
-    /// of it has been staged.
-    /// `seen` has the words that the operation has read, by the columns to which they belong: bytes
+    /// of it has been staged. `seen` has the words that the operation has read, by the columns to which they belong: bytes
     /// that equal those of their column are not kept again.
     pub(crate) fn keep_all(
         &mut self,
@@ -56,6 +56,11 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
         self.next_word = 0;
         self.state.kept.clear();
         stage(&mut Keeping { stager: self, seen })
+    }
+
+    /// Returns the words that [`Stager::keep_all`] has kept, with their columns' places.
+    pub(crate) fn kept_words(&self) -> Vec<(usize, u64)> {
+        self.state.kept.clone()
     }
 
     /// Stages a user's updater.
@@ -368,17 +373,56 @@ impl<R: Record, P: Protocol> Sink for Keeping<'_, '_, R, P> {
     }
 }
 
-/// Takes the words of the bytes that [`Stager::keep_all`] has kept. A row, or a text, may be
-/// another one each time; but a word goes to the column for which it was kept, since it may be the
-/// one that the column has had.
+/// A sink that sets words of an image of a row, with the words of the bytes that
+/// [`Stager::keep_all`] has kept.
+pub(crate) struct KeptImage<'a, R> {
+    image: ImageSink<'a, R>,
+    kept: slice::Iter<'a, (usize, u64)>,
+}
+
+impl<'a, R> KeptImage<'a, R> {
+    /// Returns a sink that sets words of `image`. `kept` is of [`Stager::kept_words`].
+    pub(crate) fn new(image: &'a mut [u64], kept: &'a [(usize, u64)]) -> KeptImage<'a, R> {
+        KeptImage { image: ImageSink::new(Unit::ROW, image), kept: kept.iter() }
+    }
+}
+
+impl<R> LongSink for KeptImage<'_, R> {
+    fn keep(&mut self, column: LongColumn, _: &[u8]) -> Result<u64, Abort> {
+        Ok(kept_for(column, self.kept.next()))
+    }
+
+    fn wants_bytes(&self) -> bool {
+        false
+    }
+}
+
+impl<R: Record> Sink for KeptImage<'_, R> {
+    fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        self.image.set(place, word)
+    }
+
+    fn compute(&mut self, place: Place, signed: bool, by: Arithmetic) -> Result<(), Abort> {
+        self.image.compute(place, signed, by)
+    }
+}
+
+/// Returns the word that was kept for a column. A row, or a text, may be another one each time; but
+/// a word goes to the column for which it was kept, since it may be the one that the column has
+/// had.
+fn kept_for(column: LongColumn, kept: Option<&(usize, u64)>) -> u64 {
+    let &(_, word) = kept
+        .filter(|&&(of, _)| of == column.word)
+        .unwrap_or_else(|| panic!("column {} has had another value before", column.name));
+    word
+}
+
+/// Takes the words of the bytes that [`Stager::keep_all`] has kept.
 impl<R: Record, P: Protocol> LongSink for Stager<'_, R, P> {
     fn keep(&mut self, column: LongColumn, _: &[u8]) -> Result<u64, Abort> {
         let kept = self.state.kept.get(self.next_word);
         self.next_word += 1;
-        let &(_, word) = kept
-            .filter(|&&(of, _)| of == column.word)
-            .unwrap_or_else(|| panic!("column {} has had another value before", column.name));
-        Ok(word)
+        Ok(kept_for(column, kept))
     }
 
     fn wants_bytes(&self) -> bool {

@@ -480,8 +480,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
     }
 
     /// Returns where the last outcome of an operation was: [`Abort::NotFound`],
-    /// [`Abort::Duplicate`], [`Abort::Guard`], [`Abort::Overflow`] or [`Abort::Undecodable`], with
-    /// the names of table, key and column. A closure that has just got one of them asks for it.
+    /// [`Abort::Duplicate`], [`Abort::Guard`], [`Abort::Overflow`], [`Abort::TextTooLong`],
+    /// [`Abort::KeyTooLong`] or [`Abort::Undecodable`], with the names of table, key and column. A closure that has just got one of them asks for it.
     /// Otherwise it may be one of an earlier transaction of the session, or one that an operation
     /// has passed over, as [`update_if_present`](crate::Table::update_if_present) does.
     pub fn last_outcome(&self) -> Option<Outcome> {
