@@ -104,6 +104,83 @@ fn batches_have_the_values_of_all_rows() {
     assert!(seen.iter().all(|seen| *seen));
 }
 
+#[derive(Record, Clone, Debug, PartialEq)]
+struct Long {
+    #[key]
+    id: u64,
+    name: String,
+    note: Option<String>,
+    photo: Vec<u8>,
+    hash: Option<Vec<u8>>,
+    cents: i64,
+}
+
+fn long(id: u64) -> Long {
+    let text = |seed: u64| "é".repeat((id * seed % 50) as usize);
+    Long {
+        id,
+        name: text(1),
+        note: (id % 3 != 0).then(|| text(2)),
+        photo: vec![id as u8; (id % 40) as usize],
+        hash: (id % 4 != 0).then(|| vec![7; (id % 9) as usize]),
+        cents: -(id as i64),
+    }
+}
+
+#[test]
+fn batches_have_strings_and_bytes_of_any_length() {
+    let db = Database::new();
+    let table = db.table::<Long>("long").unwrap();
+    const ROWS: u64 = 9_000;
+    db.run(|tx| table.insert_many(tx, (0..ROWS).map(long))).unwrap();
+    let mut batches: Vec<RecordBatch> = Vec::new();
+    assert_eq!(table.export_arrow(|batch| batches.push(batch)), Ok(ROWS));
+    let schema = table.arrow_schema();
+    let types =
+        schema.fields().iter().map(|field| (field.data_type().to_string(), field.is_nullable()));
+    let expected = [
+        ("UInt64", false),
+        ("Utf8", false),
+        ("Utf8", true),
+        ("Binary", false),
+        ("Binary", true),
+        ("Int64", false),
+    ];
+    assert!(types.eq(expected.map(|(ty, is_nullable)| (ty.to_owned(), is_nullable))));
+    let mut seen = vec![false; ROWS as usize];
+    for batch in &batches {
+        assert_eq!(batch.schema(), schema);
+        let column = |name: &str| batch.column_by_name(name).unwrap();
+        for (row, id) in column("id").as_primitive::<UInt64Type>().values().iter().enumerate() {
+            assert!(!std::mem::replace(&mut seen[*id as usize], true));
+            let (note, hash) =
+                (column("note").as_string::<i32>(), column("hash").as_binary::<i32>());
+            let found = Long {
+                id: *id,
+                name: column("name").as_string::<i32>().value(row).into(),
+                note: note.is_valid(row).then(|| note.value(row).into()),
+                photo: column("photo").as_binary::<i32>().value(row).into(),
+                hash: hash.is_valid(row).then(|| hash.value(row).into()),
+                cents: column("cents").as_primitive::<Int64Type>().value(row),
+            };
+            assert_eq!(found, long(*id));
+        }
+    }
+    assert!(seen.iter().all(|seen| *seen));
+}
+
+#[test]
+fn a_batch_ends_when_its_values_are_many() {
+    let db = Database::new();
+    let table = db.table::<Long>("long").unwrap();
+    let photo = vec![1; 16 << 20];
+    let row = |id| Long { photo: photo.clone(), ..long(id) };
+    (0..9).for_each(|id| db.run(|tx| table.insert(tx, row(id))).unwrap());
+    let mut rows = Vec::new();
+    assert_eq!(table.export_arrow(|batch| rows.push(batch.num_rows())), Ok(9));
+    assert_eq!(rows, [4, 4, 1]);
+}
+
 /// Prints the rate of five fixed columns: `cargo test --release --features arrow --test arrow --
 /// --ignored --nocapture`. `CANDIDE_ROWS` is the number of rows.
 #[test]

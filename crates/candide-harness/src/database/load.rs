@@ -24,6 +24,8 @@ use crate::{interrupt, output, progress};
 const STANDARD: &str = "-";
 /// The number of rows that one transaction inserts.
 const ROWS_AT_ONCE: usize = 256;
+/// The number of words of rows from which on a transaction inserts no more of them.
+const WORDS_AT_ONCE: usize = 1 << 17;
 /// The beginning of the names of the engine's own tables.
 const RESERVED: &str = "candide.";
 
@@ -175,8 +177,8 @@ impl<'a> Unique<'a> {
             return Ok(unique);
         }
         let mut fault = None;
-        words.for_each_quiescent(&mut |key, words| {
-            fault = fault.take().or(unique.add(table, key, words).err());
+        words.for_each_row(&mut |row| {
+            fault = fault.take().or(unique.add(table, row.key, row.words).err());
         })?;
         match fault {
             None => Ok(unique),
@@ -227,11 +229,12 @@ enum End {
     Interrupted,
 }
 
-/// A row that has been read, and the line in which it begins.
+/// A row that has been read, with its values as files have them, and the line in which it begins.
 struct Read {
     line: u64,
     key: Vec<u64>,
     words: Vec<u64>,
+    values: Vec<u64>,
 }
 
 impl Load<'_> {
@@ -241,7 +244,7 @@ impl Load<'_> {
         session: &mut Session<Erased>,
         mut reader: TextReader<'_>,
     ) -> Result<(), End> {
-        let mut rows: Vec<Read> = Vec::new();
+        let (mut rows, mut words): (Vec<Read>, usize) = (Vec::new(), 0);
         loop {
             let next = self.next(&mut reader);
             let is_last = !matches!(next, Ok(Some(_)));
@@ -252,9 +255,11 @@ impl Load<'_> {
                 }
                 Err(end) => Err(end),
             };
-            if is_last || rows.len() == ROWS_AT_ONCE {
+            words += rows.last().map_or(0, |row| row.words.len() + row.values.len());
+            if is_last || rows.len() == ROWS_AT_ONCE || words >= WORDS_AT_ONCE {
                 self.commit(session, &rows)?;
                 rows.clear();
+                words = 0;
             }
             end?;
             if is_last {
@@ -268,8 +273,8 @@ impl Load<'_> {
 
     /// Reads a row, and notes its keys in the unique indexes.
     fn next(&mut self, reader: &mut TextReader<'_>) -> Result<Option<Read>, End> {
-        let (mut key, mut words) = (Vec::new(), Vec::new());
-        match reader.next(&mut key, &mut words) {
+        let (mut key, mut words, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        match reader.next(&mut key, &mut words, &mut values) {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(TextError::Io(error)) => return Err(End::Io(error)),
@@ -277,7 +282,7 @@ impl Load<'_> {
         }
         let line = reader.line();
         match self.unique.add(self.table, &key, &words) {
-            Ok(()) => Ok(Some(Read { line, key, words })),
+            Ok(()) => Ok(Some(Read { line, key, words, values })),
             Err(what) => Err(End::Fault(Fault { line, column: 1, what })),
         }
     }
@@ -286,8 +291,9 @@ impl Load<'_> {
     fn commit(&mut self, session: &mut Session<Erased>, rows: &[Read]) -> Result<(), End> {
         let Some(first) = rows.first() else { return Ok(()) };
         let inserted = session.run(|tx| {
-            for (count, Read { key, words, .. }) in rows.iter().enumerate() {
-                if !self.words.insert(tx, key, words)? {
+            for (count, Read { key, words, values, .. }) in rows.iter().enumerate() {
+                let row = LongRow::of(key, words, values).expect("the reader makes rows");
+                if !self.words.insert_row(tx, row)? {
                     return Ok(count);
                 }
             }

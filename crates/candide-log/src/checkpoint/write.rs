@@ -4,7 +4,7 @@ use crate::disk::{Disk, DiskFile};
 use crate::format::bytes::word_bytes;
 use crate::format::checkpoint::{PART_BLOCK_BYTES, PART_BYTES, PartEncoder, PartHeader};
 use crate::format::commit::records;
-use crate::format::long_row::{LongRow, append_long_row};
+use crate::format::long_row::LongRow;
 use crate::format::manifest::{Checkpoint, Part};
 use crate::names;
 use crate::schema::TableSchema;
@@ -93,7 +93,7 @@ impl<'a> CheckpointWriter<'a> {
             self.table = Some(shape);
         }
         if shape.has_values {
-            append_long_row(&mut self.block, row);
+            row.append_to(&mut self.block);
         } else {
             self.block.extend_from_slice(row.key);
             self.block.extend_from_slice(row.words);

@@ -1,8 +1,9 @@
-//! Rows of a checkpoint with values of any length.
+//! Rows with values of any length, as checkpoints and exports have them.
 
 #![forbid(unsafe_code)]
 
 use super::value::{self, Values, check_values};
+use crate::schema::{FieldSchema, TableSchema, Value};
 
 /// A row, which may have values of any length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,55 @@ impl<'a> LongRow<'a> {
     /// Returns a row without values.
     pub fn fixed(key: &'a [u64], words: &'a [u64]) -> LongRow<'a> {
         LongRow { key, words, value_words: &[] }
+    }
+
+    /// Returns the row with these words, and behind them those of its values, as files have them.
+    ///
+    /// # Errors
+    /// The values are not whole, or not those of columns of the row.
+    pub fn of(
+        key: &'a [u64],
+        words: &'a [u64],
+        value_words: &'a [u64],
+    ) -> Result<LongRow<'a>, &'static str> {
+        let row = LongRow { key, words, value_words };
+        check_row_values(row).map(|()| row)
+    }
+
+    /// Takes a row from the front of words, as [`LongRow::append_to`] has written it. Returns the
+    /// words behind it, too.
+    ///
+    /// # Errors
+    /// The words are no such row.
+    pub fn take(
+        words: &'a [u64],
+        key_words: usize,
+        row_words: usize,
+    ) -> Result<(LongRow<'a>, &'a [u64]), &'static str> {
+        let (row, rest) = take_long_row(words, key_words, row_words)?;
+        check_row_values(row).map(|()| (row, rest))
+    }
+
+    /// Appends the row to words: the number of the words of its values, its key, its words, and
+    /// those of its values.
+    pub fn append_to(self, to: &mut Vec<u64>) {
+        to.push(self.value_words.len() as u64);
+        to.extend_from_slice(self.key);
+        to.extend_from_slice(self.words);
+        to.extend_from_slice(self.value_words);
+    }
+
+    /// Returns the value that the row has of a field of its table.
+    ///
+    /// # Errors
+    /// The words or the bytes are no value of the field; the text names it.
+    pub fn value_of(&self, table: &TableSchema, field: &FieldSchema) -> Result<Value, String> {
+        if !field.ty.is_value() {
+            return table.value_of(field, self.key, self.words);
+        }
+        let place = table.place_in_row(field);
+        let found = self.values().find(|value| Some(value.place.into()) == place);
+        field.of_bytes(found.and_then(|value| value.bytes()).as_deref())
     }
 
     /// Returns the row whose first `row_words` words are those of the row, and whose other words
@@ -67,12 +117,21 @@ pub(super) fn check_row_values(row: LongRow<'_>) -> Result<(), &'static str> {
     }
 }
 
-/// Appends a row to the words of a block of rows with values.
-pub(crate) fn append_long_row(to: &mut Vec<u64>, row: LongRow<'_>) {
-    to.push(row.value_words.len() as u64);
-    to.extend_from_slice(row.key);
-    to.extend_from_slice(row.words);
-    to.extend_from_slice(row.value_words);
+/// Appends a value of a row, with the place of the word of its column, to `values`: the words of
+/// the row's values, of which the last has been appended at `last`. The values of a row come in
+/// ascending order of their places. A column without a value is empty, or has the `None` of an
+/// option.
+///
+/// # Panics
+/// If there are more than [`VALUE_BYTES_MAX`](value::VALUE_BYTES_MAX) bytes.
+pub fn append_value(values: &mut Vec<u64>, last: &mut Option<usize>, place: u16, bytes: &[u8]) {
+    if let Some(last) = *last {
+        value::set_not_last(&mut values[last]);
+    }
+    let at = values.len();
+    values.resize(at + value::words(Some(bytes)), 0);
+    value::write(&mut values[at..], place, Some(bytes), true);
+    *last = Some(at);
 }
 
 /// Appends a row with values, each with the place of its word in the row, to the words of a block.

@@ -1,5 +1,6 @@
 //! Values that are given as text.
 
+use super::VALUE_BYTES_MAX;
 use super::known::{self, is_known};
 use super::types::{EnumSchema, TypeSchema};
 use super::value::Value;
@@ -84,8 +85,15 @@ impl Value {
                 words => return Err(format!("an array of {} words", words.unwrap_or(0))),
             },
             TypeSchema::Array(..) => return Err("a list of values".to_owned()),
-            TypeSchema::LongText | TypeSchema::LongBytes | TypeSchema::Json => {
-                return Err("a value that this version cannot store".to_owned());
+            TypeSchema::LongText | TypeSchema::Json => {
+                check_length(text.len())?;
+                Value::Text(text.to_owned())
+            }
+            TypeSchema::LongBytes => {
+                let bytes = bytes_of_digits(text);
+                let bytes = bytes.ok_or_else(|| "pairs of hexadecimal digits".to_owned())?;
+                check_length(bytes.len())?;
+                Value::Bytes(bytes)
             }
         })
     }
@@ -98,6 +106,14 @@ fn float<T: Copy>(number: Option<T>, is_infinite: fn(T) -> bool, text: &str) -> 
         Some(number) if !is_too_large(number) => Ok(number),
         Some(_) => Err("a number that is not as large".to_owned()),
         None => Err("a number, such as -1.5e3, inf or NaN".to_owned()),
+    }
+}
+
+/// Checks the number of bytes of a value of any length.
+fn check_length(bytes: usize) -> Result<(), String> {
+    match bytes {
+        ..=VALUE_BYTES_MAX => Ok(()),
+        _ => Err(format!("at most {VALUE_BYTES_MAX} bytes, not {bytes}")),
     }
 }
 

@@ -79,9 +79,15 @@ impl Named<'_> {
                 }
                 Ok(Value::Words(words))
             }
-            (TypeSchema::Text(_) | TypeSchema::Char | TypeSchema::Bytes(_), JsonKind::Plain) => {
-                wrong("a string")
-            }
+            (
+                TypeSchema::Text(_)
+                | TypeSchema::Char
+                | TypeSchema::Bytes(_)
+                | TypeSchema::LongText
+                | TypeSchema::LongBytes
+                | TypeSchema::Json,
+                JsonKind::Plain | JsonKind::Array(_) | JsonKind::Object(_),
+            ) => wrong("a string"),
             (TypeSchema::Bool, JsonKind::String(_)) => wrong(&self.can_be()),
             (_, JsonKind::String(text)) => self.of_text(json.at, &text),
             (_, JsonKind::Plain) => self.of_text(json.at, json.text),

@@ -6,12 +6,15 @@ use super::fault::{FaultAt, TextError, fault};
 use super::fields::{named, places, with_fields};
 use super::json::Json;
 use super::of_json::{Named, values_of};
-use crate::schema::{TableSchema, Value};
+use crate::format::long_row::append_value;
+use crate::schema::{TableSchema, TypeSchema, VALUE_BYTES_MAX, Value};
 use std::fmt::{self, Debug, Formatter};
 use std::io::{BufRead, Read};
 
-/// The largest number of bytes of a line, or of the lines of one record.
+/// The largest number of bytes of a line, or of the lines of one record, without columns of any
+/// length; and of the text of one such column, in which a byte may take six, as `\u0001`.
 const LINE_BYTES_MAX: u64 = 1 << 26;
+const VALUE_TEXT_BYTES_MAX: u64 = 6 * VALUE_BYTES_MAX as u64;
 /// The mark of its encoding with which a text may begin.
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -20,6 +23,7 @@ const MARK: &[u8] = "\u{feff}".as_bytes();
 pub struct TextReader<'a> {
     table: TableSchema,
     format: TextFormat,
+    line_bytes_max: u64,
     from: &'a mut dyn BufRead,
     /// The line or record that was read last.
     text: Vec<u8>,
@@ -46,9 +50,11 @@ impl<'a> TextReader<'a> {
         format: TextFormat,
         from: &'a mut dyn BufRead,
     ) -> TextReader<'a> {
+        let long = table.fields.iter().filter(|field| field.ty.is_value()).count() as u64;
         TextReader {
             table: with_fields(table),
             format,
+            line_bytes_max: LINE_BYTES_MAX + long * VALUE_TEXT_BYTES_MAX,
             from,
             text: Vec::new(),
             line: 0,
@@ -63,13 +69,19 @@ impl<'a> TextReader<'a> {
         self.line
     }
 
-    /// Reads the next row: replaces `key` by the words of its key, and `words` by those of all
-    /// groups. Returns whether there is a row; if not, the text has ended.
+    /// Reads the next row: replaces `key` by the words of its key, `words` by those of all groups,
+    /// and `values` by those of its values, as files have them. Returns whether there is a row; if
+    /// not, the text has ended.
     ///
     /// # Errors
     /// The text cannot be read, is not UTF-8, or is no row of the table; the error names line,
     /// column and field. Nothing is known of the text behind it.
-    pub fn next(&mut self, key: &mut Vec<u64>, words: &mut Vec<u64>) -> Result<bool, TextError> {
+    pub fn next(
+        &mut self,
+        key: &mut Vec<u64>,
+        words: &mut Vec<u64>,
+        values: &mut Vec<u64>,
+    ) -> Result<bool, TextError> {
         if self.format == TextFormat::Csv && self.columns.is_empty() {
             self.read_head()?;
         }
@@ -81,13 +93,25 @@ impl<'a> TextReader<'a> {
                 continue;
             }
             let at = |fault| self.at(text, fault);
-            let values = self.values(text).map_err(at)?;
+            let read = self.values(text).map_err(at)?;
             key.clear();
             words.clear();
             words.resize(self.table.row_words(), 0);
-            for (field, value) in values.iter().enumerate() {
-                let stored = self.table.store(field, value, key, words);
-                stored.or_else(|what| fault(0, what)).map_err(at)?;
+            values.clear();
+            let mut long = Vec::new();
+            for (number, value) in read.iter().enumerate() {
+                let field = &self.table.fields[number];
+                if field.ty.is_value() {
+                    long.extend(self.table.place_in_row(field).zip(bytes_of(&field.ty, value)));
+                } else {
+                    let stored = self.table.store(number, value, key, words);
+                    stored.or_else(|what| fault(0, what)).map_err(at)?;
+                }
+            }
+            long.sort_unstable();
+            let mut last = None;
+            for (place, bytes) in long {
+                append_value(values, &mut last, place as u16, bytes);
             }
             return Ok(true);
         }
@@ -101,13 +125,14 @@ impl<'a> TextReader<'a> {
         self.cells.clear();
         self.line = self.next_line;
         loop {
-            let left = LINE_BYTES_MAX + 1 - self.text.len() as u64;
+            let left = self.line_bytes_max + 1 - self.text.len() as u64;
             let read = (&mut *self.from).take(left).read_until(b'\n', &mut self.text);
             let read = read.map_err(TextError::Io)?;
-            if self.text.len() as u64 > LINE_BYTES_MAX {
+            if self.text.len() as u64 > self.line_bytes_max {
+                let most = self.line_bytes_max;
                 let what = format!(
-                    "the line, or a text in quotes, has more than {LINE_BYTES_MAX} bytes: is a \
-                     quote not closed?"
+                    "the line, or a text in quotes, has more than {most} bytes: is a quote not \
+                     closed?"
                 );
                 return Err(self.at("", FaultAt { at: 0, what }));
             }
@@ -193,5 +218,18 @@ impl<'a> TextReader<'a> {
             values[*field] = value_of(fields[*field], cell)?;
         }
         Ok(values)
+    }
+}
+
+/// Returns the bytes of a value of any length. `None` if it is the absence of an optional value, or
+/// the empty value of a column that is not optional.
+fn bytes_of<'a>(ty: &TypeSchema, value: &'a Value) -> Option<&'a [u8]> {
+    match (ty, value) {
+        (TypeSchema::Option(inner), Value::Some(value)) => {
+            Some(bytes_of(inner, value).unwrap_or_default())
+        }
+        (_, Value::Text(text)) if !text.is_empty() => Some(text.as_bytes()),
+        (_, Value::Bytes(bytes)) if !bytes.is_empty() => Some(bytes),
+        _ => None,
     }
 }

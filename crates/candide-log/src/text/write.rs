@@ -5,8 +5,7 @@ use super::csv::{cell_of, quoted};
 use super::fields::with_fields;
 use super::to_json::{Shown, object};
 use crate::format::long_row::LongRow;
-use crate::schema::{FieldSchema, TableSchema};
-use std::borrow::Cow;
+use crate::schema::TableSchema;
 
 /// A writer of the rows of a table as text.
 #[derive(Debug)]
@@ -39,10 +38,7 @@ impl TextWriter {
     /// The words are no row of the table; the text says why.
     pub fn row(&mut self, row: LongRow<'_>) -> Result<&str, String> {
         let fields = &self.table.fields;
-        let values = fields.iter().map(|field| match field.ty.is_value() {
-            true => field.of_bytes(self.bytes_of(field, row).as_deref()),
-            false => self.table.value_of(field, row.key, row.words),
-        });
+        let values = fields.iter().map(|field| row.value_of(&self.table, field));
         let values = values.collect::<Result<Vec<_>, _>>()?;
         let both = fields.iter().zip(&values);
         self.line = match self.format {
@@ -55,11 +51,5 @@ impl TextWriter {
         };
         self.line.push('\n');
         Ok(&self.line)
-    }
-
-    /// Returns the bytes that a row has in a column of any length.
-    fn bytes_of<'r>(&self, field: &FieldSchema, row: LongRow<'r>) -> Option<Cow<'r, [u8]>> {
-        let place = self.table.place_in_row(field);
-        row.values().find(|value| Some(value.place.into()) == place)?.bytes()
     }
 }

@@ -3,14 +3,15 @@
 use crate::draws::Draws;
 use crate::fields::fields;
 use crate::samples;
-use candide_log::format::long_row::LongRow;
+use candide_log::format::long_row::{LongRow, append_value};
 use candide_log::format::manifest::fields_hash;
-use candide_log::schema::{PartSchema, StructSchema, TableSchema, TypeSchema, Value};
+use candide_log::schema::{FieldSchema, PartSchema, StructSchema, TableSchema, TypeSchema, Value};
 use candide_log::text::{TextError, TextFormat, TextReader, TextWriter, json_of};
 
 const FORMATS: [TextFormat; 2] = [TextFormat::Json, TextFormat::Csv];
 
-type Row = (Vec<u64>, Vec<u64>);
+/// The words of a row: of its key, its columns, and its values.
+type Row = (Vec<u64>, Vec<u64>, Vec<u64>);
 
 /// Returns a value of a type.
 fn value(draws: &mut Draws, ty: &TypeSchema) -> Value {
@@ -63,15 +64,49 @@ fn value(draws: &mut Draws, ty: &TypeSchema) -> Value {
         }
         TypeSchema::Opaque { bits: 0, key_words, .. } => words(draws, 64 * u64::from(*key_words)),
         TypeSchema::Opaque { bits, .. } => words(draws, (*bits).into()),
-        TypeSchema::LongText | TypeSchema::LongBytes | TypeSchema::Json => panic!("left out"),
+        TypeSchema::LongText | TypeSchema::Json => value(draws, &TypeSchema::Text(40)),
+        TypeSchema::LongBytes => {
+            let count = draws.below(20) as u32;
+            value(draws, &TypeSchema::Bytes(count))
+        }
     }
+}
+
+/// Returns the bytes of a value of any length.
+fn bytes_of(value: &Value) -> Option<Vec<u8>> {
+    match value {
+        Value::Text(text) => Some(text.clone().into_bytes()),
+        Value::Bytes(bytes) => Some(bytes.clone()),
+        Value::Some(value) => bytes_of(value),
+        _ => None,
+    }
+}
+
+/// Returns a row with these values of the fields.
+fn row_of(table: &TableSchema, values: &[Value]) -> Row {
+    let (mut key, mut words) = (Vec::new(), vec![0; table.row_words()]);
+    let mut long = Vec::new();
+    for (number, (field, value)) in table.fields.iter().zip(values).enumerate() {
+        if !field.ty.is_value() {
+            table.store(number, value, &mut key, &mut words).unwrap();
+        } else if let Some(bytes) =
+            bytes_of(value).filter(|bytes| !bytes.is_empty() || !field.ty.is_long())
+        {
+            long.push((table.place_in_row(field).unwrap() as u16, bytes));
+        }
+    }
+    long.sort();
+    let (mut all, mut last) = (Vec::new(), None);
+    long.iter().for_each(|(place, bytes)| append_value(&mut all, &mut last, *place, bytes));
+    (key, words, all)
 }
 
 fn text_of(table: &TableSchema, format: TextFormat, rows: &[Row]) -> String {
     let mut writer = TextWriter::new(table, format);
     let mut text = writer.head().to_owned();
-    rows.iter()
-        .for_each(|(key, words)| text.push_str(writer.row(LongRow::fixed(key, words)).unwrap()));
+    for (key, words, values) in rows {
+        text.push_str(writer.row(LongRow::of(key, words, values).unwrap()).unwrap());
+    }
     text
 }
 
@@ -81,9 +116,9 @@ fn rows_of(table: &TableSchema, format: TextFormat, bytes: &[u8]) -> (Vec<Row>, 
     let mut reader = TextReader::new(table, format, &mut from);
     let mut rows = Vec::new();
     loop {
-        let (mut key, mut words) = (vec![7], vec![9]);
-        match reader.next(&mut key, &mut words) {
-            Ok(true) => rows.push((key, words)),
+        let (mut key, mut words, mut values) = (vec![7], vec![9], vec![5]);
+        match reader.next(&mut key, &mut words, &mut values) {
+            Ok(true) => rows.push((key, words, values)),
             Ok(false) => return (rows, None),
             Err(error) => return (rows, Some(error)),
         }
@@ -98,17 +133,12 @@ fn rows_of_drawn_types_are_read_as_they_were_written() {
         table.groups = vec![("row".into(), 40), ("other".into(), 7)];
         table.indexes.clear();
         table.fields = fields(&mut draws, table.key_words, &table.groups);
-        table.fields.retain(|field| !field.ty.is_value());
         table.schema = fields_hash(&table.fields);
         table.check().unwrap();
         let rows: Vec<Row> = (0..4)
             .map(|_| {
-                let (mut key, mut words) = (Vec::new(), vec![0; table.row_words()]);
-                for (number, field) in table.fields.iter().enumerate() {
-                    let value = value(&mut draws, &field.ty);
-                    table.store(number, &value, &mut key, &mut words).unwrap();
-                }
-                (key, words)
+                let of = |field: &FieldSchema| value(&mut draws, &field.ty);
+                row_of(&table, &table.fields.iter().map(of).collect::<Vec<_>>())
             })
             .collect();
         for format in FORMATS {
@@ -127,15 +157,12 @@ fn values_are_stored_as_they_are_read() {
         let mut table = samples::described();
         table.groups = vec![("row".into(), 40)];
         table.fields = fields(&mut draws, table.key_words, &table.groups);
-        table.fields.retain(|field| !field.ty.is_value());
         let values: Vec<Value> =
             table.fields.iter().map(|field| value(&mut draws, &field.ty)).collect();
-        let (mut key, mut words) = (Vec::new(), vec![0; table.row_words()]);
-        for (number, value) in values.iter().enumerate() {
-            table.store(number, value, &mut key, &mut words).unwrap();
-        }
+        let (key, words, all) = row_of(&table, &values);
+        let row = LongRow::of(&key, &words, &all).unwrap();
         for (field, value) in table.fields.iter().zip(&values) {
-            assert_eq!(table.value_of(field, &key, &words).as_ref(), Ok(value));
+            assert_eq!(row.value_of(&table, field).as_ref(), Ok(value));
         }
     }
 }
@@ -145,7 +172,7 @@ fn a_table_without_a_description_has_its_words_as_text() {
     let mut table = samples::described();
     table.fields.clear();
     table.indexes.clear();
-    let rows = [(vec![1, 2, u64::MAX], vec![0, 1 << 63, 3, 4, 5, 6, 7])];
+    let rows = [(vec![1, 2, u64::MAX], vec![0, 1 << 63, 3, 4, 5, 6, 7], Vec::new())];
     for format in FORMATS {
         let text = text_of(&table, format, &rows);
         assert!(text.contains("key2") && text.contains("word6"), "{text}");
@@ -162,7 +189,7 @@ const CELLS: &str = "7,ab,-5,,Closed,true,candide,\"[2,1]\"\n";
 fn rows_are_read_with_fields_in_any_order() {
     let table = samples::described();
     let words = vec![u64::MAX - 4, 0, 0, 0b101, u64::from_le_bytes(*b"candide\0"), 7, 1 << 32 | 2];
-    let row = (vec![1 << 31 | 7, 0x6162_0000_0000_0000, 2], words);
+    let row = (vec![1 << 31 | 7, 0x6162_0000_0000_0000, 2], words, Vec::new());
     let read = |format, text: &str| {
         let (rows, error) = rows_of(&table, format, text.as_bytes());
         assert!(error.is_none(), "{error:?}");
@@ -325,9 +352,9 @@ fn a_failing_reader_ends_the_rows_with_its_error() {
     let table = samples::described();
     let mut from = std::io::BufReader::new(std::io::Read::chain(ROW.as_bytes(), Broken));
     let mut reader = TextReader::new(&table, TextFormat::Json, &mut from);
-    let (mut key, mut words) = (Vec::new(), Vec::new());
-    assert!(reader.next(&mut key, &mut words).unwrap());
-    let error = reader.next(&mut key, &mut words).unwrap_err();
+    let (mut key, mut words, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    assert!(reader.next(&mut key, &mut words, &mut values).unwrap());
+    let error = reader.next(&mut key, &mut words, &mut values).unwrap_err();
     assert!(matches!(error, TextError::Io(_)), "{error}");
 }
 

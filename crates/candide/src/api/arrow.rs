@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::quiescent::for_each_row;
+use super::row_values::for_each_long_row;
 use super::table::Table;
 use crate::catalog::schema_of;
 use crate::engine::{Protocol, TableCore};
@@ -10,7 +10,7 @@ use crate::error::{Error, StreamError};
 use crate::schema::{Record, RowType};
 use crate::shared::Inner;
 use arrow_array::builder::{
-    BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder, StringBuilder,
+    BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder, StringBuilder,
     StringDictionaryBuilder,
 };
 use arrow_array::types::{
@@ -19,6 +19,7 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use candide_log::format::long_row::LongRow;
 use candide_log::schema::{FieldPlace, FieldSchema, TableSchema, TypeSchema, Value};
 use candide_log::text::json_of;
 use std::marker::PhantomData;
@@ -26,6 +27,9 @@ use std::sync::Arc;
 
 /// The largest number of rows of a record batch.
 const ROWS_AT_ONCE: usize = 8_192;
+/// The number of words of values of any length from which on a record batch has no more rows. With
+/// the row behind it, a column has less than the 2<sup>31</sup> bytes that Arrow counts.
+const VALUE_WORDS_AT_ONCE: usize = 1 << 23;
 
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns the schema of the table's record batches: a column for each field, those of the key
@@ -34,7 +38,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// | field | column |
     /// |---|---|
     /// | `bool`, numbers up to 64 bits | of the same type |
-    /// | texts, `char` | `Utf8` |
+    /// | texts, `String`, `char` | `Utf8` |
+    /// | `Vec<u8>` | `Binary` |
     /// | [`Bytes<N>`](crate::Bytes), `u128`, `i128`, types that do not describe themselves | `FixedSizeBinary`; numbers with their highest byte first |
     /// | enums without data | `Dictionary(Int32, Utf8)` |
     /// | an option of one of these | nullable |
@@ -45,7 +50,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Passes all rows to `each` as record batches of at most 8,192 rows, in no particular order;
-    /// returns the number of rows. No transaction may run meanwhile. Exists with the cargo feature
+    /// returns the number of rows. A batch that has 64 MiB of strings and bytes of any length has no
+    /// more rows. No transaction may run meanwhile. Exists with the cargo feature
     /// `arrow`.
     ///
     /// # Errors
@@ -53,9 +59,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`StreamError::Format`] if words are no values of their columns, or if the row type does not
     /// describe its fields ([`RowMeta::FIELDS`](crate::schema::RowMeta::FIELDS)).
     pub fn export_arrow(&self, mut each: impl FnMut(RecordBatch)) -> Result<u64, StreamError> {
-        let row = RowType::of::<R>();
-        row.refuse_long("record batches do")?;
-        let table = schema_of(&self.core().name, &row);
+        let table = schema_of(&self.core().name, &RowType::of::<R>());
         if table.fields.is_empty() {
             let name = table.row_type;
             let what = format!("row type {name} does not describe its fields");
@@ -81,13 +85,13 @@ fn export<P: Protocol>(
         }
         Err(what) => Some(what),
     };
-    for_each_row(inner, table, &mut |key, words| {
+    for_each_long_row(inner, table, &mut |row| {
         if failed.is_some() {
             return;
         }
-        columns.rows.push(key, words);
+        columns.rows.push(row);
         total += 1;
-        if columns.rows.count == ROWS_AT_ONCE {
+        if columns.rows.is_full() {
             failed = pass(&mut columns);
         }
     })?;
@@ -111,6 +115,9 @@ struct Rows {
     /// The number of words of a row with its key.
     all_words: usize,
     words: Vec<u64>,
+    /// The words of the rows' values, and their ends, one for each row; none if rows have none.
+    values: Vec<u64>,
+    value_ends: Vec<usize>,
     count: usize,
 }
 
@@ -119,18 +126,38 @@ impl Rows {
         let key_words = table.key_words.into();
         let all_words = key_words + table.row_words();
         let words = Vec::with_capacity(all_words * ROWS_AT_ONCE);
-        Rows { key_words, all_words, words, count: 0 }
+        let (values, value_ends) = (Vec::new(), Vec::new());
+        Rows { key_words, all_words, words, values, value_ends, count: 0 }
     }
 
-    fn push(&mut self, key: &[u64], words: &[u64]) {
-        self.words.extend_from_slice(key);
-        self.words.extend_from_slice(words);
+    fn push(&mut self, row: LongRow<'_>) {
+        self.words.extend_from_slice(row.key);
+        self.words.extend_from_slice(row.words);
+        self.values.extend_from_slice(row.value_words());
+        self.value_ends.push(self.values.len());
         self.count += 1;
     }
 
-    /// Returns the keys and the words of all rows.
-    fn split(&self) -> impl Iterator<Item = (&[u64], &[u64])> {
-        self.words.chunks_exact(self.all_words).map(|row| row.split_at(self.key_words))
+    /// Returns whether no more rows belong to the batch.
+    fn is_full(&self) -> bool {
+        self.count == ROWS_AT_ONCE || self.values.len() >= VALUE_WORDS_AT_ONCE
+    }
+
+    fn clear(&mut self) {
+        self.words.clear();
+        self.values.clear();
+        self.value_ends.clear();
+        self.count = 0;
+    }
+
+    /// Returns all rows.
+    fn split(&self) -> impl Iterator<Item = LongRow<'_>> {
+        let mut begin = 0;
+        self.words.chunks_exact(self.all_words).zip(&self.value_ends).map(move |(row, end)| {
+            let (key, words) = row.split_at(self.key_words);
+            let values = &self.values[std::mem::replace(&mut begin, *end)..*end];
+            LongRow::of(key, words, values).expect("the values of a row")
+        })
     }
 }
 
@@ -165,8 +192,7 @@ impl<'a> Columns<'a> {
     fn take(&mut self) -> Result<RecordBatch, String> {
         let arrays = self.columns.iter_mut().map(|column| column.values(self.table, &self.rows));
         let arrays = arrays.collect::<Result<_, _>>()?;
-        self.rows.words.clear();
-        self.rows.count = 0;
+        self.rows.clear();
         let batch = RecordBatch::try_new(self.schema.clone(), arrays);
         Ok(batch.expect("columns of the schema's types"))
     }
@@ -321,6 +347,7 @@ struct Others {
 /// The values of [`Others`].
 enum Kind {
     Texts(StringBuilder),
+    LongBytes(BinaryBuilder),
     Names(StringDictionaryBuilder<Int32Type>),
     Bytes(i32, FixedSizeBinaryBuilder),
     Floats32(PrimitiveBuilder<Float32Type>),
@@ -335,6 +362,7 @@ impl Kind {
             TypeSchema::Float(32) => Kind::Floats32(PrimitiveBuilder::new()),
             TypeSchema::Float(_) => Kind::Floats64(PrimitiveBuilder::new()),
             TypeSchema::Bytes(count) => bytes((*count).into()),
+            TypeSchema::LongBytes => Kind::LongBytes(BinaryBuilder::new()),
             TypeSchema::Unsigned(_) | TypeSchema::Signed(_) => bytes(16),
             TypeSchema::Opaque { .. } => bytes(8 * ty.words().or(ty.key_words()).unwrap_or(0)),
             TypeSchema::Enum(_) if !is_json(ty) => Kind::Names(StringDictionaryBuilder::new()),
@@ -345,6 +373,7 @@ impl Kind {
     fn data_type(&self) -> DataType {
         match self {
             Kind::Texts(_) => DataType::Utf8,
+            Kind::LongBytes(_) => DataType::Binary,
             Kind::Names(_) => {
                 DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
             }
@@ -357,6 +386,7 @@ impl Kind {
     fn push_none(&mut self) {
         match self {
             Kind::Texts(texts) => texts.append_null(),
+            Kind::LongBytes(bytes) => bytes.append_null(),
             Kind::Names(names) => names.append_null(),
             Kind::Bytes(_, bytes) => bytes.append_null(),
             Kind::Floats32(floats) => floats.append_null(),
@@ -367,9 +397,10 @@ impl Kind {
 
 impl Column for Others {
     fn values(&mut self, table: &TableSchema, rows: &Rows) -> Result<ArrayRef, String> {
-        rows.split().try_for_each(|(key, words)| self.push(table, key, words))?;
+        rows.split().try_for_each(|row| self.push(table, row))?;
         Ok(match &mut self.kind {
             Kind::Texts(texts) => Arc::new(texts.finish()),
+            Kind::LongBytes(bytes) => Arc::new(bytes.finish()),
             Kind::Names(names) => Arc::new(names.finish()),
             Kind::Bytes(_, bytes) => Arc::new(bytes.finish()),
             Kind::Floats32(floats) => Arc::new(floats.finish()),
@@ -380,9 +411,9 @@ impl Column for Others {
 
 impl Others {
     /// Appends the value of a row.
-    fn push(&mut self, table: &TableSchema, key: &[u64], words: &[u64]) -> Result<(), String> {
+    fn push(&mut self, table: &TableSchema, row: LongRow<'_>) -> Result<(), String> {
         let Others { field, kind } = self;
-        let mut value = table.value_of(field, key, words)?;
+        let mut value = row.value_of(table, field)?;
         if !is_json(&field.ty) {
             value = match value {
                 Value::None => {
@@ -399,6 +430,7 @@ impl Others {
                 texts.append_value(one.encode_utf8(&mut [0; 4]));
             }
             (Kind::Texts(texts), value) => texts.append_value(json_of(&field.ty, &value)),
+            (Kind::LongBytes(to), Value::Bytes(bytes)) => to.append_value(bytes),
             (Kind::Names(names), Value::Parts(name, _)) => names.append_value(name),
             (Kind::Floats32(floats), Value::Float32(float)) => floats.append_value(float),
             (Kind::Floats64(floats), Value::Float64(float)) => floats.append_value(float),

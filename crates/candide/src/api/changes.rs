@@ -11,6 +11,7 @@ use crate::record::long::NOTHING;
 use crate::schema::{Op, image_words};
 use crate::txn::{State, Tx};
 use candide_log::format::commit::{Change, ChangeKind};
+use candide_log::format::long_row::LongRow;
 use candide_log::schema::TableSchema;
 use candide_log::{LoadError, LongColumns};
 use std::borrow::Cow;
@@ -28,6 +29,11 @@ impl ChangedTable {
     /// Returns the table that has been made from its description.
     pub(super) fn new(core: Arc<TableCore>, schema: &TableSchema) -> ChangedTable {
         ChangedTable { core, long: Arc::new(LongColumns::of(schema)) }
+    }
+
+    /// Returns the columns whose values have any length.
+    pub(super) fn long(&self) -> &LongColumns {
+        &self.long
     }
 
     /// Returns a table without columns of any length.
@@ -104,7 +110,7 @@ pub(super) fn apply<P: Protocol>(
     if !table.long.is_empty() {
         state.note_value_write(tx.engine, core)?;
         if change.kind != ChangeKind::Delete {
-            staged.add_values(tx, state, table, change)?;
+            staged.add_values(tx, state, (core, &table.long), change)?;
         }
     }
     let is_plain = core.indexes.writes_are_plain();
@@ -138,6 +144,27 @@ pub(super) fn apply<P: Protocol>(
     })
 }
 
+/// Stages the values of a row that is about to be inserted, and returns its words in memory.
+///
+/// # Errors
+/// Those of every operation, and [`Abort::MemoryLimit`].
+pub(super) fn staged_words<'a, P: Protocol>(
+    tx: &Tx<'_, P>,
+    state: &mut State<P>,
+    (core, long): (&TableCore, &LongColumns),
+    row: LongRow<'a>,
+) -> Result<Cow<'a, [u64]>, Abort> {
+    if long.is_empty() {
+        return state.admit(tx.engine, core).map(|()| Cow::Borrowed(row.words));
+    }
+    state.note_value_write(tx.engine, core)?;
+    let (kind, LongRow { key, words, .. }) = (ChangeKind::Put, row);
+    let change = Change { table: 0, kind, first: 0, key, words, value_words: row.value_words() };
+    let mut staged = Staged::new(&change);
+    staged.add_values(tx, state, (core, long), &change)?;
+    Ok(staged.words)
+}
+
 /// The words that a change stores in the row.
 struct Staged<'a> {
     first: usize,
@@ -160,7 +187,7 @@ impl<'a> Staged<'a> {
         &mut self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
-        ChangedTable { core, long }: &ChangedTable,
+        (core, long): (&TableCore, &LongColumns),
         change: &Change<'_>,
     ) -> Result<(), Abort> {
         let words = self.words.to_mut();

@@ -2,13 +2,19 @@
 
 #![forbid(unsafe_code)]
 
+use super::row_values::insert_rows;
 use super::table::Table;
 use crate::access::OutcomeNote;
+use crate::catalog::schema_of;
 use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::index::Place;
-use crate::schema::{Buffer, Key, LONG_BYTES_MAX, LongColumn, LongSink, Record, RowMeta, store_in};
+use crate::schema::column::undecoded_in;
+use crate::schema::{
+    Buffer, Key, LONG_BYTES_MAX, LongColumn, LongSink, Pinned, Record, RowMeta, RowType, store_in,
+};
 use crate::txn::{InsertTarget, Tx};
+use candide_log::LongColumns;
 
 /// The keeper of the bytes of a row that an operation is about to insert or to put. It borrows the
 /// transaction only between calls of the row's own code.
@@ -51,6 +57,9 @@ type KeepRow<R, P> = for<'a> fn(
     &'a mut <R as Record>::Image,
 ) -> Result<&'a [u64], Abort>;
 
+/// [`Table::insert_words_of_long`].
+type InsertWords<R, P> = fn(&Table<R, P>, &Tx<'_, P>, &[u64]) -> Result<(), Abort>;
+
 /// [`Table::insert_long`].
 type InsertLong<R, P> = fn(&Table<R, P>, &Tx<'_, P>, &R, &mut Place) -> Result<bool, Abort>;
 
@@ -64,6 +73,29 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Table::KEEP_ROW`].
     pub(super) const fn insert_of_long<const TELLS: bool>() -> Option<InsertLong<R, P>> {
         if R::LONG.is_empty() { None } else { Some(Table::insert_long::<TELLS>) }
+    }
+
+    /// The function that inserts rows from outside, as [`Table::KEEP_ROW`].
+    pub(super) const INSERT_WORDS_OF_LONG: Option<InsertWords<R, P>> =
+        if R::LONG.is_empty() { None } else { Some(Table::insert_words_of_long) };
+
+    /// Does the work of [`Table::insert_words`] for rows with columns of any length.
+    #[inline(never)]
+    fn insert_words_of_long(&self, tx: &Tx<'_, P>, rows: &[u64]) -> Result<(), Abort> {
+        let schema = schema_of(&self.core().name, &RowType::of::<R>());
+        let table = (self.core(), &LongColumns::of(&schema));
+        insert_rows(
+            tx,
+            table,
+            rows,
+            &|key, words| match undecoded_in::<R>(words, Pinned::by(words)) {
+                Some(undecoded) if R::CODED => {
+                    let mut state = tx.state.borrow_mut();
+                    Err(state.refuse_undecoded(self.core(), &R::Key::from_words(key), undecoded))
+                }
+                _ => Ok(()),
+            },
+        )
     }
 
     /// Keeps the bytes of a row until the attempt ends, and returns the words of the row. Nothing

@@ -2,8 +2,11 @@
 
 #![forbid(unsafe_code)]
 
-use super::quiescent::for_each_row;
+use super::row_values::for_each_long_row;
 use super::session::Session;
+use super::stream_words::{
+    checksum, checksum_from, read_word, read_words, write_line, write_piece, write_words,
+};
 use super::table::Table;
 use crate::catalog::schema_of;
 use crate::engine::{Protocol, TableCore};
@@ -12,11 +15,16 @@ use crate::handle::Handle;
 use crate::schema::{Record, RowType, image_words};
 use crate::shared::Inner;
 use crate::txn::Tx;
+use candide_log::LongColumns;
+use candide_log::format::long_row::LongRow;
 use candide_log::format::manifest::{table_bytes, table_of_bytes};
+use candide_log::format::value::VALUE_BYTES_MAX;
 use candide_log::schema::{FieldPlace, FieldSchema, Sides, TableSchema};
 use std::io::{self, Read, Write};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"candide\x04");
+/// The first word of streams of rows with columns of any length.
+const MAGIC_WITH_VALUES: u64 = u64::from_le_bytes(*b"candide\x05");
 /// The first word of streams with texts of fields.
 const MAGIC_WITH_TEXTS: u64 = u64::from_le_bytes(*b"candide\x03");
 /// The first word of streams without texts of fields.
@@ -26,45 +34,8 @@ const MAGIC_WITHOUT_FIELDS: u64 = u64::from_le_bytes(*b"candide\x02");
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 24;
 /// The number of rows in one piece of the stream. The last piece may have fewer rows.
 const ROWS_AT_ONCE: usize = 1_024;
-
-/// Returns a checksum of words: FNV-1a over words, with a rotation after each. Without the rotation
-/// the upper bits of a word would not reach the lower bits of the sum, and two errors could cancel
-/// each other.
-fn checksum(words: &[u64]) -> u64 {
-    let add =
-        |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
-    words.iter().fold(0xcbf2_9ce4_8422_2325, add)
-}
-
-fn write_words(to: &mut dyn Write, words: &[u64]) -> io::Result<()> {
-    words.iter().try_for_each(|word| to.write_all(&word.to_le_bytes()))
-}
-
-/// Sets the first word of `line` to `count`, and writes the words of `line` and their checksum.
-fn write_line(to: &mut dyn Write, count: usize, line: &mut [u64]) -> io::Result<()> {
-    line[0] = count as u64;
-    write_words(to, line)?;
-    write_words(to, &[checksum(line)])
-}
-
-/// Reads `count` words, and appends them to `words`. If the stream is shorter, no memory is taken
-/// for the missing words.
-fn read_words(from: &mut dyn Read, count: usize, words: &mut Vec<u64>) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    let length = count * size_of::<u64>();
-    if from.take(length as u64).read_to_end(&mut bytes)? < length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    let (chunks, _) = bytes.as_chunks();
-    words.extend(chunks.iter().map(|&word| u64::from_le_bytes(word)));
-    Ok(())
-}
-
-fn read_word(from: &mut dyn Read) -> io::Result<u64> {
-    let mut bytes = [0; size_of::<u64>()];
-    from.read_exact(&mut bytes)?;
-    Ok(u64::from_le_bytes(bytes))
-}
+/// The number of words from which on a piece of rows with columns of any length has no more rows.
+const WORDS_AT_ONCE: usize = 1 << 16;
 
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Writes all rows to a stream, in no particular order; returns their number. No transaction
@@ -82,6 +53,18 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// | 0 | number of rows in all | checksum |
     /// ```
     ///
+    /// If a column is a `String` or a `Vec<u8>`, or an option of one, the stream begins with
+    /// `"candide\x05"`, and the line of rows is
+    ///
+    /// ```text
+    /// | n > 0 | words of the rows | checksum | n times: words of the values, key words, other words, values | checksum |
+    /// ```
+    ///
+    /// The words of such columns are zeros. Each that has a value has in `values`, in the order of
+    /// their words, a word and the bytes, with zeros in the last word: in this word, the number of
+    /// bytes is in bits 0 to 31, the number of the column's word in the row in bits 32 to 47, and
+    /// bit 63 is set in the last one. A column without a value is empty, or `None`.
+    ///
     /// The key words are those of [`Key::words`](crate::schema::Key::words), the other words are
     /// those of [`Record::store`]. The description is that of a table in the files of a database,
     /// by [`RowMeta::FIELDS`](crate::schema::RowMeta::FIELDS), and the schema is the hash in it;
@@ -98,9 +81,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile, and errors of
     /// writing. The stream written so far is then incomplete, and import refuses it.
     pub fn export(&self, to: &mut impl Write) -> Result<u64, StreamError> {
-        let row = RowType::of::<R>();
-        row.refuse_long("exports do")?;
-        export(self.inner(), self.core(), &Shape::of(&row, &self.core().name), to)
+        let shape = Shape::of(&RowType::of::<R>(), &self.core().name);
+        export(self.inner(), self.core(), &shape, to)
     }
 
     /// Inserts the rows of a stream that [`Table::export`] has written, in the format described
@@ -121,9 +103,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// was made by hand, or by a program in which types of the same names were different; the
     /// checksum does not detect it. A damaged [`Text`](crate::Text) panics only when it is used.
     pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
-        let row = RowType::of::<R>();
-        row.refuse_long("exports do")?;
-        let shape = Shape::of(&row, &self.core().name);
+        let shape = Shape::of(&RowType::of::<R>(), &self.core().name);
         let row_words = shape.key_words + shape.row_words;
         let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| self.insert_words(tx, rows, row_words);
         import(self.inner(), &shape, from, insert)
@@ -138,14 +118,28 @@ struct Shape {
     key_words: usize,
     /// The number of words of a row outside its key.
     row_words: usize,
-    /// The description of the table.
+    /// The description of the table, and its columns of any length.
     table: TableSchema,
+    long: LongColumns,
 }
 
 impl Shape {
     fn of(row: &RowType, table: &str) -> Shape {
         let (key_words, row_words) = (row.key_words, image_words(row.groups));
-        Shape { schema: row.schema, key_words, row_words, table: schema_of(table, row) }
+        let table = schema_of(table, row);
+        let long = LongColumns::of(&table);
+        Shape { schema: row.schema, key_words, row_words, table, long }
+    }
+
+    /// Returns the first word of a stream.
+    fn magic(&self) -> u64 {
+        if self.long.is_empty() { MAGIC } else { MAGIC_WITH_VALUES }
+    }
+
+    /// Returns the largest number of words of a piece of rows with columns of any length.
+    fn piece_words_max(&self) -> usize {
+        let of_values = self.long.places().count() * (1 + VALUE_BYTES_MAX / size_of::<u64>());
+        WORDS_AT_ONCE + 1 + self.key_words + self.row_words + of_values
     }
 
     /// Checks that rows with this description are rows of the table.
@@ -210,7 +204,7 @@ fn export<P: Protocol>(
     let description = table_bytes(&shape.table)
         .map_err(|error| StreamError::Io(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
     let mut head = vec![
-        MAGIC,
+        shape.magic(),
         shape.table.schema,
         shape.key_words as u64,
         shape.row_words as u64,
@@ -224,27 +218,37 @@ fn export<P: Protocol>(
     write_words(to, &head)?;
     write_words(to, &[checksum(&head)])?;
     // The first word is room for the number of rows.
-    let (mut piece, mut total) = (vec![0], 0);
+    let (mut piece, mut count, mut total) = (vec![0], 0, 0);
+    let has_values = !shape.long.is_empty();
     let mut written = Ok(());
     let commits = inner.stats().commits;
-    for_each_row(inner, table, &mut |key, words| {
+    let mut write = |count: usize, piece: &mut Vec<u64>| match has_values {
+        true => write_piece(to, count, &piece[1..]),
+        false => write_line(to, count, piece),
+    };
+    for_each_long_row(inner, table, &mut |row| {
         if written.is_err() {
             return;
         }
-        piece.extend_from_slice(key);
-        piece.extend_from_slice(words);
-        total += 1;
-        if total % ROWS_AT_ONCE as u64 == 0 {
-            written = write_line(to, ROWS_AT_ONCE, &mut piece);
+        if has_values {
+            row.append_to(&mut piece);
+        } else {
+            piece.extend_from_slice(row.key);
+            piece.extend_from_slice(row.words);
+        }
+        (count, total) = (count + 1, total + 1);
+        if count == ROWS_AT_ONCE || has_values && piece.len() > WORDS_AT_ONCE {
+            written = write(count, &mut piece);
             piece.truncate(1);
+            count = 0;
         }
     })?;
     written?;
     if !inner.is_quiescent() || inner.stats().commits != commits {
         return Err(Error::NotQuiescent.into());
     }
-    if piece.len() > 1 {
-        write_line(to, (total % ROWS_AT_ONCE as u64) as usize, &mut piece)?;
+    if count > 0 {
+        write(count, &mut piece)?;
     }
     write_line(to, 0, &mut [0, total])?;
     to.flush()?;
@@ -266,7 +270,10 @@ fn import<P: Protocol>(
     let mut session = Session::new(inner)?;
     let mut total = 0;
     loop {
-        let line = read_line(shape, from, total)?;
+        let line = match shape.long.is_empty() {
+            true => read_line(shape, from, total)?,
+            false => read_piece(shape, from, total)?,
+        };
         let count = line[0];
         if count == 0 {
             let claimed = line[1];
@@ -289,11 +296,11 @@ fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
     read_words(from, 4, &mut head)?;
     let (magic, found) = (head[0], head[1]);
     let bytes = match magic {
-        MAGIC | MAGIC_WITH_TEXTS => read_description(from, &mut head)?,
+        MAGIC | MAGIC_WITH_VALUES | MAGIC_WITH_TEXTS => read_description(from, &mut head)?,
         MAGIC_WITHOUT_FIELDS => Vec::new(),
         _ => return Err(StreamError::Format("it does not begin as an export does".into())),
     };
-    if magic == MAGIC {
+    if magic == MAGIC || magic == MAGIC_WITH_VALUES {
         let table = table_of_bytes(&bytes).map_err(|error| {
             StreamError::Format(format!("the description of its rows is wrong {error}"))
         })?;
@@ -302,6 +309,10 @@ fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
             return Err(StreamError::Format(what.into()));
         }
         shape.check(&table)?;
+        if magic != shape.magic() {
+            let what = "its first word is not that of such rows";
+            return Err(StreamError::Format(what.into()));
+        }
     } else if found != shape.schema {
         let difference = shape.difference(&String::from_utf8_lossy(&bytes));
         return Err(StreamError::Schema { wanted: shape.schema, found, difference });
@@ -350,6 +361,47 @@ fn read_line(shape: &Shape, from: &mut dyn Read, total: u64) -> Result<Vec<u64>,
         )));
     }
     Ok(line)
+}
+
+/// As [`read_line`], for rows with columns of any length.
+fn read_piece(shape: &Shape, from: &mut dyn Read, total: u64) -> Result<Vec<u64>, StreamError> {
+    let wrong = |what: String| Err(StreamError::Format(what));
+    let mut head = Vec::new();
+    read_words(from, 2, &mut head)?;
+    let (count, words, sum) = (head[0], head[1], checksum(&head));
+    if read_word(from)? != sum {
+        return wrong(format!("the checksum before row {} is wrong", total + 1));
+    }
+    if count == 0 {
+        return Ok(head);
+    }
+    let most = shape.piece_words_max() as u64;
+    if count > ROWS_AT_ONCE as u64 || words > most {
+        return wrong(format!(
+            "a piece has {count} rows of {words} words; at most {ROWS_AT_ONCE} rows of {most} words \
+             are possible"
+        ));
+    }
+    let mut line = vec![count];
+    read_words(from, words as usize, &mut line)?;
+    if read_word(from)? != checksum_from(checksum_from(sum, &[sum]), &line[1..]) {
+        return wrong(format!("the checksum after row {} is wrong", total + count));
+    }
+    let mut rest = &line[1..];
+    for number in total + 1..=total + count {
+        let row = LongRow::take(rest, shape.key_words, shape.row_words);
+        let checked = row.map_err(str::to_owned).and_then(|(row, behind)| {
+            rest = behind;
+            shape.long.check(0, row.words, row.values())
+        });
+        if let Err(what) = checked {
+            return wrong(format!("row {number}: {what}"));
+        }
+    }
+    match rest.is_empty() {
+        true => Ok(line),
+        false => wrong(format!("there are words behind row {}", total + count)),
+    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

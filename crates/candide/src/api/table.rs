@@ -548,7 +548,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// Inserts rows whose words, those of the key first, come from outside.
+    /// Inserts rows whose words, those of the key first, come from outside. Rows with columns of
+    /// any length are as [`LongRow::append_to`](candide_log::format::long_row::LongRow::append_to)
+    /// writes them, and have been checked.
     ///
     /// # Errors
     /// As [`Table::insert_many`]; [`Abort::Undecodable`], and nothing has been inserted.
@@ -558,7 +560,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         rows: &[u64],
         row_words: usize,
     ) -> Result<(), Abort> {
-        debug_assert!(R::LONG.is_empty(), "the words of a row have not all of its bytes");
+        if let Some(insert) = const { Self::INSERT_WORDS_OF_LONG } {
+            return insert(self, tx, rows);
+        }
         let rows = rows.chunks_exact(row_words).map(|row| {
             let (key, words) = row.split_at(R::Key::WORDS);
             (R::Key::from_words(key), words)

@@ -4,6 +4,7 @@
 
 use super::database::Database;
 use super::quiescent::{copy_unit, for_each_row};
+use super::row_values::{for_each_long_row, insert_row};
 use super::session::Session;
 use super::table::Table;
 use super::way::Way;
@@ -13,6 +14,8 @@ use crate::index::{Direction, Found, Place};
 use crate::schema::{Record, Unit, Words, image_words};
 use crate::shared::Inner;
 use crate::txn::Tx;
+use candide_log::LongColumns;
+use candide_log::format::long_row::LongRow;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
@@ -29,6 +32,8 @@ type Visit<'a> = dyn FnMut(&[u64], &[u64]) -> ControlFlow<()> + 'a;
 pub struct TableWords<'a, P: Protocol> {
     inner: &'a Arc<Inner<P>>,
     core: &'a TableCore,
+    /// The columns of any length; `None` if they are not known.
+    long: Option<&'a LongColumns>,
 }
 
 impl<P: Protocol> Clone for TableWords<'_, P> {
@@ -48,7 +53,7 @@ impl<P: Protocol> std::fmt::Debug for TableWords<'_, P> {
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns the table's rows as words.
     pub fn as_words(&self) -> TableWords<'_, P> {
-        TableWords { inner: self.inner(), core: self.core() }
+        TableWords { inner: self.inner(), core: self.core(), long: None }
     }
 }
 
@@ -61,7 +66,11 @@ impl<P: Protocol> Database<P> {
         work: impl FnOnce(TableWords<'_, P>) -> T,
     ) -> Option<T> {
         let core = self.inner.catalog.find(&self.inner.engine.common, name)?;
-        Some(work(TableWords { inner: &self.inner, core: &core }))
+        let number = core.log_number.get().map(u32::from);
+        let mut tables = self.inner.store().into_iter().flat_map(|store| store.tables());
+        let long = tables.find(|table| Some(table.number) == number);
+        let long = long.map(|table| LongColumns::of(&table));
+        Some(work(TableWords { inner: &self.inner, core: &core, long: long.as_ref() }))
     }
 }
 
@@ -85,24 +94,30 @@ impl<P: Protocol> TableWords<'_, P> {
     /// # Panics
     /// If the key or the row has another number of words than those of the table.
     pub fn insert(&self, tx: &Tx<'_, P>, key: &[u64], row: &[u64]) -> Result<bool, Abort> {
-        let (core, state) = (self.core, &mut *tx.state.borrow_mut());
+        self.assert_fixed();
+        self.insert_row(tx, LongRow::fixed(key, row))
+    }
+
+    /// As [`TableWords::insert`], for a row that may have values of any length.
+    ///
+    /// # Errors
+    /// As [`TableWords::insert`].
+    ///
+    /// # Panics
+    /// As [`TableWords::insert`]. If a value is not one of a column of the table, or the files do
+    /// not have the table.
+    pub fn insert_row(&self, tx: &Tx<'_, P>, row: LongRow<'_>) -> Result<bool, Abort> {
+        let core = self.core;
         assert!(
-            key.len() == core.layout.unpacked_key_words() && row.len() == image_words(core.groups),
+            row.key.len() == core.layout.unpacked_key_words()
+                && row.words.len() == image_words(core.groups),
             "the words are those of a row of the table"
         );
-        self.assert_fixed();
-        state.admit(tx.engine, core)?;
-        core.layout.in_kept_words(key, |key| {
-            let target = state.link(tx.engine, core, key, &mut Place::default())?;
-            if !target.is_new {
-                return state.insert_again(tx.engine, core, target.record, row);
-            }
-            if !core.indexes.is_empty() {
-                state.add_entries(tx.engine, core, target.record, row)?;
-            }
-            state.stage_new_words(tx.engine, core, target.record, row)?;
-            Ok(true)
-        })
+        let none = LongColumns::default();
+        let long = self.long.unwrap_or(&none);
+        assert!(long.places().eq(core.layout.named_places()), "the files describe the values");
+        long.check(0, row.words, row.values()).expect("the values are those of the row");
+        insert_row(tx, (core, long), row, &mut Place::default())
     }
 
     /// Reads the row with `key` into `row`; returns whether there is such a row. If there is none,
@@ -177,6 +192,14 @@ impl<P: Protocol> TableWords<'_, P> {
     pub fn for_each_quiescent(&self, each: &mut dyn FnMut(&[u64], &[u64])) -> Result<usize, Error> {
         self.assert_fixed();
         for_each_row(self.inner, self.core, each)
+    }
+
+    /// As [`TableWords::for_each_quiescent`], of rows that may have values of any length.
+    ///
+    /// # Errors
+    /// As [`TableWords::for_each_quiescent`].
+    pub fn for_each_row(&self, each: &mut dyn FnMut(LongRow<'_>)) -> Result<usize, Error> {
+        for_each_long_row(self.inner, self.core, each)
     }
 
     /// Returns the number of versions of the row with `key`, as [`Table::versions_of`] does.

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::quiescent::for_each_row;
+use super::row_values::for_each_long_row;
 use super::session::Session;
 use super::stream::InsertWords;
 use super::table::Table;
@@ -18,8 +18,10 @@ use candide_log::schema::TableSchema;
 use candide_log::text::{Fault, TextError, TextFormat, TextReader, TextWriter};
 use std::io::{self, BufReader, Read, Write};
 
-/// The number of rows that one transaction inserts.
+/// The number of rows that one transaction inserts, and the number of their words from which on
+/// fewer are inserted.
 const ROWS_AT_ONCE: usize = 256;
+const WORDS_AT_ONCE: usize = 1 << 17;
 
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Writes all rows as JSON, an object in a line for each, in no particular order; returns their
@@ -95,16 +97,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     fn export_text(&self, format: TextFormat, to: &mut dyn Write) -> Result<u64, StreamError> {
-        let row = RowType::of::<R>();
-        row.refuse_long("texts of rows do")?;
-        let table = schema_of(&self.core().name, &row);
+        let table = schema_of(&self.core().name, &RowType::of::<R>());
         export(self.inner(), self.core(), TextWriter::new(&table, format), to)
     }
 
     fn import_text(&self, format: TextFormat, from: &mut dyn Read) -> Result<u64, StreamError> {
-        let row = RowType::of::<R>();
-        row.refuse_long("texts of rows do")?;
-        let table = schema_of(&self.core().name, &row);
+        let table = schema_of(&self.core().name, &RowType::of::<R>());
         let row_words = R::Key::WORDS + table.row_words();
         let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| self.insert_words(tx, rows, row_words);
         import(self.inner(), &table, format, from, insert)
@@ -122,11 +120,11 @@ fn export<P: Protocol>(
     let mut piece = writer.head().to_owned();
     let (mut total, mut written) = (0, Ok(()));
     let commits = inner.stats().commits;
-    for_each_row(inner, table, &mut |key, words| {
+    for_each_long_row(inner, table, &mut |row| {
         if written.is_err() {
             return;
         }
-        match writer.row(LongRow::fixed(key, words)) {
+        match writer.row(row) {
             Ok(row) => piece.push_str(row),
             Err(what) => written = Err(io::Error::new(io::ErrorKind::InvalidData, what)),
         }
@@ -157,14 +155,20 @@ fn import<P: Protocol>(
     let mut reader = TextReader::new(table, format, &mut from);
     let mut import =
         Import { session: Session::new(inner)?, rows: Vec::new(), lines: Vec::new(), total: 0 };
-    let (mut key, mut words) = (Vec::new(), Vec::new());
+    let has_values = table.fields.iter().any(|field| field.ty.is_value());
+    let (mut key, mut words, mut values) = (Vec::new(), Vec::new(), Vec::new());
     loop {
-        let read = reader.next(&mut key, &mut words);
+        let read = reader.next(&mut key, &mut words, &mut values);
         if let Ok(true) = read {
-            import.rows.extend_from_slice(&key);
-            import.rows.extend_from_slice(&words);
-            import.lines.push(reader.line());
-            if import.lines.len() < ROWS_AT_ONCE {
+            if has_values {
+                let row = LongRow::of(&key, &words, &values).expect("the reader makes rows");
+                row.append_to(&mut import.rows);
+            } else {
+                import.rows.extend_from_slice(&key);
+                import.rows.extend_from_slice(&words);
+            }
+            import.lines.push((reader.line(), import.rows.len()));
+            if import.lines.len() < ROWS_AT_ONCE && import.rows.len() < WORDS_AT_ONCE {
                 continue;
             }
         }
@@ -182,9 +186,10 @@ fn import<P: Protocol>(
 /// An import that is going on.
 struct Import<P: Protocol> {
     session: Session<P>,
-    /// The words of the rows that have been read and not inserted, and the lines of these rows.
+    /// The words of the rows that have been read and not inserted, and the line of each of these
+    /// rows and the end of its words.
     rows: Vec<u64>,
-    lines: Vec<u64>,
+    lines: Vec<(u64, usize)>,
     /// The number of rows that have been inserted.
     total: u64,
 }
@@ -198,8 +203,10 @@ impl<P: Protocol> Import<P> {
             return Ok(());
         }
         if session.run_body(&mut |tx| insert(tx, rows)).is_err() {
-            let row_words = rows.len() / lines.len();
-            for (row, line) in rows.chunks_exact(row_words).zip(&*lines) {
+            let mut begin = 0;
+            for (line, end) in &*lines {
+                let row = &rows[begin..*end];
+                begin = *end;
                 session.run_body(&mut |tx| insert(tx, row)).map_err(|cause| {
                     let refused = session
                         .last_outcome()

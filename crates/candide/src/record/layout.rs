@@ -452,6 +452,11 @@ impl Layout {
         &self.named
     }
 
+    /// Returns the numbers of these words among all words of the row outside of its key.
+    pub(crate) fn named_places(&self) -> impl Iterator<Item = u16> {
+        self.named.iter().map(|named| self.units[usize::from(named.unit)].start + named.word)
+    }
+
     pub(crate) fn key_words(&self) -> usize {
         usize::from(self.key_words)
     }

@@ -12,7 +12,7 @@ use super::key_text::Show;
 use super::long::{LongColumns, LongSink, LongWriter};
 use super::meta::Meta;
 use super::row_words::{RowReader, RowWriter};
-use crate::error::{Abort, Error};
+use crate::error::Abort;
 use std::any::TypeId;
 
 /// A row type: a key, and plain data in one or more column groups. Usually derived:
@@ -163,19 +163,6 @@ pub(crate) struct RowType {
 }
 
 impl RowType {
-    /// Refuses rows with columns of any length, which `place` does not have.
-    ///
-    /// # Errors
-    /// [`Error::RowType`].
-    pub(crate) fn refuse_long(&self, place: &str) -> Result<(), Error> {
-        let Some(field) = self.fields.iter().find(|field| field.ty.is_long()) else {
-            return Ok(());
-        };
-        let (row, name) = (self.name, field.name);
-        let problem = format!("its column {name} has values of any length, which {place} not have");
-        Err(Error::RowType { row, problem })
-    }
-
     pub(crate) fn of<R: Record>() -> RowType {
         let mut image = R::Image::ZERO;
         RowType {

@@ -4,6 +4,7 @@ mod files;
 mod guards;
 #[cfg(feature = "json")]
 mod json;
+mod outside;
 mod views;
 
 use super::waiting::eventually;
@@ -278,15 +279,4 @@ fn the_memory_limit_counts_values() {
     });
     assert_eq!(refused, Err(Abort::MemoryLimit));
     assert_eq!(db.run(|tx| users.read(tx, 1, Whole)), Ok(User::new(1)));
-}
-
-#[test]
-fn exports_refuse_rows_that_they_do_not_have_yet() {
-    let (_db, users) = scene::<Occ>();
-    let text = "row type User cannot be stored: its column name has values of any length, which \
-                exports do not have";
-    let export = users.export(&mut Vec::new()).unwrap_err();
-    assert_eq!(export.to_string(), text);
-    let import = users.import(&mut &[][..]).unwrap_err();
-    assert_eq!(import.to_string(), text);
 }
