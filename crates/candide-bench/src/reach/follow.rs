@@ -86,8 +86,8 @@ pub(super) fn rejoin(dir: &Path, path: &Path) -> Result<Ending, Failure> {
     Ok(GOOD)
 }
 
-/// Returns an error unless the database in a directory is that whose log is in a place, or a standby
-/// of it. Returns the newest generations.
+/// Returns the newest generations of a place, or an error unless the database in a directory is the
+/// one whose log is there, or a standby of it.
 fn check_same(dir: &Path, path: &Path) -> Result<Vec<Generation>, Failure> {
     let newest = status(Arc::new(paths::place(path)?), GENERATIONS, Patience::default());
     let Status { database, generations } =

@@ -35,7 +35,7 @@ fn insert(place: &Path, dir: &Path, ids: impl IntoIterator<Item = u64>) {
     let replicated = RunOptions::new().acknowledge(Level::Replicated);
     for id in ids {
         let item = Item { id, count: 1 };
-        db.with(replicated.clone()).run(|tx| items.insert(tx, item)).expect("acknowledged");
+        db.with(replicated).run(|tx| items.insert(tx, item)).expect("acknowledged");
     }
 }
 

@@ -57,10 +57,9 @@ impl Rows {
     /// Returns how the rows differ from the sum of a floor.
     fn difference(&self, floor: &Object) -> Option<String> {
         let stated = u64::from_le_bytes(floor.payload().try_into().ok()?);
-        let sums = self
-            .sums
-            .iter()
-            .map(|(table, sum)| table_sum(self.names.get(table).map_or("", String::as_str), *sum));
+        // A table without a name here is dropped, or not one of the database's own.
+        let named = |(table, sum): (&u32, &u64)| Some(table_sum(self.names.get(table)?, *sum));
+        let sums = self.sums.iter().filter_map(named);
         let sum = sums.fold(0, u64::wrapping_add);
         (!self.has_long_rows && sum != stated).then(|| {
             format!("the sum of the rows of its snapshot is {sum:016x}, and it says {stated:016x}")

@@ -151,6 +151,12 @@ fn lead(node: &Node, told: &Receiver<Told>) -> Result<(), String> {
         Err(OpenError::Led { .. } | OpenError::Diverged { .. }) => {
             return say(&Said::Led).map_err(text);
         }
+        // Another process has claimed after it.
+        Err(OpenError::Remote(error))
+            if matches!(error.downcast_ref(), Some(ReachError::Superseded { .. })) =>
+        {
+            return say(&Said::Led).map_err(text);
+        }
         Err(error) => return Err(text(error)),
     };
     let tables = Tables::of(&db).map_err(text)?;
