@@ -41,6 +41,7 @@ use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, WordArray};
 use crate::record::RecordAt;
 use crate::schema::WordRange;
 use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutex, Ordering, Spin, lock, prefetch};
+use std::ops::Range;
 use std::sync::Arc;
 
 const VERSION_ONE: u64 = 4;
@@ -281,19 +282,11 @@ impl HashIndex {
         if bucket.version() & MOVED != 0 {
             return None;
         }
-        let pick = |likely, slot| {
-            let entry = bucket.word(slot).load(Ordering::Acquire); // HI4, E4
-            std::hint::select_unpredictable(
-                entry >> ADDRESS_BITS == hash >> ADDRESS_BITS,
-                entry,
-                likely,
-            )
-        };
         // Separate cases, so that the usual numbers of words need no loop.
         let likely = match self.node_words {
-            0 => (1..OVERFLOW).fold(0, pick),
-            2 => (3..OVERFLOW).fold(0, pick),
-            words => (1 + words..OVERFLOW).fold(0, pick),
+            0 => pick(bucket, 1..OVERFLOW, hash),
+            2 => pick(bucket, 3..OVERFLOW, hash),
+            words => pick_among(bucket, 1 + words..OVERFLOW, hash),
         };
         record_of(likely)
     }
@@ -924,6 +917,27 @@ fn to_address(array: Box<Array>) -> u64 {
 unsafe fn from_address(address: u64) -> Box<Array> {
     // SAFETY: by this function's contract.
     unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(address as usize)) }
+}
+
+/// Returns the last of a line's `slots` whose record's key probably has this hash; 0 if there is
+/// none. No branch depends on the slots' contents.
+#[inline(always)]
+fn pick(bucket: NodeAt, slots: Range<usize>, hash: u64) -> u64 {
+    slots.fold(0, |likely, slot| {
+        let entry = bucket.word(slot).load(Ordering::Acquire); // HI4, E4
+        std::hint::select_unpredictable(
+            entry >> ADDRESS_BITS == hash >> ADDRESS_BITS,
+            entry,
+            likely,
+        )
+    })
+}
+
+/// Does the work of [`pick`] for unusual numbers of slots.
+#[cold]
+#[inline(never)]
+fn pick_among(bucket: NodeAt, slots: Range<usize>, hash: u64) -> u64 {
+    pick(bucket, slots, hash)
 }
 
 /// Returns the record of a slot; `None` if the slot is empty.

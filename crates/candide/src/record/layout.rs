@@ -96,12 +96,14 @@ impl RecordAt {
     /// Returns a copy of the record's key, which has `count` words.
     pub(crate) fn key_words(self, count: usize) -> KeyWords {
         let mut words = KeyWords::zeros(count);
+        self.copy_key(words.as_mut_slice());
         words
-            .as_mut_slice()
-            .iter_mut()
-            .enumerate()
-            .for_each(|(index, word)| *word = self.key_word(index));
-        words
+    }
+
+    /// Copies the first words of the record's key until `into` is full.
+    #[inline(always)]
+    fn copy_key(self, into: &mut [u64]) {
+        into.iter_mut().enumerate().for_each(|(index, word)| *word = self.key_word(index));
     }
 
     /// Writes the key of a record that is not linked yet (LY3).
@@ -369,14 +371,15 @@ pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<KeyPacking>) -> K
     match packing {
         None if K::WORDS <= FEW => {
             let mut words = [0; FEW];
-            words
-                .iter_mut()
-                .take(K::WORDS)
-                .enumerate()
-                .for_each(|(index, word)| *word = record.key_word(index));
+            record.copy_key(&mut words[..K::WORDS]);
             K::from_words(&words[..K::WORDS])
         }
-        None => K::from_words(record.key_words(K::WORDS).as_slice()),
+        None => {
+            // Not by `key_words`, whose result is copied once more.
+            let mut words = KeyWords::zeros(K::WORDS);
+            record.copy_key(words.as_mut_slice());
+            K::from_words(words.as_slice())
+        }
         Some(packing) => {
             K::from_words(packing.unpack(record.key_words(packing.words()).as_slice()).as_slice())
         }

@@ -90,12 +90,10 @@ pub const fn join<T: Copy, const N: usize, const M: usize>(zero: T, parts: [&[T]
     assert!(N <= KEY_WORDS_MAX, "a key has at most 32 words");
     let (mut all, mut count, mut part) = ([zero; N], 0, 0);
     while part < M {
-        let mut index = 0;
-        while index < parts[part].len() {
-            all[count] = parts[part][index];
-            count += 1;
-            index += 1;
-        }
+        let (_, rest) = all.split_at_mut(count);
+        let (place, _) = rest.split_at_mut(parts[part].len());
+        place.copy_from_slice(parts[part]);
+        count += parts[part].len();
         part += 1;
     }
     all

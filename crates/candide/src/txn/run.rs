@@ -249,7 +249,7 @@ impl<P: Protocol> TxnRunner<P> {
             {
                 self.state.get_mut().begin_view(engine, read_view);
             }
-            let (verdict, result) = match self.attempt(engine, options, effects, &mut body) {
+            let ended = match self.attempt(engine, options, effects, &mut body) {
                 Ok(value) if self.state.get_mut().log.is_none() => return Ok(value),
                 Ok(value) => {
                     return match self.acknowledge(engine, options, effects, &mut starvation) {
@@ -259,29 +259,45 @@ impl<P: Protocol> TxnRunner<P> {
                 }
                 Err(ended) => ended,
             };
-            if !matches!(verdict, Verdict::Conflict(_) | Verdict::Retry(_))
-                && let Err(abort) = self.acknowledge(engine, options, effects, &mut starvation)
-            {
-                return end_unacknowledged(result, abort, effects);
+            let end = self.after_attempt(engine, options, effects, ended, &mut starvation);
+            if let ControlFlow::Break(result) = end {
+                return result;
             }
-            let again = match settle(verdict, result, effects) {
-                ControlFlow::Continue(again) => again,
-                ControlFlow::Break(result) => return result,
-            };
-            let failed = self.state.get_mut().attempt_number;
-            let refusal = match again {
-                Again::Conflict(cause) => {
-                    effects.leave_values(&engine.shared_garbage, VALUES_KEPT);
-                    self.after_conflict(engine, options, cause, failed, &mut starvation)
-                }
-                Again::Retry(change) => {
-                    effects.leave_values(&engine.shared_garbage, 0);
-                    self.await_change(engine, options, change, failed, &mut starvation)
-                }
-            };
-            if let Some(refusal) = refusal {
-                return Err(refusal.into());
+        }
+    }
+
+    /// Ends the transaction with the result of its last attempt, which has not committed; or waits
+    /// for what the next attempt needs.
+    #[cold]
+    #[inline(never)]
+    fn after_attempt<'e, T, E: From<Abort>>(
+        &mut self,
+        engine: &'e Engine<P>,
+        options: &RunOptions<'_>,
+        effects: &Effects,
+        (verdict, result): Ended<'e, T, E>,
+        starvation: &mut Option<StarvationGuard<'e>>,
+    ) -> ControlFlow<Result<T, E>> {
+        if !matches!(verdict, Verdict::Conflict(_) | Verdict::Retry(_))
+            && let Err(abort) = self.acknowledge(engine, options, effects, starvation)
+        {
+            return ControlFlow::Break(end_unacknowledged(result, abort, effects));
+        }
+        let again = settle(verdict, result, effects)?;
+        let failed = self.state.get_mut().attempt_number;
+        let refusal = match again {
+            Again::Conflict(cause) => {
+                effects.leave_values(&engine.shared_garbage, VALUES_KEPT);
+                self.after_conflict(engine, options, cause, failed, starvation)
             }
+            Again::Retry(change) => {
+                effects.leave_values(&engine.shared_garbage, 0);
+                self.await_change(engine, options, change, failed, starvation)
+            }
+        };
+        match refusal {
+            Some(refusal) => ControlFlow::Break(Err(refusal.into())),
+            None => ControlFlow::Continue(()),
         }
     }
 

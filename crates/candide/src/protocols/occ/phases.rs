@@ -6,6 +6,7 @@ use super::early;
 use super::{Attempt, Occ};
 use crate::access::WriteSet;
 use crate::engine::{Committed, Context};
+use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::protocols::shared::cell_lock::{
     begin_install, fence_after_locking, flags_of_deleted, release_cell, release_installed,
@@ -144,13 +145,17 @@ fn choose_version(
             );
             return Ok(version);
         }
-        // The version numbers of this epoch are used up, so the next epoch is begun. The loop loads
-        // the epoch again, still after the last lock, as OC4 requires.
-        context.engine.epochs.advance_past(epoch);
-        if context.engine.epochs.now() == epoch {
-            return Err(Abort::VersionsExhausted);
-        }
+        // The loop loads the epoch again, still after the last lock, as OC4 requires.
+        leave_epoch(context, epoch)?;
     }
+}
+
+/// Begins the next epoch, since the version numbers of `epoch` are used up.
+#[cold]
+#[inline(never)]
+fn leave_epoch(context: &Context<'_, Occ>, epoch: Epoch) -> Result<(), Abort> {
+    context.engine.epochs.advance_past(epoch);
+    if context.engine.epochs.now() == epoch { Err(Abort::VersionsExhausted) } else { Ok(()) }
 }
 
 /// Returns whether `version` exceeds every version that the commit read or replaces, and the last

@@ -67,9 +67,15 @@ impl NodeSet {
     pub(crate) fn clear(&mut self) {
         self.reads.clear();
         if !self.chains.before.is_empty() {
-            self.chains.before.clear();
-            self.chains.last.clear();
+            self.clear_chains();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn clear_chains(&mut self) {
+        self.chains.before.clear();
+        self.chains.last.clear();
     }
 
     #[inline(always)]
