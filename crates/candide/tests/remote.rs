@@ -99,6 +99,10 @@ impl Remote for Counting {
         7
     }
 
+    fn database(&self, own: [u8; 16]) -> [u8; 16] {
+        own
+    }
+
     fn release(&self, last: u64) -> u64 {
         self.note("release");
         last.min(self.released.load(Ordering::SeqCst))

@@ -218,6 +218,15 @@ impl Store {
     /// error is [`StoreError::Failed`]. But if the process ends before the next change, the table
     /// may be there when the database is opened again.
     pub fn add_table(&self, schema: TableSchema) -> Result<u32, StoreError> {
+        self.add_numbered_table(TableSchema { number: 0, ..schema })
+    }
+
+    /// Adds a table as [`add_table`](Store::add_table) does, with the number in `schema` if that is
+    /// free and not 0.
+    ///
+    /// # Errors
+    /// As [`add_table`](Store::add_table).
+    pub fn add_numbered_table(&self, schema: TableSchema) -> Result<u32, StoreError> {
         match self.add_with_free_number(&schema) {
             Err(StoreError::TooManyTables) if self.has_dropped_tables() => {
                 // A checkpoint frees the numbers of dropped tables.
@@ -239,7 +248,9 @@ impl Store {
             return Err(StoreError::TableExists { name: schema.name });
         }
         let tables = &manifest.current().tables;
-        schema.number = free_number(tables).ok_or(StoreError::TooManyTables)?;
+        if schema.number == 0 || manifest.current().table(schema.number).is_some() {
+            schema.number = free_number(tables).ok_or(StoreError::TooManyTables)?;
+        }
         let checked = schema.check().and_then(|()| match schema.row_words() {
             0 if schema.key_words == 0 => Err("its rows have no words".to_string()),
             _ => Ok(()),

@@ -4,6 +4,7 @@ use super::checkpoint_parts::CheckpointParts;
 use super::feed::Feed;
 use super::unopened::Unopened;
 use crate::error::OpenError;
+use crate::format::Uuid;
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
@@ -50,6 +51,10 @@ pub trait Remote: Send + Sync + Debug {
     /// Returns the number by which the copy tells the times apart in which one database writes to
     /// it.
     fn generation(&self) -> u64;
+
+    /// Returns the identity of the database whose log the copy has. `own` is that of the database
+    /// here, which is another one if it has followed.
+    fn database(&self, own: Uuid) -> Uuid;
 
     /// Waits until the copy does not need the segments of the log up to `last`, so that they can be
     /// given back: it has them, or lags so much that it will have a checkpoint instead. Returns the

@@ -6,7 +6,6 @@ use super::shared::{SegmentEnd, Shared};
 use crate::error::ReachError;
 use crate::leader::{Leader, Restart, Snapshot};
 use crate::place::PlaceError;
-use candide::replica::is_own_table;
 use candide_log::OpenError;
 use candide_log::format::catalog::{Catalog, CatalogKind};
 use candide_log::schema::TableSchema;
@@ -108,7 +107,8 @@ pub(super) fn send_snapshot(
     let catalog = Catalog { kind, tables };
     let mut snapshot = leader.snapshot(end.place)?;
     let rows = send_parts(shared, is_given_up, &mut snapshot, from, &catalog)?;
-    let sum = (!rows.have_values).then(|| sum(&catalog.tables, &rows));
+    let has_sum = from.count() > 0 && !rows.have_values;
+    let sum = has_sum.then(|| sum(&catalog.tables, &rows));
     let payload = sum.map(u64::to_le_bytes);
     snapshot.finish(payload.as_ref().map_or(&[], |sum| &sum[..]))?;
     Ok(())
@@ -135,7 +135,7 @@ pub(super) fn send_restart(
 
 /// Returns the sum of all rows of these tables, as a standby has it.
 fn sum(tables: &[TableSchema], rows: &PartRows) -> u64 {
-    let summed = tables.iter().filter(|table| table.is_in_use() && !is_own_table(&table.name));
+    let summed = tables.iter().filter(|table| table.is_in_use());
     let sums = summed
         .filter_map(|table| rows.sums.get(&table.number).map(|sum| table_sum(&table.name, *sum)));
     sums.fold(0, u64::wrapping_add)

@@ -42,6 +42,8 @@ pub(super) struct Compare<'a> {
     end: LogPlace,
     /// The stamp generation and the cut of the last object.
     cut: (u64, u64),
+    /// Whether the place has only a snapshot of what follows.
+    pub(super) has_met_snapshot: bool,
 }
 
 impl<'a> Compare<'a> {
@@ -54,7 +56,7 @@ impl<'a> Compare<'a> {
         let words = known.map_or(0, |known| known.words as usize);
         let current = if words > 0 { local.next_block()? } else { None };
         let cut = known.map_or((0, 0), |known| known.cut);
-        Ok(Compare { local, current, words, end: begin, cut })
+        Ok(Compare { local, current, words, end: begin, cut, has_met_snapshot: false })
     }
 
     /// Returns what is known now, if the place has the log up to `position`.
@@ -100,6 +102,7 @@ impl<'a> Compare<'a> {
 
 impl Receiver for Compare<'_> {
     fn begin(&mut self, _: &Object) -> Result<(), Refusal> {
+        self.has_met_snapshot = true;
         let what = "the place has only a snapshot of what this directory is known to have lacked";
         Err(Box::new(Different(what.to_string())))
     }

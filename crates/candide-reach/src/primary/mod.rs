@@ -13,4 +13,5 @@ mod sender;
 mod shared;
 
 pub use options::ReplicateOptions;
+pub(crate) use remote::Primary;
 pub use replicate::Replicate;

@@ -11,6 +11,8 @@ use candide_log::store::{LogPlace, Unopened};
 
 const MAGIC: &[u8; 8] = b"candiREM";
 const VERSION: u64 = 1;
+/// What is there instead of a position if the directory follows.
+const FOLLOWING: u64 = 2;
 /// The most numbers of claims that a note has.
 const NUMBERS_MAX: usize = 10_000;
 
@@ -23,6 +25,9 @@ pub(super) struct Note {
     pub(super) numbers: Vec<u64>,
     /// Up to where the place has the log; `None` if it is not known to have any.
     pub(super) known: Option<Known>,
+    /// Whether the directory follows the database, and a promotion has not ended. Then nothing is
+    /// known.
+    pub(super) is_following: bool,
 }
 
 /// A position in the place and in the local log up to which both have the same records.
@@ -60,7 +65,7 @@ impl Note {
         words.push(self.numbers.len() as u64);
         words.extend_from_slice(&self.numbers);
         match self.known {
-            None => words.push(0),
+            None => words.push(if self.is_following { FOLLOWING } else { 0 }),
             Some(Known { position: Position { last, is_end }, local, words: count, cut }) => {
                 words.extend([1, last.generation, last.place, last.crc.into(), is_end.into()]);
                 words.extend([local.segment, local.offset, count, cut.0, cut.1]);
@@ -94,8 +99,13 @@ impl Note {
         }
         let count = next()?;
         let numbers = (0..count).map(|_| next()).collect::<Result<_, _>>()?;
+        let mut is_following = false;
         let known = match next()? {
             0 => None,
+            FOLLOWING => {
+                is_following = true;
+                None
+            }
             1 => {
                 let last = Link { generation: next()?, place: next()?, crc: next()? as u32 };
                 let position = Position { last, is_end: next()? != 0 };
@@ -108,7 +118,7 @@ impl Note {
         if next().is_ok() || !rest.is_empty() {
             return Err(damaged("there are bytes behind it"));
         }
-        Ok(Note { database, numbers, known })
+        Ok(Note { database, numbers, known, is_following })
     }
 }
 
@@ -125,9 +135,9 @@ mod tests {
             words: 2,
             cut: (4, 77),
         };
-        for known in [None, Some(known)] {
+        for (known, is_following) in [(None, false), (None, true), (Some(known), false)] {
             let database = *b"a database's uuid".first_chunk().expect("16 bytes");
-            let note = Note { database, numbers: vec![1, u64::MAX], known };
+            let note = Note { database, numbers: vec![1, u64::MAX], known, is_following };
             let bytes = note.encode();
             assert_eq!(Note::decode(&bytes), Ok(note));
             for place in 0..bytes.len() {

@@ -67,6 +67,11 @@ impl Opener {
     pub(super) fn claim_again(&self, unopened: &Unopened<'_>, own: Uuid) -> Result<Led, OpenError> {
         let of_own = || Note { database: own, ..Note::default() };
         let note = Note::of(unopened)?.unwrap_or_else(of_own);
+        if note.is_following {
+            let what = "this directory follows the database whose log is in the place, and a \
+                        promotion of it has not ended; follow again, and promote";
+            return Err(OpenError::Remote(what.into()));
+        }
         let database = note.database;
         let access = self.access(database);
         let newest = access.newest_claim().map_err(refused)?;
@@ -131,7 +136,9 @@ impl Opener {
         let position = known.map(|known| known.position).unwrap_or_default();
         let Access { place, database, patience } = access.clone();
         let mut follower = Follower::new(place, database, position, patience);
+        let mut last = position.last;
         loop {
+            last = if compare.has_met_snapshot { last } else { follower.position().last };
             match follower.step(&mut compare) {
                 Ok(Progress::Nothing) => break,
                 Ok(_) => {}
@@ -144,15 +151,21 @@ impl Opener {
                 Err(error) => return Err(refused(error)),
             }
         }
+        let has_met_snapshot = compare.has_met_snapshot;
         match compare.rest()?.1 {
             0 => Ok(()),
             count => {
-                let last = follower.position().last;
-                let what = format!(
-                    "{count} transactions are only here; both agree up to block {} of generation \
-                     {} of the place",
-                    last.place, last.generation
-                );
+                let (place, generation) = (last.place, last.generation);
+                let what = match has_met_snapshot {
+                    true => format!(
+                        "{count} transactions cannot be compared, since the place has only a \
+                         snapshot behind block {place} of generation {generation}"
+                    ),
+                    false => format!(
+                        "{count} transactions are only here; both agree up to block {place} of \
+                         generation {generation} of the place"
+                    ),
+                };
                 Err(OpenError::Diverged { what })
             }
         }

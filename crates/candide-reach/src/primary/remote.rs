@@ -26,16 +26,19 @@
 #![forbid(unsafe_code)]
 
 use super::checkpoints::send_snapshot;
-use super::note::Note;
+use super::note::{Known, Note};
 use super::opening::{Led, Opener, refused};
 use super::options::ReplicateOptions;
 use super::sender::{OBJECT_BYTES, Sender};
 use super::shared::{Shared, State};
 use crate::access::Patience;
+use crate::leader::Leader;
 use crate::place::Place;
 use candide_log::OpenError;
-use candide_log::store::{CheckpointParts, Feed, Remote, Replies, Unopened};
+use candide_log::format::Uuid;
+use candide_log::store::{CheckpointParts, Feed, LogPlace, Remote, Replies, Unopened};
 use std::fmt::Debug;
+use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder, JoinHandle};
@@ -46,8 +49,10 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A remote that writes the log into a place.
 #[derive(Debug)]
-pub(super) struct Primary {
+pub(crate) struct Primary {
     opener: Opener,
+    /// Whether this is the remote of a standby, which writes once the standby is promoted.
+    is_of_standby: bool,
     shared: Arc<Shared>,
     opening: Mutex<Opening>,
 }
@@ -57,13 +62,49 @@ pub(super) struct Primary {
 struct Opening {
     /// The lead that has begun before the contents were loaded.
     led: Option<Led>,
+    /// What a standby needs to begin to lead.
+    following: Option<(Feed, Arc<dyn Replies>)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Primary {
     pub(super) fn new(place: Arc<dyn Place>, options: ReplicateOptions) -> Primary {
         let (shared, opening) = Default::default();
-        Primary { opener: Opener { place, options }, shared, opening }
+        Primary { opener: Opener { place, options }, is_of_standby: false, shared, opening }
+    }
+
+    /// Returns the remote of a standby.
+    pub(crate) fn of_standby(place: Arc<dyn Place>, options: ReplicateOptions) -> Primary {
+        Primary { is_of_standby: true, ..Primary::new(place, options) }
+    }
+
+    /// Notes in the directory of a standby, before it claims, the number of its claim.
+    pub(crate) fn note_promotion(&self, database: Uuid, number: u64) -> io::Result<()> {
+        let note = Note { database, numbers: vec![number], known: None, is_following: true };
+        match &self.opening().following {
+            Some((feed, _)) => feed.remember(&note.encode()),
+            None => Err(io::Error::other("the standby is closed")),
+        }
+    }
+
+    /// Begins to write the log of a standby, which has claimed. The place has everything that is
+    /// durable here, up to a cut of a stamp generation, and nothing else has been written. Unless
+    /// each table `has_same_number` in the log of the place, that gets a checkpoint first.
+    pub(crate) fn lead(
+        &self,
+        database: Uuid,
+        leader: Leader,
+        cut: (u64, u64),
+        has_same_numbers: bool,
+    ) -> Result<Arc<Leader>, OpenError> {
+        let mut opening = self.opening();
+        let (feed, replies) = opening.following.take().expect("a standby leads once");
+        // From now on, no segment is given back that is not closed yet.
+        self.shared.has_led.store(true, Ordering::SeqCst);
+        let local = if has_same_numbers { feed.end() } else { LogPlace::default() };
+        let known = Known { position: leader.position(), local, words: 0, cut };
+        let led = Led { database, leader, known, bytes: 0, lacks_log: !has_same_numbers };
+        self.start(&mut opening, led, feed, replies)
     }
 
     fn opening(&self) -> MutexGuard<'_, Opening> {
@@ -91,27 +132,34 @@ impl Primary {
         led: Led,
         mut feed: Feed,
         replies: Arc<dyn Replies>,
-    ) -> Result<(), OpenError> {
+    ) -> Result<Arc<Leader>, OpenError> {
         let Led { database, leader, known, bytes, lacks_log } = led;
         if !lacks_log {
             feed.go_to(known.local);
         }
         let leader = Arc::new(leader);
         self.shared.generation.store(leader.generation(), Ordering::SeqCst);
-        *self.shared.state() = State {
-            replies: Some(Arc::clone(&replies)),
-            leader: Some(Arc::clone(&leader)),
-            durable: (0, bytes),
-            lacks_log,
-            ..State::default()
-        };
+        {
+            let mut state = self.shared.state();
+            *state = State {
+                database: Some(database),
+                replies: Some(Arc::clone(&replies)),
+                leader: Some(Arc::clone(&leader)),
+                durable: (state.durable.0, bytes),
+                wanted: state.wanted,
+                release: (state.release.0, 0),
+                lacks_log,
+                ..State::default()
+            };
+        }
+        let led = Arc::clone(&leader);
         let shared = Arc::clone(&self.shared);
         let sender =
             Sender::new(shared, self.opener.options, (database, leader), known, feed, replies);
         sender.note().map_err(|source| OpenError::Io { file: "REMOTE".to_string(), source })?;
         let thread = Builder::new().name("candide-reach".to_string()).spawn(move || sender.run());
         opening.thread = Some(thread.map_err(|error| OpenError::Remote(error.into()))?);
-        Ok(())
+        Ok(led)
     }
 }
 
@@ -120,6 +168,15 @@ impl Remote for Primary {
         if self.opening().thread.is_some() {
             let what = "another open database uses these options; make others for each database";
             return Err(OpenError::Remote(what.into()));
+        }
+        *self.shared.state() = State::default();
+        if self.is_of_standby {
+            let has_led = Note::of(unopened)?.is_some_and(|note| !note.is_following);
+            if has_led {
+                let what = "this directory has led; set it aside, and follow by a new one";
+                return Err(OpenError::Remote(what.into()));
+            }
+            return Ok(());
         }
         if self.opener.options.is_alone {
             *self.shared.state() = self.alone(unopened)?;
@@ -150,15 +207,22 @@ impl Remote for Primary {
             return Ok(());
         }
         let mut opening = self.opening();
+        if self.is_of_standby {
+            opening.following = Some((feed, replies));
+            return Ok(());
+        }
         let led = match opening.led.take() {
             Some(led) => led,
             None => self.opener.claim_new(&feed)?,
         };
-        self.start(&mut opening, led, feed, replies)
+        self.start(&mut opening, led, feed, replies).map(drop)
     }
 
     fn copies(&self) -> bool {
-        !self.opener.options.is_alone
+        match self.is_of_standby {
+            true => self.shared.has_led.load(Ordering::SeqCst),
+            false => !self.opener.options.is_alone,
+        }
     }
 
     fn durable(&self, cut: u64, bytes: u64) {
@@ -196,10 +260,14 @@ impl Remote for Primary {
         self.shared.generation.load(Ordering::SeqCst)
     }
 
+    fn database(&self, own: Uuid) -> Uuid {
+        self.shared.state().database.unwrap_or(own)
+    }
+
     fn release(&self, last: u64) -> u64 {
         let mut state = self.shared.state();
         let lags = |state: &State| state.unsent() > self.opener.options.backlog;
-        if self.opener.options.is_alone {
+        if !self.copies() {
             let kept = state.kept.filter(|_| !lags(&state));
             return kept.map_or(last, |kept| last.min(kept - 1));
         }
@@ -249,8 +317,8 @@ impl Remote for Primary {
     }
 
     fn close(&self) {
-        let Opening { led, thread } = std::mem::take(&mut *self.opening());
-        drop(led);
+        let Opening { led, following, thread } = std::mem::take(&mut *self.opening());
+        drop((led, following));
         self.shared.state().closing = Some(Instant::now() + CLOSE_PATIENCE);
         self.shared.called.notify_one();
         self.shared.worked.notify_all();

@@ -10,10 +10,12 @@ use crate::error::ReachError;
 use crate::leader::{Block, Leader};
 use crate::object::CONTENT_BYTES_MAX;
 use crate::place::PlaceError;
+use candide::replica::is_own_table;
 use candide_log::format::Uuid;
 use candide_log::format::bytes::word_bytes;
 use candide_log::format::catalog::{Catalog, CatalogKind};
 use candide_log::format::segment::SEGMENT_HEADER_BYTES;
+use candide_log::schema::TableSchema;
 use candide_log::store::{Feed, LogPlace, Replies, Run};
 use std::io;
 use std::ops::ControlFlow;
@@ -135,7 +137,7 @@ impl Sender {
 
     /// Returns the catalog with all tables.
     fn whole(&mut self, behind: (u64, u64), is_anew: bool) -> Catalog {
-        let tables = self.feed.tables();
+        let tables: Vec<_> = self.feed.tables().into_iter().map(for_readers).collect();
         self.tables = Arc::new(tables.iter().map(|table| (table.number, table.clone())).collect());
         Catalog { kind: CatalogKind::Whole { own: self.own, behind, is_anew }, tables }
     }
@@ -195,6 +197,11 @@ impl Sender {
             sent = Some(send_restart(shared, &is_given_up, leader, &catalog, parts));
         });
         match sent {
+            None if local == LogPlace::default() => {
+                // The first checkpoint is being made.
+                self.shared.pause(self.shared.state(), PAUSE);
+                return Ok(false);
+            }
             None => {
                 // The checkpoint has failed.
                 self.shared.state().lacks_log = false;
@@ -240,7 +247,8 @@ impl Sender {
         // The end of a log behind which another directory has led has nothing but its last cut.
         run.last = run.last.filter(|last| last.0 >= self.last.0);
         let is_whole = self.feed.place() >= end;
-        let tables = std::mem::take(&mut run.tables);
+        let tables = std::mem::take(&mut run.tables).into_iter();
+        let tables: Vec<_> = tables.map(for_readers).collect();
         if !tables.is_empty() {
             let known = Arc::make_mut(&mut self.tables);
             known.extend(tables.iter().map(|table| (table.number, table.clone())));
@@ -356,9 +364,14 @@ impl Sender {
     /// Notes in the directory up to where the place has the log.
     pub(super) fn note(&self) -> io::Result<()> {
         let (numbers, known) = (vec![self.leader.number()], Some(self.known));
-        let note = Note { database: self.database, numbers, known };
+        let note = Note { database: self.database, numbers, known, is_following: false };
         self.feed.remember(&note.encode())
     }
+}
+
+/// Returns a table as readers know it: what a standby has had for itself is dropped.
+fn for_readers(table: TableSchema) -> TableSchema {
+    if table.is_in_use() && is_own_table(&table.name) { table.dropped() } else { table }
 }
 
 /// Divides records into pieces of at most `bytes` bytes, or one record. At least one piece.

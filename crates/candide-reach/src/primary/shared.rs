@@ -3,10 +3,11 @@
 #![forbid(unsafe_code)]
 
 use crate::leader::Leader;
+use candide_log::format::Uuid;
 use candide_log::schema::TableSchema;
 use candide_log::store::Replies;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ pub(super) struct Shared {
     pub(super) generation: AtomicU64,
     /// The number of appends that have begun.
     pub(super) appends: AtomicU64,
+    /// Whether a standby that has been promoted writes to the place.
+    pub(super) has_led: AtomicBool,
     state: Mutex<State>,
     /// Wakes the thread.
     pub(super) called: Condvar,
@@ -28,6 +31,8 @@ pub(super) struct Shared {
 
 #[derive(Debug, Default)]
 pub(super) struct State {
+    /// The database whose log the place has; `None` without a lead.
+    pub(super) database: Option<Uuid>,
     pub(super) replies: Option<Arc<dyn Replies>>,
     pub(super) leader: Option<Arc<Leader>>,
     /// The cut up to which commits are durable here, and the bytes of records.

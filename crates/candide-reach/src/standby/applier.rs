@@ -111,9 +111,13 @@ impl Applier {
         self.sums.compare(floor)
     }
 
-    /// Ends following.
-    pub(super) fn promote(self) -> Result<Database<Mvcc>, StandbyError> {
-        self.replica.promote().map_err(|error| StandbyError::Stopped(error.to_string()))
+    /// Ends following. Calls `ready` as [`Replica::promote_with`] does.
+    pub(super) fn promote(
+        self,
+        ready: &mut dyn FnMut(bool) -> Result<(), candide::Error>,
+    ) -> Result<Database<Mvcc>, StandbyError> {
+        let promoted = self.replica.promote_with(ready);
+        promoted.map_err(|error| StandbyError::Stopped(error.to_string()))
     }
 
     fn over(&mut self, what: String) -> Refusal {
@@ -125,7 +129,8 @@ impl Applier {
         applied.map_err(|error| self.over(error.to_string()))
     }
 
-    fn state(&self) -> (u64, u64) {
+    /// Returns the stamp generation and the cut of the last object.
+    pub(super) fn state(&self) -> (u64, u64) {
         self.noted.map_or((0, 0), |noted| noted.state)
     }
 

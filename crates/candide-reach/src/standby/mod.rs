@@ -25,11 +25,13 @@ use crate::follower::{Follower, Progress};
 use crate::leader::{Claim, Leader, Position};
 use crate::object::FloorNumber;
 use crate::place::Place;
+use crate::primary::{Primary, ReplicateOptions};
 use crate::random;
 use crate::tools;
 use applier::{Applier, Refused};
 use candide::replica::Replica;
-use candide::{Builder, Database, LogOptions, Mvcc};
+use candide::{Builder, Database, Error, LogOptions, Mvcc, OpenError};
+use candide_log::disk::Disk;
 use candide_log::format::Uuid;
 use note::Noted;
 use reached::Reached;
@@ -50,13 +52,14 @@ pub struct StandbyOptions {
     builder: Builder<Mvcc>,
     log: LogOptions,
     patience: Patience,
+    replicate: ReplicateOptions,
 }
 
 impl Default for StandbyOptions {
     fn default() -> StandbyOptions {
         let (builder, log, patience) =
             (Database::<Mvcc>::builder(), LogOptions::new(), Patience::default());
-        StandbyOptions { builder, log, patience }
+        StandbyOptions { builder, log, patience, replicate: ReplicateOptions::new() }
     }
 }
 
@@ -83,6 +86,12 @@ impl StandbyOptions {
     pub fn patience(self, patience: Patience) -> StandbyOptions {
         StandbyOptions { patience, ..self }
     }
+
+    /// Sets how the database writes to the place once the standby has been promoted.
+    #[must_use]
+    pub fn replicate(self, replicate: ReplicateOptions) -> StandbyOptions {
+        StandbyOptions { replicate, ..self }
+    }
 }
 
 /// A database that follows the one whose log is in a place.
@@ -93,6 +102,8 @@ impl StandbyOptions {
 pub struct Standby {
     db: Database<Mvcc>,
     place: Arc<dyn Place>,
+    /// What writes to the place after a promotion.
+    primary: Option<Arc<Primary>>,
     options: StandbyOptions,
     database: Uuid,
     reached: Arc<Reached>,
@@ -109,10 +120,13 @@ struct Ended {
 /// What a promotion has made of a standby.
 #[derive(Debug)]
 pub struct Promoted {
-    /// The database, which the program can write to. It has all that the place has.
+    /// The database, which the program can write to. It has all that the place has, and its log
+    /// goes there from now on, so that transactions can wait for
+    /// [`Level::Replicated`](candide::Level::Replicated). It is opened again with
+    /// [`replicate`](crate::Replicate::replicate).
     pub database: Database<Mvcc>,
-    /// The leader of the new generation.
-    pub leader: Leader,
+    /// The leader of the new generation, by which the database writes.
+    pub leader: Arc<Leader>,
 }
 
 impl Standby {
@@ -128,11 +142,29 @@ impl Standby {
         dir: impl AsRef<Path>,
         options: StandbyOptions,
     ) -> Result<Standby, StandbyError> {
-        let replica = options.builder.clone().follow(dir, options.log.clone())?;
-        Standby::of(Arc::new(place), replica, options)
+        let place: Arc<dyn Place> = Arc::new(place);
+        let (primary, log) = with_primary(&place, &options);
+        let replica = options.builder.clone().follow(dir, log)?;
+        Standby::begin(place, replica, Some(primary), options)
     }
 
-    /// As [`Standby::follow`], with a replica that is open, such as one on a simulated disk.
+    /// As [`Standby::follow`], on a disk, which may be a simulated one.
+    ///
+    /// # Errors
+    /// As [`Standby::follow`].
+    #[doc(hidden)]
+    pub fn follow_on(
+        place: Arc<dyn Place>,
+        disk: Arc<dyn Disk>,
+        options: StandbyOptions,
+    ) -> Result<Standby, StandbyError> {
+        let (primary, log) = with_primary(&place, &options);
+        let replica = options.builder.clone().follow_on(disk, log)?;
+        Standby::begin(place, replica, Some(primary), options)
+    }
+
+    /// As [`Standby::follow`], with a replica that is open, whose database does not write to the
+    /// place after a promotion.
     ///
     /// # Errors
     /// As [`Standby::follow`].
@@ -140,6 +172,15 @@ impl Standby {
     pub fn of(
         place: Arc<dyn Place>,
         replica: Replica<Mvcc>,
+        options: StandbyOptions,
+    ) -> Result<Standby, StandbyError> {
+        Standby::begin(place, replica, None, options)
+    }
+
+    fn begin(
+        place: Arc<dyn Place>,
+        replica: Replica<Mvcc>,
+        primary: Option<Arc<Primary>>,
         options: StandbyOptions,
     ) -> Result<Standby, StandbyError> {
         let noted = replica.note().map(|note| Noted::of(&note));
@@ -168,7 +209,7 @@ impl Standby {
                 .spawn(move || run(follower, applier, &place, &options, &reached))
                 .map_err(|error| StandbyError::Stopped(error.to_string()))?
         };
-        Ok(Standby { db, place, options, database, reached, thread: Some(thread) })
+        Ok(Standby { db, place, primary, options, database, reached, thread: Some(thread) })
     }
 
     /// Returns the database, which the program reads.
@@ -223,16 +264,39 @@ impl Standby {
         if let Some(failure) = self.reached.failure() {
             return Err(StandbyError::Stopped(failure));
         }
+        let number = random::number();
+        if let Some(primary) = &self.primary {
+            let noted = primary.note_promotion(self.database, number);
+            noted.map_err(|source| OpenError::Io { file: "REMOTE".to_string(), source })?;
+        }
         let claim = Claim {
             database: self.database,
-            number: random::number(),
+            number,
             earlier: &[],
             against_others: true,
             position: Some(position),
             patience: self.options.patience,
         };
         let leader = Leader::claim(Arc::clone(&self.place), &claim, &mut applier)?;
-        let database = applier.promote()?;
+        let Some(primary) = &self.primary else {
+            let database = applier.promote(&mut |_| Ok(()))?;
+            return Ok(Promoted { database, leader: Arc::new(leader) });
+        };
+        let (cut, mut leader, mut led) = (applier.state(), Some(leader), None);
+        let mut has_same = true;
+        let database = applier.promote(&mut |has_same_numbers| {
+            has_same = has_same_numbers;
+            let leader = leader.take().expect("it is called once");
+            let begun = primary.lead(self.database, leader, cut, has_same_numbers);
+            led = Some(begun.map_err(|error| Error::Files { problem: error.to_string() })?);
+            Ok(())
+        })?;
+        if !has_same {
+            // The place gets it.
+            let made = database.checkpoint();
+            made.map_err(|error| StandbyError::Stopped(error.to_string()))?;
+        }
+        let leader = led.expect("the primary leads");
         Ok(Promoted { database, leader })
     }
 }
@@ -250,6 +314,13 @@ impl Debug for Standby {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Standby").field("place", &self.place).finish_non_exhaustive()
     }
+}
+
+/// Returns what writes to the place after a promotion, and options of the log with it.
+fn with_primary(place: &Arc<dyn Place>, options: &StandbyOptions) -> (Arc<Primary>, LogOptions) {
+    let primary = Arc::new(Primary::of_standby(Arc::clone(place), options.replicate));
+    let log = options.log.clone().remote(Arc::<Primary>::clone(&primary));
+    (primary, log)
 }
 
 /// What a step has met.

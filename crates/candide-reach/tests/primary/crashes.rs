@@ -1,13 +1,14 @@
 //! Primaries that end before any of their requests: the next opening finds all that was
 //! acknowledged, and so does a process that is promoted.
 
+use crate::promoted::{add, follow_on, reopen};
 use crate::rows::{Rows, counts, read};
 use crate::snapshots::{briefly, open_alone};
 use crate::{Item, insert, open, uuid};
 use candide_log_testing::SimDisk;
 use candide_reach::sim::SimPlace;
 use candide_reach::tools::verify;
-use candide_reach::{Claim, Leader, Patience, Place, random_number};
+use candide_reach::{Claim, Leader, Patience, Place, Promoted, random_number};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -66,13 +67,12 @@ impl Scene {
         self.acknowledged.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Checks all images.
-    fn check(self, database: [u8; 16]) {
+    /// Checks that, of all images, a process that is promoted has what was acknowledged. Returns
+    /// them.
+    fn check_place(&self, database: [u8; 16]) -> Vec<Image> {
         let images = std::mem::take(&mut *self.images.lock().unwrap());
         assert!(images.len() > 20, "{}", images.len());
-        for (number, Image { disk, place, acknowledged }) in images.into_iter().enumerate() {
-            // A process that is promoted, if the place had a state.
-            let elsewhere = copy(&place);
+        for (number, Image { place, acknowledged, .. }) in images.iter().enumerate() {
             let mut rows = Rows::default();
             let claim = Claim {
                 database,
@@ -82,9 +82,16 @@ impl Scene {
                 position: None,
                 patience: Patience::default(),
             };
-            Leader::claim(Arc::new(elsewhere), &claim, &mut rows).unwrap();
-            assert!(rows.rows.len() as u64 >= acknowledged, "image {number}: {rows:?}");
-            // The directory.
+            Leader::claim(Arc::new(copy(place)), &claim, &mut rows).unwrap();
+            assert!(rows.rows.len() as u64 >= *acknowledged, "image {number}: {rows:?}");
+        }
+        images
+    }
+
+    /// Checks all images.
+    fn check(self, database: [u8; 16]) {
+        let images = self.check_place(database);
+        for (number, Image { disk, place, acknowledged }) in images.into_iter().enumerate() {
             let (db, items) =
                 open(&disk, &place, briefly()).unwrap_or_else(|e| panic!("image {number}: {e}"));
             insert(&db, &items, 1_000_000).unwrap();
@@ -157,4 +164,47 @@ fn a_directory_that_comes_back_may_end_before_any_request_of_its_restart() {
     db.checkpoint().unwrap();
     drop((db, items));
     scene.check(database);
+}
+
+#[test]
+fn a_standby_may_end_before_any_request_of_its_promotion() {
+    let scene = scene();
+    let (db, items) = open(&SimDisk::default(), &scene.place, briefly()).unwrap();
+    let database = uuid(&db);
+    (0..3).for_each(|id| insert(&db, &items, id).unwrap());
+    scene.acknowledged.fetch_add(3, Ordering::SeqCst);
+    drop((db, items));
+    let Promoted { database: db, .. } =
+        follow_on(&scene.watched(), &scene.disk).unwrap().promote().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    for id in 10..13 {
+        add(&db, &items, id).unwrap();
+        scene.acknowledge();
+    }
+    db.checkpoint().unwrap();
+    drop((db, items));
+    let images = scene.check_place(database);
+    let mut led = 0;
+    for (number, Image { disk, place, acknowledged }) in images.into_iter().enumerate() {
+        let (db, items) = match reopen(&place, &disk) {
+            Ok(opened) => {
+                led += 1;
+                opened
+            }
+            // It has not led yet, and follows again.
+            Err(_) => {
+                let standby = follow_on(&place, &disk);
+                let standby = standby.unwrap_or_else(|error| panic!("image {number}: {error}"));
+                let promoted = standby.promote();
+                let db = promoted.unwrap_or_else(|e| panic!("image {number}: {e}")).database;
+                let items = db.table::<Item>("items").unwrap();
+                (db, items)
+            }
+        };
+        add(&db, &items, 1_000_000).unwrap();
+        let here = db.run(|tx| items.iter(tx, ()).count()).unwrap();
+        assert!(here as u64 > acknowledged, "image {number}");
+        assert_eq!(counts(&place, database).len(), here, "image {number}");
+    }
+    assert!(led > 5, "{led}");
 }

@@ -4,6 +4,7 @@
 
 mod alone;
 mod crashes;
+mod promoted;
 mod rows;
 mod snapshots;
 

@@ -3,10 +3,11 @@
 use candide_log::format::catalog::{Catalog, CatalogKind};
 use candide_log::format::checkpoint::{Contents, PartDecoder};
 use candide_log::format::commit::records;
+use candide_log::schema::TableSchema;
 use candide_reach::object::Object;
 use candide_reach::sim::SimPlace;
 use candide_reach::{Follower, Patience, Position, Progress, Receiver, Refusal};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What a reader of the place makes of it: rows by table and key, and the cut.
@@ -17,10 +18,26 @@ pub struct Rows {
     pub generation: u64,
     pub own: u64,
     pub cut: u64,
+    /// Tables of which records mean nothing.
+    dropped: BTreeSet<u32>,
     /// Records above the cut.
     pending: Vec<u64>,
     pub blocks: usize,
     pub snapshots: usize,
+}
+
+impl Rows {
+    fn set(&mut self, tables: Vec<TableSchema>) {
+        for table in tables {
+            if table.is_dropped() {
+                self.tables.remove(&table.number);
+                self.dropped.insert(table.number);
+            } else {
+                self.dropped.remove(&table.number);
+                self.tables.insert(table.number, table.name);
+            }
+        }
+    }
 }
 
 impl Receiver for Rows {
@@ -39,9 +56,7 @@ impl Receiver for Rows {
             };
             assert_eq!(behind, (self.generation, self.cut));
             self.own = own;
-            for table in catalog.tables {
-                self.tables.insert(table.number, table.name);
-            }
+            self.set(catalog.tables);
         }
         if part.payload().is_empty() {
             return Ok(());
@@ -50,7 +65,7 @@ impl Receiver for Rows {
         while decoder.left() > 0 {
             let block = decoder.block(&part.payload()[decoder.offset() as usize..])?;
             if let Contents::Rows { table, .. } = block.contents {
-                for (key, words) in block.rows() {
+                for (key, words) in block.rows().filter(|_| self.tables.contains_key(&table)) {
                     self.rows.insert((table as u16, key[0]), words.to_vec());
                 }
             }
@@ -74,9 +89,7 @@ impl Receiver for Rows {
                     self.cut = 0;
                 }
             }
-            for table in catalog.tables {
-                self.tables.insert(table.number, table.name);
-            }
+            self.set(catalog.tables);
         }
         if header.stamp_generation != self.generation {
             self.pending.clear();
@@ -100,6 +113,9 @@ impl Receiver for Rows {
         for (_, words) in due {
             for record in records(&words) {
                 for change in record?.entries() {
+                    if self.dropped.contains(&change.table.into()) {
+                        continue;
+                    }
                     assert!(self.tables.contains_key(&change.table.into()), "an unknown table");
                     let row = self.rows.entry((change.table, change.key[0])).or_insert(vec![0]);
                     row[usize::from(change.first)] = change.words[0];

@@ -38,7 +38,7 @@ fn floor(place: &SimPlace) -> Object {
 }
 
 /// Follows a place by a new database.
-fn follow(place: &SimPlace) -> Standby {
+pub fn follow(place: &SimPlace) -> Standby {
     let replica =
         Database::<Mvcc>::builder().follow_on(Arc::new(SimDisk::new()), LogOptions::new());
     Standby::of(Arc::new(place.clone()), replica.unwrap(), StandbyOptions::new()).unwrap()

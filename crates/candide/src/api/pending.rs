@@ -93,8 +93,9 @@ impl<T, E> Pending<T, E> {
     /// for it, to see what the transaction has written or seen. `None` without such a copy.
     pub fn position(&self) -> Option<Position> {
         let open = self.open.as_ref()?;
-        let generation = open.log().progress.copy()?.generation();
-        Some(Position { database: open.store().uuid(), generation, stamp: self.awaited.stamp })
+        let copy = open.log().progress.copy()?;
+        let (database, generation) = (copy.database(open.store().uuid()), copy.generation());
+        Some(Position { database, generation, stamp: self.awaited.stamp })
     }
 }
 

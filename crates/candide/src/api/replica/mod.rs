@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod made;
 mod notes;
 mod rows;
 mod tables;
@@ -215,13 +216,27 @@ impl<P: Replicable> Replica<P> {
     /// [`Error::FollowingEnded`] if the replica has ended by an error, or is not at a whole object;
     /// and those of [`Database::sync`]. The database follows no more, and the program cannot write
     /// to it.
-    pub fn promote(mut self) -> Result<Database<P>, Error> {
+    pub fn promote(self) -> Result<Database<P>, Error> {
+        self.promote_with(&mut |_| Ok(()))
+    }
+
+    /// As [`Replica::promote`]. Calls `ready` when everything that has been applied is durable, and
+    /// nothing has been written since. Its argument says whether each table has the number in the
+    /// log here that it has in the other database.
+    ///
+    /// # Errors
+    /// As [`Replica::promote`], and that of `ready`.
+    pub fn promote_with(
+        mut self,
+        ready: &mut dyn FnMut(bool) -> Result<(), Error>,
+    ) -> Result<Database<P>, Error> {
         if self.has_ended || self.applier.is_loading() || self.note().is_none() {
             return Err(Error::FollowingEnded);
         }
         self.begin().map_err(|_| Error::FollowingEnded)?;
         let inner = &self.db.inner;
-        let raised = self.db.sync().and_then(|()| raise_sequences(inner, self.applier.session()));
+        let is_ready = self.db.sync().and_then(|()| ready(self.applier.has_same_numbers()));
+        let raised = is_ready.and_then(|()| raise_sequences(inner, self.applier.session()));
         if let Err(error) = raised {
             self.following().give_back(true);
             return Err(error);

@@ -3,16 +3,18 @@
 
 #![forbid(unsafe_code)]
 
+use super::made::make;
 use crate::api::find_table;
 use crate::api::session::Session;
 use crate::api::table::Table;
-use crate::catalog::TableOptions;
+use crate::catalog::{TableOptions, schema_of};
 use crate::engine::Protocol;
 use crate::error::{Abort, Error};
 use crate::handle::Handle;
 use crate::schema::column::Whole;
 use crate::schema::{Group, Hashed, Meta, Record, RowReader, RowType, RowWriter};
 use crate::txn::Tx;
+use candide_log::schema::{TABLE_NUMBER_MAX, TableSchema};
 use std::collections::BTreeMap;
 
 /// The number of words of a [`Note`].
@@ -100,6 +102,11 @@ impl<P: Protocol> Notes<P> {
             return Err(Error::NoReplica);
         }
         let row = RowType::of::<Row>();
+        if logged.is_empty() {
+            // The numbers of other tables are free for those that have them in the other database.
+            let schema = TableSchema { number: TABLE_NUMBER_MAX, ..schema_of(NOTES, &row) };
+            make(inner, schema)?;
+        }
         let core = find_table(inner, NOTES, TableOptions::default(), &row)?;
         let table = Table::<Row, P>::new(inner.clone(), core.clone());
         let keys = session.linked_keys(&core);

@@ -69,6 +69,11 @@ impl<P: Protocol> Applier<P> {
         &mut self.session
     }
 
+    /// Returns whether each table has the number here that it has in the other database.
+    pub(super) fn has_same_numbers(&self) -> bool {
+        self.tables.have_same_numbers()
+    }
+
     /// Returns whether a snapshot is being taken in.
     pub(super) fn is_loading(&self) -> bool {
         self.loading.is_some()

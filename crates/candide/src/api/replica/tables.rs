@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 use super::error::ReplicaError;
+use super::made::make;
 use super::notes::{Found, NOTES, TableNote};
 use crate::api::changes::ChangedTable;
 use crate::api::session::Session;
 use crate::api::table_names::{drop_named, rename_named};
-use crate::catalog::files_error;
 use crate::engine::{Protocol, TableCore};
 use crate::error::Error;
 use crate::handle::Handle;
@@ -15,7 +15,6 @@ use crate::schema::image_words;
 use candide_log::schema::{TableSchema, TableState};
 use candide_log::sum::table_sum;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// What the names of tables begin with that have no name in the other database, or are about to get
 /// another one.
@@ -103,6 +102,11 @@ impl Tables {
             }
         }
         self.unnoted.clear();
+    }
+
+    /// Returns whether each table has the number here that it has in the other database.
+    pub(super) fn have_same_numbers(&self) -> bool {
+        self.all().all(|(number, known)| u32::from(known.note(known.sum).log_number) == number)
     }
 
     /// Returns the sum of all tables that have a name in the other database.
@@ -221,11 +225,4 @@ fn nameless(number: u32) -> String {
 fn has_rows_of(core: &TableCore, table: &TableSchema) -> bool {
     core.layout.unpacked_key_words() == usize::from(table.key_words)
         && image_words(core.groups) == table.row_words()
-}
-
-/// Makes a table, also in the files.
-fn make<P: Protocol>(inner: &Handle<P>, table: TableSchema) -> Result<Arc<TableCore>, Error> {
-    let store = inner.store().expect("a database that follows another one lies in files");
-    let number = store.add_table(table.clone()).map_err(files_error)?;
-    inner.catalog.recovered(&inner.engine.common, &TableSchema { number, ..table })
 }
