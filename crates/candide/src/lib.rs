@@ -78,9 +78,9 @@
 //! </details>
 //!
 //! Columns of other types than `String`, `Vec<u8>` and JSON have a fixed size. All rows are in
-//! memory, also those of a database that lies in files. Forking a process with open databases is not
-//! supported. With `panic = "abort"` a panic ends the process, even a panic of an attempt that is
-//! doomed.
+//! memory, also those of a database that lies in files. Forking a process with open databases is
+//! not supported. With `panic = "abort"` a panic ends the process, even a panic of an attempt that
+//! is doomed.
 
 #![warn(missing_docs)]
 // Tests that are left out under sanitizers are the only users of some functions.

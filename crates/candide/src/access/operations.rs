@@ -524,8 +524,9 @@ impl Operations {
     }
 }
 
-/// Returns whether two words have the same value of any length. One is an operand, which the attempt
-/// has staged; the other one has been read from a present row in its pin, or is staged, too (BL2).
+/// Returns whether two words have the same value of any length. One is an operand, which the
+/// attempt has staged; the other one has been read from a present row in its pin, or is staged, too
+/// (BL2).
 fn are_equal(expected: u64, word: u64) -> bool {
     long::are_equal(expected, word, &())
 }

@@ -136,8 +136,8 @@ pub(crate) fn with_bytes<A: ?Sized, T>(word: u64, _pin: &A, with: impl FnOnce(&[
     with(unsafe { block.bytes(HEADER_WORDS, bytes) })
 }
 
-/// Returns the bytes of a value, for as long as `_pin` lasts. BL2 holds as in [`with_bytes`]. Not for
-/// models, whose words have other bytes.
+/// Returns the bytes of a value, for as long as `_pin` lasts. BL2 holds as in [`with_bytes`]. Not
+/// for models, whose words have other bytes.
 #[inline]
 pub(crate) fn bytes<'v>(word: &'v LongWord, _pin: Pinned<'v>) -> &'v [u8] {
     let value = word.get();

@@ -9,6 +9,7 @@
 
 use super::field_type::FieldInfo;
 use super::group::{Group, start_of};
+use super::place::LongColumn;
 use super::row_words::{PutLong, place_in};
 use crate::error::Abort;
 
@@ -80,13 +81,6 @@ impl LongColumns {
             index += 1;
         }
     }
-}
-
-/// A column of any length: the number of its word among those of the row, and its name.
-#[derive(Debug, Clone, Copy)]
-pub struct LongColumn {
-    pub(crate) word: usize,
-    pub(crate) name: &'static str,
 }
 
 /// The word of a value, as it has been read: its bytes from the lowest on, which may be those of

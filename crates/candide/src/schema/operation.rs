@@ -113,8 +113,8 @@ impl Op {
             || self.word < other.word + other.words && other.word < self.word + self.words
     }
 
-    /// Returns the result of this operation on the word `current`, which has a number. The operation
-    /// is neither plain nor a user's, so it concerns one word.
+    /// Returns the result of this operation on the word `current`, which has a number. The
+    /// operation is neither plain nor a user's, so it concerns one word.
     #[inline]
     pub(crate) fn compute(&self, operands: &[u64], current: u64) -> Result<u64, Abort> {
         self.evaluate(operands, current, |_, _| unreachable!("numbers have no guard of bytes"))

@@ -14,6 +14,13 @@ pub struct Place {
     pub(crate) mask: u64,
 }
 
+/// A column of any length: the number of its word among those of the row, and its name.
+#[derive(Debug, Clone, Copy)]
+pub struct LongColumn {
+    pub(crate) word: usize,
+    pub(crate) name: &'static str,
+}
+
 impl Place {
     /// Returns whether two places have a bit in common.
     #[inline]

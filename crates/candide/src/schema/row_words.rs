@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::long::LongColumn;
+use super::place::LongColumn;
 use std::marker::PhantomData;
 
 /// A writer of columns of any length.

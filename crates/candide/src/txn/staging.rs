@@ -364,9 +364,9 @@ impl<R: Record, P: Protocol> Sink for Keeping<'_, '_, R, P> {
     }
 }
 
-/// Takes the words of the bytes that [`Stager::keep_all`] has kept. A row, or a text, may be another
-/// one each time; but a word goes to the column for which it was kept, since it may be the one that
-/// the column has had.
+/// Takes the words of the bytes that [`Stager::keep_all`] has kept. A row, or a text, may be
+/// another one each time; but a word goes to the column for which it was kept, since it may be the
+/// one that the column has had.
 impl<R: Record, P: Protocol> LongSink for Stager<'_, R, P> {
     fn keep(&mut self, column: LongColumn, _: &[u8]) -> Result<u64, Abort> {
         let kept = self.state.kept.get(self.next_word);

@@ -1,5 +1,5 @@
-//! Rows and texts that are others each time that the engine asks for them, and bytes that are read as
-//! a text. Each operation has some effect, or none and a panic, and all blocks are freed once.
+//! Rows and texts that are others each time that the engine asks for them, and bytes that are read
+//! as a text. Each operation has some effect, or none and a panic, and all blocks are freed once.
 
 use super::super::waiting::eventually;
 use super::Watchdog;
@@ -7,7 +7,7 @@ use crate::derived::{ColumnType, Packing};
 use crate::engine::Protocol;
 use crate::schema::{FieldInfo, FieldType, Meta, RowReader, RowWriter};
 use crate::{Abort, Column, Database, Group, Hashed, Record, Table, Tx, Whole};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const WORDS: Packing<2> = Packing::new([<u64 as ColumnType>::SIZE, <u64 as ColumnType>::SIZE]);
@@ -19,9 +19,14 @@ const TEXTS: [&str; 6] =
 thread_local! {
     /// The number of times that a text was asked for, and how far apart the next ones are.
     static TURN: Cell<(usize, usize)> = const { Cell::new((0, 1)) };
+    /// The texts that come before those.
+    static FIRST: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
 }
 
 fn next_text() -> &'static str {
+    if let Some(text) = FIRST.with_borrow_mut(Vec::pop) {
+        return text;
+    }
     let (turn, step) = TURN.get();
     TURN.set((turn + step, step));
     TEXTS[turn % TEXTS.len()]
@@ -145,6 +150,30 @@ fn texts_that_change_harm_only_their_rows<P: Protocol>() {
         })
         .unwrap();
     }
+    db.run(|tx| rows.clear(tx)).unwrap();
+    eventually("the end of all blocks", || {
+        db.run(|_| Ok(())).unwrap();
+        db.inner.engine.long_memory().unwrap().in_use() == 0
+    });
+}
+
+protocol_tests!(all: the_word_of_a_column_is_given_to_no_other);
+fn the_word_of_a_column_is_given_to_no_other<P: Protocol>() {
+    let db = Database::<P>::builder().build().unwrap();
+    let rows = db.table::<Fickle>("rows").unwrap();
+    let say = |texts: &[&'static str]| FIRST.set(texts.iter().rev().copied().collect());
+    say(&[TEXTS[2], "short"]);
+    db.run(|tx| rows.insert(tx, Fickle(1))).unwrap();
+    // The row keeps its first text until it is staged, and then has the second one alone.
+    let modify = || {
+        say(&[TEXTS[2], "short", TEXTS[2], "short", "s", "short"]);
+        db.run(|tx| rows.modify(tx, 1, Whole, |_| ()))
+    };
+    let panic = catch_unwind(AssertUnwindSafe(modify)).unwrap_err();
+    let text = panic.downcast_ref::<String>().unwrap();
+    assert_eq!(text, "column two has had another value before");
+    let texts = db.run(|tx| rows.read(tx, 1, (Fickle::ONE, Fickle::TWO)));
+    assert_eq!(texts, Ok((TEXTS[2].to_owned(), Some("short".to_owned()))), "{}", P::NAME);
     db.run(|tx| rows.clear(tx)).unwrap();
     eventually("the end of all blocks", || {
         db.run(|_| Ok(())).unwrap();
