@@ -227,7 +227,7 @@ fn values_that_changes_leave_are_in_the_files<P: Protocol>() {
         let end = db.run(|tx| {
             users.update(tx, row.id, User::NAME.equals(name))?;
             users.modify(tx, row.id, Whole, |seen| {
-                if row.id % 2 == 0 {
+                if row.id.is_multiple_of(2) {
                     users.delete(tx, row.id)?;
                     users.insert(tx, User { id: row.id, ..User::new(99) })?;
                 }
