@@ -240,8 +240,9 @@ pub mod derived {
     pub use crate::schema::codec::decode;
     pub use crate::schema::column_type::{ColumnType, FieldPart};
     pub use crate::schema::field_type::{LongCheck, check_default};
+    pub use crate::schema::key_limit::KeyLimit;
     pub use crate::schema::key_text::{Show, show_components, show_variant};
-    pub use crate::schema::long_key::{KeyLimit, LongKey};
+    pub use crate::schema::long_key::LongKey;
     pub use crate::schema::nested::{Parts, most_bits, no_tag};
     pub use crate::schema::packing::{Packing, join, no_variant};
     pub use crate::schema::place::Place;

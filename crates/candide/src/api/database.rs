@@ -132,10 +132,10 @@ impl<P: Protocol> Database<P> {
     ///
     /// In a database that is [open](Database::open), also [`Error::Schema`] if the rows in the
     /// files are of another type, and [`Error::Migration`] if they could not be
-    /// [migrated](Builder::migration); and, if the declared indexes of a table from the files have to be
-    /// made, [`Error::NotUnique`] and [`Error::KeyTooLong`], and [`Error::SecondSession`] under a
-    /// protocol that allows one session, if there is one: name such tables before that. [`Error::Transaction`] and
-    /// [`Error::Files`] if the table cannot be added to the files.
+    /// [migrated](Builder::migration); and, if the declared indexes of a table from the files have
+    /// to be made, [`Error::NotUnique`] and [`Error::KeyTooLong`], and [`Error::SecondSession`]
+    /// under a protocol that allows one session, if there is one: name such tables before that.
+    /// [`Error::Transaction`] and [`Error::Files`] if the table cannot be added to the files.
     pub fn table<R: Record>(&self, name: &str) -> Result<Table<R, P>, Error> {
         self.table_with(name, TableOptions::default())
     }

@@ -168,9 +168,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Soon after the call begins, all transactions maintain the index. From then on,
     /// [`Table::update`] of an indexed column is refused with
     /// [`Abort::Indexed`](crate::Abort::Indexed), and a value that is longer than the index keeps
-    /// of its column, with [`Abort::KeyTooLong`](crate::Abort::KeyTooLong). Transactions of this thread enter the existing
-    /// rows into the index, a few rows each. Before that, the call lists the keys of these rows;
-    /// the memory limit does not count this list.
+    /// of its column, with [`Abort::KeyTooLong`](crate::Abort::KeyTooLong). Transactions of this
+    /// thread enter the existing rows into the index, a few rows each. Before that, the call lists
+    /// the keys of these rows; the memory limit does not count this list.
     ///
     /// In a database that is [open](crate::Database::open), the index is made again by each process
     /// that wants it. The files have its name, by which `candide load` warns that it has not
@@ -181,8 +181,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`IndexOptions::if_missing`]), [`Error::EmptyTableName`],
     /// [`Error::TooManyIndexes`], [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have
     /// the same key in a unique index, [`Error::KeyTooLong`] if a row has a value that is longer
-    /// than the index keeps of its column ([`Column::bytes`](crate::Column::bytes)), [`Error::MemoryLimit`], [`Error::RowType`] if the keys would
-    /// be too long, [`Error::SecondSession`]; [`Error::Transaction`] with
+    /// than the index keeps of its column ([`Column::bytes`](crate::Column::bytes)),
+    /// [`Error::MemoryLimit`], [`Error::RowType`] if the keys would be too long,
+    /// [`Error::SecondSession`]; [`Error::Transaction`] with
     /// [`Abort::Nested`](crate::Abort::Nested) within a transaction of this thread; [`Error::Files`]
     /// or [`Error::Transaction`] if the files cannot be written. [`Error::Busy`] if running
     /// transactions do not end within ten seconds. The call waits for them up to three times: for
@@ -190,7 +191,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// After an error there is no index, with one exception. A unique index may have refused a
     /// transaction that does not end within ten seconds. Transactions then maintain the index until
-    /// [`Table::drop_index`], but it refuses no transaction.
+    /// [`Table::drop_index`], but it refuses no transaction, except for a value that is too long.
     ///
     /// # Panics
     /// With the panic of the code that makes the keys; there is no index then.

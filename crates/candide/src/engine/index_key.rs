@@ -66,6 +66,11 @@ impl IndexKey {
         !self.limits.is_empty()
     }
 
+    /// Returns whether the words `new` of a row repeat the columns of any length of `old`.
+    pub(crate) fn repeats(&self, old: &[u64], new: &[u64]) -> bool {
+        self.limits.iter().all(|&(word, _)| old[word] == new[word])
+    }
+
     /// Appends the index key of a row. The words of the row's columns have been read in this pin,
     /// or staged by the attempt.
     ///

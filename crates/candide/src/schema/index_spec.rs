@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use super::key_limit::KeyLimit;
 use super::key_text::Show;
-use super::long_key::KeyLimit;
 use super::place::Place;
 use super::row_words::RowReader;
 

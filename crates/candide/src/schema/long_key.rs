@@ -6,29 +6,11 @@
 use super::column::{Column, ColumnKind};
 use super::column_type::ColumnType;
 use super::key::Key;
-use super::place::Place;
 use super::record::Record;
 use super::row_words::RowReader;
 
 /// The most bytes of a column of any length that an index can keep.
 const INDEX_BYTES_MAX: usize = 240;
-
-/// The most bytes that an index keeps of a column of any length. A longer value is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyLimit {
-    /// The place of the column's word.
-    pub(crate) place: Place,
-    /// The column's name.
-    pub(crate) column: &'static str,
-    pub(crate) bytes: usize,
-}
-
-impl KeyLimit {
-    /// Returns the limit of the column with this name at `place`.
-    pub const fn new(place: Place, column: &'static str, bytes: usize) -> KeyLimit {
-        KeyLimit { place, column, bytes }
-    }
-}
 
 /// A type of columns of any length of which an index keeps at most `N` bytes.
 #[diagnostic::on_unimplemented(

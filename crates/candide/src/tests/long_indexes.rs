@@ -160,11 +160,7 @@ fn check_all<P: Protocol>(session: &mut Session<P>, pages: &Table<Page, P>, rows
             for text in texts().iter().chain(&long_texts()) {
                 check_text(pages, tx, rows, text)?;
             }
-            let all: Vec<u64> = pages
-                .index(Page::BY_ALIAS)
-                .scan_rev(tx, .., Page::ID)
-                .map(|row| row.map(|(_, id)| id))
-                .collect::<Result<_, _>>()?;
+            let all = numbers(pages.index(Page::BY_ALIAS).scan_rev(tx, .., Page::ID))?;
             let mut wanted = sorted(rows, |row| row.alias.clone(), |_| true);
             wanted.reverse();
             assert_eq!(all, wanted);

@@ -10,12 +10,13 @@ pub(super) struct Note {
     #[key]
     pub(super) id: u64,
     pub(super) text: String,
+    pub(super) number: u32,
 }
 
 impl Note {
     /// Returns a note whose text has this length.
     pub(super) fn new(id: u64, length: usize) -> Note {
-        Note { id, text: "candide ".chars().cycle().take(length).collect() }
+        Note { id, text: "candide ".chars().cycle().take(length).collect(), number: 0 }
     }
 }
 
