@@ -6,7 +6,7 @@ use super::{InsertTarget, State};
 use crate::access::{Intent, OutcomeNote};
 use crate::engine::{Engine, Protocol, TableCore};
 use crate::error::Abort;
-use crate::record::long::short_word;
+use crate::record::long::{self, short_word};
 use crate::record::{RecordAt, UserUpdate};
 use crate::schema::RowMeta;
 use crate::schema::{
@@ -347,7 +347,9 @@ impl<R: Record, P: Protocol> LongSink for Stager<'_, R, P> {
         }
         let word = self.state.worker.local.values.word(self.next_value);
         self.next_value += 1;
-        Ok(word.expect("the row has had the same bytes before"))
+        // The program's code says what the bytes are. Another column's are of another type.
+        let is_same = |word: &u64| long::with_bytes(*word, &*self.state, |kept| kept == bytes);
+        Ok(word.filter(is_same).expect("a value has the same bytes when it is asked again"))
     }
 }
 
