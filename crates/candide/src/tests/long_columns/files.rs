@@ -125,6 +125,31 @@ fn values_of_all_lengths_come_back_from_the_files<P: Protocol>() {
     reopen::<P>(&disk, 2, &[]);
 }
 
+protocol_tests!(all: a_commit_logs_only_the_values_that_it_sets);
+fn a_commit_logs_only_the_values_that_it_sets<P: Protocol>() {
+    let disk = SimDisk::new();
+    let db = open::<P>(&disk, 1);
+    let users = db.table::<User>("users").unwrap();
+    let empty =
+        User { name: String::new(), photo: vec![], nickname: None, hash: None, ..User::new(1) };
+    let large = User { name: text(70_000, 0), ..empty.clone() };
+    db.run(|tx| users.insert(tx, large.clone())).unwrap();
+    for others in [1, 40] {
+        let recorded = || db.durability().unwrap().recorded_bytes;
+        let before = recorded();
+        db.run(|tx| {
+            for id in 2..2 + others {
+                users.put(tx, User { id, name: text(20, id as usize), ..empty.clone() })?;
+            }
+            // An image of the unit, which repeats the word of the large value.
+            (1..3).try_for_each(|visits| users.update(tx, 1, User::VISITS.set(visits)))
+        })
+        .unwrap();
+        let bytes = recorded() - before;
+        assert!(bytes < 200 * (others + 1), "{}: {bytes} bytes for {others} rows", P::NAME);
+    }
+}
+
 /// Returns all protocols, with timestamp splitting or not.
 fn choices() -> Vec<(Chosen, bool)> {
     let protocols = [
