@@ -31,7 +31,7 @@ fn reopen<P: Protocol>(
     let db = open::<P>(disk, threads);
     let users = db.table::<User>("users").unwrap();
     assert_eq!(all(&mut db.session().unwrap(), &users), rows);
-    settle(&db, &users, rows);
+    settle(&db, rows);
     (db, users)
 }
 
@@ -120,7 +120,7 @@ fn values_of_all_lengths_come_back_from_the_files<P: Protocol>() {
     let (db, users) = reopen::<P>(&disk, 3, &rows);
     change(&db, &users, &mut rows, 4);
     db.run(|tx| rows.iter().try_for_each(|row| users.delete(tx, row.id))).unwrap();
-    settle(&db, &users, &[]);
+    settle(&db, &[]);
     drop((db, users));
     reopen::<P>(&disk, 2, &[]);
 }
@@ -175,7 +175,7 @@ fn values_are_read_under_any_protocol_with_splitting_or_without() {
             db.run(|tx| users.insert_many(tx, rows.iter().cloned())).unwrap();
         }
         assert_eq!(all(&mut db.session().unwrap(), &users), rows);
-        settle(&db, &users, &rows);
+        settle(&db, &rows);
         change(&db, &users, &mut rows, number + 1);
         if number % 3 == 1 {
             db.checkpoint().unwrap();
@@ -220,7 +220,7 @@ fn every_crash_leaves_the_values_of_one_commit() {
         let expected: Vec<User> =
             number.into_iter().flat_map(|number| (0..3).map(move |id| row(id, number))).collect();
         assert_eq!(found, expected, "{}", state.describe());
-        settle(&db, &users, &found);
+        settle(&db, &found);
         states += 1;
     }
     assert!(states > 100, "{states} states");
