@@ -223,6 +223,9 @@ impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
 
 /// An update that sets a column whose values have any length, as
 /// [`Column::set`](crate::Column::set) makes it.
+///
+/// The operation that takes the update asks the given value for its bytes more than once, and
+/// panics if they differ.
 #[derive(Clone, Copy)]
 pub struct LongUpdate<R, V> {
     place: Place,

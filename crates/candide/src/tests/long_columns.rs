@@ -1,5 +1,6 @@
 //! Tests of rows with strings and bytes of any length.
 
+#[cfg(not(sanitized))]
 mod files;
 mod histories;
 mod model;
